@@ -266,6 +266,7 @@ export class Cli {
 
   /** Says that what the command tells and does is about a simulated group; with `--json`, the document has it. */
   tellSimulated(): void {
+    if (this.#isSimulated) return;
     this.#isSimulated = true;
     this.say('SIMULATED GROUP: nothing here touches Roblox.');
   }

@@ -162,6 +162,16 @@ function pathOf(command: Command): string {
   return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
 }
 
+const severalUsers = (path: string) => `several members: put one on each line of a file, then ${path} --file FILE`;
+const addressApart = (path: string) =>
+  `the address is as good as a password, so no argument holds it: ${path} NAME asks for it, or give --url-file FILE`;
+
+/** Hints for commands where people expect another form. */
+const instead: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(['promote', 'demote', 'set'].map((name) => [`rankd rank ${name}`, severalUsers(`rankd rank ${name}`)])),
+  ...Object.fromEntries(['add', 'set'].map((name) => [`rankd webhook ${name}`, addressApart(`rankd webhook ${name}`)])),
+};
+
 /** commander's own message as one sentence, with a hint. */
 function usageError({ code, message }: CommanderError, command: Command): RankdError {
   const path = pathOf(command);
@@ -175,6 +185,10 @@ function usageError({ code, message }: CommanderError, command: Command): RankdE
     .replace(/^command-argument value '(.*)' is invalid for argument '(.*?)'\./s, "the $2 can't be '$1'.")
     .replace(/^option '(?:-\w, )?(--[\w-]+)[^']*' argument '(.*)' is invalid\./s, "`$1` can't be '$2'.");
   const what = plain.charAt(0).toUpperCase() + plain.slice(1).replace(/\.$/, '');
+  if (code === 'commander.excessArguments' || code === 'commander.unknownOption') {
+    const hint = instead[path];
+    if (hint !== undefined) return new RankdError('usage', `${what}.`, { hint });
+  }
   const [, typed = ''] = /'(.*)'/s.exec(problem) ?? [];
   const meant = suggest(typed, guesses.match(/[\w-]+/g) ?? []); // commander guesses from further away
   return new RankdError('usage', `${what}.`, { hint: meant === undefined ? help : `${path} ${meant}` });

@@ -107,7 +107,7 @@ function notListed({ key, entry }: Caller, placeId: number): RankdError {
   const command = entry === undefined ? 'add' : 'enable';
   return RankdError.withoutStack(
     'place_not_whitelisted',
-    `Place ${placeId} is ${what}. The group's owner can change that with: rankd whitelist ${command} ${placeId}`,
+    `Place ${placeId} is ${what}. The group's owner can change that with: rankd whitelist ${command} ${placeId} --key ${key.name}`,
     { hint: `rankd whitelist ${command} ${placeId} --key ${key.name}`, details: { reason, keyId: key.id, placeId } },
   );
 }

@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import { asBaseUrl } from '../../base/base-url.ts';
 import { systemClock } from '../../base/clock.ts';
+import { RankdError } from '../../base/errors.ts';
 import { parseDuration, parseMoment } from '../../base/time.ts';
 import { isKeyName } from '../../core/api-key.ts';
 import { maxReasonLength } from '../../core/model.ts';
@@ -115,8 +116,16 @@ export function moment(text: string): number {
   const at = ago === undefined ? parseMoment(text) : systemClock.now() - ago;
   if (at !== undefined) return at;
   throw new InvalidArgumentError(
-    'It must be a duration such as 24h (that long ago), or a time such as 2026-05-01T18:00Z.',
+    'It must be a duration such as 24h (that long ago), a date such as 2026-05-01, or a time such as 2026-05-01T18:00Z.',
   );
+}
+
+/** Refuses a period in which nothing can have happened, which would look like good news. */
+export function refuseEmptyPeriod({ since, until }: { since?: number | undefined; until?: number | undefined }): void {
+  if (since === undefined || until === undefined || since < until) return;
+  throw new RankdError('usage', '--since is not before --until, so no time lies between them.', {
+    hint: '--since 2h --until 1h means from two hours ago to one hour ago',
+  });
 }
 
 export function asReason(text: string): string {

@@ -46,22 +46,24 @@ export function nextTryAt({
   return now + Math.max(Math.round(waitMs * (0.8 + 0.4 * random)), Math.min(retryAfterMs, maxRetryAfterMs));
 }
 
-/** What was last sent to a channel for people: how long ago, and how many events it told. */
-export interface LastSent {
-  agoMs: number;
-  events: number;
+/** How long events are gathered for a channel for people, after this many digests that followed each other without a quiet time. */
+export interface Gathering {
+  ms: number;
+  digests: number;
 }
 
 /** So many events at once are an embed each; more are a digest. */
 export const maxEmbeds = 5;
 
 /**
- * For how long events are gathered before they are sent to a channel for people. An event that comes alone is told within a moment, but a
- * message every second would bury the channel while many members are changed. `isBurst`: a digest was sent just before.
+ * A single event arrives within a moment. After a message, rankd gathers for 10 s, so that a list of changes does not bury the channel;
+ * while one digest follows another, for a minute. `last`: how long ago the last message was, and how many digests it ended.
  */
-export function gatheringAfter(last: LastSent | undefined): { ms: number; isBurst: boolean } {
-  if (last === undefined || last.agoMs >= quietAfterMs) return { ms: 1_000, isBurst: false };
-  return last.events > maxEmbeds ? { ms: 60_000, isBurst: true } : { ms: 10_000, isBurst: false };
+export function gatheringAfter(last: { agoMs: number; digests: number } | undefined): Gathering {
+  if (last === undefined || last.agoMs >= 10_000) return { ms: 1_000, digests: 0 };
+  return { ms: isBurst(last) ? 60_000 : 10_000, digests: last.digests };
 }
 
-const quietAfterMs = 10_000;
+export function isBurst({ digests }: Pick<Gathering, 'digests'>): boolean {
+  return digests >= 2;
+}

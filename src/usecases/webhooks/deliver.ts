@@ -2,7 +2,7 @@ import type { Logger } from '../../base/log.ts';
 import { newestOf } from '../../core/declarations.ts';
 import type { OutboxEvent } from '../../core/webhooks/event-types.ts';
 import { type Outcome, progressOf } from '../../core/webhooks/progress.ts';
-import { gatheringAfter, maxAgeMs, triesInPlace } from '../../core/webhooks/schedule.ts';
+import { gatheringAfter, isBurst, maxAgeMs, maxEmbeds, triesInPlace } from '../../core/webhooks/schedule.ts';
 import { eventId, type Webhook } from '../../core/webhooks/webhook.ts';
 import type { Store } from '../../ports/index.ts';
 import { isInCharge } from '../upkeep/in-charge.ts';
@@ -25,9 +25,9 @@ export interface Progress {
   /** Events up to these numbers were looked at and are not for it. The cursors are written only now and then. */
   lookedTo: { alarms: number; log: number };
   /** Events for a channel are gathered until then (`Clock.monotonic()`); absent if there are none. */
-  gathering?: { until: number; isBurst: boolean } | undefined;
+  gathering?: { until: number; digests: number } | undefined;
   /** What the channel was last sent, apart from alarms. */
-  lastSent?: { at: number; events: number };
+  lastSent?: { at: number; digests: number };
 }
 
 /** The ids of the webhooks that this daemon may deliver events to now, and how many webhooks it serves in all. */
@@ -188,14 +188,14 @@ async function toDiscord(round: Round): Promise<boolean> {
   if (alarms !== undefined) return alarms;
   progress.gathering ??= await gatheringOf(round);
   if (progress.gathering === undefined) return sendAgain(round);
-  const { until, isBurst } = progress.gathering;
+  const { until, digests } = progress.gathering;
   if (app.clock.monotonic() < until) return false;
   const events = await look(round, 'log', maxGathered);
   if (events === 'again') return true;
-  const isMore = await sendPlanned(round, logMessages(await toldEvents(app, events), app.clock.now(), { isBurst }));
+  const isMore = await sendPlanned(round, logMessages(await toldEvents(app, events), app.clock.now(), { isBurst: isBurst({ digests }) }));
   if (!isMore) return false; // what was gathered goes on at once when the target takes it again
   progress.gathering = undefined;
-  progress.lastSent = { at: app.clock.monotonic(), events: events.length };
+  progress.lastSent = { at: app.clock.monotonic(), digests: events.length > maxEmbeds ? digests + 1 : 0 };
   return true;
 }
 
@@ -206,8 +206,8 @@ async function gatheringOf(round: Round): Promise<Progress['gathering']> {
   if (first.length === 0) return undefined;
   const now = app.clock.monotonic();
   const { lastSent } = progress;
-  const { ms, isBurst } = gatheringAfter(lastSent && { agoMs: now - lastSent.at, events: lastSent.events });
-  return { until: now + ms, isBurst };
+  const { ms, digests } = gatheringAfter(lastSent && { agoMs: now - lastSent.at, digests: lastSent.digests });
+  return { until: now + ms, digests };
 }
 
 /** `undefined` if there is none. */

@@ -55,6 +55,18 @@ test('an alarm in the middle of a burst goes before what is gathered, goes betwe
   expect(discord.violations).toEqual([]);
 });
 
+test('after one list, a single change waits ten seconds, not a minute', async () => {
+  const { add, demote, clock, discord } = await scene();
+  await add('log', discordAddress);
+  for (let member = 1; member <= 60; member += 1) await demote(1_000 + member);
+  await clock.advance(3_000);
+  const before = discord.messages.length;
+  expect(before).toBeGreaterThan(0);
+  await demote(9_000);
+  await clock.advance(12_000);
+  expect(discord.messages).toHaveLength(before + 1);
+});
+
 test('500 changes over 100 s are at most five messages, and a change that comes later alone is told within two seconds', async () => {
   const { add, demote, append, clock, discord } = await scene();
   await add('log', discordAddress);

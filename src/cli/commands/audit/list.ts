@@ -4,7 +4,7 @@ import { eventDocument } from '../../../usecases/documents/audit.ts';
 import { eventPages, followEvents, listEvents, type ToldEvent } from '../../../usecases/history/audit.ts';
 import { withKeyId } from '../../../usecases/keys/find-key.ts';
 import type { Cli } from '../../cli.ts';
-import { moment, wholeNumber } from '../../input/arguments.ts';
+import { moment, refuseEmptyPeriod, wholeNumber } from '../../input/arguments.ts';
 import { csvLine, refuseJson } from '../../output/csv.ts';
 import { examples } from '../../output/help.ts';
 import { printable } from '../../output/safe-text.ts';
@@ -65,6 +65,7 @@ export function listCommand(audit: Command, cli: Cli): void {
 
 async function list(cli: Cli, options: ListOptions): Promise<void> {
   if (options.export !== undefined) refuseJson(cli, '--export');
+  refuseEmptyPeriod(options);
   await cli.withStore(async (ports) => {
     const { by, action, subject, key, since, until, limit = usualLimit } = options;
     const query = { by, action, subject, key, since, until };

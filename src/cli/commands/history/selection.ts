@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { type ChangeState, changeStates } from '../../../core/model.ts';
 import type { ChangeSelection } from '../../../ports/index.ts';
 import type { Cli } from '../../cli.ts';
-import { type AskedUser, asPlaceId, asRanker, asUser, moment } from '../../input/arguments.ts';
+import { type AskedUser, asPlaceId, asRanker, asUser, moment, refuseEmptyPeriod } from '../../input/arguments.ts';
 import { userIdOf } from '../../input/people.ts';
 
 /** The options that select rank changes. */
@@ -40,6 +40,7 @@ export async function queryOf(
   cli: Cli,
   { key, place, ranker, user, by, since, until, state }: SelectionOptions,
 ): Promise<ChangeSelection & { key: string | undefined }> {
+  refuseEmptyPeriod({ since, until });
   const rankerId = ranker === undefined ? undefined : await userIdOf(cli, ranker);
   const rankeeId = user === undefined ? undefined : await userIdOf(cli, user);
   return { key, placeId: place, rankerId, rankeeId, by, since, until, states: state };

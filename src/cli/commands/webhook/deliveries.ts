@@ -6,7 +6,7 @@ import { deliveryDocument, redeliveryDocument } from '../../../usecases/document
 import { eventsToRedeliver, redeliver } from '../../../usecases/webhooks/redeliver.ts';
 import { listDeliveries } from '../../../usecases/webhooks/view-webhooks.ts';
 import type { Cli } from '../../cli.ts';
-import { moment, wholeNumber } from '../../input/arguments.ts';
+import { moment, refuseEmptyPeriod, wholeNumber } from '../../input/arguments.ts';
 import { confirm } from '../../input/confirm.ts';
 import { examples } from '../../output/help.ts';
 import { table } from '../../output/table.ts';
@@ -66,6 +66,7 @@ const asksAbove = 100;
 
 async function again(cli: Cli, name: string, texts: string[], options: RedeliverOptions): Promise<void> {
   const { failed, since, until, dryRun = false } = options;
+  refuseEmptyPeriod({ since, until });
   const sequences = texts.map(numbered);
   if (sequences.length === 0 && !failed && since === undefined) {
     throw new RankdError('usage', 'Say which events.', { hint: `rankd webhook redeliver ${name} --failed` });
