@@ -27,6 +27,8 @@ export interface Io {
   ask(question: string): Promise<string>;
   /** Asks for a secret: what is typed is not shown. */
   askHidden(question: string): Promise<string>;
+  /** Printed if the person leaves at a question with Ctrl-C, such as "Nothing was written." */
+  farewell?: string | undefined;
   /** Reads all of standard input. */
   readStdin(): Promise<string>;
   /** Reads a secret from standard input. On a terminal, it asks `question` and does not show what is typed. */

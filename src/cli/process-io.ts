@@ -146,7 +146,7 @@ async function askHidden(question: string): Promise<string> {
 /** The line typed. Ctrl-C, or the end of the input, ends the process as a signal would. */
 async function answer(lines: Interface, question: string): Promise<string> {
   const leave = () => {
-    process.stderr.write('\n'); // what comes next begins on a line of its own
+    process.stderr.write(`\n${io.farewell === undefined ? '' : `${io.farewell}\n`}`);
     process.exit(130);
   };
   lines.once('SIGINT', leave).once('close', leave);

@@ -168,7 +168,9 @@ const addressApart = (path: string) =>
 
 /** Hints for commands where people expect another form. */
 const instead: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(['promote', 'demote', 'set'].map((name) => [`rankd rank ${name}`, severalUsers(`rankd rank ${name}`)])),
+  ...Object.fromEntries(
+    ['promote', 'demote', 'set'].map((name) => [`rankd rank ${name}`, severalUsers(`rankd rank ${name}`)]),
+  ),
   ...Object.fromEntries(['add', 'set'].map((name) => [`rankd webhook ${name}`, addressApart(`rankd webhook ${name}`)])),
 };
 

@@ -46,7 +46,8 @@ function problemsOf(issue: z.core.$ZodIssue, layers: readonly Layer[], file: Con
   }
   const setting = issue.path.filter((segment) => typeof segment === 'string').join('.');
   const layer = layers.find(({ values }) => values.has(setting)) ?? file;
-  const isQuoted = typeof issue.input === 'string' && /^-?\d+$/.test(issue.input) && /^a whole number/.test(issue.message);
+  const isQuoted =
+    typeof issue.input === 'string' && /^-?\d+$/.test(issue.input) && /^a whole number/.test(issue.message);
   const expected = isQuoted && layer === file ? `${issue.message}, without quotes` : issue.message;
   return [{ ...layer?.locationOf(issue.path), text: `${describeValue(issue.input)}; expected ${expected}` }];
 }

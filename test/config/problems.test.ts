@@ -319,27 +319,42 @@ test('a listener for metrics on the address of the server is refused, unless it 
 describe('whatever a setting holds', () => {
   const wrong = [
     ...[true, 1.5, -1, 0, 1e21, '', ' ', '1e3', '0x10', '-5', '"', 'x'.repeat(101), 'rk_live_x', { a: 1 }, [], null],
-    ...[[null], [true], [{}], [[]], [1.5], [''], ['x'.repeat(41)], [{ name: 1, hash: {}, url_file: [] }], '200', ['20']],
+    ...[
+      [null],
+      [true],
+      [{}],
+      [[]],
+      [1.5],
+      [''],
+      ['x'.repeat(41)],
+      [{ name: 1, hash: {}, url_file: [] }],
+      '200',
+      ['20'],
+    ],
   ];
-  const librarysWords = /invalid|pattern|regular|zod|\/\^|undefined|NaN|too (big|small)|expected (int|string|number|array|object|boolean|map)\b/i;
+  const librarysWords =
+    /invalid|pattern|regular|zod|\/\^|undefined|NaN|too (big|small)|expected (int|string|number|array|object|boolean|map)\b/i;
 
-  test.each(settings.map(({ path }) => path))('in %s is accepted, or refused at its place in words of our own', (path) => {
-    const said = wrong.flatMap((value) => {
-      const text = path.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), value);
-      box.write('rankd.yaml', JSON.stringify(text));
-      try {
-        box.load();
-        return [];
-      } catch (error) {
-        return (error as Error).message.split('\n').map((line) => [JSON.stringify(value), line] as const);
+  test.each(settings.map(({ path }) => path))(
+    'in %s is accepted, or refused at its place in words of our own',
+    (path) => {
+      const said = wrong.flatMap((value) => {
+        const text = path.split('.').reduceRight<unknown>((inner, name) => ({ [name]: inner }), value);
+        box.write('rankd.yaml', JSON.stringify(text));
+        try {
+          box.load();
+          return [];
+        } catch (error) {
+          return (error as Error).message.split('\n').map((line) => [JSON.stringify(value), line] as const);
+        }
+      });
+      expect(said.length).toBeGreaterThan(5);
+      for (const [value, line] of said) {
+        expect(line, value).not.toMatch(librarysWords);
+        expect(line, value).toMatch(/^rankd\.yaml(:1:\d+ [\w.[\]]+: | has )|^The configuration|^and \d+ more/);
       }
-    });
-    expect(said.length).toBeGreaterThan(5);
-    for (const [value, line] of said) {
-      expect(line, value).not.toMatch(librarysWords);
-      expect(line, value).toMatch(/^rankd\.yaml(:1:\d+ [\w.[\]]+: | has )|^The configuration|^and \d+ more/);
-    }
-  });
+    },
+  );
 
   test('role numbers in quotes are numbers, and a quoted number elsewhere is refused with the reason', () => {
     const policy = 'locked_roles: ["200", Officer]\n  suspension: {role: "5"}\n  privileged_roles: ["100"]';

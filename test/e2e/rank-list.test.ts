@@ -90,7 +90,7 @@ test('on a terminal it asks once, and a no changes nobody; elsewhere it wants -y
   const refused = await home.here(args);
   expect([refused.code, refused.stderr]).toEqual([
     2,
-    expect.stringContaining('Promote 2 members? Nobody can answer here.'),
+    expect.stringContaining('Promote 2 members? This needs confirmation, and there is no terminal.'),
   ]);
   const no = await ask('n');
   expect([no.code, await rankOf(1001)]).toEqual([130, 10]);

@@ -149,8 +149,8 @@ test('it asks first: off a terminal and without -y it ends with 2, and nothing c
   expect(result).toMatchObject({
     code: 2,
     stdout: '',
-    stderr: `error: Put backup.db in the place of the database in ${home.dataDir}? Nobody can answer here.
-try: run it on a terminal, or add -y
+    stderr: `error: Put backup.db in the place of the database in ${home.dataDir}? This needs confirmation, and there is no terminal.
+try: add -y, or run it on a terminal
 `,
   });
   expect(await keyNames()).toEqual(['old', 'new']);

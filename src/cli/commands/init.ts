@@ -81,6 +81,7 @@ export function initCommand(program: Command, cli: Cli): void {
 
 async function init(cli: Cli, options: InitOptions): Promise<void> {
   const file = newConfigPath(cli.configSources);
+  cli.io.farewell = 'Nothing was written.';
   await refuseEarly(cli, options, file);
   const { groupId, credential, found } = await obtainCredential(cli.io, options, dirname(file), async (given) => {
     const { config } = await configWith(cli, given);
@@ -111,6 +112,7 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
     ...models.written.map((model) => model.file),
   ];
   const { rights } = cli.io;
+  cli.io.farewell = undefined;
   const minted = await withFiles(files, rights, async () => {
     const loaded = await cli.loadConfig();
     await cli.withStore((ports) => keepServedGroup(ports, loaded));

@@ -38,7 +38,7 @@ export async function requestForGame(
 }
 
 const urlQuestion = {
-  question: 'Public address of rankd, such as https://rankd.example.com (Enter for none yet): ',
+  question: 'Public address, such as https://rankd.example.com (Enter: none yet): ',
   parse: (text: string) => (text === '' ? undefined : asGameUrl(text)),
 };
 

@@ -10,10 +10,15 @@ import { jsonLine } from '../output/safe-text.ts';
 export async function confirm(cli: Cli, question: string): Promise<void> {
   if (cli.options.yes) return;
   if (!cli.io.isTerminal) {
-    throw new RankdError('usage', `${question} Nobody can answer here.`, { hint: 'run it on a terminal, or add -y' });
+    throw new RankdError('usage', `${question} This needs confirmation, and there is no terminal.`, {
+      hint: 'add -y, or run it on a terminal',
+    });
   }
-  if (await isAgreed(cli, question, { preset: false })) return;
   const message = 'Nothing was changed.';
+  cli.io.farewell = message;
+  const agreed = await isAgreed(cli, question, { preset: false });
+  cli.io.farewell = undefined;
+  if (agreed) return;
   cli.io.stderr(cli.options.json ? jsonLine({ v: 1, success: false, message }) : `${message}\n`);
   throw new ExitCode(130);
 }

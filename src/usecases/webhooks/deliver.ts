@@ -192,7 +192,10 @@ async function toDiscord(round: Round): Promise<boolean> {
   if (app.clock.monotonic() < until) return false;
   const events = await look(round, 'log', maxGathered);
   if (events === 'again') return true;
-  const isMore = await sendPlanned(round, logMessages(await toldEvents(app, events), app.clock.now(), { isBurst: isBurst({ digests }) }));
+  const isMore = await sendPlanned(
+    round,
+    logMessages(await toldEvents(app, events), app.clock.now(), { isBurst: isBurst({ digests }) }),
+  );
   if (!isMore) return false; // what was gathered goes on at once when the target takes it again
   progress.gathering = undefined;
   progress.lastSent = { at: app.clock.monotonic(), digests: events.length > maxEmbeds ? digests + 1 : 0 };

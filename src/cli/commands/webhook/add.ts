@@ -65,7 +65,7 @@ async function add(cli: Cli, name: string, options: AddOptions): Promise<void> {
   await cli.withStore(
     async (ports) => {
       const { webhook, secret } = await addWebhook(ports, request, keepIn(cli, out));
-      const document = { webhook: webhookDocument(await viewWebhook(ports, name)) };
+      const document = { webhook: webhookDocument(await viewWebhook(ports, name)), discord: known ?? null };
       if (secret !== undefined && out === undefined) await cli.printSurely({ ...document, secret }, secret);
       else cli.print({ ...document, ...(out !== undefined && { out }) }, out ?? webhook.shown);
       if (known !== undefined) cli.say(`In Discord it is called ${known.name}, in the channel ${known.channelId}.`);
