@@ -187,11 +187,9 @@ function usageError({ code, message }: CommanderError, command: Command): RankdE
     .replace(/^command-argument value '(.*)' is invalid for argument '(.*?)'\./s, "the $2 can't be '$1'.")
     .replace(/^option '(?:-\w, )?(--[\w-]+)[^']*' argument '(.*)' is invalid\./s, "`$1` can't be '$2'.");
   const what = plain.charAt(0).toUpperCase() + plain.slice(1).replace(/\.$/, '');
-  if (code === 'commander.excessArguments' || code === 'commander.unknownOption') {
-    const hint = instead[path];
-    if (hint !== undefined) return new RankdError('usage', `${what}.`, { hint });
-  }
   const [, typed = ''] = /'(.*)'/s.exec(problem) ?? [];
+  const hint = code === 'commander.excessArguments' || typed === '--url' ? instead[path] : undefined;
+  if (hint !== undefined) return new RankdError('usage', `${what}.`, { hint });
   const meant = suggest(typed, guesses.match(/[\w-]+/g) ?? []); // commander guesses from further away
   return new RankdError('usage', `${what}.`, { hint: meant === undefined ? help : `${path} ${meant}` });
 }

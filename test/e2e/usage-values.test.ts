@@ -24,6 +24,17 @@ test.each<[args: string[], code: number, words: RegExp]>([
   [['audit', 'list', '--json', '--export', 'csv'], 2, /--json/],
   [['audit', 'list', '--follow', '--until', '1h'], 2, /--follow.*--until|--until.*--follow/],
   [['history', 'list', '--since', '2026-02-30'], 2, /--since/],
+  [['history', 'list', '--since', 'today'], 2, /a date such as 2026-05-01/],
+  [['history', 'list', '--since', '1h', '--until', '2h'], 2, /--since is not before --until/],
+  [['audit', 'list', '--since', '1h', '--until', '2h'], 2, /--since is not before --until/],
+  [['webhook', 'redeliver', 'bot', '--since', '1h', '--until', '2h'], 2, /--since is not before --until/],
+  [['rank', 'promote', 'Newcomer', 'Ann'], 2, /oo many arguments.*\ntry: several members.*--file FILE/],
+  [['webhook', 'add', 'bot', 'https://bot.example/x'], 2, /oo many arguments.*\ntry: the address.*--url-file FILE/],
+  [
+    ['webhook', 'add', 'bot', '--url', 'https://bot.example/x'],
+    2,
+    /nknown option.*\ntry: the address.*--url-file FILE/,
+  ],
   [['history', 'undo', '--key', 'game', '--until', '2026-04-31T12:00Z'], 2, /--until/],
 ])('%j ends with %i and says why', async (args, code, words) => {
   const home = await homeWithKey();
