@@ -1,20 +1,23 @@
-// Started by a Node that is too old: the one that npm ci brought takes over; without it, two lines and exit code 78.
+// Runs on a Node that is too old. In a clone, the Node that npm ci brought takes over; elsewhere, two lines and exit code 78.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { fileURLToPath } from 'node:url';
+import { lowestNode } from './lowest-node.js';
 
 const name = process.platform === 'win32' ? 'node.exe' : 'node';
 const ownNode = fileURLToPath(new URL(`../node_modules/.bin/${name}`, import.meta.url));
-if (existsSync(ownNode)) {
-  runWith(ownNode);
-} else {
-  process.stderr.write(`error: rankd needs Node.js 22.14 or newer; this is ${process.version}.\n`);
-  process.stderr.write('try: install the current LTS release from https://nodejs.org, then run rankd again\n');
+if (existsSync(ownNode)) runWith(ownNode);
+else if (existsSync(new URL('../package-lock.json', import.meta.url)))
+  refuse('npm ci --include=dev brings one to this clone');
+else refuse('install the current LTS release from https://nodejs.org, then run rankd again');
+
+function refuse(fix) {
+  process.stderr.write(`error: rankd needs Node.js ${lowestNode} or newer; this is ${process.version}.\ntry: ${fix}\n`);
   process.exitCode = 78;
 }
 
-/** Runs this same command on another Node and ends as it ends. The channel tells the child should this process be killed. */
+/** Runs this same command on another Node and ends with its exit code. The channel lets the child notice if this process is killed. */
 function runWith(node) {
   const child = spawn(node, process.argv.slice(1), { stdio: ['inherit', 'inherit', 'inherit', 'ipc'] });
   for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from './base/clock.ts';
+import { type Closer, closeAll, openAll } from './base/close-all.ts';
 import { LatestWrites } from './base/latest-writes.ts';
 import type { Logger } from './base/log.ts';
 import { crypto } from './base/node-modules.ts';
@@ -69,8 +70,7 @@ export async function openApp(
   options: AppOptions & Pick<OpenOptions, 'onMigrated'> & { log: Logger },
 ): Promise<ServedApp> {
   const { log, dataDir, watch = unwatched } = options;
-  await using opening = new AsyncDisposableStack();
-  const { [Symbol.asyncDispose]: _, ...ports } = opening.use(await openPorts({ ...options, isServed: true }));
+  const { [Symbol.asyncDispose]: closePorts, ...ports } = await openPorts({ ...options, isServed: true });
   const unchanging = {
     ...{ ...ports, ...processState(ports, ({ level, message, facts }) => log[level](facts, message)), log },
     identity: crypto().randomBytes(32).toString('base64url'),
@@ -80,7 +80,7 @@ export async function openApp(
   };
   const contextOf = (config: Config, platform: Platform): DaemonContext =>
     Object.freeze({ ...unchanging, ...configuredParts(config, { ...ports, platform }, log) });
-  const closers = opening.move();
+  const closers: Closer[] = [closePorts];
   let inForce = { config: options.config, platform: ports.platform };
   let current = contextOf(inForce.config, inForce.platform);
   let maxDeadlineMs = current.deadlineMs;
@@ -92,23 +92,25 @@ export async function openApp(
       return maxDeadlineMs;
     },
     async applyConfig(config, check) {
-      await using opened = new AsyncDisposableStack();
       if (inForce.config.platform.kind !== 'simulated') await refuseDefaultSimulation(ports.store, config);
-      let { platform } = inForce;
-      if (!isSamePlatform(config.platform, inForce.config.platform)) {
-        const other = await createPlatform({ config: config.platform, dataDir, ...ports });
-        opened.defer(() => other.close());
-        platform = watch.platform(other);
-      }
-      const candidate = contextOf(config, platform);
-      await check(candidate);
-      closers.use(opened.move()); // the one before is closed at the end, too: a request may still be on its way through it
+      const next = await openAll(async (opened) => {
+        let { platform } = inForce;
+        if (!isSamePlatform(config.platform, inForce.config.platform)) {
+          const other = await createPlatform({ config: config.platform, dataDir, ...ports });
+          opened.push(() => other.close());
+          platform = watch.platform(other);
+        }
+        const context = contextOf(config, platform);
+        await check(context);
+        return { platform, context, opened };
+      });
+      closers.push(...next.opened); // requests in flight may still use the platform before it, so that one stays open as well
       unchanging.trust.renew();
-      inForce = { config, platform };
-      current = candidate;
-      maxDeadlineMs = Math.max(maxDeadlineMs, candidate.deadlineMs);
+      inForce = { config, platform: next.platform };
+      current = next.context;
+      maxDeadlineMs = Math.max(maxDeadlineMs, current.deadlineMs);
     },
-    [Symbol.asyncDispose]: () => closers.disposeAsync(),
+    [Symbol.asyncDispose]: () => closeAll(closers),
   };
 }
 
@@ -144,7 +146,7 @@ function configuredParts(config: Config, ports: Ports, log: Logger) {
   };
 }
 
-async function openPorts({
+function openPorts({
   config,
   dataDir,
   overrides = {},
@@ -153,18 +155,18 @@ async function openPorts({
   onNew,
   onMigrated,
 }: AppOptions & OpenOptions): Promise<Ports & AsyncDisposable> {
-  await using opened = new AsyncDisposableStack();
-  const own = overrides.clock ?? systemClock;
-  const engine = engineOf({ dataDir, clock: own, server: config.store });
-  const store = overrides.store ?? (await engine.openStore({ isServed, onNew, onMigrated }));
-  const clock = overrides.clock ?? store.clock;
-  if (overrides.store === undefined) opened.defer(() => store.close());
-  await refuseDefaultSimulation(store, config);
-  const platform = overrides.platform ?? (await createPlatform({ config: config.platform, dataDir, clock, store }));
-  if (overrides.platform === undefined) opened.defer(() => platform.close());
-  const closers = opened.move();
-  const ports = { store: watch.store(store), platform: watch.platform(platform), clock };
-  return { ...ports, [Symbol.asyncDispose]: () => closers.disposeAsync() };
+  return openAll(async (closers) => {
+    const own = overrides.clock ?? systemClock;
+    const engine = engineOf({ dataDir, clock: own, server: config.store });
+    const store = overrides.store ?? (await engine.openStore({ isServed, onNew, onMigrated }));
+    const clock = overrides.clock ?? store.clock;
+    if (overrides.store === undefined) closers.push(() => store.close());
+    await refuseDefaultSimulation(store, config);
+    const platform = overrides.platform ?? (await createPlatform({ config: config.platform, dataDir, clock, store }));
+    if (overrides.platform === undefined) closers.push(() => platform.close());
+    const ports = { store: watch.store(store), platform: watch.platform(platform), clock };
+    return { ...ports, [Symbol.asyncDispose]: () => closeAll(closers) };
+  });
 }
 
 function rulesOf(

@@ -3,8 +3,10 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { crowdIn } from '../base/access-list.ts';
 import { isInDataDir } from '../base/files/data-dir.ts';
+import { crypto, https } from '../base/node-modules.ts';
 import { type System, thisSystem } from '../base/system.ts';
 import type { CallContext } from '../ports/index.ts';
+import { loadSqlite } from '../stores/engine.ts';
 import { type Finding, fail, ok, warn } from '../usecases/doctor/finding.ts';
 
 /** What this machine provides: Node.js, the data directory, room on its disk, the port, the clock. */
@@ -12,8 +14,29 @@ import { type Finding, fail, ok, warn } from '../usecases/doctor/finding.ts';
 const leastFreeMiB = 200;
 const maxSkewMs = 30_000;
 
+/** Features that options such as --jitless, other builds and other runtimes take away, whatever version they report. */
+const features: ReadonlyArray<[name: string, works: () => unknown]> = [
+  ['fetch, which calls Roblox', () => typeof fetch === 'function' && 'WebAssembly' in globalThis],
+  ['encryption (TLS)', () => crypto().getRandomValues(new Uint8Array(1)) && https().Agent],
+  ['resource management (Symbol.asyncDispose)', () => typeof Symbol.asyncDispose === 'symbol'],
+  ['promises with resolvers', () => typeof Promise.withResolvers === 'function'],
+  ['text segmentation (Intl)', () => typeof Intl.Segmenter === 'function'],
+];
+
 export function nodeFindings(version: string): Finding[] {
-  return [ok('node', `Node.js ${version}`)]; // an older one is refused before this
+  const lacking = features.flatMap(([name, works]) => (isTrue(works) ? [] : [name]));
+  const fix = 'unset NODE_OPTIONS, or install the current LTS release from https://nodejs.org';
+  if (lacking.length > 0) return [fail('node', `Node.js ${version} lacks ${lacking.join(', ')}`, fix)];
+  loadSqlite();
+  return [ok('node', `Node.js ${version}`)];
+}
+
+function isTrue(works: () => unknown): boolean {
+  try {
+    return Boolean(works());
+  } catch {
+    return false;
+  }
 }
 
 /** What decides who may read the data: the system, and on Windows its access lists. */

@@ -2,6 +2,7 @@ import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { type AppOptions, openApp, type ServedApp } from '../app.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
+import { closeAll, openAll } from '../base/close-all.ts';
 import { listenError } from '../base/listen-error.ts';
 import { isLoopback, listenUrl } from '../base/listen-url.ts';
 import type { Logger } from '../base/log.ts';
@@ -32,33 +33,34 @@ export interface Daemon {
 const drainPollMs = 20;
 
 /** Starts the HTTP API and its workers on a data directory that no other daemon has. */
-export async function startDaemon(options: DaemonOptions): Promise<Daemon> {
-  await using starting = new AsyncDisposableStack();
-  const clock = options.overrides?.clock ?? systemClock;
-  starting.use(await engineOf({ ...options, clock, server: options.config.store }).operations.lockDaemon());
-  const { server: address, metrics: metricsConfig } = options.config;
-  const metrics = metricsConfig.enabled ? await loadMetrics(clock) : undefined;
-  const app = starting.use(await openApp({ ...options, ...(metrics !== undefined && { watch: metrics.watch }) }));
-  await checkGroup(app.current);
-  await declareConfigured(app.current, options.config);
-  const heads = new HeadNotes();
-  await heads.note(app.current);
-  const server = createServer(app, options.config.server);
-  starting.defer(() => server.close());
-  const listener = await metrics?.serve({ app, server }, metricsConfig);
-  if (listener !== undefined) starting.use(listener);
-  const url = await listen(server, address, options.log);
-  starting.defer(startWorkers(app, heads));
-  const running = starting.move();
-  return {
-    app,
-    url,
-    metricsUrl: listener?.url,
-    stop: async () => {
-      await drain(app);
-      await running.disposeAsync();
-    },
-  };
+export function startDaemon(options: DaemonOptions): Promise<Daemon> {
+  return openAll(async (closers) => {
+    const clock = options.overrides?.clock ?? systemClock;
+    closers.push(await engineOf({ ...options, clock, server: options.config.store }).operations.lockDaemon());
+    const { server: address, metrics: metricsConfig } = options.config;
+    const metrics = metricsConfig.enabled ? await loadMetrics(clock) : undefined;
+    const app = await openApp({ ...options, ...(metrics !== undefined && { watch: metrics.watch }) });
+    closers.push(app);
+    await checkGroup(app.current);
+    await declareConfigured(app.current, options.config);
+    const heads = new HeadNotes();
+    await heads.note(app.current);
+    const server = createServer(app, options.config.server);
+    closers.push(() => server.close());
+    const listener = await metrics?.serve({ app, server }, metricsConfig);
+    if (listener !== undefined) closers.push(listener);
+    const url = await listen(server, address, options.log);
+    closers.push(startWorkers(app, heads));
+    return {
+      app,
+      url,
+      metricsUrl: listener?.url,
+      stop: async () => {
+        await drain(app);
+        await closeAll(closers);
+      },
+    };
+  });
 }
 
 /** The library behind it is loaded only if it is wanted. */

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { systemClock } from '../base/clock.ts';
+import { closeAll, openAll } from '../base/close-all.ts';
 import { asRankdError, type RankdError } from '../base/errors.ts';
 import { createLog, type LogLevel } from '../base/log.ts';
 import type { Paints } from '../base/paint.ts';
@@ -57,86 +58,86 @@ export interface RunningDaemon extends AsyncDisposable {
 }
 
 /** A daemon with all that surrounds it: its log, reload, the socket for the commands beside it, and the service manager. */
-export async function runDaemon(options: RunOptions): Promise<RunningDaemon> {
-  const { started, load, dataDir, process, logLevelOf, readableLog, onMigrated } = options;
-  const { config } = started;
-  const problems = new RecentProblems();
-  const log = createLog({
-    level: logLevelOf(config),
-    readable: readableLog,
-    write: (line) => process.log(line),
-    isFull: () => process.isLogFull(),
-    note: (line) => problems.note(line),
-  });
-  const startedAt = { at: systemClock.now(), monotonic: systemClock.monotonic() };
-  await using starting = new AsyncDisposableStack(); // undone in reverse: the data directory is given back last
-  const daemon = await startDaemon({ config, dataDir, log, onMigrated });
-  starting.defer(() => daemon.stop());
-  await keepServedGroup(daemon.app.current, started);
-  const live = new LiveConfig({
-    ...{ app: daemon.app, started, load },
-    onApplied: async (now) => {
-      log.level = logLevelOf(now);
-      return warnOfSimulatedKeys(daemon.app.current);
-    },
-  });
-  const status = async (): Promise<DaemonStatus> => {
-    const { url, metricsUrl } = daemon;
-    const storeProblem = await problemOf(daemon.app.current.store.ping());
-    const app = daemon.app.current;
-    const lasting = {
-      configuration: live.isRefused,
-      credential: app.deadCredential() !== undefined,
-      group: !app.group.isReadable,
-      'simulated keys': await anyOf(keysOfSimulation(app, app.group, { limit: 1 })),
-      'plain http': true,
-    };
-    const workspaceActive = await showWorkspace(app).then(
-      ({ active }) => active,
-      () => undefined,
-    );
-    const acceptsKeys = await isAnyKeyAccepted(app, app.group).catch(() => undefined);
-    const stuck = await stuckHolds(app).catch(() => undefined);
-    const webhooks = await viewWebhooks(app).catch(() => undefined);
-    const of = { app, live, webhooks, url, metricsUrl, process, storeProblem, acceptsKeys, stuckHolds: stuck };
-    const standing = { workspaceActive, dashboard: door.standing };
-    return daemonStatus({
-      ...{ ...of, ...standing, started: startedAt },
-      problems: problems.newestFirst(lasting, systemClock.now()),
+export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
+  return openAll(async (closers) => {
+    const { started, load, dataDir, process, logLevelOf, readableLog, onMigrated } = options;
+    const { config } = started;
+    const problems = new RecentProblems();
+    const log = createLog({
+      level: logLevelOf(config),
+      readable: readableLog,
+      write: (line) => process.log(line),
+      isFull: () => process.isLogFull(),
+      note: (line) => problems.note(line),
     });
-  };
-  await showNode({ daemon, live, startedAt: startedAt.monotonic });
-  const pageFolder = join(process.packageDir, 'dist', 'dashboard');
-  const door = starting.use(new DashboardDoor({ live: daemon.app, config: config.dashboard, pageFolder, status }));
-  await door.openIfEnabled();
-  const identity = async () => ({ identity: daemon.app.current.identity });
-  const look = (changeId: string) => lookAtChange(daemon.app.current, changeId);
-  const control = {
-    ...{ status, identity, look, reload: (by: string) => live.reload(by) },
-    dashboardLink: (by: string) => door.link(by),
-    dashboardLogout: (by: string) => door.logAllOut(by),
-  };
-  starting.use(await listenForCommands({ dataDir, log }, control));
-  starting.use(live);
-  const running = starting.move();
-  return {
-    daemon,
-    reload: (by) => live.reload(by),
-    async stopOn(signal) {
-      await warnOfSimulatedKeys(daemon.app.current);
-      running.use(await reportToServiceManager({ ...daemon.app.current, env: process.env }));
-      running.use(tellStanding(daemon.app.current, config));
-      const stopping = new AbortController();
-      const cause = await Promise.race([signal, untilOutgrown(daemon.app.current, stopping.signal)]);
-      stopping.abort();
-      if (typeof cause === 'string') log.info({ signal: cause }, 'stopping: finishing what runs');
-      else log.error({ err: cause }, 'stopping, as a later rankd has changed the database: finishing what runs');
-      await running.disposeAsync();
-      log.info('stopped');
-      if (typeof cause !== 'string') throw cause;
-    },
-    [Symbol.asyncDispose]: () => running.disposeAsync(),
-  };
+    const startedAt = { at: systemClock.now(), monotonic: systemClock.monotonic() };
+    const daemon = await startDaemon({ config, dataDir, log, onMigrated });
+    closers.push(() => daemon.stop()); // closed last: it unlocks the data directory
+    await keepServedGroup(daemon.app.current, started);
+    const live = new LiveConfig({
+      ...{ app: daemon.app, started, load },
+      onApplied: async (now) => {
+        log.level = logLevelOf(now);
+        return warnOfSimulatedKeys(daemon.app.current);
+      },
+    });
+    const status = async (): Promise<DaemonStatus> => {
+      const { url, metricsUrl } = daemon;
+      const storeProblem = await problemOf(daemon.app.current.store.ping());
+      const app = daemon.app.current;
+      const lasting = {
+        configuration: live.isRefused,
+        credential: app.deadCredential() !== undefined,
+        group: !app.group.isReadable,
+        'simulated keys': await anyOf(keysOfSimulation(app, app.group, { limit: 1 })),
+        'plain http': true,
+      };
+      const workspaceActive = await showWorkspace(app).then(
+        ({ active }) => active,
+        () => undefined,
+      );
+      const acceptsKeys = await isAnyKeyAccepted(app, app.group).catch(() => undefined);
+      const stuck = await stuckHolds(app).catch(() => undefined);
+      const webhooks = await viewWebhooks(app).catch(() => undefined);
+      const of = { app, live, webhooks, url, metricsUrl, process, storeProblem, acceptsKeys, stuckHolds: stuck };
+      const standing = { workspaceActive, dashboard: door.standing };
+      return daemonStatus({
+        ...{ ...of, ...standing, started: startedAt },
+        problems: problems.newestFirst(lasting, systemClock.now()),
+      });
+    };
+    await showNode({ daemon, live, startedAt: startedAt.monotonic });
+    const pageFolder = join(process.packageDir, 'dist', 'dashboard');
+    const door = new DashboardDoor({ live: daemon.app, config: config.dashboard, pageFolder, status });
+    closers.push(door);
+    await door.openIfEnabled();
+    const identity = async () => ({ identity: daemon.app.current.identity });
+    const look = (changeId: string) => lookAtChange(daemon.app.current, changeId);
+    const control = {
+      ...{ status, identity, look, reload: (by: string) => live.reload(by) },
+      dashboardLink: (by: string) => door.link(by),
+      dashboardLogout: (by: string) => door.logAllOut(by),
+    };
+    closers.push(await listenForCommands({ dataDir, log }, control), live);
+    return {
+      daemon,
+      reload: (by) => live.reload(by),
+      async stopOn(signal) {
+        await warnOfSimulatedKeys(daemon.app.current);
+        closers.push(await reportToServiceManager({ ...daemon.app.current, env: process.env }));
+        closers.push(tellStanding(daemon.app.current, config));
+        const stopping = new AbortController();
+        const cause = await Promise.race([signal, untilOutgrown(daemon.app.current, stopping.signal)]);
+        stopping.abort();
+        if (typeof cause === 'string') log.info({ signal: cause }, 'stopping: finishing what runs');
+        else log.error({ err: cause }, 'stopping, as a later rankd has changed the database: finishing what runs');
+        await closeAll(closers);
+        log.info('stopped');
+        if (typeof cause !== 'string') throw cause;
+      },
+      [Symbol.asyncDispose]: () => closeAll(closers),
+    };
+  });
 }
 
 /** Resolves with why, once this rankd can't work with the database any more. Never resolves after `stop`. */

@@ -30,6 +30,16 @@ declare module 'fastify' {
   }
 }
 
+/** A constant, because the types for Node.js 22 lack some of these options and refuse unknown ones in a literal. */
+const nodeOptions = {
+  requireHostHeader: false,
+  // By default, Node uses the first of two lines of a header; a proxy in front of rankd may use the other.
+  joinDuplicateHeaders: true,
+  headersTimeout: 10_000,
+  // By default, Node checks for overdue requests only every 30 s.
+  connectionsCheckingInterval: 1_000,
+};
+
 /** The HTTP API, not listening yet. */
 export function createServer(
   app: LiveContext,
@@ -43,14 +53,7 @@ export function createServer(
     trustProxy: trustedProxies.length > 0 && trustedProxies,
     requestTimeout: 15_000,
     keepAliveTimeout: 65_000,
-    http: {
-      requireHostHeader: false,
-      // By default, Node takes the first of two lines of a header: what stands in front of rankd may take the other.
-      joinDuplicateHeaders: true,
-      headersTimeout: 10_000,
-      // By default, Node looks for overdue requests only every 30 s.
-      connectionsCheckingInterval: 1_000,
-    },
+    http: nodeOptions,
     routerOptions: { ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
     return503OnClosing: false,
     clientErrorHandler: () => undefined,

@@ -1,9 +1,12 @@
 import { privateFile } from '../base/files/data-dir.ts';
 import { placeOf, type ServerAddress } from '../base/server-address.ts';
 import type { Clock, CopyPlace, StoreEngine, StoreOperations } from '../ports/index.ts';
+import { loadSqlite } from './sqlite/engine/sqlite-error.ts';
 import { acquireDaemonLock, daemonLockName, isDaemonRunning, nodeFileName } from './sqlite/files/daemon-lock.ts';
 import { sqliteOperations } from './sqlite/files/operations.ts';
 import { openSqliteStore } from './sqlite/sqlite-store.ts';
+
+export { loadSqlite };
 
 /** Where rankd keeps what it knows, and what it counts time by. */
 export interface StorePlace {

@@ -1,19 +1,16 @@
 import { execFileSync } from 'node:child_process';
-import { existsSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { browser } from './which-browser.ts';
 
 /** `npm run browser`: installs the browser of the tests if its lock is newer than what is installed, and checks the types of the tests. */
 const folder = fileURLToPath(new URL('.', import.meta.url));
-const installed = `${folder}node_modules/.package-lock.json`;
 
 if (browser === undefined) {
   process.stdout.write(
     `The browser tests do not run on ${process.platform} (${process.arch}) unless RANKD_BROWSER names a Chrome or Chromium.\n`,
   );
 } else {
-  if (!existsSync(installed) || statSync(`${folder}package-lock.json`).mtimeMs > statSync(installed).mtimeMs)
-    run('npm', ['ci', '--prefix', folder, '--ignore-scripts', '--no-audit', '--no-fund']);
+  run(process.execPath, [fileURLToPath(new URL('../tools/install-once.ts', import.meta.url)), folder]);
   run('tsc', ['--noEmit', '--singleThreaded', '-p', folder]); // several threads check what they share once each
 }
 

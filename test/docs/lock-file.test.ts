@@ -11,7 +11,7 @@ interface Locked {
 }
 
 const root = new URL('../../', import.meta.url);
-const installed = [...packagesIn('package-lock.json'), ...packagesIn('test/browser/package-lock.json')];
+const installed = ['', 'test/browser/', 'test/package/'].flatMap((folder) => packagesIn(`${folder}package-lock.json`));
 
 /** Packages with a script that npm would run when it installs them, each with the reason why it may stay. */
 const scripts: Record<string, string> = {

@@ -1,7 +1,10 @@
-import { accessSync, constants, existsSync, readdirSync, readFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { accessSync, constants, cpSync, existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import manifest from '../../package.json' with { type: 'json' };
+import { TempDir } from '../support/temp-dir.ts';
 
 interface Step {
   uses?: string;
@@ -11,7 +14,7 @@ interface Step {
 
 interface Job {
   'runs-on': string;
-  strategy?: { matrix: { os: string[] } };
+  strategy?: { matrix: { os: string[]; node: string[] } };
   permissions?: Record<string, string>;
   steps: Step[];
 }
@@ -26,7 +29,6 @@ const root = new URL('../../', import.meta.url);
 const folder = new URL('.github/workflows/', root);
 const workflow = (name: string): Workflow => parse(readFileSync(new URL(name, folder), 'utf8'));
 const stepsOf = (name: string) => Object.values(workflow(name).jobs).flatMap(({ steps }) => steps);
-const systemsOf = ({ 'runs-on': system, strategy }: Job) => strategy?.matrix.os ?? [system];
 
 describe.each(readdirSync(folder))('%s', (name) => {
   test('runs only scripts, commands and files that there are', () => {
@@ -51,15 +53,34 @@ describe.each(readdirSync(folder))('%s', (name) => {
   });
 });
 
-test('every push is checked by the command that README names and on PostgreSQL on Linux, and by a first rank change on Windows and macOS', () => {
-  const { jobs } = workflow('ci.yml');
-  const runs = Object.values(jobs).flatMap((job) =>
-    systemsOf(job).map((system) => [system.split('-')[0], job.steps.map(({ run }) => run)] as const),
+test('every push runs npm test and the tests on PostgreSQL, and the package on each system with the oldest, the current and the newest Node', async () => {
+  const { linux, package: onAll } = workflow('ci.yml').jobs;
+  expect(linux?.steps.map(({ run }) => run)).toEqual(expect.arrayContaining(['.ci/run', 'npm run test:postgres']));
+  const { lowestNode } = await import(new URL('bin/lowest-node.js', root).href);
+  const { os = [], node = [] } = onAll?.strategy?.matrix ?? {};
+  expect(os.map((system) => system.split('-')[0])).toEqual(['ubuntu', 'windows', 'macos']);
+  expect(node).toEqual([lowestNode, '24', 'latest']);
+  expect(onAll?.steps).toContainEqual(
+    expect.objectContaining({ run: 'npm run smoke -- --node "$(node -p process.execPath)"' }),
   );
-  expect(Object.fromEntries(runs)).toEqual({
-    ubuntu: expect.arrayContaining(['.ci/run', 'npm run test:postgres']),
-    windows: expect.arrayContaining(['npm ci', 'npm run smoke']),
-    macos: expect.arrayContaining(['npm ci', 'npm run smoke']),
+});
+
+test('a release names its repository, its lowest Node and no script that an install would run', () => {
+  using folder = new TempDir();
+  for (const part of ['package.json', 'bin']) cpSync(new URL(part, root), join(folder.path, part), { recursive: true });
+  const steps = workflow('release.yml').jobs['package']?.steps ?? [];
+  const script = steps.flatMap(({ run = '' }) => (/npm pkg (set|delete)/.test(run) ? [run] : [])).join('\n');
+  const env = { ...process.env, GITHUB_REPOSITORY: 'someone/rankd' };
+  execFileSync('bash', ['-ec', script], { cwd: folder.path, env });
+  const released = JSON.parse(readFileSync(join(folder.path, 'package.json'), 'utf8'));
+  const { prepare: _, ...scripts } = manifest.scripts;
+  expect(released).toEqual({
+    ...manifest,
+    scripts,
+    repository: { type: 'git', url: 'git+https://github.com/someone/rankd.git' },
+    homepage: 'https://github.com/someone/rankd#readme',
+    bugs: { url: 'https://github.com/someone/rankd/issues' },
+    engines: { node: '>=22.14' },
   });
 });
 

@@ -156,7 +156,7 @@ test('not built: two lines and exit code 78', () => {
   const { status, stderr } = run(copy, ['key', 'list']);
   expect(status).toBe(78);
   expect(stderr).toMatch(
-    /^error: A part of rankd is missing: .+\ntry: install rankd again; in a clone of it, npm ci.+\n$/,
+    /^error: A part of rankd is missing: .+\ntry: install rankd again; in a clone: npm ci --include=dev.+\n$/,
   );
 });
 
@@ -187,6 +187,19 @@ test('an addon that is not for this machine is told as that', () => {
   expect(stderr).toMatch(
     /^error: The SQLite addon of rankd, better-sqlite3, cannot be loaded\.\ntry: install rankd again .+\n$/,
   );
+  expect(run(copy, ['doctor', '--offline'])).toMatchObject({
+    status: 5,
+    stdout: expect.stringMatching(/^FAIL {2}node +The SQLite addon of rankd, better-sqlite3, cannot be loaded\.$/m),
+  });
+});
+
+test('doctor fails a Node.js that was started without a feature that rankd needs, and names the feature', () => {
+  using copy = new CopyOfRankd({ packages: true });
+  const { status, stdout } = run(copy, ['doctor', '--offline'], { NODE_OPTIONS: '--jitless' });
+  expect(stdout).toMatch(
+    /^FAIL {2}node +Node\.js \S+ lacks fetch, which calls Roblox\n +try: unset NODE_OPTIONS, .+$/m,
+  );
+  expect(status).toBe(5);
 });
 
 function environment({ home }: CopyOfRankd): Record<string, string> {

@@ -33,13 +33,26 @@ describe.each(runtimes)('started by %s', (_, [node = '', ...flags]) => {
   });
 });
 
-test('too old, and no other Node at hand: two lines and exit code 78', () => {
+test.each([
+  ['in a package', [], 'install the current LTS release from https://nodejs.org, then run rankd again'],
+  ['in a clone', ['package-lock.json'], 'npm ci --include=dev brings one to this clone'],
+])('%s, too old and without another Node: two lines and exit code 78', (_, files, fix) => {
   using copy = new CopyOfRankd();
+  for (const file of files) writeFileSync(join(copy.folder, file), '{}');
   const line = ['--import', pretend, copy.binary, 'key', 'list'];
   const { status, stderr, signal } = spawnSync(process.execPath, line, { encoding: 'utf8' });
   expect(signal).toBeNull();
   expect(status).toBe(78);
-  expect(stderr).toMatch(/^error: rankd needs Node\.js 22\.14 or newer; this is .+\ntry: .+\n$/);
+  expect(stderr).toBe(`error: rankd needs Node.js 22.14 or newer; this is ${process.version}.\ntry: ${fix}\n`);
+});
+
+test('npm ci in a clone without development packages stops, and prints the command that helps', () => {
+  using clone = new CopyOfRankd();
+  cpSync(join(root, 'config/runtime'), join(clone.folder, 'config/runtime'), { recursive: true });
+  const env = { PATH: process.env['PATH'], HOME: clone.home, NODE_ENV: 'production' };
+  const { status, stderr } = spawnSync('npm', ['run', 'prepare'], { cwd: clone.folder, encoding: 'utf8', env });
+  expect(status).not.toBe(0);
+  expect(stderr).toMatch(/^error: npm left out the packages that build rankd: .+\ntry: npm ci --include=dev$/m);
 });
 
 test('the Node that npm ci brought is the one that the lock file holds to its hash', () => {
@@ -61,7 +74,7 @@ test.each([
   using clone = new CopyOfRankd();
   const packages = join(clone.folder, 'node_modules');
   cpSync(join(root, 'config/runtime'), join(clone.folder, 'config/runtime'), { recursive: true });
-  for (const folder of ['.bin', dirname(program)]) mkdirSync(join(packages, folder), { recursive: true });
+  for (const folder of ['.bin', 'tsup', dirname(program)]) mkdirSync(join(packages, folder), { recursive: true });
   writeFileSync(join(packages, program), 'a binary');
   for (const _ of [1, 2]) {
     const linked = spawnSync(process.execPath, [...flags, join(clone.folder, 'config/runtime/link.js')], {

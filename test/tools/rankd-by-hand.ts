@@ -4,30 +4,36 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import http from 'node:http';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
-import { fileURLToPath } from 'node:url';
 import { documentedPort } from '../support/readme-commands.ts';
 import { freePort } from './shell.ts';
 
-const binary = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
 /** The longest that a command or the start of a daemon may take. */
 const timeoutMs = 60_000;
 
-/** The built rankd in the home of a user who has none of it yet, without a shell, so that it is the same on every system. */
+/** The Node.js that runs rankd, and rankd's script. */
+export interface Program {
+  node: string;
+  script: string;
+}
+
+/** rankd in the home of a new user, started without a shell, because shells differ between systems. */
 export class RankdByHand {
+  readonly #program: Program;
   readonly #folder: string;
   readonly #env: Record<string, string | undefined>;
   readonly #port: number;
   #daemon: ChildProcessWithoutNullStreams | undefined;
 
-  private constructor({ folder, env, port }: { folder: string; env: Record<string, string>; port: number }) {
+  private constructor({ program, folder, env = {}, port }: Home & { port: number }) {
+    this.#program = program;
     this.#folder = join(folder, 'work');
     mkdirSync(this.#folder);
     this.#env = { ...homeOf(folder), ...env, RANKD_SERVER_PORT: String(port) };
     this.#port = port;
   }
 
-  static async in(folder: string, env: Record<string, string> = {}): Promise<RankdByHand> {
-    return new RankdByHand({ folder, env, port: await freePort() });
+  static async in(home: Home): Promise<RankdByHand> {
+    return new RankdByHand({ ...home, port: await freePort() });
   }
 
   path(name: string): string {
@@ -95,10 +101,17 @@ export class RankdByHand {
   }
 
   #start(args: string[]): ChildProcessWithoutNullStreams {
-    const child = spawn(process.execPath, [binary, ...args], { cwd: this.#folder, env: this.#env });
+    const child = spawn(this.#program.node, [this.#program.script, ...args], { cwd: this.#folder, env: this.#env });
     child.stdin.end();
     return child;
   }
+}
+
+interface Home {
+  program: Program;
+  /** An empty folder. */
+  folder: string;
+  env?: Record<string, string>;
 }
 
 /** What it has said so far. */

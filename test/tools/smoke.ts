@@ -3,32 +3,36 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Command } from 'commander';
 import { type FakeOpenCloud, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
+import { installPackage } from '../support/installed-package.ts';
 import { pagesToType } from '../support/readme-commands.ts';
-import { RankdByHand } from './rankd-by-hand.ts';
+import { type Program, RankdByHand } from './rankd-by-hand.ts';
 
 /**
  * `npm run smoke`: does what a newcomer and an operator do with the built rankd on this system, Windows among them: the commands of README and
  * docs/go-live.md, and then the day to day on the group that a fake Open Cloud plays. Tells of each step; ends with 1 if one failed.
  */
-new Command('npm run smoke --')
+const { node } = new Command('npm run smoke --')
   .description(
-    'Runs the built rankd through a first rank change and the day to day on this system, and says what failed.',
+    'Installs the package as it was built last, runs it through a first rank change and the day to day on this system, and reports failures.',
   )
-  .parse();
+  .option('--node <file>', 'the Node.js that runs it', process.execPath)
+  .parse()
+  .opts<{ node: string }>();
 
 const folder = mkdtempSync(join(tmpdir(), 'rankd-smoke-'));
 let failures = 0;
 try {
-  await onSimulatedGroup();
-  await onRealGroup();
+  const program = { node, script: installPackage(newFolder('package')) };
+  await onSimulatedGroup(program);
+  await onRealGroup(program);
 } finally {
   rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 }
 process.stdout.write(failures === 0 ? 'Everything worked.\n' : `${failures} of these failed.\n`);
 process.exitCode = failures === 0 ? 0 : 1;
 
-async function onSimulatedGroup(): Promise<void> {
-  const rankd = await RankdByHand.in(newFolder('simulated'));
+async function onSimulatedGroup(program: Program): Promise<void> {
+  const rankd = await RankdByHand.in({ program, folder: newFolder('simulated') });
   try {
     await step('rankd version', () => rankd.run('version'));
     await step('rankd serve', () => rankd.serve());
@@ -43,15 +47,16 @@ async function onSimulatedGroup(): Promise<void> {
   }
 }
 
-async function onRealGroup(): Promise<void> {
+async function onRealGroup(program: Program): Promise<void> {
   const [init = '', , rank = ''] = pagesToType.goLive();
   const [, groupId] = /--group (\d+)/.exec(init) ?? [];
   const roblox = await startFakeOpenCloud({ groupId: Number(groupId) });
-  const rankd = await RankdByHand.in(newFolder('real'), {
+  const env = {
     RANKD_PLATFORM_BASE_URL: roblox.baseUrl,
     RANKD_PLATFORM_LEGACY_BASE_URL: roblox.legacyBaseUrl,
     RANKD_PLATFORM_USERS_BASE_URL: roblox.usersBaseUrl,
-  });
+  };
+  const rankd = await RankdByHand.in({ program, folder: newFolder('real'), env });
   try {
     writeFileSync(rankd.path('roblox.key'), roblox.apiKey, { mode: 0o600 });
     await step(init.replace('npx ', ''), () => rankd.run(init));

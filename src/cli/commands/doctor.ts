@@ -139,7 +139,8 @@ async function allFindings(cli: Cli, { offline = false, url }: DoctorOptions): P
   );
   const isUsable = data.every(({ grade }) => grade !== 'FAIL');
   const daemon = isUsable ? await examined('daemon', async () => daemonFindings(await askStatus(cli.dataDir))) : [];
-  const findings = [...nodeFindings(cli.io.nodeVersion), ...data, ...daemon];
+  const node = await examined('node', () => nodeFindings(cli.io.nodeVersion));
+  const findings = [...node, ...data, ...daemon];
   let loaded: LoadedConfig | undefined;
   findings.push(
     ...(await examined('config', async () => {

@@ -25,7 +25,7 @@ export async function listen(
 ): Promise<{ server: Server; address: AddressInfo }> {
   const server = http().createServer(
     // By default, Node takes the first of two lines "Host", and answers a request without one by itself.
-    { requireHostHeader: false, joinDuplicateHeaders: true, ...limits },
+    { ...limits, joinDuplicateHeaders: true, ...{ requireHostHeader: false } },
     (request, response) => {
       const requestId = nextRequestId();
       for (const [name, value] of Object.entries(safeHeaders)) response.setHeader(name, value);

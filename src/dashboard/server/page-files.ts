@@ -61,8 +61,10 @@ export async function gzip(bytes: Buffer): Promise<Buffer> {
 }
 
 /** How whoever sends this header wants a file; `undefined`: as it is. */
-export function packingFor(accepted: string | undefined): 'br' | 'gzip' | undefined {
-  const names = (accepted ?? '').split(',').map((part) => part.trim().split(';', 1)[0]?.toLowerCase());
+export function packingFor(accepted: string | string[] | undefined): 'br' | 'gzip' | undefined {
+  const names = String(accepted ?? '')
+    .split(',')
+    .map((part) => part.trim().split(';', 1)[0]?.toLowerCase());
   if (names.includes('br')) return 'br';
   return names.includes('gzip') ? 'gzip' : undefined;
 }

@@ -1,4 +1,4 @@
-import type { Agent, ClientRequest, IncomingMessage } from 'node:http';
+import type { Agent, AgentOptions, ClientRequest, IncomingMessage } from 'node:http';
 import { RankdError } from '../../base/errors.ts';
 import { http, https } from '../../base/node-modules.ts';
 import { version } from '../../base/version.ts';
@@ -65,7 +65,8 @@ export class WriteSender {
 
   #request(url: string, headers: Record<string, string>, signal: AbortSignal): ClientRequest {
     const isSecure = url.startsWith('https:');
-    const { proxyEnv } = https().globalAgent.options; // Node.js was told to go by a proxy: `fetch` does so as well
+    // Set if NODE_USE_ENV_PROXY is: writes then use the proxy, as `fetch` does. Node.js 22.14 has no such option.
+    const { proxyEnv }: AgentOptions & { proxyEnv?: NodeJS.ProcessEnv } = https().globalAgent.options;
     const options = { keepAlive: true, timeout: idleMs, proxyEnv };
     this.#agents ??= { http: new (http().Agent)(options), https: new (https().Agent)(options) };
     const { request } = isSecure ? https() : http();

@@ -97,7 +97,7 @@ test('a connection that the platform turns into another protocol is no answer, a
 
 test('writes go by the proxy that Node.js was told to use, as reads do', async () => {
   const { url, received } = await receiver();
-  const { options } = https.globalAgent;
+  const options: https.AgentOptions & { proxyEnv?: NodeJS.ProcessEnv } = https.globalAgent.options;
   options.proxyEnv = { HTTP_PROXY: new URL(url).origin }; // as NODE_USE_ENV_PROXY=1 sets it
   onTestFinished(() => {
     delete options.proxyEnv;

@@ -135,19 +135,16 @@ function noting(group: Platform, written: number[], begin: Promise<void>): Platf
 }
 
 test.each([
-  ['with an Idempotency-Key', { 'idempotency-key': 'one' }, (json: string) => json],
+  ['with an Idempotency-Key', { 'idempotency-key': 'one' }, (json: string) => Buffer.from(json)],
   ['packed', { 'content-encoding': 'gzip' }, gzipSync],
 ])('a request that comes %s is not overtaken by a plain one that arrives behind it', async (_how, headers, pack) => {
   await using daemon = await openTestApp();
   const key = await daemon.createKey();
-  const request = (newRankId: number, more = {}, packed: (json: string) => string | Buffer = (json) => json) => {
+  const request = (newRankId: number, more = {}, packed: (json: string) => Buffer = (json) => Buffer.from(json)) => {
     const body = packed(JSON.stringify(rankBody({ newRankId })));
     const lines = { host: 'x', authorization: `Bearer ${key}`, 'content-length': Buffer.byteLength(body), ...more };
     const head = Object.entries(lines).map(([name, value]) => `${name}: ${value}\r\n`);
-    return Buffer.concat([
-      Buffer.from(`POST /v1/ranker?placeid=${place} HTTP/1.1\r\n${head.join('')}\r\n`),
-      Buffer.from(body),
-    ]);
+    return Buffer.concat([Buffer.from(`POST /v1/ranker?placeid=${place} HTTP/1.1\r\n${head.join('')}\r\n`), body]);
   };
   const asked = [request(50, headers, pack), request(10, { connection: 'close' })];
   const [first, second] = await rawAnswers(daemon.url, Buffer.concat(asked));

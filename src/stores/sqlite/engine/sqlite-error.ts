@@ -85,3 +85,12 @@ function constraintError(cause: InstanceType<typeof Database.SqliteError>): Rank
     ? new RankdError('conflict', 'The new record clashes with one that exists already.', { cause })
     : new RankdError('internal', 'The database refused a record that breaks its rules.', { cause });
 }
+
+/** Throws if the SQLite addon can't be loaded on this machine. */
+export function loadSqlite(): void {
+  try {
+    new Database(':memory:').close();
+  } catch (error) {
+    throw toStoreError(error, ':memory:');
+  }
+}
