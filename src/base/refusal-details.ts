@@ -25,6 +25,8 @@ export type RefusalReason = keyof typeof reasonTexts;
 export interface RefusalDetails {
   reason: RefusalReason;
   keyId?: string;
+  /** Present if the change paused the key. */
+  keyName?: string;
   placeId?: number;
   /** The use that the key is for. */
   mode?: 'live' | 'test';

@@ -3,7 +3,7 @@ import { type Caller, invalidKey, refusalOf, wrongMode } from './access.ts';
 import { changeEvent, type DomainEvent, keyPaused } from './events.ts';
 import { type HoldsOfMember, holdsAfter, refusalOfHold, refusalOfLift, scopeOf } from './holds.ts';
 import type { KeyEdit } from './key-changes.ts';
-import type { Hold, Member, RankChange } from './model.ts';
+import type { Hold, Key, Member, RankChange } from './model.ts';
 import { firstRefusal, refusalOfComeback } from './policy.ts';
 import { restorePlan } from './role-plan.ts';
 import type { PolicyCase, PolicyRule } from './rules/rule.ts';
@@ -137,7 +137,8 @@ function refusalOfRules({ policyCase, recheck }: BeginCase, facts: BeginFacts): 
 function tripped({ change, limits }: BeginCase, { caller, changedMembers, now }: BeginFacts): BeginVerdict | undefined {
   const { keyId } = change;
   if (keyId === undefined) return undefined;
-  const { resumedAt = 0 } = caller?.key ?? {};
+  const key = caller?.key ?? { id: keyId, name: keyId, resumedAt: 0 };
+  const { resumedAt = 0 } = key;
   for (const [index, limit] of limits.entries()) {
     if (!isCounted(change, limit)) continue;
     const countFrom = resumedAt <= now ? resumedAt : 0; // lifting the pause of a key begins its count anew
@@ -147,8 +148,8 @@ function tripped({ change, limits }: BeginCase, { caller, changedMembers, now }:
       change.rankeeId,
       members.filter((member) => member.keyId === keyId),
     );
-    if (byKey > limit.byKey) return pause(keyId, `it was about to ${act(limit, limit.byKey)}`, now);
-    if (byAll > limit.byAll) return pause(keyId, `all keys together were about to ${act(limit, limit.byAll)}`, now);
+    if (byKey > limit.byKey) return pause(key, `it was about to ${act(limit, limit.byKey)}`, now);
+    if (byAll > limit.byAll) return pause(key, `all keys together were about to ${act(limit, limit.byAll)}`, now);
   }
   return undefined;
 }
@@ -170,11 +171,11 @@ function act({ of }: MemberLimit, max: number): string {
   return `change more than ${max} different members ${whom} in a short time (policy.breaker.high_changes)`;
 }
 
-function pause(keyId: string, reason: string, now: number): BeginVerdict {
+function pause({ id, name }: Pick<Key, 'id' | 'name'>, reason: string, now: number): BeginVerdict {
   const error = new RankdError('key_paused', `This key is now paused: ${reason}.`, {
-    hint: `\`rankd history list --key ${keyId}\` shows its changes; \`rankd key resume ${keyId}\` lifts the pause`,
-    details: { reason: 'paused', keyId, pausedNow: true, why: reason },
+    hint: `\`rankd history list --key ${name}\` shows its changes; \`rankd key resume ${name}\` lifts the pause`,
+    details: { reason: 'paused', keyId: id, keyName: name, pausedNow: true, why: reason },
   });
-  const events = [keyPaused(keyId, reason, { by: 'daemon', at: now })];
-  return { do: 'refuse', error, pause: { keyId, edit: { pausedAt: now } }, events };
+  const events = [keyPaused({ id, name }, reason, { by: 'daemon', at: now })];
+  return { do: 'refuse', error, pause: { keyId: id, edit: { pausedAt: now } }, events };
 }

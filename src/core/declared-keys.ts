@@ -69,7 +69,7 @@ export function judgeDeclarations(
       .filter(({ name, revokedAt }) => revokedAt === undefined && !names.has(name));
     const events = [
       ...keys.flatMap((key) => eventsOf(key, facts, doing)),
-      ...ended.map(({ id }) => keyRevoked(id, { reason: 'no longer declared' }, doing)),
+      ...ended.map((key) => keyRevoked(key, { reason: 'no longer declared' }, doing)),
     ];
     return { clashes: [], keys, ended: ended.map(({ id }) => id), renewed, dropped, stillDeclared, events };
   };

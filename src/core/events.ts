@@ -45,7 +45,7 @@ export function changeEvent(
 
 /** A step in the life of a suspension, or of a temporary rank (`kind`). */
 export function suspensionEvent(
-  what: 'begin' | 'renew' | 'extend' | 'end' | 'lift' | 'supersede' | 'forfeit' | 'stuck',
+  what: 'begin' | 'renew' | 'extend' | 'reopen' | 'end' | 'lift' | 'supersede' | 'forfeit' | 'stuck',
   { id, kind, rankeeId, changeId, returnChangeId, endsAt, keyId, placeId, code }: Hold,
   doing: Doing,
 ): DomainEvent {
@@ -71,9 +71,9 @@ export function rankList(
   return event('rank.list', listId, detail, doing);
 }
 
-/** A run of `rankd history undo`. */
+/** A run of `rankd history undo` begins, or has ended: then `detail` has its result. */
 export function historyUndone(
-  undoId: string,
+  { undoId, does }: { undoId: string; does: 'begin' | 'end' },
   {
     rankeeId,
     rankerId,
@@ -82,7 +82,7 @@ export function historyUndone(
   doing: Doing,
 ): DomainEvent {
   const people = { ...(rankeeId !== undefined && { rankeeId }), ...(rankerId !== undefined && { rankerId }) };
-  return { ...event('history.undo', undoId, detail, doing), people };
+  return { ...event(does === 'begin' ? 'history.undo_begin' : 'history.undo', undoId, detail, doing), people };
 }
 
 // ---- keys ----
@@ -111,8 +111,11 @@ export function keyDeclared(
   return event('key.declare', keyId, detail, doing);
 }
 
-export function keyRotated(keyId: string, oldExpiresAt: number, doing: Doing): DomainEvent {
-  return event('key.rotate', keyId, { oldExpiresAt }, doing);
+/** A key as events name it: people know it by its name. */
+type NamedKey = Pick<Key, 'id' | 'name'>;
+
+export function keyRotated({ id, name }: NamedKey, oldExpiresAt: number, doing: Doing): DomainEvent {
+  return event('key.rotate', id, { name, oldExpiresAt }, doing);
 }
 
 export function keyRulesSet(
@@ -123,17 +126,17 @@ export function keyRulesSet(
   return event('key.set', keyId, changed, doing);
 }
 
-export function keyRevoked(keyId: string, detail: { reason?: string }, doing: Doing): DomainEvent {
-  return event('key.revoke', keyId, detail, doing);
+export function keyRevoked({ id, name }: NamedKey, detail: { reason?: string }, doing: Doing): DomainEvent {
+  return event('key.revoke', id, { name, ...detail }, doing);
 }
 
 /** The circuit breaker, or an operator, pauses a key. */
-export function keyPaused(keyId: string, reason: string, doing: Doing): DomainEvent {
-  return event('key.pause', keyId, { reason }, doing);
+export function keyPaused({ id, name }: NamedKey, reason: string, doing: Doing): DomainEvent {
+  return event('key.pause', id, { name, reason }, doing);
 }
 
-export function keyResumed(keyId: string, reason: string, doing: Doing): DomainEvent {
-  return event('key.resume', keyId, { reason }, doing);
+export function keyResumed({ id, name }: NamedKey, reason: string, doing: Doing): DomainEvent {
+  return event('key.resume', id, { name, reason }, doing);
 }
 
 // ---- the whitelist and the workspace ----

@@ -3,8 +3,9 @@ import { doubling } from '../base/time.ts';
 import { canStillPass } from './change-codes.ts';
 import { holdTitle, memberTitle, untilWhen } from './describe.ts';
 import { type Doing, type DomainEvent, suspensionEvent } from './events.ts';
-import type { Hold, HoldPart, HoldState, Member, RankChange, Role, Scope } from './model.ts';
+import type { EndedState, Hold, HoldPart, HoldState, Member, RankChange, Role, Scope } from './model.ts';
 import { heldIds, isUnlisted } from './role-scheme.ts';
+import { holdsNone } from './steps.ts';
 import { tookEffect } from './undo.ts';
 
 /** The holds that a change of a member may concern. */
@@ -129,6 +130,7 @@ function afterApplied(change: RankChange, of: HoldsOfMember, now: number): HoldU
     const events = own === undefined ? [suspensionEvent('begin', begun, doing)] : [];
     return { holds: [...replaced.holds, begun], events: [...replaced.events, ...events] };
   }
+  if (part?.does === 'undo') return afterUndo(change, part, of, doing);
   if (part === undefined) {
     if (open === undefined || !tookEffect(change)) return nothing;
     const isLifted = open.kind === 'suspension' || change.undoOf === open.changeId;
@@ -137,18 +139,47 @@ function afterApplied(change: RankChange, of: HoldsOfMember, now: number): HoldU
   if (own === undefined) return nothing;
   if (part.does !== 'renew') return over(own, part.does === 'return' ? part.as : 'lifted', change, doing);
   // Who leaves loses the roles from before, as on Roblox.
-  const renewed: Hold = { ...own, state: 'active', rolesBefore: change.rolesBefore, rolesDuring: change.rolesAfter };
+  const { awaySince: _, ...kept } = own;
+  const renewed: Hold = { ...kept, state: 'active', rolesBefore: change.rolesBefore, rolesDuring: change.rolesAfter };
   return { holds: [renewed], events: [suspensionEvent('renew', renewed, doing)] };
 }
 
-/** The hold as it is once it is over. `change` is what ended it. */
-function over(hold: Hold, state: EndState, change: RankChange, doing: Doing): HoldUpdate {
-  const { nextTryAt: _, code: _code, ...kept } = hold;
-  const ended: Hold = { ...kept, state, returnChangeId: change.id, endedAt: doing.at, message: change.message };
-  return { holds: [ended], events: [suspensionEvent(verbs[state], ended, doing)] };
+/** The holds as they were before the undone changes: first the one that these began or reopened is over, then the one that they ended is open. */
+function afterUndo(
+  change: RankChange,
+  { id, reopens, isDue, recloses }: Extract<HoldPart, { does: 'undo' }>,
+  { open, own }: HoldsOfMember,
+  doing: Doing,
+): HoldUpdate {
+  const by = { id: recloses?.by ?? change.id, message: change.message };
+  const closing =
+    open === undefined || (open.id === id && reopens !== undefined)
+      ? nothing
+      : over(open, recloses?.as ?? 'lifted', by, doing);
+  if (own === undefined || isOpenHold(own) || (reopens === undefined && !isDue)) return closing;
+  const restoring = isDue ? overdue(own, change, doing) : reopened(own, doing);
+  return { holds: [...closing.holds, ...restoring.holds], events: [...closing.events, ...restoring.events] };
 }
 
-type EndState = Extract<HoldState, 'ended' | 'lifted' | 'superseded' | 'forfeited'>;
+/** The hold as it was before a change ended it. */
+function reopened(hold: Hold, doing: Doing): HoldUpdate {
+  const { returnChangeId: _, endedAt: _ended, nextTryAt: _next, code: _code, ...kept } = hold;
+  const again: Hold = { ...kept, state: 'active', tries: 0, message: '' };
+  return { holds: [again], events: [suspensionEvent('reopen', again, doing)] };
+}
+
+/** The change that ended the hold is undone after the hold's end: the undo gave the roles from before the hold back. */
+function overdue(hold: Hold, { message }: RankChange, doing: Doing): HoldUpdate {
+  const ended: Hold = { ...hold, state: 'ended', endedAt: doing.at, message };
+  return { holds: [ended], events: [suspensionEvent('end', ended, doing)] };
+}
+
+/** The hold as it is once it is over. `by` is the change that ended it. */
+function over(hold: Hold, state: EndedState, by: Pick<RankChange, 'id' | 'message'>, doing: Doing): HoldUpdate {
+  const { nextTryAt: _, code: _code, ...kept } = hold;
+  const ended: Hold = { ...kept, state, returnChangeId: by.id, endedAt: doing.at, message: by.message };
+  return { holds: [ended], events: [suspensionEvent(verbs[state], ended, doing)] };
+}
 
 const verbs = { ended: 'end', lifted: 'lift', superseded: 'supersede', forfeited: 'forfeit' } as const;
 
@@ -165,6 +196,8 @@ function afterRefusal(change: RankChange, { own }: HoldsOfMember, now: number): 
   const doing = { by: 'daemon', at: now };
   // It was told as begun, and the platform was seen not to hold it.
   if (part?.does === 'begin') return over(own, 'superseded', change, doing);
+  if (part?.does === 'undo' && part.reopens !== undefined && isOpenHold(own) && change.undoOf !== undefined)
+    return over(own, part.reopens, { id: change.undoOf, message }, doing);
   if (part?.does !== 'return') return nothing;
   const isDue = own.endsAt !== undefined && own.endsAt <= now;
   if (isDue) return postponed(own, { code, message }, doing);
@@ -193,7 +226,8 @@ export type HoldVerdict =
 
 /**
  * Compares what the member holds with what the hold gave. `isOver`: the hold is to end now. `force`: the roles from before are given
- * back whatever the member holds. `member` is `undefined` if the user is not in the group.
+ * back whatever the member holds. `givenAt`: when a change last gave the roles of the hold; a membership that began later is a rejoin,
+ * however short the absence was. `member` is `undefined` if the user is not in the group.
  */
 export function judgeHold(
   hold: Hold,
@@ -201,8 +235,9 @@ export function judgeHold(
     member,
     roles,
     isOver,
+    givenAt = hold.beginsAt,
     force = false,
-  }: { member: Member | undefined; roles: Role[]; isOver: boolean; force?: boolean },
+  }: { member: Member | undefined; roles: Role[]; isOver: boolean; givenAt?: number | undefined; force?: boolean },
   doing: Doing,
 ): HoldVerdict {
   if (member === undefined) return { do: 'keep', update: awayFromGroup(hold, isOver, doing) };
@@ -211,7 +246,7 @@ export function judgeHold(
   const held = listed(member.roleIds).join();
   const isBare = held === listed([]).join();
   const holdsIt = held === listed(hold.rolesDuring).join();
-  const hasLeft = hold.awaySince !== undefined;
+  const hasLeft = hold.awaySince !== undefined || hasRejoined(member, Math.max(hold.beginsAt, givenAt));
   if (force || (holdsIt && !(hasLeft && isBare))) {
     if (!isOver) return { do: 'keep', update: nothing };
     const missing = hold.rolesBefore.filter((id) => isUnlisted(roles, id) && !member.roleIds.includes(id));
@@ -234,13 +269,26 @@ export function judgeHold(
   return { do: 'keep', update: closed(hold, 'superseded', message, doing) };
 }
 
+/** True if the member's present membership began after that moment (epoch milliseconds). */
+function hasRejoined({ joinedAt }: Pick<Member, 'joinedAt'>, since: number): boolean {
+  return joinedAt !== undefined && joinedAt > since;
+}
+
+/**
+ * True if the member left and came back after the change was requested, and so lost all roles. Clocks differ, and a member who holds a role of
+ * the change has not left: that keeps one who joined just before it apart.
+ */
+export function hasLeftSince({ rolesBefore, rolesAfter, requestedAt }: RankChange, member: Member): boolean {
+  return hasRejoined(member, requestedAt) && holdsNone({ from: rolesBefore, to: rolesAfter }, member.roleIds);
+}
+
 function awayFromGroup(hold: Hold, isOver: boolean, doing: Doing): HoldUpdate {
   const away: Hold = { ...hold, awaySince: hold.awaySince ?? doing.at };
   if (isOver) return closed(away, 'forfeited', `${memberTitle(hold)} is no longer in the group.`, doing);
   return hold.awaySince === undefined ? { holds: [away], events: [] } : nothing;
 }
 
-function closed(hold: Hold, state: EndState, message: string, doing: Doing): HoldUpdate {
+function closed(hold: Hold, state: EndedState, message: string, doing: Doing): HoldUpdate {
   const { nextTryAt: _, code: _code, ...kept } = hold;
   const ended: Hold = { ...kept, state, endedAt: doing.at, message };
   return { holds: [ended], events: [suspensionEvent(verbs[state], ended, doing)] };

@@ -62,7 +62,7 @@ export function judgeRotation(
     if (refusal !== undefined) return { refusal };
     return {
       change: { secret: { ...secret, olderUntil: oldExpiresAt } },
-      events: [keyRotated(key.id, oldExpiresAt, doing)],
+      events: [keyRotated(key, oldExpiresAt, doing)],
     };
   };
 }
@@ -89,7 +89,7 @@ export function judgeRevocation(doing: Doing): JudgeKey {
   return (key) => {
     const refusal = refusalOfOwn(key);
     if (refusal !== undefined) return { refusal };
-    return { change: { revokedAt: key.revokedAt ?? doing.at }, events: [keyRevoked(key.id, {}, doing)] };
+    return { change: { revokedAt: key.revokedAt ?? doing.at }, events: [keyRevoked(key, {}, doing)] };
   };
 }
 
@@ -99,8 +99,8 @@ export function judgePause({ paused, reason }: { paused: boolean; reason: string
     const refusal = paused ? refusalOfRevoked(key, 'there is nothing to pause') : undefined;
     if (refusal !== undefined) return { refusal };
     return paused
-      ? { change: { pausedAt: key.pausedAt ?? doing.at }, events: [keyPaused(key.id, reason, doing)] }
-      : { change: { pausedAt: null, resumedAt: doing.at }, events: [keyResumed(key.id, reason, doing)] };
+      ? { change: { pausedAt: key.pausedAt ?? doing.at }, events: [keyPaused(key, reason, doing)] }
+      : { change: { pausedAt: null, resumedAt: doing.at }, events: [keyResumed(key, reason, doing)] };
   };
 }
 

@@ -37,6 +37,8 @@ export interface Group {
 export interface Member {
   userId: number;
   roleIds: number[];
+  /** When the user joined the group (epoch milliseconds by the platform's clock); absent if the platform does not say. */
+  joinedAt?: number;
 }
 
 /** What the platform says of the credential rankd acts with. */
@@ -293,6 +295,9 @@ export type HoldKind = 'suspension' | 'temporary';
  */
 export type HoldState = 'active' | 'ending' | 'ended' | 'lifted' | 'superseded' | 'forfeited' | 'stuck';
 
+/** The states of a hold that is over. */
+export type EndedState = Extract<HoldState, 'ended' | 'lifted' | 'superseded' | 'forfeited'>;
+
 /** A rank change with an end: for a time the member holds other roles, then exactly the roles from before. */
 export interface Hold {
   id: string;
@@ -333,13 +338,24 @@ export interface Hold {
 /**
  * What a change means for a hold of its member. `begin`: the hold is in force once the change is applied. `return`: the change gives the
  * roles from before back. `renew`: it gives the roles of the hold again to a member who left and came back. `lift`: it gives another
- * rank, and ends the hold.
+ * rank, and ends the hold. `undo`: it puts back the roles from before another change, and the holds with them: `id` is the hold that this one had
+ * ended, or else the one that it had begun or reopened.
  */
 export type HoldPart =
   | { does: 'begin'; id: string; kind: HoldKind; endsAt?: number }
   | { does: 'return'; id: string; as: 'ended' | 'lifted' }
   | { does: 'renew'; id: string }
-  | { does: 'lift'; id: string };
+  | { does: 'lift'; id: string }
+  | {
+      does: 'undo';
+      id: string;
+      /** The state that the hold is reopened from; absent if it stays over. */
+      reopens?: EndedState;
+      /** True if the hold would be reopened, but its time is up: the roles from before it are given back. */
+      isDue?: true;
+      /** The member's open hold had been reopened by the undone change: how it had ended before that, and by which change. */
+      recloses?: { as: EndedState; by: string };
+    };
 
 // ---- the audit ----
 

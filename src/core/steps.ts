@@ -49,6 +49,11 @@ export function stepsIfTooFew(goal: Goal, seen: number[]): Step[] | undefined {
   return steps(goal).filter((step) => !hasTakenEffect(step, seen));
 }
 
+/** True if the member holds none of the roles that the change gives or takes. */
+export function holdsNone(goal: Goal, seen: number[]): boolean {
+  return !steps(goal).some(({ roleId }) => seen.includes(roleId));
+}
+
 /** True if the member holds a role (ids) that the change neither found nor left: somebody else has given it. */
 export function holdsOthers({ from, to }: Goal, seen: number[]): boolean {
   return seen.some((id) => !from.includes(id) && !to.includes(id));

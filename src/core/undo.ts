@@ -9,9 +9,9 @@ export type Undoing =
   /** The newest change that counts is not selected. */
   | { kind: 'changed_since'; by: RankChange };
 
-/** True if the change left the member with other roles than before. */
-export function tookEffect({ state, dryRun, rolesBefore, rolesAfter }: RankChange): boolean {
-  return state === 'applied' && !dryRun && rolesBefore.join() !== rolesAfter.join();
+/** True if the change left the member with other roles than before, or began or ended a hold. */
+export function tookEffect({ state, dryRun, rolesBefore, rolesAfter, hold }: RankChange): boolean {
+  return state === 'applied' && !dryRun && (hold !== undefined || rolesBefore.join() !== rolesAfter.join());
 }
 
 /**

@@ -1,10 +1,11 @@
 /** What a line of the log tells to last until it is mended, by its field `problem`. Every other line tells of one moment. */
-export type Lasting = 'configuration' | 'credential' | 'group' | 'simulated keys' | 'plain http';
+export type Lasting = 'configuration' | 'credential' | 'group' | 'simulated keys' | 'plain http' | 'paused key';
 
 interface Problem {
   at: string;
   message: string;
   lasting: Lasting | undefined;
+  keyId: string | undefined;
 }
 
 /** The last few different warnings and errors of the log, for `rankd status`. A problem that comes again replaces its earlier line. */
@@ -19,10 +20,23 @@ export class RecentProblems {
     this.#kept = [problem, ...others].slice(0, maxKept);
   }
 
-  /** Without what is over: `isLasting` says what still holds, and what was of a moment is told for a day. `now` is in epoch milliseconds. */
-  newestFirst(isLasting: Record<Lasting, boolean>, now: number): Array<{ at: string; message: string }> {
-    const isOver = ({ at, lasting }: Problem) =>
-      lasting === undefined ? Date.parse(at) < now - momentKeptMs : !isLasting[lasting];
+  /** The keys that a problem is about. */
+  get keyIds(): string[] {
+    return this.#kept.flatMap(({ keyId, lasting }) => (keyId !== undefined && lasting === 'paused key' ? [keyId] : []));
+  }
+
+  /**
+   * Without what is over: `lasts` says what still holds, for paused keys by their ids, and what was of a moment is shown for a day. `now` is in
+   * epoch milliseconds.
+   */
+  newestFirst(
+    { pausedKeys, ...lasts }: Record<Exclude<Lasting, 'paused key'>, boolean> & { pausedKeys: ReadonlySet<string> },
+    now: number,
+  ): Array<{ at: string; message: string }> {
+    const isOver = ({ at, lasting, keyId = '' }: Problem) => {
+      if (lasting === undefined) return Date.parse(at) < now - momentKeptMs;
+      return lasting === 'paused key' ? !pausedKeys.has(keyId) : !lasts[lasting];
+    };
     return this.#kept.filter((problem) => !isOver(problem)).map(({ at, message }) => ({ at, message }));
   }
 }
@@ -34,6 +48,7 @@ interface LogLine {
   time: string;
   msg: string;
   problem?: Lasting;
+  keyId?: string;
   err?: { message?: string };
   method?: string;
   path?: string;
@@ -42,7 +57,7 @@ interface LogLine {
   why?: string;
 }
 
-function problemOf({ time, msg, problem, err, method, path, status, code, why }: LogLine): Problem {
+function problemOf({ time, msg, problem, keyId, err, method, path, status, code, why }: LogLine): Problem {
   const what = status === undefined ? msg : [method, path, status, code].filter(Boolean).join(' ');
-  return { at: time, message: [what, why ?? err?.message].filter(Boolean).join(': '), lasting: problem };
+  return { at: time, message: [what, why ?? err?.message].filter(Boolean).join(': '), lasting: problem, keyId };
 }

@@ -14,7 +14,7 @@ import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { type DaemonStatus, daemonStatus } from '../usecases/documents/status.ts';
 import { keepServedGroup } from '../usecases/group/served-group.ts';
 import { stuckHolds } from '../usecases/holds/open-hold.ts';
-import { isAnyKeyAccepted, keysOfSimulation } from '../usecases/keys/keys.ts';
+import { isAnyKeyAccepted, keysOfSimulation, pausedAmong } from '../usecases/keys/keys.ts';
 import { viewWebhooks } from '../usecases/webhooks/view-webhooks.ts';
 import { showWorkspace } from '../usecases/workspace/workspace.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
@@ -91,6 +91,7 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
         group: !app.group.isReadable,
         'simulated keys': await anyOf(keysOfSimulation(app, app.group, { limit: 1 })),
         'plain http': true,
+        pausedKeys: await pausedAmong(app, problems.keyIds).catch(() => new Set(problems.keyIds)),
       };
       const workspaceActive = await showWorkspace(app).then(
         ({ active }) => active,

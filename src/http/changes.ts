@@ -141,8 +141,10 @@ export function idempotencyOf(given: string | string[] | undefined, content: unk
 /** Warns of the one change that paused its key. The changes that the pause then stopped are in the history. */
 function warnOfPause(log: Logger, { change, error }: ChangeAnswer): void {
   if (!error?.details?.pausedNow) return;
-  const { details, hint } = error;
-  log.warn({ keyId: change.keyId, changeId: change.id, reason: details.why, hint }, 'a key is now paused');
+  const { hint, details } = error;
+  const { keyId = '', keyName = '', why } = details;
+  const facts = { problem: 'paused key', keyId, key: keyName, changeId: change.id, why, hint };
+  log.warn(facts, `key ${keyName} (${keyId}) is now paused; to lift that: rankd key resume ${keyName}`);
 }
 
 function appliedOrThrow({ change, error }: ChangeAnswer): RankChange {

@@ -75,6 +75,7 @@ export const scenes: Record<string, Line[]> = {
     'rank suspend 1002 --until 2020-01-01',
     'rank suspend 1002 --for 3d --until 2099-01-01',
     'rank suspend 77 --for 3d',
+    'rank suspend 1002 --for 3d --dry-run',
     'rank suspend 1002 --for 3d --reason spam',
     'rank suspend 1002 --for 3d',
     'rank set 1002 20',

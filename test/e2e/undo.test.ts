@@ -54,7 +54,12 @@ test('a raid of demotions is put back exactly, all roles of every member, and re
     command: 'rankd history undo',
   });
   const { events } = await raid.home.json<{ events: unknown[] }>('audit', 'list', '--action', 'history.undo');
-  expect(events).toMatchObject([{ subject: undo.id, detail: { changes: 10, members: 7 } }]);
+  expect(events).toMatchObject([
+    {
+      subject: undo.id,
+      detail: { keyName: 'main', changes: 10, members: 7, put_back: 7, result: 'of 7 members, 7 put back' },
+    },
+  ]);
 
   const again = await raid.undo('--key', 'main', '--since', '1h');
   expect(new Set(Object.values(states(again.undo)))).toEqual(new Set(['already']));

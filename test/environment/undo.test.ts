@@ -32,7 +32,7 @@ test('an undo on Open Cloud that is stopped with Ctrl-C goes on where it was, ex
   first.kill('SIGINT');
   const [out, talk, [code]] = await printed;
   expect(code, talk).toBe(130);
-  expect(out).toMatch(/^undo_\w+: of 12 members, \d+ put back; \d+ not come to\.\n$/);
+  expect(out).toMatch(/^undo_\w+: of 12 members, \d+ put back; \d+ not reached\.\n$/);
   expect(talk).toContain('the members in hand are finished first');
   const again = /go on with what is left: rankd (.+)/.exec(talk)?.[1] ?? '';
   expect(again).toMatch(/^history undo --key key_\w+ --since \d{4}-\d\d-\d\dT[\d:.]+Z$/);

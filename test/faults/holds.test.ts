@@ -165,6 +165,28 @@ const lives: Record<
       state: 'ended',
       roles: [],
     },
+  'the member leaves and comes back at once: the role of suspended members is given again, and at the end none of the roles from before':
+    {
+      meanwhile: async ({ fake, pass, held }) => {
+        fake.group.removeMember(ann);
+        fake.group.setMember(ann, []);
+        await pass(11 * minute);
+        expect(held()).toEqual([recruit]);
+      },
+      state: 'ended',
+      roles: [],
+    },
+  'a member who came back is let off by hand, as the same membership shows: the suspension is over': {
+    meanwhile: async ({ fake, pass, held, clock }) => {
+      fake.group.removeMember(ann);
+      fake.group.setMember(ann, []);
+      await pass(11 * minute);
+      expect(held()).toEqual([recruit]);
+      fake.group.change(ann, [], clock.monotonic());
+    },
+    state: 'superseded',
+    roles: [],
+  },
   'somebody on Roblox gives the roles back: the suspension is over, and nothing is written': {
     meanwhile: ({ fake, clock }) => fake.group.change(ann, [captain], clock.monotonic()),
     state: 'superseded',
@@ -328,20 +350,110 @@ test.concurrent(
   }),
 );
 
+/** Undoes these changes, as `rankd history undo` does. */
+async function undo({ app, clock }: System, ids: string[]) {
+  const selection = { ids };
+  const { members, answered, changes, undoId } = await findUndoTargets(app, selection);
+  const command = { selection, undoId, by, dryRun: false };
+  const control = { stop: new AbortController().signal, report: () => undefined };
+  const { results } = await clock.passUntil(runUndo(app, { members, answered, changes, command }, control));
+  return results;
+}
+
 test.concurrent(
-  'an undo of the return gives the role of suspended members again, and no suspension',
-  withHolds(async ({ suspend, hold, held, pass, ask, app, clock }) => {
+  'a suspension that was lifted is in force again once the lift is undone, until its old end',
+  withHolds(async (system) => {
+    const { suspend, hold, held, pass, ask, app, clock } = system;
+    await suspend(ann, { forMs: 60 * minute });
+    await pass(minute);
+    const { id, endsAt } = await hold();
+    const { finished } = await clock.passUntil(
+      liftHold(app, { rankeeId: ann, caller: { by, dryRun: false }, force: false }),
+    );
+    expect(held()).toEqual(before);
+    await pass(minute);
+    const [result] = await undo(system, [finished.change.id]);
+    expect(result).toMatchObject({ state: 'put_back' });
+    expect(result && 'change' in result && result.change.message).toContain('The suspension is in force again, until');
+    expect([await hold(), held()]).toMatchObject([{ id, endsAt, state: 'active' }, [recruit]]);
+    expect(codeOf(await ask(20))).toBe('member_suspended');
+    await pass(61 * minute);
+    expect([(await hold()).state, held()]).toEqual(['ended', before]);
+  }),
+);
+
+test.concurrent(
+  'a temporary rank that another change ended is temporary again once that is undone; past its end, the roles from before it come back at once',
+  withHolds(async (system) => {
+    const { temporarily, hold, held, pass, ask } = system;
+    for (const isPast of [false, true]) {
+      await temporarily(20, 30 * minute);
+      const { id, endsAt = 0 } = await hold();
+      expect((await ask(10)).status).toBe(200);
+      expect((await hold()).state).toBe('superseded');
+      await pass(isPast ? 40 * minute : minute);
+      const { returnChangeId = '' } = await hold();
+      await undo(system, [returnChangeId]);
+      expect([await hold(), held()]).toMatchObject([
+        { id, endsAt, state: isPast ? 'ended' : 'active' },
+        isPast ? before : [officer],
+      ]);
+      await pass(40 * minute);
+      expect([(await hold()).state, held()]).toEqual(['ended', before]);
+    }
+  }),
+);
+
+test.concurrent(
+  'an undo of the return from a suspension whose time is up leaves the member as they are',
+  withHolds(async (system) => {
+    const { suspend, hold, held, pass } = system;
     await suspend(ann, { forMs: 10 * minute });
     await pass(12 * minute);
     const { returnChangeId = '' } = await hold();
-    const selection = { ids: [returnChangeId] };
-    const { members, changes, undoId } = await findUndoTargets(app, selection);
-    const command = { selection, undoId, by, dryRun: false };
-    await clock.passUntil(
-      runUndo(app, { members, changes, command }, { stop: new AbortController().signal, report: () => undefined }),
-    );
-    expect([(await hold()).state, held()]).toEqual(['ended', [recruit]]);
-    expect((await ask(20)).status).toBe(200);
+    expect(await undo(system, [returnChangeId])).toMatchObject([{ state: 'already' }]);
+    expect([(await hold()).state, held()]).toEqual(['ended', before]);
+  }),
+);
+
+test.concurrent(
+  'an undo leaves out, and names, a member whom it could not bring back into the suspension',
+  withHolds(async (system) => {
+    const { suspend, hold, held, pass, app, fake, clock } = system;
+    await suspend(ann, { forMs: 60 * minute });
+    await pass(minute);
+    fake.group.removeMember(ann);
+    fake.group.setMember(ann, []);
+    await pass(11 * minute);
+    const [renewal] = await app.store.listChanges({ rankeeId: ann, limit: 1 });
+    expect(renewal?.hold?.does).toBe('renew');
+    const [result] = await undo(system, [renewal?.id ?? '']);
+    expect(result).toMatchObject({ rankeeId: ann, state: 'refused', error: { code: 'member_suspended' } });
+    await pass(minute);
+    await clock.passUntil(liftHold(app, { rankeeId: ann, caller: { by, dryRun: false }, force: false }));
+    await pass(minute);
+    fake.group.roles = fake.group.roles.filter(({ id }) => id !== recruit);
+    await pass(minute);
+    const { returnChangeId = '' } = await hold();
+    expect(await undo(system, [returnChangeId])).toMatchObject([{ state: 'refused', error: { code: 'unknown_rank' } }]);
+    expect([(await hold()).state, held()]).toEqual(['lifted', []]);
+  }),
+);
+
+test.concurrent(
+  'who leaves and comes back within seconds of being suspended is suspended again, and nothing is taken for a write that Roblox lost',
+  withHolds(async ({ suspend, hold, held, pass, fake, clock, app, app: { trust } }) => {
+    const { change } = await suspend(ann, { forMs: 60 * minute });
+    await clock.advance(2_000);
+    fake.group.removeMember(ann);
+    fake.group.setMember(ann, []);
+    await pass(minute);
+    expect(await app.store.findChange(change.id)).toMatchObject({ state: 'applied' });
+    expect([trust.surprises, held()]).toEqual([[], []]);
+    await pass(11 * minute);
+    expect([(await hold()).state, held()]).toEqual(['active', [recruit]]);
+    await pass(60 * minute);
+    expect([(await hold()).state, held()]).toEqual(['ended', []]);
   }),
 );
 

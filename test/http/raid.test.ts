@@ -2,6 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
+import { RecentProblems } from '../../src/daemon/recent-problems.ts';
+import { pausedAmong } from '../../src/usecases/keys/keys.ts';
 import { findUndoTargets, runUndo } from '../../src/usecases/undo/undo-changes.ts';
 import { operate } from '../contracts/store/samples.ts';
 import { codeOf } from '../support/answers.ts';
@@ -52,12 +54,32 @@ test('a raid with one leaked key, all at once, reaches ten members', async () =>
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(await reached(app));
   expect(answers.every(({ status }) => status === 200 || status === 429)).toBe(true);
   const pauses = (await app.store.listAudit({ limit: 1_000 })).filter(({ action }) => action === 'key.pause');
-  expect(pauses).toMatchObject([{ by: 'daemon', detail: { reason: expect.stringContaining('more than 10') } }]);
-  const warnings = app.logLines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === 'a key is now paused');
-  expect(warnings).toMatchObject([{ level: 'warn', keyId: pauses[0]?.subject, reason: pauses[0]?.detail['reason'] }]);
+  expect(pauses).toMatchObject([
+    { by: 'daemon', detail: { name: 'main', reason: expect.stringContaining('more than 10') } },
+  ]);
+  const warnings = app.logLines.map((line) => JSON.parse(line)).filter(({ problem }) => problem === 'paused key');
+  const [{ subject: keyId = '', detail: { reason: why } = { reason: '' } } = {}] = pauses;
+  const msg = `key main (${keyId}) is now paused; to lift that: rankd key resume main`;
+  expect(warnings).toMatchObject([{ level: 'warn', keyId, key: 'main', why, msg }]);
+
+  const problems = new RecentProblems();
+  for (const line of app.logLines) problems.note(line);
+  const shown = async () => {
+    const lasts = {
+      configuration: false,
+      credential: false,
+      group: false,
+      'simulated keys': false,
+      'plain http': false,
+    };
+    const pausedKeys = await pausedAmong(app.app, problems.keyIds);
+    return problems.newestFirst({ ...lasts, pausedKeys }, Date.now()).map(({ message }) => message);
+  };
+  expect(await shown()).toContain(`${msg}: ${why}`);
 
   expect(codeOf(await app.rank(key, { rankeeId: officers[499], newRankId: 20 }))).toBe('key_paused');
   await operate(app.app).pauseKey({ keyId: pauses[0]?.subject ?? '', paused: false, reason: 'looked at' }, operator);
+  expect(await shown()).not.toContain(`${msg}: ${why}`);
   await expect.poll(async () => (await demote(officers[499] ?? 0)).status).toBe(200); // once the burst has refilled
 });
 

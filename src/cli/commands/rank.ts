@@ -1,18 +1,17 @@
 import type { Command } from 'commander';
 import type { RankingApp } from '../../app.ts';
 import { deadlineIn } from '../../base/clock.ts';
-import { type ErrorCode, RankdError } from '../../base/errors.ts';
-import { holdTitle, roleTitle } from '../../core/describe.ts';
+import { RankdError } from '../../base/errors.ts';
+import { holdTitle } from '../../core/describe.ts';
 import { type Direction, directions, type RankRequest } from '../../core/model.ts';
 import type { RoleName } from '../../core/role-name.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { HoldAsked } from '../../usecases/change/change-command.ts';
 import { errorOf } from '../../usecases/change/change-outcome.ts';
 import { changeRank } from '../../usecases/change/change-rank.ts';
-import type { ApprovedChange } from '../../usecases/change/check-plan.ts';
 import { backgroundDeadlineMs } from '../../usecases/change/ranking.ts';
-import { type CheckResult, notReached, testRank } from '../../usecases/change/test-rank.ts';
-import { changeDocument, dryRunDocument } from '../../usecases/documents/change.ts';
+import { testRank } from '../../usecases/change/test-rank.ts';
+import { changeDocument } from '../../usecases/documents/change.ts';
 import { memberDocument } from '../../usecases/documents/group.ts';
 import { holdDocument } from '../../usecases/documents/hold.ts';
 import { showMember } from '../../usecases/group/group.ts';
@@ -23,9 +22,9 @@ import type { Cli } from '../cli.ts';
 import { type AskedUser, asPlaceId, asRank, asRanker, asReason, asUser } from '../input/arguments.ts';
 import { rankOf, userOf } from '../input/people.ts';
 import { whileLooking } from '../late-looks.ts';
-import { ExitCode, exitCodes, formatError } from '../output/errors.ts';
 import { examples } from '../output/help.ts';
 import { table } from '../output/table.ts';
+import { printDryRun } from './dry-run.ts';
 import { type AskedList, changeList } from './rank-list.ts';
 import { forOption, type HoldOptions, lengthOf, suspendCommands, untilOption } from './suspension.ts';
 
@@ -177,24 +176,7 @@ async function test(
   await cli.withRanking(async (app, call) => {
     const request = await requestOf(cli, app, { user, rank, ranker }, call);
     const command = { request, placeId: place, key: key === undefined ? undefined : await requireKey(app, key) };
-    const dryRun = await testRank(app, command, call);
-    const { checks, approved } = dryRun;
-    const reached = cli.options.verbose ? checks : checks.filter(isReached);
-    const told = (name: string) => (name === 'platform' ? 'Roblox' : name);
-    const lines = reached.map((result) => [result.state, told(result.name), detailOf(result)]);
-    const fixes = checks.flatMap((result) =>
-      result.state === 'FAIL' ? [formatError(result.error, { asJson: false })] : [],
-    );
-    const steps = approved === undefined ? [] : describeSteps(approved);
-    const outcome =
-      approved === undefined ? 'refused' : steps.length === 0 ? 'nothing to change' : `would ${steps.join(', then ')}`;
-    cli.print(
-      dryRunDocument(dryRun),
-      table(['', 'check', ''], lines, { wrapsLast: true }),
-      ...fixes.map((fix) => cli.asTyped(fix.trimEnd())),
-      outcome,
-    );
-    if (approved === undefined) throw new ExitCode(exitCodeOf(checks));
+    printDryRun(cli, await testRank(app, command, call));
   });
 }
 
@@ -265,36 +247,4 @@ async function requestOf(
     command: 'rankd rank',
     ...(reason !== undefined && { reason }),
   };
-}
-
-function describeSteps({ plan, scheme }: ApprovedChange): string[] {
-  return plan.steps.map(({ kind, roleId }) => {
-    const role = scheme.roles.find(({ id }) => id === roleId);
-    return `${kind === 'assign' ? 'give' : 'take'} ${role === undefined ? roleId : roleTitle(role)}`;
-  });
-}
-
-/** Errors that keep rankd from finding out whether a change is allowed: the answer is neither yes nor no. */
-const obstacles: ErrorCode[] = [
-  'platform_unavailable',
-  'platform_busy',
-  'platform_credential',
-  'store_unavailable',
-  'config_invalid',
-];
-
-/** 5 if the answer is no; for an obstacle, its own code. */
-function exitCodeOf(checks: CheckResult[]): number {
-  const codes = checks.flatMap((result) => (result.state === 'FAIL' ? [result.error.code] : []));
-  const obstacle = codes.find((code) => obstacles.includes(code));
-  return obstacle === undefined ? 5 : exitCodes[obstacle];
-}
-
-/** What comes after the check that failed says nothing. */
-function isReached(result: CheckResult): boolean {
-  return result.state !== 'skip' || result.detail !== notReached;
-}
-
-function detailOf(result: CheckResult): string {
-  return result.state === 'FAIL' ? result.error.message : result.detail;
 }

@@ -10,11 +10,13 @@ import type { HoldAsked } from '../../usecases/change/change-command.ts';
 import { errorOf } from '../../usecases/change/change-outcome.ts';
 import { changeRank } from '../../usecases/change/change-rank.ts';
 import { backgroundDeadlineMs } from '../../usecases/change/ranking.ts';
+import { testRank } from '../../usecases/change/test-rank.ts';
 import { changeDocument, withId } from '../../usecases/documents/change.ts';
 import { holdDocument } from '../../usecases/documents/hold.ts';
 import { asKept } from '../../usecases/history/history.ts';
 import { extendHold, liftHold, listHolds, requireHold, requireLength } from '../../usecases/holds/holds.ts';
 import { openHold } from '../../usecases/holds/open-hold.ts';
+import { namesOf } from '../../usecases/people/name-members.ts';
 import type { Cli } from '../cli.ts';
 import { type AskedUser, asRank, asRanker, asReason, asUser, wholeNumber } from '../input/arguments.ts';
 import { userOf } from '../input/people.ts';
@@ -22,6 +24,7 @@ import { whileLooking } from '../late-looks.ts';
 import { examples } from '../output/help.ts';
 import { facts, table } from '../output/table.ts';
 import { when } from '../output/when.ts';
+import { printDryRun } from './dry-run.ts';
 
 const userHelp = 'user id, name, or address of the profile page';
 
@@ -41,6 +44,7 @@ interface SuspendOptions extends HoldOptions {
   ranker: AskedUser;
   reason?: string;
   role?: RoleName;
+  dryRun?: boolean;
 }
 
 /** `rankd rank suspend` and `unsuspend`. */
@@ -54,6 +58,7 @@ export function suspendCommands(rank: Command, cli: Cli): void {
     .option('--role <rank>', 'what the member holds meanwhile, instead of policy.suspension.role', asRank)
     .option('--ranker <user>', 'the user who asks for it, checked as policy says', asRanker, 0)
     .option(...reasonOption)
+    .option('--dry-run', 'make every check and show which roles it would take; change nothing')
     .addHelpText(
       'after',
       examples('rankd rank suspend 1001 --for 3d --reason "spam"', 'rankd rank suspend @Newcomer --until 2027-01-31'),
@@ -111,6 +116,8 @@ async function suspend(cli: Cli, user: AskedUser, options: SuspendOptions): Prom
         ...(options.reason !== undefined && { reason: options.reason }),
       },
     };
+    if (options.dryRun)
+      return printDryRun(cli, await testRank(app, { request, hold, key: undefined, placeId: undefined }, call));
     using deadline = deadlineIn(app.clock, backgroundDeadlineMs(app));
     const command = { caller: { by: cli.by, dryRun: false }, request, hold };
     const answer = await whileLooking(cli, app, () => changeRank(app, command, deadline));
@@ -120,7 +127,7 @@ async function suspend(cli: Cli, user: AskedUser, options: SuspendOptions): Prom
     const kept = await openHold(app, rankee.id);
     cli.print({ change: changeDocument({ change }), suspension: kept ? holdDocument(kept) : null }, change.message);
   };
-  await cli.withRanking(work, { isWriting: true });
+  await cli.withRanking(work, { isWriting: options.dryRun !== true });
 }
 
 async function unsuspend(
@@ -143,7 +150,12 @@ async function unsuspend(
 
 async function list(cli: Cli, { all = false, limit }: { all?: boolean; limit: number }): Promise<void> {
   await cli.withRanking(async (app) => {
-    const holds = await listHolds(app, { isAll: all, limit });
+    const listed = await listHolds(app, { isAll: all, limit });
+    const names = await namesOf(
+      app,
+      listed.map(({ rankeeId }) => rankeeId),
+    );
+    const holds = listed.map((hold) => ({ ...hold, rankeeName: hold.rankeeName || (names.get(hold.rankeeId) ?? '') }));
     const rows = holds.map((hold) => [
       ...[memberTitle(hold), hold.kind, when(hold.beginsAt)],
       hold.endsAt === undefined ? 'lifted by hand' : when(hold.endsAt),

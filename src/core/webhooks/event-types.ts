@@ -10,6 +10,7 @@ const typeOfAction = {
   'history.undo': 'undo.finished',
   'suspension.begin': 'suspension.begun',
   'suspension.extend': 'suspension.extended',
+  'suspension.reopen': 'suspension.reopened',
   'suspension.end': 'suspension.ended',
   'suspension.lift': 'suspension.lifted',
   'suspension.supersede': 'suspension.superseded',
@@ -43,6 +44,7 @@ const groups = {
     'undo.finished',
     'suspension.begun',
     'suspension.extended',
+    'suspension.reopened',
     'suspension.ended',
     'suspension.lifted',
     'suspension.superseded',
@@ -54,6 +56,7 @@ const groups = {
     'rank.unsettled',
     'suspension.stuck',
     'key.paused',
+    'key.revoked',
     'workspace.suspended',
     'workspace.resumed',
     'credential.refused',
@@ -94,6 +97,15 @@ export const alarmActions: readonly string[] = Object.entries(typeOfAction)
 
 export function isAlarm(type: WebhookEventType): boolean {
   return (groups.alarms as readonly WebhookEventType[]).includes(type);
+}
+
+/** The command that ends the trouble which an event reports; `undefined` if there is none. */
+export function fixOf(
+  type: WebhookEventType,
+  { subject, detail }: Pick<AuditEvent, 'subject' | 'detail'>,
+): string | undefined {
+  const { name = subject } = detail;
+  return type === 'key.paused' ? `rankd key resume ${name}` : undefined;
 }
 
 /** What a webhook wants to be told of; as in `Webhook`. */

@@ -90,6 +90,7 @@ export interface Membership {
   role: number | undefined;
   /** All of them, but the base role may be left out. Before March 2026 there was no such field. */
   roles: number[] | undefined;
+  joinedAt: number | undefined;
 }
 
 /** ListGroupMemberships. */
@@ -99,18 +100,20 @@ export function parseMembershipPage(json: unknown): Page<Membership> {
 
 /** GroupMembership. */
 export function parseMembership(json: unknown): Membership {
-  const { user, role, roles } = record(json);
+  const { user, role, roles, createTime } = record(json);
+  const joinedAt = typeof createTime === 'string' ? Date.parse(createTime) : Number.NaN;
   return {
     userId: idIn(user, 'users'),
     role: isNone(role) ? undefined : idIn(role, 'roles'),
     roles: isNone(roles) ? undefined : list(roles).map((path) => idIn(path, 'roles')),
+    joinedAt: Number.isFinite(joinedAt) ? joinedAt : undefined,
   };
 }
 
 /** The roles held are `roles` and `role` together: a member who holds only the base role comes with an empty `roles`. */
-export function memberOf({ userId, role, roles = [] }: Membership): Member {
+export function memberOf({ userId, role, roles = [], joinedAt }: Membership): Member {
   const roleIds = new Set(role === undefined ? roles : [...roles, role]);
-  return { userId, roleIds: [...roleIds].sort((a, b) => a - b) };
+  return { userId, roleIds: [...roleIds].sort((a, b) => a - b), ...(joinedAt !== undefined && { joinedAt }) };
 }
 
 /** The id of the base role, from the legacy role list: no other list marks it. `undefined` if no role is marked. */

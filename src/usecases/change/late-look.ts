@@ -1,4 +1,5 @@
 import { reopened } from '../../core/change-state.ts';
+import { hasLeftSince } from '../../core/holds.ts';
 import type { RankChange } from '../../core/model.ts';
 import { heldIds } from '../../core/role-scheme.ts';
 import { holdsOthers, steps, stepsLeft } from '../../core/steps.ts';
@@ -87,8 +88,8 @@ function hasRoom({ platform }: Ranking): boolean {
 /**
  * Compares what the platform holds with what was said. If that is not so, the change is unknown again, and is reconciled as any
  * other: a refused one of which a step took effect is carried on, as if that had been seen at once. A member who was changed since,
- * by rankd or by hand, or who has left, tells nothing. False if it is too early to say: another change of the member is under way,
- * and would have to wait for that.
+ * by rankd or by hand, or who has left, tells nothing, even if the member came back at once. False if it is too early to say: another change
+ * of the member is under way, and would have to wait for that.
  */
 async function lookAgain(app: Ranking, look: LateLook, stop: AbortSignal): Promise<boolean> {
   const { change } = look;
@@ -101,7 +102,7 @@ async function lookAgain(app: Ranking, look: LateLook, stop: AbortSignal): Promi
   const held = heldIds((await app.group.scheme(call)).roles, member);
   const found = isOfApplied(look) ? findingOfApplied(change, held) : findingOfRefused(change, held);
   if (found === 'agrees') app.trust.noteAgreement(look);
-  if (found !== 'differs') return true;
+  if (found !== 'differs' || hasLeftSince(change, member)) return true;
   if (app.turns.isTaken(change.rankeeId)) return false;
   const open = await app.store.reopenChange(change.id, (kept) => reopened(kept, change, app.clock.now()));
   if (open !== undefined) app.trust.noteDisagreement(look, held);

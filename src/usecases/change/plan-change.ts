@@ -54,6 +54,12 @@ export async function planChange(
         (found) => `${roleName ?? request.newRankId} is ${roleTitle(found)}, role ${found.id}`,
       )
     : undefined;
+  if (hold?.kind === 'suspension')
+    await examiner.find(
+      'rank',
+      async () => suspendedRole(await app.group.scheme(call), hold.role ?? app.suspension.role),
+      (found) => `while suspended, ${roleTitle(found)}, role ${found.id}`,
+    );
   const { member, scheme } = await examiner.find(
     'member',
     async () => {

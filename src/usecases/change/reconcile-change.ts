@@ -2,7 +2,8 @@ import { RankdError } from '../../base/errors.ts';
 import { canStillPass } from '../../core/change-codes.ts';
 import type { ChangeOutcome } from '../../core/change-state.ts';
 import { memberTitle } from '../../core/describe.ts';
-import type { RankChange } from '../../core/model.ts';
+import { hasLeftSince } from '../../core/holds.ts';
+import type { Member, RankChange } from '../../core/model.ts';
 import { isReached } from '../../core/role-plan.ts';
 import { heldIds } from '../../core/role-scheme.ts';
 import { type Goal, reversed, steps, stepsIfTooFew, stepsLeft } from '../../core/steps.ts';
@@ -58,10 +59,12 @@ async function findOutcome(app: Ranking, change: RankChange, call: CallContext):
   refuseOtherGroups(app, change);
   const forward: Goal = { from: change.rolesBefore, to: change.rolesAfter };
   const goal = change.phase === 'forward' ? forward : reversed(forward);
-  const rolesAfter = await seenAtRest(app, { change, goal }, call);
-  if (rolesAfter === undefined) return { ...outcomeOf(leftTheGroup(change)), rolesAfter: [] };
+  const seen = await seenAtRest(app, { change, goal }, call);
+  const rolesAfter = seen && heldIds((await app.group.scheme(call)).roles, seen);
+  if (seen === undefined || rolesAfter === undefined) return { ...outcomeOf(leftTheGroup(change)), rolesAfter: [] };
   const onTheWay = stepsLeft(goal, rolesAfter);
   const left = onTheWay ?? stepsIfTooFew(goal, rolesAfter);
+  if (left?.length !== 0 && hasLeftSince(change, seen)) return { ...outcomeOf(cameBack(change)), rolesAfter };
   if (left === undefined) return { ...outcomeOf(changedByOthers(change)), rolesAfter };
   if (left.length === 0) return reached(app, { change, rolesAfter }, call);
   // Somebody may have taken the role on purpose, so whichever is lower is given: the rank from before, or the new one.
@@ -108,14 +111,14 @@ function refuseOtherGroups(app: Ranking, { id, group }: RankChange): void {
 }
 
 /**
- * The roles held once the goal is reached, or once reads can no longer lag behind the last write; `undefined` if the user is not a
+ * The member once the goal is reached, or once reads can no longer lag behind the last write; `undefined` if the user is not a
  * member. Before that, a read may be from before the change and show the same roles as the goal, so it proves nothing.
  */
 async function seenAtRest(
   app: Ranking,
   { change, goal }: { change: RankChange; goal: Goal },
   call: CallContext,
-): Promise<number[] | undefined> {
+): Promise<Member | undefined> {
   const restsAt = app.clock.monotonic() + app.platform.readLagMs;
   const readsReliableFrom = change.phase === 'compensate' ? restsAt : await lagEndsAt(app, change.rankeeId);
   const untilProofMs = readsReliableFrom - app.clock.monotonic();
@@ -125,7 +128,7 @@ async function seenAtRest(
     const member = await app.platform.getMember(change.rankeeId, call);
     const held = member === undefined ? undefined : heldIds((await app.group.scheme(call)).roles, member);
     const isThere = held !== undefined && stepsLeft(goal, held)?.length === 0;
-    if (isThere || readAt >= restsAt) return held;
+    if (isThere || readAt >= restsAt) return member;
     // Reads are scarce and open changes can be many, so the next read waits until it proves something.
     await app.clock.sleep(Math.max(1, Math.ceil(restsAt - app.clock.monotonic())), call.signal);
   }
@@ -167,6 +170,13 @@ function lostRoles(change: RankChange): RankdError {
 
 function leftTheGroup(change: RankChange): RankdError {
   return new RankdError('member_not_found', `${memberTitle(change)} is no longer in the group.`);
+}
+
+function cameBack(change: RankChange): RankdError {
+  return new RankdError(
+    'member_not_found',
+    `${memberTitle(change)} left the group after this was requested, and came back. Send it again if it is still wanted.`,
+  );
 }
 
 function changedByOthers(change: RankChange): RankdError {

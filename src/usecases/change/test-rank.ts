@@ -5,12 +5,13 @@ import { refusalOfHold } from '../../core/holds.ts';
 import type { Key, RankRequest } from '../../core/model.ts';
 import type { CallContext } from '../../ports/index.ts';
 import { openHold } from '../holds/open-hold.ts';
+import type { ChangeCommand } from './change-command.ts';
 import { type ApprovedChange, checkNames, checkPlan } from './check-plan.ts';
 import type { Examiner } from './examiner.ts';
 import { planChange } from './plan-change.ts';
 import type { Ranking } from './ranking.ts';
 
-export interface TestRankCommand {
+export interface TestRankCommand extends Pick<ChangeCommand, 'hold'> {
   request: RankRequest;
   /** `undefined` for the operator. */
   key: Key | undefined;
@@ -36,15 +37,19 @@ export interface DryRun {
 export async function testRank(app: Ranking, command: TestRankCommand, call: CallContext): Promise<DryRun> {
   const list = new Checklist();
   await checkAccess(app, command, list);
-  const { request, key } = command;
-  list.hold('suspension', refusalOfHold({}, await openHold(app, request.rankeeId)));
+  const { request, key, hold } = command;
+  const kind = hold?.kind === 'suspension' ? 'suspension' : 'rank';
+  const part = hold?.kind === 'suspension' ? ({ does: 'begin', id: '', kind: hold.kind } as const) : undefined;
+  const open = await openHold(app, request.rankeeId);
+  list.hold('suspension', refusalOfHold({ ...(part !== undefined && { hold: part }) }, open));
   const caller = { by: 'cli', dryRun: true, ...(key !== undefined && { rules: key }) };
-  const approved = await planChange(app, { request }, call, list)
-    .then((planned) => checkPlan(app, { request, caller, ...planned }, call, list))
+  const approved = await planChange(app, { request, ...(hold !== undefined && { hold }) }, call, list)
+    .then((planned) => checkPlan(app, { request, caller, kind, ...planned }, call, list))
     .catch((error) => {
       if (!list.has(error)) throw error;
       return undefined;
     });
+  if (kind === 'suspension' && approved !== undefined) list.skip('steps', 'not asked of a suspension');
   list.skipRest(approved === undefined ? notReached : 'nothing to change');
   return { checks: list.checks, approved: list.isClean ? approved : undefined };
 }
@@ -52,14 +57,19 @@ export async function testRank(app: Ranking, command: TestRankCommand, call: Cal
 /** Checks the key as a request with it would be checked, without its secret. */
 async function checkAccess(
   { store, clock, group }: Ranking,
-  { key, placeId }: TestRankCommand,
+  { key, placeId, hold }: TestRankCommand,
   list: Checklist,
 ): Promise<void> {
   if (key === undefined) return list.skip('key', 'as the operator');
   const entries = await store.listEntries({ keyId: key.id });
   const entry = entries.find((candidate) => candidate.placeId === placeId);
   const caller: Caller = { workspace: await store.getWorkspace(), key, entry };
-  const question = { scope: 'rank', group: group.title, placeId, now: clock.now() } as const;
+  const question = {
+    scope: hold?.kind === 'suspension' ? 'suspend' : 'rank',
+    group: group.title,
+    placeId,
+    now: clock.now(),
+  } as const;
   for (const { name, refusal } of accessChecks) {
     if (name === 'whitelist' && placeId === undefined && !key.isAnyPlace)
       list.skip(name, 'name the game with --place to check it');

@@ -114,7 +114,9 @@ async function intentFor(app: Ranking, check: HoldCheck, call: CallContext): Pro
   const doing = { by: caller.by, at: app.clock.now() };
   const member = await readMember(app, hold.rankeeId, readInTime(app, call));
   const scheme = member === undefined ? await app.group.scheme(call) : await app.group.schemeFor(member, call);
-  const judge = (now: Hold) => judgeHold(now, { member, roles: scheme.roles, isOver: as !== undefined, force }, doing);
+  const givenAt = (await app.store.lastWritten(hold.rankeeId))?.requestedAt;
+  const seen = { member, roles: scheme.roles, isOver: as !== undefined, givenAt, force };
+  const judge = (now: Hold) => judgeHold(now, seen, doing);
   const verdict = judge(hold);
   if (member === undefined || verdict.do === 'keep') return keep(app, { hold, caller }, judge);
   const acting = await app.group.acting(call);

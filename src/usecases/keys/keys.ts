@@ -218,3 +218,10 @@ function requireReach({ minRank = 0, maxRank = 255 }: KeyRules): void {
   const message = `The floor (--min-rank ${minRank}) is above the ceiling (--max-rank ${maxRank}): nothing could be ranked.`;
   throw new RankdError('usage', message, { hint: 'choose a lower --min-rank or a higher --max-rank' });
 }
+
+/** Those of the keys that are paused now. */
+export async function pausedAmong({ store }: Pick<Ports, 'store'>, ids: readonly string[]): Promise<Set<string>> {
+  const keys = ids.length === 0 ? [] : await store.listKeys({ ids });
+  const paused = keys.filter(({ pausedAt, revokedAt }) => pausedAt !== undefined && revokedAt === undefined);
+  return new Set(paused.map(({ id }) => id));
+}

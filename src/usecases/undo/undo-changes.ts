@@ -1,4 +1,6 @@
 import { RankdError } from '../../base/errors.ts';
+import { counted } from '../../base/text.ts';
+import { isoTime } from '../../base/time.ts';
 import { newId } from '../../core/api-key.ts';
 import { historyUndone } from '../../core/events.ts';
 import { isPseudonym } from '../../core/pseudonym.ts';
@@ -97,20 +99,82 @@ function nothingOf(undoId: string): RankdError {
   });
 }
 
-/** Puts the members back, as `runMany` does it; `changes` is how many changes that takes back. */
+/**
+ * Puts the members back, as `runMany` does it; `changes` is how many changes that takes back, and `answered` are the members for whom the history
+ * alone gave the answer. The audit has the beginning of the run, and after its changes its end, with the result.
+ */
 export async function runUndo(
   app: Ranking,
-  { members, changes, command }: { members: Rankee[]; changes: number; command: UndoCommand },
+  {
+    members,
+    answered = [],
+    changes,
+    command,
+  }: Pick<UndoTargets, 'members' | 'changes'> & {
+    answered?: UndoTargets['answered'];
+    command: UndoCommand;
+  },
   control: { stop: AbortSignal; report: (done: number) => void },
 ): Promise<UndoRun> {
   const { selection, undoId, by, dryRun } = command;
-  const undone = { ...selection, changes, members: members.length };
-  if (!dryRun) await app.store.appendAudit(historyUndone(undoId, undone, { by, at: app.clock.now() }));
+  const record = async (does: 'begin' | 'end', result = {}) => {
+    const { since, until, keyId, ...rest } = selection;
+    const keyName = keyId === undefined ? undefined : (await app.store.findKey(keyId))?.name;
+    const times = { since: isoOf(since), until: isoOf(until) };
+    const undone = { ...rest, ...times, keyId, keyName, changes, members: members.length + answered.length, ...result };
+    await app.store.appendAudit(historyUndone({ undoId, does }, undone, { by, at: app.clock.now() }));
+  };
+  if (!dryRun) await record('begin');
   const act = {
     act: (rankee: Rankee) => undoMember(app, command, rankee),
     refused: (error: RankdError): MemberUndo => ({ state: 'refused', error }),
   };
-  return runMany(app, { members, act }, control);
+  const run = await runMany(app, { members, act }, control);
+  if (!dryRun) await record('end', resultOf({ ...run, results: [...run.results, ...answered] }));
+  return run;
+}
+
+function isoOf(at: number | undefined): string | undefined {
+  return at === undefined ? undefined : isoTime(at);
+}
+
+/** How many members ended how, in numbers and in words. */
+function resultOf(run: UndoRun): Record<string, unknown> {
+  const counts = undoCounts(run);
+  return {
+    ...Object.fromEntries(counts.map(({ state, count }) => [state, count])),
+    result: undoSummary(run),
+    ...(run.error !== undefined && { stoppedBy: run.error.code }),
+  };
+}
+
+/** The words for how a member ended, in the order of a summary. */
+export const undoWords = {
+  put_back: 'put back',
+  would_put_back: 'would be put back',
+  already: 'as before already',
+  changed_since: 'changed since by somebody else, left alone',
+  left_group: 'no longer in the group',
+  refused: 'refused',
+  unknown: 'not confirmed yet',
+} as const satisfies Record<MemberUndo['state'], string>;
+
+function undoCounts({ results, left }: UndoRun): Array<{ state: string; count: number; words: string }> {
+  const states = Object.entries(undoWords).map(([state, words]) => ({
+    ...{ state, words },
+    count: results.filter((result) => result.state === state).length,
+  }));
+  return [...states, { state: 'not_reached', count: left.length, words: 'not reached' }].filter(
+    ({ count }) => count > 0,
+  );
+}
+
+/** e.g. `of 4 members, 2 put back; 2 no longer in the group` */
+export function undoSummary(run: UndoRun): string {
+  const all = run.results.length + run.left.length;
+  return `of ${counted(all, 'member')}, ${undoCounts(run)
+    .map(({ count, words }) => `${count} ${words}`)
+    .join('; ')}`;
 }
 
 /** What the run did, after its changes were read once more: what Roblox was seen to hold otherwise is not confirmed. */

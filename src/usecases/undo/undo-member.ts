@@ -6,6 +6,7 @@ import type { RankChange } from '../../core/model.ts';
 import { restorePlan } from '../../core/role-plan.ts';
 import { heldIds, isUnlisted, nameForRequest } from '../../core/role-scheme.ts';
 import { undoing } from '../../core/undo.ts';
+import { holdsBefore } from '../../core/undo-holds.ts';
 import { callWithin } from '../../ports/call-context.ts';
 import type { CallContext, ChangeSelection } from '../../ports/index.ts';
 import { asRefusal, carryOutChange, type FinishedChange, type Intent, keepEnded } from '../change/change-member.ts';
@@ -111,16 +112,23 @@ async function approve(
   const untouchable = refusalOfUntouchable(rankeeId, acting);
   if (untouchable !== undefined) throw untouchable;
   const { member, scheme } = await findMember(app, rankeeId, call);
-  const plan = restorePlan(scheme, member, todo.earliest.rolesBefore);
-  if (plan.steps.length === 0) return { answer: { state: 'already' } };
+  const holds = await app.store.listHolds({ group: app.group.title, rankeeId, limit: maxHolds });
+  const restored = holdsBefore(todo.earliest, { holds, roles: scheme.roles, now: app.clock.now() });
+  if (restored instanceof RankdError) throw restored;
+  const plan = restorePlan(scheme, member, restored.roles);
+  if (plan.steps.length === 0 && !restored.changesHolds) return { answer: { state: 'already' } };
   const listed = (ids: number[]) => ids.filter((id) => !isUnlisted(scheme.roles, id)).join();
   if (listed(heldIds(scheme.roles, { roleIds: newest.rolesAfter })) !== listed(plan.goal.from))
     return { answer: { state: 'changed_since' } };
   const newRankId = nameForRequest(scheme, plan.target);
   const approved = checkUndo(app, { request: draft, plan, scheme, newRankId, acting });
-  const success = restoredMessage(draft, { scheme, plan, between: todo.between });
-  return { change: { ...withPlan(draft, approved), newRankId, undoOf: todo.earliest.id }, approved, success };
+  const success = restoredMessage(draft, { scheme, plan, between: todo.between }) + restored.sentence;
+  const change = { ...withPlan(draft, approved), newRankId, undoOf: todo.earliest.id };
+  return { change: { ...change, ...(restored.part !== undefined && { hold: restored.part }) }, approved, success };
 }
+
+/** More than any member ever had. */
+const maxHolds = 1_000;
 
 /** The record of an undo that is not planned yet. It has no rank before that. */
 function draftFor(app: Ranking, { by, dryRun, undoId }: UndoCommand, rankee: Rankee): RankChange {

@@ -89,7 +89,7 @@ export class PageUndos implements AsyncDisposable {
     undo: PageUndo,
     { selection, by }: { selection: ChangeSelection; by: string },
   ): Promise<void> {
-    const { undoId, members, changes } = undo.targets;
+    const { undoId, members, answered, changes } = undo.targets;
     const report = (done: number) => {
       undo.done = done;
       this.#report();
@@ -97,7 +97,7 @@ export class PageUndos implements AsyncDisposable {
     try {
       const command = { selection, undoId, by, dryRun: false };
       const control = { stop: this.#stopping.signal, report };
-      const run = members.length === 0 ? nothing : await runUndo(app, { members, changes, command }, control);
+      const run = members.length === 0 ? nothing : await runUndo(app, { members, answered, changes, command }, control);
       undo.run = await afterLateLooks(app, run);
     } catch (cause) {
       app.log.error({ err: cause, undoId }, 'an undo of the page could not be carried out');

@@ -3,7 +3,7 @@ import { isoTime } from '../../base/time.ts';
 import { isSimulatedGroup } from '../../core/group-title.ts';
 import { colors, type Embed } from '../../core/webhooks/discord-message.ts';
 import { profileLink, profileOf, quoted } from '../../core/webhooks/discord-text.ts';
-import type { WebhookEventType } from '../../core/webhooks/event-types.ts';
+import { fixOf, type WebhookEventType } from '../../core/webhooks/event-types.ts';
 import { moveOf } from '../../core/webhooks/told-change.ts';
 import { wayOf, whoAsked } from '../documents/change.ts';
 import type { ToldChange } from '../history/history.ts';
@@ -113,9 +113,10 @@ function rolesOf({ change }: ToldChange, strong: string): string {
 
 /** What a person reads above an event that is about no change. */
 const titles: Partial<Record<WebhookEventType, string>> = {
-  'undo.finished': 'Changes were taken back',
+  'undo.finished': 'Changes were undone',
   'suspension.begun': 'A member is suspended, or has a temporary rank',
   'suspension.extended': 'A suspension has another end',
+  'suspension.reopened': 'A suspension, or a temporary rank, is in force again',
   'suspension.ended': 'A suspension is over',
   'suspension.lifted': 'A suspension was lifted',
   'suspension.superseded': 'A suspension is over: the member was changed otherwise',
@@ -135,16 +136,31 @@ const titles: Partial<Record<WebhookEventType, string>> = {
   'events.skipped': 'Events were left out',
 };
 
-function ofRankd({ type, event, sequence }: ToldEvent): Embed {
+function ofRankd(told: ToldEvent): Embed {
+  const { type, event, sequence } = told;
   const { detail, subject, by } = event;
-  const facts = Object.entries(detail).filter(([, value]) => ['string', 'number'].includes(typeof value));
-  const lines = facts.map(([name, value]) => `${quoted(name, 40)}: ${quoted(String(value), 300)}`);
+  const facts = type === 'undo.finished' ? undoFacts(detail) : Object.entries(detail);
+  const lines = facts
+    .filter(([, value]) => ['string', 'number'].includes(typeof value))
+    .map(([name, value]) => `${quoted(name, 40)}: ${quoted(String(value), 300)}`);
+  const fix = fixOf(type, event);
   return {
     title: titles[type] ?? type,
     color: colorOfRankd(type),
-    description: [quoted(subject, nameLength), ...lines, `by ${quoted(by, nameLength)}`].join('\n'),
+    description: [
+      quoted(subject, nameLength),
+      ...lines,
+      ...(fix === undefined ? [] : [quoted(fix, 300)]),
+      `by ${quoted(by, nameLength)}`,
+    ].join('\n'),
     footer: { text: `event ${sequence}` },
   };
+}
+
+/** An undo in the words of its report. */
+function undoFacts(detail: Record<string, unknown>): Array<[string, unknown]> {
+  const selected = Object.entries({ key: 'keyName', since: 'since', until: 'until', by: 'by', place: 'placeId' });
+  return [['result', detail['result']], ...selected.map(([word, field]): [string, unknown] => [word, detail[field]])];
 }
 
 function colorOfRankd(type: WebhookEventType): number {

@@ -1,6 +1,6 @@
 import { isoTime } from '../../base/time.ts';
 import { groupIdIn, isSimulatedGroup } from '../../core/group-title.ts';
-import { type OutboxEvent, typeOf, type WebhookEventType } from '../../core/webhooks/event-types.ts';
+import { fixOf, type OutboxEvent, typeOf, type WebhookEventType } from '../../core/webhooks/event-types.ts';
 import { changeAt, moveOf } from '../../core/webhooks/told-change.ts';
 import type { Ports } from '../../ports/index.ts';
 import { detailedChangeDocument } from '../documents/change.ts';
@@ -42,13 +42,15 @@ export function eventBody(
     workspaceId,
     groupId: groupIdIn(title) ?? null,
     ...(isSimulatedGroup(title) && { simulated: true }),
-    ...(told === undefined ? aboutNoChange(event) : aboutChange(told, type)),
+    ...(told === undefined ? aboutNoChange({ type, event }) : aboutChange(told, type)),
   };
   return JSON.stringify({ type, timestamp: isoTime(event.at), data });
 }
 
-function aboutNoChange({ by, subject, detail }: OutboxEvent['event']) {
-  return { by, subject, detail };
+function aboutNoChange(told: Pick<ToldEvent, 'type' | 'event'>) {
+  const { by, subject, detail } = told.event;
+  const fix = fixOf(told.type, told.event);
+  return { by, subject, detail, ...(fix !== undefined && { try: fix }) };
 }
 
 function aboutChange(told: ToldChange, type: WebhookEventType) {

@@ -51,7 +51,13 @@ export function breakerContract(at: StoreCase): void {
         name: 'RankdError',
         code: 'key_paused',
         message: expect.stringContaining('more than 2 different members in a short time (policy.breaker.demotions)'),
-        details: { reason: 'paused', keyId: 'key_main', pausedNow: true, why: expect.stringContaining('more than 2') },
+        details: {
+          reason: 'paused',
+          keyId: 'key_main',
+          keyName: 'main',
+          pausedNow: true,
+          why: expect.stringContaining('more than 2'),
+        },
       });
       expect(await isPaused('key_main')).toBe(true);
       expect(await isPaused('key_other')).toBe(false);

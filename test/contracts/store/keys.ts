@@ -246,10 +246,10 @@ export function keyContract(at: StoreCase): void {
       expect(events.every((event) => event.subject === key.id)).toBe(true);
       expect(events.map(({ action, by, detail }) => [action, by, detail]).reverse()).toEqual([
         ['key.create', operator, { name: 'main', mode: 'live', scopes: ['verify', 'rank'], maxRank: 50 }],
-        ['key.rotate', operator, { oldExpiresAt: 9 }],
-        ['key.pause', 'daemon', { reason: 'why' }],
-        ['key.resume', operator, { reason: 'fine' }],
-        ['key.revoke', operator, {}],
+        ['key.rotate', operator, { name: 'main', oldExpiresAt: 9 }],
+        ['key.pause', 'daemon', { name: 'main', reason: 'why' }],
+        ['key.resume', operator, { name: 'main', reason: 'fine' }],
+        ['key.revoke', operator, { name: 'main' }],
       ]);
     });
   });

@@ -38,8 +38,13 @@ export class GroupState {
   /** In the order of joining; each member's snapshots from the oldest to the newest. */
   readonly #members = new Map<number, Snapshot[]>();
   readonly #echoes = new Map<number, number[]>();
+  /** When each member joined, by the wall clock; those who were members before the fake began have no entry. */
+  readonly #joinedAt = new Map<number, number>();
+  readonly #left = new Set<number>();
+  readonly #wallNow: () => number;
 
-  constructor({ id, name, ownerId, locked, roles, members }: FakeGroup) {
+  constructor({ id, name, ownerId, locked, roles, members }: FakeGroup, wallNow: () => number = Date.now) {
+    this.#wallNow = wallNow;
     this.id = id;
     this.name = name;
     this.ownerId = ownerId;
@@ -62,13 +67,19 @@ export class GroupState {
     return this.roles.find((role) => role.id === id);
   }
 
-  /** Makes the user a member with these roles besides the base role, as if it had always been so. */
+  /** Makes the user a member with these roles besides the base role, as if it had always been so; who has left joins again now. */
   setMember(userId: number, roleIds: number[]): void {
     this.#members.set(userId, [{ at: Number.NEGATIVE_INFINITY, roleIds: [...roleIds] }]);
+    if (this.#left.delete(userId)) this.#joinedAt.set(userId, this.#wallNow());
   }
 
   removeMember(userId: number): void {
-    this.#members.delete(userId);
+    if (this.#members.delete(userId)) this.#left.add(userId);
+  }
+
+  /** When the membership began (epoch milliseconds). */
+  joinedAt(userId: number): number {
+    return this.#joinedAt.get(userId) ?? Date.UTC(2020, 2, 29, 18, 15, 20, 100);
   }
 
   /** The roles held besides the base role at a moment (now unless given), ascending; `undefined` for non-members. */

@@ -31,7 +31,7 @@ export interface FakeOpenCloudOptions {
   /** How long every answer takes. */
   latencyMs?: number;
   /** What lag, latency, budgets and the journal go by; the real one unless given. */
-  clock?: Pick<Clock, 'monotonic' | 'sleep'>;
+  clock?: Pick<Clock, 'now' | 'monotonic' | 'sleep'>;
   /** How long after a client has given up on a request the end of its connection may be noticed, in milliseconds; 250 unless given. */
   hangUpMs?: number;
   /** 0, any free port, unless given. */
@@ -71,7 +71,7 @@ export async function startFakeOpenCloud(options: FakeOpenCloudOptions = {}): Pr
   const clock = options.clock ?? systemClock;
   const now = () => clock.monotonic();
   const world: FakeWorld = {
-    group: new GroupState(sampleGroup(groupId, age)),
+    group: new GroupState(sampleGroup(groupId, age), () => clock.now()),
     credential: fullCredential(apiKey, age),
     budgets: new Budgets({ limits: options.limits ?? documentedLimits, windowMs, now }),
     journal: new Journal({ hangUpMs: options.hangUpMs ?? 250 }),

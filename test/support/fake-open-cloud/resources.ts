@@ -52,12 +52,19 @@ export function membershipResource(
   const listed = rolesField === 'withBase' ? [group.base.id, ...roleIds] : roleIds;
   return {
     path: `groups/${group.id}/memberships/${membershipId(userId)}`,
-    createTime,
+    createTime: rfc3339(group.joinedAt(userId), userId),
     updateTime,
     user: `users/${userId}`,
     role: path(group.highest(roleIds).id),
     ...(rolesField === 'absent' ? {} : { roles: listed.map(path) }),
   };
+}
+
+/** With 3 fractional digits or 9, or with none for a whole second. */
+function rfc3339(at: number, userId: number): string {
+  const text = new Date(at).toISOString();
+  if (at % 1_000 === 0) return text.replace('.000Z', 'Z');
+  return userId % 2 === 0 ? text : text.replace('Z', '000000Z');
 }
 
 /** The legacy list: ids are numbers, and the base role is flagged. */

@@ -3,7 +3,7 @@ import { isoTime } from '../../../base/time.ts';
 import type { ChangeSelection } from '../../../ports/index.ts';
 import { withId } from '../../../usecases/documents/change.ts';
 import { undoDocument, undoMessage } from '../../../usecases/documents/undo.ts';
-import type { UndoRun, UndoTargets } from '../../../usecases/undo/undo-changes.ts';
+import { type UndoRun, type UndoTargets, undoSummary, undoWords } from '../../../usecases/undo/undo-changes.ts';
 import type { MemberUndo, Rankee } from '../../../usecases/undo/undo-member.ts';
 import type { Cli } from '../../cli.ts';
 import { ExitCode, exitCodes, formatError } from '../../output/errors.ts';
@@ -18,17 +18,6 @@ interface Undone {
 
 type Result = Rankee & MemberUndo;
 
-/** The words for each state in the summary. */
-const words = {
-  put_back: 'put back',
-  would_put_back: 'would be put back',
-  already: 'as before already',
-  changed_since: 'changed since by somebody else, left alone',
-  left_group: 'no longer in the group',
-  refused: 'refused',
-  unknown: 'not confirmed yet',
-} as const satisfies Record<MemberUndo['state'], string>;
-
 /** Prints what became of every member, and a summary. The exit code tells whether anything is left to do. */
 export function printUndo(cli: Cli, undone: Undone): void {
   const { targets, dryRun, run } = undone;
@@ -36,7 +25,7 @@ export function printUndo(cli: Cli, undone: Undone): void {
   const isTold = ({ state }: Result) => state !== 'already' && (dryRun || state !== 'put_back');
   const rows = results
     .filter(isTold)
-    .map((result) => [withId(result.rankeeName, result.rankeeId), words[result.state], undoMessage(result)]);
+    .map((result) => [withId(result.rankeeName, result.rankeeId), undoWords[result.state], undoMessage(result)]);
   const summary = summaryOf(undone, results);
   cli.print({ undo: undoDocument(undone) }, table(['member', 'outcome', 'detail'], rows, { wrapsLast: true }), summary);
   if (run.error !== undefined && !cli.options.json)
@@ -52,11 +41,7 @@ export function printUndo(cli: Cli, undone: Undone): void {
 
 function summaryOf({ targets, run }: Undone, results: Result[]): string {
   if (targets.changes === 0) return 'No selected rank change took effect: there is nothing to undo.';
-  const states = Object.keys(words) as Array<MemberUndo['state']>;
-  const counts = states.map((state) => [results.filter((result) => result.state === state).length, words[state]]);
-  const all = [...counts, [run.left.length, 'not come to']];
-  const told = all.flatMap(([count, what]) => (count === 0 ? [] : [`${count} ${what}`]));
-  return `${targets.undoId}: of ${counted(results.length + run.left.length, 'member')}, ${told.join('; ')}.`;
+  return `${targets.undoId}: ${undoSummary({ ...run, results })}.`;
 }
 
 /** The command that selects the same, with its times as moments: a duration would mean another time by then. */

@@ -29,7 +29,8 @@ Every member whose rank the selected changes changed gets back exactly the roles
 same confirmation, pace and records as any change. The policy's ceiling, floor, locked roles and protected members hold as they
 are configured now; cooldowns, steps and the breaker do not apply. Members are left alone and listed where
 their newest change is not a selected one, or where Roblox shows other roles than that change left. What
-an undo itself did is selected by its id only, with --undo, or by the ids of its changes.
+an undo itself did is selected by its id only, with --undo, or by the ids of its changes. A suspension or temporary rank that a
+selected change ended is in force again, until its old end; if that has passed, the member gets the roles from before it.
 
 Ctrl-C ends it once the members in hand are done; a second one ends it at once. The same command, run again, goes on
 with what is left.
@@ -84,7 +85,7 @@ async function carryOut(
   app: RankingApp,
   { targets, selection, dryRun }: { targets: UndoTargets; selection: ChangeSelection; dryRun: boolean },
 ): Promise<UndoRun & { isInterrupted: boolean }> {
-  const { undoId, members, changes } = targets;
+  const { undoId, members, answered, changes } = targets;
   if (members.length === 0) return { results: [], left: [], error: undefined, isInterrupted: false };
   const stopping = new AbortController();
   void cli.io.stopSignal.then(() => {
@@ -95,7 +96,7 @@ async function carryOut(
     using progress = new Progress(cli.line, members.length);
     return await runUndo(
       app,
-      { members, changes, command: { selection, undoId, by: cli.by, dryRun } },
+      { members, answered, changes, command: { selection, undoId, by: cli.by, dryRun } },
       { stop: stopping.signal, report: (done) => progress.show(done) },
     );
   });

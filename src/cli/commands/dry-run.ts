@@ -1,0 +1,61 @@
+import type { ErrorCode } from '../../base/errors.ts';
+import { roleTitle } from '../../core/describe.ts';
+import type { ApprovedChange } from '../../usecases/change/check-plan.ts';
+import { type CheckResult, type DryRun, notReached } from '../../usecases/change/test-rank.ts';
+import { dryRunDocument } from '../../usecases/documents/change.ts';
+import type { Cli } from '../cli.ts';
+import { ExitCode, exitCodes, formatError } from '../output/errors.ts';
+import { table } from '../output/table.ts';
+
+/** Prints every check of a change that was only tried, and what would be written. The exit code tells whether it is allowed. */
+export function printDryRun(cli: Cli, dryRun: DryRun): void {
+  const { checks, approved } = dryRun;
+  const reached = cli.options.verbose ? checks : checks.filter(isReached);
+  const told = (name: string) => (name === 'platform' ? 'Roblox' : name);
+  const lines = reached.map((result) => [result.state, told(result.name), detailOf(result)]);
+  const fixes = checks.flatMap((result) =>
+    result.state === 'FAIL' ? [formatError(result.error, { asJson: false })] : [],
+  );
+  const steps = approved === undefined ? [] : describeSteps(approved);
+  const outcome =
+    approved === undefined ? 'refused' : steps.length === 0 ? 'nothing to change' : `would ${steps.join(', then ')}`;
+  cli.print(
+    dryRunDocument(dryRun),
+    table(['', 'check', ''], lines, { wrapsLast: true }),
+    ...fixes.map((fix) => cli.asTyped(fix.trimEnd())),
+    outcome,
+  );
+  if (approved === undefined) throw new ExitCode(exitCodeOf(checks));
+}
+
+function describeSteps({ plan, scheme }: ApprovedChange): string[] {
+  return plan.steps.map(({ kind, roleId }) => {
+    const role = scheme.roles.find(({ id }) => id === roleId);
+    return `${kind === 'assign' ? 'give' : 'take'} ${role === undefined ? roleId : roleTitle(role)}`;
+  });
+}
+
+/** Errors that keep rankd from finding out whether a change is allowed: the answer is neither yes nor no. */
+const obstacles: ErrorCode[] = [
+  'platform_unavailable',
+  'platform_busy',
+  'platform_credential',
+  'store_unavailable',
+  'config_invalid',
+];
+
+/** 5 if the answer is no; for an obstacle, its own code. */
+function exitCodeOf(checks: CheckResult[]): number {
+  const codes = checks.flatMap((result) => (result.state === 'FAIL' ? [result.error.code] : []));
+  const obstacle = codes.find((code) => obstacles.includes(code));
+  return obstacle === undefined ? 5 : exitCodes[obstacle];
+}
+
+/** What comes after the check that failed says nothing. */
+function isReached(result: CheckResult): boolean {
+  return result.state !== 'skip' || result.detail !== notReached;
+}
+
+function detailOf(result: CheckResult): string {
+  return result.state === 'FAIL' ? result.error.message : result.detail;
+}

@@ -1,0 +1,80 @@
+import { RankdError } from '../base/errors.ts';
+import { isoTime } from '../base/time.ts';
+import { memberTitle, untilWhen } from './describe.ts';
+import { isOpenHold } from './holds.ts';
+import type { EndedState, Hold, HoldPart, RankChange, Role } from './model.ts';
+
+/** What an undo makes of the member: the roles (ids) to give back, and what becomes of the holds. */
+export interface RestoredHolds {
+  roles: number[];
+  part: HoldPart | undefined;
+  /** True if a hold is reopened or ended, even where the member holds the roles already. */
+  changesHolds: boolean;
+  /** For the end of the message: the hold that is in force again, or whose time is up. */
+  sentence: string;
+}
+
+/**
+ * The roles and holds from before `earliest`, the oldest of the changes that are undone. `holds` are all that are recorded of the member. Returns
+ * the refusal where they can't be as they were.
+ */
+export function holdsBefore(
+  earliest: RankChange,
+  { holds, roles, now }: { holds: readonly Hold[]; roles: readonly Role[]; now: number },
+): RestoredHolds | RankdError {
+  const { hold: part, undoOf } = earliest;
+  if (part?.does === 'renew') return asRenewed(earliest);
+  const endedByIt = holds.find((hold) => hold.returnChangeId === earliest.id && !isOpenHold(hold));
+  if ((part?.does === 'return' || part?.does === 'lift') && endedByIt === undefined) return isGone(earliest);
+  const missing = endedByIt?.rolesDuring.find((id) => !roles.some((role) => role.id === id));
+  const isDue = endedByIt?.endsAt !== undefined && endedByIt.endsAt <= now;
+  if (endedByIt !== undefined && missing !== undefined && !isDue) return lacksRole(endedByIt, missing);
+  const open = holds.find(isOpenHold);
+  const wasReopened = part?.does === 'undo' && part.reopens !== undefined && part.id === open?.id;
+  const recloses = wasReopened && undoOf !== undefined && { as: part.reopens as EndedState, by: undoOf };
+  const id = endedByIt?.id ?? open?.id;
+  return {
+    roles: isDue ? endedByIt.rolesBefore : earliest.rolesBefore,
+    part:
+      id === undefined
+        ? undefined
+        : {
+            does: 'undo',
+            id,
+            ...(endedByIt !== undefined && (isDue ? { isDue } : { reopens: endedByIt.state as EndedState })),
+            ...(recloses && { recloses }),
+          },
+    changesHolds: open !== undefined || (endedByIt !== undefined && !isDue),
+    sentence: endedByIt === undefined ? '' : ` ${sentenceOf(endedByIt, isDue)}`,
+  };
+}
+
+function sentenceOf(hold: Hold, isDue: boolean): string {
+  const what = hold.kind === 'suspension' ? 'suspension' : 'temporary rank';
+  if (isDue) return `These are the roles from before the ${what} that ended at ${isoTime(hold.endsAt ?? 0)}.`;
+  return `The ${what} is in force again, ${untilWhen(hold)}.`;
+}
+
+function asRenewed(change: RankChange): RankdError {
+  return new RankdError(
+    'member_suspended',
+    `${memberTitle(change)} left the group and came back while suspended. Without change ${change.id}, rankd would only suspend the member again.`,
+    { hint: `to end the suspension: rankd rank unsuspend ${change.rankeeId}` },
+  );
+}
+
+function isGone(change: RankChange): RankdError {
+  return new RankdError(
+    'not_found',
+    `Change ${change.id} ended a suspension of ${memberTitle(change)} that is no longer recorded, so it can't be brought back.`,
+    { hint: `rankd rank suspend ${change.rankeeId} --for 3d` },
+  );
+}
+
+function lacksRole(hold: Hold, roleId: number): RankdError {
+  return new RankdError(
+    'unknown_rank',
+    `${memberTitle(hold)} held role ${roleId} before, for a time, and the group has it no more, so that can't be brought back.`,
+    { hint: `rankd suspension show ${hold.id}` },
+  );
+}

@@ -1,0 +1,268 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { openRanking, type RankingApp } from '../../../src/app.ts';
+import { deadlineIn, systemClock } from '../../../src/base/clock.ts';
+import { loadConfig } from '../../../src/config/load.ts';
+import { isOpenHold } from '../../../src/core/holds.ts';
+import type { Hold } from '../../../src/core/model.ts';
+import { heldIds } from '../../../src/core/role-scheme.ts';
+import type { ChangeCaller, HoldAsked } from '../../../src/usecases/change/change-command.ts';
+import { changeRank } from '../../../src/usecases/change/change-rank.ts';
+import { endDueHolds } from '../../../src/usecases/holds/end-holds.ts';
+import { extendHold, liftHold } from '../../../src/usecases/holds/holds.ts';
+import { createKey } from '../../../src/usecases/keys/keys.ts';
+import { findUndoTargets, runUndo } from '../../../src/usecases/undo/undo-changes.ts';
+import { giveBackStore, storeOf } from '../../support/store-of-app.ts';
+import { TempDir } from '../../support/temp-dir.ts';
+
+const members = [1001, 1003, 1004] as const;
+const minute = 60_000;
+const stop = new AbortController().signal;
+
+/** What a member holds, and the hold that is open: what an undo has to bring back. */
+interface State {
+  roles: number[];
+  hold: Pick<Hold, 'id' | 'kind' | 'endsAt' | 'rolesBefore' | 'rolesDuring' | 'keyId'> | undefined;
+}
+
+/** A change that counts, with the state from before it. */
+interface Entry {
+  id: string;
+  isByKey: boolean;
+  before: State;
+}
+
+/** The changes of a member that count, oldest first; and the newest undo, if nothing came after it. */
+interface Story {
+  live: Entry[];
+  undo: { id: string; before: State; live: Entry[] } | undefined;
+}
+
+/** rankd without a daemon on the simulated group: time passes, and suspensions end, when a test says it. */
+class World {
+  readonly app: RankingApp;
+  readonly stories = new Map<number, Story>(members.map((member) => [member, { live: [], undo: undefined }]));
+  readonly #key: ChangeCaller;
+  readonly #pass: (ms: number) => void;
+
+  private constructor(app: RankingApp, key: ChangeCaller, pass: (ms: number) => void) {
+    [this.app, this.#key, this.#pass] = [app, key, pass];
+  }
+
+  static async open(dataDir: string): Promise<World> {
+    let skipped = 0;
+    const clock = { ...systemClock, now: () => systemClock.now() + skipped };
+    const { config } = loadConfig({ flags: { 'platform.kind': 'simulated' }, env: {}, cwd: dataDir });
+    Object.assign(config, await storeOf(dataDir));
+    const app = await openRanking({ config, dataDir, overrides: { clock } });
+    const asked = {
+      name: 'game',
+      mode: 'live',
+      scopes: ['rank', 'suspend'],
+      place: { id: 1 },
+      by: 'cli:ann@host',
+    } as const;
+    const { key } = await createKey(app, { ...asked, scopes: [...asked.scopes] });
+    const caller = { by: `key:${key.id}`, keyId: key.id, placeId: 1, rules: key, dryRun: false };
+    return new World({ ...app, breaker: undefined }, caller, (ms) => {
+      skipped += ms;
+    });
+  }
+
+  async state(userId: number): Promise<State> {
+    const call = { signal: stop, deadlineAt: Number.POSITIVE_INFINITY, lane: 'test' };
+    const member = await this.app.platform.getMember(userId, call);
+    const { roles } = await this.app.group.scheme(call);
+    const holds = await this.app.store.listHolds({ group: this.app.group.title, rankeeId: userId, limit: 99 });
+    const open = holds.find(isOpenHold);
+    const { id, kind, endsAt, rolesBefore, rolesDuring, keyId } = open ?? {};
+    const hold = open && ({ id, kind, endsAt, rolesBefore, rolesDuring, keyId } as State['hold']);
+    return { roles: heldIds(roles, { roleIds: member?.roleIds ?? [] }), hold };
+  }
+
+  /** Does something that may change members, and notes what did. */
+  async doing(work: () => Promise<unknown>): Promise<void> {
+    const before = new Map<number, State>();
+    const latest = new Map<number, string | undefined>();
+    for (const member of members) {
+      before.set(member, await this.state(member));
+      latest.set(member, (await this.app.store.latestChange(member)).latestId);
+    }
+    await work().catch(() => undefined); // a rule was in the way
+    for (const member of members) {
+      const { latestId } = await this.app.store.latestChange(member);
+      const state = before.get(member);
+      if (latestId === latest.get(member) || latestId === undefined || state === undefined) continue;
+      const change = await this.app.store.findChange(latestId);
+      if (JSON.stringify(await this.state(member)) === JSON.stringify(state)) continue;
+      const story = this.#story(member);
+      story.live.push({ id: latestId, isByKey: change?.keyId !== undefined, before: state });
+      story.undo = undefined;
+    }
+  }
+
+  change(rankeeId: number, { newRankId = 0, hold, asKey }: { newRankId?: number; hold?: HoldAsked; asKey: boolean }) {
+    return this.doing(async () => {
+      using deadline = deadlineIn(this.app.clock, 30_000);
+      const request = { rankeeId, rankeeName: 'Ann', rankerId: 0, rankerName: '', newRankId };
+      const command = { caller: this.#caller(asKey), request, ...(hold !== undefined && { hold }) };
+      await changeRank(this.app, command, deadline);
+    });
+  }
+
+  endsIn(minutes: number): { endsAt: number } {
+    return { endsAt: this.app.clock.now() + minutes * minute };
+  }
+
+  lift(rankeeId: number, asKey: boolean) {
+    return this.doing(() => liftHold(this.app, { rankeeId, caller: this.#caller(asKey), force: false }));
+  }
+
+  async extend(rankeeId: number): Promise<void> {
+    await extendHold(this.app, { rankeeId, by: 'cli:ann@host', forMs: 5 * minute }).catch(() => undefined);
+  }
+
+  async pass(minutes: number): Promise<void> {
+    this.#pass(minutes * minute);
+  }
+
+  endDue() {
+    return this.doing(() => endDueHolds(this.app, { isAnew: true, stop, report: () => undefined }));
+  }
+
+  /** Undoes the newest changes of a member, and compares roles and holds with those from before. */
+  async undoNewest(member: number, count: number): Promise<void> {
+    const { live } = this.#story(member);
+    const undone = live.slice(-count);
+    if (undone.length > 0) await this.#undo({ ids: undone.map(({ id }) => id) }, [[member, undone]]);
+  }
+
+  /** Undoes all that the key did. A member whose newest change is not the key's is left alone. */
+  async undoKey(): Promise<void> {
+    const expected = members.map((member): [number, Entry[]] => {
+      const { live } = this.#story(member);
+      const first = live.findIndex(({ isByKey }) => isByKey);
+      return [member, first >= 0 && live.at(-1)?.isByKey ? live.slice(first) : []];
+    });
+    if (expected.some(([, undone]) => undone.length > 0)) await this.#undo({ keyId: this.#key.keyId }, expected);
+  }
+
+  async undoTheUndo(member: number): Promise<void> {
+    const { undo } = this.#story(member);
+    if (undo === undefined) return;
+    const before = await this.state(member);
+    await this.#run({ ids: [undo.id] });
+    await this.#expect(member, { was: undo.before, now: before }, `undo of ${undo.id}`);
+    const { latestId = '' } = await this.app.store.latestChange(member);
+    const story = this.#story(member);
+    const isDone = latestId !== undo.id;
+    this.stories.set(member, {
+      live: isDone ? undo.live : story.live,
+      undo: isDone ? { id: latestId, before, live: story.live } : undo,
+    });
+  }
+
+  async #undo(selection: { ids?: string[]; keyId?: string | undefined }, expected: Array<[number, Entry[]]>) {
+    const states = new Map<number, { state: State; latestId: string | undefined }>();
+    for (const [member] of expected) {
+      const { latestId } = await this.app.store.latestChange(member);
+      states.set(member, { state: await this.state(member), latestId });
+    }
+    await this.#run(selection);
+    for (const [member, undone] of expected) {
+      const { state: before, latestId: last } = states.get(member) ?? {};
+      const [earliest] = undone;
+      if (before === undefined) continue;
+      const was = earliest?.before ?? before;
+      await this.#expect(member, { was, now: before }, `undo of ${undone.map(({ id }) => id)}`);
+      const { latestId } = await this.app.store.latestChange(member);
+      if (latestId === undefined || latestId === last) continue; // there was nothing to put back
+      const story = this.#story(member);
+      const live = story.live.slice(0, story.live.length - undone.length);
+      this.stories.set(member, { live, undo: { id: latestId, before, live: story.live } });
+    }
+  }
+
+  async #run(selection: { ids?: string[]; keyId?: string | undefined }): Promise<void> {
+    const { members, answered, changes, undoId } = await findUndoTargets(this.app, selection);
+    const command = { selection, undoId, by: 'cli:ann@host', dryRun: false };
+    await runUndo(this.app, { members, answered, changes, command }, { stop, report: () => undefined });
+  }
+
+  /** `now`: just before the undo. A hold whose end has passed is not reopened: the roles from before it are back. */
+  async #expect(member: number, { was, now }: { was: State; now: State }, what: string): Promise<void> {
+    const { roles, hold } = was;
+    const isOver = hold?.endsAt !== undefined && hold.endsAt <= this.app.clock.now() && now.hold?.id !== hold.id;
+    const expected = isOver ? { roles: hold.rolesBefore, hold: undefined } : { roles, hold };
+    expect({ what, ...(await this.state(member)) }).toEqual({ what, ...expected });
+  }
+
+  #story(member: number): Story {
+    const story = this.stories.get(member);
+    if (story === undefined) throw new Error(`no member ${member}`);
+    return story;
+  }
+
+  #caller(asKey: boolean): ChangeCaller {
+    return asKey ? this.#key : { by: 'cli:ann@host', dryRun: false };
+  }
+}
+
+type Deed = { name: string; run: (world: World) => Promise<void> };
+
+const member = fc.constantFrom(...members);
+const asKey = fc.boolean();
+const minutes = fc.constantFrom(10, 30, 60);
+const rank = fc.constantFrom(1, 10, 20, 50);
+
+/** Everything that can happen to a member, with its name for the report of a failure. */
+const deeds: fc.Arbitrary<Deed> = fc.oneof(
+  fc.tuple(member, minutes, asKey).map(([who, length, asKey]) => ({
+    name: `suspend ${who} for ${length} as ${asKey ? 'key' : 'operator'}`,
+    run: (world: World) => world.change(who, { hold: { kind: 'suspension', ...world.endsIn(length) }, asKey }),
+  })),
+  fc.tuple(member, rank, minutes).map(([who, newRankId, length]) => ({
+    name: `${who} temporarily ${newRankId} for ${length}`,
+    run: (world: World) =>
+      world.change(who, { newRankId, hold: { kind: 'temporary', ...world.endsIn(length) }, asKey: false }),
+  })),
+  fc.tuple(member, rank, asKey).map(([who, newRankId, asKey]) => ({
+    name: `${who} to ${newRankId} as ${asKey ? 'key' : 'operator'}`,
+    run: (world: World) => world.change(who, { newRankId, asKey }),
+  })),
+  fc.tuple(member, asKey).map(([who, asKey]) => ({
+    name: `lift ${who} as ${asKey ? 'key' : 'operator'}`,
+    run: (world: World) => world.lift(who, asKey),
+  })),
+  member.map((who) => ({ name: `extend ${who}`, run: (world: World) => world.extend(who) })),
+  minutes.map((length) => ({ name: `pass ${length}`, run: (world: World) => world.pass(length) })),
+  fc.constant({ name: 'end what is due', run: (world: World) => world.endDue() }),
+  fc.tuple(member, fc.integer({ min: 1, max: 3 })).map(([who, count]) => ({
+    name: `undo ${count} of ${who}`,
+    run: (world: World) => world.undoNewest(who, count),
+  })),
+  fc.constant({ name: 'undo the key', run: (world: World) => world.undoKey() }),
+  member.map((who) => ({ name: `undo the undo of ${who}`, run: (world: World) => world.undoTheUndo(who) })),
+);
+
+test('after an undo, roles and holds are what they were before the undone changes, except holds whose end has passed', async () => {
+  const property = fc.asyncProperty(fc.array(deeds, { minLength: 5, maxLength: 25 }), async (sequence) => {
+    using dir = new TempDir();
+    const world = await World.open(dir.path);
+    try {
+      for (const { run } of sequence) await run(world);
+    } finally {
+      await world.app[Symbol.asyncDispose]();
+      await giveBackStore(dir.path);
+    }
+  });
+  await fc.assert(property, {
+    numRuns: 25,
+    interruptAfterTimeLimit: 20_000,
+    endOnFailure: true,
+    reporter: ({ failed, counterexample, errorInstance }) => {
+      if (failed)
+        throw new Error(`${counterexample?.[0].map(({ name }) => name).join('\n')}`, { cause: errorInstance });
+    },
+  });
+}, 60_000);
