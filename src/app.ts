@@ -75,7 +75,7 @@ export async function openApp(
     ...{ ...ports, ...processState(ports, ({ level, message, facts }) => log[level](facts, message)), log },
     identity: crypto().randomBytes(32).toString('base64url'),
     ...{ refused: new RefusedCallers(), keyUses: new KeyUses(), requests: { count: 0, isDraining: false } },
-    deliveries: new DeliveryCounts(),
+    ...{ deliveries: new DeliveryCounts(), foreign: { TLS: 0, 'HTTP/2': 0, 'the PROXY protocol': 0 } },
     courier: options.overrides?.courier ?? openCourier(ports.clock),
   };
   const contextOf = (config: Config, platform: Platform): DaemonContext =>

@@ -33,6 +33,13 @@ const passing = new Set<ErrorCode>([
   'shutting_down',
 ]);
 
+/** The codes with which a change can end. */
+export const changeCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
+  ...refusals,
+  ...passing,
+  ...(['outcome_unknown', 'platform_rejected', 'internal'] as const),
+]);
+
 /** How a change ends that ends with this code. */
 export function endState(code: ErrorCode): Exclude<ChangeState, 'pending' | 'applied'> {
   if (code === 'outcome_unknown') return 'unknown';

@@ -1,11 +1,10 @@
-import type { AddressInfo } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { type AppOptions, openApp, type ServedApp } from '../app.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { closeAll, openAll } from '../base/close-all.ts';
-import { listenError } from '../base/listen-error.ts';
 import { isLoopback, listenUrl } from '../base/listen-url.ts';
 import type { Logger } from '../base/log.ts';
+import { listenAt } from '../http/listener.ts';
 import { createServer } from '../http/server.ts';
 import type { Metrics } from '../metrics/open-metrics.ts';
 import type { OpenOptions } from '../ports/index.ts';
@@ -47,7 +46,8 @@ export function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await heads.note(app.current);
     const server = createServer(app, options.config.server);
     closers.push(() => server.close());
-    const listener = await metrics?.serve({ app, server }, metricsConfig);
+    const { trustedProxies } = address;
+    const listener = await metrics?.serve({ app, server }, { ...metricsConfig, trustedProxies });
     if (listener !== undefined) closers.push(listener);
     const url = await listen(server, address, options.log);
     closers.push(startWorkers(app, heads));
@@ -74,12 +74,8 @@ async function listen(
   { host, port }: { host: string; port: number },
   log: Logger,
 ): Promise<string> {
-  try {
-    await server.listen({ host: host === 'localhost' ? '127.0.0.1' : host, port }); // Fastify would listen on ::1 as well, without our limits
-  } catch (cause) {
-    throw listenError(cause, { host, port, section: 'server', hint: 'rankd serve --port 7266' });
-  }
-  const at = server.server.address() as AddressInfo; // Fastify names one of the addresses where it listens on all
+  const hint = 'rankd serve --port 7266';
+  const at = await listenAt(server, { section: 'server' }, { host, ports: [port], hint });
   const url = listenUrl(at);
   if (!isLoopback(at.address)) log.warn({ url, problem: 'plain http' }, plainHttp);
   return url;

@@ -109,7 +109,8 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
     };
     await showNode({ daemon, live, startedAt: startedAt.monotonic });
     const pageFolder = join(process.packageDir, 'dist', 'dashboard');
-    const door = new DashboardDoor({ live: daemon.app, config: config.dashboard, pageFolder, status });
+    const { trustedProxies } = config.server;
+    const door = new DashboardDoor({ live: daemon.app, config: config.dashboard, trustedProxies, pageFolder, status });
     closers.push(door);
     await door.openIfEnabled();
     const identity = async () => ({ identity: daemon.app.current.identity });

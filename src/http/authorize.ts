@@ -72,12 +72,12 @@ function refusePlace(caller: Caller, placeId: number): RankdError {
  */
 function refuse(app: DaemonContext, keyed: KeyedRequest, refusal: RankdError): RankdError {
   const answer = keyed.throttle.take(limitsOn(refusal, app.limits, keyed), keyed.reply, refusal.details) ?? refusal;
-  app.refused.count(answer);
+  app.refused.count(answer, keyed.request.from);
   return answer;
 }
 
 function limitsOn({ code }: RankdError, limits: LimitsConfig, { request, keyRecord }: KeyedRequest): Limit[] {
-  if (code === 'invalid_key' || code === 'missing_authorization') return [failedAuthLimit(limits, request.ip)];
+  if (code === 'invalid_key' || code === 'missing_authorization') return [failedAuthLimit(limits, request.from)];
   if (code === 'place_not_whitelisted' && !(keyRecord instanceof RankdError))
     return [failedPlaceLimit(limits, keyRecord.key)];
   return [];

@@ -18,18 +18,22 @@ const slowMs = 1_000;
 /** A connection ends if its caller reads nothing of an answer for this long, or up to twice as long. */
 const unreadMs = 15_000;
 
-/** What the log says where a connection was closed because of others, by the limit that it is about. */
+/** The reason in the log why a connection was closed because of others, by the limit. */
 const lines = {
-  all: 'a connection was closed to make room for another: server.max_connections',
-  network:
-    'a connection was closed because its network had a quarter of server.max_connections; if that is a reverse proxy, name it in server.trusted_proxies',
+  all: (most: string) => `a connection was closed to make room for another: ${most}`,
+  network: (most: string) =>
+    `a connection was closed because its network had a quarter of ${most}; if that is a reverse proxy, name it in server.trusted_proxies`,
 };
 const onceAMinute = { perMinute: 1, burst: 1 };
 
 interface Limits {
+  log: Logger;
+  clock: Pick<Clock, 'monotonic' | 'sleep'>;
+  section: string;
   maxConnections: number;
   /** Addresses and networks. */
   trustedProxies: readonly string[];
+  headers?: () => Readonly<Record<string, string>>;
 }
 
 /**
@@ -37,18 +41,19 @@ interface Limits {
  * arrive is ended, or else the connection that has been idle for longest. A new connection is closed only if all others wait for rankd.
  */
 export function limitConnections(
-  { log, clock }: { log: Logger; clock: Pick<Clock, 'monotonic' | 'sleep'> },
   server: Server,
-  { maxConnections, trustedProxies }: Limits,
+  { log, clock, section, maxConnections, trustedProxies, headers }: Limits,
 ): void {
   const open = new OpenConnections();
   const isTrusted = membershipOf(trustedProxies);
   const counted = new CountedLines(clock);
+  const most = section === 'server' ? 'server.max_connections' : `the ${maxConnections} that ${section} takes`;
   const close = ({ socket, isSending }: Expendable, limit: keyof typeof lines): void => {
     open.delete(socket);
     const due = counted.take(limit, onceAMinute);
-    if (due !== undefined) log.warn({ maxConnections, address: socket.remoteAddress, ...due }, lines[limit]);
-    if (isSending && socket.writableLength === 0) endWithError(socket, tooSlow());
+    const facts = { listener: section, maxConnections, address: socket.remoteAddress };
+    if (due !== undefined) log.warn({ ...facts, ...due }, lines[limit](most));
+    if (isSending && socket.writableLength === 0) endWithError(socket, tooSlow(), headers?.());
     else socket.destroy();
   };
 
@@ -56,17 +61,24 @@ export function limitConnections(
     const openedAt = clock.monotonic();
     const { remoteAddress = '' } = socket; // undefined if the caller has hung up
     const network = isTrusted(remoteAddress) ? undefined : networkOf(remoteAddress);
-    const newcomer = { socket, isSending: false, since: openedAt };
+    const newcomer = { socket, isSending: false, isNew: true, since: openedAt };
     if (open.countOf(network) >= maxConnections * networkShare) {
       close(open.leastNeeded(network) ?? newcomer, 'network');
     } else if (open.size >= maxConnections) {
       close(open.leastNeeded() ?? newcomer, 'all');
     } else if (open.size >= maxConnections * crowdedShare) {
       const least = open.leastNeeded();
-      if (least?.isSending && openedAt - least.since > slowMs) close(least, 'all');
+      if (least?.isSending && !least.isNew && openedAt - least.since > slowMs) close(least, 'all');
     }
     if (socket.destroyed) return;
-    open.add(socket, { network, openedAt, unread: 0 });
+    const opened = { network, openedAt, unread: 0, isNew: true };
+    open.add(socket, opened);
+    // The next turn of the event loop reads what the caller has sent by now, and the one after it begins here.
+    setImmediate(() =>
+      setImmediate(() => {
+        opened.isNew = false;
+      }),
+    );
     socket.once('close', () => open.delete(socket));
   });
 
@@ -85,6 +97,8 @@ interface Expendable {
   socket: Socket;
   /** True if its first request, or the body of its latest one, has not arrived in full. Otherwise it is idle, or its answers are not read. */
   isSending: boolean;
+  /** True if nothing could be read from it yet: a busy daemon must not blame a caller for that. */
+  isNew: boolean;
   /** Since when, on `Clock.monotonic()`. */
   since: number;
 }
@@ -96,6 +110,7 @@ interface Opened {
   openedAt: number;
   /** How much of its answers waited to be read at the last look, in bytes. */
   unread: number;
+  isNew: boolean;
 }
 
 class OpenConnections {
@@ -148,14 +163,15 @@ class OpenConnections {
   }
 }
 
-function expendable(socket: Socket, { openedAt }: Opened): Expendable | undefined {
+function expendable(socket: Socket, { openedAt, isNew }: Opened): Expendable | undefined {
   const { unanswered, latestAt } = connectionOf(socket);
   if (unanswered.some(({ req, writableEnded }) => req.complete && !writableEnded)) return undefined;
   const isSending = latestAt === undefined || unanswered.some(({ req }) => !req.complete);
-  return { socket, isSending, since: latestAt ?? openedAt };
+  return { socket, isSending, isNew, since: latestAt ?? openedAt };
 }
 
 function isLessNeeded(one: Expendable, other: Expendable): boolean {
+  if (one.isNew !== other.isNew) return other.isNew;
   return one.isSending === other.isSending ? one.since < other.since : one.isSending;
 }
 

@@ -117,7 +117,7 @@ function asFamily({ code, json, ...answer }: ErrorAnswer, { statuses, errorField
 }
 
 /** Fastify's own refusals, in rankd's words. */
-function fromFramework(error: unknown): unknown {
+export function fromFramework(error: unknown): unknown {
   const { statusCode = 500 } = Object(error) as { statusCode?: number };
   if (statusCode >= 500) return error;
   return new RankdError('invalid_request', 'The request could not be read: check its address.', { cause: error });

@@ -1,32 +1,83 @@
 import type { Server, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { RankdError } from '../base/errors.ts';
+import type { Logger } from '../base/log.ts';
+import type { Clock } from '../ports/index.ts';
+import type { ForeignProtocols } from '../usecases/daemon-context.ts';
 import { closeAfter, connectionOf, endConnection } from './connections.ts';
+import { CountedLines } from './counted-lines.ts';
 import { answerTo } from './errors.ts';
 import { nextRequestId } from './request-id.ts';
 
-/** Node answers some requests by itself, without a body. This gives those answers the JSON shape of all others. */
-export function answerForNode(server: Server): void {
+/** The protocols that a wrongly configured proxy speaks to a port for plain HTTP/1.1, and how to correct that. */
+const foreignProtocols = {
+  TLS: 'write http:// in front of this address, not https://',
+  'HTTP/2': 'let the proxy speak HTTP/1.1 to rankd',
+  'the PROXY protocol': 'turn it off in the proxy, which names its callers in X-Forwarded-For',
+} as const satisfies Record<keyof ForeignProtocols, string>;
+
+const onceAMinute = { perMinute: 1, burst: 1 };
+
+/** Node answers some requests by itself, without a body. This gives those answers the JSON shape and the headers of all others. */
+export function answerForNode(server: Server, { log, clock, section, headers, foreign }: NodeAnswers): void {
   // A caller who has sent a whole request may end their side and wait for the answer. Node.js does not document this option.
   Object.assign(server, { httpAllowHalfOpen: true });
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => endAfterAnswers(socket, clientError(error)));
-  server.on('connect', (_request, socket) => endAfterAnswers(socket, methodNotAllowed('CONNECT', acceptedSomewhere)));
+  const counted = new CountedLines(clock);
+  const report = (protocol: keyof ForeignProtocols, from: string | undefined) => {
+    if (foreign !== undefined) foreign[protocol] += 1;
+    const due = counted.take(protocol, onceAMinute);
+    const sentence = `${from} speaks ${protocol} to a port that speaks plain HTTP/1.1: ${foreignProtocols[protocol]}`;
+    if (due !== undefined) log.warn({ from, listener: section, ...due }, sentence);
+  };
+  server.on('clientError', (error: ParseError, socket) => {
+    const protocol = connectionOf(socket).latestAt === undefined ? protocolOf(error.rawPacket) : undefined;
+    if (protocol !== undefined) report(protocol, (socket as Socket).remoteAddress);
+    endAfterAnswers(socket, clientError(error, protocol), headers?.());
+  });
+  server.on('connect', (_request, socket) =>
+    endAfterAnswers(socket, methodNotAllowed('CONNECT', acceptedSomewhere), headers?.()),
+  );
   server.on('checkExpectation', (request, response: ServerResponse) => server.emit('request', request, response));
+}
+
+interface NodeAnswers {
+  log: Logger;
+  clock: Pick<Clock, 'monotonic'>;
+  section: string;
+  headers?: () => Readonly<Record<string, string>>;
+  foreign?: ForeignProtocols;
+}
+
+interface ParseError extends NodeJS.ErrnoException {
+  /** What had arrived. */
+  rawPacket?: Buffer;
+}
+
+/** By the first bytes of a connection: a TLS record of a handshake, the preface of HTTP/2, or a header of the PROXY protocol, 1 or 2. */
+function protocolOf(bytes: Buffer = Buffer.alloc(0)): keyof ForeignProtocols | undefined {
+  const text = bytes.toString('latin1', 0, 16);
+  if (bytes[0] === 0x16 && (bytes[1] ?? 3) === 3) return 'TLS';
+  if (text.startsWith('PRI * HTTP/2')) return 'HTTP/2';
+  const isProxied = text.startsWith('PROXY ') || text.startsWith('\r\n\r\n\0\r\nQUIT\n');
+  return isProxied ? 'the PROXY protocol' : undefined;
 }
 
 /**
  * Ends a connection that can't be read any further, with an error. If an earlier request on it still waits for its answer, the
  * connection ends with that answer instead: a change that is about to succeed must not look refused.
  */
-function endAfterAnswers(socket: Duplex, error: RankdError): void {
+function endAfterAnswers(socket: Duplex, error: RankdError, headers?: Readonly<Record<string, string>>): void {
   const { unanswered, isClosing } = connectionOf(socket);
   if (isClosing) return; // Node.js ends the connection with the answer that says so
   const response = unanswered.findLast(({ req }) => req.complete);
-  if (response === undefined) endWithError(socket, error);
+  if (response === undefined) endWithError(socket, error, headers);
   else closeAfter(response, socket);
 }
 
-function clientError({ code }: NodeJS.ErrnoException): RankdError {
+function clientError({ code }: NodeJS.ErrnoException, protocol: keyof ForeignProtocols | undefined): RankdError {
+  if (protocol !== undefined)
+    return new RankdError('invalid_request', `This port speaks plain HTTP/1.1, and not ${protocol}.`);
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
       return new RankdError('headers_too_large', 'The request headers are larger than 16 KiB.');
@@ -37,15 +88,15 @@ function clientError({ code }: NodeJS.ErrnoException): RankdError {
   }
 }
 
-/** What at least one address here accepts. CONNECT names no address. */
-const acceptedSomewhere = ['GET', 'HEAD', 'POST'];
+/** Accepted by at least one address here. CONNECT and `*` name no address. */
+export const acceptedSomewhere = ['GET', 'HEAD', 'POST'];
 
 export function methodNotAllowed(method: string, allowed: readonly string[]): RankdError {
   return new RankdError('method_not_allowed', `${method} is not allowed here; send ${allowed.join(' or ')}.`);
 }
 
 /** Answers a connection that has no response for it, and ends it. */
-export function endWithError(socket: Duplex, error: RankdError): void {
+export function endWithError(socket: Duplex, error: RankdError, headers: Readonly<Record<string, string>> = {}): void {
   const requestId = nextRequestId();
   const { status, reason, json } = answerTo(error, requestId);
   const head = [
@@ -53,6 +104,7 @@ export function endWithError(socket: Duplex, error: RankdError): void {
     'content-type: application/json; charset=utf-8',
     `content-length: ${Buffer.byteLength(json)}`,
     `x-request-id: ${requestId}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     ...(error.code === 'method_not_allowed' ? [`allow: ${acceptedSomewhere.join(', ')}`] : []),
     'connection: close',
   ];

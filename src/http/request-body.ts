@@ -11,23 +11,23 @@ const bodyLimit = 65_536;
  * Reads the body of a request whatever its content type: games send JSON as text/plain or without a type. Calls `then` with
  * the bytes when all have arrived, at the end of a turn of the event loop or later, or with the reason why they can't be read.
  */
-export function readBody(request: IncomingMessage, then: (body: Buffer | RankdError) => void): void {
-  if (Number(request.headers['content-length']) > bodyLimit) return void then(bodyTooLarge());
+export function readBody(request: IncomingMessage, then: (body: Buffer | RankdError) => void, limit = bodyLimit): void {
+  if (Number(request.headers['content-length']) > limit) return void then(bodyTooLarge(limit));
   atEndOfTurn(() => {
-    if (request.complete) then(withinLimit(request.read() ?? noBytes));
+    if (request.complete) then(withinLimit(request.read() ?? noBytes, limit));
     else if (request.destroyed) then(brokenOff());
-    else collect(request, then);
+    else collect(request, then, limit);
   });
 }
 
 const noBytes = Buffer.alloc(0);
 
-function withinLimit(body: Buffer): Buffer | RankdError {
-  return body.length > bodyLimit ? bodyTooLarge() : body;
+function withinLimit(body: Buffer, limit: number): Buffer | RankdError {
+  return body.length > limit ? bodyTooLarge(limit) : body;
 }
 
 /** Reads a body that arrives over several turns. */
-function collect(request: IncomingMessage, then: (body: Buffer | RankdError) => void): void {
+function collect(request: IncomingMessage, then: (body: Buffer | RankdError) => void, limit: number): void {
   const chunks: Buffer[] = [];
   let length = 0;
   let isOver = false;
@@ -39,7 +39,7 @@ function collect(request: IncomingMessage, then: (body: Buffer | RankdError) => 
   request
     .on('data', (chunk: Buffer) => {
       length += chunk.length;
-      if (length > bodyLimit) end(bodyTooLarge());
+      if (length > limit) end(bodyTooLarge(limit));
       else chunks.push(chunk);
     })
     .on('end', () => end(Buffer.concat(chunks)))
@@ -93,6 +93,7 @@ function brokenOff(): RankdError {
   return new RankdError('invalid_request', 'The request broke off before all of it had arrived.');
 }
 
-function bodyTooLarge(): RankdError {
-  return new RankdError('body_too_large', 'The body is larger than 64 KiB; a rank request needs well under 1 KiB.');
+function bodyTooLarge(limit = bodyLimit): RankdError {
+  const size = `The body is larger than ${limit / 1_024} KiB`;
+  return new RankdError('body_too_large', `${size}; a request needs well under 1 KiB.`);
 }

@@ -57,7 +57,11 @@ export function requestLog({
     const ms = Math.round(clock.monotonic() - arrivedAt);
     const path = routeOptions.url ?? withoutSecrets(pathOf(url)).slice(0, maxPathLength);
     const why = error && factsOf(error, statusCode);
-    lines[level]({ requestId: id, method, path, status: statusCode, ms, ...facts, ...why, ...due }, 'request');
+    const whence = statusCode >= 400 && statusCode < 500 ? { from: request.from } : nothing;
+    lines[level](
+      { requestId: id, method, path, status: statusCode, ms, ...facts, ...why, ...whence, ...due },
+      'request',
+    );
   };
 }
 

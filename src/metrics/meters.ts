@@ -1,13 +1,55 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { ErrorCode } from '../base/errors.ts';
+import type { RefusalReason } from '../base/refusal-details.ts';
 import { version } from '../base/version.ts';
+import { changeCodes, endState } from '../core/change-codes.ts';
 
 /** In seconds, from an answer out of memory to the longest usual deadline. */
 const buckets = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20];
 
 export type Meters = ReturnType<typeof createMeters>;
 
-/** Everything that is counted and timed while rankd works. No label has a value that a caller can choose. */
+/** The refusals because of the caller, rather than because of the request, with their reasons. */
+export const callerRefusals: Partial<Record<ErrorCode, readonly RefusalReason[]>> = {
+  missing_authorization: ['no_key'],
+  invalid_key: [
+    ...(['malformed', 'unknown', 'wrong_mode', 'revoked', 'expired', 'rotated_out', 'simulated'] as const),
+    ...(['workspace_suspended', 'not_top_plan'] as const),
+  ],
+  key_not_allowed: ['missing_scope'],
+  place_not_whitelisted: ['not_listed', 'disabled', 'no_place', 'unpublished', 'roblox_id_mismatch'],
+  key_paused: ['paused'],
+};
+
+/** The operations of the platform, and how calls of them end. */
+export const platformOperations = [
+  ...(['group', 'roles', 'role', 'member', 'members', 'user', 'userName', 'assign', 'unassign', 'credential'] as const),
+];
+const platformOutcomes = [
+  ...(['ok', 'platform_busy', 'platform_unavailable', 'platform_credential', 'platform_rejected'] as const),
+  'outcome_unknown',
+];
+
+/**
+ * Everything that is counted and timed while rankd works. No label has a value that a caller can choose. Series with known labels begin
+ * at 0: `increase()` sees nothing of one that begins with its first event.
+ */
 export function createMeters() {
+  const meters = newMeters();
+  for (const [code, reasons] of Object.entries(callerRefusals))
+    for (const reason of reasons) meters.keyFailures.inc({ code, reason }, 0);
+  for (const dry_run of ['false', 'true']) {
+    meters.changes.inc({ outcome: 'applied', code: '', dry_run }, 0);
+    for (const code of changeCodes) meters.changes.inc({ outcome: endState(code), code, dry_run }, 0);
+  }
+  for (const operation of platformOperations) {
+    meters.platformSeconds.zero({ operation });
+    for (const outcome of platformOutcomes) meters.platformCalls.inc({ operation, outcome }, 0);
+  }
+  return meters;
+}
+
+function newMeters() {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });

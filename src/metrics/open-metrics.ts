@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Clock, Instrumentation } from '../ports/index.ts';
 import type { LiveContext } from '../usecases/daemon-context.ts';
 import { createMeters } from './meters.ts';
-import { type MetricsListener, serveMetrics } from './serve-metrics.ts';
+import { type MetricsListener, type MetricsOptions, serveMetrics } from './serve-metrics.ts';
 import { watchApp, watchServer } from './watch-app.ts';
 import { watchedPlatform } from './watched-platform.ts';
 import { watchedStore } from './watched-store.ts';
@@ -13,7 +13,7 @@ export interface Metrics {
   /** Watches the rest of the daemon and serves all metrics. */
   serve(
     daemon: { app: LiveContext; server: FastifyInstance },
-    at: { host: string; port: number },
+    at: Pick<MetricsOptions, 'host' | 'port' | 'trustedProxies'>,
   ): Promise<MetricsListener>;
 }
 
@@ -27,8 +27,9 @@ export function openMetrics(clock: Pick<Clock, 'monotonic'>): Metrics {
     },
     serve: ({ app, server }, at) => {
       watchServer(server, meters);
-      watchApp(app, meters);
-      return serveMetrics(meters.registry, { ...at, log: app.current.log });
+      const refresh = watchApp(app, meters);
+      const { log, clock, foreign } = app.current;
+      return serveMetrics(meters.registry, refresh, { ...at, log, clock, foreign });
     },
   };
 }

@@ -1,56 +1,71 @@
-import { once } from 'node:events';
-import type { ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Registry } from 'prom-client';
-import { listenError } from '../base/listen-error.ts';
+import { RankdError } from '../base/errors.ts';
 import { listenUrl } from '../base/listen-url.ts';
 import type { Logger } from '../base/log.ts';
-import { http } from '../base/node-modules.ts';
+import { zlib } from '../base/node-modules.ts';
+import { createListener, listenAt } from '../http/listener.ts';
+import type { Clock } from '../ports/index.ts';
+import type { ForeignProtocols } from '../usecases/daemon-context.ts';
 
 export interface MetricsListener extends AsyncDisposable {
   /** e.g. `http://127.0.0.1:9265/metrics` */
   url: string;
 }
 
-/** Serves GET /metrics in Prometheus' text format. Throws `port_taken`, `no_permission` or `config_invalid`. */
-export async function serveMetrics(
-  registry: Registry,
-  { host, port, log }: { host: string; port: number; log: Logger },
-): Promise<MetricsListener> {
-  let isFailing = false; // told once: anybody may ask
-  const server = http().createServer(async ({ method = '', url = '' }, response) => {
-    if (url.split('?', 1)[0] !== '/metrics') return answer(response, 404, 'There is nothing here but /metrics.\n');
-    if (method !== 'GET' && method !== 'HEAD') {
-      response.setHeader('allow', 'GET, HEAD');
-      return answer(response, 405, 'Metrics can only be read.\n');
-    }
-    try {
-      const text = await registry.metrics();
-      isFailing = false;
-      response.setHeader('content-type', registry.contentType);
-      answer(response, 200, text);
-    } catch (error) {
-      if (!isFailing) log.error({ err: error }, 'the metrics could not be gathered');
-      isFailing = true;
-      answer(response, 500, 'The metrics could not be gathered; the log says why.\n');
-    }
-  });
-  server.listen(port, host);
-  await once(server, 'listening').catch((cause) => {
-    throw listenError(cause, { host, port, section: 'metrics', hint: 'set metrics.port in rankd.yaml' });
-  });
-  return {
-    url: `${listenUrl(server.address() as AddressInfo)}/metrics`,
-    [Symbol.asyncDispose]: async () => {
-      server.close();
-      server.closeAllConnections();
-      await once(server, 'close');
-    },
-  };
+export interface MetricsOptions {
+  host: string;
+  port: number;
+  /** Addresses and networks of reverse proxies. */
+  trustedProxies: readonly string[];
+  log: Logger;
+  clock: Pick<Clock, 'monotonic' | 'sleep'>;
+  foreign?: ForeignProtocols;
 }
 
-function answer(response: ServerResponse, status: number, text: string): void {
-  if (!response.hasHeader('content-type')) response.setHeader('content-type', 'text/plain; charset=utf-8');
-  response.statusCode = status;
-  response.end(text);
+const section = 'metrics';
+/** More than any number of Prometheus servers and people with curl keep open. */
+const maxConnections = 20;
+/** All requests within this time share one rendering: to render takes longer than all else. */
+const renderingLifeMs = 1_000;
+
+/** Serves GET /metrics in Prometheus' text format. `refresh` is called before each rendering. Throws `port_taken`, `no_permission` or `config_invalid`. */
+export async function serveMetrics(
+  registry: Pick<Registry, 'metrics' | 'contentType'>,
+  refresh: () => Promise<void>,
+  { host, port, trustedProxies, log, clock, foreign }: MetricsOptions,
+): Promise<MetricsListener> {
+  const notFound = () => RankdError.withoutStack('not_found', 'There is nothing here but /metrics.');
+  const shared = { log, clock, section, maxConnections, trustedProxies, notFound } as const;
+  const server = createListener({ ...shared, ...(foreign && { foreign }) });
+  const latest = sharedRendering(clock, async () => {
+    await refresh();
+    const text = Buffer.from(await registry.metrics());
+    return { text, packed: zlib().gzipSync(text) };
+  });
+  server.get('/metrics', async (request, reply) => {
+    const { text, packed } = await latest();
+    const isPacked = /\bgzip\b/i.test(String(request.headers['accept-encoding'] ?? ''));
+    if (isPacked) reply.header('content-encoding', 'gzip');
+    return reply
+      .type(registry.contentType)
+      .header('vary', 'accept-encoding')
+      .send(isPacked ? packed : text);
+  });
+  const hint = 'set metrics.port in rankd.yaml';
+  const address = await listenAt(server, { section }, { host, ports: [port], hint });
+  return { url: `${listenUrl(address)}/metrics`, [Symbol.asyncDispose]: () => server.close() };
+}
+
+/** Renders again once the latest rendering was finished long enough ago. Every response shares its bytes: unread ones cost no copy each. */
+function sharedRendering<T>(clock: Pick<Clock, 'monotonic'>, render: () => Promise<T>): () => Promise<T> {
+  let rendering: Promise<T> | undefined;
+  let staleAt = Number.POSITIVE_INFINITY;
+  return () => {
+    if (rendering !== undefined && clock.monotonic() < staleAt) return rendering;
+    staleAt = Number.POSITIVE_INFINITY;
+    rendering = render().finally(() => {
+      staleAt = clock.monotonic() + renderingLifeMs;
+    });
+    return rendering;
+  };
 }

@@ -1,13 +1,23 @@
 import type { FastifyInstance } from 'fastify';
 import { Counter, Gauge } from 'prom-client';
-import type { ErrorCode } from '../base/errors.ts';
+import type { Outcome } from '../core/webhooks/progress.ts';
+import { callWithin } from '../ports/call-context.ts';
 import { changeSurprises } from '../usecases/change/platform-trust.ts';
-import { type LiveContext, surprisesOf } from '../usecases/daemon-context.ts';
+import { type DaemonContext, type LiveContext, surprisesOf } from '../usecases/daemon-context.ts';
+import { stuckHolds } from '../usecases/holds/open-hold.ts';
+import { pausedKeys } from '../usecases/keys/keys.ts';
+import { readyChecks, requireCheck } from '../usecases/upkeep/readiness.ts';
 import { viewWebhooks } from '../usecases/webhooks/view-webhooks.ts';
-import type { Meters } from './meters.ts';
+import { callerRefusals, type Meters } from './meters.ts';
 
-/** What is read when the metrics are asked for: the queues, the budget, and whether the credential works. */
-export function watchApp(live: LiveContext, { registry }: Meters): void {
+/** Store and platform have this long to answer before a scrape goes without them. Prometheus waits for 10 s, unless told otherwise. */
+const readWithinMs = 3_000;
+
+/**
+ * The state of the daemon when the metrics are asked for. The queues, the budget and the credential are in memory; call the returned
+ * function first for the rest, which store and platform know.
+ */
+export function watchApp(live: LiveContext, { registry }: Meters): () => Promise<void> {
   const registers = [registry];
   new Gauge({
     name: 'rankd_http_requests_in_flight',
@@ -36,7 +46,16 @@ export function watchApp(live: LiveContext, { registry }: Meters): void {
       for (const { operation, what, count } of surprisesOf(live.current)) this.inc({ operation, what }, count);
     },
   });
-  watchWebhooks(live, registry);
+  new Counter({
+    name: 'rankd_foreign_connections_total',
+    help: 'Connections that began with another protocol than HTTP/1.1, as from a proxy that is not set up for rankd.',
+    labelNames: ['protocol'],
+    registers,
+    collect() {
+      this.reset();
+      for (const [protocol, count] of Object.entries(live.current.foreign)) this.inc({ protocol }, count);
+    },
+  });
   new Gauge({
     name: 'rankd_platform_trusted',
     help: '0 while no rank is changed because Roblox behaves otherwise than rankd was built for.',
@@ -83,62 +102,145 @@ export function watchApp(live: LiveContext, { registry }: Meters): void {
       for (const { operation, waitedMs } of live.current.platform.pace()) this.inc({ operation }, waitedMs / 1000);
     },
   });
+  const stored = [watchStore(registry), watchWebhooks(live, registry)];
+  const ready = new Gauge({
+    name: 'rankd_ready',
+    help: '0 while no rank can be changed because of this: the daemon stops (running), the Roblox key is not accepted (credential), Roblox behaves otherwise than rankd was built for (trust), the store takes no writes (store), or Roblox can not be read (platform).',
+    labelNames: ['check'],
+    registers,
+  });
+  return async () => {
+    const app = live.current;
+    using call = callWithin(app.clock, readWithinMs, 'metrics');
+    const inTime = (work: Promise<unknown>) => isDoneBefore(call.signal, work);
+    await Promise.all([
+      ...readyChecks.map(async (check) => {
+        const isReady = await inTime(requireCheck(check, app, call));
+        ready.set({ check }, isReady ? 1 : 0);
+      }),
+      ...stored.map(async ({ read, forget }) => {
+        if (!(await inTime(read(app)))) forget();
+      }),
+    ]);
+  };
 }
 
-/** Names of webhooks are the operator's own. */
-function watchWebhooks(live: LiveContext, registry: Meters['registry']): void {
+/** False if the work fails, or takes longer than until the signal. */
+async function isDoneBefore(signal: AbortSignal, work: Promise<unknown>): Promise<boolean> {
+  const late = new Promise<boolean>((resolve) =>
+    signal.addEventListener('abort', () => resolve(false), { once: true }),
+  );
+  const done = work.then(
+    () => true,
+    () => false,
+  );
+  return Promise.race([done, late]);
+}
+
+/** Gauges that are read from the store. While it does not answer, they are absent: nobody must take old figures for new ones. */
+interface Stored {
+  read(app: DaemonContext): Promise<void>;
+  forget(): void;
+}
+
+function watchStore(registry: Meters['registry']): Stored {
   const registers = [registry];
+  const paused = new Gauge({
+    name: 'rankd_keys_paused',
+    help: 'Game keys that are paused, by the circuit breaker or by you. Daemons that share a database report the same: use max().',
+    registers,
+  });
+  const open = new Gauge({
+    name: 'rankd_open_changes',
+    help: 'Rank changes without an outcome, by state: pending or unknown. Daemons that share a database report the same: use max().',
+    labelNames: ['state'],
+    registers,
+  });
+  const stuck = new Gauge({
+    name: 'rankd_suspensions_stuck',
+    help: 'Suspensions and temporary ranks that can not be ended; more than 20 are not counted. Daemons that share a database report the same: use max().',
+    registers,
+  });
+  return {
+    async read(app) {
+      const [keys, changes, holds] = await Promise.all([pausedKeys(app), app.store.openChanges(), stuckHolds(app)]);
+      paused.set(keys.length);
+      for (const state of ['pending', 'unknown'])
+        open.set({ state }, changes.filter(({ change }) => change.state === state).length);
+      stuck.set(holds.length);
+    },
+    forget() {
+      for (const gauge of [paused, open, stuck]) gauge.remove();
+      open.reset();
+    },
+  };
+}
+
+const deliveryOutcomes = ['delivered', 'failed', 'refused', 'busy', 'gone'] as const satisfies Array<Outcome['kind']>;
+
+/** Names of webhooks are the operator's own. */
+function watchWebhooks(live: LiveContext, registry: Meters['registry']): Stored {
+  const registers = [registry];
+  const labelNames = ['webhook'];
+  let names: string[] = [];
   new Counter({
     name: 'rankd_webhook_deliveries_total',
-    help: 'Events that were sent to webhooks, by what the target made of them: delivered, failed, refused, busy or gone.',
-    labelNames: ['webhook', 'outcome'],
+    help: 'Events that were sent to webhooks, by the response of the target: delivered, failed, refused, busy or gone.',
+    labelNames: [...labelNames, 'outcome'],
     registers,
     collect() {
       this.reset();
+      for (const webhook of names) for (const outcome of deliveryOutcomes) this.inc({ webhook, outcome }, 0);
       for (const { count, ...labels } of live.current.deliveries.list()) this.inc(labels, count);
     },
   });
-  new Gauge({
+  const enabled = new Gauge({
+    name: 'rankd_webhook_enabled',
+    help: '0 for a webhook to which nothing is sent: you disabled it, or rankd did after its target was gone for days.',
+    ...{ labelNames, registers },
+  });
+  const backlog = new Gauge({
     name: 'rankd_webhook_backlog',
-    help: 'Events that a webhook is still to get; more than 1000 are not counted.',
-    labelNames: ['webhook'],
-    registers,
-    async collect() {
-      this.reset();
-      for (const { webhook, backlog } of await viewWebhooks(live.current)) this.set({ webhook: webhook.name }, backlog);
-    },
+    help: 'Events that a webhook is still to get; more than 1000 are not counted. Daemons that share a database report the same: use max().',
+    ...{ labelNames, registers },
   });
-  new Gauge({
+  const oldest = new Gauge({
     name: 'rankd_webhook_oldest_seconds',
-    help: 'How old the oldest event is that a webhook is still to get; 0 if there is none.',
-    labelNames: ['webhook'],
-    registers,
-    async collect() {
-      this.reset();
-      const now = live.current.clock.now();
-      for (const { webhook, oldestAt = now } of await viewWebhooks(live.current))
-        this.set({ webhook: webhook.name }, Math.max(0, now - oldestAt) / 1000);
-    },
+    help: 'The age of the oldest event that a webhook is still to get; 0 if there is none. Daemons that share a database report the same: use max().',
+    ...{ labelNames, registers },
   });
+  const forget = () => {
+    for (const gauge of [enabled, backlog, oldest]) gauge.reset();
+  };
+  return {
+    forget,
+    async read(app) {
+      const views = await viewWebhooks(app);
+      const now = app.clock.now();
+      forget(); // those that were removed
+      names = views.map(({ webhook: { name } }) => name);
+      for (const view of views) {
+        const labels = { webhook: view.webhook.name };
+        enabled.set(labels, view.webhook.state === 'enabled' ? 1 : 0);
+        backlog.set(labels, view.backlog);
+        oldest.set(labels, Math.max(0, now - (view.oldestAt ?? now)) / 1000);
+      }
+    },
+  };
 }
-
-/** Refusals because of the caller, rather than because of the request. */
-const ofCallers = new Set<ErrorCode>([
-  'missing_authorization',
-  'invalid_key',
-  'key_not_allowed',
-  'place_not_whitelisted',
-  'key_paused',
-]);
 
 /** Counts and times the requests to the API. All addresses without a route share one label, so that no caller can make labels. */
 export function watchServer(server: FastifyInstance, meters: Meters): void {
+  for (const route of server.allowedMethods.keys()) {
+    meters.requests.inc({ route, status: 200, code: '' }, 0);
+    meters.requestSeconds.zero({ route });
+  }
   server.addHook('onResponse', async ({ routeOptions, notes: { error } }, { statusCode, elapsedTime }) => {
     const route = routeOptions.url ?? 'none';
     meters.requests.inc({ route, status: statusCode, code: error?.code ?? '' });
     meters.requestSeconds.observe({ route }, elapsedTime / 1000);
-    if (error !== undefined && ofCallers.has(error.code)) {
-      meters.keyFailures.inc({ code: error.code, reason: error.details?.reason ?? '' });
-    }
+    const details = error?.details;
+    if (error !== undefined && error.code in callerRefusals)
+      meters.keyFailures.inc({ code: error.code, reason: details?.reason ?? '' });
   });
 }

@@ -18,6 +18,8 @@ export interface DaemonContext extends Readonly<Ranking> {
   readonly refused: RefusedCallers;
   readonly keyUses: KeyUses;
   readonly requests: OpenRequests;
+  /** How many connections began with another protocol than HTTP/1.1, by its name. */
+  readonly foreign: ForeignProtocols;
   /** Why the platform is not called at present; `undefined` while its credential works. */
   readonly deadCredential: () => RankdError | undefined;
   /** What the platform said of its credential when it was last asked. */
@@ -40,6 +42,8 @@ export interface DaemonContext extends Readonly<Ranking> {
 export interface LiveContext {
   readonly current: DaemonContext;
 }
+
+export type ForeignProtocols = Record<'TLS' | 'HTTP/2' | 'the PROXY protocol', number>;
 
 /** The requests to the API that a daemon has not answered yet. */
 export interface OpenRequests {

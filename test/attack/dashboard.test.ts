@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { safeHeaders } from '../../src/dashboard/server/headers.ts';
+import { safeHeaders } from '../../src/dashboard/server/page-server.ts';
 import { openTestPage, type TestPage } from '../support/open-test-page.ts';
 import { PageVisitor } from '../support/page-visitor.ts';
 
@@ -38,12 +38,6 @@ const acting = [
   '/api/webhooks/test',
 ];
 
-/** What the audit has of refusals by the page. */
-async function refusals(): Promise<unknown[]> {
-  const events = await page.app.store.listAudit({ action: 'dashboard.refuse', limit: 100 });
-  return events.map(({ detail }) => detail);
-}
-
 describe('without a session', () => {
   test('nothing below /api tells or does anything', async () => {
     const { origin } = operator;
@@ -58,7 +52,7 @@ describe('without a session', () => {
 describe('a cookie that another port of the machine has seen', () => {
   test('opens nothing: the token is not in it', async () => {
     const thief = { 'x-rankd-token': undefined };
-    for (const path of reading)
+    for (const path of [...reading, '/api/events'])
       expect(await operator.get(path, thief), path).toMatchObject({ status: 401, json: { code: 'no_session' } });
     for (const path of acting) {
       const answer = await operator.post(path, {}, thief);
@@ -98,18 +92,27 @@ describe('what another page sends', () => {
         expect(await operator.get(path, { 'sec-fetch-site': site })).toMatchObject({ status: 403 });
   });
 
-  test('is in the audit, with what was tried and from where; a flood of it is not', async () => {
+  test('is counted in the audit, with the path, the site and the address that it came from', async () => {
     const headers = { 'sec-fetch-site': 'same-site', origin: 'http://127.0.0.1:9999' };
     await using other = await openTestPage();
     const visitor = await other.loggedIn();
     for (let n = 0; n < 15; n += 1) await visitor.post('/api/keys/pause', { key: 'x' }, headers);
+    await other.app.app.refused.flush(other.app.app);
     const events = await other.app.store.listAudit({ action: 'dashboard.refuse', limit: 100 });
-    expect(events).toHaveLength(10);
-    expect(events[0]).toMatchObject({
-      by: 'daemon',
-      detail: { code: 'not_from_page', path: '/api/keys/pause', site: 'same-site', origin: 'http://127.0.0.1:9999' },
-    });
-    expect(JSON.stringify(await refusals())).not.toContain(operator.token);
+    const asked = { path: '/api/keys/pause', site: 'same-site', origin: 'http://127.0.0.1:9999', from: '127.0.0.1' };
+    expect(events).toMatchObject([{ by: 'daemon', detail: { code: 'not_from_page', ...asked, count: 15 } }]);
+  });
+
+  test('fills no disk, whatever it makes up: ten kinds are told apart, the rest are one sum, and no secret is among them', async () => {
+    await using other = await openTestPage();
+    const visitor = await other.loggedIn();
+    for (let n = 0; n < 30; n += 1)
+      await visitor.post('/api/keys/pause', {}, { 'sec-fetch-site': `made-up-${n}`, origin: `http://${n}.example` });
+    await other.app.app.refused.flush(other.app.app);
+    const events = await other.app.store.listAudit({ action: 'dashboard.refuse', limit: 100 });
+    expect(events).toHaveLength(11);
+    expect(events.reduce((sum, { detail }) => sum + Number(detail['count']), 0)).toBe(30);
+    expect(JSON.stringify(events)).not.toContain(visitor.token);
   });
 
   test('a form can send no body that is taken', async () => {
@@ -252,7 +255,7 @@ describe('queries', () => {
       expect((await operator.get(path)).status, path).toBe(404);
     expect(await operator.send('/api/status', { method: 'DELETE' })).toMatchObject({ status: 405 });
     expect((await operator.get('/api/login')).headers['allow']).toBe('POST');
-    expect((await operator.post('/api/status')).headers['allow']).toBe('GET');
+    expect((await operator.post('/api/status')).headers['allow']).toBe('GET, HEAD');
   });
 });
 
@@ -288,6 +291,21 @@ describe('too much at once', () => {
     for (const stream of streams) stream[Symbol.dispose]();
   });
 
+  test('the cookie alone takes no stream, and HEAD holds none', async () => {
+    await using other = await openTestPage();
+    const visitor = await other.loggedIn();
+    const cookieAlone = { 'x-rankd-token': undefined };
+    for (let n = 0; n < 20; n += 1)
+      expect(await visitor.get('/api/events', cookieAlone)).toMatchObject({ status: 401 });
+    for (let n = 0; n < 20; n += 1)
+      expect(await visitor.send('/api/events', { method: 'HEAD' })).toMatchObject({
+        status: 200,
+        headers: { 'content-type': 'text/event-stream; charset=utf-8' },
+      });
+    using stream = await visitor.listen();
+    expect(stream.status).toBe(200);
+  });
+
   test('whoever sends half a request is hung up on, and hinders nobody', async () => {
     const { hostname, port } = new URL(operator.origin);
     const socket = connect(Number(port), hostname);
@@ -299,6 +317,7 @@ describe('too much at once', () => {
   test('bytes that are no HTTP get an answer with all headers', async () => {
     for (const bytes of ['nonsense\r\n\r\n', 'CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example:443\r\n\r\n']) {
       const received = await receivedFor(bytes);
+      expect(received).toMatch(/\r\n\r\n\{"success":false,.*"requestId":"req_\w+"\}$/);
       for (const [name, value] of Object.entries(safeHeaders)) expect(received).toContain(`${name}: ${value}`);
     }
   });
@@ -333,4 +352,15 @@ test('neither the log nor the audit has a link, a cookie or a token', async () =
   expect(written).toContain('/api/');
   for (const secret of [operator.secret, operator.token, operator.cookie.split('=')[1]])
     expect(written).not.toContain(secret);
+});
+
+test('a game key in the address of a refused request is not in the log', async () => {
+  const key = await page.app.createKey({ name: 'misplaced' });
+  for (const path of [`/api/${key}`, `/${key}/x`, `/api/%zz${key}`])
+    expect((await operator.post(path)).status, path).toBe(404);
+  const lines = page.app.logLines.filter(
+    (line) => line.includes('"listener":"dashboard"') && line.includes('not_found'),
+  );
+  expect(lines.length).toBeGreaterThanOrEqual(3);
+  expect(page.app.logLines.join('\n')).not.toContain(key.slice(12));
 });

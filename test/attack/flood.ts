@@ -1,8 +1,9 @@
-import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Command } from 'commander';
 import { wholeNumber } from '../../src/cli/input/arguments.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
+import { keepUp, repeat } from '../support/keep-up.ts';
+import { PageVisitor } from '../support/page-visitor.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { figuresOf } from '../tools/process-figures.ts';
 
@@ -21,11 +22,12 @@ interface Finding {
   isWithin: boolean;
 }
 
-const floods = [deafCallers, slowSenders, refusedRequests];
+const env = { RANKD_METRICS_ENABLED: 'true', RANKD_METRICS_PORT: '0', RANKD_DASHBOARD_PORT: '0' };
+const floods = [deafCallers, slowSenders, refusedRequests, deafScrapers, slowSendersOfThePage, idleScrapers];
 for (const flood of floods) {
   using home = new CliHome();
-  await using daemon = await DaemonProcess.start(home);
-  const { what, figure, bound, isWithin } = await flood(daemon);
+  await using daemon = await DaemonProcess.start(home, { env });
+  const { what, figure, bound, isWithin } = await flood(daemon, home);
   process.stdout.write(`${isWithin ? 'ok  ' : 'FAIL'}  ${what}: ${figure} (bound: ${bound})\n`);
   if (!isWithin) process.exitCode = 1;
 }
@@ -33,7 +35,7 @@ for (const flood of floods) {
 /** 500 connections send hundreds of requests at once and never read. */
 async function deafCallers(daemon: DaemonProcess): Promise<Finding> {
   const document = 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n';
-  await using _callers = keepUp(daemon, 500, (socket) => {
+  await using _callers = keepUp(daemon.url, 500, (socket) => {
     socket.pause().write(document.repeat(400));
     return () => undefined;
   });
@@ -48,20 +50,11 @@ async function deafCallers(daemon: DaemonProcess): Promise<Finding> {
 /** 1000 connections send a byte of a body now and then, and come again when they are ended. Others ask on new connections meanwhile. */
 async function slowSenders(daemon: DaemonProcess): Promise<Finding> {
   const head = 'POST /v1/apikey HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n';
-  await using _senders = keepUp(daemon, 1_000, (socket) => {
+  await using _senders = keepUp(daemon.url, 1_000, (socket) => {
     socket.resume().write(head);
     return repeat(1_500, () => socket.write(' '));
   });
-  let [asked, answered] = [0, 0];
-  await until(seconds, 250, async () => {
-    asked += 1;
-    const headers = { connection: 'close' };
-    const status = await fetch(`${daemon.url}/healthz`, { headers, signal: AbortSignal.timeout(5_000) }).then(
-      (response) => response.status,
-      () => 0,
-    );
-    if (status === 200) answered += 1;
-  });
+  const { asked, answered } = await askUntil(`${daemon.url}/healthz`);
   const figure = `${answered} of ${asked} others answered`;
   return { what: '1000 slow senders', figure, bound: '99 %', isWithin: answered >= asked * 0.99 };
 }
@@ -84,7 +77,7 @@ async function refusedRequests(daemon: DaemonProcess): Promise<Finding> {
   ];
   const batch = [...kinds, ...kinds].join('');
   let answers = 0;
-  await using _callers = keepUp(daemon, 16, (socket) => {
+  await using _callers = keepUp(daemon.url, 16, (socket) => {
     let open = 0;
     const send = () => {
       open += kinds.length * 2;
@@ -108,38 +101,73 @@ async function refusedRequests(daemon: DaemonProcess): Promise<Finding> {
   return { what: `${perSecond} refused requests a second`, figure, bound: '1', isWithin: perHour <= 1e6 };
 }
 
-/** Keeps that many connections open until it is disposed of. `begin` is called for each, and returns what ends its work. */
-function keepUp(daemon: DaemonProcess, count: number, begin: (socket: net.Socket) => () => void) {
-  const sockets = new Set<net.Socket>();
-  let isOver = false;
-  const open = () => {
-    if (isOver) return;
-    const socket = net.connect(Number(new URL(daemon.url).port), '127.0.0.1');
-    sockets.add(socket);
-    socket.on('error', () => undefined); // cut connections are part of the game
-    let end: () => void = () => undefined;
-    socket.once('connect', () => {
-      end = begin(socket);
+/** 90 connections ask for metrics, 12 times 400 requests at once, and read nothing. Games verify their keys meanwhile. */
+async function deafScrapers(daemon: DaemonProcess, home: CliHome): Promise<Finding> {
+  const key = await gameKey(home);
+  const scrapes = 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(400);
+  await using _callers = keepUp(daemon.metricsUrl ?? '', 90, (socket) => {
+    socket.pause();
+    let writes = 0;
+    return repeat(100, () => {
+      writes += 1;
+      if (writes <= 12) socket.write(scrapes);
     });
-    socket.once('close', () => {
-      end();
-      sockets.delete(socket);
-      setTimeout(open, 100);
-    });
-  };
-  for (let index = 0; index < count; index += 1) open();
-  return {
-    async [Symbol.asyncDispose]() {
-      isOver = true;
-      for (const socket of sockets) socket.destroy();
-    },
-  };
+  });
+  const times: number[] = [];
+  let peakMiB = 0;
+  await until(seconds, 50, async () => {
+    const startedAt = performance.now();
+    const { status } = await daemon.verify(key);
+    times.push(status === 200 ? performance.now() - startedAt : Number.POSITIVE_INFINITY);
+    peakMiB = Math.max(peakMiB, figuresOf(daemon.process.pid ?? 0).residentMiB);
+  });
+  const slowest = Math.round(Math.max(...times));
+  const what = '90 connections that scrape ahead and never read';
+  const figure = `${peakMiB} MiB resident at most, games answered within ${slowest} ms`;
+  return { what, figure, bound: '256 MiB, 100 ms', isWithin: peakMiB < 256 && slowest <= 100 };
 }
 
-function repeat(everyMs: number, work: () => void): () => void {
-  work();
-  const timer = setInterval(work, everyMs);
-  return () => clearInterval(timer);
+/** 130 connections to the page send a byte of a body now and then. The operator asks on new connections meanwhile. */
+async function slowSendersOfThePage(_daemon: DaemonProcess, home: CliHome): Promise<Finding> {
+  const { origin } = await PageVisitor.withLink(home);
+  const head = `POST /api/login HTTP/1.1\r\nHost: ${new URL(origin).host}\r\nContent-Length: 9000\r\n\r\n`;
+  await using _senders = keepUp(origin, 130, (socket) => {
+    socket.resume().write(head);
+    return repeat(1_000, () => socket.write(' '));
+  });
+  const { asked, answered } = await askUntil(`${origin}/`);
+  const figure = `${answered} of ${asked} requests of the operator answered`;
+  return { what: '130 slow senders at the page', figure, bound: 'all', isWithin: answered === asked };
+}
+
+/** 990 connections to metrics send nothing. Games ask on new connections meanwhile. */
+async function idleScrapers(daemon: DaemonProcess): Promise<Finding> {
+  await using _idle = keepUp(daemon.metricsUrl ?? '', 990, () => () => undefined);
+  const { asked, answered } = await askUntil(`${daemon.url}/healthz`);
+  const figure = `${answered} of ${asked} others answered`;
+  return { what: '990 idle connections at metrics', figure, bound: 'all', isWithin: answered === asked };
+}
+
+async function gameKey(home: CliHome): Promise<string> {
+  const { stdout } = await home.run(['key', 'create', 'game', '--quiet']);
+  await home.run(['whitelist', 'add', '1', '-y']);
+  return stdout.trim();
+}
+
+/** How many requests on connections of their own are answered until the time is over. */
+async function askUntil(url: string): Promise<{ asked: number; answered: number }> {
+  const counts = { asked: 0, answered: 0 };
+  await until(seconds, 250, async () => {
+    counts.asked += 1;
+    const headers = { connection: 'close' };
+    const answer = fetch(url, { headers, signal: AbortSignal.timeout(5_000) });
+    const status = await answer.then(
+      (response) => response.status,
+      () => 0,
+    );
+    if (status === 200) counts.answered += 1;
+  });
+  return counts;
 }
 
 async function until(afterSeconds: number, everyMs: number, work: () => Promise<void>): Promise<void> {

@@ -9,6 +9,8 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { openTestApp, place, type Sent, send, type TestApp } from '../support/open-test-app.ts';
 import { platformWith } from '../support/platform-with.ts';
 
+const from = '127.0.0.1';
+
 /** What the audit says of refused callers, once the daemon wrote it down. */
 async function refused(app: TestApp, clock: ManualClock): Promise<Array<[string, AuditEvent['detail']]>> {
   await clock.advance(60_000);
@@ -31,10 +33,10 @@ test('refused callers are summed up in the audit with the real reason', async ()
   await app.rank(await app.createKey({ name: 'verify', scopes: ['verify'] }));
   const verifyOnly = (await app.store.findKey('verify'))?.id;
   expect(await refused(app, clock)).toEqual([
-    ['invalid_key', { count: 1, reason: 'malformed' }],
-    ['key_not_allowed', { count: 1, reason: 'missing_scope', keyId: verifyOnly }],
-    ['missing_authorization', { count: 1, reason: 'no_key' }],
-    ['place_not_whitelisted', { count: 3, reason: 'not_listed', keyId, placeId: 43 }],
+    ['invalid_key', { count: 1, reason: 'malformed', from }],
+    ['key_not_allowed', { count: 1, reason: 'missing_scope', keyId: verifyOnly, from }],
+    ['missing_authorization', { count: 1, reason: 'no_key', from }],
+    ['place_not_whitelisted', { count: 3, reason: 'not_listed', keyId, placeId: 43, from }],
   ]);
 });
 
@@ -45,7 +47,7 @@ test('the audit tells a revoked key from an unknown one, which the caller is nev
   const { id: keyId } = (await app.store.findKey('main')) ?? expect.fail('there is no key');
   await operate(app.app).revokeKey(keyId, 'cli:ann@host');
   await app.verify(key);
-  expect(await refused(app, clock)).toEqual([['invalid_key', { count: 1, reason: 'revoked', keyId }]]);
+  expect(await refused(app, clock)).toEqual([['invalid_key', { count: 1, reason: 'revoked', keyId, from }]]);
   expect(app.logLines.join('')).toContain(`the key is revoked (${keyId})`);
   expect(await app.store.listAudit({ keyId, action: 'caller.refused', limit: 9 })).toHaveLength(1);
 });
@@ -66,7 +68,7 @@ test('a refused change is in the audit once, as a change; a request that is none
   await app.rank(await app.createKey({ name: 'other' }), { rankeeId: 9000 });
   await app.rank(await app.createKey({ name: 'third' }), { rankeeId: 'nobody' });
   await app.verify(undefined);
-  expect(await refused(app, clock)).toEqual([['missing_authorization', { count: 1, reason: 'no_key' }]]);
+  expect(await refused(app, clock)).toEqual([['missing_authorization', { count: 1, reason: 'no_key', from }]]);
   const events = await app.store.listAudit({ limit: 100 });
   expect(events.filter(({ action }) => action === 'rank.refused')).toHaveLength(2);
 });
@@ -138,7 +140,7 @@ test('whoever tries keys can not fill the disk with the log of it: 20 are told, 
   await expect.poll(() => told().length).toBe(21);
   expect(told().map(({ leftOut }) => leftOut)).toEqual([...Array(20).fill(undefined), 10]);
   const [sum] = (await app.store.listAudit({ limit: 100 })).filter(({ action }) => action === 'caller.refused');
-  expect(sum?.detail).toEqual({ reason: 'unknown', count: 30 });
+  expect(sum?.detail).toEqual({ reason: 'unknown', from, count: 30 });
 });
 
 describe('callers without a key can not fill the disk with the log', () => {

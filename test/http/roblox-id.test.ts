@@ -32,7 +32,7 @@ test.each(other)('enforced, a Roblox-Id %s is refused on both operations', async
   expect((await app.heldBy(1001))?.includes(roles.officer)).toBe(false);
   await app.app.refused.flush(app.app);
   const [refused] = await app.store.listAudit({ action: 'caller.refused', limit: 1 });
-  expect(refused?.detail).toEqual({ reason: 'roblox_id_mismatch', placeId: place, count: 2 });
+  expect(refused?.detail).toEqual({ reason: 'roblox_id_mismatch', placeId: place, from: '127.0.0.1', count: 2 });
 });
 
 test('enforced, the Roblox-Id of the place itself passes; what is wrong with the key is told first', async () => {

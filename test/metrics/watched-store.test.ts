@@ -35,7 +35,8 @@ test('a store that is an instance of a class keeps all its methods while its cha
   const change = newChange({ state: 'refused' });
   await record(store, change);
   expect(await store.listChanges({ limit: 9 })).toStrictEqual([change]);
-  expect((await meters.changes.get()).values).toMatchObject([{ value: 1, labels: { outcome: 'refused' } }]);
+  const counted = (await meters.changes.get()).values.filter(({ value }) => value > 0);
+  expect(counted).toMatchObject([{ value: 1, labels: { outcome: 'refused' } }]);
   await store.close();
   await expect(inner.ping()).rejects.toMatchObject({ code: 'store_unavailable' });
 });

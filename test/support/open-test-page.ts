@@ -20,7 +20,9 @@ export async function openTestPage({
 }: TestAppOptions & { dashboard?: Partial<DashboardConfig>; pageFolder?: string } = {}): Promise<TestPage> {
   const app = await openTestApp(options);
   const settings = { enabled: false, host: '127.0.0.1', port: 0, url: undefined, ...config };
-  const dashboard = new Dashboard({ live: app.live, config: settings, pageFolder, status: async () => statusOf(app) });
+  const { trustedProxies = ['127.0.0.0/8'] } = options.config?.server ?? {};
+  const page = { live: app.live, config: settings, trustedProxies, pageFolder };
+  const dashboard = new Dashboard({ ...page, status: async () => statusOf(app) });
   const withLink = async () => new PageVisitor((await dashboard.link('cli:ann@host')).url);
   return {
     ...{ app, dashboard, withLink },

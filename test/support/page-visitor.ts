@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { expect } from 'vitest';
-import { safeHeaders } from '../../src/dashboard/server/headers.ts';
+import { safeHeaders } from '../../src/dashboard/server/page-server.ts';
 import type { CliHome } from './run-cli.ts';
 
 export interface PageAnswer {

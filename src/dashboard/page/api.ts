@@ -76,10 +76,38 @@ export function endSession(): void {
   entry.value = 'out';
 }
 
+/**
+ * Calls `heard` with the name of each event of the daemon's stream, until that breaks off or is refused. An `EventSource` would send the
+ * cookie alone, which other ports of this machine see too.
+ */
+export async function followEvents(heard: (event: string) => void, signal: AbortSignal): Promise<'broken' | 'refused'> {
+  try {
+    const response = await fetch('/api/events', { headers: ownHeaders(), signal });
+    if (!response.ok || response.body === null) return 'refused';
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    for (let rest = ''; ; ) {
+      const { done, value } = await reader.read();
+      if (done) return 'broken';
+      const events = (rest + value).split('\n\n');
+      rest = events.pop() ?? '';
+      for (const event of events) {
+        const name = /^event: (\w+)$/m.exec(event)?.[1];
+        if (name !== undefined) heard(name);
+      }
+    }
+  } catch {
+    return 'broken';
+  }
+}
+
+function ownHeaders(): Record<string, string> {
+  return { 'x-rankd-token': localStorage.getItem(tokenName) ?? '' };
+}
+
 async function ask<T>(path: string, init: RequestInit, triesBefore = 0): Promise<T> {
   const response = await fetch(`/api/${path}`, {
     ...init,
-    headers: { ...init.headers, 'x-rankd-token': localStorage.getItem(tokenName) ?? '' },
+    headers: { ...init.headers, ...ownHeaders() },
   }).catch((error: Error) => {
     if (error.name === 'AbortError') throw error;
     isLost.value = true;

@@ -1,10 +1,12 @@
 import { effect, type Signal, signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { type ApiError, endSession, entry, heardAt, isLost, read } from './api.ts';
+import { type ApiError, endSession, entry, followEvents, heardAt, isLost, read } from './api.ts';
 import type { Budget, Chart, Hold, Status, Webhook } from './documents.ts';
 
 const shortestGapMs = 1_000;
-const reopenMs = 10_000;
+/** How long after a stream broke off, or was refused, it is asked for again. */
+const brokenMs = 2_000;
+const refusedMs = 10_000;
 /** Longer than the stream of a daemon that lives is ever silent. */
 const silenceMs = 25_000;
 
@@ -92,53 +94,31 @@ export function useLive<T>(live: Live<T>): { data: T | undefined; error: ApiErro
   return { data: live.data.value, error: live.error.value };
 }
 
-const topics = ['status', 'budget', 'changes', 'chart', 'keys', 'suspensions', 'webhooks', 'run'];
-
 /** True once the daemon has said that it stops. */
 export const hasStopped = signal(false);
 
 /** Listens to the daemon while somebody is logged in and looks: a hidden page asks for nothing. */
 export function listen(): void {
-  let stream: EventSource | undefined;
+  let stream: AbortController | undefined;
   let reopening: ReturnType<typeof setTimeout> | undefined;
 
   const close = () => {
     clearTimeout(reopening);
-    stream?.close();
+    stream?.abort();
     stream = undefined;
   };
   const open = () => {
     close();
     if (document.hidden || entry.peek() !== 'in') return;
-    stream = new EventSource('/api/events');
+    const own = new AbortController();
+    stream = own;
     setTimeout(() => isListening || begin(), listenTimeoutMs);
-    const heard = () => {
-      heardAt.value = Date.now();
-      isLost.value = false;
-    };
-    stream.addEventListener('hello', () => {
-      heard();
-      hasStopped.value = false;
-      begin();
-    });
-    for (const topic of topics)
-      stream.addEventListener(topic, () => {
-        heard();
-        touch(topic);
-      });
-    stream.addEventListener('bye', () => {
-      hasStopped.value = true;
-      isLost.value = true;
-    });
-    stream.addEventListener('logout', endSession);
-    stream.addEventListener('error', () => {
-      if (stream?.readyState !== EventSource.CLOSED) {
-        isLost.value = true;
-        return;
-      }
-      // It was refused: the session has ended, which the next answer says, or too many pages listen.
-      begin();
-      reopening = setTimeout(open, reopenMs);
+    void followEvents(heard, own.signal).then((end) => {
+      if (own !== stream) return;
+      if (end === 'refused')
+        begin(); // the session has ended, which the next answer says, or too many pages listen
+      else isLost.value = true;
+      reopening = setTimeout(open, end === 'refused' ? refusedMs : brokenMs);
     });
   };
 
@@ -148,6 +128,15 @@ export function listen(): void {
     if (document.hidden || entry.peek() !== 'in') return;
     if (isLost.peek() || Date.now() - heardAt.peek() > silenceMs) status.touch();
   }, 2_000);
+}
+
+function heard(event: string): void {
+  heardAt.value = Date.now();
+  isLost.value = event === 'bye';
+  if (event === 'hello') begin();
+  if (event === 'hello' || event === 'bye') hasStopped.value = event === 'bye';
+  if (event === 'logout') endSession();
+  touch(event);
 }
 
 /** Has everything that is shown fetched anew. */

@@ -1,7 +1,8 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { FastifyReply } from 'fastify';
+import { codeOf } from '../../base/error-code.ts';
 import { asRankdError, type ErrorCode, RankdError } from '../../base/errors.ts';
 import { escapeControls } from '../../base/text.ts';
-import { statuses } from '../../http/errors.ts';
+import { fromFramework, type sendError, statuses } from '../../http/errors.ts';
 import { errorDocument } from '../../usecases/documents/error.ts';
 import { gzip, type PageFile, packingFor } from './page-files.ts';
 
@@ -36,52 +37,40 @@ export type Document = Record<string, unknown>;
 /** Shorter documents are not worth the packing. */
 const minPackedBytes = 1_024;
 
-export async function sendDocument(
-  { request, response, status = 200 }: { request: IncomingMessage; response: ServerResponse; status?: number },
-  document: Document,
-): Promise<void> {
+export async function sendDocument(reply: FastifyReply, document: Document): Promise<FastifyReply> {
   const bytes = Buffer.from(escapeControls(JSON.stringify({ v: 1, ...document })));
-  const isPacked = bytes.length >= minPackedBytes && packingFor(request.headers['accept-encoding']) !== undefined;
+  const isPacked = bytes.length >= minPackedBytes && packingFor(reply.request.headers['accept-encoding']) !== undefined;
   const body = isPacked ? await gzip(bytes) : bytes;
-  response.setHeader('content-type', 'application/json; charset=utf-8');
-  if (isPacked) response.setHeader('content-encoding', 'gzip');
-  response.setHeader('vary', 'accept-encoding');
-  response.statusCode = status;
-  end({ request, response }, body);
+  if (isPacked) reply.header('content-encoding', 'gzip');
+  return reply.type('application/json; charset=utf-8').header('vary', 'accept-encoding').send(body);
 }
 
-/** Answers with what is wrong, in the words of the command line. Returns the error as it was told. */
-export async function sendError(
-  to: { request: IncomingMessage; response: ServerResponse; requestId: string },
-  cause: unknown,
-): Promise<RankdError> {
-  const error = asRankdError(cause);
+/** Answers with the error in the words of the command line. The log has it at `debug`: anyone can ask for anything. */
+export function sendPageError({ error: cause, request, reply }: Parameters<typeof sendError>[0]): FastifyReply {
+  const error = codeOf(cause) === 'FST_ERR_BAD_URL' ? nothingAt() : asRankdError(fromFramework(cause));
   const document = errorDocument(error);
-  const told =
-    error.code === 'internal'
-      ? { message: `Something went wrong inside rankd; its log says what: ${to.requestId}.` }
-      : {};
+  const isOurs = error.code === 'internal';
+  const message = `Something went wrong inside rankd; its log says what: ${request.id}.`;
   const field = error instanceof FieldError ? { field: error.field } : {};
-  if (document.retryAfter !== undefined) to.response.setHeader('retry-after', document.retryAfter);
-  const answer = { ...document, ...told, ...field, requestId: to.requestId };
-  await sendDocument({ ...to, status: pageStatuses[error.code] }, answer);
-  return error;
+  if (document.retryAfter !== undefined) reply.header('retry-after', document.retryAfter);
+  request.notes.error = error;
+  if (isOurs) request.notes.failure = cause;
+  const told = { ...document, ...(isOurs && { message }), ...field, requestId: request.id };
+  void sendDocument(reply.code(pageStatuses[error.code]), told);
+  return reply;
 }
 
-export function sendFile(
-  to: { request: IncomingMessage; response: ServerResponse },
-  { type, isForEver, bytes, packed }: PageFile,
-): void {
-  const packing = packingFor(to.request.headers['accept-encoding']);
+export function nothingAt(): RankdError {
+  return RankdError.withoutStack('not_found', 'There is nothing at this address.', { hint: 'the page is at /' });
+}
+
+export function sendFile(reply: FastifyReply, { type, isForEver, bytes, packed }: PageFile): FastifyReply {
+  const packing = packingFor(reply.request.headers['accept-encoding']);
   const packedBytes = packing && packed[packing];
-  if (packedBytes !== undefined && packing !== undefined) to.response.setHeader('content-encoding', packing);
-  to.response.setHeader('vary', 'accept-encoding');
-  to.response.setHeader('content-type', type);
-  if (isForEver) to.response.setHeader('cache-control', 'public, max-age=31536000, immutable');
-  end(to, packedBytes ?? bytes);
-}
-
-function end({ request, response }: { request: IncomingMessage; response: ServerResponse }, body: Buffer): void {
-  response.setHeader('content-length', body.length);
-  response.end(request.method === 'HEAD' ? undefined : body);
+  if (packedBytes !== undefined && packing !== undefined) reply.header('content-encoding', packing);
+  if (isForEver) reply.header('cache-control', 'public, max-age=31536000, immutable');
+  return reply
+    .type(type)
+    .header('vary', 'accept-encoding')
+    .send(packedBytes ?? bytes);
 }

@@ -1,23 +1,26 @@
-import { once } from 'node:events';
-import type { Server, ServerResponse } from 'node:http';
+import type { OutgoingHttpHeaders } from 'node:http';
+import type { FastifyInstance, FastifyReply } from 'fastify';
 import { listenUrl, localUrl } from '../../base/listen-url.ts';
 import type { DashboardConfig } from '../../config/config.ts';
+import { listenAt } from '../../http/listener.ts';
 import type { LiveContext } from '../../usecases/daemon-context.ts';
 import type { DaemonStatus } from '../../usecases/documents/status.ts';
 import { tellDashboard } from '../../usecases/upkeep/tell-dashboard.ts';
 import { Chart } from '../../usecases/views/chart.ts';
 import { PageUndos } from '../../usecases/views/page-undo.ts';
 import { watchViews } from '../../usecases/views/watch.ts';
-import { PageHandler, type Site } from './handler.ts';
-import { listen } from './listener.ts';
 import { readPageFiles } from './page-files.ts';
+import { createPageServer, type Site, streamHeaders } from './page-server.ts';
 import { originsOf } from './requests.ts';
+import type { Page } from './routes.ts';
 import { type Session, Sessions, sessionLifeMs } from './sessions.ts';
 import { Streams } from './streams.ts';
 
 export interface DashboardOptions {
   live: LiveContext;
   config: DashboardConfig;
+  /** Addresses and networks of reverse proxies. */
+  trustedProxies: readonly string[];
   /** Where the build put the files of the page: an absolute path. */
   pageFolder: string;
   /** What `rankd status` is told. */
@@ -25,10 +28,12 @@ export interface DashboardOptions {
 }
 
 const lookEveryMs = 60_000;
+/** So many ports after the one that is asked for are tried if other programs have it. */
+const nextPorts = 20;
 
-/** What is there while the page listens. */
+/** What exists while the page listens. */
 interface Listening extends Site {
-  server: Server;
+  server: FastifyInstance;
   /** e.g. `http://127.0.0.1:7266` */
   url: string;
 }
@@ -40,7 +45,7 @@ export class Dashboard implements AsyncDisposable {
   /** The pages that are told what changes. */
   readonly streams = new Streams();
   readonly #undos = new PageUndos(() => this.streams.tell(['run']));
-  readonly #handler: PageHandler;
+  readonly #page: Page;
   readonly #closing = new AbortController();
   #listening: Listening | undefined;
   #opening: Promise<Listening> | undefined;
@@ -53,13 +58,11 @@ export class Dashboard implements AsyncDisposable {
     this.#options = options;
     const { clock } = options.live.current;
     this.#sessions = new Sessions(clock);
-    const page = {
+    this.#page = {
       ...{ sessions: this.#sessions, status: options.status, closing: this.#closing.signal },
       chart: new Chart(() => this.streams.tell(['chart', 'keys', 'status'])),
       undos: this.#undos,
     };
-    const stream = (response: ServerResponse, session: Session) => this.#stream(response, session);
-    this.#handler = new PageHandler({ live: options.live, page, stream });
     void this.streams.breathe(clock, this.#closing.signal);
     void this.#closeUnused();
   }
@@ -111,18 +114,25 @@ export class Dashboard implements AsyncDisposable {
 
   async #open(): Promise<Listening> {
     if (this.#listening !== undefined) return this.#listening;
-    const { host, port, url } = this.#options.config;
+    const { live, trustedProxies, config } = this.#options;
+    const { host, port, url } = config;
     const files = await readPageFiles(this.#options.pageFolder);
-    const { server, address } = await listen({ host, port, isFixed: url !== undefined }, (exchange) =>
-      this.#handler.answer(exchange, this.#listening),
-    );
+    const server = createPageServer({
+      ...{ live, trustedProxies, files, page: this.#page, site: () => this.#listening },
+      stream: (reply, session) => this.#stream(reply, session),
+    });
+    const isFixed = url !== undefined || port === 0;
+    const ports = Array.from({ length: isFixed ? 1 : 1 + nextPorts }, (_, index) => port + index);
+    const hint = 'set dashboard.port in rankd.yaml, then restart the daemon';
+    const at = { host, ports: ports.filter((one) => one <= 65_535), hint };
+    const address = await listenAt(server, { section: 'dashboard' }, at);
     const own = url ?? localUrl(listenUrl(address));
     const isSecure = own.startsWith('https:');
     const cookie = {
       name: isSecure ? '__Host-rankd' : `rankd_${new URL(own).port || address.port}`,
       attributes: `Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`,
     };
-    this.#listening = { server, url: own, cookie, files, origins: originsOf({ port: address.port, url }) };
+    this.#listening = { server, url: own, cookie, origins: originsOf({ port: address.port, url }) };
     this.#app.log.info({ url: own }, 'the page for the operator listens');
     return this.#listening;
   }
@@ -130,13 +140,7 @@ export class Dashboard implements AsyncDisposable {
   async #close(): Promise<void> {
     const { server } = this.#listening ?? {};
     this.#listening = undefined;
-    if (server === undefined) return;
-    server.close();
-    server.closeIdleConnections();
-    const closed = once(server, 'close');
-    const late = setTimeout(() => server.closeAllConnections(), 1_000);
-    await closed;
-    clearTimeout(late);
+    await server?.close();
   }
 
   /** Nothing listens any more once nobody was logged in for as long as a session lasts. */
@@ -153,8 +157,10 @@ export class Dashboard implements AsyncDisposable {
     }
   }
 
-  #stream(response: ServerResponse, session: Session): void {
-    this.streams.add(response);
+  #stream(reply: FastifyReply, session: Session): void {
+    const { raw: response } = reply;
+    this.streams.add(response, { ...(reply.getHeaders() as OutgoingHttpHeaders), ...streamHeaders });
+    reply.hijack();
     this.#watch();
     const forget = this.#sessions.whenEnded(session, () => this.streams.end(response, 'logout'));
     response.once('close', () => {

@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http';
+import type { FastifyRequest } from 'fastify';
 import { RankdError } from '../../base/errors.ts';
 
 /** The largest body of a POST, in bytes. */
-const maxBodyBytes = 16_384;
+export const maxBodyBytes = 16_384;
 
 /** Where the page may be asked for. */
 export interface Origins {
@@ -21,7 +22,7 @@ export function originsOf({ port, url }: { port: number; url: string | undefined
 }
 
 /** Refuses a request for another host: a page of another name may have had its name changed to this address (DNS rebinding). */
-export function requireOwnHost({ headers }: IncomingMessage, { hosts }: Origins): void {
+export function requireOwnHost({ headers }: Pick<IncomingMessage, 'headers'>, { hosts }: Origins): void {
   if (hosts.has((headers.host ?? '').toLowerCase())) return;
   throw RankdError.withoutStack('wrong_host', 'The page is not known by this name.', {
     hint: 'use the address that `rankd dashboard` prints; behind a proxy, set dashboard.url in rankd.yaml',
@@ -32,7 +33,10 @@ export function requireOwnHost({ headers }: IncomingMessage, { hosts }: Origins)
  * Refuses what another page sends. That a cookie is SameSite=Strict is not enough: a page on another port of this machine is the same site. And a form says
  * `Origin: null` under this page's referrer policy, so the origin counts only where a client does not say `Sec-Fetch-Site`.
  */
-export function requireOwnPage({ method, headers }: IncomingMessage, { origins }: Origins): void {
+export function requireOwnPage(
+  { method, headers }: Pick<FastifyRequest, 'method' | 'headers'>,
+  { origins }: Origins,
+): void {
   const site = headers['sec-fetch-site'];
   const isReading = method === 'GET' || method === 'HEAD';
   if (site === 'same-origin' || (isReading && site === 'none')) return;
@@ -43,25 +47,17 @@ export function requireOwnPage({ method, headers }: IncomingMessage, { origins }
 }
 
 /** The value of a cookie; `undefined` if it is not sent, or sent twice, as by somebody who wants to put another in its place. */
-export function cookieIn({ headers }: IncomingMessage, name: string): string | undefined {
+export function cookieIn({ headers }: Pick<IncomingMessage, 'headers'>, name: string): string | undefined {
   const parts = (headers.cookie ?? '').split(';').map((part) => part.trim());
   const values = parts.filter((part) => part.startsWith(`${name}=`)).map((part) => part.slice(name.length + 1));
   return values.length === 1 ? values[0] : undefined;
 }
 
-/** The fields of a JSON body. Throws `invalid_request` and `body_too_large`. */
-export async function readFields(request: IncomingMessage): Promise<Record<string, unknown>> {
-  if (!/^application\/json\s*(;|$)/i.test(request.headers['content-type'] ?? ''))
+/** The fields of a JSON body. Throws `invalid_request`: another page's form can't send JSON. */
+export function fieldsOf({ headers, body }: FastifyRequest): Record<string, unknown> {
+  if (!/^application\/json\s*(;|$)/i.test(headers['content-type'] ?? ''))
     throw new RankdError('invalid_request', 'Send the body as application/json.');
-  if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) throw bodyTooLarge();
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > maxBodyBytes) throw bodyTooLarge();
-    chunks.push(chunk);
-  }
-  const fields = parsed(Buffer.concat(chunks));
+  const fields = parsed(body as Buffer);
   if (fields === null || typeof fields !== 'object' || Array.isArray(fields))
     throw new RankdError('invalid_request', 'The body must be a JSON object.');
   return fields as Record<string, unknown>;
@@ -73,8 +69,4 @@ function parsed(body: Buffer): unknown {
   } catch {
     throw new RankdError('invalid_request', 'The body is not JSON.');
   }
-}
-
-function bodyTooLarge(): RankdError {
-  return new RankdError('body_too_large', 'The body is larger than 16 KiB.');
 }

@@ -1,11 +1,12 @@
 import { RankdError } from '../../base/errors.ts';
 import { errorOf } from '../../usecases/change/change-outcome.ts';
+import type { DaemonContext } from '../../usecases/daemon-context.ts';
 import { changeDocument, detailedChangeDocument } from '../../usecases/documents/change.ts';
 import { chartDocument } from '../../usecases/documents/chart.ts';
 import { sessionDocument } from '../../usecases/documents/dashboard.ts';
 import { holdDocument } from '../../usecases/documents/hold.ts';
 import { keyDocument, usedKeyDocument } from '../../usecases/documents/key.ts';
-import { budgetDocument, statusDocument } from '../../usecases/documents/status.ts';
+import { budgetDocument, type DaemonStatus, statusDocument } from '../../usecases/documents/status.ts';
 import { pageUndoDocument, undoDocument } from '../../usecases/documents/undo.ts';
 import { webhookDocument, webhookTestDocument } from '../../usecases/documents/webhook.ts';
 import { countOpenChanges, searchChanges, showChange } from '../../usecases/history/history.ts';
@@ -13,12 +14,53 @@ import { liftHold, listHolds } from '../../usecases/holds/holds.ts';
 import { pauseKey, resumeKey } from '../../usecases/keys/keys.ts';
 import { listUsedKeys } from '../../usecases/keys/used-keys.ts';
 import { tellDashboard } from '../../usecases/upkeep/tell-dashboard.ts';
-import { maxUndone, previewUndo } from '../../usecases/views/page-undo.ts';
+import type { Chart } from '../../usecases/views/chart.ts';
+import { maxUndone, type PageUndos, previewUndo } from '../../usecases/views/page-undo.ts';
 import { testWebhook } from '../../usecases/webhooks/try-webhook.ts';
 import { viewWebhooks } from '../../usecases/webhooks/view-webhooks.ts';
+import type { Document } from './answers.ts';
 import { changeIdsIn, isTrueOf, reasonIn, textIn, userIdIn } from './fields.ts';
 import { isTrueIn, requiredIn, selectionIn, undoSelectionIn, valueIn, wholeNumberIn } from './queries.ts';
-import type { Route } from './route.ts';
+import type { Login, Session, Sessions } from './sessions.ts';
+
+/** What the routes of the page work with. */
+export interface Page {
+  sessions: Sessions;
+  /** What `rankd status` is told. */
+  status(): Promise<DaemonStatus>;
+  chart: Chart;
+  undos: PageUndos;
+  /** Aborted once the page closes. */
+  closing: AbortSignal;
+}
+
+/** A request that the page itself sent. */
+export interface Sent {
+  /** As it is now: what the request does goes on with it, even if another configuration is applied meanwhile. */
+  app: DaemonContext;
+  query: URLSearchParams;
+  /** The body of a POST. */
+  fields: Record<string, unknown>;
+  /** Aborted once nobody waits for the answer any more. */
+  gone: AbortSignal;
+}
+
+/** The same from somebody who is logged in. */
+export interface Asked extends Sent {
+  session: Session;
+}
+
+export interface Answer {
+  status?: number;
+  document: Document;
+  /** The browser is let in from now on; `out`: it is not any more. */
+  login?: Login | 'out';
+}
+
+/** `session`: somebody has to be logged in; `reading`: and must not ask too often; `changing`: and has to be at the page. */
+export type Route =
+  | { needs: 'nobody'; answer(page: Page, sent: Sent): Promise<Answer> }
+  | { needs: 'session' | 'reading' | 'changing'; answer(page: Page, asked: Asked): Promise<Answer> };
 
 /** So many keys and suspensions are listed at once; the command line lists more. */
 const maxListed = 100;

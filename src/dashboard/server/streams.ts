@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http';
 import { RankdError } from '../../base/errors.ts';
 import type { Clock } from '../../ports/index.ts';
 
@@ -17,7 +17,7 @@ export class Streams {
   }
 
   /** Throws `too_many_streams`. */
-  add(response: ServerResponse): void {
+  add(response: ServerResponse, headers: OutgoingHttpHeaders): void {
     if (this.#open.size >= maxStreams)
       throw RankdError.withoutStack('too_many_streams', `${maxStreams} pages are open already.`, {
         hint: 'close one of them',
@@ -25,7 +25,7 @@ export class Streams {
       });
     this.#open.add(response);
     response.once('close', () => this.#open.delete(response));
-    response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' });
+    response.writeHead(200, headers);
     response.write(`retry: 2000\n\n${this.#event('hello')}`);
   }
 

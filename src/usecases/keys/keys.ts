@@ -188,6 +188,13 @@ export function acceptedKeys(
   return store.listKeys({ ...ofGroup, acceptedAt: clock.now(), ...(limit !== undefined && { limit }) });
 }
 
+/** The keys that are paused and would be accepted otherwise. */
+export async function pausedKeys(
+  ports: Parameters<typeof acceptedKeys>[0] & { group: { title: string } },
+): Promise<Key[]> {
+  return (await acceptedKeys(ports, ports.group)).filter(({ pausedAt }) => pausedAt !== undefined);
+}
+
 /** Keys that would be accepted if this group were not a real one. */
 export async function keysOfSimulation(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,

@@ -2,14 +2,32 @@ import { RankdError } from '../../base/errors.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { DaemonContext } from '../daemon-context.ts';
 
+/** The conditions under which the daemon can change ranks, in the order in which they are reported. Each throws if it does not hold. */
+const checks = {
+  running: ({ requests }: DaemonContext) => {
+    if (!requests.isDraining) return;
+    throw new RankdError('shutting_down', 'rankd is stopping or restarting.', { retryAfterMs: 5_000 });
+  },
+  credential: (app: DaemonContext) => throwIfAny(app.deadCredential()),
+  trust: ({ trust }: DaemonContext) => throwIfAny(trust.stop),
+  store: ({ store }: DaemonContext) => store.pingWrites(),
+  platform: ({ group }: DaemonContext, call: CallContext) => group.requireReadable(call),
+} satisfies Record<string, (app: DaemonContext, call: CallContext) => void | Promise<void>>;
+
+export type ReadyCheck = keyof typeof checks;
+
+export const readyChecks = Object.keys(checks) as ReadyCheck[];
+
 /** Resolves if the daemon can change ranks: its store takes writes, platform and credential work, and it is not stopping. Throws why not. */
 export async function requireReady(app: DaemonContext, call: CallContext): Promise<void> {
-  if (app.requests.isDraining) {
-    throw new RankdError('shutting_down', 'rankd is stopping or restarting.', { retryAfterMs: 5_000 });
-  }
-  const dead = app.deadCredential();
-  if (dead !== undefined) throw dead;
-  if (app.trust.stop !== undefined) throw app.trust.stop;
-  await app.store.pingWrites();
-  await app.group.requireReadable(call);
+  for (const name of readyChecks) await checks[name](app, call);
+}
+
+/** Throws if the daemon can't change ranks because of this. */
+export async function requireCheck(name: ReadyCheck, app: DaemonContext, call: CallContext): Promise<void> {
+  await checks[name](app, call);
+}
+
+function throwIfAny(error: RankdError | undefined): void {
+  if (error !== undefined) throw error;
 }

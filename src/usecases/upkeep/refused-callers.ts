@@ -1,42 +1,60 @@
 import type { RankdError } from '../../base/errors.ts';
 import type { RefusalDetails } from '../../base/refusal-details.ts';
-import { callersRefused } from '../../core/events.ts';
+import { callersRefused, dashboardEvent } from '../../core/events.ts';
 import type { Ports } from '../../ports/index.ts';
 
-/** How many details are counted apart for each code between two flushes: callers can make up as many places as they like. */
-const maxReasons = 10;
+/**
+ * How many kinds of refusals are counted apart for each code between two flushes, as callers can make up as many places as they like; and
+ * how many addresses of the others, as callers can have many.
+ */
+const maxKinds = 10;
+
+type Detail = Partial<RefusalDetails> | Record<string, string>;
 
 interface Sum {
-  details: Partial<RefusalDetails> | typeof others;
+  detail: Detail;
   count: number;
 }
 
-/** The name under which everything beyond that is counted. */
-const others = { reason: 'other' } as const;
-
 /** Counts callers that were refused and writes the sums to the audit, so that noise can't fill the disk. */
 export class RefusedCallers {
-  /** By code, then by the name of the details. */
+  /** By code, or as `page`; then by the detail. */
   readonly #sums = new Map<string, Map<string, Sum>>();
-  /** What was counted last. Who keeps on is refused with the same details, and to name these takes longer than to count. */
-  #latest: { code: string; details: RankdError['details']; sum: Sum } | undefined;
+  /** The latest sum. A caller who keeps on is refused with the same details, and to name these takes longer than to count. */
+  #latest: { code: string; details: RankdError['details']; from: string; sum: Sum } | undefined;
 
-  count({ code, details }: RankdError): void {
-    if (this.#latest?.code !== code || this.#latest.details !== details)
-      this.#latest = { code, details, sum: this.#sumOf(code, details ?? {}) };
-    this.#latest.sum.count += 1;
+  count({ code, details }: RankdError, from: string): void {
+    const latest = this.#latest;
+    if (latest?.code === code && latest.details === details && latest.from === from) latest.sum.count += 1;
+    else {
+      const sum = this.#sumOf(code, [{ ...details, from }, { reason: 'other', from }, { reason: 'other' }]);
+      sum.count += 1;
+      this.#latest = { code, details, from, sum };
+    }
   }
 
-  #sumOf(code: string, details: Sum['details']): Sum {
+  /** The same for a request that the page refuses: `site` and `origin` are where the browser says that it comes from. */
+  countAtPage(code: string, asked: { path: string; site: string; origin: string; from: string }): void {
+    this.#sumOf(page, [
+      { code, ...asked },
+      { code, path: 'other' },
+    ]).count += 1;
+  }
+
+  /** The sum of the first of these details for which there is room: each may take `maxKinds` more than the one before, the last any number. */
+  #sumOf(code: string, details: readonly Detail[]): Sum {
     const sums = this.#sums.get(code) ?? new Map<string, Sum>();
     this.#sums.set(code, sums);
-    const name = nameOf(details);
-    const known = sums.get(name);
-    if (known !== undefined) return known;
-    if (sums.size >= maxReasons && details !== others) return this.#sumOf(code, others);
-    const sum = { details, count: 0 };
-    sums.set(name, sum);
-    return sum;
+    for (const [index, detail] of details.entries()) {
+      const name = JSON.stringify(detail);
+      const known = sums.get(name);
+      if (known !== undefined) return known;
+      if (sums.size >= maxKinds * (index + 1) && index < details.length - 1) continue;
+      const sum = { detail, count: 0 };
+      sums.set(name, sum);
+      return sum;
+    }
+    throw new Error('the last detail always has room');
   }
 
   /** Writes what was counted since the last flush. Sums that can't be written are kept for the next one. */
@@ -52,9 +70,11 @@ export class RefusedCallers {
     this.#latest = undefined;
     await Promise.all(
       counted.map(async ({ code, sum }) => {
-        const detail = { ...sum.details, count: sum.count };
-        await store.appendAudit(callersRefused(code, detail, { by: 'daemon', at: clock.now() })).catch((error) => {
-          this.#sumOf(code, sum.details).count += sum.count;
+        const detail = { ...sum.detail, count: sum.count };
+        const doing = { by: 'daemon', at: clock.now() };
+        const event = code === page ? dashboardEvent('refuse', detail, doing) : callersRefused(code, detail, doing);
+        await store.appendAudit(event).catch((error) => {
+          this.#sumOf(code, [sum.detail]).count += sum.count;
           throw error;
         });
       }),
@@ -62,6 +82,5 @@ export class RefusedCallers {
   }
 }
 
-function nameOf({ reason, keyId, placeId }: { reason?: string; keyId?: string; placeId?: number }): string {
-  return `${reason} ${keyId} ${placeId}`;
-}
+/** Under this code, refusals by the page are counted. */
+const page = 'page';

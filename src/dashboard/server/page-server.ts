@@ -1,0 +1,206 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
+import { isRankdError, RankdError } from '../../base/errors.ts';
+import { closeWith, createListener } from '../../http/listener.ts';
+import { readBody } from '../../http/request-body.ts';
+import { pathOf } from '../../http/request-log.ts';
+import { TokenBuckets } from '../../http/token-buckets.ts';
+import type { LiveContext } from '../../usecases/daemon-context.ts';
+import { nothingAt, sendDocument, sendFile, sendPageError } from './answers.ts';
+import type { PageFile } from './page-files.ts';
+import { cookieIn, fieldsOf, maxBodyBytes, type Origins, requireOwnHost, requireOwnPage } from './requests.ts';
+import { type Answer, type Page, type Route, routes, type Sent } from './routes.ts';
+import { type Login, type Session, sessionLifeMs } from './sessions.ts';
+
+/** The headers of every answer, so that the page runs nothing but its own files, stands in no frame, and says nothing to others. */
+export const safeHeaders = {
+  'content-security-policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self'",
+    "connect-src 'self'",
+    "form-action 'self'",
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+    "require-trusted-types-for 'script'",
+    'trusted-types rankd',
+  ].join('; '),
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'cache-control': 'no-store',
+} as const;
+
+/** What browsers see of a page that listens; `undefined` until it does. */
+export interface Site {
+  origins: Origins;
+  cookie: { name: string; attributes: string };
+}
+
+interface PageServerOptions {
+  live: LiveContext;
+  page: Page;
+  files: ReadonlyMap<string, PageFile>;
+  trustedProxies: readonly string[];
+  site: () => Site | undefined;
+  /** Sends this browser the views that change, from now on. Throws `too_many_streams`. */
+  stream: (reply: FastifyReply, session: Session) => void;
+}
+
+const maxConnections = 100;
+
+/** A session reads so often; a page that is just opened asks for every view at once. */
+const reads = { perMinute: 240, burst: 20 };
+const wrongLogins = { perMinute: 10, burst: 10 };
+
+/** The page's HTTP server, not listening yet: it sends the files to every caller, and the rest to a session that asks from the page itself. */
+export function createPageServer({
+  live,
+  page,
+  files,
+  trustedProxies,
+  ...options
+}: PageServerOptions): FastifyInstance {
+  const { log, clock, requests, foreign } = live.current;
+  const server = createListener({
+    ...{ log, clock, section: 'dashboard', maxConnections, trustedProxies, foreign },
+    ...{ headers: () => safeHeaders, graceMs: 1_000, notFound: nothingAt, sendError: sendPageError },
+  });
+  // A browser that has ended its side waits for nothing. Node.js does not document this option.
+  Object.assign(server.server, { httpAllowHalfOpen: false });
+  const buckets = { reads: new TokenBuckets(clock, 1_000), wrongLogins: new TokenBuckets(clock, 1) };
+
+  const site = (): Site => {
+    const known = options.site();
+    if (known === undefined || page.closing.aborted || requests.isDraining) throw stopping();
+    return known;
+  };
+
+  server.addHook('onRequest', (request, reply, done) => {
+    requireOwnHost(request, site().origins);
+    if (!/^[/*]/.test(request.raw.url ?? '')) throw noAddress();
+    const next = (body: Buffer | RankdError) => {
+      request.body = body;
+      if (!(body instanceof RankdError)) return done();
+      closeWith(reply);
+      done(body);
+    };
+    readBody(request.raw, next, maxBodyBytes);
+  });
+
+  /** Does what may refuse a request, and counts in the audit that it did: somebody may be trying something. */
+  const noting = <T>(request: FastifyRequest, work: () => T): T => {
+    try {
+      return work();
+    } catch (error) {
+      if (isRankdError(error)) {
+        const header = (name: string, length: number) => String(request.headers[name] ?? '').slice(0, length);
+        const path = pathOf(request.url).slice(0, 100);
+        const { from } = request;
+        const asked = { path, site: header('sec-fetch-site', 20), origin: header('origin', 100), from };
+        live.current.refused.countAtPage(error.code, asked);
+      }
+      throw error;
+    }
+  };
+
+  /** Throws `no_session`, and `not_from_page` if a request that changes something lacks the page's token. */
+  const sessionOf = (request: FastifyRequest): Session => {
+    const session = page.sessions.find(cookieIn(request, site().cookie.name));
+    if (session === undefined) throw noSession();
+    if (page.sessions.isToken(session, String(request.headers['x-rankd-token'] ?? ''))) return session;
+    if (request.method !== 'POST') throw noSession();
+    return noting(request, () => {
+      throw wrongToken();
+    });
+  };
+
+  const requireLeave = ({ needs }: Route, session: Session): void => {
+    if (needs === 'changing' && !page.sessions.mayChange(session)) throw idle();
+    if (needs === 'changing') page.sessions.touch(session);
+    if (needs !== 'reading') return;
+    const { isAllowed, msToNext } = buckets.reads.take(session.id, reads);
+    if (!isAllowed) throw tooOften('The page asks too often.', msToNext);
+  };
+
+  /** A link that is right is accepted however many were wrong, or every caller could keep the operator out. */
+  const slowDown = (error: unknown): never => {
+    const { isAllowed, msToNext } = buckets.wrongLogins.take('all', wrongLogins);
+    if (!isRankdError(error, 'link_refused') || isAllowed) throw error;
+    throw tooOften('There were too many wrong links a minute.', msToNext);
+  };
+
+  const answer = async (route: Route, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    noting(request, () => requireOwnPage(request, site().origins));
+    if (route.needs === 'nobody') {
+      const login = await route.answer(page, sentBy(request, reply)).catch(slowDown);
+      return sendAnswer(reply, login);
+    }
+    const session = sessionOf(request);
+    requireLeave(route, session);
+    const answered = await route.answer(page, { ...sentBy(request, reply), session });
+    if (request.method === 'POST') log.info({ by: session.by, path: pathOf(request.url) }, 'by the page');
+    return sendAnswer(reply, answered);
+  };
+
+  const sentBy = (request: FastifyRequest, reply: FastifyReply): Sent => {
+    const gone = new AbortController();
+    reply.raw.once('close', () => gone.abort());
+    const { searchParams: query } = new URL(request.url.replace(/^\/+/, '/'), 'http://page');
+    const fields = request.method === 'POST' ? fieldsOf(request) : {};
+    return { app: live.current, query, fields, gone: gone.signal };
+  };
+
+  const sendAnswer = (reply: FastifyReply, { status = 200, document, login }: Answer): Promise<FastifyReply> => {
+    if (login !== undefined) reply.header('set-cookie', cookieLine(site().cookie, login));
+    return sendDocument(reply.code(status), document);
+  };
+
+  for (const [name, route] of Object.entries(routes)) {
+    const [method, url] = name.split(' ') as [HTTPMethods, string];
+    server.route({ method, url, handler: (request, reply) => answer(route, request, reply) });
+  }
+  server.get('/api/events', (request, reply) => {
+    noting(request, () => requireOwnPage(request, site().origins));
+    const session = sessionOf(request);
+    if (request.method === 'HEAD') reply.headers(streamHeaders).send();
+    else options.stream(reply, session);
+  });
+  for (const [path, file] of files) server.get(path, (_request, reply) => sendFile(reply, file));
+  return server;
+}
+
+/** Of a stream of server-sent events, which a reverse proxy must not hold back. */
+export const streamHeaders = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
+
+function cookieLine({ name, attributes }: Site['cookie'], login: Login | 'out'): string {
+  return login === 'out'
+    ? `${name}=; Max-Age=0; ${attributes}`
+    : `${name}=${login.cookie}; Max-Age=${sessionLifeMs / 1_000}; ${attributes}`;
+}
+
+function noSession(): RankdError {
+  return RankdError.withoutStack('no_session', 'Nobody is logged in here, or not any more.');
+}
+
+function wrongToken(): RankdError {
+  const hint = 'reload the page; if that does not help: rankd dashboard';
+  return RankdError.withoutStack('not_from_page', 'The token of the page is missing or wrong.', { hint });
+}
+
+function idle(): RankdError {
+  return RankdError.withoutStack('session_idle', 'Nobody was at the page for half an hour, so it only shows now.');
+}
+
+function tooOften(message: string, retryAfterMs: number): RankdError {
+  return RankdError.withoutStack('too_many_requests', message, { retryAfterMs });
+}
+
+function noAddress(): RankdError {
+  return RankdError.withoutStack('invalid_request', 'The request has no address that can be read.');
+}
+
+function stopping(): RankdError {
+  return RankdError.withoutStack('shutting_down', 'rankd is stopping.', { hint: 'rankd serve', retryAfterMs: 5_000 });
+}

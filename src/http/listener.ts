@@ -1,0 +1,185 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import { codeOf } from '../base/error-code.ts';
+import type { RankdError } from '../base/errors.ts';
+import { listenError } from '../base/listen-error.ts';
+import type { Logger } from '../base/log.ts';
+import { membershipOf, senderOf } from '../base/networks.ts';
+import type { Clock } from '../ports/index.ts';
+import type { ForeignProtocols } from '../usecases/daemon-context.ts';
+import { limitConnections } from './connection-limits.ts';
+import { connectionOf, dropAnswered, noteRequest } from './connections.ts';
+import { sendError } from './errors.ts';
+import { acceptedSomewhere, answerForNode, methodNotAllowed } from './node-answers.ts';
+import { nextRequestId } from './request-id.ts';
+import { type Notes, pathOf, requestLog } from './request-log.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    notes: Notes;
+    /** The address of the caller: of the connection, or what a trusted proxy says that it is. */
+    from: string;
+  }
+  interface FastifyInstance {
+    /** By the address of the route. */
+    allowedMethods: ReadonlyMap<string, readonly string[]>;
+  }
+}
+
+export interface ListenerOptions {
+  log: Logger;
+  clock: Pick<Clock, 'monotonic' | 'sleep'>;
+  /** The section of the configuration that it belongs to. Lines of the log name it, except those of `server`. */
+  section: 'server' | 'dashboard' | 'metrics';
+  maxConnections: number;
+  /** Addresses and networks of reverse proxies. */
+  trustedProxies: readonly string[];
+  /** Of every answer, those that Node.js gives by itself included. */
+  headers?: () => Readonly<Record<string, string>>;
+  /** How long requests may take to finish once the listener closes. */
+  graceMs?: number;
+  notFound: (path: string) => RankdError;
+  sendError?: typeof sendError;
+  /** Counts the connections on which something else than HTTP/1.1 is spoken. */
+  foreign?: ForeignProtocols;
+}
+
+/** A constant, because the types for Node.js 22 lack some of these options and refuse unknown ones in a literal. */
+const nodeOptions = {
+  requireHostHeader: false,
+  // By default, Node uses the first of two lines of a header; a proxy in front of rankd may use the other.
+  joinDuplicateHeaders: true,
+  headersTimeout: 10_000,
+  // By default, Node checks for overdue requests only every 30 s.
+  connectionsCheckingInterval: 1_000,
+};
+
+/**
+ * The one way to create an HTTP listener: connections, requests sent ahead, unread answers and time are limited on each, every error is
+ * JSON, and every answer has a request id. It does not listen yet: `listenAt`.
+ */
+export function createListener(options: ListenerOptions): FastifyInstance {
+  const { log, clock, trustedProxies, graceMs = 0, sendError: send = sendError } = options;
+  const begin = beginning(options);
+  const server = Fastify({
+    logger: false,
+    schemaController: { compilersFactory: { buildValidator: withoutSchemas, buildSerializer: withoutSchemas } },
+    genReqId: nextRequestId,
+    requestTimeout: 15_000,
+    keepAliveTimeout: 65_000,
+    http: nodeOptions,
+    routerOptions: { ignoreTrailingSlash: true, ignoreDuplicateSlashes: true },
+    return503OnClosing: false,
+    clientErrorHandler: () => undefined,
+    frameworkErrors: (error, request, reply) => {
+      if (!begin(request, reply)) return;
+      void send({ error, request, reply });
+      dropAnswered(request.notes.unanswered, reply.raw); // Fastify calls no hooks for these
+    },
+  });
+  answerForNode(server.server, options);
+  limitConnections(server.server, options);
+  leaveBodiesAlone(server);
+  const logAnswer = requestLog({ log, clock });
+  const isTrusted = membershipOf(trustedProxies);
+  server.decorateRequest('notes');
+  server.decorateRequest('from', {
+    getter(this: FastifyRequest) {
+      const { socket, headers } = this.raw;
+      return senderOf(socket.remoteAddress, headers['x-forwarded-for'], isTrusted);
+    },
+  });
+  // These hooks take a callback: with a promise each, the hooks alone would cost a tenth of a verification.
+  server.addHook('onRequest', (request, reply, done) => {
+    if (begin(request, reply)) done();
+  });
+  server.addHook('onSend', (request, reply, _payload, done) => {
+    // Node reads nothing after a request for another protocol, even if it is answered in this one.
+    if (request.headers.upgrade !== undefined) closeWith(reply);
+    dropAnswered(request.notes.unanswered, reply.raw);
+    logAnswer(request, reply);
+    done();
+  });
+  // A caller who does not read an answer, or never sends a whole request, would be waited for forever.
+  server.addHook('preClose', async () => {
+    if (graceMs === 0) return server.server.closeAllConnections();
+    const late = setTimeout(() => server.server.closeAllConnections(), graceMs);
+    server.server.once('close', () => clearTimeout(late));
+  });
+  server.setErrorHandler((error, request, reply) => send({ error, request, reply }));
+
+  const methods = new Map<string, string[]>();
+  server.decorate('allowedMethods', methods);
+  server.addHook('onRoute', ({ url, method, config }) => {
+    if (config?.family !== undefined) return; // where it is off, there is nothing at all
+    methods.set(url, [...(methods.get(url) ?? []), ...[method].flat()]);
+  });
+  server.setNotFoundHandler((request, reply) => {
+    const path = pathOf(request.url);
+    const allowed = path === '*' ? acceptedSomewhere : methods.get(path);
+    if (allowed !== undefined) reply.header('allow', allowed.join(', '));
+    const error = allowed === undefined ? options.notFound(path) : methodNotAllowed(request.method, allowed);
+    return send({ error, request, reply });
+  });
+  return server;
+}
+
+/** Listens; of `ports`, on the first that is free. Throws `port_taken`, `no_permission` or `config_invalid`. */
+export async function listenAt(
+  server: FastifyInstance,
+  { section }: Pick<ListenerOptions, 'section'>,
+  { host, ports, hint }: { host: string; ports: readonly number[]; hint: string },
+): Promise<AddressInfo> {
+  await server.ready();
+  for (const [index, port] of ports.entries()) {
+    try {
+      server.server.listen(port, host === 'localhost' ? '127.0.0.1' : host);
+      await once(server.server, 'listening');
+      break;
+    } catch (cause) {
+      if (codeOf(cause) === 'EADDRINUSE' && index < ports.length - 1) continue;
+      throw listenError(cause, { host, port, section, hint });
+    }
+  }
+  return server.server.address() as AddressInfo;
+}
+
+/** The connection ends with this answer. */
+export function closeWith(reply: FastifyReply): void {
+  reply.header('connection', 'close');
+  connectionOf(reply.request.raw.socket).isClosing = true;
+}
+
+/** Begins a request. False if it is one too many on its connection: it is not handled. */
+function beginning({
+  clock,
+  section,
+  headers,
+}: ListenerOptions): (request: FastifyRequest, reply: FastifyReply) => boolean {
+  const facts: Notes['facts'] = section === 'server' ? {} : { listener: section };
+  const level = section === 'server' ? 'info' : 'debug'; // a page reads, and Prometheus scrapes, every few seconds
+  return (request, reply) => {
+    const connection = connectionOf(request.raw.socket);
+    const arrivedAt = clock.monotonic();
+    if (!noteRequest(connection, { response: reply.raw, at: arrivedAt })) return false;
+    const { unanswered } = connection;
+    const unknown = { error: undefined, failure: undefined, warning: undefined };
+    request.notes = { arrivedAt, unanswered, level, facts, ...unknown };
+    reply.header('x-request-id', request.id);
+    if (headers !== undefined) reply.headers(headers());
+    return true;
+  };
+}
+
+/** zod checks the bodies, so Fastify's own validator and serializer are not loaded. */
+function withoutSchemas(): never {
+  throw new Error('routes of rankd have no Fastify schemas');
+}
+
+/** Fastify would refuse bodies that are not sent as JSON. */
+function leaveBodiesAlone(server: FastifyInstance): void {
+  for (const method of server.supportedMethods) {
+    server.addHttpMethod(method, { hasBody: false, overrideExisting: true });
+  }
+}

@@ -1,0 +1,36 @@
+import net from 'node:net';
+
+/** Keeps that many connections to an address open until it is disposed of. `begin` is called for each, and returns what ends its work. */
+export function keepUp(url: string, count: number, begin: (socket: net.Socket) => () => void) {
+  const sockets = new Set<net.Socket>();
+  let isOver = false;
+  const open = () => {
+    if (isOver) return;
+    const socket = net.connect(Number(new URL(url).port), '127.0.0.1');
+    sockets.add(socket);
+    socket.on('error', () => undefined); // cut connections are part of the game
+    let end: () => void = () => undefined;
+    socket.once('connect', () => {
+      end = begin(socket);
+    });
+    socket.once('close', () => {
+      end();
+      sockets.delete(socket);
+      setTimeout(open, 100);
+    });
+  };
+  for (let index = 0; index < count; index += 1) open();
+  return {
+    async [Symbol.asyncDispose]() {
+      isOver = true;
+      for (const socket of sockets) socket.destroy();
+    },
+  };
+}
+
+/** Works now and every so often; returns what ends that. */
+export function repeat(everyMs: number, work: () => unknown): () => void {
+  work();
+  const timer = setInterval(work, everyMs);
+  return () => clearInterval(timer);
+}
