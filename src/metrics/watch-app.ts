@@ -170,7 +170,7 @@ function watchStore(registry: Meters['registry']): Stored {
       stuck.set(holds.length);
     },
     forget() {
-      for (const gauge of [paused, open, stuck]) gauge.remove();
+      for (const gauge of [paused, stuck]) gauge.remove();
       open.reset();
     },
   };

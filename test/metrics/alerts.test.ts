@@ -1,0 +1,142 @@
+import { readFileSync, renameSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, test, vi } from 'vitest';
+import { parse } from 'yaml';
+import { deadlineIn } from '../../src/base/clock.ts';
+import { changeRank } from '../../src/usecases/change/change-rank.ts';
+import type { DaemonContext } from '../../src/usecases/daemon-context.ts';
+import { pauseKey, resumeKey } from '../../src/usecases/keys/keys.ts';
+import { addressFrom, addWebhook, disableWebhook } from '../../src/usecases/webhooks/edit-webhooks.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { type OpenCloudApp, openCloudAppOn, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
+import { firing, type Scrape } from '../support/promql.ts';
+import { type Sample, scrape } from '../support/scrape.ts';
+import { isOnPostgres } from '../support/store-of-app.ts';
+
+vi.setConfig({ maxConcurrency: 4 });
+
+interface Rule {
+  alert: string;
+  expr: string;
+}
+
+const file = readFileSync(new URL('../../config/prometheus-alerts.yaml', import.meta.url), 'utf8');
+const rules = (parse(file) as { groups: Array<{ rules: Rule[] }> }).groups.flatMap((group) => group.rules);
+
+type System = OpenCloudApp<ManualClock>;
+
+const { recruit, officer, captain } = sampleRoles;
+const { actor } = sampleUsers;
+const always = Number.POSITIVE_INFINITY;
+const minute = 60_000;
+const by = 'cli:ann@host';
+const ann = 20_001;
+const target = addressFrom('https://192.0.2.1/never-answers');
+
+/** What has to happen for each alert, for real, and the labels that it then has. */
+const events: Record<string, { happens: (system: System) => Promise<unknown>; labels?: Record<string, string> }> = {
+  RankdDown: { happens: async (system) => system[Symbol.asyncDispose](), labels: { job: 'rankd' } },
+  RankdCannotChangeRanks: {
+    async happens({ fake, clock, rank }) {
+      fake.credential.enabled = false;
+      await clock.passUntil(rank(ann));
+    },
+  },
+  RankdNotReady: {
+    async happens({ fake, clock }) {
+      fake.faults.add({ operation: 'roles', kind: 'status 503', times: always });
+      await clock.advance(minute); // roles are remembered for half as long
+    },
+    labels: { check: 'platform' },
+  },
+  RankdOutcomeUnknown: {
+    async happens({ fake, clock, rank }) {
+      fake.faults.add({ operation: 'unassign', kind: 'reset', when: 'after', times: always });
+      fake.faults.add({ operation: 'memberships', kind: 'status 503', skip: 1, times: always });
+      expect((await clock.passUntil(rank(ann))).status).toBe(504);
+    },
+  },
+  RankdSuspensionStuck: {
+    async happens({ app, fake, clock }) {
+      await clock.passUntil(suspend(app, { forMs: 10 * minute }));
+      fake.group.setMember(actor, [officer]);
+      await clock.advance(12 * minute);
+    },
+  },
+  RankdGameKeyPaused: { happens: ({ app }) => pauseKey(app, { key: 'main', by }) },
+  RankdRobloxKeyExpires: {
+    async happens({ app, fake, clock, call }) {
+      fake.credential.expirationTimeUtc = new Date(clock.now() + 86_400_000).toISOString();
+      await clock.passUntil(app.platform.checkCredential(call()));
+    },
+  },
+  RankdWebhookBacklog: {
+    async happens({ app, clock }) {
+      await pauseKey(app, { key: 'main', by });
+      await resumeKey(app, { key: 'main', by });
+      await clock.advance(6 * minute);
+    },
+    labels: { webhook: 'bot' },
+  },
+  RankdWebhookDisabled: {
+    happens: ({ app }) => disableWebhook(app, { name: 'bot', by }),
+    labels: { webhook: 'bot' },
+  },
+};
+
+async function suspend(app: DaemonContext, { forMs }: { forMs: number }): Promise<unknown> {
+  using deadline = deadlineIn(app.clock, 30_000);
+  const who = { rankeeId: ann, rankeeName: 'Ann', rankerId: 0, rankerName: 'operator' };
+  const request = { ...who, newRankId: 0, command: 'test', reason: 'spam' };
+  const hold = { kind: 'suspension' as const, endsAt: app.clock.now() + forMs };
+  return changeRank(app, { caller: { by, dryRun: false }, request, hold }, deadline);
+}
+
+async function opened(): Promise<System> {
+  const clock = new ManualClock();
+  const policy = { suspension: { role: recruit, maxMs: 86_400_000 } };
+  const system = await clock.passUntil(openCloudAppOn(clock, { hasMetrics: true, deadlineMs: 5_000, policy }));
+  system.fake.group.setMember(ann, [officer, captain]);
+  await addWebhook(system.app, { name: 'bot', target, events: ['all'], by });
+  return system;
+}
+
+/** A scrape, with the sample that Prometheus itself adds. */
+async function scraped({ clock, metricsUrl }: System): Promise<Scrape> {
+  await clock.advance(1_000); // what was rendered is old by then
+  const at = clock.now();
+  const up = (value: number): Sample => ({ name: 'up', labels: { job: 'rankd' }, value });
+  const samples = await clock.passUntil(scrape(metricsUrl)).then(
+    (found) => [...found, up(1)],
+    () => [up(0)],
+  );
+  return { at, samples };
+}
+
+describe.concurrent('fires once it has happened, and not before:', () => {
+  test.for(rules)('$alert', async ({ alert, expr }) => {
+    const { happens, labels = {} } = events[alert] ?? expect.fail(`no event is known for ${alert}`);
+    await using system = await opened();
+    expect(firing(expr, await scraped(system))).toEqual([]);
+    await happens(system);
+    const fired = firing(expr, await scraped(system));
+    expect(fired).toMatchObject([labels]);
+  });
+});
+
+test.runIf(!isOnPostgres)('a store that takes no writes is scraped as such, and what it knows is absent', async () => {
+  await using system = await opened();
+  const { expr } = rules.find(({ alert }) => alert === 'RankdNotReady') ?? expect.fail('there is no such alert');
+  renameSync(join(system.dataDir, 'rankd.db'), join(system.dataDir, 'moved.db'));
+  const gone = await scraped(system);
+  expect(firing(expr, gone)).toEqual([{ check: 'store' }]);
+  const names = new Set(gone.samples.map(({ name }) => name));
+  for (const name of ['rankd_keys_paused', 'rankd_suspensions_stuck', 'rankd_webhook_backlog'])
+    expect(names).not.toContain(name);
+  renameSync(join(system.dataDir, 'moved.db'), join(system.dataDir, 'rankd.db'));
+});
+
+test('daemons that share a database do not add up what it says of keys, changes and webhooks', () => {
+  const shared = /rankd_(keys_paused|open_changes|suspensions_stuck|webhook_(enabled|backlog|oldest_seconds))/;
+  for (const { alert, expr } of rules.filter(({ expr }) => shared.test(expr))) expect(expr, alert).toMatch(/^max\b/);
+});
