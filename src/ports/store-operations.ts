@@ -34,6 +34,8 @@ export interface StoreOperations {
   check(): Promise<StoreReport>;
   /** What the server says of itself; `undefined` if the database is a file. Throws why the server can't be used. */
   serverFacts(): Promise<ServerFacts | undefined>;
+  /** Which server it is, whether or not it is the one from before; `undefined` if the database is a file. */
+  server(): Promise<KnownServer | undefined>;
   /**
    * Brings the database to the newest schema, also while daemons work on it: one that can't work with the new schema notices it
    * (`Store.outgrown`). `advise` gets what the operator had better do before, if there is something to migrate.
@@ -83,6 +85,17 @@ export interface StoreCheck {
   detail: string;
 }
 
+/** The cluster behind a place, by the `system_identifier` that a server and its standbys share, or `untold` if the user may not ask for it. */
+export interface KnownServer {
+  /** In words for the operator. */
+  place: string;
+  /** The one that rankd worked with before; `undefined` if the data directory has no note of one. */
+  known: string | undefined;
+  found: string;
+  /** Makes the one that was found the known one, also for a daemon of the data directory that runs. */
+  accept(): void;
+}
+
 /** How a server keeps the data, and how it is reached. */
 export interface ServerFacts {
   version: string;
@@ -96,6 +109,12 @@ export interface ServerFacts {
   isSynced: boolean;
   writesFullPages: boolean;
   isCommitSynced: boolean;
+  /** Settings of the user or the database that rankd overrides in its transactions. */
+  overridden: readonly string[];
+  /** After how long the server ends connections that do nothing (milliseconds); 0: never. */
+  idleSessionTimeoutMs: number;
+  /** A password is configured, or TLS checks the certificate, or the server is on a socket: otherwise nothing proves which server answers. */
+  isProven: boolean;
   standbyCount: number;
   /** Those that a commit waits for. */
   synchronousCount: number;

@@ -55,6 +55,7 @@ function eitherEngine(where: LocalPlace, find: () => Promise<ServerAddress | und
       exists: async () => (await operations()).exists(),
       check: async () => (await operations()).check(),
       serverFacts: async () => (await operations()).serverFacts(),
+      server: async () => (await operations()).server(),
       migrate: async (advise) => (await operations()).migrate(advise),
       tryMigration: async () => (await operations()).tryMigration(),
       backUp: async (target) => (await operations()).backUp(target),
@@ -72,20 +73,25 @@ type Lazy<T> = () => Promise<T>;
 function serverEngine(where: LocalPlace, address: ServerAddress) {
   const { clock, dataDir } = where;
   const openStore: StoreEngine['openStore'] = async (options) => {
-    const { openPostgresStore } = await import('./postgres/postgres-store.ts');
+    const [{ openPostgresStore }, { clusterMemory }] = await Promise.all([
+      import('./postgres/postgres-store.ts'),
+      import('./postgres/known-cluster.ts'),
+    ]);
     privateFile(dataDir, daemonLockName); // so that the directory is there: what belongs to this machine goes there
     const nodeFile = options?.isServed ? privateFile(dataDir, nodeFileName) : undefined;
-    return openPostgresStore({ address, clock, nodeFile, ...options });
+    return openPostgresStore({ address, clock, nodeFile, clusters: clusterMemory(dataDir, address), ...options });
   };
   const operations = async () => {
-    const [{ postgresOperations }, { databasePlace }, { portableBackups }] = await Promise.all([
+    const [{ postgresOperations }, { databasePlace }, { clusterMemory }, { portableBackups }] = await Promise.all([
       import('./postgres/operations.ts'),
       import('./postgres/contents.ts'),
+      import('./postgres/known-cluster.ts'),
       import('./sqlite/files/contents.ts'),
     ]);
+    const clusters = clusterMemory(dataDir, address);
     return {
-      ...postgresOperations({ address, clock }),
-      ...portableBackups(dataDir, clock, databasePlace(address, clock).read),
+      ...postgresOperations({ address, clock, clusters }),
+      ...portableBackups(dataDir, clock, databasePlace(address, clock, clusters).read),
       ...daemonLock(where),
     };
   };

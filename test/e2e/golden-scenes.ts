@@ -129,6 +129,7 @@ export const scenes: Record<string, Line[]> = {
     'restore copy.db --dry-run',
     'restore copy.db',
     'restore copy.db -y',
+    'store accept',
     'store copy --from gone --to new',
     'store copy --from copy.db --to postgres://ann@127.0.0.1:1/rankd?sslmode=require',
   ],

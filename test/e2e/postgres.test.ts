@@ -6,6 +6,7 @@ import { migrations } from '../../src/stores/postgres/schema/migrations.ts';
 import { codeOf } from '../support/answers.ts';
 import { DaemonHere } from '../support/daemon-here.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
+import { type FakeServer, startFakePostgres } from '../support/fake-postgres.ts';
 import { openCloudHome } from '../support/open-cloud-home.ts';
 import { onServer, postgresDatabase } from '../support/postgres-database.ts';
 import { CliHome } from '../support/run-cli.ts';
@@ -67,18 +68,19 @@ test('a daemon and the commands of another machine work on one database of Postg
 });
 
 test('db migrate shows the line that dumps the database, and db check the one that puts a dump back', async () => {
-  const { url, address } = await postgresDatabase('empty');
-  const { port, user, database } = address;
+  const { url, address, authority } = await postgresDatabase('empty');
+  const { port, database } = address;
   const before = migrations.length - 1;
   const steps = migrations
     .slice(0, before)
     .map(({ sql }, index) => `${sql}; INSERT INTO rankd.schema_steps VALUES (${index + 1}, 1, '0.0.1', 0)`);
   await onServer(address, ['CREATE SCHEMA rankd', ...steps].join(';'));
   const at = home();
-  const env = { RANKD_STORE_URL: url.replace('@', ':geheim@') };
+  writeFileSync(at.path('ca.pem'), authority);
+  const env = guarded(url);
   const db = (...args: string[]) => at.here(['db', ...args], { env });
 
-  const place = `postgres://${user}@127.0.0.1:${port}/${database}`;
+  const place = `postgres://guarded@localhost:${port}/${database}`;
   const dump = `rankd keeps no copy of this database. A dump that was made before the migration brings it back:
 pg_dump --format=custom --no-unlogged-table-data --file=rankd.dump --schema=rankd ${place}
 `;
@@ -494,7 +496,12 @@ describe('what the operator gets wrong about the server is one sentence, and not
       return { code, stderr };
     };
     await sql(`ALTER DATABASE ${address.database} SET default_transaction_read_only = on`);
-    expect(await outcome()).toEqual({ code: 69, stderr: expect.stringMatching(/is read-only: it is a standby/) });
+    expect(await outcome()).toEqual({
+      code: 69,
+      stderr: expect.stringMatching(
+        /is read-only: default_transaction_read_only is on[\s\S]*ALTER DATABASE \S+ RESET default_tr/,
+      ),
+    });
     await sql(`ALTER DATABASE ${address.database} RESET ALL; CREATE SCHEMA rankd`);
     expect(await outcome()).toEqual({ code: 78, stderr: expect.stringMatching(/schema rankd in .* is not rankd's/) });
     await sql('DROP SCHEMA rankd');
@@ -556,7 +563,7 @@ describe('a server that rankd can’t work with is told in one sentence', () => 
     ],
     ['a full disk', { version: 180_004, refuses: '53100' }, 69, /disk of the PostgreSQL server is full/],
   ])('%s', async (_what, fake, code, says) => {
-    const port = await startFakeServer(fake);
+    const { port } = await startFakePostgres(fake);
     const at = home();
     for (const args of [
       ['key', 'list'],
@@ -568,55 +575,6 @@ describe('a server that rankd can’t work with is told in one sentence', () => 
     }
   });
 });
-
-/** `version` as in server_version_num; `refuses`: with which code every prepared statement fails, in these words. */
-interface FakeServer {
-  version: number;
-  refuses?: string;
-  words?: string;
-}
-
-/** Speaks as much of PostgreSQL's protocol as is needed to be turned down. Returns its port. */
-async function startFakeServer({ version, refuses = '', words = 'refused' }: FakeServer): Promise<number> {
-  const message = (type: string, ...parts: Buffer[]) => {
-    const body = Buffer.concat(parts);
-    const head = Buffer.alloc(5);
-    head.write(type);
-    head.writeInt32BE(body.length + 4, 1);
-    return Buffer.concat([head, body]);
-  };
-  const [int16, int32] = [
-    (value: number) => Buffer.from([value >> 8, value & 255]),
-    (value: number) => Buffer.from([0, 0, value >> 8, value & 255]),
-  ];
-  const text = (value: string) => Buffer.from(`${value}\0`);
-  const cell = (value: string) => Buffer.concat([int32(value.length), Buffer.from(value)]);
-  const ready = message('Z', Buffer.from('I'));
-  const columns = ['version', 'versionName', 'isReadOnly', 'isAsync'];
-  const types = [23, 25, 16, 16];
-  const described = columns.map((name, index) =>
-    Buffer.concat([text(name), int32(0), int16(0), int32(types[index] ?? 25), int16(8), int32(0), int16(0)]),
-  );
-  const name = `${Math.floor(version / 10_000)}.${version % 10_000}`;
-  const row = message('D', int16(4), ...[String(version), name, 'f', 'f'].map(cell));
-  const facts = Buffer.concat([message('T', int16(4), ...described), row, message('C', text('SELECT 1')), ready]);
-  const fields = ['SERROR', `C${refuses}`, `M${words}`, ''].map(text);
-  const refusal = Buffer.concat([message('E', ...fields), ready]);
-  const server = createServer((socket) => {
-    socket.on('error', () => undefined);
-    let isStarted = false;
-    socket.on('data', (bytes) => {
-      if (!isStarted) socket.write(Buffer.concat([message('R', int32(0)), ready]));
-      else if (bytes.toString('latin1').startsWith('Q')) socket.write(facts);
-      else if (bytes.toString('latin1').startsWith('X')) socket.end();
-      else socket.write(refusal);
-      isStarted = true;
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  onTestFinished(() => void server.close());
-  return (server.address() as { port: number }).port;
-}
 
 /** The user with a password, over TLS. */
 function guarded(url: string) {

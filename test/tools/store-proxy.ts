@@ -6,6 +6,8 @@ export interface StoreProxy extends AsyncDisposable {
   /** `hold`: nothing comes through, and nobody is told. A number: each piece comes so many milliseconds late. */
   mode: 'pass' | 'hold' | number;
   cut(): void;
+  /** Where connections lead that are made from now on. */
+  serverPort: number;
   /** How many connections were made through it. */
   readonly made: number;
   /** How often a connection was asked something after it had answered. What is asked meanwhile is of the same trip. */
@@ -13,7 +15,8 @@ export interface StoreProxy extends AsyncDisposable {
 }
 
 /** A proxy before a server of PostgreSQL that listens on a port of this machine. */
-export async function startStoreProxy(serverPort: number): Promise<StoreProxy> {
+export async function startStoreProxy(firstPort: number): Promise<StoreProxy> {
+  let serverPort = firstPort;
   const pairs = new Set<Socket[]>();
   const held: Array<() => void> = [];
   let mode: StoreProxy['mode'] = 'pass';
@@ -57,6 +60,12 @@ export async function startStoreProxy(serverPort: number): Promise<StoreProxy> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     port: (server.address() as { port: number }).port,
+    get serverPort() {
+      return serverPort;
+    },
+    set serverPort(next) {
+      serverPort = next;
+    },
     get made() {
       return made;
     },

@@ -6,6 +6,7 @@ import { nodesFindings, serverFindings } from '../../src/usecases/doctor/server.
 const sound: ServerFacts = {
   ...{ version: '18.4', user: 'rankd', database: 'rankd', isEncrypted: true, isOnThisMachine: false, isPooled: false },
   ...{ isSynced: true, writesFullPages: true, isCommitSynced: true, standbyCount: 0, synchronousCount: 0 },
+  ...{ overridden: [], idleSessionTimeoutMs: 0, isProven: true },
   ...{ connections: { most: 97, used: 12 }, lacks: undefined, aheadMs: 900 },
 };
 
@@ -19,6 +20,7 @@ test('a server that is as it should be is one line, and a file is none', () => {
 test.each<[Partial<ServerFacts>, 'ok' | 'warn' | 'FAIL', string]>([
   [{ isSynced: false }, 'FAIL', 'fsync is off'],
   [{ writesFullPages: false }, 'FAIL', 'full_page_writes is off'],
+  [{ isProven: false }, 'warn', 'nothing proves that it is the right one'],
   [{ isCommitSynced: false }, 'ok', 'rankd turns it on'],
   [{ standbyCount: 1, synchronousCount: 1 }, 'ok', 'loses nothing'],
   [{ standbyCount: 1 }, 'warn', 'asynchronous'],

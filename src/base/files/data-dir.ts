@@ -71,7 +71,7 @@ export function closeToOthers(dataDir: string, user: SystemUser): boolean {
 const rootId = 0;
 
 /** Matches the names that rankd gives to files in the data directory. */
-const ownName = /^(rankd\.db|rankd-scratch-|daemon\.|node_\w+\.lock$|simulated-group)/;
+const ownName = /^(rankd\.(db|node$|clusters)|rankd-scratch-|daemon\.|node_\w+\.lock$|simulated-group)/;
 
 function openDirectory(path: string): number | undefined {
   try {

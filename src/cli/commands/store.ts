@@ -6,11 +6,12 @@ import { asRankdError, RankdError } from '../../base/errors.ts';
 import { storeNamed } from '../../config/find-store.ts';
 import type { CopyPlace } from '../../ports/index.ts';
 import { copyPlaceOf } from '../../stores/engine.ts';
-import { copyStore } from '../../usecases/database/database.ts';
-import { copyDocument } from '../../usecases/documents/database.ts';
+import { acceptServer, copyStore } from '../../usecases/database/database.ts';
+import { acceptDocument, copyDocument } from '../../usecases/documents/database.ts';
 import type { Cli } from '../cli.ts';
 import { enterDataDirectory } from '../data-directory.ts';
 import { filled } from '../input/arguments.ts';
+import { confirm } from '../input/confirm.ts';
 import { examples } from '../output/help.ts';
 import { facts } from '../output/table.ts';
 import { whileWorking } from '../output/waiting.ts';
@@ -21,7 +22,10 @@ export function storeCommands(program: Command, cli: Cli): void {
     .description('where rankd keeps its data: SQLite in a data directory, or PostgreSQL')
     .addHelpText(
       'after',
-      examples('rankd store copy --from rankd-backup.db --to postgres://rankd@db.example.com/rankd'),
+      examples(
+        'rankd store copy --from rankd-backup.db --to postgres://rankd@db.example.com/rankd',
+        'rankd store accept',
+      ),
     );
   store
     .command('copy')
@@ -39,6 +43,23 @@ export function storeCommands(program: Command, cli: Cli): void {
       ),
     )
     .action((where: { from: string; to: string }) => copy(cli, where));
+  store
+    .command('accept')
+    .description(
+      'work with another PostgreSQL server than before, after a restored dump, an upgrade or a move: it shows the cluster that rankd knows and the one that it found, by their system_identifier. Run it on each machine',
+    )
+    .addHelpText('after', examples('rankd store accept', 'rankd store accept -y --json'))
+    .action(() => accept(cli));
+}
+
+async function accept(cli: Cli): Promise<void> {
+  const server = await acceptServer(cli.operations, ({ place, known, found }) =>
+    confirm(cli, `Work with the cluster ${found}, which answers for ${place} now, in place of ${known}?`),
+  );
+  const document = acceptDocument(server);
+  cli.print({ server: document }, facts({ ...document, accepted: null }));
+  if (!document.accepted) cli.say('It is the server that rankd worked with before; there is nothing to accept.');
+  else cli.say('rankd works with this server from now on; a daemon of this data directory needs no restart.');
 }
 
 async function copy(cli: Cli, where: { from: string; to: string }): Promise<void> {

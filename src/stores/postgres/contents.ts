@@ -5,12 +5,13 @@ import type { Clock, CopiedContents, CopyPlace, KeptRow, StoreContents } from '.
 import { type CopyTarget, copiedTables, copyContents, hexOf, pagesOf } from '../copy-contents.ts';
 import { type Database, onDatabase, type Reader, type Transaction } from './engine/database.ts';
 import { toParameter } from './engine/statement.ts';
+import { type ClusterMemory, KnownCluster } from './known-cluster.ts';
 import { migrateWithin } from './schema/migrate.ts';
 import { newestSchema, schemaVersion } from './schema/schema-version.ts';
 
 /** What rankd keeps in a database of PostgreSQL, to be copied from or to. */
-export function databasePlace(address: ServerAddress, clock: Clock): CopyPlace {
-  const on = <T>(work: (db: Database) => Promise<T>) => onDatabase(address, work);
+export function databasePlace(address: ServerAddress, clock: Clock, clusters?: ClusterMemory): CopyPlace {
+  const on = <T>(work: (db: Database) => Promise<T>) => onDatabase(address, work, new KnownCluster(address, clusters));
   return {
     text: placeOf(address),
     async keepDaemonsAway() {

@@ -13,6 +13,7 @@ import type {
 } from '../../ports/index.ts';
 import { dumpLine, restoreLine } from './dump.ts';
 import { type Database, onDatabase, type Reader } from './engine/database.ts';
+import { type ClusterMemory, KnownCluster, untold } from './known-cluster.ts';
 import { migrate } from './schema/migrate.ts';
 import { missingObjects } from './schema/schema-flaws.ts';
 import { newestSchema, schemaVersion } from './schema/schema-version.ts';
@@ -20,9 +21,15 @@ import { serverFacts } from './server-facts.ts';
 
 type DatabaseOperations = Omit<StoreOperations, 'lockDaemon' | 'isDaemonRunning' | 'backUp' | 'streamBackup'>;
 
+interface ServerPlace {
+  address: ServerAddress;
+  clock: Clock;
+  clusters: ClusterMemory;
+}
+
 /** The operations on a database of PostgreSQL. Whoever runs the server backs it up, with the server's own means. */
-export function postgresOperations({ address, clock }: { address: ServerAddress; clock: Clock }): DatabaseOperations {
-  const on = <T>(work: (db: Database) => Promise<T>) => onDatabase(address, work);
+export function postgresOperations({ address, clock, clusters }: ServerPlace): DatabaseOperations {
+  const on = <T>(work: (db: Database) => Promise<T>) => onDatabase(address, work, new KnownCluster(address, clusters));
   const onExisting = <T>(work: (db: Database, schema: number) => Promise<T>) =>
     on(async (db) => {
       const schema = await schemaVersion(db, address);
@@ -36,6 +43,12 @@ export function postgresOperations({ address, clock }: { address: ServerAddress;
     exists: () => on(async (db) => (await schemaVersion(db, address)) > 0),
     check: () => onExisting(async (db, schema) => ({ ...(await report(db, schema)), mend: mendOf(address) })),
     serverFacts: () => on((db) => serverFacts(db, { address, clock })),
+    async server() {
+      const cluster = new KnownCluster(address);
+      await onDatabase(address, (db) => db.get('SELECT 1 AS one'), cluster);
+      const { found = untold } = cluster;
+      return { place: placeOf(address), known: clusters.find(), found, accept: () => clusters.keep(found) };
+    },
     migrate: (advise) =>
       onExisting(async (db, schema) => {
         if (schema < newestSchema) advise?.(dumpFirst(address));

@@ -12,6 +12,7 @@ import { holdStore } from './holds.ts';
 import { idempotencyStore } from './idempotency.ts';
 import { VersionedKeys } from './key-cache.ts';
 import { keyStore } from './keys.ts';
+import { type ClusterMemory, KnownCluster } from './known-cluster.ts';
 import { limitStore } from './limits.ts';
 import { memberQueueStore } from './member-queue.ts';
 import { type Beating, Nodes, nodeIn } from './nodes.ts';
@@ -33,6 +34,8 @@ export interface PostgresStoreOptions extends OpenOptions {
   beating?: Beating;
   /** Where a daemon notes the id of its node: the next one of the same directory takes its place at once. */
   nodeFile?: string | undefined;
+  /** Where it is noted which cluster the address leads to. */
+  clusters?: ClusterMemory | undefined;
 }
 
 /** Opens what rankd keeps in a database of PostgreSQL. Its schema is made if it is missing. Throws as `StoreEngine.openStore`. */
@@ -41,15 +44,18 @@ export async function openPostgresStore({
   clock: given,
   beating = systemClock,
   nodeFile,
+  clusters,
   onNew,
   onMigrated,
 }: PostgresStoreOptions): Promise<Store> {
   const server = given === systemClock ? new ServerClock(systemClock) : undefined;
   const clock = server ?? given;
-  const db = new Database(address, (look) => server?.note(look));
+  const cluster = new KnownCluster(address, clusters);
+  const db = new Database(address, { onTime: (look) => server?.note(look), cluster });
   try {
     const version = await requireAlone(db, { own: beating, newest: newestSchema, predecessor: nodeIn(nodeFile) });
     const isDone = version < newestSchema && (await migrate(db, clock));
+    cluster.remember();
     if (version === 0) onNew?.();
     else if (isDone) onMigrated?.({ database: placeOf(address), from: version, to: newestSchema, copy: null });
     return createPostgresStore(db, clock, new Nodes(db, { clock, own: beating, file: nodeFile }));

@@ -1,4 +1,4 @@
-import { isOnThisMachine, type ServerAddress } from '../../base/server-address.ts';
+import { isOnThisMachine, isSocket, type ServerAddress } from '../../base/server-address.ts';
 import type { Clock, ServerFacts } from '../../ports/index.ts';
 import type { Database } from './engine/database.ts';
 
@@ -16,6 +16,8 @@ export async function serverFacts(
     ...facts,
     ...{ isPooled, connections: { most, used }, aheadMs: now - (askedAt + clock.now()) / 2 },
     ...{ user: address.user, database: address.database, isOnThisMachine: isOnThisMachine(address.host) },
+    overridden: await db.overriddenSettings(),
+    isProven: address.password !== undefined || address.tls !== false || isSocket(address.host),
     lacks: isOwner === false ? 'schema' : isOwner === null && !mayCreate ? 'database' : undefined,
   };
 }
@@ -23,7 +25,14 @@ export async function serverFacts(
 interface Row
   extends Pick<
     ServerFacts,
-    'version' | 'isEncrypted' | 'isSynced' | 'writesFullPages' | 'isCommitSynced' | 'standbyCount' | 'synchronousCount'
+    | 'version'
+    | 'isEncrypted'
+    | 'isSynced'
+    | 'idleSessionTimeoutMs'
+    | 'writesFullPages'
+    | 'isCommitSynced'
+    | 'standbyCount'
+    | 'synchronousCount'
   > {
   most: number;
   used: number;
@@ -40,6 +49,7 @@ const factsSql = `
          current_setting('fsync') = 'on' AS "isSynced",
          current_setting('full_page_writes') = 'on' AS "writesFullPages",
          current_setting('synchronous_commit') NOT IN ('off', 'local') AS "isCommitSynced",
+         (SELECT setting::bigint FROM pg_settings WHERE name = 'idle_session_timeout') AS "idleSessionTimeoutMs",
          (SELECT count(*) FROM pg_stat_replication) AS "standbyCount",
          (SELECT count(*) FROM pg_stat_replication WHERE current_setting('synchronous_standby_names') <> '') AS "synchronousCount",
          current_setting('max_connections')::bigint - current_setting('superuser_reserved_connections')::bigint AS most,

@@ -1,3 +1,4 @@
+import { RankdError } from '../../base/errors.ts';
 import { counted } from '../../base/text.ts';
 import type {
   Backup,
@@ -5,6 +6,7 @@ import type {
   BackupTarget,
   CopiedContents,
   CopyPlace,
+  KnownServer,
   Migration,
   Restored,
   RestoreRequest,
@@ -87,4 +89,24 @@ export async function copyStore({ from, to }: { from: CopyPlace; to: CopyPlace }
   await using _source = await from.keepDaemonsAway();
   await using _target = await to.keepDaemonsAway();
   return await from.read((contents) => to.fill(contents));
+}
+
+/**
+ * Makes the server that answers the known one. `confirm` is asked if another one was known. Resolves with what was known before and what was
+ * found; throws `usage` if the data is in a file.
+ */
+export async function acceptServer(
+  operations: Pick<StoreOperations, 'server'>,
+  confirm: (server: KnownServer) => Promise<void>,
+): Promise<KnownServer> {
+  const server = await operations.server();
+  if (server === undefined) {
+    throw new RankdError('usage', 'The data is in a file here; only a PostgreSQL server has to be accepted.', {
+      hint: 'set store.url, or RANKD_STORE_URL, to the URL of the database',
+    });
+  }
+  if (server.known === server.found) return server;
+  if (server.known !== undefined) await confirm(server);
+  server.accept();
+  return server;
 }

@@ -8,7 +8,10 @@ const connectionsOfDaemon = 6;
 /** What the server that keeps the database says of itself. That it answers at all, and is new enough and no standby, is known by then. */
 export function serverFindings(facts: ServerFacts | undefined): Finding[] {
   if (facts === undefined) return [];
-  const found = [...durability(facts), ...standbys(facts), ...connection(facts), ...rights(facts), ...skew(facts)];
+  const found = [
+    ...[...durability(facts), ...settings(facts), ...standbys(facts), ...proof(facts)],
+    ...[...connection(facts), ...rights(facts), ...skew(facts)],
+  ];
   const way = facts.isEncrypted ? 'over TLS' : 'on this machine, without TLS';
   const isFine = found.every(({ grade }) => grade === 'ok');
   return [...(isFine ? [ok('server', `PostgreSQL ${facts.version}, ${way}`)] : []), ...found];
@@ -25,6 +28,32 @@ function durability({ isSynced, writesFullPages, isCommitSynced }: ServerFacts):
       ? []
       : [ok('server', 'synchronous_commit is off there; rankd turns it on for what it must not lose')]),
   ];
+}
+
+function settings({ overridden, idleSessionTimeoutMs, user }: ServerFacts): Finding[] {
+  const others = overridden.filter((name) => name !== 'synchronous_commit'); // which has a line already
+  const what = others.length === 1 ? 'it' : 'them';
+  return [
+    ...(others.length === 0
+      ? []
+      : [ok('server', `${user} comes with ${others.join(', ')}; rankd overrides ${what} in each transaction`)]),
+    ...(idleSessionTimeoutMs === 0
+      ? []
+      : [
+          warn(
+            'server',
+            `idle_session_timeout ends connections of rankd that do nothing for ${idleSessionTimeoutMs / 1000} s`,
+            `ALTER ROLE ${user} SET idle_session_timeout = 0`,
+          ),
+        ]),
+  ];
+}
+
+/** Whoever takes the port while the server is down is believed. */
+function proof({ isProven, user }: ServerFacts): Finding[] {
+  if (isProven) return [];
+  const fix = `give ${user} a password by SCRAM and set RANKD_STORE_PASSWORD, or connect through the server's socket`;
+  return [warn('server', 'nothing proves that it is the right one: there is no password and no TLS', fix)];
 }
 
 function standbys({ standbyCount, synchronousCount }: ServerFacts): Finding[] {

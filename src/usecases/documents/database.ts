@@ -1,4 +1,4 @@
-import type { Backup, BackupContents, CopiedContents, Migration, Restored } from '../../ports/index.ts';
+import type { Backup, BackupContents, CopiedContents, KnownServer, Migration, Restored } from '../../ports/index.ts';
 import type { DatabaseVerdict } from '../database/database.ts';
 
 /** A backup that was made; `file` is its absolute path. */
@@ -31,4 +31,9 @@ export function databaseCheckDocument({ checks }: DatabaseVerdict) {
 
 export function migrationDocument({ database, from, to, copy }: Migration, dryRun: boolean) {
   return { database, from, to, copy, dryRun };
+}
+
+/** `known` is the cluster that rankd worked with before, null if there is no note of one; `accepted` is false if it is the one that was found. */
+export function acceptDocument({ place, known, found }: KnownServer) {
+  return { place, known: known ?? null, found, accepted: known !== found };
 }

@@ -2,10 +2,16 @@ import { systemClock } from '../../../base/clock.ts';
 import { isRankdError, RankdError } from '../../../base/errors.ts';
 import type { ServerAddress } from '../../../base/server-address.ts';
 import type { ChainLink } from '../../../core/audit.ts';
+import { KnownCluster } from '../known-cluster.ts';
 import type { TimeLook } from '../server-clock.ts';
 import { Link, type Session } from './link.ts';
-import { isLost, toStoreError } from './postgres-error.ts';
+import { isCollision, isLost, toStoreError } from './postgres-error.ts';
 import type { Bindings } from './statement.ts';
+
+export interface DatabaseOptions {
+  onTime?: ((look: TimeLook) => void) | undefined;
+  cluster?: KnownCluster | undefined;
+}
 
 /** What can be asked, within a transaction and outside of one. What is asked in one turn goes out together. */
 export interface Reader {
@@ -42,15 +48,17 @@ export class Database implements Reader {
   #lastLook: Promise<unknown> = Promise.resolve();
   #lastWrite: Promise<unknown> = Promise.resolve();
 
-  /** `onTime` is told the server's time whenever it is asked for. */
-  constructor(address: ServerAddress, onTime: (look: TimeLook) => void = () => undefined) {
+  /** `onTime` gets the server's time whenever that is asked for. `cluster`: where all connections have to lead. */
+  constructor(address: ServerAddress, { onTime = () => undefined, cluster }: DatabaseOptions = {}) {
     this.address = address;
     this.onTime = onTime;
+    const known = cluster ?? new KnownCluster(address);
+    const options = { onTime, checkCluster: (found: string) => known.check(found) };
     const told = (message: string) => {
       for (const hearer of this.#hearers.get(message) ?? []) hearer();
     };
-    this.#listening = new Link(address, { onTime, hears: { channel: noticeChannel, told } });
-    this.#links = Array.from({ length: 5 }, () => new Link(address, { onTime }));
+    this.#listening = new Link(address, { ...options, hears: { channel: noticeChannel, told } });
+    this.#links = Array.from({ length: 5 }, () => new Link(address, options));
     [this.#reading, this.#looking, this.#writing, this.#working, this.#beating] = this.#links as [
       Link,
       Link,
@@ -72,11 +80,16 @@ export class Database implements Reader {
   async ask<Row extends object>(sql: string, bindings?: Bindings): Promise<{ rows: Row[]; sessionId: number }> {
     const ask = async () => {
       const session = await this.#reading.session();
-      return { rows: (await session.send<Row>(sql, bindings)).rows, sessionId: session.id };
+      return { rows: (await session.sendAlone<Row>(sql, bindings)).rows, sessionId: session.id };
     };
     const askedAt = systemClock.monotonic();
-    const isSoon = () => systemClock.monotonic() - askedAt < askAgainWithinMs;
+    const isSoon = () => systemClock.monotonic() - askedAt < tryAgainWithinMs;
     return this.#guard(() => ask().catch((error) => (isLost(error) && isSoon() ? ask() : Promise.reject(error))));
+  }
+
+  /** The settings of the user or the database that transactions override. */
+  async overriddenSettings(): Promise<readonly string[]> {
+    return (await this.#reading.session()).overridden;
   }
 
   /** Whether something between here and the server shares its connections: then it tells another process than the one that answers. */
@@ -91,8 +104,8 @@ export class Database implements Reader {
    * `write`. Resolves with the rows that it returns.
    */
   async work<Row extends object>(sql: string, bindings?: Bindings): Promise<Row[]> {
-    const session = await this.#working.session();
-    return this.#guard(async () => (await session.send<Row>(sql, bindings)).rows);
+    const work = async () => (await (await this.#working.session()).sendAlone<Row>(sql, bindings)).rows;
+    return this.#guard(() => unlessCollided(work));
   }
 
   /** What is read behind the statements that `work` was given before. */
@@ -107,7 +120,8 @@ export class Database implements Reader {
   /** As `ask`, on a connection of its own: nothing that this handle does holds a beat up. */
   async beat<Row extends object>(sql: string, bindings?: Bindings): Promise<{ rows: Row[]; sessionId: number }> {
     const session = await this.#beating.session();
-    return this.#guard(async () => ({ rows: (await session.send<Row>(sql, bindings)).rows, sessionId: session.id }));
+    const beat = async () => ({ rows: (await session.sendAlone<Row>(sql, bindings)).rows, sessionId: session.id });
+    return this.#guard(() => unlessCollided(beat));
   }
 
   /**
@@ -130,7 +144,7 @@ export class Database implements Reader {
   read<T>(work: (reader: Reader) => Promise<T>): Promise<T> {
     const look = async () => {
       const session = await this.#looking.session();
-      const transaction = new Transaction(session, 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
+      const transaction = new Transaction(session, session.beginReading);
       return this.#guard(() => transaction.complete(work));
     };
     const looked = this.#lastLook.then(look, look);
@@ -143,20 +157,19 @@ export class Database implements Reader {
    * them interleave: what is read behind it holds until the commit. It resolves once the commit is durable.
    */
   write<T>(work: (transaction: WriteTransaction) => Promise<T>): Promise<T> {
-    const write = async () => {
+    const tryToWrite = async () => {
       const session = await this.#writing.session();
       const transaction = new WriteTransaction(session);
-      return this.#guard(async () => {
-        try {
-          const result = await transaction.complete(work);
-          this.#noteHead(await transaction.headSeen(), session.id);
-          return result;
-        } catch (error) {
-          if (error instanceof LostCommit && (await this.#isKept(error.head))) return error.result as T;
-          throw error;
-        }
-      });
+      try {
+        const result = await transaction.complete(work);
+        this.#noteHead(await transaction.headSeen(), session.id);
+        return result;
+      } catch (error) {
+        if (error instanceof LostCommit && (await this.#isKept(error.head))) return error.result as T;
+        throw error;
+      }
     };
+    const write = () => this.#guard(() => unlessCollided(tryToWrite));
     const written = this.#lastWrite.then(write, write);
     written.catch((error: unknown) => {
       if (isRankdError(error, 'store_unavailable')) this.hasFailedToWrite = true;
@@ -182,7 +195,7 @@ export class Database implements Reader {
   /** Runs texts in one transaction, under a lock that others who do this wait for: for what is there before the audit has a head. */
   async underLock<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
     const session = await this.#writing.session();
-    const begin = `BEGIN; SELECT pg_advisory_xact_lock(hashtext('rankd schema'))`;
+    const begin = `${session.begin}; SELECT pg_advisory_xact_lock(hashtext('rankd schema'))`;
     return this.#guard(() => new Transaction(session, begin).complete(work));
   }
 
@@ -201,7 +214,7 @@ export class Database implements Reader {
     for (;;) {
       try {
         const session = await this.#writing.session();
-        return await new Transaction(session, 'BEGIN').complete(async (transaction) => {
+        return await new Transaction(session, session.begin).complete(async (transaction) => {
           await transaction.get(lockHead);
           return (await transaction.get(eventSql, { id, hash })) !== undefined;
         });
@@ -225,8 +238,21 @@ export class Database implements Reader {
 export const noticeChannel = 'rankd_members';
 
 const findOutForMs = 5_000;
-/** Who has waited for longer than this for an answer does not wait for another. */
-const askAgainWithinMs = 1_000;
+/** What has taken longer than this is not tried again. */
+const tryAgainWithinMs = 1_000;
+
+/** Tries work again that the server has taken back because it collided with that of others: nothing of it was confirmed. */
+async function unlessCollided<T>(work: () => Promise<T>): Promise<T> {
+  const since = systemClock.monotonic();
+  for (let pauseMs = 5; ; pauseMs = Math.min(80, 2 * pauseMs)) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isCollision(error) || systemClock.monotonic() - since > tryAgainWithinMs) throw error;
+    }
+    await systemClock.sleep(pauseMs * (0.5 + Math.random() / 2)); // not in step with those others
+  }
+}
 
 const eventSql = `SELECT 1 AS "isKept" FROM rankd.audit_events WHERE id = @id AND hash = decode(@hash, 'hex')`;
 
@@ -246,7 +272,7 @@ export class Transaction implements Reader {
   constructor(session: Session, begin: string) {
     this.#session = session;
     session.gather();
-    void this.#note(session.sendText([begin, ...localSettings].join('; ')));
+    void this.#note(session.sendText(begin));
   }
 
   async get<Row extends object>(sql: string, bindings?: Bindings): Promise<Row | undefined> {
@@ -309,15 +335,6 @@ export class Transaction implements Reader {
   }
 }
 
-/**
- * A process that is stopped in the middle of a transaction holds all others up no longer than the first. Statements find rows by their keys, so
- * the server need not plan them anew for each value.
- */
-const localSettings = [
-  'SET LOCAL idle_in_transaction_session_timeout = 3000',
-  'SET LOCAL plan_cache_mode = force_generic_plan',
-];
-
 class LostCommit extends Error {
   /** The event that it ended with. */
   readonly head: ChainLink;
@@ -336,7 +353,7 @@ export class WriteTransaction extends Transaction {
   #newHead: ChainLink | undefined;
 
   constructor(session: Session) {
-    super(session, ['BEGIN', ...session.durably].join('; '));
+    super(session, session.begin);
     this.#head = this.get<ChainLink>(lockHead);
     this.#head.catch(() => undefined);
   }
@@ -367,8 +384,12 @@ const lockHead = `
   SELECT last_id AS id, encode(hash, 'hex') AS hash FROM rankd.audit_head FOR UPDATE`;
 
 /** Does some work on the database, and closes what it needed for that. */
-export async function onDatabase<T>(address: ServerAddress, work: (db: Database) => Promise<T>): Promise<T> {
-  const db = new Database(address);
+export async function onDatabase<T>(
+  address: ServerAddress,
+  work: (db: Database) => Promise<T>,
+  cluster?: KnownCluster,
+): Promise<T> {
+  const db = new Database(address, { cluster });
   try {
     return await work(db);
   } finally {

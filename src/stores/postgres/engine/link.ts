@@ -1,18 +1,15 @@
 import type { Socket } from 'node:net';
-import pg from 'pg';
+import type pg from 'pg';
 import { systemClock } from '../../../base/clock.ts';
 import { codeOf } from '../../../base/error-code.ts';
 import { RankdError } from '../../../base/errors.ts';
 import type { ServerAddress } from '../../../base/server-address.ts';
-import { serverTime, type TimeLook } from '../server-clock.ts';
-import { isLost, oldestServer, standby, superseded, tooOld, toStoreError } from './postgres-error.ts';
+import type { TimeLook } from '../server-clock.ts';
+import { connectProven, internalsOf, makeClient } from './client.ts';
+import { isLost, toStoreError } from './postgres-error.ts';
+import { lookAtServer, type ServerLook } from './server-look.ts';
 import { type Bindings, statementOf, valuesOf } from './statement.ts';
-import { isSuperseded } from './timelines.ts';
-import { types } from './types.ts';
 
-/** How long a connection may take to be made, and a statement to be answered. */
-const connectTimeoutMs = 3_000;
-const answerTimeoutMs = 5_000;
 /** How soon after a failure the next connection is tried. Whoever asks meanwhile hears of that failure. */
 const retryAfterMs = 250;
 
@@ -22,9 +19,14 @@ export interface Session {
   readonly id: number;
   /** The process of the server that answers, as it said when the connection was made. */
   readonly serverPid: number | null;
-  /** What `BEGIN` has to add here for a commit to be durable. */
-  readonly durably: readonly string[];
+  /** Begins a transaction that writes, and one of several reads, whatever is set for the user or the database. */
+  readonly begin: string;
+  readonly beginReading: string;
+  /** The settings that transactions override here. */
+  readonly overridden: readonly string[];
   send<Row extends object>(sql: string, bindings?: Bindings): Promise<Answer<Row>>;
+  /** One statement that is a transaction by itself. */
+  sendAlone<Row extends object>(sql: string, bindings?: Bindings): Promise<Answer<Row>>;
   /** Statements without values, several in one text. */
   sendText(sql: string): Promise<{ command: string }>;
   /** What is sent from now on goes out at the end of the turn, in one piece: each piece costs a system call here and one there. */
@@ -39,10 +41,17 @@ export interface Answer<Row> {
   count: number;
 }
 
+export interface LinkOptions {
+  onTime: (look: TimeLook) => void;
+  checkCluster: (cluster: string) => void;
+  hears?: Hearing;
+}
+
 /** A connection to the server that is made once it is needed, and made anew if it broke. Its errors are those of the driver. */
 export class Link {
   readonly #address: ServerAddress;
   readonly #onTime: (look: TimeLook) => void;
+  readonly #checkCluster: (cluster: string) => void;
   #session: Promise<Session> | undefined;
   #client: pg.Client | undefined;
   #failure: { error: unknown; at: number } | undefined;
@@ -50,10 +59,11 @@ export class Link {
 
   readonly #hears: Hearing | undefined;
 
-  /** `onTime` is told the server's time. `hears`: what the connection is there for is to be told what others notify of. */
-  constructor(address: ServerAddress, { onTime, hears }: { onTime: (look: TimeLook) => void; hears?: Hearing }) {
+  /** `onTime` gets the server's time, and `checkCluster`, which may throw, the cluster's identifier. `hears`: the connection waits for notices. */
+  constructor(address: ServerAddress, { onTime, checkCluster, hears }: LinkOptions) {
     this.#address = address;
     this.#onTime = onTime;
+    this.#checkCluster = checkCluster;
     this.#hears = hears;
   }
 
@@ -79,18 +89,19 @@ export class Link {
   }
 
   async #connect(): Promise<Session> {
-    const client = new pg.Client(optionsFor(this.#address));
+    const client = makeClient(this.#address);
     const forget = () => {
       if (this.#client === client) this.#forget();
     };
     client.on('error', forget); // whoever waits for an answer is told by the answer
     client.on('end', forget);
     try {
-      await client.connect();
+      await connectProven(client, this.#address);
       const askedAt = systemClock.monotonic();
-      const facts = await lookAtServer(client, this.#address);
-      this.#onTime({ askedAt, serverAt: facts.time });
-      const session = sessionOn(client, facts);
+      const look = await lookAtServer(client, this.#address);
+      this.#checkCluster(look.cluster);
+      this.#onTime({ askedAt, serverAt: look.time });
+      const session = sessionOn(client, look);
       if (this.#hears !== undefined) await hear(client, this.#hears);
       this.#client = client;
       this.#failure = undefined;
@@ -116,89 +127,50 @@ async function hear(client: pg.Client, { channel, told }: Hearing): Promise<void
   await client.query(`LISTEN ${channel}`);
 }
 
-function optionsFor({ host, port, database, user, password, tls }: ServerAddress): pg.ClientConfig {
-  return {
-    ...{ host, port, database, user, types, pipeline: true, application_name: 'rankd' },
-    password: password?.() ?? '', // without one, the driver would look for ~/.pgpass
-    ssl: tls && { rejectUnauthorized: true, ...(tls.ca !== undefined && { ca: tls.ca }) },
-    connectionTimeoutMillis: connectTimeoutMs,
-    query_timeout: answerTimeoutMs,
-    keepAlive: true,
-  } as pg.ClientConfig;
-}
-
-interface ServerFacts {
-  version: number;
-  versionName: string;
-  isReadOnly: boolean;
-  isAsync: boolean;
-  /** Which cluster it is, and how often a standby of it became its primary. */
-  cluster: string;
-  time: number;
-  timeline: number;
-}
-
-async function lookAtServer(client: pg.Client, address: ServerAddress): Promise<ServerFacts> {
-  const { rows } = await client.query<ServerFacts>(
-    `SELECT current_setting('server_version_num')::int AS version, current_setting('server_version') AS "versionName",
-            current_setting('transaction_read_only') = 'on' AS "isReadOnly",
-            current_setting('synchronous_commit') IN ('off', 'local') AS "isAsync",
-            (SELECT system_identifier::text FROM pg_control_system()) AS cluster, ${timeline} AS timeline,
-            ${serverTime} AS time`,
-  );
-  const [facts] = rows;
-  if (facts === undefined) throw new TypeError('the server answered nothing');
-  if (facts.version < oldestServer * 10_000) throw tooOld(address, facts.versionName);
-  if (facts.isReadOnly) throw standby(address);
-  if (isSuperseded(facts)) throw superseded(address);
-  return facts;
-}
-
-/** The name of the file that a primary writes to begins with its timeline: it tells of a promotion before the first checkpoint does. */
-const timeline = `
-  CASE WHEN pg_is_in_recovery() THEN (SELECT timeline_id FROM pg_control_checkpoint())
-  ELSE ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int END`;
-
 /** https://www.postgresql.org/docs/current/errcodes-appendix.html: read_only_sql_transaction */
 const readOnly = '25006';
 
 let sessions = 0;
 
-function sessionOn(client: pg.Client, { isAsync }: ServerFacts): Session {
+function sessionOn(client: pg.Client, { begin, beginReading, overridden, isPlain }: ServerLook): Session {
   sessions += 1;
   /** A server that ends, or takes no writes any more: the next connection may lead to one that does. */
   const leaveServer = (error: unknown): never => {
     if (codeOf(error) === readOnly || isLost(error)) streamOf(client).destroy();
     throw error;
   };
+  const send: Session['send'] = async <Row extends object>(sql: string, bindings: Bindings = {}) => {
+    const statement = statementOf(sql);
+    const { name, text } = statement;
+    const sent = client.query<Row>({ name, text, values: valuesOf(statement, bindings) });
+    const { rows, rowCount } = await sent.catch(leaveServer);
+    return { rows, count: rowCount ?? 0 };
+  };
+  const sendText: Session['sendText'] = async (sql) => {
+    const result: unknown = await client.query(sql);
+    const last = (Array.isArray(result) ? result.at(-1) : result) as { command: string };
+    return { command: last.command };
+  };
+  const gather = () => {
+    const stream = streamOf(client);
+    if (stream.writableCorked > 0) return;
+    stream.cork();
+    setImmediate(() => stream.uncork());
+  };
+  const sendBetween: Session['sendAlone'] = async <Row extends object>(sql: string, bindings?: Bindings) => {
+    gather();
+    const [, answer] = await Promise.all([sendText(begin), send<Row>(sql, bindings), sendText('COMMIT')]);
+    return answer;
+  };
   return {
-    id: sessions,
-    serverPid: (client as unknown as { processID: number | null }).processID, // the driver's types leave it out
-    durably: isAsync ? ['SET LOCAL synchronous_commit = on'] : [],
-    async send<Row extends object>(sql: string, bindings: Bindings = {}) {
-      const statement = statementOf(sql);
-      const sent = client.query<Row>({
-        ...{ name: statement.name, text: statement.text, values: valuesOf(statement, bindings) },
-      });
-      const { rows, rowCount } = await sent.catch(leaveServer);
-      return { rows, count: rowCount ?? 0 };
-    },
-    async sendText(sql) {
-      const result: unknown = await client.query(sql);
-      const last = (Array.isArray(result) ? result.at(-1) : result) as { command: string };
-      return { command: last.command };
-    },
-    gather() {
-      const stream = streamOf(client);
-      if (stream.writableCorked > 0) return;
-      stream.cork();
-      setImmediate(() => stream.uncork());
-    },
+    ...{ id: sessions, serverPid: internalsOf(client).processID },
+    ...{ begin, beginReading, overridden, send, sendText, gather },
+    sendAlone: isPlain ? send : sendBetween,
     destroy: () => streamOf(client).destroy(),
   };
 }
 
 /** The driver has no other way to break a connection off at once, or to send several statements in one piece. */
 function streamOf(client: pg.Client): Socket {
-  return (client as unknown as { connection: { stream: Socket } }).connection.stream;
+  return internalsOf(client).connection.stream;
 }

@@ -1,6 +1,7 @@
 import { codeOf } from '../../../base/error-code.ts';
 import { RankdError, type RankdErrorOptions } from '../../../base/errors.ts';
 import { hostAndPort, placeOf, type ServerAddress } from '../../../base/server-address.ts';
+import { unproven } from './client.ts';
 
 /** The oldest PostgreSQL that rankd works with. */
 export const oldestServer = 15;
@@ -33,7 +34,12 @@ export function isLost(error: unknown): boolean {
   return isNetwork(code) || code.startsWith('ERR_SSL_') || lostCodes.has(code);
 }
 
-const lostCodes = new Set(['', '57P01', '57P02', '57P03', '08006', '08003', '25P03']);
+const lostCodes = new Set(['', '57P01', '57P02', '57P03', '57P05', '08006', '08003', '25P03', '25P04']);
+
+/** Serialization failure and deadlock: the server has taken the transaction back, for others to go first. */
+export function isCollision(error: unknown): boolean {
+  return ['40001', '40P01'].includes(codeOf(error));
+}
 
 const byCode: Record<string, Wording> = {
   '08P01': fromPooler,
@@ -62,7 +68,11 @@ const byCode: Record<string, Wording> = {
   '53300': noConnection,
   '55P03': (_, cause) => busy(cause),
   '57014': (_, cause) => busy(cause),
-  '40': (_, cause) => busy(cause),
+  '40': (_, cause) =>
+    unavailable('Other work on the PostgreSQL server collided with this again and again, so nothing was changed.', {
+      hint: 'try again; if it lasts, see who else writes to the schema rankd: pg_stat_activity',
+      cause,
+    }),
   '57': (_, cause) =>
     unavailable('The PostgreSQL server is starting or stopping.', { hint: 'wait until the server is up', cause }),
   DEPTH_ZERO_SELF_SIGNED_CERT: certificate,
@@ -80,6 +90,7 @@ function byMessage(error: unknown): Wording | undefined {
   if (message.includes('does not support SSL')) return noTls;
   if (message === 'timeout expired') return unreachable; // while the connection was made
   if (message.includes('client password must be')) return noPassword;
+  if (/^SASL: SCRAM-SERVER-(FINAL|FIRST)-MESSAGE: server (signature|nonce)/.test(message)) return unproven;
   if (/^SASL: |^Unknown authentication/.test(message)) return notLetIn; // it wants what rankd does not have, or is an impostor
   if (message.includes('establishing an SSL connection')) return unreachable; // nothing of PostgreSQL answers there
   if (message.includes('timeout')) return (_, cause) => busy(cause);
@@ -101,6 +112,30 @@ export function standby(address: ServerAddress, cause?: unknown): RankdError {
   return unavailable('The PostgreSQL server is read-only: it is a standby, or was told to take no writes.', {
     hint: `let the URL of the store lead to the primary, which ${hostAndPort(address)} is not`,
     cause,
+  });
+}
+
+/** `source` is that of `pg_settings`. */
+export function frozen(address: ServerAddress, source: string): RankdError {
+  const { database } = address;
+  const lift = source === 'database' ? `ALTER DATABASE ${database} RESET` : 'ALTER SYSTEM RESET';
+  const message = 'The PostgreSQL server is read-only: default_transaction_read_only is on for the whole database.';
+  return unavailable(message, {
+    hint: `if it is to take writes again: ${lift} default_transaction_read_only${source === 'database' ? '' : '; SELECT pg_reload_conf()'}`,
+  });
+}
+
+/** With it, triggers and foreign keys are off, and only the user's owner can turn them on again. */
+export function checksNothing({ user }: ServerAddress): RankdError {
+  const message = `PostgreSQL guards nothing that ${user} writes: session_replication_role is not origin.`;
+  return new RankdError('config_invalid', message, {
+    hint: `ALTER ROLE ${user} RESET session_replication_role, and see that no database sets it`,
+  });
+}
+
+export function otherEncoding({ database, user }: ServerAddress, encoding: string): RankdError {
+  return new RankdError('config_invalid', `PostgreSQL's database ${database} uses ${encoding}; rankd needs UTF8.`, {
+    hint: `make another one: createdb --template=template0 --encoding=UTF8 --owner ${user} NAME`,
   });
 }
 

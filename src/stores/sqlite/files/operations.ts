@@ -13,6 +13,7 @@ export function sqliteOperations({ dataDir, clock }: { dataDir: string; clock: C
     exists: async () => hasDatabase(dataDir),
     check: async () => checkDatabase(dataDir),
     serverFacts: async () => undefined,
+    server: async () => undefined,
     migrate: async () => migrateDatabase(dataDir, clock),
     tryMigration: async () => tryMigration(dataDir, clock),
     backUp: async (target) => backUp({ dataDir, ...target }),

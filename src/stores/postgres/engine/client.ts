@@ -1,0 +1,94 @@
+import type { Socket } from 'node:net';
+import pg from 'pg';
+import { RankdError } from '../../../base/errors.ts';
+import { hostAndPort, isSocket, type ServerAddress } from '../../../base/server-address.ts';
+import { types } from './types.ts';
+
+/** How long a connection may take to be made, and a statement to be answered. */
+const connectTimeoutMs = 3_000;
+const answerTimeoutMs = 5_000;
+
+/** What the driver has of a connection and leaves out of its types. */
+interface Internals {
+  processID: number | null;
+  /** `undefined` before SCRAM begins, and `null` once the server has proved that it knows the password. */
+  saslSession?: object | null;
+  getStartupConf(): Record<string, string>;
+  connection: { stream: Socket; password(text: string): void } & NodeJS.EventEmitter;
+}
+
+export function internalsOf(client: pg.Client): Internals {
+  return client as unknown as Internals;
+}
+
+/**
+ * A client of the driver that takes nothing from the environment: no PGOPTIONS, no PGPASSWORD, no ~/.pgpass. Without TLS it never sends the
+ * password, neither as it is nor as MD5.
+ */
+export function makeClient(address: ServerAddress): pg.Client {
+  const { host, port, database, user, password, tls } = address;
+  const client = new pg.Client({
+    ...{ host, port, database, user, types, pipeline: true, sslnegotiation: 'postgres' },
+    password: () => password?.() ?? '', // for an empty text, the driver would look elsewhere
+    ssl: tls && { rejectUnauthorized: true, ...(tls.ca !== undefined && { ca: tls.ca }) },
+    enableChannelBinding: tls !== false,
+    connectionTimeoutMillis: connectTimeoutMs,
+    query_timeout: answerTimeoutMs,
+    keepAlive: true,
+  } as pg.ClientConfig);
+  const internals = internalsOf(client);
+  internals.getStartupConf = () => ({ user, database, application_name: 'rankd' });
+  if (!mustProve(address)) return client;
+  const { connection } = internals;
+  connection.password = () => undefined;
+  for (const [event, form] of Object.entries(weakForms))
+    connection.on(event, () => connection.emit('error', asksForPassword(address, form)));
+  return client;
+}
+
+/**
+ * Connects. Throws `store_unavailable` if nothing proves that this is the server: where a password is configured and the certificate is not
+ * checked, only SCRAM does. The driver checks the server's signature if one arrives; it does not miss one that never does.
+ */
+export async function connectProven(client: pg.Client, address: ServerAddress): Promise<void> {
+  await client.connect();
+  const { saslSession } = internalsOf(client);
+  if (saslSession === null) return;
+  if (saslSession !== undefined) throw unproven(address);
+  if (mustProve(address) && !isSocket(address.host)) throw asksForNothing(address);
+}
+
+function mustProve({ password, tls }: ServerAddress): boolean {
+  return password !== undefined && tls === false;
+}
+
+/** By the driver's event. */
+const weakForms = { authenticationCleartextPassword: 'in cleartext', authenticationMD5Password: 'as MD5' };
+
+const orTls = 'or turn TLS on there and set store.tls: verify';
+
+function asksForPassword(address: ServerAddress, form: string): RankdError {
+  return distrusted(`The PostgreSQL server asks for the password ${form}, which rankd does not send without TLS.`, {
+    hint: `let ${hostAndPort(address)} ask ${address.user} for it by SCRAM: password_encryption = scram-sha-256, ALTER ROLE ${address.user} PASSWORD '…', scram-sha-256 in pg_hba.conf; ${orTls}`,
+  });
+}
+
+function asksForNothing(address: ServerAddress): RankdError {
+  const message =
+    'The PostgreSQL server lets rankd in without its password, so nothing proves that it is the right one.';
+  return distrusted(message, {
+    hint: `write scram-sha-256 in place of trust in pg_hba.conf of ${hostAndPort(address)}; ${orTls}`,
+  });
+}
+
+/** It asked for SCRAM, and did not end it as only a server that knows the password can. */
+export function unproven(address: ServerAddress, cause?: unknown): RankdError {
+  return distrusted('The PostgreSQL server does not prove that it knows the password, so it may be another program.', {
+    hint: `see which program listens on ${hostAndPort(address)}; the password was not sent`,
+    cause,
+  });
+}
+
+function distrusted(message: string, options: { hint: string; cause?: unknown }): RankdError {
+  return new RankdError('store_unavailable', message, { retryAfterMs: 1_000, ...options });
+}

@@ -1,0 +1,134 @@
+import type pg from 'pg';
+import { codeOf } from '../../../base/error-code.ts';
+import type { ServerAddress } from '../../../base/server-address.ts';
+import { untold } from '../known-cluster.ts';
+import { serverTime } from '../server-clock.ts';
+import { checksNothing, frozen, oldestServer, otherEncoding, standby, superseded, tooOld } from './postgres-error.ts';
+import { isSuperseded } from './timelines.ts';
+
+/** What a new connection has to know of its server, and of what is set there for the user or the database. */
+export interface ServerLook {
+  /** The `system_identifier` of the cluster, or `untold`. */
+  cluster: string;
+  /** The server's time. */
+  time: number;
+  /** Begins a transaction that writes, or one of several reads of one state, on the settings that rankd's statements need. */
+  begin: string;
+  beginReading: string;
+  /** The settings that these override. */
+  overridden: string[];
+  /** Whether a statement outside of a transaction finds the settings that it needs, too. */
+  isPlain: boolean;
+}
+
+/** Throws if rankd can't work with this server or this database. */
+export async function lookAtServer(client: pg.Client, address: ServerAddress): Promise<ServerLook> {
+  const [facts, identity] = await Promise.all([ask<Facts>(client, factsSql), askIdentity(client)]);
+  const { version, versionName, encoding, isStandby, time, settings } = facts;
+  if (version < oldestServer * 10_000) throw tooOld(address, versionName);
+  if (encoding !== 'UTF8') throw otherEncoding(address, encoding);
+  if (isStandby) throw standby(address);
+  const readOnly = settings['default_transaction_read_only'];
+  if (readOnly?.value === 'on' && !ofUser.has(readOnly.source)) throw frozen(address, readOnly.source);
+  if (settings['session_replication_role']?.value !== 'origin') throw checksNothing(address);
+  if (identity.cluster !== untold && isSuperseded(identity)) throw superseded(address);
+  return { ...identity, time, ...transactionsUnder(settings) };
+}
+
+interface Facts {
+  version: number;
+  versionName: string;
+  encoding: string;
+  isStandby: boolean;
+  time: number;
+  settings: Settings;
+}
+
+/** By name: what a session begins with, and who has set that. */
+type Settings = Record<string, { value: string; source: string }>;
+
+/** A user that may write nothing by default may do so in a transaction. A database or server that takes no writes was told so for a reason. */
+const ofUser = new Set(['user', 'database user']);
+
+/** What each setting has to be for a value that does not do. */
+const needed: Record<string, (value: string) => string> = {
+  statement_timeout: () => '0',
+  lock_timeout: () => '0',
+  transaction_timeout: () => '0',
+  standard_conforming_strings: () => 'on',
+  synchronous_commit: (value) => (['off', 'local'].includes(value) ? 'on' : value),
+  search_path: (value) => (value.includes('pg_catalog') ? 'pg_catalog' : value), // otherwise it comes first by itself
+};
+
+function transactionsUnder(settings: Settings): Omit<ServerLook, 'cluster' | 'time'> {
+  const values = Object.entries(settings).map(([name, { value }]) => ({
+    name,
+    value,
+    need: needed[name]?.(value) ?? value,
+  }));
+  const wrong = values.filter(({ value, need }) => value !== need);
+  const local = wrong.map(({ name, need }) => `SET LOCAL ${name} = ${need}`);
+  const isReadOnly = settings['default_transaction_read_only']?.value === 'on';
+  const isolation = settings['default_transaction_isolation']?.value;
+  const overridden = [
+    ...(isolation === 'read committed' ? [] : ['default_transaction_isolation']),
+    ...(isReadOnly ? ['default_transaction_read_only'] : []),
+    ...wrong.map(({ name }) => name),
+  ];
+  const begin = (mode: string) => [`BEGIN ISOLATION LEVEL ${mode}`, ...ownSettings, ...local].join('; ');
+  return {
+    begin: begin(isReadOnly ? 'READ COMMITTED READ WRITE' : 'READ COMMITTED'),
+    beginReading: begin('REPEATABLE READ READ ONLY'),
+    overridden,
+    isPlain: overridden.every((name) => name === 'synchronous_commit'), // nothing that has to last is written outside of a transaction
+  };
+}
+
+/**
+ * A process that is stopped in the middle of a transaction holds all others up no longer than the first. Statements find rows by their keys, so
+ * the server need not plan them again for each value.
+ */
+const ownSettings = [
+  'SET LOCAL idle_in_transaction_session_timeout = 3000',
+  'SET LOCAL plan_cache_mode = force_generic_plan',
+];
+
+/** The last statement of a text that is one transaction. What the user's settings would do to it is set before. */
+async function ask<Row extends object>(client: pg.Client, sql: string): Promise<Row> {
+  const results: unknown = await client.query(
+    `SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; SET LOCAL search_path = pg_catalog; ${sql}`,
+  );
+  const [row] = (results as pg.QueryResult<Row>[]).at(-1)?.rows ?? [];
+  if (row === undefined) throw new TypeError('the server answered nothing');
+  return row;
+}
+
+const settingNames = [
+  ...Object.keys(needed),
+  ...['default_transaction_isolation', 'default_transaction_read_only', 'session_replication_role'],
+];
+
+const factsSql = `
+  SELECT current_setting('server_version_num')::int AS version, current_setting('server_version') AS "versionName",
+         current_setting('server_encoding') AS encoding, pg_is_in_recovery() AS "isStandby", ${serverTime} AS time,
+         (SELECT json_object_agg(name, json_build_object('value', reset_val, 'source', source)) FROM pg_settings
+          WHERE name IN (${settingNames.map((name) => `'${name}'`).join(', ')})) AS settings`;
+
+/** Which cluster it is, and how often a standby of it became its primary: `untold` if the user may not ask. */
+async function askIdentity(client: pg.Client): Promise<{ cluster: string; timeline: number }> {
+  try {
+    return await ask(client, identitySql);
+  } catch (error) {
+    if (!keepsItself.has(codeOf(error))) throw error;
+    return { cluster: untold, timeline: 0 };
+  }
+}
+
+/** insufficient_privilege, undefined_function, feature_not_supported, object_not_in_prerequisite_state */
+const keepsItself = new Set(['42501', '42883', '0A000', '55000']);
+
+/** The name of the file that a primary writes to begins with its timeline: it tells of a promotion before the first checkpoint does. */
+const identitySql = `
+  SELECT (SELECT system_identifier::text FROM pg_control_system()) AS cluster,
+         CASE WHEN pg_is_in_recovery() THEN (SELECT timeline_id FROM pg_control_checkpoint())
+         ELSE ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int END AS timeline`;

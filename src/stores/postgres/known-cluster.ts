@@ -1,0 +1,83 @@
+import { existsSync, readFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { RankdError } from '../../base/errors.ts';
+import { privateFile } from '../../base/files/data-dir.ts';
+import { writeWhole } from '../../base/files/write-whole.ts';
+import { hostAndPort, placeOf, type ServerAddress } from '../../base/server-address.ts';
+
+/** In place of the identifier of a cluster whose server does not let the user ask for it. */
+export const untold = 'untold';
+
+/** What earlier processes have noted: which cluster, by its `system_identifier`, a place leads to. */
+export interface ClusterMemory {
+  find(): string | undefined;
+  keep(cluster: string): void;
+}
+
+/** The notes of a data directory, with an entry for each place that rankd has worked with there. */
+export function clusterMemory(dataDir: string, address: ServerAddress): ClusterMemory {
+  const name = 'rankd.clusters';
+  const file = join(dataDir, name);
+  const place = placeOf(address);
+  const notes = (): Record<string, string> => {
+    const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
+    return text === '' ? {} : JSON.parse(text);
+  };
+  return {
+    find: () => notes()[place],
+    keep(cluster) {
+      const text = `${JSON.stringify({ ...notes(), [place]: cluster }, undefined, 2)}\n`;
+      const to = privateFile(dataDir, name);
+      writeWhole({ to, unfinished: `${to}.unfinished`, mayReplace: true }, (_, descriptor) => {
+        writeSync(descriptor, text);
+      });
+    },
+  };
+}
+
+/**
+ * The cluster that an address has to lead to: the one of the first connection and, with a memory, the one of earlier processes. A standby that
+ * takes over has the identifier of its primary; every other cluster is refused until the operator accepts it.
+ */
+export class KnownCluster {
+  readonly #address: ServerAddress;
+  readonly #memory: ClusterMemory | undefined;
+  #known: string | undefined;
+
+  constructor(address: ServerAddress, memory?: ClusterMemory) {
+    this.#address = address;
+    this.#memory = memory;
+  }
+
+  /** The cluster that connections led to; `undefined` before the first. */
+  get found(): string | undefined {
+    return this.#known;
+  }
+
+  /** Called with each new connection. Throws `store_unavailable` if it leads to another cluster. */
+  check(found: string): void {
+    this.#known ??= this.#memory?.find();
+    if (this.#known === undefined || this.#known === untold) this.#known = found;
+    if (found === this.#known) return;
+    if (this.#memory?.find() !== found) throw otherCluster(this.#address, { found, known: this.#known });
+    this.#known = found; // the operator has accepted it in the meantime
+  }
+
+  /** Notes the cluster for later processes. */
+  remember(): void {
+    if (this.#known !== undefined && this.#memory?.find() !== this.#known) this.#memory?.keep(this.#known);
+  }
+}
+
+function otherCluster(address: ServerAddress, { found, known }: { found: string; known: string }): RankdError {
+  const message = `The PostgreSQL server is another one than before: ${clusterTitle(found)}, not ${clusterTitle(known)}.`;
+  return new RankdError('store_unavailable', message, {
+    hint: `after a restored dump, an upgrade or a move: rankd store accept; otherwise find out which server answers on ${hostAndPort(address)}`,
+    retryAfterMs: 5_000,
+  });
+}
+
+/** As messages name a cluster. */
+export function clusterTitle(cluster: string): string {
+  return cluster === untold ? 'one that does not tell its system_identifier' : `cluster ${cluster}`;
+}

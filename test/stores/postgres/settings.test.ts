@@ -1,0 +1,129 @@
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { systemClock } from '../../../src/base/clock.ts';
+import type { ServerAddress } from '../../../src/base/server-address.ts';
+import { postgresOperations } from '../../../src/stores/postgres/operations.ts';
+import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
+import { serverFindings } from '../../../src/usecases/doctor/server.ts';
+import { codeOf } from '../../support/answers.ts';
+import { startFakePostgres } from '../../support/fake-postgres.ts';
+import { openTestApp } from '../../support/open-test-app.ts';
+import { onServer, postgresDatabase } from '../../support/postgres-database.ts';
+
+/** A database, by a user with settings of its own. */
+async function databaseWith(settings: string): Promise<ServerAddress> {
+  const { address } = await postgresDatabase();
+  const user = `user_of_${address.database}`;
+  const alter = settings.split('; ').map((setting) => `ALTER ROLE ${user} SET ${setting}`);
+  await onServer(address, [`CREATE ROLE ${user} LOGIN SUPERUSER`, ...alter].join('; '));
+  onTestFinished(async () => void (await onServer(address, `DROP SCHEMA IF EXISTS evil CASCADE; DROP ROLE ${user}`)));
+  await onServer(address, evil);
+  return { ...address, user };
+}
+
+async function daemonAt(address: ServerAddress) {
+  const store = await openPostgresStore({ address, clock: systemClock });
+  onTestFinished(() => store.close());
+  return openTestApp({ store });
+}
+
+/** Functions that stand in for those of PostgreSQL for whoever looks for them there first. */
+const evil = `
+  CREATE SCHEMA evil;
+  CREATE FUNCTION evil.encode(bytea, text) RETURNS text LANGUAGE sql AS $$ SELECT 'evil' $$;
+  CREATE FUNCTION evil.current_setting(text) RETURNS text LANGUAGE sql AS $$ SELECT 'evil' $$`;
+
+test.each([
+  `default_transaction_isolation = 'serializable'; statement_timeout = 1; lock_timeout = 1; synchronous_commit = off`,
+  `default_transaction_isolation = 'repeatable read'; default_transaction_read_only = on; search_path = evil, pg_catalog; idle_in_transaction_session_timeout = 1; standard_conforming_strings = off`,
+])('60 changes of five members by two daemons at once are all 200, though the user has %s', async (settings) => {
+  const address = await databaseWith(settings);
+  await using one = await daemonAt(address);
+  await using other = await daemonAt(address);
+  const key = await one.createKey();
+  const sent = Array.from({ length: 60 }, (_, index) =>
+    (index % 2 === 0 ? one : other).rank(key, { rankeeId: 1001 + (index % 5), newRankId: [10, 20, 50][index % 3] }),
+  );
+  const answers = (await Promise.all(sent)).map((answer) => [answer.status, codeOf(answer)]);
+  expect(answers).toEqual(Array(60).fill([200, undefined]));
+  const { rows } = await one.store.auditChain({ afterId: 0, limit: 1_000 });
+  expect(rows.filter(({ hash }) => String(hash).includes('evil'))).toEqual([]);
+});
+
+test('work that collided with that of others is tried again, and is never reported as slow', async () => {
+  const { address } = await postgresDatabase();
+  const failing = (table: string, code: string) => `
+    CREATE SEQUENCE rankd.tries_${table}; CREATE FUNCTION rankd.collide_${table}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      IF nextval('rankd.tries_${table}') < 4 THEN RAISE EXCEPTION 'collided' USING ERRCODE = '${code}'; END IF; RETURN NEW; END $$;
+    CREATE TRIGGER collide BEFORE INSERT ON rankd.${table} FOR EACH ROW EXECUTE FUNCTION rankd.collide_${table}()`;
+  await onServer(address, failing('rank_changes', '40001'));
+  await onServer(address, failing('member_queue', '40P01'));
+  await using app = await daemonAt(address);
+  expect(await app.rank(await app.createKey())).toMatchObject({ status: 200 });
+  expect(await app.store.enqueue(7)).toMatch(/^\d+$/);
+
+  await onServer(address, 'ALTER SEQUENCE rankd.tries_member_queue RESTART MINVALUE -1000000 START -1000000');
+  await expect(app.store.enqueue(8)).rejects.toMatchObject({
+    code: 'store_unavailable',
+    message: expect.stringContaining('collided with this'),
+  });
+  await onServer(address, 'DROP TRIGGER collide ON rankd.rank_changes; DROP TRIGGER collide ON rankd.member_queue');
+});
+
+test('no variable of PostgreSQL’s own clients in the environment changes a connection', async () => {
+  const { address } = await postgresDatabase();
+  const variables = { PGOPTIONS: '-c statement_timeout=1', PGREPLICATION: 'database', PGSSLNEGOTIATION: 'direct' };
+  for (const [name, value] of Object.entries({
+    ...variables,
+    PGAPPNAME: 'x',
+    PGCLIENTENCODING: 'LATIN1',
+    PGSSLMODE: 'no-verify',
+  }))
+    vi.stubEnv(name, value);
+  const store = await openPostgresStore({ address, clock: systemClock });
+  onTestFinished(() => store.close());
+  vi.unstubAllEnvs();
+  const sessions = `SELECT DISTINCT application_name AS name FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`;
+  expect(await onServer(address, `${sessions} AND application_name = 'rankd'`)).toEqual([{ name: 'rankd' }]);
+
+  const { port, heard } = await startFakePostgres({ asks: ['cleartext'] });
+  vi.stubEnv('PGPASSWORD', 'of the environment');
+  onTestFinished(() => void vi.unstubAllEnvs());
+  await expect(
+    openPostgresStore({ address: { ...address, host: '127.0.0.1', port, password: undefined }, clock: systemClock }),
+  ).rejects.toThrow();
+  expect(heard()).not.toContain('of the environment');
+});
+
+test.each([
+  [
+    'of another encoding',
+    (name: string) => `CREATE DATABASE ${name} ENCODING LATIN1 LOCALE 'C' TEMPLATE template0`,
+    /uses LATIN1; rankd needs UTF8/,
+  ],
+  [
+    'that takes no writes',
+    (name: string) => `CREATE DATABASE ${name}; ALTER DATABASE ${name} SET default_transaction_read_only = on`,
+    /default_transaction_read_only is on for the whole database/,
+  ],
+  [
+    'that guards nothing',
+    (name: string) => `CREATE DATABASE ${name}; ALTER DATABASE ${name} SET session_replication_role = replica`,
+    /session_replication_role is not origin/,
+  ],
+])('a database %s is refused in one sentence', async (_, make, says) => {
+  const { address } = await postgresDatabase();
+  const name = `odd_${address.database}`;
+  for (const sql of make(name).split('; ')) await onServer(address, sql);
+  onTestFinished(async () => void (await onServer(address, `DROP DATABASE ${name}`)));
+  const opened = openPostgresStore({ address: { ...address, database: name }, clock: systemClock });
+  await expect(opened).rejects.toMatchObject({ message: expect.stringMatching(says) });
+});
+
+test('doctor names the settings of the user that rankd overrides, and the one that it can’t', async () => {
+  const address = await databaseWith('statement_timeout = 1000; idle_session_timeout = 60000');
+  const clusters = { find: () => undefined, keep: () => undefined };
+  const facts = await postgresOperations({ address, clock: systemClock, clusters }).serverFacts();
+  const found = serverFindings(facts).map(({ grade, text }) => `${grade} ${text}`);
+  expect(found).toContain(`ok ${address.user} comes with statement_timeout; rankd overrides it in each transaction`);
+  expect(found).toContainEqual(expect.stringMatching(/^warn idle_session_timeout ends connections/));
+});

@@ -1,0 +1,134 @@
+import { createHash, createHmac, pbkdf2Sync } from 'node:crypto';
+import { createServer, type Socket } from 'node:net';
+import { onTestFinished } from 'vitest';
+
+/** What a program on the port of PostgreSQL asks of whoever connects. */
+type Asks = 'nothing' | 'cleartext' | 'MD5' | 'SCRAM';
+
+/** `version` as in server_version_num; `refuses`: with which code every prepared statement fails, in these words. */
+export interface FakeServer {
+  version?: number;
+  refuses?: string;
+  words?: string;
+  asks?: readonly Asks[];
+  /** How it ends SCRAM: by success without a signature, at once or after the client's proof; with that of another password; or with the right one. */
+  proves?: 'never' | 'no signature' | { password: string };
+}
+
+/** A program that speaks as much of PostgreSQL's protocol as is needed to be turned down. `heard` is all that it was sent. */
+export interface FakePostgres {
+  port: number;
+  heard(): string;
+}
+
+const message = (type: string, ...parts: Buffer[]) => {
+  const body = Buffer.concat(parts);
+  const head = Buffer.alloc(5);
+  head.write(type);
+  head.writeInt32BE(body.length + 4, 1);
+  return Buffer.concat([head, body]);
+};
+const int16 = (value: number) => Buffer.from([value >> 8, value & 255]);
+const int32 = (value: number) => Buffer.from([0, 0, value >> 8, value & 255]);
+const text = (value: string) => Buffer.from(`${value}\0`);
+const cell = (value: string) => Buffer.concat([int32(value.length), Buffer.from(value)]);
+const ready = message('Z', Buffer.from('I'));
+const isLetIn = Buffer.concat([message('R', int32(0)), ready]);
+
+export async function startFakePostgres(fake: FakeServer = {}): Promise<FakePostgres> {
+  const heard: Buffer[] = [];
+  const facts = factsOf(fake.version ?? 180_004);
+  const fields = ['SERROR', `C${fake.refuses ?? ''}`, `M${fake.words ?? 'refused'}`, ''].map(text);
+  const refusal = Buffer.concat([message('E', ...fields), ready]);
+  const server = createServer(async (socket) => {
+    socket.on('error', () => undefined);
+    const pieces = piecesOf(socket, heard);
+    const next = async () => (await pieces.next()).value ?? Buffer.alloc(0);
+    await next();
+    for (const ask of fake.asks ?? ['nothing']) await asking(ask, { socket, next, proves: fake.proves ?? 'never' });
+    socket.write(isLetIn);
+    for await (const bytes of pieces) {
+      const type = bytes.toString('latin1')[0];
+      if (type === 'Q') socket.write(Buffer.concat([facts, ...Array(questions(bytes) - 1).fill(facts)]));
+      else if (type === 'X') socket.end();
+      else socket.write(refusal);
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  return { port: (server.address() as { port: number }).port, heard: () => Buffer.concat(heard).toString('latin1') };
+}
+
+async function* piecesOf(socket: Socket, heard: Buffer[]): AsyncGenerator<Buffer> {
+  for await (const bytes of socket) {
+    heard.push(bytes);
+    yield bytes;
+  }
+}
+
+/** How many simple queries a piece has. */
+function questions(bytes: Buffer): number {
+  let count = 0;
+  for (let at = 0; at < bytes.length; at += 1 + bytes.readInt32BE(at + 1)) if (bytes[at] === 0x51) count += 1;
+  return count;
+}
+
+/** The answer to what a new connection asks, which is more than one statement. */
+function factsOf(version: number): Buffer {
+  const settings = {
+    default_transaction_isolation: { value: 'read committed', source: 'default' },
+    session_replication_role: { value: 'origin', source: 'default' },
+  };
+  const cells: Array<[name: string, type: number, value: string]> = [
+    ['version', 23, String(version)],
+    ['versionName', 25, `${Math.floor(version / 10_000)}.${version % 10_000}`],
+    ['encoding', 25, 'UTF8'],
+    ['isStandby', 16, 'f'],
+    ['time', 20, String(Date.now())],
+    ['settings', 114, JSON.stringify(settings)],
+    ['cluster', 25, '7000000000000000001'],
+    ['timeline', 23, '1'],
+  ];
+  const described = cells.map(([name, type]) =>
+    Buffer.concat([text(name), int32(0), int16(0), int32(type), int16(8), int32(0), int16(0)]),
+  );
+  const count = int16(cells.length);
+  const row = message('D', count, ...cells.map(([, , value]) => cell(value)));
+  const set = message('C', text('SET'));
+  return Buffer.concat([set, message('T', count, ...described), row, message('C', text('SELECT 1')), ready]);
+}
+
+interface Asking {
+  socket: Socket;
+  next(): Promise<Buffer>;
+  proves: FakeServer['proves'];
+}
+
+async function asking(ask: Asks, { socket, next, proves }: Asking): Promise<void> {
+  if (ask === 'nothing') return;
+  if (ask === 'cleartext' || ask === 'MD5') {
+    socket.write(ask === 'cleartext' ? message('R', int32(3)) : message('R', int32(5), Buffer.from('salt')));
+    await next();
+    return;
+  }
+  socket.write(message('R', int32(10), text('SCRAM-SHA-256'), text('')));
+  const clientFirst = (await next()).toString('latin1').match(/n=\*,r=.*/)?.[0] ?? '';
+  if (proves === 'never') return;
+  const salt = Buffer.from('salt and pepper');
+  const serverFirst = `${clientFirst.replace('n=*,', '')}more,s=${salt.toString('base64')},i=4096`;
+  socket.write(message('R', int32(11), Buffer.from(serverFirst)));
+  const clientFinal = (await next()).toString('latin1').match(/c=.*,r=[^,]*/)?.[0] ?? '';
+  if (proves === 'no signature' || proves === undefined) return;
+  const salted = pbkdf2Sync(proves.password, salt, 4096, 32, 'sha256');
+  const serverKey = createHmac('sha256', salted).update('Server Key').digest();
+  const signed = createHmac('sha256', serverKey)
+    .update(`${clientFirst},${serverFirst},${clientFinal}`)
+    .digest('base64');
+  socket.write(message('R', int32(12), Buffer.from(`v=${signed}`)));
+}
+
+/** What MD5 makes of a password. */
+export function md5Of(user: string, password: string, salt: string): string {
+  const hash = (value: string) => createHash('md5').update(value).digest('hex');
+  return hash(hash(password + user) + salt);
+}
