@@ -72,7 +72,9 @@ export function changeQueries(db: Database, nodes: Nodes): ChangeQueries {
     pageChanges: (filter) => page(db, filter),
 
     async searchChanges(filter) {
-      const isCursor = filter.cursor === undefined || /^\d{1,16}$/.test(filter.cursor); // whoever asks may send anything
+      const { cursor, since, until } = filter;
+      if (since !== undefined || until !== undefined) return pageByTime(db, filter);
+      const isCursor = cursor === undefined || /^\d{1,16}$/.test(cursor); // anybody may send anything
       return isCursor ? page(db, filter) : { changes: [] };
     },
 
@@ -154,6 +156,20 @@ async function page(db: Reader, filter: PageFilter): Promise<ChangePage> {
   const last = rows.at(-1);
   const isMore = last !== undefined && rows.length === filter.limit;
   return { changes: rows.map(toChange), ...(isMore && { next: String(last.seq) }) };
+}
+
+/** Newest first by the time at which they were asked for, which is not the order of arrival if a clock was set back. */
+async function pageByTime(db: Reader, { cursor, ...filter }: PageFilter): Promise<ChangePage> {
+  const [, at, seq] = /^(\d{1,15})\.(\d{1,16})$/.exec(cursor ?? '') ?? [];
+  if (cursor !== undefined && seq === undefined) return { changes: [] };
+  const behind = seq === undefined ? '' : 'AND (requested_at, seq) < (@at, @seq)';
+  const rows = await db.all<ChangeRow>(
+    `${selectChange} WHERE ${whereOf(conditions, filter)} ${behind} ORDER BY requested_at DESC, seq DESC LIMIT @limit`,
+    { ...filter, ...(seq !== undefined && { at: Number(at), seq: Number(seq) }) },
+  );
+  const last = rows.at(-1);
+  const isMore = last !== undefined && rows.length === filter.limit;
+  return { changes: rows.map(toChange), ...(isMore && { next: `${last.requestedAt}.${last.seq}` }) };
 }
 
 function select(db: Reader, filter: PageFilter): Promise<ChangeRow[]> {

@@ -28,7 +28,7 @@ interface Way {
 /** Where a page ends, and on which way: others must not take another one in between. */
 interface Cursor {
   way: string;
-  /** Of the time's way alone. */
+  /** 0 if no time is asked for. */
   at: number;
   seq: number;
 }
@@ -40,9 +40,10 @@ export function changeSearch(db: Connection): Pick<ChangeStore, 'searchChanges' 
       const cursor = given === undefined ? undefined : parseCursor(given);
       if (given !== undefined && cursor === undefined) return { changes: [] };
       const ways = waysTo(db, filter);
-      // A way can be closed by then: there are too many names. The whole history is in the same order.
+      // A way can be closed by then: there are too many names. The time's way or the whole history is in the same order.
+      const sameOrder = isByTime(filter) ? ways[0] : ways.at(-1);
       const way =
-        cursor === undefined ? shortest(db, ways) : (ways.find(({ name }) => name === cursor.way) ?? ways.at(-1));
+        cursor === undefined ? shortest(db, ways) : (ways.find(({ name }) => name === cursor.way) ?? sameOrder);
       return way === undefined ? { changes: [] } : pageOn(db, { way, filter, cursor });
     },
 
@@ -120,6 +121,11 @@ function nameWay(db: Connection, beginning: string): Way | undefined {
   };
 }
 
+/** Where a time is asked for, each way is in its order: one with fewer rows than are counted is sorted, and the time's own way comes sorted. */
+function isByTime({ since, until }: ChangeFilter): boolean {
+  return since !== undefined || until !== undefined;
+}
+
 /** The way with the fewest rows. Names come as they are: to count all their streams takes as long as to read them. */
 function shortest(db: Connection, ways: Way[]): Way | undefined {
   const named = ways.find(({ name }) => name === 'name');
@@ -140,7 +146,7 @@ function pageOn(
   db: Connection,
   { way, filter, cursor }: { way: Way; filter: ChangeFilter; cursor: Cursor | undefined },
 ): ChangePage {
-  const { candidates, end } = candidatesOn(db, way, cursor);
+  const { candidates, end } = candidatesOn(db, { way, filter, cursor });
   const found: ChangeRow[] = [];
   for (let from = 0; from < candidates.length && found.length < filter.limit; from += chunkRows)
     found.push(...selected(db, candidates.slice(from, from + chunkRows), filter));
@@ -156,16 +162,15 @@ type Candidate = Pick<Cursor, 'seq' | 'at'>;
 /** The newest rows of all streams, in order; `end` is the last one if there may be more behind it. */
 function candidatesOn(
   db: Connection,
-  way: Way,
-  cursor: Cursor | undefined,
+  { way, filter, cursor }: { way: Way; filter: ChangeFilter; cursor: Cursor | undefined },
 ): { candidates: Candidate[]; end: Candidate | undefined } {
-  const isByTime = way.name === 'time';
+  const byTime = isByTime(filter);
   const limit = Math.ceil(maxLooked / Math.max(1, way.streams.length));
-  const behind = cursor && (isByTime ? 'requested_at <= @at AND (requested_at < @at OR seq < @seq)' : 'seq < @seq');
-  const order = isByTime ? 'requested_at DESC, seq DESC' : 'seq DESC';
+  const behind = cursor && (byTime ? 'requested_at <= @at AND (requested_at < @at OR seq < @seq)' : 'seq < @seq');
+  const order = byTime ? 'requested_at DESC, seq DESC' : 'seq DESC';
   const streams = way.streams.map(({ condition, bindings }) =>
     db.all<Candidate>(
-      `SELECT seq, ${isByTime ? 'requested_at' : '0'} AS at FROM rank_changes ${indexedBy(way)}
+      `SELECT seq, ${byTime ? 'requested_at' : '0'} AS at FROM rank_changes ${indexedBy(way)}
        WHERE ${condition}${behind === undefined ? '' : ` AND ${behind}`} ORDER BY ${order} LIMIT @limit`,
       { ...bindings, ...(cursor && { seq: cursor.seq, at: cursor.at }), limit },
     ),

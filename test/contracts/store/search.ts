@@ -98,10 +98,27 @@ export function searchContract(at: StoreCase): void {
       expect([...first.changes.map(({ id }) => id), ...rest]).toEqual(ids.toReversed());
     });
 
+    test('where a time is asked for, changes come by that time, also if the clock was set back and whatever else is asked for', async () => {
+      const times = [3_000, 1_000, 2_000, 1_000];
+      const ids = await keep(
+        ...times.map((requestedAt, n) => newChange({ rankeeId: n, requestedAt, state: 'applied', rankeeName: 'Ann' })),
+      );
+      const byTime = [ids[0], ids[2], ids[3], ids[1]];
+      const keyId = newChange({}).keyId;
+      for (const also of [{}, { keyId }, { rankeeName: 'ann' }, { by: 'key' }, { states: ['applied' as const] }])
+        for (const time of [{ since: 1, until: 9_000 }, { since: 1 }, { until: 9_000 }]) {
+          const selection = { ...also, ...time };
+          for (const limit of [1, 3, 100])
+            expect(await search(selection, limit), JSON.stringify(selection)).toEqual(byTime);
+        }
+      expect(await search({ rankeeName: 'ann' })).toEqual(ids.toReversed());
+    });
+
     test('what no page gave as the next one leads nowhere', async () => {
       await keep(newChange({ state: 'applied' }));
       for (const cursor of ['x', '-1', "1' OR 1=1", 'nothing.1.1.1', '\u0000', '9'.repeat(400)])
-        expect(await at.other.searchChanges({ limit: 5, cursor })).toEqual({ changes: [] });
+        for (const since of [undefined, 0])
+          expect(await at.other.searchChanges({ limit: 5, cursor, since })).toEqual({ changes: [] });
     });
   });
 
