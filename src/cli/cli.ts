@@ -29,8 +29,6 @@ import { refuseLostDatabase } from './same-database.ts';
 import { chosenWith, otherGroup } from './same-group.ts';
 import { isSimulatedHere, type Surroundings } from './surroundings.ts';
 
-const daemonTimeoutMs = 2_000;
-
 /** Variables whose settings matter to a command that needs no configuration. */
 const settingVariables = /^RANKD_(AUDIT_HEAD_FILE|GROUP_ID|PLATFORM_KIND)$/;
 
@@ -243,7 +241,7 @@ export class Cli {
     { isWriting = false } = {},
   ): Promise<T> {
     const loaded = await this.loadConfig();
-    const daemon = await askStatus(this.dataDir, daemonTimeoutMs);
+    const daemon = await askStatus(this.dataDir);
     const config = chosenWith(daemon, loaded.config);
     const other = otherGroup(daemon, config);
     if (other !== undefined && isWriting) throw other;
@@ -284,11 +282,20 @@ export class Cli {
     const file = typeof surroundings.config === 'object' ? surroundings.config.audit.headFile : undefined;
     const done =
       file === undefined ? await work(surroundings) : await this.#notingHeads(ports, file, () => work(surroundings));
-    const { text, isServer } = await this.#engine.place();
-    const nobody = isServer ? 'no daemon of this data directory serves it now' : 'no daemon serves it now';
-    const server = daemon === undefined ? nobody : `the daemon with the process id ${daemon.pid} serves it`;
+    const { text } = await this.#engine.place();
+    const server =
+      daemon === undefined
+        ? serving(await this.servedBy(ports))
+        : `the daemon with the process id ${daemon.pid} serves it`;
     this.#whereKept = `This is kept in ${text}; ${server}.`;
     return done;
+  }
+
+  /** Who serves the store, where the daemon of this data directory does not answer: that one, or the names of those on other machines. */
+  async servedBy({ store }: Pick<Ports, 'store'>): Promise<'silent' | string[]> {
+    if (await this.operations.isDaemonRunning()) return 'silent';
+    const nodes = (await store.nodes?.listNodes().catch(() => undefined)) ?? [];
+    return nodes.filter(({ state }) => state === 'serving').map(({ name }) => name);
   }
 
   async #notingHeads<T>(ports: Pick<Ports, 'store' | 'clock'>, file: string, work: () => Promise<T>): Promise<T> {
@@ -303,7 +310,7 @@ export class Cli {
 
   /** Whether ranks are changed on a simulated group here, by the daemon or else by the configuration. */
   async simulates(): Promise<boolean> {
-    const daemon = await askStatus(this.dataDir, daemonTimeoutMs);
+    const daemon = await askStatus(this.dataDir);
     if (daemon !== undefined) return daemon.simulated;
     const config = await this.#configAround();
     return config === 'none' || (config !== 'unreadable' && config.platform.kind === 'simulated');
@@ -330,4 +337,10 @@ export class Cli {
       return work({ ...app, group, policy: policyFor(roles, app.policy, (misfit) => this.warn(misfit)) }, call);
     });
   }
+}
+
+function serving(daemons: 'silent' | string[]): string {
+  if (daemons === 'silent') return 'the daemon that serves it does not answer now';
+  if (daemons.length === 0) return 'no daemon serves it now';
+  return daemons.length === 1 ? `the daemon ${daemons[0]} serves it` : `the daemons ${daemons.join(', ')} serve it`;
 }

@@ -16,13 +16,20 @@ export function whileLooking<T>(cli: Cli, app: RankingApp, work: () => Promise<T
     if (isApplied && (await askLook(cli.dataDir, id))) return true;
     if (app.platform.readLagMs === 0 || stopping.signal.aborted) return false;
     const inTime = `in ${app.platform.readLagMs / 1000} s`;
-    cli.say(isApplied ? `${toldAsDone} ${inTime}.` : `${toldAsRefused} ${inTime}.`);
+    if (!isApplied) cli.say(`${toldAsRefused} ${inTime}.`);
+    else
+      cli.say(
+        `Roblox says that it is done. This command reads it again ${inTime}, as ${whyHere(await cli.servedBy(app))}.`,
+      );
     return false;
   };
   return withLateLooks(app, { stop: stopping.signal, handOver }, work);
 }
 
-const toldAsDone =
-  'Roblox says that it is done. No daemon runs here that could read it once more, so this command does,';
+function whyHere(daemons: 'silent' | string[]): string {
+  if (daemons === 'silent') return 'the daemon here does not';
+  return daemons.length === 0 ? 'no daemon runs' : 'the daemons of this database run on other machines';
+}
+
 const toldAsRefused =
   'Roblox says no, but its reads would not show yet if it did it all the same. This command looks once more,';

@@ -13,20 +13,21 @@ import {
   type ReloadOutcome,
 } from './control.ts';
 
-/** What the daemon of a data directory says of itself; `undefined` if there is none, or it does not answer in time. A healthy one needs far less. */
-export async function askStatus(dataDir: string, timeoutMs = 4_000): Promise<DaemonStatus | undefined> {
+/** How long a command waits for the daemon beside it to say anything. A healthy one needs far less. */
+const answerTimeoutMs = 3_000;
+
+/** What the daemon of a data directory says of itself; `undefined` if there is none, or it does not answer in time. */
+export async function askStatus(dataDir: string): Promise<DaemonStatus | undefined> {
   if (isControlMissing(dataDir)) return undefined;
-  return ask<DaemonStatus>({ socketPath: controlPath(dataDir), path: '/status' }, timeoutMs);
+  return ask<DaemonStatus>({ socketPath: controlPath(dataDir), path: '/status' }, answerTimeoutMs);
 }
 
 /** What the daemon of a data directory makes its proofs with; `undefined` if none answers in time. */
 export async function askIdentity(dataDir: string): Promise<string | undefined> {
   if (isControlMissing(dataDir)) return undefined;
   const what = { socketPath: controlPath(dataDir), path: '/identity' };
-  return (await ask<{ identity: string }>(what, identityTimeoutMs))?.identity;
+  return (await ask<{ identity: string }>(what, answerTimeoutMs))?.identity;
 }
-
-const identityTimeoutMs = 2_000;
 
 /** Has the daemon of a data directory read its configuration anew; `undefined` if it does not answer in time. */
 export function askReload(
@@ -42,10 +43,8 @@ export async function askLook(dataDir: string, changeId: string): Promise<boolea
   if (isControlMissing(dataDir)) return false;
   const headers = { [changeHeader]: changeId };
   const what = { socketPath: controlPath(dataDir), path: '/look', method: 'POST', headers };
-  return (await ask<LookOutcome>(what, lookTimeoutMs))?.isTaken ?? false;
+  return (await ask<LookOutcome>(what, answerTimeoutMs))?.isTaken ?? false;
 }
-
-const lookTimeoutMs = 2_000;
 
 /** A link to the page of the daemon of a data directory; `too old` if that daemon knows no page, `undefined` if none answers in time. */
 export function askDashboardLink(asking: { dataDir: string; by: string }) {
@@ -68,6 +67,7 @@ async function askDashboard<Told>(
   return answer?.status === 200 ? (JSON.parse(answer.body) as Told) : undefined;
 }
 
+/** The first one has the page loaded. */
 const dashboardTimeoutMs = 10_000;
 
 async function ask<Answer>(what: RequestOptions, timeoutMs: number): Promise<Answer | undefined> {

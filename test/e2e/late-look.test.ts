@@ -2,6 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { describe, test, vi } from 'vitest';
 import { sampleRoles } from '../support/fake-open-cloud/index.ts';
 import { openCloudHome } from '../support/open-cloud-home.ts';
+import { createPostgresDatabase } from '../support/postgres-database.ts';
 
 const { recruit, trainee, officer } = sampleRoles;
 const member = 20_001;
@@ -45,10 +46,24 @@ describe.concurrent('what a command changes is read once more', () => {
     await using at = await world();
     const { code, stdout, stderr } = await at.rank(member, '20');
     expect({ code, stdout, stderr }).toMatchObject({ code: 0, stdout: expect.stringContaining('is now Officer') });
-    expect(stderr).toContain('No daemon runs here that could read it once more, so this command does, in 8 s.');
+    expect(stderr).toContain('This command reads it again in 8 s, as no daemon runs.');
     const [planned = 0, late = 0, ...more] = at.reads(member);
     expect(more).toEqual([]);
     expect(late - planned).toBeGreaterThanOrEqual(lagMs);
+  });
+
+  test('beside daemons on other machines that share its PostgreSQL, too: then it names them', async ({ expect }) => {
+    const database = await createPostgresDatabase();
+    await using _database = database;
+    await using at = await world();
+    const withStore = { ...env, RANKD_STORE_URL: database.url };
+    await using daemon = await at.serve(withStore);
+    expect(daemon.url).toContain('http');
+    const elsewhere = ['rank', 'set', String(member), '20', '--data-dir', at.home.path('elsewhere')];
+    const { code, stderr } = await at.home.here(elsewhere, { env: withStore });
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect(stderr).toContain('reads it again in 8 s, as the daemons of this database run on other machines.');
+    expect(stderr).toMatch(/This is kept in .*; the daemon \S+ serves it\./);
   });
 
   test('without a daemon: a change that Roblox does not hold is not told as done, and is unknown', async ({

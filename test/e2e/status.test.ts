@@ -227,11 +227,18 @@ test.concurrent('a daemon that hangs is told apart from one that does not run, a
   const env = { RANKD_SERVER_PORT: String((other.address() as AddressInfo).port) };
   daemon.process.kill('SIGSTOP');
   try {
-    for (const args of [['status'], ['health']]) {
+    for (const args of [['status'], ['health'], ['reload'], ['dashboard']]) {
+      const since = performance.now();
       const { code, stdout, stderr } = await home.here(args, { env });
-      expect(code).toBe(69);
-      expect(stdout + stderr).toMatch(/not answer/);
+      expect({ args, code, said: stdout + stderr }).toEqual({
+        args,
+        code: 69,
+        said: expect.stringMatching(/not answer/),
+      });
+      expect(performance.now() - since).toBeLessThan(8_000); // each waits for 3 s
     }
+    const { stderr } = await home.here(['key', 'create', 'late']);
+    expect(stderr).toContain('; the daemon that serves it does not answer now.');
   } finally {
     daemon.process.kill('SIGCONT');
   }

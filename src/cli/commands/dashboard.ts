@@ -7,7 +7,7 @@ import type { Cli } from '../cli.ts';
 import { openInBrowser } from '../open-in-browser.ts';
 import { examples } from '../output/help.ts';
 import { whileWaiting } from '../output/waiting.ts';
-import { requireDaemon } from './health.ts';
+import { notAnswering, requireAnswer } from './health.ts';
 
 export function dashboardCommand(program: Command, cli: Cli): void {
   program
@@ -41,12 +41,9 @@ async function ask<Told>(
   of: (asking: { dataDir: string; by: string }) => Promise<Told | 'too old' | undefined>,
 ): Promise<Told> {
   const { dataDir, by } = cli;
-  await requireDaemon(cli);
+  await requireAnswer(cli);
   const told = await of({ dataDir, by });
-  if (told === undefined)
-    throw new RankdError('daemon_unavailable', 'The daemon of this data directory does not answer.', {
-      hint: 'look at its log; it may be starting or stopping',
-    });
+  if (told === undefined) throw notAnswering();
   if (told !== 'too old') return told;
   throw new RankdError('daemon_unavailable', 'The daemon that runs is older than this command, and has no page.', {
     hint: 'restart the daemon, then run the command again',

@@ -43,12 +43,24 @@ export async function requireDaemon({ dataDir, operations }: Cli): Promise<void>
   });
 }
 
+/** The same, and it answers: what is asked of it next can take a while. */
+export async function requireAnswer(cli: Cli): Promise<void> {
+  await requireDaemon(cli);
+  if ((await askStatus(cli.dataDir)) === undefined) throw notAnswering();
+}
+
+export function notAnswering(): RankdError {
+  return new RankdError('daemon_unavailable', 'The daemon of this data directory does not answer.', {
+    hint: 'look at its log; it may be starting or stopping',
+  });
+}
+
 /**
  * Where the daemon says that it listens: it knows of flags and port 0. If it could make no socket to say so, the configuration
  * decides. Throws if there is a socket and the daemon does not answer on it: another program may be at the configured address.
  */
 async function addressOf(cli: Cli): Promise<{ origin: string; isSimulated: boolean }> {
-  const status = await askStatus(cli.dataDir, timeoutMs);
+  const status = await askStatus(cli.dataDir);
   if (status !== undefined) return { origin: status.url, isSimulated: status.simulated };
   if (!isControlMissing(cli.dataDir)) throw silent(controlPath(cli.dataDir));
   const { server, platform } = (await cli.loadConfig()).config;

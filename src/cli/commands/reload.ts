@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { RankdError } from '../../base/errors.ts';
 import type { ChangedSetting } from '../../config/changed-settings.ts';
-import { askReload, askStatus } from '../../control/ask.ts';
+import { askReload } from '../../control/ask.ts';
 import type { ReloadOutcome } from '../../control/control.ts';
 import { nodeReloadsDocument, reloadDocument } from '../../usecases/documents/daemon.ts';
 import { askNodes, noDaemon } from '../../usecases/upkeep/ask-nodes.ts';
@@ -13,7 +13,7 @@ import { table } from '../output/table.ts';
 import { whileWaiting } from '../output/waiting.ts';
 import { settingText } from '../output/wording.ts';
 import { notItsFile, strangerTo } from '../service/daemon-file.ts';
-import { requireDaemon } from './health.ts';
+import { notAnswering, requireAnswer } from './health.ts';
 
 /** How long a reload may take: longer than the daemon waits for a platform that does not answer. */
 const reloadTimeoutMs = 60_000;
@@ -95,13 +95,10 @@ function exitCodeOf(outcome: ReloadOutcome | undefined): number {
 
 async function ask(cli: Cli): Promise<ReloadOutcome> {
   const { dataDir, by } = cli;
-  await requireDaemon(cli);
-  const isAnswering = (await askStatus(dataDir)) !== undefined;
-  const outcome = isAnswering ? await askReload({ dataDir, by }, reloadTimeoutMs) : undefined;
-  if (outcome !== undefined) return outcome;
-  throw new RankdError('daemon_unavailable', 'The daemon of this data directory does not answer.', {
-    hint: 'look at its log; it may be starting or stopping',
-  });
+  await requireAnswer(cli);
+  const outcome = await askReload({ dataDir, by }, reloadTimeoutMs);
+  if (outcome === undefined) throw notAnswering();
+  return outcome;
 }
 
 function textOf(

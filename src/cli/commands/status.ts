@@ -17,7 +17,6 @@ import { whileWaiting } from '../output/waiting.ts';
 import { WatchScreen } from '../output/watch-screen.ts';
 import { ago, when } from '../output/when.ts';
 
-const timeoutMs = 2_000;
 const watchEveryMs = 2_000;
 
 export function statusCommand(program: Command, cli: Cli): void {
@@ -64,7 +63,7 @@ const hints = {
 };
 
 async function look(cli: Cli): Promise<FoundDaemon> {
-  const daemon = await askStatus(cli.dataDir, timeoutMs);
+  const daemon = await askStatus(cli.dataDir);
   const stored = await lookInStore(cli, daemon).catch((error) => {
     if (daemon === undefined || !isRankdError(error, 'store_unavailable', 'conflict')) throw error;
     if (error.code === 'conflict') cli.warn(error); // its schema is the daemon's, which is older than this rankd
