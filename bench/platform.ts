@@ -54,10 +54,14 @@ async function read({ url = '' }: IncomingMessage): Promise<unknown> {
   if (user !== undefined) return { groupMemberships: [membership(Number(user))] };
   if (url.startsWith('/v1/'))
     return { roles: ranks.map((rank) => ({ id: roleIdOf(rank), isBase: rank === group.base })) };
-  if (url.includes('/roles')) {
-    return { groupRoles: ranks.map((rank) => ({ id: String(roleIdOf(rank)), displayName: `Rank ${rank}`, rank })) };
-  }
+  const role = /\/roles\/(\d+)/.exec(url)?.[1];
+  if (role !== undefined) return roleOf(Number(role) - roleIdOf(0));
+  if (url.includes('/roles')) return { groupRoles: ranks.map(roleOf) };
   return { id: String(group.id), displayName: 'Bench', memberCount: 1_000_000, owner: 'users/1' };
+}
+
+function roleOf(rank: number): unknown {
+  return { id: String(roleIdOf(rank)), displayName: `Rank ${rank}`, rank };
 }
 
 async function write(request: IncomingMessage): Promise<unknown> {

@@ -134,7 +134,7 @@ export class OpenCloudPlatform implements Platform {
   }
 
   async role(roleId: number, call: CallContext): Promise<ListedRole | undefined> {
-    const read = { operation: 'roles', path: `/roles/${roleId}`, schema: 'GroupRole', parse: parseRole } as const;
+    const read = { operation: 'role', path: `/roles/${roleId}`, schema: 'GroupRole', parse: parseRole } as const;
     return this.#get(read, call).catch((error) => {
       if (!isRankdError(error, 'platform_rejected')) throw error;
       return undefined;

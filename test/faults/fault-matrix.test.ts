@@ -42,6 +42,15 @@ const table = `
   roles       | unusable, silent    | for good       | no          | 503 platform_unavailable | failed                                                      | trainee                   | 0
   roles       | slow                | once, for good | no          | 200                      | applied                                                     | officer                   | 2
 
+  role        | 401, 403            | once, for good | no          | 502 platform_credential  | failed                                                      | trainee                   | 0
+  role        | 400, 404            | once, for good | no          | 200                      | applied                                                     | officer                   | 2
+  role        | 429                 | once           | no          | 200                      | applied                                                     | officer                   | 2
+  role        | 429                 | for good       | no          | 503 platform_busy        | failed                                                      | trainee                   | 0
+  role        | 429+                | once, for good | no          | 503 platform_busy        | failed                                                      | trainee                   | 0
+  role        | unusable, silent    | once           | no          | 200                      | applied                                                     | officer                   | 2
+  role        | unusable, silent    | for good       | no          | 503 platform_unavailable | failed                                                      | trainee                   | 0
+  role        | slow                | once, for good | no          | 200                      | applied                                                     | officer                   | 2
+
   actor       | 401, 403            | once, for good | no          | 502 platform_credential  | failed                                                      | trainee                   | 0
   actor       | 400, 404            | once, for good | no          | 502 platform_rejected    | failed                                                      | trainee                   | 0
   actor       | 429                 | once           | no          | 200                      | applied                                                     | officer                   | 2
@@ -102,6 +111,7 @@ const requests = {
   introspect: { operation: 'introspect' },
   group: { operation: 'group' },
   roles: { operation: 'roles' },
+  role: { operation: 'role' },
   publicRoles: { operation: 'publicRoles' },
   actor: { operation: 'memberships', userId: sampleUsers.actor },
   member: { operation: 'memberships', userId: sampleUsers.trainee },
@@ -210,6 +220,12 @@ test.concurrent.each(cells)(
     fake.expectNeverWithoutRole(userId);
     await clock.skip(longMs - quietMs);
     await clock.advance(quietMs);
+    if (request === 'role') {
+      // Roles that are still remembered, but were not read just now, are confirmed while the member is read.
+      const call = { ...system.call(), deadlineAt: clock.monotonic() + deadlineMs };
+      await clock.passUntil(system.app.group.acting(call));
+      await clock.advance(quietMs / 3);
+    }
     const [when, times] = [carriedOut === 'yes' ? 'after' : 'before', lasts === 'once' ? 1 : 1_000] as const;
     const met: Fault = { ...requests[request], ...faults[fault], when, times };
     fake.faults.add(met);

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { createLog } from '../../src/base/log.ts';
 import type { Config } from '../../src/config/config.ts';
 import { loadConfig } from '../../src/config/load.ts';
-import type { RankChange } from '../../src/core/model.ts';
+import type { KeyRules, RankChange, Scope } from '../../src/core/model.ts';
 import type { RankOne } from '../../src/core/role-scheme.ts';
 import { startDaemon } from '../../src/daemon/daemon.ts';
 import { OpenCloudPlatform, type OpenCloudTuning } from '../../src/platforms/open-cloud.ts';
@@ -45,6 +45,9 @@ export interface OpenCloudAppOptions {
   ladder?: number[];
   rankOne?: RankOne;
   policy?: Partial<Config['policy']>;
+  /** Of the key `secret`; to verify and to rank unless given. */
+  scopes?: Scope[];
+  compat?: Config['compat'];
   limits?: Partial<Config['limits']>;
   hasMetrics?: boolean;
 }
@@ -71,7 +74,7 @@ export interface OpenCloudApp<TestClock extends Clock = SkippableClock> extends 
   rank(userId: number, options?: RankOptions): Promise<Answer>;
   /** The change that an answer is about. */
   changeOf(answer: Answer): Promise<RankChange>;
-  newKey(name: string): Promise<string>;
+  newKey(name: string, rules?: KeyRules): Promise<string>;
   /** For a call of the platform by the test itself. */
   call(): CallContext;
   /** Applies the same configuration anew. */
@@ -112,7 +115,8 @@ export async function openCloudAppOn<TestClock extends Clock>(
   const { url, metricsUrl } = daemon;
   const app = daemon.app.current;
   await quiet(fake, app);
-  const newKey = (name: string) => makeKey(app, name);
+  const { scopes = ['verify', 'rank'] } = options;
+  const newKey = (name: string, rules = {}) => makeKey(app, { name, rules, scopes });
   const secret = await newKey('main');
   const tries = { underWay: new Set<string>(), last: new Map<string, number>() };
   const running = opened.move();
@@ -155,7 +159,15 @@ export function onOpenCloud(
 
 function configOf(
   dataDir: string,
-  { deadlineMs = 1_500, ladder, rankOne = 'custom', policy = {}, limits = {}, hasMetrics = false }: OpenCloudAppOptions,
+  {
+    deadlineMs = 1_500,
+    ladder,
+    rankOne = 'custom',
+    policy = {},
+    limits = {},
+    compat = [],
+    hasMetrics = false,
+  }: OpenCloudAppOptions,
 ) {
   const { config } = loadConfig({
     flags: { 'server.port': '0', 'platform.kind': 'simulated' },
@@ -167,6 +179,7 @@ function configOf(
     group: { ladder, rankOne },
     policy: { ...config.policy, ...policy },
     limits: { ...config.limits, ...limits },
+    compat,
     server: { ...config.server, deadlineMs },
     metrics: { ...config.metrics, enabled: hasMetrics, port: 0 },
   };
@@ -182,8 +195,11 @@ async function quiet({ journal }: FakeOpenCloud, app: DaemonContext): Promise<vo
   await delay(2);
 }
 
-async function makeKey({ store, clock }: DaemonContext, name: string): Promise<string> {
-  const request: KeyRequest = { name, mode: 'live', scopes: ['verify', 'rank'] };
+async function makeKey(
+  { store, clock }: DaemonContext,
+  { rules, ...key }: Pick<KeyRequest, 'name' | 'scopes'> & { rules: KeyRules },
+): Promise<string> {
+  const request: KeyRequest = { ...key, mode: 'live', rules };
   const { secret } = await createKey({ store, clock }, { ...request, place: { id: 1 }, by: 'cli:ann@host' });
   return secret;
 }

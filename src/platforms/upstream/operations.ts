@@ -12,6 +12,7 @@ import type { ReservedSlot } from './wait-queue.ts';
 const operations = {
   group: { name: 'reading the group', limit: 150 },
   roles: { name: 'reading roles', limit: 300 },
+  role: { name: 'reading one role', limit: 300 },
   memberships: { name: 'reading members', limit: 300 },
   assign: { name: 'giving roles', limit: 300 },
   unassign: { name: 'taking roles', limit: 300 },

@@ -12,7 +12,7 @@ import { draftOf, withPlan } from './change-record.ts';
 import { type ApprovedChange, checkPlan, type Paces, pacesOf } from './check-plan.ts';
 import { claimIdempotencyKey } from './idempotency.ts';
 import { maxOfALane } from './member-turns.ts';
-import { planChange } from './plan-change.ts';
+import { planChange, withCurrentReach } from './plan-change.ts';
 import { QueuePosition } from './queue-position.ts';
 import type { Ranking } from './ranking.ts';
 import { writtenLast } from './read-member.ts';
@@ -116,15 +116,19 @@ async function approve(
   }: { command: ChangeCommand; draft: RankChange; asked: RankChange | undefined; known: Known },
   call: CallContext,
 ): Promise<Approval> {
-  const planned = await orRefusal(planChange(app, { ...command, written: Promise.resolve(written) }, call), call);
-  if ('error' in planned) return { change: asked, error: planned.error };
-  const change = { ...draft, newRankId: planned.value.newRankId };
-  const checked = await orRefusal(
-    checkPlan(app, { ...command, ...planned.value, kind: kindOf(command), paces }, call),
-    call,
-  );
-  if ('error' in checked) return { change, error: checked.error };
-  const approved = checked.value;
+  let planned: RankChange | undefined;
+  const plan = async () => {
+    planned = undefined;
+    const found = await planChange(app, { ...command, written: Promise.resolve(written) }, call);
+    planned = { ...draft, newRankId: found.newRankId };
+    return {
+      change: planned,
+      approved: await checkPlan(app, { ...command, ...found, kind: kindOf(command), paces }, call),
+    };
+  };
+  const checked = await orRefusal(withCurrentReach(app, call, plan), call);
+  if ('error' in checked) return { change: planned ?? asked, error: checked.error };
+  const { change, approved } = checked.value;
   const success = successMessage(draft, approved.plan);
   if (!draft.dryRun) return { change, approved, success };
   const refusal = refusalOfHolds(draft, { open: await openHold(app, draft.rankeeId) }, approved.policyCase); // a real change is judged as it begins

@@ -1,4 +1,4 @@
-import { RankdError } from '../../base/errors.ts';
+import { isRankdError, RankdError } from '../../base/errors.ts';
 import { refusalOfOwnersRank, refusalOfUntouchable, standingWords } from '../../core/acting-account.ts';
 import { roleTitle } from '../../core/describe.ts';
 import type { ActingAccount, Member, RankChange, Role } from '../../core/model.ts';
@@ -28,6 +28,20 @@ type AskedPlan = Pick<ChangeCommand, 'request' | 'step' | 'stepCount' | 'roleNam
   written?: Promise<RankChange | undefined> | undefined;
 };
 
+/** If the acting account is said to reach too little, asks again who that is and how high it and the roles are, unless that was read just now. */
+export async function withCurrentReach<T>(
+  { group }: Pick<Ranking, 'group'>,
+  call: CallContext,
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isRankdError(error, 'above_acting_account') || !(await group.renew(call))) throw error;
+    return work();
+  }
+}
+
 /** Plans how the member, as read now, gets to the rank that is asked for. */
 export async function planChange(
   app: Ranking,
@@ -47,10 +61,11 @@ export async function planChange(
       found === undefined ? 'answers, but does not say who acts' : `acting as ${found.userId}, ${standingWords(found)}`,
   );
   const isRankAsked = step === undefined && hold?.kind !== 'suspension';
+  const findTarget = async () => (await app.group.target(roleName ?? request.newRankId, call)).target;
   const asked = isRankAsked
     ? await examiner.find(
         'rank',
-        async () => (await app.group.target(roleName ?? request.newRankId, call)).target,
+        findTarget,
         (found) => `${roleName ?? request.newRankId} is ${roleTitle(found)}, role ${found.id}`,
       )
     : undefined;
@@ -65,11 +80,13 @@ export async function planChange(
     async () => {
       const refusal = refusalOfUntouchable(request.rankeeId, acting);
       if (refusal !== undefined) throw refusal;
-      return findMember(app, request.rankeeId, call, command.written);
+      return findMember(app, { userId: request.rankeeId, asked, written: command.written }, call);
     },
     (found) => `holds ${heldRoles(found.scheme.roles, found.member).map(roleTitle).join(', ')}`,
   );
-  const plan = planFor(app, command, { asked, member, scheme });
+  // While the member was read, the group may have shown that the number or name means another role by now, or that the role has another rank.
+  const target = isRankAsked ? await findTarget() : undefined;
+  const plan = planFor(app, command, { target, member, scheme });
   const isNumbered = isRankAsked && roleName === undefined;
   const newRankId = isNumbered ? request.newRankId : nameForRequest(scheme, plan.target);
   return { plan, scheme, newRankId, acting };
@@ -78,9 +95,9 @@ export async function planChange(
 function planFor(
   { policy, suspension }: Pick<Ranking, 'policy' | 'suspension'>,
   { step, stepCount, hold }: AskedPlan,
-  { asked, member, scheme }: { asked: Role | undefined; member: Member; scheme: RoleScheme },
+  { target, member, scheme }: { target: Role | undefined; member: Member; scheme: RoleScheme },
 ): RolePlan {
-  if (asked !== undefined) return rolePlan(scheme, member, asked);
+  if (target !== undefined) return rolePlan(scheme, member, target);
   if (step !== undefined)
     return rolePlan(
       scheme,
@@ -91,14 +108,18 @@ function planFor(
   return suspensionPlan(scheme, member, suspendedRole(scheme, role ?? suspension.role));
 }
 
-/** The member and the scheme that knows every role held. Throws `member_not_found`, and `above_acting_account` for the owner. */
+/**
+ * The member, and the scheme as it is now with every role held. `asked` is the role to give, if it is known before the member is read.
+ * Throws `member_not_found`, and `above_acting_account` for the owner.
+ */
 export async function findMember(
   app: Ranking,
-  userId: number,
+  { userId, asked, written }: { userId: number; asked?: Role | undefined; written?: AskedPlan['written'] },
   call: CallContext,
-  written?: AskedPlan['written'],
 ): Promise<{ member: Member; scheme: RoleScheme }> {
-  const member = await readMember(app, userId, readInTime(app, call), written);
+  const inTime = readInTime(app, call);
+  const [member] = await Promise.all([readMember(app, userId, inTime, written), app.group.confirm(asked, inTime)]);
+  await app.group.confirm(asked, inTime); // it asks nothing, unless reads of the member lagged for long
   if (member === undefined) {
     throw new RankdError('member_not_found', `User ${userId} is not a member of the group.`, {
       hint: 'check the user id; the user has to join the group first, and a request to join counts once it is accepted',

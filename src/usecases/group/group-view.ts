@@ -1,4 +1,4 @@
-import { isRankdError, type RankdError } from '../../base/errors.ts';
+import { isRankdError, RankdError } from '../../base/errors.ts';
 import { actingAccount } from '../../core/acting-account.ts';
 import { refusalOfCredential } from '../../core/credential.ts';
 import { resolveLadder } from '../../core/ladder.ts';
@@ -11,6 +11,8 @@ import type { CallContext, Clock, Platform } from '../../ports/index.ts';
 import { Remembered } from './remembered.ts';
 
 const rolesLifeMs = 30_000;
+/** A change is judged by roles that were read no longer ago than this before its member was. */
+const confirmedMs = 2_000;
 const actingLifeMs = 60_000;
 const aboutLifeMs = 60_000;
 /** A caller that keeps sending ranks nobody has must not turn each request into a read of the role list. */
@@ -120,6 +122,35 @@ export class GroupView {
     return { ...scheme, roles: [...scheme.roles, ...added].sort((one, other) => one.rank - other.rank) };
   }
 
+  /**
+   * Makes sure that a change is judged by roles as they are now, whatever was remembered of them. Call it while the member is read: it takes
+   * as long, and asks nothing if the list was read a moment ago. The list shows the roles that the member may hold. The role to give, if
+   * it is known already, is read alone as well. If the two differ, both are read again. Throws `platform_unavailable` if they still do.
+   */
+  async confirm(target: Pick<Role, 'id'> | undefined, call: CallContext): Promise<void> {
+    if (this.#scheme.isFresh(confirmedMs)) return;
+    for (const maxAgeMs of [confirmedMs, 0]) {
+      const [alone, { roles }] = await Promise.all([
+        target && this.#single(target.id).get(call, { maxAgeMs }),
+        this.#scheme.get(call, { maxAgeMs }),
+      ]);
+      const listed = roles.find(({ id }) => id === target?.id);
+      if (alone === undefined || listed === undefined || isAlike(listed, alone)) return;
+    }
+    const message = 'Roblox contradicts itself on the rank of this role, which was changed a moment ago. Try again.';
+    throw new RankdError('platform_unavailable', message, { retryAfterMs: refreshSpacingMs });
+  }
+
+  /** Reads the roles and the acting account again if either was read longer ago than a few seconds; false if not. */
+  async renew(call: CallContext): Promise<boolean> {
+    const isYoung = this.#scheme.isFresh(refreshSpacingMs) && this.#acting.isFresh(refreshSpacingMs);
+    if (isYoung) return false;
+    this.#singles.clear();
+    await this.#scheme.get(call, { maxAgeMs: refreshSpacingMs });
+    await this.#acting.get(call, { maxAgeMs: refreshSpacingMs });
+    return true;
+  }
+
   /** One role, as the platform shows it alone. */
   #single(id: number): Remembered<Omit<Role, 'kind'> | undefined> {
     const { clock, platform } = this.#options;
@@ -189,6 +220,12 @@ interface KnownActing {
   acting: ActingAccount | undefined;
   /** False if something could not be read, or if the account is not a member: it may have joined since. */
   isSure: boolean;
+}
+
+/** True if both show a role as equally high and powerful. Not every account is shown what a role may do. */
+function isAlike(one: Pick<Role, 'rank' | 'powers'>, other: Pick<Role, 'rank' | 'powers'>): boolean {
+  if (one.rank !== other.rank) return false;
+  return one.powers === undefined || other.powers === undefined || one.powers.join() === other.powers.join();
 }
 
 /** A check that fails is no reason to refuse: the platform refuses by itself what the account may not do. */

@@ -1,3 +1,4 @@
+import { isRankdError } from '../../base/errors.ts';
 import { refusalOfUntouchable } from '../../core/acting-account.ts';
 import { memberTitle, restoredMessage } from '../../core/describe.ts';
 import { type HoldUpdate, type HoldVerdict, isResting, judgeHold, postponed } from '../../core/holds.ts';
@@ -12,6 +13,7 @@ import { asRefusal, carryOutChange, type FinishedChange, type Intent, keepEnded 
 import { keepRefusal } from '../change/change-rank.ts';
 import { draftOf, withPlan } from '../change/change-record.ts';
 import { type ApprovedChange, checkPlan, checkUndo } from '../change/check-plan.ts';
+import { withCurrentReach } from '../change/plan-change.ts';
 import { QueuePosition } from '../change/queue-position.ts';
 import { backgroundDeadlineMs, type Ranking, readInTime } from '../change/ranking.ts';
 import { readMember } from '../change/read-member.ts';
@@ -67,7 +69,7 @@ async function checkInTurn(app: Ranking, check: HoldCheck, call: CallContext): P
     const after = await position.comes(call);
     const hold = (await app.store.findHold(id)) ?? check.hold; // the turn before may have ended it
     if (!canBeChecked(hold, check, app.clock.now())) return { hold };
-    const intent = await intentFor(app, { ...check, hold }, call);
+    const intent = await withCurrentReach(app, call, () => intentFor(app, { ...check, hold }, call));
     if ('hold' in intent) return intent;
     const finished = await finish(app, { ...intent, after }, call);
     if (finished !== 'stale') return { hold: (await app.store.findHold(id)) ?? hold, finished };
@@ -86,6 +88,7 @@ async function finish(
     return change.dryRun ? await rehearsed(app, intent) : await carryOutChange(app, { ...intent, approved }, call);
   } catch (cause) {
     const error = asRefusal(cause, call);
+    if (isRankdError(error, 'above_acting_account') && (await app.group.renew(call))) return 'stale'; // it is planned again, by what was read just now
     if (change.keyId === undefined) throw error;
     return keepRefusal(app, change, error);
   }
@@ -112,7 +115,8 @@ interface HoldIntent extends Omit<Intent, 'after' | 'approved'> {
 async function intentFor(app: Ranking, check: HoldCheck, call: CallContext): Promise<HoldIntent | CheckedHold> {
   const { hold, caller, as, force = false, reason, asked, idempotency } = check;
   const doing = { by: caller.by, at: app.clock.now() };
-  const member = await readMember(app, hold.rankeeId, readInTime(app, call));
+  const inTime = readInTime(app, call);
+  const [member] = await Promise.all([readMember(app, hold.rankeeId, inTime), app.group.confirm(undefined, inTime)]);
   const scheme = member === undefined ? await app.group.scheme(call) : await app.group.schemeFor(member, call);
   const givenAt = (await app.store.lastWritten(hold.rankeeId))?.requestedAt;
   const seen = { member, roles: scheme.roles, isOver: as !== undefined, givenAt, force };

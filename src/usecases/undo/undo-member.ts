@@ -13,7 +13,7 @@ import { asRefusal, carryOutChange, type FinishedChange, type Intent, keepEnded 
 import { resultOf } from '../change/change-outcome.ts';
 import { draftOf, withPlan } from '../change/change-record.ts';
 import { checkUndo } from '../change/check-plan.ts';
-import { findMember } from '../change/plan-change.ts';
+import { findMember, withCurrentReach } from '../change/plan-change.ts';
 import { QueuePosition } from '../change/queue-position.ts';
 import { backgroundDeadlineMs, type Ranking } from '../change/ranking.ts';
 import { selectedChanges, timelineOf } from './undo-timeline.ts';
@@ -73,7 +73,7 @@ async function undoInTurn(app: Ranking, undoing: Undoing, call: CallContext): Pr
   await using position = new QueuePosition(app, { rankeeId: undoing.draft.rankeeId, lane: call.lane });
   for (;;) {
     const after = await position.comes(call);
-    const approval = await approve(app, undoing, call);
+    const approval = await withCurrentReach(app, call, () => approve(app, undoing, call));
     if ('answer' in approval) return approval.answer;
     const result = await carryOutChange(app, { ...approval, after }, call);
     if (result !== 'stale') return outcomeOf(result);
@@ -88,7 +88,7 @@ async function rehearse(app: Ranking, undoing: Undoing, call: CallContext): Prom
     const error = new RankdError('outcome_unknown', `Change ${id} is not reconciled yet; an undo reconciles it first.`);
     return { state: 'unknown', changeId: id, error };
   }
-  const approval = await approve(app, undoing, call);
+  const approval = await withCurrentReach(app, call, () => approve(app, undoing, call));
   if ('answer' in approval) return approval.answer;
   return { state: 'would_put_back', change: { ...approval.change, message: approval.success } };
 }
@@ -111,7 +111,7 @@ async function approve(
   const acting = await app.group.acting(call);
   const untouchable = refusalOfUntouchable(rankeeId, acting);
   if (untouchable !== undefined) throw untouchable;
-  const { member, scheme } = await findMember(app, rankeeId, call);
+  const { member, scheme } = await findMember(app, { userId: rankeeId }, call);
   const holds = await app.store.listHolds({ group: app.group.title, rankeeId, limit: maxHolds });
   const restored = holdsBefore(todo.earliest, { holds, roles: scheme.roles, now: app.clock.now() });
   if (restored instanceof RankdError) throw restored;

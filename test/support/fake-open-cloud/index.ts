@@ -80,6 +80,7 @@ export async function startFakeOpenCloud(options: FakeOpenCloudOptions = {}): Pr
     sleep: (ms) => clock.sleep(ms),
     lagMs,
     latencyMs,
+    rolesBehind: {},
     rolesField: 'withoutBase',
     acceptsWritesWithoutScope: false,
     writesOnlyEcho: false,

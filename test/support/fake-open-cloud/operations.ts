@@ -10,7 +10,7 @@ import {
 import type { Budgets } from './budgets.ts';
 import { authenticate, type FakeCredential, hasScope, insufficientScope, introspect } from './credential.ts';
 import { parseFilter } from './filter.ts';
-import type { GroupState } from './group-state.ts';
+import type { FakeRole, GroupState } from './group-state.ts';
 import type { Journal, JournalEntry } from './journal.ts';
 import { pageOf } from './paging.ts';
 import { groupResource, membershipResource, publicRoleList, type RolesField, roleResource } from './resources.ts';
@@ -28,6 +28,8 @@ export interface World {
   now(): number;
   /** How far membership reads are behind. Answers to writes are always fresh. */
   lagMs: number;
+  /** What the list of roles still shows, and what a role that is asked for alone does; the roles as they are unless given. */
+  rolesBehind: { list?: FakeRole[]; alone?: FakeRole[] };
   rolesField: RolesField;
   /** A write with a key that lacks `group:write` gets 200 without effect instead of 403. */
   acceptsWritesWithoutScope: boolean;
@@ -102,7 +104,9 @@ function answerOf(world: World, request: FakeRequest, entry: JournalEntry): unkn
 /** By id, not by rank: so the owner's role often comes first. */
 function listRoles(world: World, request: FakeRequest): unknown {
   requireOpenGroup(world, request);
-  const byId = world.group.roles.filter(({ isPrivate }) => !isPrivate).sort((a, b) => a.id - b.id);
+  const byId = (world.rolesBehind.list ?? world.group.roles)
+    .filter(({ isPrivate }) => !isPrivate)
+    .sort((a, b) => a.id - b.id);
   const { page, nextPageToken } = pageOf(byId, request.query, { default: 10, most: 20 });
   const groupRoles = page.map((role) => roleResource(world.group, role, world.credential.userId));
   return { groupRoles, ...token(world, nextPageToken) };
@@ -134,7 +138,7 @@ function findUsers({ users, budgets }: World, body: Record<string, unknown>): Fa
 
 function readRole(world: World, request: FakeRequest): unknown {
   requireOpenGroup(world, request);
-  const role = world.group.role(request.roleId ?? 0);
+  const role = (world.rolesBehind.alone ?? world.group.roles).find(({ id }) => id === request.roleId);
   if (role === undefined) throw notFound('The role was not found.');
   return roleResource(world.group, role, world.credential.userId);
 }

@@ -1,0 +1,239 @@
+import { describe, expect, test } from 'vitest';
+import { deadlineIn } from '../../src/base/clock.ts';
+import { planList, runList } from '../../src/usecases/change/change-list.ts';
+import { changeRank } from '../../src/usecases/change/change-rank.ts';
+import { checkHold } from '../../src/usecases/holds/end-hold.ts';
+import { undoMember } from '../../src/usecases/undo/undo-member.ts';
+import { codeOf, messageOf } from '../support/answers.ts';
+import type { FakeOpenCloud } from '../support/fake-open-cloud/index.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import {
+  type OpenCloudApp,
+  onOpenCloud,
+  openCloudAppOn,
+  sampleRoles,
+  sampleUsers,
+  send,
+} from '../support/open-cloud-app.ts';
+
+const { trainee, officer, captain } = sampleRoles;
+const { trainee: bob, officer: eve, stranger: dan, actor, otherAdmin } = sampleUsers;
+/** Within the time that the roles are remembered, and longer than a change relies on that. */
+const laterMs = 10_000;
+const policy = { maxRank: 50 };
+const operator = { by: 'cli:ann@host', dryRun: false };
+const request = { rankerId: 0, rankerName: '', rankeeId: bob, rankeeName: 'Bob', newRankId: officer };
+
+function renumber({ group }: FakeOpenCloud, id: number, rank: number): void {
+  group.roles = group.roles.map((role) => (role.id === id ? { ...role, rank } : role));
+}
+
+/** The owner owns the acting account here, so only rankd's own rules are in the way of a rank. */
+const asOwner = (fake: FakeOpenCloud) => {
+  fake.credential.userId = sampleUsers.owner;
+};
+
+describe('within the time that roles are remembered, no change goes above a ceiling', () => {
+  const post = ({ url, secret }: OpenCloudApp, path: string, body: unknown) =>
+    send(`${url}${path}?placeid=1`, { method: 'POST', key: secret, body });
+  const code = async (work: Promise<unknown>) => work.then(String, (error) => error.code);
+  const doors: Record<string, (system: OpenCloudApp) => Promise<unknown>> = {
+    '/v1/ranker': async (system) => codeOf(await system.rank(bob, { newRankId: officer })),
+    '/v2/rank': async (system) => codeOf(await post(system, '/v2/rank', { robloxUserId: bob, rank: 'Officer' })),
+    '/v2/promote': async (system) => {
+      renumber(system.fake, captain, 230); // otherwise the next rank up is Captain by now
+      return codeOf(await post(system, '/v2/promote', { robloxUserId: bob }));
+    },
+    '/v2/demote': async (system) => codeOf(await post(system, '/v2/demote', { robloxUserId: eve })),
+    '/v2/suspend': async (system) => codeOf(await post(system, '/v2/suspend', { robloxUserId: eve, duration: '1h' })),
+    'noblox.js-server': async ({ url, secret: authorization }) => {
+      const path = `/group/700/member/${bob}/rank?placeid=1`;
+      const headers = { authorization, 'content-type': 'application/json' };
+      const answer = await fetch(`${url}${path}`, { method: 'POST', headers, body: '{"rank":"Officer"}' });
+      return Object(await answer.json()).code;
+    },
+    'a command': async ({ app, clock }) => {
+      using deadline = deadlineIn(clock, 5_000);
+      return (await changeRank(app, { caller: operator, request }, deadline)).change.code;
+    },
+    'a list': async ({ app }) => {
+      const command = { step: undefined, request, command: 'rankd rank set', by: operator.by };
+      const members = [{ line: 1, rankeeId: bob, rankeeName: 'Bob' }];
+      const plan = await planList(app, command, members);
+      const control = { stop: new AbortController().signal, report: () => undefined };
+      const { results } = await runList(app, { plan, command, members }, control);
+      return results.map((result) => 'error' in result && result.error.code).join();
+    },
+    'an undo': async ({ app }) => {
+      const [change] = await app.store.listChanges({ rankeeId: dan, limit: 1 });
+      const undo = { selection: { ids: [change?.id ?? ''] }, undoId: 'undo_1', ...operator };
+      const undone = await undoMember(app, undo, { rankeeId: dan, rankeeName: '' });
+      return 'error' in undone ? undone.error.code : undone.state;
+    },
+    'the end of a temporary rank': async ({ app }) => {
+      const [hold] = await app.store.listHolds({ group: app.group.title, rankeeId: otherAdmin, limit: 1 });
+      if (hold === undefined) return 'no hold';
+      return code(checkHold(app, { hold, caller: operator, as: 'lifted' }));
+    },
+  };
+
+  test.each(Object.keys(doors))('%s', (door) =>
+    onOpenCloud(
+      async (system) => {
+        const { app, fake, clock } = system;
+        // Dan was an Officer before, and a temporary Trainee will be one again.
+        for (const userId of [dan, otherAdmin]) fake.group.setMember(userId, [officer]);
+        expect((await system.rank(dan, { newRankId: 10 })).status).toBe(200);
+        using deadline = deadlineIn(clock, 5_000);
+        const endsAt = clock.now() + 3_600_000;
+        const temporary = { ...request, rankeeId: otherAdmin, newRankId: 10 };
+        await changeRank(app, { caller: operator, request: temporary, hold: { kind: 'temporary', endsAt } }, deadline);
+
+        clock.skip(laterMs);
+        renumber(fake, officer, 240);
+        fake.expectNoWrites();
+        expect(await doors[door]?.(system)).toBe('rank_not_allowed');
+        expect(fake.violations()).toEqual([]);
+      },
+      { policy, prepare: asOwner, scopes: ['verify', 'rank', 'suspend'], compat: ['noblox-server'] },
+    )(),
+  );
+
+  test('by the ceiling of a key alone, whether the role is given or taken; a rank that no role has any more is none', () =>
+    onOpenCloud(
+      async (system) => {
+        const { fake, clock } = system;
+        const key = await system.newKey('narrow', { maxRank: 50 });
+        expect((await system.rank(bob, { key })).status).toBe(200);
+        expect((await system.rank(bob, { key, newRankId: 10 })).status).toBe(200);
+        clock.skip(laterMs);
+        renumber(fake, officer, 240);
+        fake.expectNoWrites();
+        const given = await system.rank(bob, { key, newRankId: officer });
+        expect([given.status, codeOf(given)]).toEqual([403, 'rank_not_allowed']);
+        expect(messageOf(given)).toContain(
+          'Officer (rank 240) is above 50, the ceiling set by the max_rank of this key',
+        );
+        clock.skip(laterMs);
+        renumber(fake, officer, 245);
+        expect(messageOf(await system.rank(eve, { key, newRankId: 10 }))).toContain('Officer (rank 245) is above 50');
+        clock.skip(laterMs);
+        renumber(fake, officer, 246);
+        expect(codeOf(await system.rank(bob, { key, newRankId: 20 }))).toBe('unknown_rank');
+      },
+      { prepare: asOwner },
+    )());
+});
+
+test.each(['list', 'alone'] as const)(
+  'a role of which Roblox shows two ranks is not given until it shows one (%s is behind)',
+  (isBehind) =>
+    onOpenCloud(
+      async ({ fake, clock, rank }) => {
+        expect((await rank(eve, { newRankId: 10 })).status).toBe(200);
+        clock.skip(laterMs);
+        fake.rolesBehind = { [isBehind]: structuredClone(fake.group.roles) };
+        renumber(fake, officer, 240);
+        fake.expectNoWrites();
+        const answer = await rank(bob, { newRankId: officer });
+        expect([answer.status, codeOf(answer)]).toEqual([503, 'platform_unavailable']);
+        clock.skip(laterMs);
+        fake.rolesBehind = {};
+        expect(codeOf(await rank(bob, { newRankId: officer }))).toBe('rank_not_allowed');
+      },
+      { policy, prepare: asOwner },
+    )(),
+);
+
+test('answer and history name the role as it was when it was given', () =>
+  onOpenCloud(
+    async (system) => {
+      const { fake, clock } = system;
+      expect((await system.rank(eve, { newRankId: 10 })).status).toBe(200);
+      clock.skip(laterMs);
+      renumber(fake, officer, 45);
+      const answer = await system.rank(bob, { newRankId: officer });
+      expect(messageOf(answer)).toContain('Bob (1001) is now Officer (rank 45), was Trainee (rank 10).');
+      const { roles, message } = await system.changeOf(answer);
+      expect(message).toContain('is now Officer (rank 45)');
+      expect(roles).toContainEqual({ id: officer, name: 'Officer', rank: 45 });
+    },
+    { policy },
+  )());
+
+test.each(['role', 'roles'] as const)('a change whose role can not be confirmed is not made (%s)', (operation) =>
+  onOpenCloud(
+    async ({ fake, clock, rank }) => {
+      expect((await rank(eve, { newRankId: 10 })).status).toBe(200);
+      clock.skip(laterMs);
+      fake.expectNoWrites();
+      fake.faults.add({ operation, kind: 'status 500', times: 1_000 });
+      expect(codeOf(await rank(bob))).toBe('platform_unavailable');
+      fake.faults.clear();
+      clock.skip(laterMs);
+      fake.budgets.use(operation, 1_000);
+      expect(codeOf(await rank(bob))).toBe('platform_busy');
+    },
+    { policy },
+  )(),
+);
+
+test('a caller waits for three calls, one after the other, also if the roles have to be confirmed', async () => {
+  const clock = new ManualClock();
+  const latencyMs = 150;
+  await using system = await clock.passUntil(
+    openCloudAppOn(clock, { fake: { latencyMs }, deadlineMs: 20_000, readLagMs: 8_000, policy }),
+  );
+  const { fake } = system;
+  await clock.advance(15_000);
+  expect((await clock.passUntil(system.rank(eve, { newRankId: 10 }))).status).toBe(200); // the account is known by now
+  await clock.advance(laterMs);
+  const [askedAt, before] = [clock.monotonic(), fake.journal.entries.length];
+  expect((await clock.passUntil(system.rank(bob))).status).toBe(200);
+  expect(
+    fake.journal.entries
+      .slice(before)
+      .map(({ operation }) => operation)
+      .toSorted(),
+  ).toEqual(['memberships', 'role', 'roles', 'assign', 'unassign'].toSorted());
+  expect(clock.monotonic() - askedAt).toBeLessThan(4 * latencyMs);
+});
+
+test('a list of members has the roles confirmed once in two seconds, not once a member', () =>
+  onOpenCloud(async ({ app, fake, clock }) => {
+    const members = Array.from({ length: 20 }, (_, line) => ({ line, rankeeId: 6_000 + line, rankeeName: '' }));
+    for (const { rankeeId } of members) fake.group.setMember(rankeeId, [trainee]);
+    clock.skip(laterMs);
+    const before = fake.journal.entries.length;
+    const begun = clock.monotonic();
+    const command = { step: undefined, request, command: 'rankd rank set', by: operator.by };
+    const plan = await planList(app, command, members);
+    const control = { stop: new AbortController().signal, report: () => undefined };
+    const { results } = await runList(app, { plan, command, members }, control);
+    expect(results.filter(({ state }) => state === 'changed')).toHaveLength(members.length);
+    const most = 1 + Math.ceil((clock.monotonic() - begun) / 2_000);
+    const reads = fake.journal.entries.slice(before).map(({ operation }) => operation);
+    for (const one of ['role', 'roles']) expect(reads.filter((read) => read === one).length).toBeLessThanOrEqual(most);
+  })());
+
+describe('that the acting account reaches too little is not repeated from memory', () => {
+  const director = { id: 66_000_240, name: 'Director', rank: 240, changeRank: true };
+
+  test('once its role is higher, the next change after 5 s is made', () =>
+    onOpenCloud(
+      async ({ fake, clock, rank }) => {
+        expect(codeOf(await rank(bob, { newRankId: 240 }))).toBe('above_acting_account');
+        renumber(fake, sampleRoles.admin, 250);
+        clock.skip(5_000);
+        expect((await rank(bob, { newRankId: 240 })).status).toBe(200);
+        fake.group.setMember(actor, [trainee]); // it holds less by now
+        clock.skip(61_000);
+        const reads = () => fake.journal.requests('introspect').length;
+        expect(codeOf(await rank(eve, { newRankId: 240 }))).toBe('above_acting_account');
+        const soFar = reads();
+        expect(codeOf(await rank(eve, { newRankId: 240 }))).toBe('above_acting_account');
+        expect(reads()).toBe(soFar); // what is asked again and again costs no calls
+      },
+      { prepare: ({ group }) => void group.roles.push(director) },
+    )());
+});
