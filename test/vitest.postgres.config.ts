@@ -10,6 +10,7 @@ export default defineConfig({
     include: [
       ...['test/http/**/*.test.ts', 'test/faults/**/*.test.ts', 'test/usecases/change/**/*.test.ts'],
       'test/e2e/model.test.ts',
+      'test/usecases/holds/undo-model.test.ts',
     ],
   },
 });
