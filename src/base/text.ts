@@ -1,14 +1,19 @@
 /**
- * What starts a line of its own, drives a terminal, shows in another order than it is, or is not shown at all, so that two names look
- * alike: control characters, line separators, direction marks, and characters without a width. The joiner U+200D stays between
- * two emoji, of which it makes one.
+ * Characters that break a line, drive a terminal, reorder text or are invisible, so that two names look alike or a name looks empty:
+ * control and format characters, line separators, fillers, blanks, tags, variation selectors beyond U+FE0F, and every combining mark
+ * after the fourth. The joiner U+200D stays between two emoji, because it makes them one.
  */
 export const controlCharacters =
-  /\p{Cc}|[\u00ad\u061c\u200b\u200c\u200e\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff]|\u200d(?:(?<!\p{Extended_Pictographic}[\ufe0f\p{Emoji_Modifier}]?\u200d)|(?!\p{Extended_Pictographic}))/gu;
+  /\p{Cc}|[\u2028\u2029\u2800\ufff9-\ufffb]|(?![\u200d\ufe00-\ufe0f])\p{Default_Ignorable_Code_Point}|(?<=\p{M}{4})\p{M}|\u200d(?:(?<!\p{Extended_Pictographic}[\ufe0f\p{Emoji_Modifier}]?\u200d)|(?!\p{Extended_Pictographic}))/gu;
 
-/** Text with its controlCharacters written as `\u001b`. Within JSON that means the same as before. */
+/** Text with its controlCharacters written as `\u001b`, which means the same within JSON. */
 export function escapeControls(text: string): string {
-  return text.replaceAll(controlCharacters, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`);
+  return text.replaceAll(controlCharacters, (control) =>
+    control
+      .split('')
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join(''),
+  );
 }
 
 /** At most `max` characters, cut between characters and never inside one. */

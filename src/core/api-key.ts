@@ -39,11 +39,39 @@ export function maskKey(secret: string): string {
 }
 
 /**
- * Text of callers and operators, who put API keys into addresses, arguments and wrong fields by mistake. Nothing that they say is kept
- * or shown otherwise. What `maskKey` leaves of a key stays as it is.
+ * Masks API keys in text of callers and operators, who put them into addresses, arguments and wrong fields by mistake. All such text
+ * passes through here before rankd stores, logs or shows it. Finds a key also without its prefix, percent-encoded, in base64 and broken
+ * by white space. Leaves a key that `maskKey` has masked as it is.
  */
 export function withoutKeys(text: string): string {
-  return text.replaceAll(/rk_(live|test)_\w{4,}/g, 'rk_$1_…');
+  const disguised = [decodedPercents(text), text.replaceAll(/\s+/g, '')].find(
+    (plain) => holdsKey(plain) && !holdsKey(text),
+  );
+  return masked(disguised ?? text).replaceAll(/[\w+/-]{50,}={0,2}/g, (run) =>
+    holdsKey(Buffer.from(run, 'base64').toString('latin1')) ? '…' : run,
+  );
+}
+
+function masked(text: string): string {
+  const named = text.replaceAll(/rk_(live|test)_\w{4,}/gi, 'rk_$1_…');
+  return keyPartsIn(named).reduce((rest, part) => rest.replaceAll(part, '…'), named);
+}
+
+function holdsKey(text: string): boolean {
+  return keyPartsIn(text).length > 0;
+}
+
+/** The 36 characters behind the prefix of each key in the text; the checksum tells them from other text. Reads so many runs at most, for speed. */
+function keyPartsIn(text: string): string[] {
+  const runs = text.match(/[0-9A-Za-z]{36,80}/g)?.slice(0, maxRuns) ?? [];
+  const parts = runs.flatMap((run) => Array.from({ length: run.length - 35 }, (_, from) => run.slice(from, from + 36)));
+  return parts.filter((part) => keyMode(`rk_live_${part}`) ?? keyMode(`rk_test_${part}`));
+}
+
+const maxRuns = 16;
+
+function decodedPercents(text: string): string {
+  return text.replaceAll(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 }
 
 /** True for a name that is safe in a shell, a log line and a hint, and that is not a secret in the wrong place. */

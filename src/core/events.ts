@@ -22,7 +22,9 @@ export interface Doing {
 }
 
 function event(action: string, subject: string, detail: Record<string, unknown>, { by, at }: Doing): DomainEvent {
-  const told = JSON.parse(withoutKeys(JSON.stringify(detail))) as DomainEvent['detail'];
+  const told = JSON.parse(
+    JSON.stringify(detail, (_, value) => (typeof value === 'string' ? withoutKeys(value) : value)),
+  );
   return { at, by: withoutKeys(by), action, subject: withoutKeys(subject), detail: told };
 }
 

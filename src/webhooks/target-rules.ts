@@ -2,14 +2,19 @@ import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 import { membershipOf } from '../base/networks.ts';
 
-/** True for an address that is on the public internet, however it is written. */
+/** True for an address on the public internet, in any notation. */
 export function isPublic(address: string): boolean {
   if (isIP(address) === 0) return false;
   const parsed = ipaddr.process(address);
-  // `::127.0.0.1` (RFC 4291, 2.5.5.1) is long out of use, and the library takes it for an ordinary address.
-  const isOldForm = parsed instanceof ipaddr.IPv6 && parsed.parts.slice(0, 6).every((part) => part === 0);
-  return parsed.range() === 'unicast' && !isOldForm;
+  if (parsed.range() !== 'unicast') return false;
+  return parsed instanceof ipaddr.IPv6 ? parsed.match(globalUnicast) : parsed.toString() !== azureHost;
 }
+
+/** IANA has allocated no other unicast addresses; private networks such as Yggdrasil use the rest. */
+const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
+
+/** The platform's own services on every virtual machine of Azure, which its documentation calls a public address. */
+const azureHost = '168.63.129.16';
 
 /** Judges addresses: those that are public, and those that the operator allows. */
 export function callableWith(allowPrivate: readonly string[]): (address: string) => boolean {

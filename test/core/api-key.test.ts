@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { hashKey, keyMode, maskKey, mintKey, newChangeId, newId } from '../../src/core/api-key.ts';
+import { hashKey, keyMode, maskKey, mintKey, newChangeId, newId, withoutKeys } from '../../src/core/api-key.ts';
 import type { KeyMode } from '../../src/core/model.ts';
 
 const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -51,6 +51,41 @@ describe('a new key', () => {
     expect([...counts.keys()].sort().join('')).toBe(base62);
     // 60 000 draws from 62: 968 each, with a standard deviation of 31. Seven of those to either side.
     for (const count of counts.values()) expect(Math.abs(count - 60_000 / 62)).toBeLessThan(7 * 31);
+  });
+});
+
+describe('a key in a text', () => {
+  const secret = known.live;
+  const forms = {
+    'as it is': `!rank ${secret} x`,
+    'without its prefix': secret.slice(8),
+    'within a longer run': `x${secret.slice(8)}y`,
+    'with its prefix in capitals': secret.replace('rk_live_', 'RK_LIVE_'),
+    'percent-encoded': secret.replaceAll('_', '%5F'),
+    'wholly percent-encoded': [...secret].map((c) => `%${c.charCodeAt(0).toString(16)}`).join(''),
+    'in base64': Buffer.from(secret).toString('base64'),
+    'in base64 after a scheme': Buffer.from(`Bearer ${secret}`).toString('base64url'),
+    'broken by a space': `${secret.slice(0, 20)} ${secret.slice(20)}`,
+    'broken by a line break': `${secret.slice(0, 30)}\n${secret.slice(30)}`,
+  };
+  test.each(Object.entries(forms))('%s is masked', (_form, text) => {
+    const left = withoutKeys(text);
+    for (let from = 12; from + 6 <= secret.length; from += 1) expect(left).not.toContain(secret.slice(from, from + 6));
+    for (const run of left.match(/[\w+/-]{30,}/g) ?? []) {
+      expect(Buffer.from(run, 'base64').toString('latin1')).not.toContain(secret.slice(8));
+    }
+  });
+
+  test('is all that is masked: other text stays as it is', () => {
+    for (const text of [
+      'passed the exam 100%',
+      maskKey(secret),
+      'a'.repeat(40),
+      'https://x.example/%7Euser',
+      '50 % of them',
+    ]) {
+      expect(withoutKeys(text)).toBe(text);
+    }
   });
 });
 

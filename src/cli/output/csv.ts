@@ -8,11 +8,12 @@ export function csvLine(cells: ReadonlyArray<string | number | boolean | null>):
 }
 
 /**
- * Spreadsheets run what begins like this as a formula, its full-width forms (＝＋－＠) too; an apostrophe before it makes it text.
+ * Spreadsheets run cells that begin like this as formulas, in full-width forms (＝＋－＠) and after spaces too; an apostrophe makes them
+ * text.
  * Source: OWASP, CSV injection.
  */
 function harmless(text: string): string {
-  return /^[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/.test(text) ? `'${text}` : text;
+  return /^\s*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/.test(text) ? `'${text}` : text;
 }
 
 function quoted(text: string): string {

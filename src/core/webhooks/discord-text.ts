@@ -10,16 +10,15 @@ export function quoted(text: string, max: number): string {
     .replaceAll(controlCharacters, '')
     .replaceAll(/(\p{M}{2})\p{M}+/gu, '$1');
   let escaped = '';
-  for (const character of plain) {
-    const next = special.test(character) ? `\\${character}` : character;
+  for (const [next] of plain.replaceAll(special, '\\$&').matchAll(/\\?./gsu)) {
     if (escaped.length + next.length >= max) return `${escaped}…`;
     escaped += next;
   }
   return escaped;
 }
 
-/** What Markdown, mentions and time stamps of Discord begin with. */
-const special = /[\\*_~`|>#[\]()<@:-]/;
+/** The first characters of Discord's Markdown, mentions and time stamps, and the dot of a domain, which Discord may show as an invitation. */
+const special = /[\\*_~`|>#[\]()<@:-]|\.(?=\p{L})/gu;
 
 /** A link, or the text alone if there is no user. */
 export function profileLink(text: string, userId: number): string {

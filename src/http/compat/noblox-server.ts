@@ -70,7 +70,7 @@ async function requireGroup({ group }: DaemonContext, asked: number, call: CallC
 }
 
 const rankError = 'must be a rank number, a role id or the name of a role';
-const rankName = z.union([z.int().min(0), text.min(1)], { error: rankError }).nullish();
+const rankName = z.union([z.int(rankError).min(0, rankError), text.min(1)], { error: rankError }).nullish();
 const notAnObject = { error: 'The body must be a JSON object' };
 const rankBody = z
   .object({ rank: rankName, role: rankName }, notAnObject)
@@ -78,9 +78,18 @@ const rankBody = z
 const changeError = 'must be a whole number other than 0: how many ranks up, or with a minus down';
 const changeBody = z.object(
   {
-    change: z.coerce
-      .number({ error: changeError })
-      .refine((n) => Number.isSafeInteger(n) && n !== 0, { error: changeError }),
+    change: z
+      .union(
+        [
+          z.int(),
+          z
+            .string()
+            .regex(/^-?\d{1,15}$/)
+            .transform(Number),
+        ],
+        { error: changeError },
+      )
+      .refine((n) => n !== 0, { error: changeError }),
   },
   notAnObject,
 );
