@@ -96,7 +96,7 @@ export async function openApp(
       const next = await openAll(async (opened) => {
         let { platform } = inForce;
         if (!isSamePlatform(config.platform, inForce.config.platform)) {
-          const other = await createPlatform({ config: config.platform, dataDir, ...ports });
+          const other = await createPlatform({ config: config.platform, dataDir, ...ports, isServed: true });
           opened.push(() => other.close());
           platform = watch.platform(other);
         }
@@ -119,7 +119,7 @@ export function openCourier(clock: Clock): Courier {
   const loaded = async () => (await import('./webhooks/http-courier.ts')).httpCourier(clock);
   return {
     send: async (letter, signal) => (await loaded()).send(letter, signal),
-    whyForbidden: async (target) => (await loaded()).whyForbidden(target),
+    judgeAddress: async (target) => (await loaded()).judgeAddress(target),
   };
 }
 
@@ -137,6 +137,7 @@ function configuredParts(config: Config, ports: Ports, log: Logger) {
     platform,
     deadCredential: () => platform.dead,
     latestCredential: () => platform.latest,
+    platformWorkedAt: () => platform.workedAt,
     limits: config.limits,
     retention: config.retention,
     headFile: config.audit.headFile,
@@ -162,7 +163,8 @@ function openPorts({
     const clock = overrides.clock ?? store.clock;
     if (overrides.store === undefined) closers.push(() => store.close());
     await refuseDefaultSimulation(store, config);
-    const platform = overrides.platform ?? (await createPlatform({ config: config.platform, dataDir, clock, store }));
+    const platform =
+      overrides.platform ?? (await createPlatform({ config: config.platform, dataDir, clock, store, isServed }));
     if (overrides.platform === undefined) closers.push(() => platform.close());
     const ports = { store: watch.store(store), platform: watch.platform(platform), clock };
     return { ...ports, [Symbol.asyncDispose]: () => closeAll(closers) };

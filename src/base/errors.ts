@@ -1,3 +1,4 @@
+import type { ConnectionCause } from './connection-cause.ts';
 import type { RefusalDetails } from './refusal-details.ts';
 
 /**
@@ -76,6 +77,8 @@ export interface RankdErrorOptions {
   hint?: string | undefined;
   /** What the caller must not be told, e.g. that the key is revoked rather than unknown. For log, audit and operator. */
   details?: RefusalDetails | undefined;
+  /** Why a server can't be reached, if that is the problem. */
+  connection?: ConnectionCause | undefined;
   /** The underlying error. For the log, never for a caller. */
   cause?: unknown;
 }
@@ -87,13 +90,16 @@ export class RankdError extends Error {
   readonly retryAfterMs: number | undefined;
   readonly hint: string | undefined;
   readonly details: RefusalDetails | undefined;
+  readonly connection: ConnectionCause | undefined;
 
-  constructor(code: ErrorCode, message: string, { retryAfterMs, hint, details, cause }: RankdErrorOptions = {}) {
+  constructor(code: ErrorCode, message: string, options: RankdErrorOptions = {}) {
+    const { retryAfterMs, hint, details, connection, cause } = options;
     super(message, cause === undefined ? undefined : { cause });
     this.code = code;
     this.retryAfterMs = retryAfterMs;
     this.hint = hint;
     this.details = details;
+    this.connection = connection;
   }
 
   /** For refusals that callers can cause thousands of times a second: a stack trace costs more than the checks before it. */

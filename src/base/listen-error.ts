@@ -1,7 +1,7 @@
 import { codeOf } from './error-code.ts';
 import { RankdError } from './errors.ts';
 
-/** Why there is no listening on an address, as the operator can act on it. Anything else is returned as it is. */
+/** The error of a listener in words that the operator can act on. A mistake in rankd is returned as it is. */
 export function listenError(
   cause: unknown,
   {
@@ -24,12 +24,31 @@ export function listenError(
         hint: `choose a port from 1024 up: ${hint}`,
       });
     case 'EADDRNOTAVAIL':
+    case 'EAI_AGAIN':
     case 'ENOTFOUND':
       return new RankdError('config_invalid', `${host} is not an address of this machine.`, {
         cause,
         hint: `set ${section}.host to 127.0.0.1, or to 0.0.0.0 for all addresses`,
       });
+    case 'EINVAL':
+    case 'EAFNOSUPPORT':
+      return new RankdError('config_invalid', `This machine can't listen on ${host}.`, {
+        cause,
+        hint: host.toLowerCase().startsWith('fe80:')
+          ? `a link-local address needs its interface: set ${section}.host to ${host}%eth0, with the name that the machine has for it`
+          : `set ${section}.host to 127.0.0.1, or to 0.0.0.0 for all addresses`,
+      });
     default:
-      return cause;
+      return isSystemError(cause)
+        ? new RankdError('config_invalid', `rankd can't listen on ${where} (${codeOf(cause)}).`, {
+            cause,
+            hint: `check ${section}.host and ${section}.port`,
+          })
+        : cause;
   }
+}
+
+/** An error of the operating system has its name for the call that failed; a mistake in rankd has none. */
+function isSystemError(cause: unknown): boolean {
+  return cause instanceof Error && 'syscall' in cause;
 }

@@ -59,8 +59,8 @@ const withStack = pino.stdSerializers.err;
 /** What was to be expected says what is wrong and how to mend it. Only a mistake of rankd's own is looked for by its stack. */
 function withoutStack(error: Error): object {
   if (!isRankdError(error) || error.code === 'internal') return withStack(error);
-  const { code, message, hint } = error;
-  return { code, message, hint };
+  const { code, message, hint, connection } = error;
+  return { code, message, hint, ...(connection && { cause: connection }) };
 }
 
 /** e.g. `14:02:11 warn  platform does not answer  code=platform_unavailable` */

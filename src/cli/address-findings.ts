@@ -4,7 +4,7 @@ import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import type { PeerCertificate, TLSSocket } from 'node:tls';
-import { codeOf } from '../base/error-code.ts';
+import { type ConnectionFailure, connectionFailure, TimedOut } from '../base/connection-cause.ts';
 import { membershipOf } from '../base/networks.ts';
 import { crypto } from '../base/node-modules.ts';
 import { shorten } from '../base/text.ts';
@@ -36,7 +36,7 @@ export async function addressFindings(url: string, daemon: SoughtDaemon | undefi
   const question = crypto().randomBytes(16).toString('base64url');
   const authorization = `Bearer ${question}`; // as a key would be sent
   const visit = await visited(`${url}/healthz`, { [questionHeader]: question, authorization });
-  if ('code' in visit) return [...findings, silence(url, visit.code, addresses)];
+  if ('failure' in visit) return [...findings, silence(url, visit.failure, addresses)];
   const { certificate, distrust } = visit;
   const ofTls = protocol === 'https:' ? [certificateFinding(certificate, distrust, host)] : [];
   const proof = visit.headers[proofHeader];
@@ -60,9 +60,8 @@ async function addressesOf(host: string): Promise<string[] | Finding> {
     return found.map(({ address }) => address);
   } catch (error) {
     const fix = `make a DNS record for ${host} (A, and AAAA for IPv6) with the public address of the machine, or of the tunnel`;
-    const isMissing = codeOf(error) === 'ENOTFOUND';
-    const text = isMissing ? `${host} has no address` : `${host} can't be looked up (${codeOf(error)})`;
-    return fail('name', text, isMissing ? fix : 'see to the DNS of this machine, or look from another one');
+    const { cause, words, hint } = connectionFailure(error, { at: host });
+    return fail('name', `${host} can't be reached: ${words}`, cause === 'name_unknown' ? fix : hint);
   }
 }
 
@@ -88,7 +87,7 @@ interface Visit {
 }
 
 /** One request, which goes on whatever the certificate is: nothing that is secret is sent. */
-async function visited(url: string, headers: Record<string, string>): Promise<Visit | { code: string }> {
+async function visited(url: string, headers: Record<string, string>): Promise<Visit | { failure: ConnectionFailure }> {
   const signal = AbortSignal.timeout(requestTimeoutMs);
   const request = url.startsWith('https:') ? httpsRequest : httpRequest;
   try {
@@ -104,7 +103,8 @@ async function visited(url: string, headers: Record<string, string>): Promise<Vi
         .end();
     });
   } catch (error) {
-    return { code: signal.aborted ? 'ETIMEDOUT' : codeOf(error) };
+    const failure = signal.aborted ? new TimedOut(`${requestTimeoutMs / 1000} s`) : error;
+    return { failure: connectionFailure(failure, { at: url }) };
   }
 }
 
@@ -119,14 +119,13 @@ async function beginningOf(response: IncomingMessage): Promise<string> {
   return text;
 }
 
-function silence(url: string, code: string, addresses: string[]): Finding {
+function silence(url: string, { cause, words }: ConnectionFailure, addresses: string[]): Finding {
   const start = 'start the proxy or the tunnel (docs/hosting.md)';
-  if (!/^(ECONNREFUSED|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH)$/.test(code)) {
-    const isTls = /^(EPROTO|ERR_SSL)/.test(code);
-    const text = isTls ? `what answers at ${url} does not speak TLS` : `${url} gives no answer (${code})`;
-    return fail(isTls ? 'certificate' : 'answer', text, 'see to the proxy or the tunnel: its log says why');
+  const text = `${url} can't be reached from here: ${words}`;
+  if (!['refused', 'timed_out', 'unreachable'].includes(cause)) {
+    const check = ['no_tls', 'tls_failed'].includes(cause) ? 'certificate' : 'answer';
+    return fail(check, text, 'check the proxy or the tunnel: its log has the reason');
   }
-  const text = `${url} can't be reached from here (${code})`;
   if (addresses.some(isPrivate)) return fail('reach', text, start);
   const elsewhere = `open ${url}/healthz from elsewhere, such as a phone without Wi-Fi. If that shows {"status":"ok"}, all is well: some routers do not lead from inside to their own public address`;
   return fail('reach', text, `${elsewhere}. If not, ${start}, and let the port through firewall and router`);
@@ -140,8 +139,9 @@ function certificateFinding(
   const endsAt = Date.parse(certificate?.valid_to ?? '');
   const until = Number.isNaN(endsAt) ? '' : isoDay(endsAt);
   if (distrust !== undefined) {
-    const [text, fix] = flaws[distrust]?.(host, certificate, until) ?? [`is not valid (${distrust})`, otherwise];
-    return fail('certificate', `the certificate ${text}: no game takes it`, fix);
+    const { words } = connectionFailure(Object.assign(new Error(distrust), { code: distrust }), { at: host });
+    const [detail, fix] = flaws[distrust]?.(host, certificate, until) ?? ['', otherwise];
+    return fail('certificate', `${words}${detail}: no game takes it`, fix);
   }
   const days = Math.floor((endsAt - Date.now()) / dayMs);
   if (days >= soonDays) return ok('certificate', `valid until ${until}`);
@@ -154,24 +154,27 @@ function certificateFinding(
 
 const otherwise = 'its log says so; Caddy and the tunnels get certificates by themselves';
 
-/** By Node's words for what is wrong: what to say, and what mends it. */
+/** By the code of OpenSSL: what the words of the cause leave out, and the fix for the owner of the certificate. */
 const flaws: Record<
   string,
   (host: string, certificate: PeerCertificate | undefined, until: string) => [string, string]
 > = {
-  CERT_HAS_EXPIRED: (_host, _certificate, until) => [`ended on ${until}`, `renew it; ${otherwise}`],
-  CERT_NOT_YET_VALID: () => ['is not valid yet', 'set the clock of the machine that made it'],
+  CERT_HAS_EXPIRED: (_host, _certificate, until) => [`, it ended on ${until}`, `renew it; ${otherwise}`],
+  CERT_NOT_YET_VALID: () => ['', 'set the clock of the machine that made it'],
   ERR_TLS_CERT_ALTNAME_INVALID: (host, certificate) => [
-    `is not for ${host} but for ${shorten(certificate?.subjectaltname ?? 'nobody', 100)}`,
+    `, not for ${host} but for ${shorten(certificate?.subjectaltname ?? 'nobody', 100)}`,
     `get one for ${host}; if that is your router's, it answers only inside: look from elsewhere`,
   ],
-  DEPTH_ZERO_SELF_SIGNED_CERT: () => ['is signed by nobody but itself', `get one from Let's Encrypt; ${otherwise}`],
+  DEPTH_ZERO_SELF_SIGNED_CERT: () => [
+    ', it is signed by nobody but itself',
+    `get one from Let's Encrypt; ${otherwise}`,
+  ],
   SELF_SIGNED_CERT_IN_CHAIN: () => [
-    'comes from an authority that nobody knows',
+    ', it comes from an authority that nobody knows',
     `get one from Let's Encrypt; ${otherwise}`,
   ],
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: () => [
-    'comes without those that vouch for it',
+    ', it comes without those that vouch for it',
     "have the proxy send the whole chain (the file fullchain.pem), from an authority that is known, such as Let's Encrypt",
   ],
 };

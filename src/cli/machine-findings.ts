@@ -5,7 +5,6 @@ import { crowdIn } from '../base/access-list.ts';
 import { isInDataDir } from '../base/files/data-dir.ts';
 import { crypto, https } from '../base/node-modules.ts';
 import { type System, thisSystem } from '../base/system.ts';
-import type { CallContext } from '../ports/index.ts';
 import { loadSqlite } from '../stores/engine.ts';
 import { type Finding, fail, ok, warn } from '../usecases/doctor/finding.ts';
 
@@ -128,13 +127,9 @@ function whyNotFree(where: { host: string; port: number }): Promise<string | und
   });
 }
 
-/** Compares this machine's clock with Roblox's `Date` header, which is in whole seconds. Finds nothing if it does not answer. */
-export async function clockFindings({ baseUrl }: { baseUrl: string }, { signal }: CallContext): Promise<Finding[]> {
-  const askedAt = Date.now();
-  const response = await fetch(baseUrl, { method: 'HEAD', redirect: 'manual', signal }).catch(() => undefined);
-  const platformAt = Date.parse(response?.headers.get('date') ?? '');
-  if (Number.isNaN(platformAt)) return [];
-  const skewMs = (askedAt + Date.now()) / 2 - platformAt;
+/** `skewMs`: how far this machine's clock is ahead of Roblox's; `undefined` if no answer showed that. */
+export function clockFindings(skewMs: number | undefined): Finding[] {
+  if (skewMs === undefined) return [];
   const skewSeconds = Math.round(Math.abs(skewMs) / 1000);
   if (Math.abs(skewMs) < maxSkewMs) return [ok('clock', 'agrees with the one of Roblox')];
   const direction = skewMs > 0 ? 'ahead of' : 'behind';

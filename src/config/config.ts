@@ -1,3 +1,4 @@
+import type { OutboundProxy } from '../base/outbound-proxy.ts';
 import type { ServerAddress } from '../base/server-address.ts';
 import type { PolicySettings } from '../core/policy-names.ts';
 import type { RoleName } from '../core/role-name.ts';
@@ -72,6 +73,7 @@ export interface OpenCloudConfig {
   legacyBaseUrl: string;
   /** Without a trailing slash. */
   usersBaseUrl: string;
+  proxy?: OutboundProxy | undefined;
 }
 
 export interface SimulatedConfig {
@@ -108,6 +110,8 @@ export interface WebhooksConfig {
   /** `match`: a game can choose among the webhooks that are for games. */
   callerUrl: Settings['webhooks']['caller_url'];
   targets: DeclaredWebhook[];
+  /** Webhooks never go through it; a failure says so. */
+  proxy?: OutboundProxy | undefined;
 }
 
 /** Limits a minute; 0 turns one off. */
@@ -133,17 +137,19 @@ export function toConfig(
     files: { groupFile, headFile },
     targets,
     store,
+    proxy,
     at,
   }: {
     files: Record<'groupFile' | 'headFile', string | undefined>;
     targets: DeclaredWebhook[];
     store: ServerAddress | undefined;
+    proxy: OutboundProxy | undefined;
     at: (path: readonly PropertyKey[]) => string;
   },
 ): Config {
   const { group, server, policy, security, limits, metrics, dashboard, history, audit, webhooks, log } = settings;
   return {
-    platform: toPlatformConfig(settings, choice, groupFile),
+    platform: toPlatformConfig(settings, choice, { groupFile, proxy }),
     group: { ladder: group.ladder, rankOne: group.rank_1 },
     server: {
       host: server.host,
@@ -192,6 +198,7 @@ export function toConfig(
       allowPrivate: webhooks.allow_private,
       callerUrl: webhooks.caller_url,
       targets,
+      proxy,
     },
     store,
     nodeName: settings.store.node,
@@ -204,7 +211,7 @@ export function toConfig(
 function toPlatformConfig(
   { group, platform }: Settings,
   choice: PlatformChoice,
-  groupFile: string | undefined,
+  { groupFile, proxy }: { groupFile: string | undefined; proxy: OutboundProxy | undefined },
 ): Config['platform'] {
   if (choice.kind === 'simulated') return { ...choice, groupId: group.id, groupFile };
   return {
@@ -212,5 +219,6 @@ function toPlatformConfig(
     baseUrl: platform.base_url,
     legacyBaseUrl: platform.legacy_base_url,
     usersBaseUrl: platform.users_base_url,
+    proxy,
   };
 }

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { outboundProxy } from '../base/outbound-proxy.ts';
 import { type Config, toConfig } from './config.ts';
 import { readConfigFile } from './config-file.ts';
 import { readTargets } from './declared-webhook.ts';
@@ -76,6 +77,7 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
       files,
       targets,
       store: store.server,
+      proxy: outboundProxy(env),
       at: (path) => file?.locationOf(path).at ?? '',
     }),
     file: location?.path,

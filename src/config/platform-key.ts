@@ -76,11 +76,18 @@ function checked(key: string, origin: KeyOrigin): PlatformKey {
  */
 export function flawOfKey(key: string): string | undefined {
   if (key === '') return 'the key is empty';
+  if (isCookie(key))
+    return 'this is a .ROBLOSECURITY cookie, which logs in as you; rankd needs an Open Cloud key (API Keys on the Creator Dashboard)';
   if (/^rk_(live|test)_/.test(key)) return 'this is a game key; here belongs the Roblox key';
   if (/^(["'`]).*\1$/.test(key)) return 'the key is in quotes; remove them';
   return /^[!-~]+$/.test(key)
     ? undefined
     : 'the key has spaces, line breaks or other characters that no Roblox key has';
+}
+
+/** The cookie begins with a warning, which a copy can have in quotes, after its name, or broken into lines. */
+function isCookie(text: string): boolean {
+  return /ROBLOSECURITY|_?\|?WARNING:?-*DO-*NOT-*SHARE/i.test(text.replaceAll(/[\s"'`]+/g, ''));
 }
 
 /** True for a text that is long and unlike a path. Such a value is never shown. */

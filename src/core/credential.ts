@@ -5,11 +5,22 @@ import type { Credential } from './model.ts';
  * Why nothing can be changed with this credential; `undefined` if it works or the platform does not say. That the platform does not
  * list the scope is no proof, as it may list it in another shape one day; it is one if a write was denied, too.
  */
-export function refusalOfCredential({ state, canWrite }: Credential, isWriteDenied = false): RankdError | undefined {
+export function refusalOfCredential(
+  { state, refusal, canWrite }: Credential,
+  isWriteDenied = false,
+): RankdError | undefined {
+  if (state === 'invalid' && refusal !== undefined) return refusedKey(refusal);
   if (state !== 'valid' && state !== 'untold') return credentialError(`is ${state}`);
   return canWrite === false && isWriteDenied
     ? credentialError('lacks the scope group:write for this group')
     : undefined;
+}
+
+/** The words can be about the address of this machine, the key or its scopes. */
+export function refusedKey(refusal: string): RankdError {
+  return new RankdError('platform_credential', `Roblox does not accept the Roblox key (${refusal}).`, {
+    hint: 'check on the Creator Dashboard that the key is active, allows this address and has group:read and group:write for the group',
+  });
 }
 
 function credentialError(what: string): RankdError {

@@ -45,6 +45,8 @@ export interface Member {
 export interface Credential {
   /** `untold`: the platform answers, and does not say. */
   state: 'valid' | 'disabled' | 'expired' | 'invalid' | 'untold';
+  /** With `invalid`: the platform's own words, e.g. `401: Invalid API Key`. */
+  refusal?: string;
   /** The acting account; absent if the platform does not say. */
   userId?: number;
   /** Whether it may change roles in this group; absent if the platform does not say. */

@@ -12,7 +12,7 @@ import { engineOf } from '../stores/engine.ts';
 import { declareConfigured } from '../usecases/declare-configured.ts';
 import { checkGroup } from '../usecases/group/check-group.ts';
 import { HeadNotes } from './head-notes.ts';
-import { startWorkers } from './workers.ts';
+import { startWorkers, warnOfPlatform } from './workers.ts';
 
 export interface DaemonOptions extends AppOptions, Pick<OpenOptions, 'onMigrated'> {
   log: Logger;
@@ -25,6 +25,7 @@ export interface Daemon {
   url: string;
   /** e.g. `http://127.0.0.1:9265/metrics`; `undefined` where metrics are off. */
   metricsUrl: string | undefined;
+  heads: HeadNotes;
   /** Refuses what is new, finishes what runs, keeps what was gathered in memory, and closes everything. */
   stop(): Promise<void>;
 }
@@ -40,6 +41,7 @@ export function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const metrics = metricsConfig.enabled ? await loadMetrics(clock) : undefined;
     const app = await openApp({ ...options, ...(metrics !== undefined && { watch: metrics.watch }) });
     closers.push(app);
+    closers.push(warnOfPlatform(app));
     await checkGroup(app.current);
     await declareConfigured(app.current, options.config);
     const heads = new HeadNotes();
@@ -55,6 +57,7 @@ export function startDaemon(options: DaemonOptions): Promise<Daemon> {
       app,
       url,
       metricsUrl: listener?.url,
+      heads,
       stop: async () => {
         await drain(app);
         await closeAll(closers);

@@ -7,6 +7,10 @@ export class HeadNotes {
   #lastId: number | undefined;
   #isFailing = false;
 
+  get isFailing(): boolean {
+    return this.#isFailing;
+  }
+
   /** Notes what is new, in the file that the configuration names. The first time, that is the newest head alone. Throws as `noteHeads`. */
   async note(app: Pick<DaemonContext, 'store' | 'clock' | 'headFile'>): Promise<void> {
     if (app.headFile === undefined) return;
@@ -21,7 +25,8 @@ export class HeadNotes {
       await this.note(app);
       this.#isFailing = false;
     } catch (error) {
-      if (!this.#isFailing) app.log.error({ err: error }, 'the heads of the audit cannot be noted; trying again');
+      if (!this.#isFailing)
+        app.log.error({ err: error, problem: 'audit heads' }, 'the heads of the audit cannot be noted; trying again');
       this.#isFailing = true;
     }
   }

@@ -1,11 +1,38 @@
-/** What a line of the log tells to last until it is mended, by its field `problem`. Every other line tells of one moment. */
-export type Lasting = 'configuration' | 'credential' | 'group' | 'simulated keys' | 'plain http' | 'paused key';
+/** A problem that lasts until it is mended, by the field `problem` of its line in the log. */
+export type Lasting =
+  | 'audit heads'
+  | 'configuration'
+  | 'credential'
+  | 'group'
+  | 'platform'
+  | 'plain http'
+  | 'simulated keys'
+  | 'trust';
 
 interface Problem {
-  at: string;
+  /** Epoch milliseconds. */
+  at: number;
   message: string;
-  lasting: Lasting | undefined;
+  lasting: string | undefined;
   keyId: string | undefined;
+  code: string | undefined;
+  webhook: string | undefined;
+  changeId: string | undefined;
+}
+
+/** How the daemon is now: what ends a problem. */
+export interface Standing {
+  lasting: Record<Lasting, boolean>;
+  /** Ids. */
+  pausedKeys: ReadonlySet<string>;
+  isCredentialDead: boolean;
+  /** When a read and a write of the platform last succeeded, in epoch milliseconds. */
+  platformWorkedAt: { read: number; write: number };
+  /** True if the database takes writes. */
+  storeWorks: () => Promise<boolean>;
+  isChangeOpen: (changeId: string) => Promise<boolean>;
+  /** Names of webhooks that fail or are disabled. */
+  failingWebhooks: ReadonlySet<string>;
 }
 
 /** The last few different warnings and errors of the log, for `rankd status`. A problem that comes again replaces its earlier line. */
@@ -20,44 +47,77 @@ export class RecentProblems {
     this.#kept = [problem, ...others].slice(0, maxKept);
   }
 
-  /** The keys that a problem is about. */
+  /** The keys whose pause is a problem. */
   get keyIds(): string[] {
-    return this.#kept.flatMap(({ keyId, lasting }) => (keyId !== undefined && lasting === 'paused key' ? [keyId] : []));
+    return this.#kept.flatMap(({ keyId, lasting }) => (keyId !== undefined && lasting === pausedKey ? [keyId] : []));
   }
 
-  /**
-   * Without what is over: `lasts` says what still holds, for paused keys by their ids, and what was of a moment is shown for a day. `now` is in
-   * epoch milliseconds.
-   */
-  newestFirst(
-    { pausedKeys, ...lasts }: Record<Exclude<Lasting, 'paused key'>, boolean> & { pausedKeys: ReadonlySet<string> },
-    now: number,
-  ): Array<{ at: string; message: string }> {
-    const isOver = ({ at, lasting, keyId = '' }: Problem) => {
-      if (lasting === undefined) return Date.parse(at) < now - momentKeptMs;
-      return lasting === 'paused key' ? !pausedKeys.has(keyId) : !lasts[lasting];
-    };
-    return this.#kept.filter((problem) => !isOver(problem)).map(({ at, message }) => ({ at, message }));
+  /** Without those that are over: a success of the same kind ends a problem, and a day ends one that nothing else does. `now` is in epoch milliseconds. */
+  async newestFirst(standing: Standing, now: number): Promise<Array<{ at: string; message: string }>> {
+    const judged = await Promise.all(
+      this.#kept.map(async (problem) => ({ problem, isOver: await isOver(problem, standing, now) })),
+    );
+    return judged.flatMap(({ problem: { at, message }, isOver }) =>
+      isOver ? [] : [{ at: new Date(at).toISOString(), message }],
+    );
   }
 }
 
+/** The field `problem` of a line about a key that its breaker paused. */
+const pausedKey = 'paused key';
 const maxKept = 5;
 const momentKeptMs = 86_400_000;
+
+async function isOver(problem: Problem, standing: Standing, now: number): Promise<boolean> {
+  const { at, lasting, keyId = '', code, webhook, changeId } = problem;
+  if (lasting === pausedKey) return !standing.pausedKeys.has(keyId);
+  if (lasting !== undefined && isLasting(lasting, standing)) return !standing.lasting[lasting];
+  if (at < now - momentKeptMs) return true;
+  if (webhook !== undefined) return !standing.failingWebhooks.has(webhook);
+  const { read, write } = standing.platformWorkedAt;
+  switch (code) {
+    case 'platform_unavailable':
+    case 'platform_busy':
+      return Math.max(read, write) > at;
+    case 'platform_credential': // a key that may read can still lack the right to write
+      return !standing.isCredentialDead && (changeId === undefined ? read : write) > at;
+    case 'store_unavailable':
+      return standing.storeWorks();
+    case 'outcome_unknown':
+      return changeId !== undefined && !(await standing.isChangeOpen(changeId));
+    default:
+      return false;
+  }
+}
+
+function isLasting(name: string, { lasting }: Standing): name is Lasting {
+  return name in lasting;
+}
 
 interface LogLine {
   time: string;
   msg: string;
-  problem?: Lasting;
+  problem?: string;
   keyId?: string;
-  err?: { message?: string };
+  err?: { message?: string; code?: string };
   method?: string;
   path?: string;
   status?: number;
   code?: string;
   why?: string;
+  webhook?: string;
+  changeId?: string;
 }
 
-function problemOf({ time, msg, problem, keyId, err, method, path, status, code, why }: LogLine): Problem {
+function problemOf({ time, msg, problem, err, method, path, status, code, why, ...ids }: LogLine): Problem {
   const what = status === undefined ? msg : [method, path, status, code].filter(Boolean).join(' ');
-  return { at: time, message: [what, why ?? err?.message].filter(Boolean).join(': '), lasting: problem, keyId };
+  return {
+    at: Date.parse(time),
+    message: [what, why ?? err?.message].filter(Boolean).join(': '),
+    lasting: problem,
+    code: code ?? err?.code,
+    keyId: ids.keyId,
+    webhook: ids.webhook,
+    changeId: ids.changeId,
+  };
 }

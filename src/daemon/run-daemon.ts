@@ -12,6 +12,7 @@ import type { Migration } from '../ports/index.ts';
 import { lookAtChange } from '../usecases/change/late-look.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { type DaemonStatus, daemonStatus } from '../usecases/documents/status.ts';
+import { webhookDocument } from '../usecases/documents/webhook.ts';
 import { keepServedGroup } from '../usecases/group/served-group.ts';
 import { stuckHolds } from '../usecases/holds/open-hold.ts';
 import { isAnyKeyAccepted, keysOfSimulation, pausedAmong } from '../usecases/keys/keys.ts';
@@ -91,7 +92,9 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
         group: !app.group.isReadable,
         'simulated keys': await anyOf(keysOfSimulation(app, app.group, { limit: 1 })),
         'plain http': true,
-        pausedKeys: await pausedAmong(app, problems.keyIds).catch(() => new Set(problems.keyIds)),
+        'audit heads': daemon.heads.isFailing,
+        platform: app.platform.reachability().unreached.length > 0,
+        trust: !app.trust.believesAnswers || app.trust.stop !== undefined,
       };
       const workspaceActive = await showWorkspace(app).then(
         ({ active }) => active,
@@ -104,7 +107,18 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
       const standing = { workspaceActive, dashboard: door.standing };
       return daemonStatus({
         ...{ ...of, ...standing, started: startedAt },
-        problems: problems.newestFirst(lasting, systemClock.now()),
+        problems: await problems.newestFirst(
+          {
+            lasting,
+            pausedKeys: await pausedAmong(app, problems.keyIds).catch(() => new Set(problems.keyIds)),
+            isCredentialDead: app.deadCredential() !== undefined,
+            platformWorkedAt: app.trust.stop === undefined ? app.platformWorkedAt() : { read: 0, write: 0 },
+            storeWorks: () => app.store.pingWrites().then(isTrue, isFalse),
+            isChangeOpen: (id) => isOpenChange(app, id),
+            failingWebhooks: new Set((webhooks ?? []).map(webhookDocument).flatMap(nameIfFailing)),
+          },
+          systemClock.now(),
+        ),
       });
     };
     await showNode({ daemon, live, startedAt: startedAt.monotonic });
@@ -161,6 +175,23 @@ function outgrownOf(store: DaemonContext['store'], log: DaemonContext['log']): R
     log.debug({ err: error }, 'the schema of the database could not be read; trying again');
     return undefined;
   }
+}
+
+const isTrue = () => true;
+const isFalse = () => false;
+
+/** True also if that can't be found out. */
+async function isOpenChange({ store }: DaemonContext, id: string): Promise<boolean> {
+  try {
+    const change = await store.findChange(id);
+    return change !== undefined && (change.state === 'pending' || change.state === 'unknown');
+  } catch {
+    return true;
+  }
+}
+
+function nameIfFailing({ name, state }: ReturnType<typeof webhookDocument>): string[] {
+  return state === 'enabled' ? [] : [name];
 }
 
 /** What the work throws, in words; `undefined` if it throws nothing. */

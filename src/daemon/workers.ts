@@ -12,7 +12,7 @@ import { pruneRecords } from '../usecases/upkeep/prune-records.ts';
 import { CredentialTeller } from '../usecases/upkeep/tell-credential.ts';
 import type { HeadNotes } from './head-notes.ts';
 import { HoldWorker } from './hold-worker.ts';
-import { SurpriseWarnings } from './surprise-warnings.ts';
+import { PlatformWarnings } from './platform-warnings.ts';
 import { deliverEvents } from './webhook-worker.ts';
 
 /** How often the daemon looks whether a change was left behind by a node that is gone, and how often it tries what is unknown. */
@@ -42,8 +42,6 @@ export function startWorkers(live: LiveContext, heads: HeadNotes): () => Promise
     report: (error) => app.log.error({ err: error }, 'a change could not be read once more'),
   });
   const noting = every(app, noteEveryMs, stopping.signal, () => heads.noteOrTell(live.current));
-  const surprises = new SurpriseWarnings();
-  const warning = every(app, noteEveryMs, stopping.signal, async () => surprises.warn(live));
   const naming = every(app, nameEveryMs, stopping.signal, () => nameMembers(live.current, stopping.signal));
   const holds = new HoldWorker(live, stopping.signal);
   const ending = every(app, endHoldsEveryMs, stopping.signal, () => holds.endDue());
@@ -63,7 +61,6 @@ export function startWorkers(live: LiveContext, heads: HeadNotes): () => Promise
       looking,
       pruning,
       noting,
-      warning,
       naming,
       delivering,
       telling,
@@ -76,6 +73,17 @@ export function startWorkers(live: LiveContext, heads: HeadNotes): () => Promise
       await gathered.flush(app).catch((error) => app.log.warn({ err: error }, `the last ${what} could not be kept`));
     }
     await heads.noteOrTell(live.current);
+  };
+}
+
+/** Warns of the platform from the very start, which can have to wait for it. Returns a function that ends it. */
+export function warnOfPlatform(live: LiveContext): () => Promise<void> {
+  const stopping = new AbortController();
+  const warnings = new PlatformWarnings();
+  const warning = every(live.current, noteEveryMs, stopping.signal, async () => warnings.warn(live));
+  return async () => {
+    stopping.abort();
+    await warning;
   };
 }
 
@@ -109,7 +117,8 @@ async function watchCredential(live: LiveContext, stop: AbortSignal): Promise<vo
     using call = callWithin(app.clock, app.deadlineMs, 'credential');
     await work(app, { ...call, signal: AbortSignal.any([call.signal, stop]) }).catch((error) => {
       if (!isRankdError(error)) throw error;
-      if (error.code !== 'platform_credential') app.log.warn({ err: error, problem: 'group' }, cannotRank); // else the log has it already
+      const isLogged = error.code === 'platform_credential' || error.connection !== undefined;
+      if (!isLogged) app.log.warn({ err: error, problem: 'group' }, cannotRank);
     });
   };
   const check = async (app: DaemonContext, call: CallContext) => {

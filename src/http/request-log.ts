@@ -68,9 +68,11 @@ export function requestLog({
 const nothing = {};
 
 /** What the log says of an error: more than its caller is told. */
-function factsOf({ code, details, message, cause }: RankdError, status: number): Record<string, unknown> {
+function factsOf(error: RankdError, status: number): Record<string, unknown> {
+  const { code, details, message, connection, cause } = error;
   if (details !== undefined) return { code, why: describeRefusal(details) };
   if (status < 500) return { code };
+  if (connection !== undefined) return { code, cause: connection, why: message };
   return { code, why: cause instanceof Error ? `${message} (${cause.message})` : message };
 }
 

@@ -40,6 +40,7 @@ export function watchedPlatform(platform: Platform, meters: Meters, clock: Pick<
     reserve: (kinds, call) => platform.reserve(kinds, call),
     pace: () => platform.pace(),
     surprises: () => platform.surprises(),
+    reachability: () => platform.reachability(),
     close: () => platform.close(),
   };
 }

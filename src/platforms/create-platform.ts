@@ -13,11 +13,14 @@ export async function createPlatform({
   dataDir,
   clock,
   store,
+  isServed = false,
 }: {
   config: Config['platform'];
   dataDir: string;
   clock: Clock;
   store: Pick<GroupStore, 'findBaseRole' | 'keepBaseRole'> & BudgetStore;
+  /** True in a daemon, which retries what a command reports at once. */
+  isServed?: boolean;
 }): Promise<Platform> {
   switch (config.kind) {
     case 'simulated': {
@@ -26,7 +29,7 @@ export async function createPlatform({
     }
     case 'open-cloud': {
       const { OpenCloudPlatform } = await import('./open-cloud.ts');
-      const { groupId, baseUrl, legacyBaseUrl, usersBaseUrl } = config;
+      const { groupId, baseUrl, legacyBaseUrl, usersBaseUrl, proxy } = config;
       const title = groupTitle(config);
       const baseRoleMemory = {
         find: () => store.findBaseRole(title),
@@ -35,7 +38,10 @@ export async function createPlatform({
       const apiKey = config.apiKey.reveal();
       const ledger = store.budgetLedger(crypto().hash('sha256', apiKey));
       const urls = { baseUrl, legacyBaseUrl, usersBaseUrl };
-      return new OpenCloudPlatform({ groupId, ...urls, apiKey, clock, baseRoleMemory, ledger });
+      return new OpenCloudPlatform({
+        ...{ groupId, ...urls, apiKey, clock, baseRoleMemory, ledger },
+        ...{ proxy, isPatient: isServed },
+      });
     }
   }
 }

@@ -4,7 +4,16 @@ import { doubling } from '../base/time.ts';
 import { refusalOfCredential } from '../core/credential.ts';
 import type { Credential, Group, Member, Role } from '../core/model.ts';
 import { withShare } from '../ports/call-context.ts';
-import type { CallContext, Clock, Pace, Platform, Reservation, RoleWrite, WriteKind } from '../ports/index.ts';
+import type {
+  CallContext,
+  Clock,
+  Pace,
+  Platform,
+  Reachability,
+  Reservation,
+  RoleWrite,
+  WriteKind,
+} from '../ports/index.ts';
 import { ForbiddenRead } from './upstream/platform-error.ts';
 
 const probeAfterMs = doubling(10_000, 60_000);
@@ -39,6 +48,7 @@ export class CredentialBreaker implements Platform {
   #open: { error: RankdError; probeAt: number } | undefined;
   /** Probes since a call last succeeded: the check of a credential can pass while calls are still refused. */
   #probes = 0;
+  #workedAt = { read: 0, write: 0 };
 
   constructor({ platform, clock, report }: CredentialBreakerOptions) {
     this.readLagMs = platform.readLagMs;
@@ -54,6 +64,11 @@ export class CredentialBreaker implements Platform {
   /** Why all calls are refused at present; `undefined` while the credential works. */
   get dead(): RankdError | undefined {
     return this.#open?.error;
+  }
+
+  /** When a read and a write last succeeded, in epoch milliseconds; 0 before that. */
+  get workedAt(): { read: number; write: number } {
+    return this.#workedAt;
   }
 
   /** What the platform last said of the credential. */
@@ -122,6 +137,10 @@ export class CredentialBreaker implements Platform {
     return this.#platform.pace();
   }
 
+  reachability(): Reachability {
+    return this.#platform.reachability();
+  }
+
   surprises(): Surprise[] {
     return this.#platform.surprises();
   }
@@ -132,7 +151,9 @@ export class CredentialBreaker implements Platform {
 
   async #read<T>(call: CallContext, work: () => Promise<T>): Promise<T> {
     try {
-      return await this.#tried(call, work);
+      const done = await this.#tried(call, work);
+      this.#workedAt.read = this.#clock.now();
+      return done;
     } catch (error) {
       if (error instanceof ForbiddenRead) await this.#askAfterRefusal(call);
       else if (isRankdError(error, 'platform_credential')) this.#trip(error);
@@ -144,6 +165,7 @@ export class CredentialBreaker implements Platform {
     try {
       const done = await this.#tried(call, work);
       this.#isWriteDenied = false;
+      this.#workedAt.write = this.#clock.now();
       return done;
     } catch (error) {
       if (isRankdError(error, 'platform_credential')) {

@@ -1,3 +1,4 @@
+import { causeOf, connectionFailure } from '../base/connection-cause.ts';
 import type { Clock, LiveFinding } from '../ports/index.ts';
 import { type Answer, fetchAnswer } from './upstream/fetch-answer.ts';
 import { keyMask } from './upstream/mask-key.ts';
@@ -6,9 +7,10 @@ import {
   memberOf,
   parseBaseRoleId,
   parseMembershipPage,
+  parseRole,
   parseRolePage,
 } from './upstream/resources.ts';
-import { departures } from './upstream/schemas.ts';
+import { departures, type SchemaName } from './upstream/schemas.ts';
 
 export interface LiveCheckOptions {
   groupId: number;
@@ -41,10 +43,11 @@ export async function checkLive(options: LiveCheckOptions): Promise<LiveFinding[
       const details = await look();
       findings.push({ check: name, result: details.length === 0 ? 'ok' : 'differs', details });
     } catch (error) {
-      findings.push({ check: name, result: 'FAIL', details: [platform.masked(wordsOf(error))] });
+      const details = error instanceof Misshapen ? error.flaws : [platform.masked(wordsOf(error))];
+      findings.push({ check: name, result: 'FAIL', details });
     }
   };
-  const seen: Seen = { roles: [], actingId: undefined, ownerId: undefined, baseId: undefined };
+  const seen: Seen = { roles: [], hasSecondPage: false, actingId: undefined, ownerId: undefined, baseId: undefined };
   for (const [name, look] of Object.entries(checks)) await check(name, () => look(platform, seen));
   await check('rate limits', async () => platform.limitFlaws());
   const { memberId } = options;
@@ -55,6 +58,8 @@ export async function checkLive(options: LiveCheckOptions): Promise<LiveFinding[
 /** What the first looks showed, for the later ones. */
 interface Seen {
   roles: ListedRole[];
+  /** True if the list of roles came with a token for a second page, which was read. */
+  hasSecondPage: boolean;
   actingId: number | undefined;
   ownerId: number | undefined;
   baseId: number | undefined;
@@ -90,9 +95,10 @@ const checks: Record<string, Look> = {
     const found: string[] = [];
     let token: string | undefined;
     for (let page = 1; page <= 2; page += 1) {
+      seen.hasSecondPage = page > 1;
       const { json } = await platform.read(`/roles?maxPageSize=20${token === undefined ? '' : `&pageToken=${token}`}`);
       found.push(...departures(json, 'ListGroupRolesResponse'));
-      const { items, nextPageToken } = parseRolePage(json);
+      const { items, nextPageToken } = readable(json, 'ListGroupRolesResponse', parseRolePage);
       const isNew = ({ id }: ListedRole) => seen.roles.every((role) => role.id !== id);
       if (page > 1 && !items.some(isNew)) return [...found, 'nextPageToken: the list begins again'];
       seen.roles.push(...items.filter(isNew));
@@ -110,8 +116,8 @@ const checks: Record<string, Look> = {
     ];
   },
 
-  async pages(platform, { roles }) {
-    if (roles.length > 20) return []; // the list above had two
+  async pages(platform, { hasSecondPage }) {
+    if (hasSecondPage) return []; // the list above had two
     const first = parseRolePage((await platform.read('/roles?maxPageSize=1')).json);
     if (first.nextPageToken === undefined) return ['nextPageToken: missing after a page of 1'];
     const token = encodeURIComponent(first.nextPageToken);
@@ -124,7 +130,7 @@ const checks: Record<string, Look> = {
     const role = roles.find(({ rank }) => rank > 0 && rank < 255);
     if (role === undefined) return ['GroupRole: there is none to look at'];
     const { json } = await platform.read(`/roles/${role.id}`);
-    const [alone] = parseRolePage({ groupRoles: [json] }).items;
+    const alone = readable(json, 'GroupRole', parseRole);
     const differing = (['id', 'name', 'rank'] as const).filter((field) => alone?.[field] !== role[field]);
     return [
       ...departures(json, 'GroupRole'),
@@ -134,7 +140,7 @@ const checks: Record<string, Look> = {
 
   async 'public list'(platform, seen) {
     const json = await platform.readPublic('roles');
-    seen.baseId = parseBaseRoleId(json);
+    seen.baseId = readable(json, 'PublicRoleList', parseBaseRoleId);
     const listed = (json['roles'] as Array<{ id: number; rank: number; isBase: boolean }>) ?? [];
     const isSame = ({ id, rank }: ListedRole) => listed.some((role) => role.id === id && role.rank === rank);
     return [
@@ -149,7 +155,7 @@ const checks: Record<string, Look> = {
   async 'acting account'(platform, { actingId, baseId }) {
     if (actingId === undefined) return ['ApiKey.authorizedUserId: not told'];
     const { json } = await platform.read(`/memberships?${filterBy(`user == 'users/${actingId}'`)}`);
-    const [membership] = parseMembershipPage(json).items;
+    const [membership] = readable(json, 'ListGroupMembershipsResponse', parseMembershipPage).items;
     if (membership === undefined) return [...memberFlaws(json), 'GroupMembership: the acting account is no member'];
     const { role, roles = [] } = membership;
     const isListed = role === undefined || role === baseId || roles.includes(role);
@@ -337,9 +343,29 @@ function wanted(heard: Heard): Heard {
   return heard;
 }
 
+/** What rankd needs of an answer has another shape: it can't work with that. */
+class Misshapen extends Error {
+  readonly flaws: string[];
+
+  constructor(flaws: string[], cause: unknown) {
+    super('the answer has another shape', { cause });
+    this.flaws = flaws;
+  }
+}
+
+/** Throws `Misshapen` with what differs, by path and type. */
+function readable<T>(json: unknown, schema: SchemaName, parse: (json: unknown) => T): T {
+  try {
+    return parse(json);
+  } catch (cause) {
+    const flaws = departures(json, schema);
+    throw new Misshapen(flaws.length > 0 ? flaws : [wordsOf(cause)], cause);
+  }
+}
+
 /** Throws if it is no list of memberships at all. */
 function memberFlaws(json: unknown): string[] {
-  parseMembershipPage(json);
+  readable(json, 'ListGroupMembershipsResponse', parseMembershipPage);
   return departures(json, 'ListGroupMembershipsResponse');
 }
 
@@ -349,7 +375,7 @@ function filterBy(expression: string): string {
 
 /** A parser's error quotes nothing of the answer. */
 function wordsOf(error: unknown): string {
-  if (!(error instanceof Error)) return 'failed';
-  const cause = error.cause instanceof Error ? ` (${error.cause.message})` : '';
-  return `${error.message}${cause}`;
+  if (causeOf(error) !== undefined)
+    return `Roblox can't be reached: ${connectionFailure(error, { at: 'Roblox' }).words}`;
+  return error instanceof Error ? error.message : 'failed';
 }

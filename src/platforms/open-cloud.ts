@@ -1,4 +1,5 @@
 import { asRankdError, isRankdError, RankdError } from '../base/errors.ts';
+import type { OutboundProxy } from '../base/outbound-proxy.ts';
 import { type Surprise, Surprises } from '../base/surprises.ts';
 import type { Credential, Group, Member, Role } from '../core/model.ts';
 import type { NamedUser } from '../core/user-name.ts';
@@ -8,6 +9,7 @@ import type {
   Clock,
   Pace,
   Platform,
+  Reachability,
   Reservation,
   RoleWrite,
   WriteKind,
@@ -15,7 +17,8 @@ import type {
 import { BaseRole, type BaseRoleMemory } from './upstream/base-role.ts';
 import { UpstreamClient } from './upstream/client.ts';
 import { type Gates, type Operation, openGates, WriteReservation } from './upstream/operations.ts';
-import { BaseRoleError, ForbiddenRead, unavailable } from './upstream/platform-error.ts';
+import { BaseRoleError, ForbiddenRead, RefusedKey, unavailable } from './upstream/platform-error.ts';
+import { Reach } from './upstream/reach.ts';
 import {
   type ListedRole,
   type Membership,
@@ -51,6 +54,9 @@ export interface OpenCloudOptions {
   baseRoleMemory?: BaseRoleMemory;
   /** What keeps the budget, if others share it. */
   ledger?: BudgetLedger | undefined;
+  proxy?: OutboundProxy | undefined;
+  /** As `UpstreamOptions.isPatient`. */
+  isPatient?: boolean | undefined;
   fetch?: typeof globalThis.fetch;
   tuning?: Partial<OpenCloudTuning>;
 }
@@ -81,6 +87,7 @@ export class OpenCloudPlatform implements Platform {
   readonly #baseRole: BaseRole;
   readonly #writeSpacing: WriteSpacing;
   readonly #surprises: Surprises;
+  readonly #reach: Reach;
 
   /** Throws `config_invalid` if `apiKey` can't be a key. */
   constructor({
@@ -92,6 +99,8 @@ export class OpenCloudPlatform implements Platform {
     clock,
     baseRoleMemory: memory = { find: async () => undefined, keep: async () => undefined },
     ledger,
+    proxy,
+    isPatient,
     fetch = globalThis.fetch,
     tuning = {},
   }: OpenCloudOptions) {
@@ -100,7 +109,9 @@ export class OpenCloudPlatform implements Platform {
     this.#clock = clock;
     this.#publicRolesTimeoutMs = tuning.publicRolesTimeoutMs ?? 4_000;
     this.#surprises = new Surprises(clock);
-    const shared = { clock, fetch, tuning, surprises: this.#surprises };
+    this.#reach = new Reach(() => clock.now());
+    const watched = { surprises: this.#surprises, reach: this.#reach };
+    const shared = { clock, fetch, tuning, proxy, isPatient, ...watched };
     this.#openCloud = new UpstreamClient({ baseUrl, apiKey, ...shared });
     this.#legacy = new UpstreamClient({ baseUrl: legacyBaseUrl, ...shared });
     this.#users = new UpstreamClient({ baseUrl: usersBaseUrl, ...shared });
@@ -209,13 +220,17 @@ export class OpenCloudPlatform implements Platform {
     return this.#openCloud.request(request, call).catch((error): Credential => {
       // That this question may not be asked from here, or no longer at all, says nothing of the key.
       if (error instanceof ForbiddenRead || isRankdError(error, 'platform_rejected')) return { state: 'untold' };
-      if (isRankdError(error, 'platform_credential')) return { state: 'invalid' };
+      if (error instanceof RefusedKey) return { state: 'invalid', refusal: error.refusal };
       throw error;
     });
   }
 
   pace(): Pace[] {
     return Object.entries(this.#gates).map(([operation, gate]) => ({ operation, ...gate.pace() }));
+  }
+
+  reachability(): Reachability {
+    return this.#reach.state();
   }
 
   surprises(): Surprise[] {
@@ -349,11 +364,16 @@ function memberShown(json: unknown, userId: number): Member | undefined {
 
 /** Whatever keeps the names from being found, it is not about the credential, and the user id helps. */
 function namesUnavailable(cause: unknown): RankdError {
-  const { code, retryAfterMs = 5_000 } = asRankdError(cause);
+  const { code, message, hint, connection, retryAfterMs = 5_000 } = asRankdError(cause);
   return new RankdError(
     code === 'platform_busy' ? code : 'platform_unavailable',
-    "Roblox's user names can't be looked up at the moment. Send the user id, or try again later.",
-    { cause, retryAfterMs, hint: 'give the user id, the number in the address of the profile page' },
+    connection === undefined
+      ? "Roblox's user names can't be looked up at the moment. Send the user id, or try again later."
+      : `${message} Send the user id instead of the name, or try again later.`,
+    {
+      ...{ cause, retryAfterMs, connection },
+      hint: connection === undefined ? 'give the user id, the number in the address of the profile page' : hint,
+    },
   );
 }
 

@@ -2,7 +2,7 @@ import type Database from 'better-sqlite3';
 import { isRankdError, RankdError } from '../base/errors.ts';
 import type { Credential, Group, Member, Role } from '../core/model.ts';
 import type { NamedUser } from '../core/user-name.ts';
-import type { CallContext, Pace, Platform, Reservation, RoleWrite } from '../ports/index.ts';
+import type { CallContext, Pace, Platform, Reachability, Reservation, RoleWrite } from '../ports/index.ts';
 import { type GroupSeed, openGroup } from './simulated-group.ts';
 
 /**
@@ -92,6 +92,10 @@ export class SimulatedPlatform implements Platform {
 
   pace(): Pace[] {
     return [];
+  }
+
+  reachability(): Reachability {
+    return { unreached: [] };
   }
 
   surprises(): [] {

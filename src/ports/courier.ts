@@ -1,3 +1,5 @@
+import type { OutboundProxy } from '../base/outbound-proxy.ts';
+
 /** One request to a target. */
 export interface Letter {
   method: 'GET' | 'POST';
@@ -10,6 +12,8 @@ export interface Letter {
   timeoutMs: number;
   /** Networks that are not public, and may be called all the same. */
   allowPrivate: readonly string[];
+  /** The proxy that the request does not go through, for the words of a failure. */
+  proxy?: OutboundProxy | undefined;
 }
 
 /** What a target answered, or why it did not, in words that name no address. */
@@ -17,10 +21,16 @@ export type TargetAnswer =
   | { isAnswered: true; status: number; header(name: string): string | undefined; text: string }
   | { isAnswered: false; error: string };
 
+/** `refusal`: why `send` would never call this address. `doubt`: why it would not do so now. */
+export interface AddressVerdict {
+  refusal?: string;
+  doubt?: string;
+}
+
 /** Carries requests to the targets of webhooks: to the address that is given, to no other, and never to one that is not public. */
 export interface Courier {
   /** Never rejects, but for `signal`. A redirect is an answer like any other. */
   send(letter: Letter, signal?: AbortSignal): Promise<TargetAnswer>;
-  /** Why nothing will ever be sent to this address, as `send` would find; `undefined` if it can be. Nothing is sent. */
-  whyForbidden(target: Pick<Letter, 'address' | 'allowPrivate'>): Promise<string | undefined>;
+  /** Looks the address up and sends nothing. Throws nothing. */
+  judgeAddress(target: Pick<Letter, 'address' | 'allowPrivate' | 'proxy'>): Promise<AddressVerdict>;
 }

@@ -5,7 +5,7 @@ import type { Store } from './store.ts';
 export type { Clock } from '../base/clock.ts';
 export type * from './budget-ledger.ts';
 export type { CallContext, Reservation, WriteLease } from './call-context.ts';
-export type { Courier, Letter, TargetAnswer } from './courier.ts';
+export type { AddressVerdict, Courier, Letter, TargetAnswer } from './courier.ts';
 export type * from './platform.ts';
 export type * from './store.ts';
 export type * from './store-contents.ts';

@@ -1,3 +1,4 @@
+import type { RankdError } from '../base/errors.ts';
 import type { Surprise } from '../base/surprises.ts';
 import type { Credential, Group, Member, Role } from '../core/model.ts';
 import type { NamedUser } from '../core/user-name.ts';
@@ -51,8 +52,18 @@ export interface Platform {
   pace(): Pace[];
   /** What it did so far that rankd was not built for, though rankd copes with it. */
   surprises(): Surprise[];
+  /** Whether it answers at all, as the last calls showed. */
+  reachability(): Reachability;
   /** Ends what runs; no call may follow. */
   close(): Promise<void>;
+}
+
+/** What the connections to the platform have shown. */
+export interface Reachability {
+  /** Hosts that can't be reached at present, and since when (epoch milliseconds). */
+  unreached: Array<{ host: string; error: RankdError; since: number }>;
+  /** How far the clock of this machine is ahead of the platform's; absent if no answer showed that. */
+  clockAheadMs?: number | undefined;
 }
 
 /** Giving a role, or taking one. */

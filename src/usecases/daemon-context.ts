@@ -22,6 +22,8 @@ export interface DaemonContext extends Readonly<Ranking> {
   readonly foreign: ForeignProtocols;
   /** Why the platform is not called at present; `undefined` while its credential works. */
   readonly deadCredential: () => RankdError | undefined;
+  /** When a read and a write of the platform last succeeded, in epoch milliseconds; 0 before that. */
+  readonly platformWorkedAt: () => { read: number; write: number };
   /** What the platform said of its credential when it was last asked. */
   readonly latestCredential: () => Credential | undefined;
   readonly limits: LimitsConfig;

@@ -4,8 +4,9 @@ import { request as httpRequest } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { type Clock, deadlineIn } from '../base/clock.ts';
-import { codeOf } from '../base/error-code.ts';
+import { connectionFailure, TimedOut } from '../base/connection-cause.ts';
 import { membershipOf } from '../base/networks.ts';
+import { proxyFor } from '../base/outbound-proxy.ts';
 import { controlCharacters } from '../base/text.ts';
 import { version } from '../base/version.ts';
 import type { Courier, Letter, TargetAnswer } from '../ports/index.ts';
@@ -25,19 +26,25 @@ export function httpCourier(clock: Clock, look: Lookup = lookup): Courier {
       } catch (error) {
         signal?.throwIfAborted();
         if (error instanceof Forbidden) return { isAnswered: false, error: error.message };
-        const isLate = deadline.signal.aborted;
-        const why = isLate ? `no answer within ${Math.round(letter.timeoutMs / 1000)} s` : inWords(error);
-        return { isAnswered: false, error: why };
+        const seconds = Math.round(letter.timeoutMs / 1000);
+        const failure = deadline.signal.aborted ? new TimedOut(`${seconds} s`) : error;
+        return { isAnswered: false, error: `${inWords(failure)}${besideProxy(letter)}` };
       }
     },
 
-    async whyForbidden({ address, allowPrivate }) {
+    async judgeAddress({ address, allowPrivate, proxy }) {
       const url = new URL(address);
-      const mayCall = judgeOf(url, allowPrivate);
       const literal = literalIn(url);
-      const addresses = literal === undefined ? await addressesOf(look, url.hostname) : [literal];
-      const refused = addresses.find((one) => !mayCall(one));
-      return refused === undefined ? undefined : whyForbidden(refused);
+      const mayCall = judgeOf(url, allowPrivate);
+      const found = literal === undefined ? await addressesOf(look, url.hostname) : [literal];
+      if (found instanceof Error || found.length === 0) {
+        const doubt = `${inWords(found)}${besideProxy({ address, proxy })}`;
+        return url.protocol === 'http:' && allowPrivate.length === 0
+          ? { refusal: `${plainText} (${doubt})` }
+          : { doubt };
+      }
+      const refused = found.find((one) => !mayCall(one));
+      return refused === undefined ? {} : { refusal: whyForbidden(refused) };
     },
   };
 }
@@ -50,7 +57,6 @@ type Lookup = (
 ) => void;
 
 class Forbidden extends Error {}
-class NotConnected extends Error {}
 
 /**
  * The hook for names is not called for an address that is written as a number, so both are judged. The connection goes to the very
@@ -98,10 +104,9 @@ function judgeOf({ protocol }: URL, allowPrivate: readonly string[]): (address: 
   return protocol === 'http:' ? membershipOf(allowPrivate) : callableWith(allowPrivate);
 }
 
-/** None if the name can't be looked up. */
-function addressesOf(look: Lookup, hostname: string): Promise<string[]> {
+function addressesOf(look: Lookup, hostname: string): Promise<string[] | Error> {
   return new Promise((resolve) => {
-    look(hostname, { all: true }, (error, found) => resolve(error ? [] : found.map(({ address }) => address)));
+    look(hostname, { all: true }, (error, found) => resolve(error ?? found.map(({ address }) => address)));
   });
 }
 
@@ -139,7 +144,7 @@ function giveUpConnecting(request: ClientRequest, clock: Clock, signal: AbortSig
   request.once('close', () => connected.abort());
   const waiting = AbortSignal.any([connected.signal, signal]);
   clock.sleep(connectTimeoutMs, waiting).then(
-    () => request.destroy(new NotConnected(`no connection within ${connectTimeoutMs / 1000} s`)),
+    () => request.destroy(new TimedOut(`no connection within ${connectTimeoutMs / 1000} s`)),
     () => undefined,
   );
 }
@@ -187,15 +192,13 @@ function decoded(text: string): string {
   }
 }
 
-/** Node's own errors name addresses, so only their codes are told. */
+/** Node's own errors name addresses; these words name none. */
 function inWords(error: unknown): string {
-  if (error instanceof NotConnected) return error.message;
-  const code = codeOf(error);
-  const known: Record<string, string> = {
-    ENOTFOUND: 'its name is not known (ENOTFOUND)',
-    EAI_AGAIN: 'its name could not be looked up (EAI_AGAIN)',
-    ECONNREFUSED: 'it takes no connections (ECONNREFUSED)',
-    ECONNRESET: 'the connection broke off (ECONNRESET)',
-  };
-  return known[code] ?? `it could not be reached (${code || 'unknown'})`;
+  return connectionFailure(error, { at: 'the target' }).words;
+}
+
+/** A target that is judged by its address can't be called through a proxy, which looks the name up itself. */
+function besideProxy({ address, proxy }: Pick<Letter, 'address' | 'proxy'>): string {
+  const variable = proxyFor(address, proxy);
+  return variable === undefined ? '' : `; webhooks do not use the proxy in ${variable}`;
 }

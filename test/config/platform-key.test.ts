@@ -89,12 +89,21 @@ test('a key file that others can read is warned about, with what to do', () => {
 });
 
 describe('a key that cannot be one is refused without showing it', () => {
+  const cookie = '_|WARNING:-DO-NOT-SHARE-THIS.--Sharing-this-will-allow-someone-to-log-in-as-you.|_s3cret';
   test.each([
     ['empty', '\n', 'the key is empty'],
     ['two lines', 's3cret\ns3cret', /^the key has spaces, line breaks/],
     ['a space', 's3cret s3cret', /^the key has spaces, line breaks/],
     ['in quotes', '"s3cret"\n', 'the key is in quotes; remove them'],
     ['not ASCII', 's3cret→', /^the key has spaces, line breaks/],
+    ['a cookie', cookie, /^this is a \.ROBLOSECURITY cookie/],
+    ['a cookie in quotes', `"${cookie}"`, /^this is a \.ROBLOSECURITY cookie/],
+    ['a cookie with its name', `.ROBLOSECURITY=${cookie};`, /^this is a \.ROBLOSECURITY cookie/],
+    [
+      'a cookie on several lines',
+      ` '${cookie.slice(0, 14)}\n${cookie.slice(14)}' `,
+      /^this is a \.ROBLOSECURITY cookie/,
+    ],
   ])('%s', (_, text, complaint) => {
     box.write('roblox.key', text);
     const lines = box.complaints('group: {id: 5}\nplatform: {api_key_file: roblox.key}');

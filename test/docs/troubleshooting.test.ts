@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { connectionCauses } from '../../src/base/connection-cause.ts';
 import { reasons } from '../../src/base/errors.ts';
 
 const root = new URL('../../', import.meta.url);
@@ -32,6 +33,15 @@ test.each(quoted)('what one reads with $codes is what the code says', ({ cells: 
   const said = sourcesSay();
   const pieces = sentences.split(/…|; |, or: /).map((piece) => piece.trim().replace(/[,.:]$/, ''));
   expect(pieces.filter((piece) => piece.length > 8 && !said.includes(piece))).toEqual([]);
+});
+
+test('docs/troubleshooting.md has each cause for which a server can not be reached, with its words', () => {
+  const [, section = ''] = page.split("\n## A server can't be reached\n");
+  const causes = [...(section.split('\n## ')[0] ?? '').matchAll(/^\| ([^`|]+) \| (`[^|]+) \| .+ \|$/gm)];
+  const named = causes.flatMap(([, , names = '']) => names.replaceAll('`', '').split(', '));
+  expect([...named, 'failed'].toSorted()).toEqual(connectionCauses.toSorted());
+  const words = causes.flatMap(([, texts = '']) => texts.split('; '));
+  expect(words.filter((text) => !sourcesSay().includes(text))).toEqual([]);
 });
 
 let sources: string | undefined;

@@ -118,7 +118,7 @@ describe('whoever answers in place of this daemon is told from it, with what to 
       'sends games on to https://elsewhere.example/xxx',
       /server\.public_url/,
     ],
-    ['somebody who hangs up', ({ socket }) => socket.destroy(), 'gives no answer (ECONNRESET)', /its log/],
+    ['somebody who hangs up', ({ socket }) => socket.destroy(), 'the connection broke off (ECONNRESET)', /its log/],
     [
       'an endless page',
       ({ socket }) => void socket.write(`HTTP/1.1 200 OK\r\n\r\n${'x'.repeat(9_000)}`),

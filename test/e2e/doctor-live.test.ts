@@ -91,6 +91,30 @@ test.each<[what: string, change: (roblox: FakeOpenCloud) => unknown, check: stri
   });
 });
 
+test('an answer that rankd can not work with FAILs by path and type, and plain doctor names it at once', async () => {
+  await using system = await openCloudHome();
+  const { home, roblox } = system;
+  const role = { path: 'groups/700/roles/1', id: '1', displayName: 'Guest', rank: '0' };
+  roblox.faults.add({ operation: 'roles', kind: 'body', times: 100, body: JSON.stringify({ groupRoles: [role] }) });
+  const flaw = 'ListGroupRolesResponse.groupRoles[].rank: string instead of integer';
+  const live = (await home.here(['doctor', '--live', '--json'])).json<Live>();
+  expect(live.checks).toContainEqual({ check: 'roles', result: 'FAIL', details: [flaw] });
+  const begun = performance.now();
+  const { code, stdout } = await home.here(['doctor', '--json']);
+  expect(performance.now() - begun).toBeLessThan(10_000); // the deadline is 20 s
+  expect(code).toBe(5);
+  expect(JSON.parse(stdout).findings).toContainEqual({
+    ...{ check: 'group', grade: 'FAIL', text: expect.stringContaining(flaw) },
+    fix: expect.stringContaining('doctor --live'),
+  });
+});
+
+test('a group without a name differs', async () => {
+  const body = JSON.stringify({ path: 'groups/700', id: '700', memberCount: 3 });
+  const { found } = await differing(({ faults }) => faults.add({ operation: 'group', kind: 'body', body }));
+  expect(found).toContainEqual({ check: 'group', result: 'differs', details: ['Group.displayName: missing'] });
+});
+
 test.each<Partial<FakeOpenCloud>>([{ rolesField: 'withBase' }, { endsWithEmptyToken: false }])(
   '%o differs in nothing: others have seen it as well',
   async (mood) => {
@@ -99,7 +123,8 @@ test.each<Partial<FakeOpenCloud>>([{ rolesField: 'withBase' }, { endsWithEmptyTo
 );
 
 test('a list that begins again is told as that alone', async () => {
-  const { found } = await differing((roblox) => Object.assign(roblox, { pagesRepeat: true }));
+  const { found, roblox } = await differing((roblox) => Object.assign(roblox, { pagesRepeat: true }));
+  expect(roblox.journal.entries.length).toBeLessThanOrEqual(14);
   expect(found).toEqual([{ check: 'roles', result: 'differs', details: ['nextPageToken: the list begins again'] }]);
 });
 

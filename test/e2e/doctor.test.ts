@@ -117,7 +117,9 @@ test('a dead key, one without group:write, and one that ends soon are told apart
 test('a clock that the platform does not agree with is pointed out, with the direction', async () => {
   await using system = await openCloudHome();
   let platformIsAheadMs = 0;
-  const server = createServer((_request, response) => {
+  const methods = new Set<string | undefined>();
+  const server = createServer(({ method }, response) => {
+    methods.add(method);
     response.sendDate = false;
     const date = new Date(Date.now() + platformIsAheadMs).toUTCString();
     response.writeHead(404, { date, 'content-type': 'application/json' }).end('{}');
@@ -135,6 +137,31 @@ test('a clock that the platform does not agree with is pointed out, with the dir
   expect(await ofClock()).toMatchObject({ grade: 'warn', text: expect.stringMatching(/^3\d{3} seconds behind/) });
   platformIsAheadMs = -3_600_000;
   expect(await ofClock()).toMatchObject({ grade: 'warn', text: expect.stringMatching(/^3\d{3} seconds ahead of/) });
+  expect([...methods].toSorted()).toEqual(['GET', 'POST']); // HEAD is no operation of Open Cloud
+});
+
+test('a refusal of the address of this machine is repeated in the words of Roblox, in the first line about the key', async () => {
+  await using system = await openCloudHome();
+  const { home, roblox } = system;
+  const body = JSON.stringify({ errors: [{ code: 0, message: 'IP address is not allowed' }] });
+  roblox.faults.add({ operation: 'any', kind: 'status 401', times: 100, body });
+  const { findings } = (await home.here(['doctor', '--json'])).json<{ findings: Finding[] }>();
+  expect(findings.find(({ grade }) => grade === 'FAIL')).toMatchObject({
+    ...{ check: 'credential', text: expect.stringContaining('IP address is not allowed') },
+    fix: expect.stringContaining('allows this address'),
+  });
+});
+
+test.each<[string, Record<string, string>, string | undefined]>([
+  ['is set and not used', { HTTP_PROXY: 'http://u:geheim@proxy:3128' }, 'warn'],
+  ['is not for this host', { HTTP_PROXY: 'http://u:geheim@proxy:3128', NO_PROXY: '127.0.0.1' }, undefined],
+  ['is used', { HTTP_PROXY: 'http://u:geheim@proxy:3128', NODE_USE_ENV_PROXY: '1' }, 'ok'],
+])('a proxy of the environment that %s is told of as that', async (_, env, grade) => {
+  await using system = await openCloudHome();
+  const { stdout } = await system.home.here(['doctor', '--json'], { env });
+  const { findings } = JSON.parse(stdout) as { findings: Finding[] };
+  expect(findings.find(({ check }) => check === 'proxy')?.grade).toBe(grade);
+  expect(stdout).not.toContain('geheim');
 });
 
 test('a platform that is down, or hangs, is told as that by what asks it, with the fix, and as nothing else', async () => {
@@ -144,15 +171,13 @@ test('a platform that is down, or hangs, is told as that by what asks it, with t
     const result = await home.here(['doctor', '--json'], { env: { RANKD_SERVER_DEADLINE: '1s' } });
     return result.json<{ findings: Finding[] }>().findings.filter(({ grade }) => grade !== 'ok');
   };
-  const told = (text: string) =>
-    ['credential', 'group'].map((check) => ({
-      ...{ check, grade: 'FAIL', text: expect.stringContaining(text) },
-      fix: expect.stringContaining('https://status.roblox.com'),
-    }));
+  const told = (text: string) => [
+    { check: 'platform', grade: 'FAIL', text: expect.stringContaining(text), fix: expect.stringContaining('check') },
+  ];
   roblox.faults.add({ operation: 'any', kind: 'hang', times: 100 });
-  expect(await ofPlatform()).toEqual(told('no answer in time'));
+  expect(await ofPlatform()).toEqual(told('it does not answer in time'));
   await roblox.close();
-  expect(await ofPlatform()).toEqual(told('the connection failed'));
+  expect(await ofPlatform()).toEqual(told('it refuses connections (ECONNREFUSED)'));
 });
 
 test('an acting account without permission or reach, or outside the group, fails; with --offline nobody is asked', async () => {

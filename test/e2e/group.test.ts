@@ -206,7 +206,7 @@ test.concurrent('config check holds ladder and policy against the group, and cha
   expect(await check()).toMatchObject({ exit: 78, message: expect.stringContaining('rank 10 is shared by role') });
   expect(await check('--offline')).toMatchObject({ exit: 0, warnings: [] });
   await roblox.close();
-  const down = 'ranks and roles were not checked against the group: Roblox gives no usable answer';
+  const down = "ranks and roles were not checked against the group: Roblox can't be reached";
   expect(await check()).toMatchObject({ exit: 0, warnings: [expect.stringContaining(down)] });
   expect(existsSync(home.dataDir)).toBe(false);
 });

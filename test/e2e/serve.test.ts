@@ -88,6 +88,15 @@ describe('serve', () => {
     },
   );
 
+  test('where this machine can not listen, it says so in one sentence, with the setting', async () => {
+    const { code, stderr } = await home.here(['serve', '--host', 'fe80::1', '--port', '0']);
+    expect({ code, stderr }).toEqual({
+      code: 78,
+      stderr: expect.stringMatching(/^error: .*fe80::1.*\.\ntry: .*server\.host/),
+    });
+    expect(stderr).not.toContain('went wrong inside');
+  });
+
   test('on localhost, it listens at one address alone, where all its limits hold', async () => {
     await using daemon = await DaemonHere.start(home, { args: ['--host', 'localhost'] });
     expect(new URL(daemon.url).hostname).toBe('127.0.0.1');

@@ -84,6 +84,7 @@ last problems  none
     configFile: null,
     needRestart: [],
     credential: { isAccepted: true, problem: null, actingUserId: 9001, expiresAt: null },
+    unreached: [],
     platformTrust: { stop: null, believesAnswers: true, surprises: [] },
     acceptsKeys: false,
     workspaceActive: true,
@@ -173,6 +174,32 @@ test.concurrent('a problem that is over leaves: a refused reload once another is
   expect(await problems()).toEqual([demo]);
   await home.json('key', 'revoke', 'demo', '-y');
   expect(await problems()).toEqual([]);
+});
+
+test.concurrent('a problem of the platform leaves with the next call that succeeds, one of an unknown outcome once it is known', async ({
+  expect,
+}) => {
+  await using world = await openCloudHome();
+  const { home, roblox, secret } = world;
+  roblox.faults.add({ operation: 'any', kind: 'status 503', times: 1_000 });
+  await using daemon = await world.serve({ RANKD_SERVER_DEADLINE: '1s' });
+  const problems = async () => {
+    const { status } = await home.json<{ status: { problems: Array<{ message: string }> } }>('status');
+    return status.problems.map(({ message }) => message);
+  };
+  expect((await fetch(`${daemon.url}/readyz`)).status).toBe(503);
+  expect((await daemon.rank(secret)).status).toBe(503);
+  expect(await problems()).toEqual(
+    expect.arrayContaining([expect.stringMatching(/^POST \/v1\/ranker 503 platform_unavailable/)]),
+  );
+  roblox.faults.clear();
+  await expect.poll(async () => (await fetch(`${daemon.url}/readyz`)).status, { timeout: 10_000 }).toBe(200);
+  expect(await problems()).toEqual([]);
+  roblox.faults.add({ operation: 'assign', kind: 'hang', when: 'after', times: 20 });
+  expect((await daemon.rank(secret, { newRankId: 20 })).status).toBe(504);
+  expect(await problems()).toContainEqual(expect.stringMatching(/^POST \/v1\/ranker 504 outcome_unknown/));
+  roblox.faults.clear();
+  await expect.poll(problems, { timeout: 15_000 }).toEqual([]);
 });
 
 test.concurrent('a warning that comes again and again leaves room for other problems', async ({ expect }) => {

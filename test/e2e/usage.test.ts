@@ -89,6 +89,19 @@ test.concurrent('-v tells the cause of an error, with --json in the one document
   expect((await home.run(['key', 'list', '--json'], options)).json()).not.toHaveProperty('cause');
 });
 
+test.concurrent('-v prints the whole chain of causes: fetch has the reason two errors deep', async () => {
+  using home = new CliHome();
+  const env = {
+    RANKD_GROUP_ID: '700',
+    RANKD_PLATFORM_API_KEY: 'a-key',
+    RANKD_PLATFORM_BASE_URL: 'https://rankd.invalid',
+  };
+  const { stderr } = await home.here(['group', 'show', '-v'], { env });
+  expect(stderr).toMatch(
+    /^TypeError: fetch failed\n[\s\S]*^caused by: Error: getaddrinfo (ENOTFOUND|EAI_AGAIN) rankd\.invalid/m,
+  );
+});
+
 test.concurrent('a duration that no calendar holds is wrong usage, and no key is made', async () => {
   using home = new CliHome();
   const { code, stderr } = await home.here(['key', 'create', 'game', '--expires', '99999999d']);

@@ -196,6 +196,36 @@ test.each(refusals)('%s is refused when it is added, in words that mend it', asy
   expect(result.stderr).not.toContain('ann:pw');
 });
 
+test('http to a name that is not known is refused where no private network is allowed', async () => {
+  const result = await home.here(['webhook', 'add', 'other'], { cwd: home.folder, input: 'http://rankd.invalid/x' });
+  expect(result).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/it is http.*its name (is not known|could not)/),
+  });
+});
+
+test('an https address whose name is not known now is taken, with a warning', async () => {
+  const result = await home.here(['webhook', 'add', 'later', '--no-test', '--out', 'later.secret'], {
+    input: 'https://rankd.invalid/x',
+  });
+  expect(result).toMatchObject({
+    code: 0,
+    stderr: expect.stringMatching(/^warning: .*its name (is not known|could not)/m),
+  });
+  await home.json('webhook', 'remove', 'later', '-y');
+});
+
+test('a failure says that webhooks do not use the proxy of the environment', async () => {
+  await home.here(['webhook', 'add', 'afar', '--no-test', '--out', 'afar.secret'], {
+    input: 'https://rankd.invalid/x',
+  });
+  const env = { HTTPS_PROXY: 'http://user:geheim@proxy:3128' };
+  const { stdout, stderr } = await home.here(['webhook', 'test', 'afar'], { env });
+  expect(stdout + stderr).toMatch(/its name .*; webhooks do not use the proxy in HTTPS_PROXY/);
+  expect(stdout + stderr).not.toContain('geheim');
+  await home.json('webhook', 'remove', 'afar', '-y');
+});
+
 test.each([
   ['nofile', 3, 'nofile does not exist.'],
   ['.', 2, '. is a folder.'],

@@ -39,6 +39,7 @@ function breakerUnderTest() {
     reserve: async () => ({ [Symbol.dispose]: () => undefined }),
     pace: () => [],
     surprises: () => [],
+    reachability: () => ({ unreached: [] }),
     assignRole: () => answer('assign', member),
     unassignRole: () => answer('unassign', member),
     checkCredential: () => answer('check', state.credential),

@@ -472,8 +472,8 @@ test.each(unreadable)(
 );
 
 test.each<[FaultKind, string]>([
-  ['hang', 'no answer in time'],
-  ['reset', 'the connection failed'],
+  ['hang', 'it does not answer in time'],
+  ['reset', 'the connection broke off (ECONNRESET)'],
   ['html', 'the answer could not be read'],
 ])('of what is met with %s it is said: %s', async (kind, what) => {
   fake.faults.add({ operation: 'memberships', kind, times: 999 });

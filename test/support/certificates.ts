@@ -8,8 +8,10 @@ export interface Credentials {
 
 interface Wanted {
   name: string;
-  /** In days from now; a negative number is in the past. */
+  /** In days from now; a negative number is in the past. It begins a day ago, or a day before it ends. */
   endsInDays?: number;
+  /** In days from now: a certificate that is not valid yet. */
+  beginsInDays?: number;
 }
 
 /** Vouches for certificates. `pem` goes to whoever is to trust it. */
@@ -44,7 +46,12 @@ function pemOf(key: KeyObject): string {
 
 /** Node.js reads certificates and makes none, so this writes one as RFC 5280 has it. */
 function certificate(
-  { name, endsInDays = 365, isAuthority = false }: Wanted & { isAuthority?: boolean },
+  {
+    name,
+    endsInDays = 365,
+    beginsInDays = Math.min(endsInDays, 0) - 1,
+    isAuthority = false,
+  }: Wanted & { isAuthority?: boolean },
   holder: KeyObject,
   issuer: { name: string; key: KeyObject },
 ): string {
@@ -57,7 +64,7 @@ function certificate(
     der(0x02, Buffer.concat([Buffer.of(1), randomBytes(8)])), // serial number
     algorithm,
     nameOf(issuer.name),
-    sequence(time(Math.min(endsInDays, 0) - 1), time(endsInDays)),
+    sequence(time(beginsInDays), time(endsInDays)),
     nameOf(name),
     holder.export({ type: 'spki', format: 'der' }),
     der(0xa3, sequence(extensions)),

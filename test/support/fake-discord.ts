@@ -62,7 +62,7 @@ export class FakeDiscord {
         const header = (name: string) => answer.headers[name];
         return { isAnswered: true, status: answer.status, header, text: answer.body };
       },
-      whyForbidden: async () => undefined,
+      judgeAddress: async () => ({}),
     };
   }
 

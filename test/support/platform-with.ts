@@ -20,6 +20,7 @@ export function platformWith(inner: Platform, changes: Partial<Platform>): Platf
     checkCredential: (call) => inner.checkCredential(call),
     pace: () => inner.pace(),
     surprises: () => inner.surprises(),
+    reachability: () => inner.reachability(),
     close: () => inner.close(),
     ...changes,
   };

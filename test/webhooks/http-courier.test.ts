@@ -116,7 +116,7 @@ test('who says a status in time has answered, whether the text after it drips, b
 test('a name that is never found out does not hold up its request for longer than the target may take', async () => {
   const stuck = httpCourier(systemClock, () => undefined);
   const answer = await stuck.send({ method: 'POST', address: 'https://x.example/', timeoutMs: 200, allowPrivate: [] });
-  expect(answer).toEqual({ isAnswered: false, error: 'no answer within 0 s' });
+  expect(answer).toEqual({ isAnswered: false, error: 'it does not answer in time (0 s)' });
 });
 
 test('a target that does not answer in time, or breaks off, is told in words that name no address', async () => {
@@ -126,7 +126,7 @@ test('a target that does not answer in time, or breaks off, is told in words tha
   sink.answers('drop');
   const broken = await post(sink.url, { allowPrivate: ['127.0.0.1'] });
   expect([late, broken]).toEqual([
-    { isAnswered: false, error: 'no answer within 1 s' },
+    { isAnswered: false, error: 'it does not answer in time (1 s)' },
     { isAnswered: false, error: 'the connection broke off (ECONNRESET)' },
   ]);
 });

@@ -12,7 +12,14 @@ import { askIdentity, askStatus } from '../../control/ask.ts';
 import { callWithin } from '../../ports/call-context.ts';
 import type { LiveFinding } from '../../ports/index.ts';
 import { examined, type Finding, fail, findingsDocument, ok, warn } from '../../usecases/doctor/finding.ts';
-import { credentialFindings, groupFindings, platformFindings, trustFindings } from '../../usecases/doctor/platform.ts';
+import {
+  credentialFindings,
+  groupFindings,
+  platformFindings,
+  proxyFindings,
+  reachFindings,
+  trustFindings,
+} from '../../usecases/doctor/platform.ts';
 import { nodesFindings, serverFindings } from '../../usecases/doctor/server.ts';
 import {
   daemonFindings,
@@ -219,17 +226,31 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
           ...(await examined('keys', async () => keyFindings(await inspectKeys(app), config.platform))),
         ];
     if (offline) return ofDatabase;
-    // Side by side, so that none of them uses up the others' time if the platform hangs.
+    // Side by side, so that neither uses up the other's time if the platform hangs.
     const ofPlatform = await Promise.all([
-      platform.kind === 'open-cloud' ? examined('clock', () => clockFindings(platform, call)) : [],
       examined('credential', () => credentialFindings(app, call)),
       examined('group', () => groupFindings(app, call)),
     ]);
-    return [...ofDatabase, ...ofPlatform.flat()];
+    const { unreached, clockAheadMs } = app.platform.reachability();
+    return [
+      ...ofDatabase,
+      ...(platform.kind === 'open-cloud'
+        ? [...proxyFindings(platform), ...reachFindings(unreached, platform.baseUrl)]
+        : []),
+      ...clockFindings(clockAheadMs),
+      ...withoutTwins(ofPlatform.flat()),
+    ];
   });
   // A database that serves another group is the news then, and `init` is no way out of it.
   const isRefused = live.some(({ check, grade }) => check === 'database' && grade === 'FAIL');
   return [...findings.filter(({ check }) => !isRefused || check !== 'platform'), ...live];
+}
+
+/** Each check finds that the platform can't be reached. */
+function withoutTwins(findings: Finding[]): Finding[] {
+  return findings.filter(
+    (one, index) => index === findings.findIndex(({ check, text }) => check === one.check && text === one.text),
+  );
 }
 
 function hasFailed(findings: Finding[]): boolean {

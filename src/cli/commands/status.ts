@@ -231,6 +231,7 @@ function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {
     configuration: daemon.configFile ?? 'none: the defaults',
     'needs a restart': daemon.needRestart.length === 0 ? null : `for ${daemon.needRestart.join(', ')}`,
     database: daemon.storeProblem === null ? null : `NOT USED ANY MORE: ${daemon.storeProblem}`,
+    Roblox: unreachedText(daemon.unreached),
     'Roblox key': credentialText(daemon.credential),
     'rank changes': trustText(daemon.platformTrust),
     workspace:
@@ -243,6 +244,15 @@ function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {
     queue: `${daemon.callsWaiting} calls wait for Roblox`,
     'budget left': budgetText(budget),
   };
+}
+
+/** Null if every host answers; a daemon from before reports nothing of it. */
+function unreachedText(unreached: DaemonStatus['unreached'] = []): string | null {
+  const texts = unreached.map(
+    ({ host, since, message, hint }) =>
+      `${host} since ${when(Date.parse(since))}: ${message}${hint === null ? '' : ` try: ${hint}`}`,
+  );
+  return texts.length === 0 ? null : `NOT REACHED: ${texts.join('; ')}`;
 }
 
 function budgetText(budget: DaemonStatus['budget']): string {

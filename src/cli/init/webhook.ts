@@ -37,7 +37,7 @@ export async function requestWebhook(cli: Cli, config: Config): Promise<FirstWeb
     const read = readAddress(text, 'discord');
     if ('refusal' in read) throw asAnswer(read.refusal);
     await whileWaiting(cli.line, 'looking at the channel', async () => {
-      await refuseForbidden(sending, read);
+      await refuseForbidden(sending, read, (doubt) => cli.warn(doubt));
       await lookAtDiscord(sending, read);
     }).catch((error) => {
       throw isRankdError(error) ? asAnswer(error) : error;

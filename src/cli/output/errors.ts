@@ -64,20 +64,37 @@ export const exitCodes = {
 
 export interface ErrorFormat {
   asJson: boolean;
-  /** If true, the cause is shown too. */
+  /** If true, the whole chain of causes is shown too. */
   isVerbose?: boolean;
 }
 
 /** The two lines of an error on a terminal, or its JSON document. */
 export function formatError(error: RankdError, { asJson, isVerbose = false }: ErrorFormat): string {
   const document = errorDocument(error);
-  const stack = isVerbose && error.cause instanceof Error ? withoutKeys(`${error.cause.stack}`) : undefined;
+  const stack =
+    isVerbose && error.cause instanceof Error ? withoutKeys(chainOf(error.cause).join('\ncaused by: ')) : undefined;
   if (asJson) return jsonLine({ v: 1, ...document, ...(stack !== undefined && { cause: stack }) });
   const hasLines = error.code === 'config_invalid' || error instanceof ConfigError;
   const shown = hasLines ? printableLines(document.message) : printable(document.message);
   const lines = `error: ${shown}\ntry: ${printableLines(document.try)}\n`;
   return stack === undefined ? lines : `${lines}${printableLines(stack)}\n`;
 }
+
+/** Every error in the chain with its stack: `fetch` has the reason in the cause of its cause. */
+function chainOf(error: unknown, depth = 0): string[] {
+  if (!(error instanceof Error) || depth > maxDepth) return error === undefined ? [] : [String(error)];
+  const { code } = error as NodeJS.ErrnoException;
+  const stack = error.stack ?? String(error);
+  const [title = '', ...frames] = stack.split('\n');
+  const named = typeof code !== 'string' || title.includes(code) ? stack : [`${title} (${code})`, ...frames].join('\n');
+  const inner = [
+    ...(error instanceof AggregateError ? error.errors : []),
+    ...(error.cause === undefined ? [] : [error.cause]),
+  ];
+  return [named, ...inner.flatMap((one) => chainOf(one, depth + 1))];
+}
+
+const maxDepth = 8;
 
 /** Thrown by a command that has printed everything and answers with an exit code. */
 export class ExitCode extends Error {

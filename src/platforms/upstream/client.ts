@@ -1,5 +1,7 @@
 import { deadlineIn } from '../../base/clock.ts';
+import { connectionFailure } from '../../base/connection-cause.ts';
 import { asRankdError, RankdError } from '../../base/errors.ts';
+import { type OutboundProxy, unusedProxyFor } from '../../base/outbound-proxy.ts';
 import type { Surprises } from '../../base/surprises.ts';
 import { unboundedLease } from '../../ports/call-context.ts';
 import type { CallContext, Clock, WriteLease } from '../../ports/index.ts';
@@ -7,7 +9,17 @@ import { type Answer, fetchAnswer } from './fetch-answer.ts';
 import type { Gate } from './gate.ts';
 import { keyMask } from './mask-key.ts';
 import type { Operation } from './operations.ts';
-import { isBusy, isLocked, isTransient, platformError, unavailable, unknownOutcome } from './platform-error.ts';
+import {
+  isBusy,
+  isLocked,
+  isTransient,
+  platformError,
+  unavailable,
+  unfamiliar,
+  unknownOutcome,
+  unreached,
+} from './platform-error.ts';
+import type { Reach } from './reach.ts';
 import { parseRateLimit, parseRetryAfter } from './retry-after.ts';
 import { departures, type SchemaName } from './schemas.ts';
 import { NotHandedOver, WriteSender } from './send-write.ts';
@@ -24,6 +36,10 @@ export interface UpstreamOptions {
   clock: Clock;
   fetch: typeof globalThis.fetch;
   surprises: Surprises;
+  reach: Reach;
+  proxy?: OutboundProxy | undefined;
+  /** True if a call that can't succeed before a person does something, as with an unknown name, is still retried until its deadline. */
+  isPatient?: boolean | undefined;
   tuning?: Partial<UpstreamTuning>;
 }
 
@@ -50,6 +66,9 @@ export interface UpstreamRequest<T> {
   parse(json: unknown): T;
 }
 
+/** A caller with less time than this who gets no answer shows nothing of the platform. */
+const tellingMs = 2_000;
+
 /** A try that gave no usable answer. */
 interface Failure {
   error: RankdError;
@@ -70,10 +89,13 @@ export class UpstreamClient {
   readonly #fetch: typeof globalThis.fetch;
   readonly #writes: WriteSender;
   readonly #surprises: Surprises;
+  readonly #reach: Reach;
+  readonly #unusedProxy: string | undefined;
+  readonly #isPatient: boolean;
   readonly #tuning: UpstreamTuning;
 
   /** Throws `config_invalid` if the key can't be a header: `fetch` would quote it in its error. */
-  constructor({ baseUrl, apiKey, clock, fetch, surprises, tuning }: UpstreamOptions) {
+  constructor({ baseUrl, apiKey, clock, fetch, surprises, reach, proxy, isPatient, tuning }: UpstreamOptions) {
     if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey)) {
       throw new RankdError('config_invalid', 'The Roblox key is empty or has characters that no key has.', {
         hint: 'put the key alone, on one line, into the file that platform.api_key_file names',
@@ -86,6 +108,9 @@ export class UpstreamClient {
     this.#fetch = fetch;
     this.#writes = new WriteSender(clock);
     this.#surprises = surprises;
+    this.#reach = reach;
+    this.#unusedProxy = unusedProxyFor(baseUrl, proxy);
+    this.#isPatient = isPatient ?? true;
     this.#tuning = { ...defaultTuning, ...tuning };
   }
 
@@ -137,17 +162,19 @@ export class UpstreamClient {
       return { error: lease, isTransient: false };
     }
     let answer: Answer | undefined;
+    const sentAt = this.#clock.monotonic();
     try {
       answer = await this.#send(request, call, lease);
     } catch (cause) {
       if (cause instanceof NotHandedOver && cause.cause instanceof RankdError)
         return { error: cause.cause, isTransient: false };
-      return unanswered(cause, isWrite);
+      return this.#unanswered(cause, { isWrite, call, sentAt });
     } finally {
       if (answer?.status !== 429) gate.leave(answer && parseRateLimit(answer.headers));
       else if (gate.leaveRefused(parseRateLimit(answer.headers))) this.#note(request, ['429 though calls were left']);
     }
-    const { status, body } = answer;
+    const { status, body, headers } = answer;
+    this.#reach.answered(this.#baseUrl, headers);
     this.#note(request, surprisesIn({ status, body: this.#masked(body ?? '') }));
     if (status < 200 || status >= 300) return body === undefined ? unreadable(isWrite) : this.#refused(request, answer);
     gate.accepted();
@@ -158,13 +185,33 @@ export class UpstreamClient {
   #parsed<T>(request: UpstreamRequest<T>, body: string | undefined): { value: T } | Failure {
     const { parse, schema, isWrite = false } = request;
     const json = jsonOf(body);
-    if (body !== undefined) this.#note(request, json === undefined ? ['no JSON'] : departures(json, schema));
+    const flaws = json === undefined ? ['no JSON'] : departures(json, schema);
+    if (body !== undefined) this.#note(request, flaws);
     if (json === undefined && !isWrite) return unreadable(isWrite);
     try {
       return { value: parse(json) };
     } catch (thrown) {
-      return unreadable(isWrite, thrown);
+      if (isWrite) return unreadable(isWrite, thrown);
+      const telling = flaws.filter((flaw) => !flaw.endsWith('unknown field'));
+      return { error: unfamiliar(telling, thrown), isTransient: false };
     }
+  }
+
+  #unanswered(
+    cause: unknown,
+    { isWrite, call, sentAt }: { isWrite: boolean; call: CallContext; sentAt: number },
+  ): Failure {
+    const isUnsent = cause instanceof NotHandedOver;
+    const failure = connectionFailure(cause, { at: new URL(this.#baseUrl).host, unusedProxy: this.#unusedProxy });
+    const error = unreached(failure, cause);
+    const now = this.#clock.monotonic();
+    const isCutShort =
+      failure.cause === 'timed_out' && now - sentAt < Math.min(tellingMs, this.#tuning.perTryTimeoutMs);
+    const isCalledOff = call.signal.aborted && now < call.deadlineAt;
+    if (!isCutShort && !isCalledOff) this.#reach.failed(this.#baseUrl, error);
+    const isTransient = this.#isPatient || !failure.isPermanent;
+    if (!isWrite || isUnsent) return { error, isTransient };
+    return { error: unknownOutcome(failure.words, { cause, connection: failure.cause }), isTransient: true };
   }
 
   #note({ operation }: UpstreamRequest<unknown>, surprises: string[]): void {
@@ -228,14 +275,6 @@ export class UpstreamClient {
   }
 }
 
-function unanswered(cause: unknown, isWrite: boolean): Failure {
-  const isUnsent = cause instanceof NotHandedOver;
-  const isLate = isAborted(isUnsent ? cause.cause : cause);
-  const what = isLate ? 'no answer in time' : 'the connection failed';
-  const error = isWrite && !isUnsent ? unknownOutcome(what, cause) : unavailable(what, undefined, cause);
-  return { error, isTransient: true };
-}
-
 /** `undefined` if it is none. The error is dropped, because it quotes the answer, which can begin with the key. */
 function jsonOf(body = ''): unknown {
   try {
@@ -247,10 +286,5 @@ function jsonOf(body = ''): unknown {
 
 function unreadable(isWrite: boolean, cause?: unknown): Failure {
   const what = 'the answer could not be read';
-  return { error: isWrite ? unknownOutcome(what, cause) : unavailable(what, undefined, cause), isTransient: true };
-}
-
-/** The name that `AbortController.abort` gives its error. */
-function isAborted(cause: unknown): boolean {
-  return cause instanceof Error && cause.name === 'AbortError';
+  return { error: isWrite ? unknownOutcome(what, { cause }) : unavailable(what, undefined, cause), isTransient: true };
 }

@@ -1,4 +1,6 @@
-import { RankdError } from '../../base/errors.ts';
+import type { ConnectionFailure } from '../../base/connection-cause.ts';
+import { RankdError, type RankdErrorOptions } from '../../base/errors.ts';
+import { refusedKey } from '../../core/credential.ts';
 import { problemOf } from './problem.ts';
 
 /** An answer of the platform that is not a success. */
@@ -45,7 +47,7 @@ function wordsOf({ body }: Words): string {
  */
 export function platformError(refusal: Refusal, { isWrite }: { isWrite: boolean }): RankdError {
   const { status, retryAfterMs } = refusal;
-  if (status === 401) return credentialError(refusal);
+  if (status === 401) return new RefusedKey(refusal);
   if (isBusy(refusal)) return busy(refusal);
   if (isTransient(refusal) || status >= 500)
     return isWrite ? unknownOutcome(said(refusal)) : unavailable(said(refusal), retryAfterMs);
@@ -74,10 +76,29 @@ export class ForbiddenRead extends RankdError {
 }
 
 /** The error of a write that may have reached the platform, and whose effect no answer tells. */
-export function unknownOutcome(what: string, cause?: unknown): RankdError {
-  const message = `The change was sent to Roblox, but it is not known whether it was carried out (${what}).`;
-  return new RankdError('outcome_unknown', message, { cause });
+export function unknownOutcome(what: string, rest: Pick<RankdErrorOptions, 'cause' | 'connection'> = {}): RankdError {
+  const message = `The change was sent to Roblox, but it is not known whether it was carried out: ${what}.`;
+  return new RankdError('outcome_unknown', message, rest);
 }
+
+/** The error of a call that reached nobody and changed nothing. */
+export function unreached({ words, hint, cause: connection }: ConnectionFailure, cause: unknown): RankdError {
+  const message = `Roblox can't be reached: ${words}. Nothing was changed.`;
+  return new RankdError('platform_unavailable', message, { retryAfterMs: recoveryMs, hint, connection, cause });
+}
+
+/** The error of a read whose answer has another shape than rankd was built for. */
+export function unfamiliar(flaws: string[], cause: unknown): RankdError {
+  const shown = flaws.length > 0 ? ` (${flaws.slice(0, maxFlaws).join(', ')})` : '';
+  const message = `Roblox's answer is not what rankd was built for${shown}. Nothing was changed.`;
+  return new RankdError('platform_unavailable', message, {
+    retryAfterMs: recoveryMs,
+    hint: 'rankd doctor --live shows all that differs; then look for a newer rankd',
+    cause,
+  });
+}
+
+const maxFlaws = 3;
 
 /** The error of a call that got no usable answer and changed nothing. */
 export function unavailable(what: string, retryAfterMs = recoveryMs, cause?: unknown): RankdError {
@@ -85,16 +106,23 @@ export function unavailable(what: string, retryAfterMs = recoveryMs, cause?: unk
   return new RankdError('platform_unavailable', message, { retryAfterMs, cause });
 }
 
-function credentialError(refusal: Refusal): RankdError {
-  return new RankdError('platform_credential', `Roblox does not accept the Roblox key (${said(refusal)}).`, {
-    hint: 'check on the Creator Dashboard that the key is active, allows this address and has group:read and group:write for the group',
-  });
+/** The error of a call that the platform refuses for the key's sake. */
+export class RefusedKey extends RankdError {
+  /** The platform's own words. */
+  readonly refusal: string;
+
+  constructor(refusal: Refusal) {
+    const words = said(refusal);
+    const { message, hint } = refusedKey(words);
+    super('platform_credential', message, { hint });
+    this.refusal = words;
+  }
 }
 
 /** A 403 that says "permission denied" is about the acting account's power. Other 403s are about the key, the address or a challenge. */
 function forbiddenWrite(refusal: Refusal): RankdError {
   const { code = '', message } = problemOf(refusal.body);
-  if (!/^permission_denied$/i.test(code) && !/\bnot have permission\b/i.test(message)) return credentialError(refusal);
+  if (!/^permission_denied$/i.test(code) && !/\bnot have permission\b/i.test(message)) return new RefusedKey(refusal);
   return new RankdError(
     'above_acting_account',
     'Roblox does not let the acting account make this change. It needs the permission "Manage lower-ranked member ranks", ' +

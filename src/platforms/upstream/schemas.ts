@@ -41,7 +41,7 @@ export const committedSchemas = {
       locked: flag,
       verified: flag,
     },
-    ['id'],
+    ['id', 'displayName'],
   ),
   GroupRole: object(
     {

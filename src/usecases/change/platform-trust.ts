@@ -7,7 +7,7 @@ import { type SideEffects, type Streaks, streaksAfter } from '../../core/side-ef
 /** What a change can come with that rankd was not built for. */
 export const changeSurprises = ['not_held', 'held_though_refused', 'role_vanished', 'role_appeared'];
 
-/** Something for the operator to look at. `facts` are ids. */
+/** Something for the operator to look at. `facts` are ids, and `problem` where it lasts until a later look agrees or a reload. */
 export interface Alarm {
   level: 'warn' | 'error';
   message: string;
@@ -156,7 +156,7 @@ export class PlatformTrust {
     this.#isDoubted = true;
     this.#surprises.note('change', surprise);
     const message = `${what}, and answers to writes are not believed until a later look agrees`;
-    this.#report({ level: 'error', message, facts });
+    this.#report({ level: 'error', message, facts: { ...facts, problem: 'trust' } });
   }
 
   /** What became of the roles that a change does not name. */
@@ -177,6 +177,6 @@ export class PlatformTrust {
       `Roblox behaves otherwise than rankd was built for: in ${maxStreak} changes in a row, roles vanished or appeared that nobody named. No rank is changed until the configuration is read anew.`,
       { hint: 'look at these members and the log, put back what they lost, then: rankd reload' },
     );
-    this.#report({ level: 'error', message: this.#stop.message, facts: { hint: this.#stop.hint } });
+    this.#report({ level: 'error', message: this.#stop.message, facts: { hint: this.#stop.hint, problem: 'trust' } });
   }
 }

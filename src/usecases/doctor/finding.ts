@@ -28,12 +28,16 @@ export function findingsDocument(findings: Finding[]) {
   return { ok: isFine, findings: findings.map((one) => ({ ...one, fix: one.fix ?? null })) };
 }
 
-/** The findings of `work`. An error is a finding too, so one check never prevents the others. */
+/**
+ * The findings of `work`. An error is a finding too, so one check never prevents the others. That the platform can't be reached is about no
+ * check of its own.
+ */
 export async function examined(check: string, work: () => Finding[] | Promise<Finding[]>): Promise<Finding[]> {
   try {
     return await work();
   } catch (cause) {
     const error = asRankdError(cause);
-    return [fail(check, error.message, hintOf(error))];
+    const isUnreached = error.code === 'platform_unavailable' && error.connection !== undefined;
+    return [fail(isUnreached ? 'platform' : check, error.message, hintOf(error))];
   }
 }

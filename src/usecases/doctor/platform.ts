@@ -1,4 +1,6 @@
-import type { Config } from '../../config/config.ts';
+import { useProxy } from '../../base/connection-cause.ts';
+import { proxyFor, unusedProxyFor } from '../../base/outbound-proxy.ts';
+import type { Config, OpenCloudConfig } from '../../config/config.ts';
 import { isOutsider, ownerRisk, reaches, standingWords } from '../../core/acting-account.ts';
 import { refusalOfCredential } from '../../core/credential.ts';
 import { userTitle } from '../../core/describe.ts';
@@ -9,8 +11,9 @@ import { givableRoles, isUnclear, type RoleScheme, rolesNamed } from '../../core
 import { privilegesAmong } from '../../core/rules/privileged-roles.ts';
 import type { Policy } from '../../core/rules/rule.ts';
 
-import type { CallContext } from '../../ports/index.ts';
+import type { CallContext, Reachability } from '../../ports/index.ts';
 import type { Ranking } from '../change/ranking.ts';
+import { hintOf } from '../documents/error.ts';
 import type { DaemonStatus } from '../documents/status.ts';
 import { strayPolicy } from '../group/check-group.ts';
 import { credentialWarnings } from '../group/credential-warnings.ts';
@@ -159,6 +162,25 @@ function sharedRanks(counted: Role[]): Finding[] {
   if (shared.length === 0) return [];
   const named = shared.map(({ rank, id, name }) => `${rank} ${name} (role id ${id})`).join(', ');
   return [warn('ranks', `these share a rank number: ${named}`, 'send the role id, or give them different ranks')];
+}
+
+/** Other hosts of Roblox than Open Cloud's that do not answer: without them, ranks can still be changed by user id. */
+export function reachFindings(unreached: Reachability['unreached'], baseUrl: string): Finding[] {
+  return unreached
+    .filter(({ host }) => host !== new URL(baseUrl).host)
+    .map(({ host, error }) => warn('platform', `${host}: ${error.message}`, hintOf(error)));
+}
+
+/** A proxy that the environment names and rankd does not go through. On many networks nothing else leads out. */
+export function proxyFindings({ proxy, baseUrl, legacyBaseUrl, usersBaseUrl }: OpenCloudConfig): Finding[] {
+  const hosts = [baseUrl, legacyBaseUrl, usersBaseUrl];
+  const [unused] = hosts.flatMap((url) => unusedProxyFor(url, proxy) ?? []);
+  if (unused !== undefined)
+    return [warn('proxy', `${unused} is set, but rankd connects to Roblox without it`, useProxy(unused))];
+  const [used] = hosts.flatMap((url) => proxyFor(url, proxy) ?? []);
+  return used === undefined
+    ? []
+    : [ok('proxy', `rankd reaches Roblox through the proxy in ${used}; webhooks do not use it`)];
 }
 
 /** Nothing can be wrong with the simulated group, but it is not what somebody with a real group wants. */

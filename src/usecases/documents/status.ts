@@ -38,6 +38,8 @@ export interface DaemonStatus {
   /** Why the daemon can't use its database; null if it can. */
   storeProblem: string | null;
   credential: CredentialStatus;
+  /** Hosts of Roblox that can't be reached now, each with the reason. */
+  unreached: Array<{ host: string; since: string; cause: string | null; message: string; hint: string | null }>;
   platformTrust: {
     /** Why no rank is changed until a reload; null if they are. */
     stop: string | null;
@@ -120,6 +122,10 @@ export function daemonStatus(sources: StatusSources): DaemonStatus {
     needRestart: live.needRestart,
     storeProblem: sources.storeProblem ?? null,
     credential: credentialStatus(app),
+    unreached: app.platform.reachability().unreached.map(({ host, since, error }) => ({
+      ...{ host, since: isoTime(since), cause: error.connection ?? null },
+      ...{ message: error.message, hint: error.hint ?? null },
+    })),
     platformTrust: {
       stop: app.trust.stop?.message ?? null,
       believesAnswers: app.trust.believesAnswers,

@@ -47,16 +47,17 @@ export async function examineGroup(
 }
 
 /** In words that fit before there is a configuration. */
-function refusedKey({ state }: Credential, groupId: number): RankdError {
+function refusedKey({ state, refusal }: Credential, groupId: number): RankdError {
   const flaws = {
     valid: 'Roblox does not accept this key.',
-    invalid: 'Roblox does not accept this key.',
+    invalid:
+      refusal === undefined ? 'Roblox does not accept this key.' : `Roblox does not accept this key (${refusal}).`,
     untold: 'Roblox does not accept this key.',
     disabled: 'This key is disabled.',
     expired: 'This key has expired.',
   };
   return new RankdError('platform_credential', flaws[state], {
-    hint: `copy the key again from the Creator Dashboard (API Keys), or make a new Roblox key with group:write for group ${groupId}`,
+    hint: `check on the Creator Dashboard (API Keys) that the key allows this address, copy it again, or make a new Roblox key with group:write for group ${groupId}`,
   });
 }
 

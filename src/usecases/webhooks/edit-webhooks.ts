@@ -13,7 +13,7 @@ import type { Ports } from '../../ports/index.ts';
 import type { KeepSecret } from '../keys/keys.ts';
 import { furthestCursors, unsentBefore } from './outbox.ts';
 import { requireWebhook } from './require-webhook.ts';
-import type { Sending } from './target.ts';
+import { boundsOf, type Sending } from './target.ts';
 
 type Tools = Pick<Ports, 'store' | 'clock'>;
 
@@ -56,21 +56,31 @@ export function addressFrom(text: string, kind?: Webhook['kind']): WebhookAddres
   return read;
 }
 
-/** Throws `usage` if nothing can ever be sent to the address, as every try would find; `already_exists` if the configuration has it. */
+/**
+ * Throws `usage` if nothing can ever be sent to the address, as every try would find; `already_exists` if the configuration has it. Calls
+ * `warn` if the address can't be called now.
+ */
 export async function refuseForbidden(
   { courier, webhooks }: Sending,
   { address, shown }: WebhookAddress,
+  warn: (doubt: RankdError) => void,
 ): Promise<void> {
   const [twin] = [...webhooks.declared].find(([, declared]) => declared.address === address) ?? [];
   if (twin !== undefined)
     throw new RankdError('already_exists', `The webhook ${twin}, which the configuration declares, has this address.`, {
       hint: `rankd webhook show ${twin}`,
     });
-  const why = await courier.whyForbidden({ address, allowPrivate: webhooks.allowPrivate });
-  if (why === undefined) return;
-  throw new RankdError('usage', `Nothing can be sent to ${shown}: ${why}.`, {
-    hint: 'allow the network of your own machine in the configuration: webhooks: { allow_private: [192.168.1.0/24] }',
-  });
+  const { refusal, doubt } = await courier.judgeAddress({ address, ...boundsOf(webhooks) });
+  if (refusal !== undefined)
+    throw new RankdError('usage', `Nothing can be sent to ${shown}: ${refusal}.`, {
+      hint: 'allow the network of your own machine in the configuration: webhooks: { allow_private: [192.168.1.0/24] }',
+    });
+  if (doubt !== undefined)
+    warn(
+      new RankdError('usage', `Nothing can be sent to ${shown} at present: ${doubt}.`, {
+        hint: 'check the address; rankd keeps trying to deliver what happens',
+      }),
+    );
 }
 
 /** Throws `usage` if there is no such event. */

@@ -1,4 +1,5 @@
 import { crypto } from '../../base/node-modules.ts';
+import type { OutboundProxy } from '../../base/outbound-proxy.ts';
 import { version } from '../../base/version.ts';
 import type { WebhooksConfig } from '../../config/config.ts';
 import { outcomeOf } from '../../core/webhooks/answers.ts';
@@ -11,6 +12,7 @@ import type { Clock, Courier } from '../../ports/index.ts';
 /** What the configuration says of webhooks. */
 export interface WebhookSettings {
   timeoutMs: number;
+  proxy?: OutboundProxy | undefined;
   /** Networks that are not public, and may be called all the same. */
   allowPrivate: readonly string[];
   /** `match`: a game can choose among the webhooks that are for games. */
@@ -87,6 +89,6 @@ export async function sendMessage(
   return outcomeOf('discord', await courier.send(letter, signal), clock.now());
 }
 
-export function boundsOf({ timeoutMs, allowPrivate }: WebhookSettings) {
-  return { timeoutMs, allowPrivate };
+export function boundsOf({ timeoutMs, allowPrivate, proxy }: WebhookSettings) {
+  return { timeoutMs, allowPrivate, proxy };
 }

@@ -121,10 +121,10 @@ export class FakeTargets implements Courier {
     if (answer !== 'hang')
       return { isAnswered: true, status: 0, header: () => undefined, text: '', ...answer } as TargetAnswer;
     await this.#clock.sleep(letter.timeoutMs, signal);
-    return { isAnswered: false, error: 'no answer within 15 s' };
+    return { isAnswered: false, error: 'it does not answer in time (15 s)' };
   }
 
-  whyForbidden = async () => undefined;
+  judgeAddress = async () => ({});
 
   /** The members whose events came to a host, in order. */
   members(host: string): Array<number | undefined> {

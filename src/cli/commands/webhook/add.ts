@@ -57,7 +57,7 @@ async function add(cli: Cli, name: string, options: AddOptions): Promise<void> {
   const target = addressFrom(await readAddressText(cli, urlFile), kind);
   const sending = await sendingOf(cli);
   const known = await whileWaiting(cli.line, 'looking at the target', async () => {
-    await refuseForbidden(sending, target);
+    await refuseForbidden(sending, target, (doubt) => cli.warn(doubt));
     return target.kind === 'discord' ? lookAtDiscord(sending, target) : undefined;
   });
   const told = chosen ?? (forGames ? [] : [...defaultEvents[target.kind]]);

@@ -52,7 +52,7 @@ async function set(cli: Cli, name: string, { urlFile, events, mention }: SetOpti
       const { kind } = await requireWebhook(ports, name);
       // An address that tells nothing of its kind is taken for the kind that the webhook is of.
       const read = text === undefined ? undefined : addressFrom(text, kind === 'discord' ? kind : undefined);
-      if (read !== undefined && sending !== undefined) await refuseForbidden(sending, read);
+      if (read !== undefined && sending !== undefined) await refuseForbidden(sending, read, (doubt) => cli.warn(doubt));
       await setWebhook(ports, { name, target: read, events: chosen, mention, by: cli.by });
       const document = webhookDocument(await viewWebhook(ports, name));
       const told = `Webhook "${document.name}" tells ${document.events.join(', ') || 'what games send it'} to ${document.target}.`;

@@ -1,3 +1,4 @@
+import { type ConnectionCause, causeOf, connectionFailure } from '../../../base/connection-cause.ts';
 import { codeOf } from '../../../base/error-code.ts';
 import { RankdError, type RankdErrorOptions } from '../../../base/errors.ts';
 import { hostAndPort, placeOf, type ServerAddress } from '../../../base/server-address.ts';
@@ -18,7 +19,7 @@ export function toStoreError(error: unknown, address: ServerAddress): RankdError
     byCode[code] ??
     byCode[code.slice(0, 2)] ??
     byMessage(error) ??
-    (isNetwork(code) ? unreachable : code.startsWith('ERR_SSL_') ? noHandshake : mistake);
+    (isNetwork(code) || causeOf(error) !== undefined ? unreachable : mistake);
   return known(address, error);
 }
 
@@ -75,24 +76,16 @@ const byCode: Record<string, Wording> = {
     }),
   '57': (_, cause) =>
     unavailable('The PostgreSQL server is starting or stopping.', { hint: 'wait until the server is up', cause }),
-  DEPTH_ZERO_SELF_SIGNED_CERT: certificate,
-  SELF_SIGNED_CERT_IN_CHAIN: certificate,
-  UNABLE_TO_VERIFY_LEAF_SIGNATURE: certificate,
-  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: certificate,
-  CERT_HAS_EXPIRED: certificate,
-  CERT_NOT_YET_VALID: certificate,
-  CERT_SIGNATURE_FAILURE: certificate,
-  ERR_TLS_CERT_ALTNAME_INVALID: certificate,
 };
 
 function byMessage(error: unknown): Wording | undefined {
   const message = messageOf(error);
   if (message.includes('does not support SSL')) return noTls;
-  if (message === 'timeout expired') return unreachable; // while the connection was made
+  if (message === 'timeout expired') return unreachable; // while connecting
   if (message.includes('client password must be')) return noPassword;
   if (/^SASL: SCRAM-SERVER-(FINAL|FIRST)-MESSAGE: server (signature|nonce)/.test(message)) return unproven;
   if (/^SASL: |^Unknown authentication/.test(message)) return notLetIn; // it wants what rankd does not have, or is an impostor
-  if (message.includes('establishing an SSL connection')) return unreachable; // nothing of PostgreSQL answers there
+  if (message.includes('establishing an SSL connection')) return unreachable; // another program answers there
   if (message.includes('timeout')) return (_, cause) => busy(cause);
   return /terminated|not queryable|was closed/.test(message) ? unreachable : undefined;
 }
@@ -101,12 +94,33 @@ function isNetwork(code: string): boolean {
   return /^E[A-Z_]+$/.test(code) && !code.startsWith('ERR_');
 }
 
-function unreachable(address: ServerAddress, cause: unknown): RankdError {
-  return unavailable('The PostgreSQL server that keeps what rankd knows does not answer.', {
-    hint: `see whether it runs, and whether ${hostAndPort(address)} is right (${isNetwork(codeOf(cause)) ? codeOf(cause) : messageOf(cause)})`,
-    cause,
-  });
+/** A server with a certificate or a TLS that rankd refuses is a mistake in the configuration of one of the two. */
+function unreachable(address: ServerAddress, error: unknown): RankdError {
+  const failure = connectionFailure(error, { at: hostAndPort(address) });
+  const { cause: connection, words } = failure;
+  const message = `The PostgreSQL server can't be reached: ${words}.`;
+  const place = hostAndPort(address);
+  const otherwise = `see whether it runs, and whether ${place} is right (${messageOf(error)})`;
+  const hint = connection === 'failed' ? otherwise : (hints[connection] ?? failure.hint);
+  return misconfigured.has(connection)
+    ? new RankdError('config_invalid', message, { hint, connection, cause: error })
+    : unavailable(message, { hint, connection, cause: error });
 }
+
+const misconfigured: ReadonlySet<ConnectionCause> = new Set([
+  'certificate_untrusted',
+  'certificate_expired',
+  'certificate_not_yet_valid',
+  'certificate_for_another_name',
+  'tls_failed',
+]);
+
+/** Where PostgreSQL has settings for it. */
+const hints: Partial<Record<ConnectionCause, string>> = {
+  certificate_untrusted: "name the certificate of the server's authority with store.ca_file",
+  certificate_for_another_name: 'name the server in the URL of the store as its certificate does',
+  tls_failed: 'look at ssl_min_protocol_version, ssl_max_protocol_version and ssl_ciphers in postgresql.conf',
+};
 
 export function standby(address: ServerAddress, cause?: unknown): RankdError {
   return unavailable('The PostgreSQL server is read-only: it is a standby, or was told to take no writes.', {
@@ -221,30 +235,9 @@ function noConnection(_: ServerAddress, cause: unknown): RankdError {
   });
 }
 
-function certificate({ host }: ServerAddress, cause: unknown): RankdError {
-  const hints: Record<string, string> = {
-    CERT_HAS_EXPIRED: 'give the server a new certificate, and check the clock of this machine',
-    CERT_NOT_YET_VALID: 'check the clock of this machine and that of whoever made the certificate',
-    ERR_TLS_CERT_ALTNAME_INVALID: 'name the server in the URL of the store as its certificate does',
-  };
-  const [why = ''] = messageOf(cause).split(';'); // Node.js adds what would help with its own flags
-  return new RankdError('config_invalid', `The certificate of ${host} is not to be trusted: ${why}.`, {
-    hint: hints[codeOf(cause)] ?? "name the certificate of the server's authority with store.ca_file",
-    cause,
-  });
-}
-
 function noTls(address: ServerAddress, cause: unknown): RankdError {
   return new RankdError('config_invalid', `The PostgreSQL server on ${hostAndPort(address)} offers no TLS.`, {
     hint: 'turn ssl on in postgresql.conf; or, in a network that nobody else can listen to, set store.tls: off',
-    cause,
-  });
-}
-
-function noHandshake(address: ServerAddress, cause: unknown): RankdError {
-  const message = `rankd and the PostgreSQL server on ${hostAndPort(address)} agree on no TLS: ${messageOf(cause)}.`;
-  return new RankdError('config_invalid', message, {
-    hint: 'look at ssl_min_protocol_version, ssl_max_protocol_version and ssl_ciphers in postgresql.conf',
     cause,
   });
 }

@@ -1,0 +1,261 @@
+/**
+ * Why a server can't be reached: one vocabulary for Roblox, webhooks, PostgreSQL and the public address. `words` fit after a colon or in
+ * brackets, and `hint` gets the place that was called. A permanent cause stays until a person does something about it.
+ */
+interface Meaning {
+  words: string;
+  hint: (at: string) => string;
+  isPermanent?: true;
+}
+
+const clock = 'check the date and the clock of this machine';
+
+const meanings = {
+  name_unknown: {
+    words: 'its name is not known',
+    hint: (at) => `check the spelling of ${at}, and that the DNS server of this machine knows names on the internet`,
+    isPermanent: true,
+  },
+  name_not_looked_up: {
+    words: 'its name could not be looked up',
+    hint: () => 'check that this machine is online and that its DNS server answers',
+  },
+  refused: {
+    words: 'it refuses connections',
+    hint: (at) => `check that a server listens at ${at}, and that no firewall refuses connections to it`,
+  },
+  unreachable: {
+    words: 'the network does not lead to it',
+    hint: (at) => `check the network and the firewall of this machine: they do not let it reach ${at}`,
+  },
+  timed_out: {
+    words: 'it does not answer in time',
+    hint: (at) => `check whether a firewall drops connections to ${at}, or its server is overloaded`,
+  },
+  broken_off: {
+    words: 'the connection broke off',
+    hint: (at) =>
+      `try again; if it lasts, check what is between this machine and ${at}: a firewall, a proxy, a virus scanner`,
+  },
+  certificate_untrusted: {
+    words: 'its certificate is not trusted',
+    hint: () =>
+      'if a virus scanner or a company proxy reads the traffic, trust its authority: set NODE_EXTRA_CA_CERTS to the PEM file, or NODE_USE_SYSTEM_CA=1 (Node.js 22.19, 24.6 or newer)',
+    isPermanent: true,
+  },
+  certificate_expired: {
+    words: 'its certificate has expired',
+    hint: (at) => `${clock}; if they are right, ${at} needs a new certificate`,
+    isPermanent: true,
+  },
+  certificate_not_yet_valid: {
+    words: 'its certificate is not valid yet',
+    hint: (at) => `${clock}; if they are right, correct the clock of the machine that made the certificate of ${at}`,
+    isPermanent: true,
+  },
+  certificate_for_another_name: {
+    words: 'its certificate is for another name',
+    hint: (at) => `check the address ${at}; on a network with a log-in page, log in first`,
+    isPermanent: true,
+  },
+  no_tls: {
+    words: 'it does not speak TLS',
+    hint: (at) => `check the port of ${at}, and whether its address begins with http:// instead of https://`,
+    isPermanent: true,
+  },
+  tls_failed: {
+    words: 'it agrees on no TLS version or cipher',
+    hint: (at) =>
+      `check which versions of TLS ${at} takes, and whether a proxy or a virus scanner answers in its place`,
+    isPermanent: true,
+  },
+  no_http: {
+    words: 'it does not speak HTTP',
+    hint: (at) => `check the port of ${at}, and whether its address begins with https:// instead of http://`,
+    isPermanent: true,
+  },
+  redirected: {
+    words: 'it answers with a redirect',
+    hint: (at) => `check the address ${at}; on a network with a log-in page, log in first`,
+    isPermanent: true,
+  },
+  proxy_refused: {
+    words: 'the proxy does not let it through',
+    hint: (at) => `check the proxy that HTTPS_PROXY or HTTP_PROXY names, and that it allows ${at}`,
+    isPermanent: true,
+  },
+  failed: {
+    words: 'the connection failed',
+    hint: () => 'check the network of this machine; -v shows what it reported',
+  },
+} as const satisfies Record<string, Meaning>;
+
+export type ConnectionCause = keyof typeof meanings;
+
+export const connectionCauses = Object.keys(meanings) as ConnectionCause[];
+
+/** A connection that failed, ready to be put into an error. */
+export interface ConnectionFailure {
+  cause: ConnectionCause;
+  /** e.g. `its name is not known (ENOTFOUND)`. It names no address. */
+  words: string;
+  hint: string;
+  isPermanent: boolean;
+}
+
+/**
+ * Reads the cause out of what Node.js, undici or OpenSSL threw. `at` is the place that was called, for the hint. `unusedProxy` names the
+ * variable with a proxy that rankd does not go through: on many networks, that is the reason.
+ */
+export function connectionFailure(
+  error: unknown,
+  { at, unusedProxy }: { at: string; unusedProxy?: string | undefined },
+): ConnectionFailure {
+  const { cause, code } = knownCause(error) ?? { cause: 'failed' as const, code: codesIn(error)[0] };
+  const { words, hint, ...meaning }: Meaning = meanings[cause];
+  const told = code === undefined ? words : `${words} (${code})`;
+  const isProxyMissing = unusedProxy !== undefined && reachCauses.has(cause);
+  return {
+    cause,
+    words: isProxyMissing ? `${told}, and the proxy in ${unusedProxy} is not used` : told,
+    hint: isProxyMissing ? useProxy(unusedProxy) : hint(at),
+    isPermanent: meaning.isPermanent ?? false,
+  };
+}
+
+/** A wait that this process ended. The message says what was waited for and how long; it comes after the words of the cause. */
+export class TimedOut extends Error {
+  override readonly name = 'TimeoutError';
+}
+
+/** The cause, if the error is about a connection. */
+export function causeOf(error: unknown): ConnectionCause | undefined {
+  return knownCause(error)?.cause;
+}
+
+/** Node.js reads HTTPS_PROXY and HTTP_PROXY alone, in both cases, and for `fetch` and `https` together since these versions. */
+export const proxyVersions = 'Node.js 22.21, 24.5 or newer';
+
+export function useProxy(variable: string): string {
+  const name = /^all_proxy$/i.test(variable) ? `set HTTPS_PROXY to the proxy that ${variable} names, and` : 'set';
+  return `to go through the proxy, ${name} NODE_USE_ENV_PROXY=1 where rankd is started (${proxyVersions})`;
+}
+
+/** What a network that lets out its proxy alone does to a direct connection. */
+const reachCauses: ReadonlySet<ConnectionCause> = new Set([
+  'name_unknown',
+  'name_not_looked_up',
+  'refused',
+  'unreachable',
+  'timed_out',
+  'broken_off',
+]);
+
+const byCode: Readonly<Record<string, ConnectionCause>> = {
+  ENOTFOUND: 'name_unknown',
+  ENODATA: 'name_unknown',
+  EAI_AGAIN: 'name_not_looked_up',
+  EAI_FAIL: 'name_not_looked_up',
+  ESERVFAIL: 'name_not_looked_up',
+  ETIMEOUT: 'name_not_looked_up',
+  ECONNREFUSED: 'refused',
+  EHOSTUNREACH: 'unreachable',
+  ENETUNREACH: 'unreachable',
+  EHOSTDOWN: 'unreachable',
+  ENETDOWN: 'unreachable',
+  EADDRNOTAVAIL: 'unreachable',
+  EAFNOSUPPORT: 'unreachable',
+  ETIMEDOUT: 'timed_out',
+  ERR_SOCKET_CONNECTION_TIMEOUT: 'timed_out',
+  UND_ERR_CONNECT_TIMEOUT: 'timed_out',
+  UND_ERR_HEADERS_TIMEOUT: 'timed_out',
+  UND_ERR_BODY_TIMEOUT: 'timed_out',
+  ECONNRESET: 'broken_off',
+  ECONNABORTED: 'broken_off',
+  EPIPE: 'broken_off',
+  ERR_STREAM_PREMATURE_CLOSE: 'broken_off',
+  UND_ERR_SOCKET: 'broken_off',
+  DEPTH_ZERO_SELF_SIGNED_CERT: 'certificate_untrusted',
+  SELF_SIGNED_CERT_IN_CHAIN: 'certificate_untrusted',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'certificate_untrusted',
+  UNABLE_TO_GET_ISSUER_CERT: 'certificate_untrusted',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'certificate_untrusted',
+  UNABLE_TO_DECODE_ISSUER_PUBLIC_KEY: 'certificate_untrusted',
+  UNABLE_TO_DECRYPT_CERT_SIGNATURE: 'certificate_untrusted',
+  UNABLE_TO_GET_CRL: 'certificate_untrusted',
+  CERT_SIGNATURE_FAILURE: 'certificate_untrusted',
+  CERT_CHAIN_TOO_LONG: 'certificate_untrusted',
+  CERT_REVOKED: 'certificate_untrusted',
+  CERT_UNTRUSTED: 'certificate_untrusted',
+  CERT_REJECTED: 'certificate_untrusted',
+  ERROR_IN_CERT_NOT_BEFORE_FIELD: 'certificate_untrusted',
+  ERROR_IN_CERT_NOT_AFTER_FIELD: 'certificate_untrusted',
+  INVALID_CA: 'certificate_untrusted',
+  INVALID_PURPOSE: 'certificate_untrusted',
+  PATH_LENGTH_EXCEEDED: 'certificate_untrusted',
+  UNSPECIFIED: 'certificate_untrusted', // any other verdict of OpenSSL on a certificate
+  CERT_HAS_EXPIRED: 'certificate_expired',
+  CERT_NOT_YET_VALID: 'certificate_not_yet_valid',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'certificate_for_another_name',
+  HOSTNAME_MISMATCH: 'certificate_for_another_name',
+  ERR_PROXY_TUNNEL: 'proxy_refused',
+  ERR_PROXY_INVALID_CONFIG: 'proxy_refused',
+  UND_ERR_PRX_TLS: 'proxy_refused',
+};
+
+/** Texts of errors that have no code, or one that means several things. */
+const byText: ReadonlyArray<[RegExp, ConnectionCause]> = [
+  [/wrong version number|packet length too long|record layer failure|establishing an SSL connection/i, 'no_tls'],
+  [/Proxy response/, 'proxy_refused'],
+  [/redirect/, 'redirected'],
+  [/^timeout expired$/, 'timed_out'],
+  [/without an answer|terminated unexpectedly|was closed|other side closed/i, 'broken_off'],
+];
+
+interface Known {
+  cause: ConnectionCause;
+  code: string | undefined;
+}
+
+/** Of several addresses that were tried, one that refused says more than one that no route leads to. */
+const byWeight: readonly ConnectionCause[] = ['unreachable', 'timed_out', 'broken_off', 'refused'];
+
+function knownCause(error: unknown, depth = 0): Known | undefined {
+  if (!(error instanceof Error) || depth > maxDepth) return undefined;
+  if (error instanceof AggregateError) {
+    const each = error.errors.flatMap((one) => knownCause(one, depth + 1) ?? []);
+    return each.toSorted((one, other) => byWeight.indexOf(other.cause) - byWeight.indexOf(one.cause))[0];
+  }
+  return ownCause(error) ?? knownCause(error.cause, depth + 1);
+}
+
+/** Chains of causes can be circular. */
+const maxDepth = 8;
+
+function ownCause(error: Error): Known | undefined {
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  if (error.name === 'AbortError' || error.name === 'TimeoutError')
+    return { cause: 'timed_out', code: error instanceof TimedOut ? error.message : undefined };
+  const [, byItsText] = byText.find(([text]) => text.test(error.message)) ?? [];
+  if (typeof code !== 'string') return byItsText && { cause: byItsText, code: undefined };
+  const cause = byCode[code] ?? byItsText ?? ofFamily(code, syscall);
+  return cause && { cause, code };
+}
+
+function ofFamily(code: string, syscall: string | undefined): ConnectionCause | undefined {
+  if (code === 'EPROTO' || code.startsWith('ERR_SSL_') || code === 'ERR_TLS_PROTOCOL_VERSION_CONFLICT')
+    return 'tls_failed';
+  if (code.startsWith('HPE_')) return 'no_http';
+  if (syscall !== 'connect') return undefined;
+  if (code === 'ENOENT') return 'refused'; // the file of a socket
+  return code === 'EACCES' || code === 'EPERM' ? 'unreachable' : undefined;
+}
+
+function codesIn(error: unknown, depth = 0): string[] {
+  if (!(error instanceof Error) || depth > maxDepth) return [];
+  const { code } = error as NodeJS.ErrnoException;
+  return [
+    ...(typeof code === 'string' && /^[A-Z][A-Z0-9_]+$/.test(code) ? [code] : []),
+    ...codesIn(error.cause, depth + 1),
+  ];
+}

@@ -1,0 +1,42 @@
+import { isoTime } from '../base/time.ts';
+import type { DaemonContext, LiveContext } from '../usecases/daemon-context.ts';
+
+const everyMs = 86_400_000;
+
+/** Warns of what the calls to the platform showed, whoever made them. Call `warn` every second. */
+export class PlatformWarnings {
+  /** By kind: which surprise the log has, and until when (on `Clock.monotonic()`) it gets no other. */
+  readonly #logged = new Map<string, { lastAt: number; until: number }>();
+  /** The hosts that the log calls unreachable, each with the reason. */
+  #unreached = new Map<string, string>();
+
+  warn({ current }: LiveContext): void {
+    this.#warnOfSurprises(current);
+    this.#warnOfUnreached(current);
+  }
+
+  /** Of each kind once a day at most. A surprise in a change was logged with the change. */
+  #warnOfSurprises({ platform, clock, log }: DaemonContext): void {
+    const now = clock.monotonic();
+    for (const { operation, what, count, lastAt } of platform.surprises()) {
+      const kind = `${operation} ${what}`;
+      const logged = this.#logged.get(kind);
+      if (logged !== undefined && (logged.lastAt === lastAt || now < logged.until)) continue;
+      this.#logged.set(kind, { lastAt, until: now + everyMs });
+      log.warn({ operation, what, count }, 'Roblox answers otherwise than rankd was built for: rankd status shows how');
+    }
+  }
+
+  /** At the first failure, long before the retries of a call are over, and again if the reason changes. */
+  #warnOfUnreached({ platform, log }: DaemonContext): void {
+    const { unreached } = platform.reachability();
+    for (const { host, error, since } of unreached) {
+      if (this.#unreached.get(host) === error.message) continue;
+      const fields = { host, since: isoTime(since), cause: error.connection, hint: error.hint, problem: 'platform' };
+      log.warn(fields, error.message);
+    }
+    for (const host of this.#unreached.keys())
+      if (unreached.every((one) => one.host !== host)) log.info({ host }, 'Roblox can be reached again');
+    this.#unreached = new Map(unreached.map(({ host, error }) => [host, error.message]));
+  }
+}

@@ -1,0 +1,101 @@
+import { describe, expect, test } from 'vitest';
+import { causeOf, connectionFailure, TimedOut } from '../../src/base/connection-cause.ts';
+import { outboundProxy, proxyFor, unusedProxyFor } from '../../src/base/outbound-proxy.ts';
+
+function failing(code: string, { message = code, syscall }: { message?: string; syscall?: string } = {}): Error {
+  return Object.assign(new Error(message), { code, ...(syscall && { syscall }) });
+}
+
+const fetchFailed = (cause: unknown) => new TypeError('fetch failed', { cause });
+
+test.each<[string, unknown]>([
+  ['name_unknown', failing('ENOTFOUND', { message: 'getaddrinfo ENOTFOUND x.invalid' })],
+  ['name_not_looked_up', failing('EAI_AGAIN')],
+  ['refused', failing('ECONNREFUSED')],
+  ['refused', failing('ENOENT', { syscall: 'connect' })],
+  ['unreachable', failing('EHOSTUNREACH')],
+  ['unreachable', failing('ENETUNREACH')],
+  ['unreachable', failing('EACCES', { syscall: 'connect' })],
+  ['timed_out', failing('ETIMEDOUT')],
+  ['timed_out', failing('UND_ERR_CONNECT_TIMEOUT')],
+  ['timed_out', failing('UND_ERR_HEADERS_TIMEOUT')],
+  ['timed_out', new DOMException('aborted', 'AbortError')],
+  ['timed_out', new TimedOut('5 s')],
+  ['broken_off', failing('ECONNRESET')],
+  ['broken_off', failing('EPIPE')],
+  ['broken_off', failing('UND_ERR_SOCKET', { message: 'other side closed' })],
+  ['certificate_untrusted', failing('DEPTH_ZERO_SELF_SIGNED_CERT')],
+  ['certificate_untrusted', failing('SELF_SIGNED_CERT_IN_CHAIN')],
+  ['certificate_untrusted', failing('UNABLE_TO_VERIFY_LEAF_SIGNATURE')],
+  ['certificate_untrusted', failing('UNABLE_TO_GET_ISSUER_CERT')],
+  ['certificate_untrusted', failing('UNABLE_TO_GET_ISSUER_CERT_LOCALLY')],
+  ['certificate_untrusted', failing('CERT_REVOKED')],
+  ['certificate_expired', failing('CERT_HAS_EXPIRED')],
+  ['certificate_not_yet_valid', failing('CERT_NOT_YET_VALID')],
+  ['certificate_for_another_name', failing('ERR_TLS_CERT_ALTNAME_INVALID')],
+  ['no_tls', failing('EPROTO', { message: 'write EPROTO 139:error:0A00010B:SSL routines::wrong version number' })],
+  ['no_tls', failing('ERR_SSL_WRONG_VERSION_NUMBER', { message: 'SSL routines::wrong version number' })],
+  ['tls_failed', failing('ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION')],
+  ['tls_failed', failing('EPROTO', { message: 'sslv3 alert handshake failure' })],
+  ['no_http', failing('HPE_INVALID_CONSTANT')],
+  ['proxy_refused', failing('ERR_PROXY_TUNNEL')],
+  ['proxy_refused', failing('UND_ERR_ABORTED', { message: 'Proxy response (407) !== 200 when HTTP Tunneling' })],
+  ['redirected', new Error('unexpected redirect')],
+])('%s is read out of what Node.js reports, however deep it is: %s', (cause, error) => {
+  expect([causeOf(error), causeOf(fetchFailed(error))]).toEqual([cause, cause]);
+  expect(causeOf(fetchFailed(new Error('outer', { cause: error })))).toBe(cause);
+});
+
+test('of several addresses that were tried, the one that says most counts', () => {
+  const both = (...codes: string[]) => fetchFailed(Object.assign(new AggregateError(codes.map((code) => failing(code))), { code: codes[0] }));
+  expect(causeOf(both('ENETUNREACH', 'ECONNREFUSED'))).toBe('refused');
+  expect(causeOf(both('ENETUNREACH', 'ETIMEDOUT'))).toBe('timed_out');
+  expect(causeOf(both('EHOSTUNREACH', 'ENETUNREACH'))).toBe('unreachable');
+});
+
+test('an error that has nothing to do with a connection, or is its own cause, is none', () => {
+  const round = new Error('round');
+  round.cause = round;
+  for (const error of [round, failing('ENOENT', { syscall: 'open' }), failing('EACCES', { syscall: 'open' }), 'text', undefined])
+    expect(causeOf(error)).toBeUndefined();
+  expect(connectionFailure(failing('EMFILE'), { at: 'x' })).toMatchObject({ cause: 'failed', words: 'the connection failed (EMFILE)' });
+});
+
+describe('a proxy', () => {
+  const address = 'https://apis.roblox.com';
+  const unused = (env: Record<string, string>, url = address) => unusedProxyFor(url, outboundProxy(env));
+
+  test.each<[Record<string, string>, string | undefined]>([
+    [{}, undefined],
+    [{ HTTPS_PROXY: '' }, undefined],
+    [{ HTTPS_PROXY: 'http://proxy:3128' }, 'HTTPS_PROXY'],
+    [{ https_proxy: 'http://proxy:3128' }, 'https_proxy'],
+    [{ ALL_PROXY: 'http://proxy:3128' }, 'ALL_PROXY'],
+    [{ HTTP_PROXY: 'http://proxy:3128' }, undefined],
+    [{ HTTPS_PROXY: 'http://proxy:3128', NODE_USE_ENV_PROXY: '1' }, undefined],
+    [{ HTTPS_PROXY: 'http://proxy:3128', NODE_USE_ENV_PROXY: '0' }, 'HTTPS_PROXY'],
+    [{ HTTPS_PROXY: 'http://proxy:3128', NODE_OPTIONS: '--use-env-proxy' }, undefined],
+    [{ ALL_PROXY: 'http://proxy:3128', NODE_USE_ENV_PROXY: '1' }, 'ALL_PROXY'],
+    [{ HTTPS_PROXY: 'http://proxy:3128', NO_PROXY: 'example.com, .roblox.com' }, undefined],
+    [{ HTTPS_PROXY: 'http://proxy:3128', no_proxy: '*' }, undefined],
+    [{ HTTPS_PROXY: 'http://proxy:3128', NO_PROXY: 'apis.roblox.com:443' }, undefined],
+    [{ HTTPS_PROXY: 'http://proxy:3128', NO_PROXY: 'apis.roblox.com:8443,blox.com' }, 'HTTPS_PROXY'],
+  ])('of %o, the unused one is %s', (env, variable) => {
+    expect(unused(env)).toBe(variable);
+  });
+
+  test('for http counts HTTP_PROXY', () => {
+    const proxy = outboundProxy({ HTTP_PROXY: 'http://user:pass@proxy:3128' });
+    expect(proxyFor('http://127.0.0.1:1', proxy)).toBe('HTTP_PROXY');
+    expect(JSON.stringify(proxy)).not.toContain('pass');
+  });
+
+  test('that is not used is part of the reason, with the variable that turns it on, but not of a bad certificate', () => {
+    const of = (code: string) => connectionFailure(failing(code), { at: 'apis.roblox.com', unusedProxy: 'HTTPS_PROXY' });
+    expect(of('ENOTFOUND')).toMatchObject({
+      words: 'its name is not known (ENOTFOUND), and the proxy in HTTPS_PROXY is not used',
+      hint: expect.stringContaining('NODE_USE_ENV_PROXY=1'),
+    });
+    expect(of('CERT_HAS_EXPIRED').words).toBe('its certificate has expired (CERT_HAS_EXPIRED)');
+  });
+});

@@ -1,0 +1,218 @@
+import { once } from 'node:events';
+import { writeFileSync } from 'node:fs';
+import { createServer as createHttp } from 'node:http';
+import { createServer as createHttps } from 'node:https';
+import { type AddressInfo, createServer as createTcp, type Server, type Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { BuiltSession } from '../support/built-session.ts';
+import { Authority, type Credentials } from '../support/certificates.ts';
+import { DaemonHere } from '../support/daemon-here.ts';
+import { DaemonProcess } from '../support/daemon-process.ts';
+import { CliHome } from '../support/run-cli.ts';
+
+/** Real sockets that fail each in its own way, as Roblox, a webhook and PostgreSQL. */
+
+const trusted = new Authority();
+const name = 'localhost';
+
+interface Case {
+  cause: string;
+  words: RegExp;
+  /** Part of the hint of every door but those in `hints`. */
+  hint: RegExp;
+  hintOfStore?: RegExp;
+  /** Where it happens; `https` and `postgres` say what the client begins with. */
+  place: (protocol: 'https' | 'postgres') => Promise<string>;
+  /** True if only a process that was started with the authority of the tests gets so far. */
+  isChild?: true;
+  /** False where a later try can succeed. */
+  isPermanent: boolean;
+}
+
+const cases: Case[] = [
+  {
+    cause: 'name_unknown',
+    words: /its name is not known \(ENOTFOUND\)/,
+    hint: /spelling of rankd\.invalid/,
+    place: async () => 'rankd.invalid:443',
+    isPermanent: true,
+  },
+  {
+    cause: 'refused',
+    words: /it refuses connections \(ECONNREFUSED\)/,
+    hint: /check that a server listens at localhost:\d+/,
+    place: async () => {
+      const closed = createTcp();
+      const place = await listen(closed);
+      await new Promise((resolve) => closed.close(resolve));
+      return place;
+    },
+    isPermanent: false,
+  },
+  {
+    cause: 'timed_out',
+    words: /it does not answer in time/,
+    hint: /firewall drops connections to localhost:\d+/,
+    place: () => listen(createTcp(keep)),
+    isPermanent: false,
+  },
+  {
+    cause: 'broken_off',
+    words: /the connection broke off/,
+    hint: /if it lasts, check what is between/,
+    place: () => listen(createTcp((socket) => socket.once('data', () => socket.resetAndDestroy()))),
+    isPermanent: false,
+  },
+  {
+    cause: 'certificate_untrusted',
+    words:
+      /its certificate is not trusted \((UNABLE_TO_VERIFY_LEAF_SIGNATURE|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_GET_ISSUER_CERT_LOCALLY)\)/,
+    hint: /NODE_EXTRA_CA_CERTS.*NODE_USE_SYSTEM_CA=1/,
+    hintOfStore: /store\.ca_file/,
+    place: (protocol) => overTls(protocol, new Authority().issue({ name })),
+    isPermanent: true,
+  },
+  {
+    cause: 'certificate_expired',
+    words: /its certificate has expired \(CERT_HAS_EXPIRED\)/,
+    hint: /clock of this machine; .* needs a new certificate/,
+    place: (protocol) => overTls(protocol, trusted.issue({ name, endsInDays: -3 })),
+    isChild: true,
+    isPermanent: true,
+  },
+  {
+    cause: 'certificate_not_yet_valid',
+    words: /its certificate is not valid yet \(CERT_NOT_YET_VALID\)/,
+    hint: /check the date and the clock of this machine/,
+    place: (protocol) => overTls(protocol, trusted.issue({ name, beginsInDays: 3 })),
+    isChild: true,
+    isPermanent: true,
+  },
+  {
+    cause: 'no_tls',
+    words: /it does not speak TLS/,
+    hint: /begins with http:\/\/ instead of https:\/\//,
+    place: () => listen(createHttp((_, response) => response.end('hello'))),
+    isPermanent: true,
+  },
+];
+
+const servers: Server[] = [];
+const sockets = new Set<Socket>();
+
+afterAll(() => {
+  for (const server of servers) server.close();
+  for (const socket of sockets) socket.destroy();
+});
+
+const env = (home: CliHome) => ({ NODE_EXTRA_CA_CERTS: home.path('ca.pem') });
+
+function keep(socket: Socket): void {
+  sockets.add(socket.on('error', () => undefined));
+}
+
+async function listen(server: Server): Promise<string> {
+  server.on('connection', keep).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  servers.push(server);
+  return `localhost:${(server.address() as AddressInfo).port}`;
+}
+
+/** PostgreSQL agrees on TLS in the clear first: https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SSL */
+function overTls(protocol: 'https' | 'postgres', credentials: Credentials): Promise<string> {
+  if (protocol === 'https') return listen(createHttps(credentials, (_, response) => response.end('{}')));
+  return listen(
+    createTcp((socket) => {
+      socket.once('data', () => {
+        socket.write('S');
+        new TLSSocket(socket, { isServer: true, ...credentials }).on('error', () => undefined);
+      });
+    }),
+  );
+}
+
+describe.each(cases)('$cause', ({ cause, words, hint, hintOfStore = hint, place, isChild, isPermanent }) => {
+  let home: CliHome;
+  let session: BuiltSession | undefined;
+  const run = (...args: string[]) => session?.run(args) ?? home.here(args);
+
+  /** A home whose Roblox, and the target of its webhook, are at that place. */
+  beforeAll(async () => {
+    home = new CliHome();
+    const url = `https://${await place('https')}`;
+    writeFileSync(home.path('ca.pem'), trusted.pem);
+    writeFileSync(home.path('roblox.key'), 'a-key', { mode: 0o600 });
+    writeFileSync(home.path('target.url'), `${url}/hook`);
+    writeFileSync(
+      home.path('rankd.yaml'),
+      `group: { id: 700 }
+platform: { api_key_file: roblox.key, base_url: "${url}", legacy_base_url: "${url}", users_base_url: "${url}" }
+webhooks: { timeout: 1s, allow_private: [127.0.0.0/8, '::1'] }
+${isPermanent ? '' : `server: { deadline: ${cause === 'timed_out' ? 3 : 1}s }\n`}`,
+    );
+    if (isChild) session = new BuiltSession(home, env(home));
+  });
+
+  afterAll(async () => {
+    await session?.[Symbol.asyncDispose]();
+    home[Symbol.dispose]();
+  });
+
+  test('a command names it at once, with its hint, and doctor names it once', async () => {
+    const begun = performance.now();
+    const { code, stderr } = await run('group', 'show');
+    // The deadline of a call is 20 s.
+    if (isPermanent) expect(performance.now() - begun).toBeLessThan(10_000);
+    expect({ code, stderr }).toEqual({ code: 69, stderr: expect.stringMatching(words) });
+    expect(stderr).toMatch(hint);
+    const { findings } = (await run('doctor', '--json')).json<{
+      findings: Array<{ grade: string; text: string; fix: string }>;
+    }>();
+    const named = findings.filter(({ text }) => words.test(text));
+    expect(named).toEqual([
+      expect.objectContaining({ check: 'platform', grade: 'FAIL', fix: expect.stringMatching(hint) }),
+    ]);
+  });
+
+  test('a webhook names it', async () => {
+    await run('webhook', 'add', 'bot', '--url-file', 'target.url', '--out', 'bot.secret');
+    const { code, stdout, stderr } = await run('webhook', 'test', 'bot');
+    expect({ code, said: stdout + stderr }).toEqual({ code: 69, said: expect.stringMatching(words) });
+  });
+
+  test('PostgreSQL names it, with the setting that mends it', async () => {
+    const onServer = {
+      RANKD_STORE_URL: `postgres://rankd@${await place('postgres')}/rankd`,
+      ...{ RANKD_STORE_TLS: 'verify', RANKD_STORE_CA_FILE: home.path('ca.pem') },
+    };
+    const { code, stderr } = await home.here(['key', 'list'], { env: onServer });
+    expect({ isExpected: code === 69 || code === 78, stderr }).toEqual({
+      isExpected: true,
+      stderr: expect.stringMatching(words),
+    });
+    expect(stderr).toMatch(hintOfStore);
+    expect(stderr).toMatch(/PostgreSQL/);
+  });
+
+  test('the log has it within seconds, as a field; status and readyz show it', async () => {
+    await using daemon = await (isChild ? DaemonProcess.start(home, { env: env(home) }) : DaemonHere.start(home));
+    const lines = () => daemon.log.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line)] : []));
+    const named = () => lines().filter((line) => line.cause === cause && line.problem === 'platform');
+    await expect.poll(named, { timeout: 8_000 }).not.toEqual([]);
+    expect(named()[0]).toMatchObject({
+      level: 'warn',
+      msg: expect.stringMatching(words),
+      hint: expect.stringMatching(hint),
+    });
+    const { stdout } = await home.here(['status']);
+    expect(stdout).toMatch(/^Roblox +NOT REACHED: /m);
+    expect(stdout).toMatch(words);
+    const { status, body } = await fetch(`${daemon.url}/readyz`).then(async (answer) => ({
+      status: answer.status,
+      body: await answer.text(),
+    }));
+    expect({ status, body }).toEqual({ status: 503, body: expect.stringMatching(words) });
+    expect(body).not.toMatch(/localhost|rankd\.invalid/);
+  });
+});
