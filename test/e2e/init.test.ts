@@ -58,7 +58,7 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
   expect(code, screen).toBe(0);
   expect(screen).not.toMatch(new RegExp(`${roblox.apiKey}|a-key-of-another|rk_live_xxx`));
   expect(screen).toContain('here belongs the Roblox key');
-  expect(screen).toContain('Roblox does not accept this key.\n');
+  expect(screen).toContain('Roblox does not accept this key (401 0: Invalid API Key).\n');
   expect(screen).toContain('It acts as user RankBot (9001), rank 200');
   expect(screen).toContain('with group:write for group');
   expect(screen).toContain('It must be a group id');
@@ -272,7 +272,7 @@ test.each<[what: string, spoil: (roblox: FakeOpenCloud) => unknown, code: number
     'a key that Roblox does not know',
     (roblox) => Object.assign(roblox.credential, { apiKey: 'another' }),
     77,
-    'error: Roblox does not accept this key.\ntry: copy the key again from the Creator Dashboard (API Keys)',
+    'error: Roblox does not accept this key (401 0: Invalid API Key).\ntry: copy the key again from the Creator Dashboard (API Keys)',
   ],
   ['a key that has expired', (roblox) => Object.assign(roblox.credential, { expired: true }), 77, 'Roblox key'],
   [

@@ -403,7 +403,7 @@ describe('the credential', () => {
     fake.credential.enabled = false;
     expect(await check()).toMatchObject({ state: 'disabled' });
     fake.credential.apiKey = 'replaced';
-    expect(await check()).toEqual({ state: 'invalid' });
+    expect(await check()).toEqual({ state: 'invalid', refusal: '401 0: Invalid API Key' });
   });
 
   test.each([

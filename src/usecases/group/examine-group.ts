@@ -57,7 +57,7 @@ function refusedKey({ state, refusal }: Credential, groupId: number): RankdError
     expired: 'This key has expired.',
   };
   return new RankdError('platform_credential', flaws[state], {
-    hint: `check on the Creator Dashboard (API Keys) that the key allows this address, copy it again, or make a new Roblox key with group:write for group ${groupId}`,
+    hint: `copy the key again from the Creator Dashboard (API Keys) and check there that it allows this address, or make a new Roblox key with group:write for group ${groupId}`,
   });
 }
 
