@@ -47,7 +47,8 @@ test.each<[string, unknown]>([
 });
 
 test('of several addresses that were tried, the one that says most counts', () => {
-  const both = (...codes: string[]) => fetchFailed(Object.assign(new AggregateError(codes.map((code) => failing(code))), { code: codes[0] }));
+  const both = (...codes: string[]) =>
+    fetchFailed(Object.assign(new AggregateError(codes.map((code) => failing(code))), { code: codes[0] }));
   expect(causeOf(both('ENETUNREACH', 'ECONNREFUSED'))).toBe('refused');
   expect(causeOf(both('ENETUNREACH', 'ETIMEDOUT'))).toBe('timed_out');
   expect(causeOf(both('EHOSTUNREACH', 'ENETUNREACH'))).toBe('unreachable');
@@ -56,9 +57,18 @@ test('of several addresses that were tried, the one that says most counts', () =
 test('an error that has nothing to do with a connection, or is its own cause, is none', () => {
   const round = new Error('round');
   round.cause = round;
-  for (const error of [round, failing('ENOENT', { syscall: 'open' }), failing('EACCES', { syscall: 'open' }), 'text', undefined])
+  for (const error of [
+    round,
+    failing('ENOENT', { syscall: 'open' }),
+    failing('EACCES', { syscall: 'open' }),
+    'text',
+    undefined,
+  ])
     expect(causeOf(error)).toBeUndefined();
-  expect(connectionFailure(failing('EMFILE'), { at: 'x' })).toMatchObject({ cause: 'failed', words: 'the connection failed (EMFILE)' });
+  expect(connectionFailure(failing('EMFILE'), { at: 'x' })).toMatchObject({
+    cause: 'failed',
+    words: 'the connection failed (EMFILE)',
+  });
 });
 
 describe('a proxy', () => {
@@ -91,7 +101,8 @@ describe('a proxy', () => {
   });
 
   test('that is not used is part of the reason, with the variable that turns it on, but not of a bad certificate', () => {
-    const of = (code: string) => connectionFailure(failing(code), { at: 'apis.roblox.com', unusedProxy: 'HTTPS_PROXY' });
+    const of = (code: string) =>
+      connectionFailure(failing(code), { at: 'apis.roblox.com', unusedProxy: 'HTTPS_PROXY' });
     expect(of('ENOTFOUND')).toMatchObject({
       words: 'its name is not known (ENOTFOUND), and the proxy in HTTPS_PROXY is not used',
       hint: expect.stringContaining('NODE_USE_ENV_PROXY=1'),
