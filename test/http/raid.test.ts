@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { stringify } from 'yaml';
-import { RecentProblems } from '../../src/daemon/recent-problems.ts';
+import { RecentProblems, type Standing } from '../../src/daemon/recent-problems.ts';
 import { pausedAmong } from '../../src/usecases/keys/keys.ts';
 import { findUndoTargets, runUndo } from '../../src/usecases/undo/undo-changes.ts';
 import { operate } from '../contracts/store/samples.ts';
@@ -65,15 +65,22 @@ test('a raid with one leaked key, all at once, reaches ten members', async () =>
   const problems = new RecentProblems();
   for (const line of app.logLines) problems.note(line);
   const shown = async () => {
-    const lasts = {
+    const lasting: Standing['lasting'] = {
+      'audit heads': false,
       configuration: false,
       credential: false,
       group: false,
-      'simulated keys': false,
+      platform: false,
       'plain http': false,
+      'simulated keys': false,
+      trust: false,
     };
     const pausedKeys = await pausedAmong(app.app, problems.keyIds);
-    return problems.newestFirst({ ...lasts, pausedKeys }, Date.now()).map(({ message }) => message);
+    const standing = {
+      ...{ lasting, pausedKeys, isCredentialDead: false, platformWorkedAt: { read: 0, write: 0 } },
+      ...{ storeWorks: async () => true, isChangeOpen: async () => false, failingWebhooks: new Set<string>() },
+    };
+    return (await problems.newestFirst(standing, Date.now())).map(({ message }) => message);
   };
   expect(await shown()).toContain(`${msg}: ${why}`);
 
