@@ -1,7 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { defineConfig } from 'tsup';
-import { sharedStart } from './config/build/shared-start.ts';
 import { writeNotices } from './config/build/third-party-notices.ts';
 import { readGameScripts } from './src/cli/game/game-scripts.ts';
 import { toModel } from './src/cli/game/rbxmx.ts';
@@ -17,7 +16,6 @@ export default defineConfig([
     clean: ['!dashboard/**'],
     minifyWhitespace: true,
     metafile: true,
-    esbuildPlugins: [sharedStart('src/cli/process-io.ts')],
     // Packages in CommonJS ask for Node's modules by `require`, which an ES module does not have.
     banner: {
       js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",

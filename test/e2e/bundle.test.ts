@@ -63,15 +63,6 @@ test('rankd key list loads none of what Node.js has for cryptography, compressio
   expect(told.modules).not.toEqual(expect.arrayContaining([expect.stringMatching(/^(crypto|zlib|_?http.*)$/)]));
 });
 
-test('rankd key list reads four files of dist: to find and link many takes longer than to read them', () => {
-  using copy = new CopyOfRankd({ packages: true });
-  const told = join(copy.home, 'coverage');
-  expect(run(copy, ['key', 'list', '-q'], { NODE_V8_COVERAGE: told })).toMatchObject({ status: 0, stderr: '' });
-  const [name = ''] = readdirSync(told);
-  const { result } = JSON.parse(readFileSync(join(told, name), 'utf8')) as { result: Array<{ url: string }> };
-  expect(result.filter(({ url }) => url.includes('/package/dist/'))).toHaveLength(4);
-});
-
 test('a daemon listens without having loaded what Node.js has for fetch, which takes longer than all of rankd’s own', async () => {
   using copy = new CopyOfRankd({ packages: true });
   const told = new ToldModules(copy);
