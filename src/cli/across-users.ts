@@ -88,7 +88,7 @@ function isWithin({ dataDir, rights }: Place, path: string): boolean {
 }
 
 /** The error in terms of the file that the caller named. */
-function renamed({ code, message, hint, cause }: RankdError, copy: string, file: string): RankdError {
+export function renamed({ code, message, hint, cause }: RankdError, copy: string, file: string): RankdError {
   return new RankdError(code, message.replaceAll(copy, file), {
     ...(hint !== undefined && { hint: hint.replaceAll(copy, file) }),
     cause,

@@ -31,6 +31,10 @@ export interface Io {
   farewell?: string | undefined;
   /** Reads all of standard input. */
   readStdin(): Promise<string>;
+  /** The same, byte by byte. */
+  stdinBytes(): AsyncIterable<Uint8Array>;
+  /** True if a person types what is read. */
+  stdinIsTerminal: boolean;
   /** Reads a secret from standard input. On a terminal, it asks `question` and does not show what is typed. */
   readSecret(question: string): Promise<string>;
   /** The system that it runs on. */

@@ -64,6 +64,8 @@ const io: Io = {
   ask,
   askHidden,
   readStdin,
+  stdinBytes: () => process.stdin,
+  stdinIsTerminal: process.stdin.isTTY === true,
   readSecret: (question) => (process.stdin.isTTY ? askHidden(question) : readStdin()),
   system: thisSystem,
   env: process.env,

@@ -21,7 +21,7 @@ import { migrations } from '../../src/stores/sqlite/schema/migrations.ts';
 import { TerminalIo } from '../support/command-io.ts';
 import { DaemonHere } from '../support/daemon-here.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
-import { CliHome } from '../support/run-cli.ts';
+import { binary, CliHome } from '../support/run-cli.ts';
 
 const schema = migrations.length;
 
@@ -251,6 +251,30 @@ const unusable: Array<{ what: string; make: (file: string) => void; code: number
     code: 5,
     says: 'missing row of keys',
   },
+  ...['trigger mine', 'view mine', 'table mine'].map((what) => ({
+    what: `a file that brings its own ${what.split(' ')[0]}`,
+    make: (file: string) =>
+      changeSchema(
+        file,
+        what.startsWith('trigger')
+          ? `CREATE ${what} AFTER INSERT ON keys BEGIN SELECT 1; END`
+          : `CREATE ${what} ${what.startsWith('view') ? 'AS SELECT 1' : '(a)'}`,
+      ),
+    code: 5,
+    says: `${what} does not belong there`,
+  })),
+  {
+    what: 'a file with a trigger less',
+    make: (file) => changeSchema(file, 'DROP TRIGGER audit_is_never_deleted'),
+    code: 5,
+    says: 'is missing',
+  },
+  {
+    what: 'a backup whose last line lost its end',
+    make: (file) => writeFileSync(file, readFileSync(backup).subarray(0, -9)),
+    code: 5,
+    says: 'its digest does not match',
+  },
   { what: 'a backup of a newer rankd', make: (file) => ageBy(file, 98), code: 78, says: 'written by rankd 9.8.7' },
 ];
 
@@ -269,33 +293,93 @@ test.each(unusable)('$what is refused before anything changes', async ({ make, c
   expect(readdirSync(home.dataDir).filter((name) => name !== 'daemon.lock' && name !== 'rankd.db')).toEqual([]);
 });
 
+test('one changed bit anywhere in a backup is found, also where SQLite checks nothing', async () => {
+  const bytes = readFileSync(backup);
+  const name = bytes.indexOf('old'); // of the key, in its row
+  const file = home.path('bad.db');
+  const spots = [0, 20, 100, 5_000, name, bytes.length >> 1, -200, -87, -86, -70, -2, -1];
+  for (const at of spots) {
+    flip(file, at);
+    const result = await home.here(['restore', '--dry-run', 'bad.db']);
+    expect({ at, code: result.code, stdout: result.stdout }).toEqual({ at, code: 5, stdout: '' });
+    if (at === name || at < 0) expect(result.stderr).toContain('its digest does not match');
+  }
+});
+
+test('a backup is a database for any program, and a file that has no digest is restored with a warning', async () => {
+  copyWithoutDigest(home.path('copied.db'));
+  expect(new Database(backup, { readonly: true }).prepare('SELECT name FROM keys').pluck().all()).toEqual(['old']);
+  const result = await home.here(['restore', '--dry-run', 'copied.db']);
+  expect(result.code).toBe(0);
+  expect(result.stderr).toMatch(/^warning: copied\.db has no digest, .+\ntry: .+\nThe backup is sound/);
+  const asJson = await home.here(['restore', '--dry-run', 'copied.db', '--json']);
+  expect(asJson.json()).toMatchObject({ warnings: [expect.stringContaining('no digest')] });
+});
+
+test('restore - reads what backup - wrote, whole or not at all', async () => {
+  const rankd = `'${process.execPath}' '${binary}'`;
+  const elsewhere = home.path('elsewhere');
+  const piped = await home.shell(
+    `set -o pipefail; ${rankd} backup - | ${rankd} restore -y --data-dir '${elsewhere}' -`,
+  );
+  expect(piped).toMatchObject({ code: 0, stdout: expect.stringMatching(/^file +-$/m) });
+  expect(await keyNames(elsewhere)).toEqual(['old', 'new']);
+  const cut = await home.shell(`head -c 30000 backup.db | ${rankd} restore -y -`);
+  expect(cut).toMatchObject({ code: 5, stdout: '' });
+  expect(cut.stderr).toMatch(/^error: standard input is damaged \(.+\); nothing was changed\.\ntry: .+\n$/);
+  expect(await keyNames()).toEqual(['old', 'new']);
+  expect(readdirSync(home.dataDir).filter((name) => name.startsWith('rankd-scratch'))).toEqual([]);
+  const typed = new TerminalIo(home);
+  expect(await runProgram(['restore', '-'], typed)).toBe(2);
+  expect(typed.talk).toContain('rankd restore - < rankd-backup.db');
+});
+
 test('the database itself is no backup', async () => {
   const result = await home.here(['restore', database, '-y']);
   expect(result).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('is the database itself') });
 });
 
-function cutOff(file: string): void {
+/** A copy of the backup without its digest, which is the last line: a file that another program made. */
+function copyWithoutDigest(file: string): void {
   copyFileSync(backup, file);
+  truncateSync(file, statSync(file).size - (statSync(file).size % 512));
+}
+
+function cutOff(file: string): void {
+  copyWithoutDigest(file);
   truncateSync(file, 40_960);
 }
 
 function rot(file: string): void {
-  copyFileSync(backup, file);
+  copyWithoutDigest(file);
   const descriptor = openSync(file, 'r+');
   writeSync(descriptor, Buffer.alloc(8_192, 0xff), 0, 8_192, 40_960);
   closeSync(descriptor);
 }
 
 function dangle(file: string): void {
-  copyFileSync(backup, file);
+  copyWithoutDigest(file);
   const db = new Database(file);
   db.pragma('foreign_keys = OFF');
   db.exec("INSERT INTO whitelist (key_id, place_id, active, note, added_at) VALUES ('nobody', 1, 1, '', 0)");
   db.close();
 }
 
+function changeSchema(file: string, sql: string): void {
+  copyWithoutDigest(file);
+  new Database(file).exec(sql).close();
+}
+
+/** Changes one bit. */
+function flip(file: string, at: number): void {
+  const bytes = readFileSync(backup);
+  const index = at < 0 ? bytes.length + at : at;
+  bytes.writeUInt8(bytes.readUInt8(index) ^ 1, index);
+  writeFileSync(file, bytes);
+}
+
 function ageBy(file: string, steps: number): void {
-  copyFileSync(backup, file);
+  copyWithoutDigest(file);
   const db = new Database(file);
   db.pragma(`user_version = ${steps + 1}`);
   db.prepare('INSERT INTO schema_steps (version, rankd, at) VALUES (?, ?, 0)').run(steps + 1, '9.8.7');

@@ -102,6 +102,12 @@ export class PipedIo extends WatchedIo implements Io {
 
   readStdin = async () => this.#input;
 
+  async *stdinBytes(): AsyncIterable<Uint8Array> {
+    yield Buffer.from(this.#input);
+  }
+
+  stdinIsTerminal = false;
+
   readSecret = this.readStdin;
 }
 
@@ -132,6 +138,10 @@ export class TerminalIo extends WatchedIo implements Io {
   readSecret = (question: string): Promise<string> => this.ask(question);
 
   readStdin = async () => '';
+
+  async *stdinBytes(): AsyncIterable<Uint8Array> {}
+
+  stdinIsTerminal = true;
 
   get stopSignal(): Promise<string> {
     return this.#stop.promise;

@@ -2,10 +2,10 @@ import { RankdError } from '../../base/errors.ts';
 import { counted } from '../../base/text.ts';
 import type {
   Backup,
-  BackupContents,
   BackupTarget,
   CopiedContents,
   CopyPlace,
+  ExaminedBackup,
   KnownServer,
   Migration,
   Restored,
@@ -67,7 +67,7 @@ export async function restoreBackup(
   operations: Pick<StoreOperations, 'lockDaemon' | 'examineBackup' | 'restore'>,
   { dryRun, ...request }: RestoreRequest & { dryRun: boolean },
   { confirm, show }: RestoreSteps,
-): Promise<BackupContents & Partial<Restored>> {
+): Promise<ExaminedBackup & Partial<Restored>> {
   const examine = () => show('checking the backup', () => operations.examineBackup(request.file));
   if (dryRun) return examine();
   await using _lock = await operations.lockDaemon();

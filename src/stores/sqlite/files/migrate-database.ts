@@ -6,6 +6,7 @@ import { crypto } from '../../../base/node-modules.ts';
 import type { Clock, Migration } from '../../../ports/index.ts';
 import { Connection } from '../engine/connection.ts';
 import { migrate } from '../schema/migrate.ts';
+import { schemaFlaws } from '../schema/schema-flaws.ts';
 import { copyBefore, schemaVersion } from '../schema/schema-version.ts';
 import { copyDatabase } from './copy-database.ts';
 import { examine, flawOf, newestSchema } from './examine.ts';
@@ -50,7 +51,7 @@ export function migrateCopy(
   try {
     migrate(db, clock, { keepsCopy: false });
     db.writeSync(() => finish(db));
-    const flaw = flawOf(examine(db));
+    const flaw = flawOf(examine(db)) ?? schemaFlaws(db, newestSchema)[0];
     if (flaw === undefined) return;
     throw new RankdError('store_unavailable', `The database would not be sound after the migration: ${flaw}.`, {
       hint: 'rankd db check',

@@ -5,23 +5,37 @@ import { RankdError } from '../../../base/errors.ts';
 import { renameFile } from '../../../base/files/rename-file.ts';
 import { companions, writeWhole } from '../../../base/files/write-whole.ts';
 import { databaseRestored } from '../../../core/events.ts';
-import type { BackupContents, Clock, RestoreRequest } from '../../../ports/index.ts';
+import type { Clock, ExaminedBackup, RestoreRequest } from '../../../ports/index.ts';
 import { appendEvent } from '../audit.ts';
 import { Connection } from '../engine/connection.ts';
+import { schemaFlaws } from '../schema/schema-flaws.ts';
 import { copyDatabase } from './copy-database.ts';
-import { examineFile, flawOf } from './examine.ts';
+import { checkDigest } from './digest.ts';
+import { examine, flawOf } from './examine.ts';
 import { databaseName } from './existing.ts';
 import { migrateCopy } from './migrate-database.ts';
 
-export function examineBackup(file: string): BackupContents {
+/** Reads all of a backup: its digest, its database, and whether rankd made every part of the schema. */
+export function examineBackup(file: string): ExaminedBackup {
   if (!existsSync(file)) {
     throw new RankdError('not_found', `There is no file ${file}.`, { hint: 'name a file that `rankd backup` made' });
   }
   if (!statSync(file).isFile()) throw unusable(file, 'is not a file');
-  const examination = orUnusable(file, () => examineFile(file));
+  const digest = orUnusable(file, () => checkDigest(file));
+  const { examination, foreign } = orUnusable(file, () => {
+    const db = new Connection(file, { isReadonly: true });
+    try {
+      const examination = examine(db);
+      return { examination, foreign: schemaFlaws(db, examination.schema) };
+    } finally {
+      db.close();
+    }
+  });
+  if (digest === 'wrong') throw unusable(file, 'is damaged (its digest does not match)');
   const flaw = flawOf(examination);
   if (flaw !== undefined) throw unusable(file, `is damaged (${flaw})`);
-  return examination;
+  if (foreign[0] !== undefined) throw unusable(file, `has another schema than rankd makes (${foreign[0]})`);
+  return { ...examination, hasDigest: digest === 'right' };
 }
 
 /** Returns where the old database is kept; `undefined` if there was none. Also throws as `writeWhole`. */
@@ -97,7 +111,8 @@ function orUnusable<T>(file: string, work: () => T): T {
   try {
     return work();
   } catch (error) {
-    if (!(error instanceof RankdError)) throw error;
+    if (!(error instanceof RankdError))
+      throw ['EACCES', 'EPERM'].includes(codeOf(error)) ? unreadable(file, error) : error;
     const code = codeOf(error.cause);
     if (error.code === 'config_invalid') throw unusable(file, 'is not a database of rankd', error);
     if (code.startsWith('SQLITE_CORRUPT')) throw unusable(file, 'is damaged', error);

@@ -3,6 +3,7 @@ import { version as rankdVersion } from '../../../base/version.ts';
 import type { Clock, Migration } from '../../../ports/index.ts';
 import type { Connection } from '../engine/connection.ts';
 import { copyDatabase } from '../files/copy-database.ts';
+import { appendDigest } from '../files/digest.ts';
 import { createWorkspace } from '../workspace.ts';
 import { migrations as released } from './migrations.ts';
 import { applicationId, copyBefore, schemaVersion } from './schema-version.ts';
@@ -56,7 +57,8 @@ export function migrate(
 
 /** The write lock is held, so nothing can change before the migration does. A copy of an earlier attempt is replaced. */
 function keepCopy(file: string, copy: string): void {
-  writeWhole({ to: copy, unfinished: `${copy}.unfinished`, mayReplace: true }, (unfinished) =>
-    copyDatabase(file, unfinished),
-  );
+  writeWhole({ to: copy, unfinished: `${copy}.unfinished`, mayReplace: true }, (unfinished) => {
+    copyDatabase(file, unfinished);
+    appendDigest(unfinished);
+  });
 }
