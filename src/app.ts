@@ -39,7 +39,7 @@ export type RankingApp = Ranking & AsyncDisposable;
 
 /** The application behind the CLI's commands. */
 export async function openRanking(
-  options: AppOptions & Pick<OpenOptions, 'onNew' | 'onMigrated'> & { report?: (alarm: Alarm) => void },
+  options: AppOptions & Pick<OpenOptions, 'onNew' | 'onMigrated' | 'isReading'> & { report?: (alarm: Alarm) => void },
 ): Promise<RankingApp> {
   const ports = await openPorts(options);
   const { report = () => undefined } = options;
@@ -155,11 +155,12 @@ function openPorts({
   isServed = false,
   onNew,
   onMigrated,
+  isReading = false,
 }: AppOptions & OpenOptions): Promise<Ports & AsyncDisposable> {
   return openAll(async (closers) => {
     const own = overrides.clock ?? systemClock;
     const engine = engineOf({ dataDir, clock: own, server: config.store });
-    const store = overrides.store ?? (await engine.openStore({ isServed, onNew, onMigrated }));
+    const store = overrides.store ?? (await engine.openStore({ isServed, isReading, onNew, onMigrated }));
     const clock = overrides.clock ?? store.clock;
     if (overrides.store === undefined) closers.push(() => store.close());
     await refuseDefaultSimulation(store, config);

@@ -1,6 +1,5 @@
 import { platform } from 'node:os';
 import { type PlatformPath, posix, win32 } from 'node:path';
-import { crypto } from './node-modules.ts';
 
 /** What differs between the systems that rankd runs on. All else asks `thisSystem`, and only this file asks which one it is. */
 export interface System {
@@ -17,9 +16,7 @@ export interface System {
   readonly defaults: { config: string; dataDir: string };
   /** The variable that names the user's folder. */
   readonly homeVariable: string;
-  /** Where the daemon of a data directory answers the commands beside it. */
-  controlPath(dataDir: string): string;
-  /** Whether that is a file, which outlives a daemon that is killed. */
+  /** Whether the socket on which a daemon answers commands is a file, which outlives a daemon that is killed. On Windows it is a named pipe. */
   readonly hasSocketFiles: boolean;
   /** Whether mode bits say who may use a file. Elsewhere it has an access list, which it inherits from its folder. */
   readonly hasModes: boolean;
@@ -77,7 +74,6 @@ const linux: System = {
     dataDir: '~/.local/share/rankd',
   },
   homeVariable: 'HOME',
-  controlPath: (dataDir) => posix.join(dataDir, 'daemon.sock'),
   hasSocketFiles: true,
   hasModes: true,
   syncsFolders: true,
@@ -133,7 +129,6 @@ const windows: System = {
   sharedConfig: undefined, // every user may make a folder in C:\ProgramData
   defaults: { config: '.\\rankd.yaml, %APPDATA%\\rankd\\rankd.yaml', dataDir: '%LOCALAPPDATA%\\rankd' },
   homeVariable: 'USERPROFILE',
-  controlPath: (dataDir) => `\\\\.\\pipe\\rankd-${digest(win32.resolve(dataDir).toLowerCase())}`,
   hasSocketFiles: false,
   hasModes: false,
   syncsFolders: false,
@@ -173,8 +168,4 @@ export const thisSystem: System = byPlatform[platform()] ?? linux;
 /** What a variable names, unless it is empty or, as the XDG base directory specification says to ignore, relative. */
 function folder(path: PlatformPath, named: string | undefined, otherwise: string): string {
   return named !== undefined && path.isAbsolute(named) ? named : otherwise;
-}
-
-function digest(text: string): string {
-  return crypto().createHash('sha256').update(text).digest('hex').slice(0, 32);
 }

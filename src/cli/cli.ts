@@ -189,7 +189,7 @@ export class Cli {
     work: (ports: Pick<Ports, 'store' | 'clock'>) => Promise<T>,
     { isWriting = false } = {},
   ): Promise<T> {
-    return isWriting ? this.withWrites(work) : this.#withStore(work);
+    return isWriting ? this.withWrites(work) : this.#withStore(work, { isReading: true });
   }
 
   /** Runs `work`, which writes, on the store alone. `isSimulated` tells whether what is made here is made on a simulated group. */
@@ -201,10 +201,13 @@ export class Cli {
     );
   }
 
-  async #withStore<T>(work: (ports: Pick<Ports, 'store' | 'clock'>) => Promise<T>): Promise<T> {
+  async #withStore<T>(
+    work: (ports: Pick<Ports, 'store' | 'clock'>) => Promise<T>,
+    { isReading = false } = {},
+  ): Promise<T> {
     const engine = this.#engine;
     const { onMigrated } = this;
-    const store = await this.#open(engine, (onNew) => engine.openStore({ onNew, onMigrated }));
+    const store = await this.#open(engine, (onNew) => engine.openStore({ onNew, onMigrated, isReading }));
     try {
       return await work({ store, clock: store.clock });
     } finally {
@@ -249,7 +252,7 @@ export class Cli {
     const report = ({ message }: Alarm) =>
       this.warn(new RankdError('platform_unavailable', message, { hint: 'rankd doctor' }));
     const open = (onNew: () => void) =>
-      openRanking({ config, dataDir: this.dataDir, report, onNew, onMigrated: this.onMigrated });
+      openRanking({ config, dataDir: this.dataDir, report, onNew, onMigrated: this.onMigrated, isReading: !isWriting });
     await using app = await this.#open(this.#engine, open);
     if (daemon !== undefined) app.trust.heed(daemon.platformTrust);
     if (config.platform.kind === 'simulated') this.tellSimulated();

@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } 
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { crowdIn } from '../base/access-list.ts';
-import { isInDataDir } from '../base/files/data-dir.ts';
+import { isInDataDir, isOnReadOnlyFileSystem } from '../base/files/data-dir.ts';
 import { crypto, https } from '../base/node-modules.ts';
 import { type System, thisSystem } from '../base/system.ts';
 import { loadSqlite } from '../stores/engine.ts';
@@ -61,6 +61,11 @@ async function accessFindings(
   isInDataDir(dataDir, 'any-file'); // throws if this user may not look
   const files = readdirSync(dataDir).map((name) => join(dataDir, name));
   const paths = [dataDir, ...files];
+  if (isOnReadOnlyFileSystem(dataDir)) {
+    const fix =
+      'mount it writable, or copy the directory to a disk that can be written and name the copy with --data-dir';
+    return [fail('data', `${dataDir} is on a read-only file system`, fix)];
+  }
   const closed = paths.find((path) => !isWritable(path));
   if (closed !== undefined) {
     return [fail('data', `this user may not write to ${closed}`, `run rankd as the user that owns ${dataDir}`)];

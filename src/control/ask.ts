@@ -1,12 +1,11 @@
 import { once } from 'node:events';
-import type { IncomingMessage, RequestOptions } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, RequestOptions } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { http } from '../base/node-modules.ts';
 import type { DaemonStatus } from '../usecases/documents/status.ts';
 import {
   changeHeader,
   controlPath,
-  isControlMissing,
   type LinkOutcome,
   type LookOutcome,
   operatorHeader,
@@ -18,14 +17,12 @@ const answerTimeoutMs = 3_000;
 
 /** What the daemon of a data directory says of itself; `undefined` if there is none, or it does not answer in time. */
 export async function askStatus(dataDir: string): Promise<DaemonStatus | undefined> {
-  if (isControlMissing(dataDir)) return undefined;
-  return ask<DaemonStatus>({ socketPath: controlPath(dataDir), path: '/status' }, answerTimeoutMs);
+  return ask<DaemonStatus>({ dataDir, path: '/status' }, answerTimeoutMs);
 }
 
 /** What the daemon of a data directory makes its proofs with; `undefined` if none answers in time. */
 export async function askIdentity(dataDir: string): Promise<string | undefined> {
-  if (isControlMissing(dataDir)) return undefined;
-  const what = { socketPath: controlPath(dataDir), path: '/identity' };
+  const what = { dataDir, path: '/identity' };
   return (await ask<{ identity: string }>(what, answerTimeoutMs))?.identity;
 }
 
@@ -35,14 +32,13 @@ export function askReload(
   timeoutMs: number,
 ): Promise<ReloadOutcome | undefined> {
   const headers = { [operatorHeader]: encodeURIComponent(by) };
-  return ask<ReloadOutcome>({ socketPath: controlPath(dataDir), path: '/reload', method: 'POST', headers }, timeoutMs);
+  return ask<ReloadOutcome>({ dataDir, path: '/reload', method: 'POST', headers }, timeoutMs);
 }
 
 /** Has the daemon of a data directory read a change once more. False if none does. */
 export async function askLook(dataDir: string, changeId: string): Promise<boolean> {
-  if (isControlMissing(dataDir)) return false;
   const headers = { [changeHeader]: changeId };
-  const what = { socketPath: controlPath(dataDir), path: '/look', method: 'POST', headers };
+  const what = { dataDir, path: '/look', method: 'POST', headers };
   return (await ask<LookOutcome>(what, answerTimeoutMs))?.isTaken ?? false;
 }
 
@@ -61,8 +57,8 @@ async function askDashboard<Told>(
   path: string,
 ): Promise<Told | 'too old' | undefined> {
   const headers = { [operatorHeader]: encodeURIComponent(by) };
-  const what = { socketPath: controlPath(dataDir), path, method: 'POST', headers };
-  const answer = await exchange(what, dashboardTimeoutMs).catch(() => undefined);
+  const what = { dataDir, path, method: 'POST', headers };
+  const answer = await exchangeWithDaemon(what, dashboardTimeoutMs);
   if (answer?.status === 404) return 'too old';
   return answer?.status === 200 ? (JSON.parse(answer.body) as Told) : undefined;
 }
@@ -70,20 +66,30 @@ async function askDashboard<Told>(
 /** The first one has the page loaded. */
 const dashboardTimeoutMs = 10_000;
 
-async function ask<Answer>(what: RequestOptions, timeoutMs: number): Promise<Answer | undefined> {
-  const answer = await exchange(what, timeoutMs).catch(() => undefined);
+interface Asking extends RequestOptions {
+  dataDir: string;
+}
+
+async function ask<Answer>(what: Asking, timeoutMs: number): Promise<Answer | undefined> {
+  const answer = await exchangeWithDaemon(what, timeoutMs);
   return answer?.status === 200 ? (JSON.parse(answer.body) as Answer) : undefined;
+}
+
+/** `undefined` if no daemon answers in time. */
+async function exchangeWithDaemon({ dataDir, ...what }: Asking, timeoutMs: number) {
+  const socketPath = controlPath(dataDir);
+  return socketPath === undefined ? undefined : exchange({ ...what, socketPath }, timeoutMs).catch(() => undefined);
 }
 
 /** One request without a body, and its answer. Rejects with Node's error if there is none in time. */
 export async function exchange(
   what: RequestOptions,
   timeoutMs: number,
-): Promise<{ status: number | undefined; body: string }> {
+): Promise<{ status: number | undefined; headers: IncomingHttpHeaders; body: string }> {
   const signal = AbortSignal.timeout(timeoutMs);
   const sent = http()
     .request({ ...what, agent: false, signal })
     .end();
   const [response] = (await once(sent, 'response')) as [IncomingMessage];
-  return { status: response.statusCode, body: await text(response) };
+  return { status: response.statusCode, headers: response.headers, body: await text(response) };
 }

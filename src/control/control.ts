@@ -1,4 +1,6 @@
-import { existsSync, realpathSync } from 'node:fs';
+import { accessSync, constants, existsSync, lstatSync, readFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
+import { dirname, join } from 'node:path';
 import type { ErrorCode } from '../base/errors.ts';
 import { thisSystem } from '../base/system.ts';
 import type { ChangedSettings } from '../config/changed-settings.ts';
@@ -40,12 +42,49 @@ export const changeHeader = 'x-rankd-change';
 /** Names the operator who asks, percent-encoded. Whoever can open the socket could write the audit, too. */
 export const operatorHeader = 'x-rankd-operator';
 
-/** Where the daemon of a data directory answers the commands beside it. */
-export function controlPath(dataDir: string): string {
-  return thisSystem.controlPath(existsSync(dataDir) ? realpathSync.native(dataDir) : dataDir); // a folder can have several names
+/** In the data directory, unless that can't hold a socket. */
+export const socketName = 'daemon.sock';
+
+/**
+ * The file in the data directory with the path of the socket, if the directory can't hold it: CIFS and exFAT have no sockets, and a path may have
+ * 107 bytes at most (unix(7); 103 on macOS). On Windows it has the name of the pipe, which is random: another user could
+ * create a pipe of a known name first, and answer in place of the daemon.
+ */
+export const addressName = 'daemon.address';
+
+/** Where the daemon of a data directory answers commands; `undefined` if none does. */
+export function controlPath(dataDir: string): string | undefined {
+  const socket = join(dataDir, socketName);
+  if (thisSystem.hasSocketFiles && existsSync(socket)) return socket;
+  const address = addressIn(dataDir);
+  return address !== undefined && (!thisSystem.hasSocketFiles || isPrivate(dirname(address))) ? address : undefined;
 }
 
-/** True if it shows without asking that no daemon answers there. */
-export function isControlMissing(dataDir: string): boolean {
-  return thisSystem.hasSocketFiles && !existsSync(controlPath(dataDir));
+/** What the last daemon stored as the place of its socket. */
+export function addressIn(dataDir: string): string | undefined {
+  try {
+    return readFileSync(join(dataDir, addressName), 'utf8').trim() || undefined;
+  } catch {
+    return undefined; // whatever the reason is, no socket is known
+  }
+}
+
+/** Whether a folder is this user's alone: after the system has removed one from its temporary folder, another user could make one of that name. */
+function isPrivate(folder: string): boolean {
+  const found = lstatSync(folder, { throwIfNoEntry: false });
+  if (!found?.isDirectory() || (found.mode & 0o077) !== 0) return false;
+  try {
+    return found.uid === userInfo().uid;
+  } catch {
+    return isWritable(folder); // a user id without a name, as in a container: only the owner may write there
+  }
+}
+
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -1,44 +1,125 @@
 import { once } from 'node:events';
-import { chmodSync, rmSync, statSync } from 'node:fs';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:net';
+import { tmpdir } from 'node:os';
+import { basename, dirname, isAbsolute, join } from 'node:path';
+import { codeOf } from '../base/error-code.ts';
 import type { Logger } from '../base/log.ts';
-import { http } from '../base/node-modules.ts';
+import { crypto, http } from '../base/node-modules.ts';
 import { thisSystem } from '../base/system.ts';
-import { type Control, changeHeader, controlPath, operatorHeader } from './control.ts';
+import { addressIn, addressName, type Control, changeHeader, operatorHeader, socketName } from './control.ts';
+
+export interface Place {
+  dataDir: string;
+  /** Names folders for sockets. */
+  env: Record<string, string | undefined>;
+}
 
 /**
- * Answers on a socket in the data directory, or on Windows on a named pipe. Only rankd's user and administrators can write to it, so nobody
- * is asked for a key. (A pipe's default access list, which Node.js leaves as it is, lets others read at most:
- * https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights.) The caller holds the daemon's lock: a socket that is there was left by an earlier daemon and is replaced. A daemon that can't make one serves on.
+ * Answers on a socket in the data directory or, if that can't hold one, in a private temporary folder; on Windows on a named pipe. Only
+ * rankd's user and administrators can write to it, so no key is asked for. (A pipe's default access list, which Node.js leaves as it is, lets
+ * others read at most: https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights.) The caller holds the daemon's
+ * lock, so a socket that exists was left by an earlier daemon and is replaced. A daemon that can make none serves without.
  */
 export async function listenForCommands(
-  { dataDir, log }: { dataDir: string; log: Logger },
+  { log, ...place }: Place & { log: Logger },
   control: Control,
 ): Promise<AsyncDisposable> {
-  const path = controlPath(dataDir);
   const server = http().createServer((request, response) => {
     answer(control, request, response).catch((error) => {
       log.error({ err: error }, 'a command could not be answered');
       response.writeHead(500).end();
     });
   });
-  if (thisSystem.hasSocketFiles) rmSync(path, { force: true });
-  server.listen(path);
-  try {
-    await once(server, 'listening');
-    if (thisSystem.hasSocketFiles) chmodSync(path, 0o600);
-  } catch (error) {
-    log.warn({ err: error }, 'no socket can be made in the data directory, so no command can ask this daemon');
+  const { dataDir } = place;
+  removeOld(dataDir);
+  const { path, problem } = await listenSomewhere(server, place);
+  if (path === undefined) log.warn(`${problem}, so no command can ask this daemon`);
+  else if (dirname(path) !== dataDir) writeFileSync(join(dataDir, addressName), `${path}\n`, { mode: 0o600 });
+  return { [Symbol.asyncDispose]: path === undefined ? async () => undefined : closing(server, path, dataDir) };
+}
+
+/** Why a daemon could make no socket, in words; `undefined` if it could. Leaves the socket of a daemon as it is. */
+export async function whyNoSocket(place: Place): Promise<string | undefined> {
+  const server = createServer();
+  const { path, problem } = await listenSomewhere(server, { ...place, name: 'daemon.test' }); // as long as the real name
+  if (path === undefined) return problem;
+  server.close();
+  await once(server, 'close');
+  removeFolderOf(path);
+  return undefined;
+}
+
+async function listenSomewhere(
+  server: Server,
+  { dataDir, env, name = socketName }: Place & { name?: string },
+): Promise<{ path: string; problem?: never } | { path?: never; problem: string }> {
+  const tried: string[] = [];
+  for (const parent of parentsOf(dataDir, env)) {
+    let path: string | undefined;
+    try {
+      path = pathIn(parent, { dataDir, name });
+      await listenOn(server, path);
+      return { path };
+    } catch (error) {
+      if (path !== undefined) removeFolderOf(path);
+      tried.push(`${parent} (${codeOf(error) || String(error)})`);
+    }
   }
+  return { problem: `no socket can be made in ${tried.join(' or ')}` };
+}
+
+/** The folders that a socket may be in, best first. */
+function parentsOf(dataDir: string, env: Place['env']): string[] {
+  if (!thisSystem.hasSocketFiles) return ['\\\\.\\pipe'];
+  const others = [env['RUNTIME_DIRECTORY']?.split(':')[0], env['XDG_RUNTIME_DIR'], tmpdir()];
+  return [dataDir, ...new Set(others.filter((folder) => folder !== undefined && isAbsolute(folder)))] as string[];
+}
+
+/** In another folder than the data directory, the socket is in a new one with a random name, which is this user's alone. */
+function pathIn(parent: string, { dataDir, name }: { dataDir: string; name: string }): string {
+  if (!thisSystem.hasSocketFiles) return `${parent}\\rankd-${crypto().randomBytes(16).toString('hex')}`;
+  return join(parent === dataDir ? dataDir : mkdtempSync(join(parent, folderPrefix)), name);
+}
+
+const folderPrefix = 'rankd-socket-';
+
+async function listenOn(server: Server, path: string): Promise<void> {
+  server.listen(path);
+  await once(server, 'listening');
+  if (thisSystem.hasSocketFiles) chmodSync(path, 0o600);
+}
+
+/** What an earlier daemon left that was killed. */
+function removeOld(dataDir: string): void {
+  const address = addressIn(dataDir);
+  rmSync(join(dataDir, socketName), { force: true });
+  rmSync(join(dataDir, addressName), { force: true });
+  if (address !== undefined) removeFolderOf(address);
+}
+
+/** Removes the folder that `pathIn` made for a socket. */
+function removeFolderOf(socket: string): void {
+  if (!basename(dirname(socket)).startsWith(folderPrefix)) return;
+  try {
+    rmSync(dirname(socket), { recursive: true, force: true });
+  } catch {
+    return; // another user's
+  }
+}
+
+/** To close a socket removes whatever has its path by now, so a socket that another daemon has replaced stays open until the process ends. */
+function closing(server: HttpServer, path: string, dataDir: string): () => Promise<void> {
   const ours = numberOf(path);
-  return {
-    async [Symbol.asyncDispose]() {
-      server.unref();
-      server.closeAllConnections();
-      if (!server.listening || numberOf(path) !== ours) return; // to close it removes whatever has its path by now
-      server.close();
-      await once(server, 'close');
-    },
+  return async () => {
+    server.unref();
+    server.closeAllConnections();
+    if (!server.listening || numberOf(path) !== ours) return;
+    server.close();
+    await once(server, 'close');
+    if (addressIn(dataDir) === path) rmSync(join(dataDir, addressName), { force: true });
+    removeFolderOf(path);
   };
 }
 

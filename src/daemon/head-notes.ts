@@ -1,3 +1,4 @@
+import { asRankdError, RankdError } from '../base/errors.ts';
 import { appendTo } from '../base/files/lines.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { newestEvent, noteHeads } from '../usecases/history/audit-heads.ts';
@@ -14,7 +15,7 @@ export class HeadNotes {
   /** Notes what is new, in the file that the configuration names. The first time, that is the newest head alone. Throws as `noteHeads`. */
   async note(app: Pick<DaemonContext, 'store' | 'clock' | 'headFile'>): Promise<void> {
     if (app.headFile === undefined) return;
-    if (this.#lastId === undefined) await appendTo(app.headFile, ''); // a file that can't be written is told at once
+    if (this.#lastId === undefined) await requireWritable(app.headFile);
     this.#lastId ??= Math.max(0, (await newestEvent(app)) - 1);
     this.#lastId = await noteHeads(app, { file: app.headFile, afterId: this.#lastId });
   }
@@ -30,4 +31,13 @@ export class HeadNotes {
       this.#isFailing = true;
     }
   }
+}
+
+/** A file that can't be written ends the start, with the setting that names it. */
+async function requireWritable(headFile: string): Promise<void> {
+  await appendTo(headFile, '').catch((error: unknown) => {
+    const { code, message, hint, cause } = asRankdError(error);
+    const isWrongName = code === 'usage' || code === 'not_found';
+    throw new RankdError(isWrongName ? 'config_invalid' : code, `audit.head_file: ${message}`, { hint, cause });
+  });
 }

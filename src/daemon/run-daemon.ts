@@ -134,7 +134,7 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
       dashboardLink: (by: string) => door.link(by),
       dashboardLogout: (by: string) => door.logAllOut(by),
     };
-    closers.push(await listenForCommands({ dataDir, log }, control), live);
+    closers.push(await listenForCommands({ dataDir, log, env: process.env }, control), live);
     return {
       daemon,
       reload: (by) => live.reload(by),

@@ -15,6 +15,8 @@ export interface StoreEngine {
 export interface OpenOptions {
   /** True for a daemon, which holds the daemon's lock: it answers others while a write waits for the disk. */
   isServed?: boolean;
+  /** True for a command that only reads: then the database may be on a read-only file system. */
+  isReading?: boolean;
   /** Called if nothing was stored there before. */
   onNew?: (() => void) | undefined;
   /** Called once an older schema was migrated. */
@@ -50,8 +52,8 @@ export interface StoreOperations {
   backUp(target: BackupTarget): Promise<Backup>;
   /** As `backUp`, into a stream: `send` gets the copy piece by piece. */
   streamBackup(send: (chunk: Uint8Array) => Promise<void>): Promise<Backup>;
-  /** What a backup holds. Throws `not_found`, and `backup_unusable` if it is no backup or is damaged. */
-  examineBackup(file: string): Promise<BackupContents>;
+  /** What a backup holds. Throws `not_found`, and `backup_unusable` if it is no backup, is damaged, or has a schema that rankd did not make. */
+  examineBackup(file: string): Promise<ExaminedBackup>;
   /**
    * Puts a copy of the backup in the place of the database; the caller holds the daemon's lock. If it is cut off, the database is the
    * old or the new one, whole. Throws as `examineBackup`, and `conflict` if another process has the database open.
@@ -149,6 +151,11 @@ export interface RowCounts {
 export interface BackupContents {
   schema: number;
   rows: RowCounts;
+}
+
+export interface ExaminedBackup extends BackupContents {
+  /** Whether it has a digest, which matches. Without one, a changed byte may go unnoticed. */
+  hasDigest: boolean;
 }
 
 export interface Backup extends BackupContents {

@@ -11,6 +11,14 @@ export function othersWork(place: string, { version, newest }: { version: number
   });
 }
 
+/** The error of a command that reads an older database on a read-only file system. */
+export function unmigrated(place: string, { version, newest }: { version: number; newest: number }): RankdError {
+  const message = `The database ${place} has schema ${version}, this rankd needs ${newest}, and its file system is read-only.`;
+  return new RankdError('conflict', message, {
+    hint: 'copy its directory to a disk that can be written, and name the copy with --data-dir',
+  });
+}
+
 /** The error of a running daemon whose database a later rankd has migrated beyond what this one can work with. */
 export function outgrown(place: string, { needed, newest }: { needed: number; newest: number }): RankdError {
   return new RankdError(

@@ -51,13 +51,6 @@ describe('on Windows', () => {
     );
   });
 
-  test('the daemon of a data directory answers on a pipe of its own, however the directory is written', () => {
-    const pipe = windows.controlPath('C:\\Users\\ann\\AppData\\Local\\rankd');
-    expect(pipe).toMatch(/^\\\\\.\\pipe\\rankd-[0-9a-f]{32}$/);
-    expect(windows.controlPath('c:/users/ANN/appdata/local/rankd/')).toBe(pipe);
-    expect(windows.controlPath('C:\\Users\\bob\\AppData\\Local\\rankd')).not.toBe(pipe);
-  });
-
   test('a command to type reads in PowerShell as it was meant, and needs neither && nor a single quote', () => {
     const request = {
       url: 'http://127.0.0.1:7265/v1/ranker?placeid=1',

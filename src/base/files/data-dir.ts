@@ -18,6 +18,7 @@ import { codeOf } from '../error-code.ts';
 import { RankdError } from '../errors.ts';
 import { thisSystem } from '../system.ts';
 import type { SystemUser } from '../system-user.ts';
+import { asFileError } from './file-error.ts';
 
 /**
  * The path of a file that only rankd's user may read, made empty where it is missing; the directory likewise.
@@ -60,6 +61,7 @@ export function closeToOthers(dataDir: string, user: SystemUser): boolean {
     if (uid !== user.uid && uid !== rootId) throw foreign(dataDir, uid);
     if ((mode & 0o077) === 0) return false;
     const isClosable = uid === user.uid && readdirSync(dataDir).every((name) => ownName.test(name));
+    if (isOnReadOnlyFileSystem(dataDir)) return false;
     if (isClosable) fchmodSync(found, 0o700);
     else if ((mode & 0o022) !== 0) throw open(dataDir);
     return isClosable;
@@ -93,6 +95,16 @@ function open(dataDir: string): RankdError {
   return new RankdError('no_permission', message, {
     hint: `name a new directory in it: --data-dir ${join(dataDir, 'rankd')}`,
   });
+}
+
+/** Whether nothing can be written there, by any user: a snapshot, say, or a disk that the system has mounted read-only after errors. */
+export function isOnReadOnlyFileSystem(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    return false;
+  } catch (error) {
+    return codeOf(error) === 'EROFS';
+  }
 }
 
 /** Whether the file is in the data directory. Throws `no_permission` where this user may not look. */
@@ -163,13 +175,21 @@ function dataDirError(cause: unknown, dataDir: string): RankdError {
       });
     case 'EROFS':
       return new RankdError('no_permission', `The data directory ${dataDir} is on a read-only file system.`, {
-        hint: `mount the file system of ${dataDir} writable, or name another directory with --data-dir`,
+        hint: `mount it writable, or copy ${dataDir} to a disk that can be written and name the copy with --data-dir`,
         cause,
       });
+    case 'ENAMETOOLONG':
+      return new RankdError(
+        'config_invalid',
+        `The path of the data directory ${dataDir} is too long for its file system.`,
+        {
+          hint: 'name a shorter one with --data-dir',
+          cause,
+        },
+      );
     case 'EEXIST':
     case 'ENOTDIR':
     case 'ELOOP':
-    case 'ENAMETOOLONG':
       return new RankdError('config_invalid', `The data directory ${dataDir} is not a directory.`, {
         hint: 'name a directory with --data-dir',
         cause,
@@ -191,10 +211,17 @@ function dataDirError(cause: unknown, dataDir: string): RankdError {
         },
       );
     }
-    default:
-      return new RankdError('store_unavailable', `The data directory ${dataDir} cannot be used.`, {
-        hint: `check that ${dataDir} can be made and that its disk has room`,
-        cause,
-      });
+    default: {
+      const described = asFileError(cause, path);
+      if (described instanceof RankdError) return described;
+      return new RankdError(
+        'store_unavailable',
+        `The data directory ${dataDir} cannot be used${code ? ` (${code})` : ''}.`,
+        {
+          hint: `check that ${dataDir} can be made and that its disk has room`,
+          cause,
+        },
+      );
+    }
   }
 }

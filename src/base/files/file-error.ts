@@ -40,12 +40,27 @@ const noSpace: Failure = (file) => ({
 const diskFailed: Failure = (file) => ({
   code: 'store_unavailable',
   message: `The disk of ${dirname(file)} reported an error, so ${file} was not written.`,
-  hint: `check the disk of ${dirname(file)} and its limits, or choose another one`,
+  hint: `check the disk of ${dirname(file)}, its quota and the system log, or choose another one`,
 });
 const inUse: Failure = (file) => ({
   code: 'conflict',
   message: `${file} is in use, so it was not replaced.`,
   hint: `close the program that uses ${file}, or choose another name`,
+});
+const tooManyOpen: Failure = (file) => ({
+  code: 'store_unavailable',
+  message: `No more files may be open, so ${file} was not written.`,
+  hint: 'raise the limit of open files (ulimit -n; LimitNOFILE= in a systemd unit), or find what holds so many',
+});
+const nameTooLong: Failure = (file) => ({
+  code: 'usage',
+  message: `The name ${file} is too long for its file system.`,
+  hint: 'choose a shorter one',
+});
+const notSupported: Failure = (file) => ({
+  code: 'store_unavailable',
+  message: `The file system of ${dirname(file)} can't do what rankd needs there, so ${file} was not written.`,
+  hint: 'choose a folder on a local disk; network and FAT file systems lack locks, links or sockets',
 });
 const noFolder: Failure = (file) => ({
   code: 'not_found',
@@ -65,6 +80,13 @@ const failures: Record<string, Failure> = {
   EPERM: noPermission,
   EROFS: noPermission,
   EBUSY: inUse,
+  EMFILE: tooManyOpen,
+  ENFILE: tooManyOpen,
+  ENAMETOOLONG: nameTooLong,
+  ENOTSUP: notSupported,
+  EOPNOTSUPP: notSupported,
+  ENOSYS: notSupported,
+  ENOLCK: notSupported,
   ENOSPC: noSpace,
   EDQUOT: noSpace,
   SQLITE_FULL: noSpace,

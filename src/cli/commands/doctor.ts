@@ -9,6 +9,8 @@ import { ScratchDirectory } from '../../base/files/scratch-directory.ts';
 import { version } from '../../base/version.ts';
 import type { LoadedConfig } from '../../config/load.ts';
 import { askIdentity, askStatus } from '../../control/ask.ts';
+import { controlPath } from '../../control/control.ts';
+import { whyNoSocket } from '../../control/listen.ts';
 import { callWithin } from '../../ports/call-context.ts';
 import type { LiveFinding } from '../../ports/index.ts';
 import { examined, type Finding, fail, findingsDocument, ok, warn } from '../../usecases/doctor/finding.ts';
@@ -147,7 +149,8 @@ async function allFindings(cli: Cli, { offline = false, url }: DoctorOptions): P
   const isUsable = data.every(({ grade }) => grade !== 'FAIL');
   const daemon = isUsable ? await examined('daemon', async () => daemonFindings(await askStatus(cli.dataDir))) : [];
   const node = await examined('node', () => nodeFindings(cli.io.nodeVersion));
-  const findings = [...node, ...data, ...daemon];
+  const socket = isUsable ? await examined('socket', () => socketFindings(cli)) : [];
+  const findings = [...node, ...data, ...socket, ...daemon];
   let loaded: LoadedConfig | undefined;
   findings.push(
     ...(await examined('config', async () => {
@@ -159,6 +162,17 @@ async function allFindings(cli: Cli, { offline = false, url }: DoctorOptions): P
   const asked = url === true ? loaded?.config.server.publicUrl : url;
   if (url !== undefined) findings.push(...(await examined('address', () => addressOf(cli, asked, isUsable))));
   return findings;
+}
+
+/** Whether commands can reach a daemon here: that it has a socket, or could make one. */
+async function socketFindings({ dataDir, operations, io }: Cli): Promise<Finding[]> {
+  if (!existsSync(dataDir)) return [];
+  const isRunning = await operations.isDaemonRunning();
+  if (isRunning && controlPath(dataDir) !== undefined) return [];
+  const problem = isRunning ? `the daemon has no socket in ${dataDir}` : await whyNoSocket({ dataDir, env: io.env });
+  if (problem === undefined) return [];
+  const fix = 'set TMPDIR to a local folder that rankd may write to, or move the data directory, then restart rankd';
+  return [fail('socket', `${problem}: status, health, reload and the page do not work`, fix)];
 }
 
 /** What is found at the address for games. */

@@ -1,9 +1,9 @@
-import { isIP } from 'node:net';
 import type { Command } from 'commander';
 import { RankdError } from '../../base/errors.ts';
 import { localUrl } from '../../base/listen-url.ts';
-import { askStatus, exchange } from '../../control/ask.ts';
-import { controlPath, isControlMissing } from '../../control/control.ts';
+import { crypto } from '../../base/node-modules.ts';
+import { askIdentity, askStatus, exchange } from '../../control/ask.ts';
+import { proofHeader, proofOf, questionHeader } from '../../core/proof.ts';
 import { healthDocument } from '../../usecases/documents/daemon.ts';
 import type { Cli } from '../cli.ts';
 import { examples } from '../output/help.ts';
@@ -23,14 +23,19 @@ export function healthCommand(program: Command, cli: Cli): void {
     .action(({ ready = false }: { ready?: boolean }) => health(cli, ready));
 }
 
+/** An answer counts only if it comes with the proof that this daemon gave it: another program may be at the address, or another daemon. */
 async function health(cli: Cli, isReadyAsked: boolean): Promise<void> {
   await requireDaemon(cli);
   const showingTheWait = <T>(work: () => Promise<T>) => whileWaiting(cli.line, 'waiting for the daemon', work);
-  const { origin, isSimulated } = await showingTheWait(() => addressOf(cli));
+  const { origin, identity, isSimulated } = await showingTheWait(() => daemonOf(cli));
   const url = origin + (isReadyAsked ? '/readyz' : '/healthz');
-  const answer = await showingTheWait(() => exchange(optionsFor(url), timeoutMs)).catch((cause) => {
-    throw silent(url, cause);
+  const question = crypto().randomBytes(16).toString('base64url');
+  const request = { ...optionsFor(url), headers: { [questionHeader]: question } };
+  const answer = await showingTheWait(() => exchange(request, timeoutMs)).catch((cause) => {
+    throw silent(`at ${url}`, cause);
   });
+  const proof = proofOf(identity, { question, authorization: undefined });
+  if (answer.headers[proofHeader] !== proof) throw stranger(url);
   if (answer.status !== 200) throw unwell(url, answer.body);
   if (isSimulated) cli.tellSimulated();
   cli.print(healthDocument(url), `ok: ${url} answers`);
@@ -51,29 +56,35 @@ export async function requireAnswer(cli: Cli): Promise<void> {
 
 export function notAnswering(): RankdError {
   return new RankdError('daemon_unavailable', 'The daemon of this data directory does not answer.', {
-    hint: 'look at its log; it may be starting or stopping',
+    hint: maybeStarting,
   });
 }
 
-/**
- * Where the daemon says that it listens: it knows of flags and port 0. If it could make no socket to say so, the configuration
- * decides. Throws if there is a socket and the daemon does not answer on it: another program may be at the configured address.
- */
-async function addressOf(cli: Cli): Promise<{ origin: string; isSimulated: boolean }> {
-  const status = await askStatus(cli.dataDir);
-  if (status !== undefined) return { origin: status.url, isSimulated: status.simulated };
-  if (!isControlMissing(cli.dataDir)) throw silent(controlPath(cli.dataDir));
-  const { server, platform } = (await cli.loadConfig()).config;
-  const { host, port } = server;
-  const origin = `http://${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
-  return { origin, isSimulated: platform.kind === 'simulated' };
+/** Where the daemon listens, flags and port 0 included, and what its proofs are made with. */
+async function daemonOf(cli: Cli): Promise<{ origin: string; identity: string; isSimulated: boolean }> {
+  const [status, identity] = await Promise.all([askStatus(cli.dataDir), askIdentity(cli.dataDir)]);
+  if (status === undefined || identity === undefined) throw silent('its commands');
+  return { origin: status.url, identity, isSimulated: status.simulated };
 }
 
-function silent(where: string, cause?: unknown): RankdError {
-  return new RankdError('daemon_unavailable', `rankd runs, but does not answer at ${where}.`, {
+function silent(what: string, cause?: unknown): RankdError {
+  return new RankdError('daemon_unavailable', `rankd runs, but does not answer ${what}.`, {
     cause,
-    hint: 'look at its log; it may be starting or stopping',
+    hint: maybeStarting,
   });
+}
+
+/** What to do about a daemon that has its lock and does not answer. */
+export const maybeStarting = 'look at its log; it may be starting or stopping. If it stays so: rankd doctor';
+
+function stranger(url: string): RankdError {
+  return new RankdError(
+    'daemon_unavailable',
+    `Another program answers at ${url}, not the daemon of this data directory.`,
+    {
+      hint: 'stop the other program, or give the daemon a port of its own with server.port, then restart it',
+    },
+  );
 }
 
 function optionsFor(url: string) {

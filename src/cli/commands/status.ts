@@ -16,6 +16,7 @@ import { facts, table } from '../output/table.ts';
 import { whileWaiting } from '../output/waiting.ts';
 import { WatchScreen } from '../output/watch-screen.ts';
 import { ago, when } from '../output/when.ts';
+import { maybeStarting } from './health.ts';
 
 const watchEveryMs = 2_000;
 
@@ -59,7 +60,7 @@ async function watchStatus(cli: Cli): Promise<void> {
 const hints = {
   stopping: 'try: rankd serve, on any machine',
   'not running': 'try: rankd serve',
-  'not answering': 'try: look at the log of the daemon; it may be starting or stopping',
+  'not answering': `try: ${maybeStarting}`,
 };
 
 async function look(cli: Cli): Promise<FoundDaemon> {

@@ -1,4 +1,4 @@
-import type { FastifyInstance } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { z } from 'zod';
 import { isSimulatedGroup } from '../../core/group-title.ts';
 import { proofHeader, proofOf, questionHeader } from '../../core/proof.ts';
@@ -11,17 +11,19 @@ const readyWithinMs = 3_000;
 
 /** GET /healthz: the process answers. GET /readyz: it can change ranks, because store, platform and credential work and it is not stopping. */
 export function healthRoutes(server: FastifyInstance, live: LiveContext): void {
+  const prove = ({ headers }: FastifyRequest, reply: FastifyReply) => {
+    const { [questionHeader]: question, authorization } = headers;
+    const proof = proofOf(live.current.identity, { question, authorization });
+    if (proof !== undefined) reply.header(proofHeader, proof);
+  };
   server.get('/healthz', async (request, reply): Promise<z.infer<typeof healthAnswer>> => {
     request.notes.level = 'debug'; // monitoring asks every few seconds
-    const proof = proofOf(live.current.identity, {
-      question: request.headers[questionHeader],
-      authorization: request.headers.authorization,
-    });
-    if (proof !== undefined) reply.header(proofHeader, proof);
+    prove(request, reply);
     return { status: 'ok' };
   });
-  server.get('/readyz', async (request): Promise<z.infer<typeof readyAnswer>> => {
+  server.get('/readyz', async (request, reply): Promise<z.infer<typeof readyAnswer>> => {
     request.notes.level = 'debug';
+    prove(request, reply);
     const app = live.current;
     using call = callWithin(app.clock, readyWithinMs, 'health');
     await requireReady(app, call);

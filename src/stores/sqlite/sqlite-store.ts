@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { privateFile, tightenFile } from '../../base/files/data-dir.ts';
+import { isOnReadOnlyFileSystem, privateFile, tightenFile } from '../../base/files/data-dir.ts';
 import type { Clock, OpenOptions, Store } from '../../ports/index.ts';
 import { KeyCache } from '../key-cache.ts';
-import { othersWork } from '../schema-errors.ts';
+import { othersWork, unmigrated } from '../schema-errors.ts';
 import { auditStore } from './audit.ts';
 import { lookUpKey } from './callers.ts';
 import { changeQueries } from './change-queries.ts';
@@ -13,7 +13,7 @@ import { declaredKeyStore } from './declared-keys.ts';
 import { Connection } from './engine/connection.ts';
 import { daemonLockName, lockOutDaemons } from './files/daemon-lock.ts';
 import { newestSchema } from './files/examine.ts';
-import { databaseName } from './files/existing.ts';
+import { databaseName, hasDatabase, openExisting } from './files/existing.ts';
 import { groupStore } from './groups.ts';
 import { holdStore } from './holds.ts';
 import { idempotencyStore } from './idempotency.ts';
@@ -23,6 +23,7 @@ import { Nodes } from './nodes.ts';
 import { personStore } from './people.ts';
 import { retentionStore } from './retention.ts';
 import { migrate } from './schema/migrate.ts';
+import { schemaVersion } from './schema/schema-version.ts';
 import { webhookStore } from './webhooks.ts';
 import { whitelistStore } from './whitelist.ts';
 import { workspaceStore } from './workspace.ts';
@@ -38,9 +39,11 @@ export async function openSqliteStore({
   dataDir,
   clock,
   isServed = false,
+  isReading = false,
   onNew,
   onMigrated,
 }: SqliteStoreOptions): Promise<Store> {
+  if (isReading && hasDatabase(dataDir) && isOnReadOnlyFileSystem(dataDir)) return openReadOnlyStore(dataDir, clock);
   const isNew = !existsSync(join(dataDir, databaseName));
   const db = new Connection(privateFile(dataDir, databaseName));
   try {
@@ -65,6 +68,21 @@ export async function openSqliteStore({
     return createSqliteStore(db, clock, nodes);
   } catch (error) {
     db.close();
+    throw error;
+  }
+}
+
+/** Every write to it fails with `store_unavailable`. */
+function openReadOnlyStore(dataDir: string, clock: Clock): Store {
+  const { db, close } = openExisting(dataDir);
+  try {
+    const version = schemaVersion(db, newestSchema);
+    if (version < newestSchema) throw unmigrated(db.file, { version, newest: newestSchema });
+    db.execute('PRAGMA query_only = ON'); // a write into a copy would be lost with it
+    const store = createSqliteStore(db, clock);
+    return { ...store, close: async () => close() };
+  } catch (error) {
+    close();
     throw error;
   }
 }

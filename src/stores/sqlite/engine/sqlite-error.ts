@@ -12,7 +12,7 @@ export function toStoreError(error: unknown, file: string): RankdError {
       cause: error,
     });
   }
-  const primary = error.code.split('_', 2).join('_'); // SQLITE_IOERR_WRITE is a SQLITE_IOERR
+  const primary = lacksLocks.has(error.code) ? 'SQLITE_NOLFS' : error.code.split('_', 2).join('_'); // SQLITE_IOERR_WRITE is a SQLITE_IOERR
   if (primary === 'SQLITE_NOTADB') return notRankdDatabase(file, error);
   if (primary === 'SQLITE_CONSTRAINT') return constraintError(error);
   const { message, ...details } = failures(file)[primary] ?? {
@@ -21,6 +21,17 @@ export function toStoreError(error: unknown, file: string): RankdError {
   };
   return new RankdError('store_unavailable', message, { ...details, cause: error });
 }
+
+/** What SQLite answers on file systems without locks or shared memory, such as some network mounts. */
+const lacksLocks = new Set([
+  'SQLITE_PROTOCOL',
+  'SQLITE_NOLFS',
+  'SQLITE_IOERR_LOCK',
+  'SQLITE_IOERR_RDLOCK',
+  'SQLITE_IOERR_SHMMAP',
+  'SQLITE_IOERR_SHMOPEN',
+  'SQLITE_IOERR_SHMLOCK',
+]);
 
 /** True if Node could not find or load the addon: its package is missing, or made for another kind of machine. */
 function isAboutAddon(error: unknown): boolean {
@@ -57,7 +68,11 @@ function failures(file: string): Record<string, { message: string } & RankdError
     },
     SQLITE_IOERR: {
       message: 'The disk that holds the database of rankd reported an error, so nothing was changed.',
-      hint: `check the disk of ${directory} and the system log`,
+      hint: `check the disk of ${directory}, its quota and the system log`,
+    },
+    SQLITE_NOLFS: {
+      message: 'The file system of the database lacks the locks or the shared memory that rankd needs.',
+      hint: `move ${directory} to a local disk, and name it with --data-dir`,
     },
     SQLITE_BUSY: {
       message: 'The database of rankd is locked by another process, so nothing was changed.',
@@ -66,7 +81,7 @@ function failures(file: string): Record<string, { message: string } & RankdError
     },
     SQLITE_READONLY: {
       message: 'The database of rankd is read-only, so nothing was changed.',
-      hint: `make ${directory} and its files writable for the user that rankd runs as`,
+      hint: `make ${directory} and its files writable for the user that rankd runs as; if its file system is read-only, copy ${directory} to a disk that can be written and name the copy with --data-dir`,
     },
     SQLITE_CANTOPEN: {
       message: 'The database of rankd cannot be opened.',

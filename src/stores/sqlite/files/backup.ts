@@ -1,14 +1,17 @@
 import { closeSync, openSync, readSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { RankdError } from '../../../base/errors.ts';
+import { isOnReadOnlyFileSystem } from '../../../base/files/data-dir.ts';
 import { asFileError } from '../../../base/files/file-error.ts';
 import { behindLinks } from '../../../base/files/links.ts';
+import { ScratchDirectory } from '../../../base/files/scratch-directory.ts';
 import { companions, writeWhole } from '../../../base/files/write-whole.ts';
 import { crypto } from '../../../base/node-modules.ts';
 import type { Backup, BackupTarget } from '../../../ports/index.ts';
 import { schemaVersion } from '../schema/schema-version.ts';
-import { copyDatabase } from './copy-database.ts';
+import { copyInto } from './copy-database.ts';
 import { isNodeName, nodeFileName } from './daemon-lock.ts';
+import { appendDigest } from './digest.ts';
 import { examineFile, flawOf, newestRows, newestSchema } from './examine.ts';
 import { databaseName, onExisting, requireDatabase } from './existing.ts';
 
@@ -21,9 +24,11 @@ export function backUp({ dataDir, file, mayReplace }: BackupTarget & { dataDir: 
   return writeWhole({ to, unfinished, mayReplace }, (copy) => copyVerified(dataDir, copy));
 }
 
-/** The copy is made beside the database; it has no name any more by the time it is sent. */
+/** The copy is made next to the database, unless nothing can be written there; it has no name any more by the time it is sent. */
 export async function streamBackup(dataDir: string, send: (chunk: Uint8Array) => Promise<void>): Promise<Backup> {
-  const file = join(dataDir, `${databaseName}.backup-${crypto().randomBytes(4).toString('hex')}`);
+  requireDatabase(dataDir);
+  using scratch = isOnReadOnlyFileSystem(dataDir) ? new ScratchDirectory() : undefined;
+  const file = join(scratch?.path ?? dataDir, `${databaseName}.backup-${crypto().randomBytes(4).toString('hex')}`);
   const { backup, descriptor } = copyNameless(dataDir, file);
   try {
     for (;;) {
@@ -55,15 +60,19 @@ function copyNameless(dataDir: string, file: string): { backup: Backup; descript
 function copyVerified(dataDir: string, to: string): Backup {
   const reached = onExisting(dataDir, (db) => {
     schemaVersion(db, newestSchema);
-    return newestRows(db);
+    const rows = newestRows(db);
+    copyInto(db, to);
+    return rows;
   });
-  copyDatabase(join(dataDir, databaseName), to);
   const copy = examineFile(to);
   const flaw = flawOf(copy) ?? missingIn(copy.newestRows, reached);
-  if (flaw === undefined) return { schema: copy.schema, rows: copy.rows, bytes: statSync(to).size };
-  throw new RankdError('store_unavailable', `The copy of the database is not sound, so it was not kept: ${flaw}.`, {
-    hint: 'rankd db check',
-  });
+  if (flaw !== undefined) {
+    throw new RankdError('store_unavailable', `The copy of the database is not sound, so it was not kept: ${flaw}.`, {
+      hint: 'rankd db check',
+    });
+  }
+  appendDigest(to);
+  return { schema: copy.schema, rows: copy.rows, bytes: statSync(to).size };
 }
 
 /** Row numbers only go up, even if old rows are removed: the copy must reach at least as far as the database did before. */
@@ -102,6 +111,7 @@ function isOwnName(name: string): boolean {
 const ownNames = new Set([
   'daemon.lock',
   'daemon.sock',
+  'daemon.address',
   nodeFileName,
   ...['', ...companions].map((suffix) => databaseName + suffix),
 ]);

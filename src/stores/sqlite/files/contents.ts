@@ -1,7 +1,7 @@
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { RankdError } from '../../../base/errors.ts';
-import { privateFile } from '../../../base/files/data-dir.ts';
+import { isOnReadOnlyFileSystem, privateFile } from '../../../base/files/data-dir.ts';
 import { asFileError } from '../../../base/files/file-error.ts';
 import { removeLeftScratch, ScratchDirectory } from '../../../base/files/scratch-directory.ts';
 import { writeWhole } from '../../../base/files/write-whole.ts';
@@ -23,7 +23,7 @@ import { backUp, refuseOwnFile, streamBackup } from './backup.ts';
 import { copyDatabase } from './copy-database.ts';
 import { acquireDaemonLock } from './daemon-lock.ts';
 import { examine, flawOf, newestRows, newestSchema } from './examine.ts';
-import { databaseName, hasDatabase, requireDatabase } from './existing.ts';
+import { databaseName, hasDatabase, openExisting } from './existing.ts';
 import { examineBackup } from './restore.ts';
 
 /** The database of a data directory, to be copied from or to. */
@@ -31,10 +31,10 @@ export function directoryPlace(dataDir: string, clock: Clock): CopyPlace {
   return {
     text: dataDir,
     keepDaemonsAway: async () => {
-      privateFile(dataDir, 'daemon.lock');
+      if (hasDatabase(dataDir) && isOnReadOnlyFileSystem(dataDir)) return nothingToRelease; // where no daemon can work
       return acquireDaemonLock(dataDir);
     },
-    read: async (work) => readFile(new Connection(requireDatabase(dataDir)), work, 'rankd db migrate'),
+    read: async (work) => readFile(openExisting(dataDir), work, 'rankd db migrate'),
     fill: (contents) => fillDirectory(dataDir, contents, clock),
   };
 }
@@ -43,11 +43,15 @@ export function directoryPlace(dataDir: string, clock: Clock): CopyPlace {
 export function backupPlace(file: string): CopyPlace {
   return {
     text: file,
-    keepDaemonsAway: async () => ({ [Symbol.asyncDispose]: async () => undefined }),
+    keepDaemonsAway: async () => nothingToRelease,
     async read(work) {
       examineBackup(file);
       const db = new Connection(file, { isReadonly: true });
-      return readFile(db, work, 'put it into a data directory with `rankd restore`, which migrates it, and copy that');
+      return readFile(
+        { db, close: () => db.close() },
+        work,
+        'put it into a data directory with `rankd restore`, which migrates it, and copy that',
+      );
     },
     fill: () =>
       Promise.reject(
@@ -58,8 +62,10 @@ export function backupPlace(file: string): CopyPlace {
   };
 }
 
+const nothingToRelease: AsyncDisposable = { [Symbol.asyncDispose]: async () => undefined };
+
 async function readFile<T>(
-  db: Connection,
+  { db, close }: ReturnType<typeof openExisting>,
   work: (contents: StoreContents) => Promise<T>,
   migration: string,
 ): Promise<T> {
@@ -73,7 +79,7 @@ async function readFile<T>(
     }
     return await work(contentsOf(db));
   } finally {
-    db.close();
+    close();
   }
 }
 

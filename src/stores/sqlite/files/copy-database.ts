@@ -7,8 +7,13 @@ import { Connection } from '../engine/connection.ts';
 export function copyDatabase(from: string, to: string, { isReadonly = false } = {}): void {
   const source = new Connection(from, { isReadonly });
   try {
-    source.run('VACUUM INTO @to', { to });
+    copyInto(source, to);
   } finally {
     source.close();
   }
+}
+
+/** The same, of a database that is open. */
+export function copyInto(source: Connection, to: string): void {
+  source.run('VACUUM INTO @to', { to });
 }

@@ -1,0 +1,84 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import Database from 'better-sqlite3';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { binary, CliHome } from '../support/run-cli.ts';
+
+/** What starts a command whose mounts no other process sees, and which are gone with it: as root, or as root of a namespace of its own. */
+let apart = '';
+beforeAll(() => {
+  const ways = ['unshare -m', 'unshare -Urm', 'sudo -n unshare -m'];
+  apart = ways.find((way) => spawnSync('bash', ['-c', `${way} mount -t tmpfs none /mnt`]).status === 0) ?? 'unshare -m';
+});
+
+/** Runs commands on a data directory that is on a read-only file system; each answers with its exit code and what it printed. */
+async function onReadOnly(home: CliHome, lines: string[]) {
+  const mounted = join(home.folder, 'mounted');
+  mkdirSync(mounted);
+  const run = (line: string) =>
+    `echo "== ${line}"; '${process.execPath}' '${binary}' --data-dir '${mounted}' ${line} 2>&1; echo "== $?"`;
+  const script = [
+    `set -e; mount -t tmpfs none '${mounted}'; cp -a '${home.dataDir}/.' '${mounted}'; chmod 700 '${mounted}'`,
+    `mount -o remount,ro '${mounted}'; set +e; cd '${home.cwd}'`,
+    ...lines.map(run),
+  ].join('\n');
+  const { stdout, stderr } = await home.shell(`${apart} bash -c '${script.replaceAll("'", `'\\''`)}'`);
+  const answers = [...stdout.matchAll(/^== (.+)\n([\s\S]*?)^== (\d+)$/gm)].map(([, line, text = '', code]) => {
+    return [line, { code: Number(code), text: text.replaceAll(mounted, 'DIR') }] as const;
+  });
+  expect(answers, stderr).toHaveLength(lines.length);
+  return new Map(answers);
+}
+
+async function madeHome(): Promise<CliHome> {
+  const home = new CliHome();
+  onTestFinished(() => home[Symbol.dispose]());
+  await home.createKey('rescued');
+  return home;
+}
+
+const reading = [
+  'key list',
+  'audit verify',
+  'history list',
+  'db check',
+  'backup copy.db',
+  'store copy --from "$OLDPWD" --to new',
+];
+
+test('a data directory on a read-only file system can be read, backed up and copied; what writes is refused in one wording', async () => {
+  const home = await madeHome();
+  const mounted = join(home.folder, 'mounted');
+  const lines = reading.map((line) => line.replace('"$OLDPWD"', mounted));
+  const writing = ['key create another', 'serve --port 0', 'rank set 1001 20'];
+  const answers = await onReadOnly(home, [...lines, ...writing, 'backup -q - > piped.db', 'doctor --offline']);
+  for (const line of [...lines, 'backup -q - > piped.db'])
+    expect({ line, ...answers.get(line) }).toMatchObject({ line, code: 0 });
+  expect(answers.get('key list')?.text).toContain('rescued');
+  for (const line of writing) {
+    expect({ line, ...answers.get(line) }).toMatchObject({ line, code: 77 });
+    expect(answers.get(line)?.text).toContain(`error: The data directory DIR is on a read-only file system.
+try: mount it writable, or copy DIR to a disk that can be written and name the copy with --data-dir
+`);
+  }
+  expect(answers.get('doctor --offline')).toMatchObject({
+    code: 5,
+    text: expect.stringMatching(/^FAIL +data +DIR is on a read-only file system$/m),
+  });
+  for (const file of ['copy.db', 'piped.db']) expect((await home.here(['restore', '--dry-run', file])).code).toBe(0);
+  expect((await home.here(['key', 'list', '-q'], { dataDir: home.path('new') })).stdout).toContain('rescued');
+});
+
+test('what is only in the write-ahead log is read too', async () => {
+  const home = await madeHome();
+  const open = new Database(join(home.dataDir, 'rankd.db'));
+  onTestFinished(() => void open.close());
+  open.prepare('SELECT * FROM keys').all(); // as long as it is open, the log stays
+  await home.json('key', 'create', 'latest');
+  expect(statSync(join(home.dataDir, 'rankd.db-wal')).size).toBeGreaterThan(0);
+  const answers = await onReadOnly(home, ['key list', 'backup copy.db']);
+  expect(answers.get('key list')?.text).toContain('latest');
+  expect(answers.get('backup copy.db')?.code).toBe(0);
+  expect((await home.here(['restore', '--dry-run', 'copy.db'])).stdout).toMatch(/^keys +2$/m);
+});
