@@ -302,7 +302,8 @@ test('one changed bit anywhere in a backup is found, also where SQLite checks no
     flip(file, at);
     const result = await home.here(['restore', '--dry-run', 'bad.db']);
     expect({ at, code: result.code, stdout: result.stdout }).toEqual({ at, code: 5, stdout: '' });
-    if (at === name || at < 0) expect(result.stderr).toContain('its digest does not match');
+    if (at >= 5_000 || at < 0) expect(result.stderr).toContain('is damaged');
+    if (at >= -85 && at < 0) expect(result.stderr).toContain('its digest does not match');
   }
 });
 
@@ -326,7 +327,7 @@ test('restore - reads what backup - wrote, whole or not at all', async () => {
   expect(await keyNames(elsewhere)).toEqual(['old', 'new']);
   const cut = await home.shell(`head -c 30000 backup.db | ${rankd} restore -y -`);
   expect(cut).toMatchObject({ code: 5, stdout: '' });
-  expect(cut.stderr).toMatch(/^error: standard input is damaged \(.+\); nothing was changed\.\ntry: .+\n$/);
+  expect(cut.stderr).toMatch(/^error: standard input is damaged( \(.+\))?; nothing was changed\.\ntry: .+\n$/);
   expect(await keyNames()).toEqual(['old', 'new']);
   expect(readdirSync(home.dataDir).filter((name) => name.startsWith('rankd-scratch'))).toEqual([]);
   const typed = new TerminalIo(home);
