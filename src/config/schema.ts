@@ -23,6 +23,8 @@ import {
   wordOrRoles,
 } from './values.ts';
 
+const dashboardPort = 7266;
+
 /**
  * Every setting of `rankd.yaml`, with its default and what it does. The message of each check says what is expected; the report
  * adds what was found, and where.
@@ -183,7 +185,7 @@ export const settingsSchema = section({
       .describe('Whether the page for the operator is always there; without it, from `rankd dashboard` on.'),
     host: host().default('127.0.0.1').describe('Address of the page; any but loopback needs dashboard.url.'),
     port: whole(0, 65_535)
-      .default(7266)
+      .default(dashboardPort)
       .describe('Port of the page, 0 for any free one; if another program has it, the next free one is taken.'),
     url: origin()
       .optional()
@@ -267,11 +269,21 @@ export const settingsSchema = section({
     .describe(
       'Game keys declared here, not made by rankd key create; commands show them, but only this file changes them.',
     ),
-}).check(({ value: { server, metrics }, issues }) => {
-  const isTaken = metrics.enabled && metrics.port === server.port && metrics.port !== 0;
-  if (issues.length > 0 || !isTaken || !overlap(metrics.host, server.host)) return;
-  const message = 'another port than that of the server (server.port)';
-  issues.push({ code: 'custom', path: ['metrics', 'port'], input: metrics.port, message });
+}).check(({ value: { server, metrics, dashboard }, issues }) => {
+  if (issues.length > 0) return;
+  // Under its default port and without a fixed address, the page moves on to the next free port.
+  const isPageFixed = dashboard.url !== undefined || dashboard.port !== dashboardPort;
+  const listeners = [
+    { ...server, name: 'server', words: 'the server', isOn: true },
+    { ...metrics, name: 'metrics', words: 'the metrics', isOn: metrics.enabled },
+    { ...dashboard, name: 'dashboard', words: 'the page', isOn: isPageFixed },
+  ].filter(({ isOn, port }) => isOn && port !== 0);
+  for (const [index, { name, host, port }] of listeners.entries()) {
+    const other = listeners.slice(0, index).find((one) => one.port === port && overlap(one.host, host));
+    if (other === undefined) continue;
+    const message = `another port than that of ${other.words} (${other.name}.port)`;
+    issues.push({ code: 'custom', path: [name, 'port'], input: port, message });
+  }
 });
 
 function twiceIn(entries: RoleName[]): RoleName | undefined {
@@ -283,7 +295,8 @@ function isLoopbackHost(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127(\.\d+){3}$/.test(host);
 }
 
-function overlap(one: string, other: string): boolean {
+function overlap(...hosts: [string, string]): boolean {
+  const [one, other] = hosts.map((host) => (host === 'localhost' ? '127.0.0.1' : host)) as [string, string];
   return one === other || [one, other].some((host) => host === '0.0.0.0' || host === '::');
 }
 

@@ -23,7 +23,7 @@ export interface Control {
 
 /** What became of asking for a link to the page. */
 export type LinkOutcome =
-  | { state: 'made'; url: string; expiresAt: number }
+  | { state: 'made'; url: string; expiresAt: number; tunnel: string | null }
   | { state: 'refused'; code: ErrorCode; message: string; hint: string | undefined };
 
 /** What became of reading the configuration anew. */

@@ -42,6 +42,8 @@ export interface RunOptions {
     isLogFull(): boolean;
     /** Where rankd's own files are. */
     packageDir: string;
+    /** What an operator types for `rankd` here. */
+    typedAs: string;
   };
   logLevelOf: (config: Config) => LogLevel;
   /** For a person, in these colors, instead of JSON. */
@@ -124,7 +126,10 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
     await showNode({ daemon, live, startedAt: startedAt.monotonic });
     const pageFolder = join(process.packageDir, 'dist', 'dashboard');
     const { trustedProxies } = config.server;
-    const door = new DashboardDoor({ live: daemon.app, config: config.dashboard, trustedProxies, pageFolder, status });
+    const door = new DashboardDoor({
+      ...{ live: daemon.app, config: config.dashboard, trustedProxies, pageFolder, status },
+      typedAs: process.typedAs,
+    });
     closers.push(door);
     await door.openIfEnabled();
     const identity = async () => ({ identity: daemon.app.current.identity });

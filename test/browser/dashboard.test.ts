@@ -4,8 +4,9 @@ import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hostileTexts } from '../attack/hostile.ts';
+import { openCloudHome } from '../support/open-cloud-home.ts';
 import { startWebhookSink } from '../support/webhook-sink.ts';
-import { Scene, type Visitor, views } from './scene.ts';
+import { Scene, Visitor, views } from './scene.ts';
 import { browser } from './which-browser.ts';
 
 describe.skipIf(browser === undefined)('the page of the dashboard', () => {
@@ -298,6 +299,9 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     await ann.soon(ann.page.getByText('Nobody is suspended'));
     await ann.go('changes?user=1005');
     await ann.soon(ann.page.locator('td', { hasText: 'appeal' }).first());
+    const shown = await ann.page.locator('tr.record').allInnerTexts();
+    expect(shown[0]).toContain('lifted early');
+    expect(shown[1]).toContain('suspended for 3 days');
   });
 
   test('a webhook is tested, and what its target said stands there', async () => {
@@ -331,6 +335,109 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
       expect(visitor.requests.filter((url) => new URL(url).origin !== scene.origin)).toEqual([]);
     },
   );
+
+  test('the legend has the colors of the bars, in light and dark', async () => {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await using visitor = await scene.operator({ colorScheme });
+      await visitor.go('chart');
+      const colors = await visitor.page
+        .locator('.legend dt')
+        .evaluateAll((names) => names.map((name) => getComputedStyle(name, '::before').backgroundColor));
+      const bars = await visitor.page.locator('main').evaluate((element) =>
+        ['--bar-up', '--bar-down', '--bar-no'].map((name) => {
+          const probe = document.createElement('i');
+          probe.style.color = `var(${name})`;
+          element.append(probe);
+          const { color } = getComputedStyle(probe);
+          probe.remove();
+          return color;
+        }),
+      );
+      expect(colors).toEqual(bars);
+      expect(new Set(colors).size).toBe(3);
+      expect(colors).not.toContain('rgba(0, 0, 0, 0)');
+    }
+  });
+
+  test('a browser whose language is no language tag shows the chart, and dates in English', async () => {
+    await scene.game({ rankeeName: 'Charted', newRankId: 10 });
+    await using visitor = await Visitor.open(await scene.opened.browser.newContext({ timezoneId: 'UTC' }));
+    await visitor.page.addInitScript(() => {
+      const language = { configurable: true, get: () => 'en-US@posix' };
+      Object.defineProperties(Navigator.prototype, { language, languages: { get: () => ['en-US@posix'] } });
+    });
+    await visitor.page.goto(await scene.link());
+    await visitor.go('chart');
+    await visitor.page.locator('canvas').waitFor();
+    await using german = await scene.operator({ locale: 'de-DE' });
+    const time = german.page.locator('tbody time').first();
+    expect(await time.getAttribute('title')).toMatch(/day\b/);
+    for (const one of [visitor, german]) one.expectNoComplaint();
+  });
+
+  test('a view that can not be drawn says so, and the others still work', async () => {
+    await using visitor = await scene.operator();
+    await visitor.page.route(/\/api\/chart/, (route) => route.fulfill({ json: { v: 1, hours: null, days: null } }));
+    await visitor.page.evaluate(() => {
+      location.hash = '#/chart';
+    });
+    await visitor.page.getByRole('alert').getByText('This view could not be drawn').waitFor();
+    await visitor.go('keys');
+    expect(await visitor.page.getByRole('alert').count()).toBe(0);
+  });
+
+  test('on a phone, the tabs fade where there are more of them, and the chart asks for a tap', async () => {
+    await scene.game({ rankeeName: 'Charted', newRankId: 20 });
+    await using visitor = await scene.operator({
+      viewport: { width: 360, height: 800 },
+      hasTouch: true,
+      isMobile: true,
+    });
+    const tabs = visitor.page.locator('.views');
+    const [shown, all, fade] = await tabs.evaluate((list) => [
+      list.clientWidth,
+      list.scrollWidth,
+      getComputedStyle(list).backgroundImage,
+    ]);
+    expect(shown).toBeLessThan(all as number);
+    expect(fade).toMatch(/gradient/);
+    await visitor.go('chart');
+    await visitor.page.getByText('Tap a bar to read it.').waitFor();
+  });
+
+  test('on a real group, changes and keys of the simulation are marked as such, and can not be undone', async () => {
+    await using system = await openCloudHome();
+    const { home } = system;
+    const env = { RANKD_PLATFORM_KIND: 'simulated' };
+    await home.here(['rank', 'set', '1001', '20'], { env });
+    await home.here(['key', 'create', 'trial'], { env });
+    await using _daemon = await system.serve({ RANKD_DASHBOARD_PORT: '0' });
+    await home.json('rank', 'set', '1001', '20');
+    const { url } = await home.json<{ url: string }>('dashboard');
+    for (const width of [1360, 360]) {
+      await using visitor = await scene.visitor({ viewport: { width, height: 800 } });
+      await visitor.page.goto(width === 1360 ? url : (await home.json<{ url: string }>('dashboard')).url);
+      const [real, simulated] = [visitor.page.locator('tr.record').nth(0), visitor.page.locator('tr.record').nth(1)];
+      await simulated.getByText('simulated', { exact: true }).waitFor();
+      expect(await real.innerText()).not.toContain('simulated');
+      const tones = () => Promise.all([real, simulated].map((row) => row.locator('.chip').getAttribute('class')));
+      expect(await tones()).toEqual(['chip good', 'chip quiet']);
+      for (const [row, undos] of [
+        [simulated, 0],
+        [real, 1],
+      ] as const) {
+        await row.locator('button.opener').click();
+        await visitor.page.locator('tr.more .details').waitFor();
+        expect(await visitor.page.getByRole('button', { name: 'Undo…' }).count()).toBe(undos);
+        await row.locator('button.opener').click();
+      }
+      await visitor.go('keys');
+      expect(await visitor.row('trial').locator('.chip').innerText()).toBe('simulated');
+      expect(await visitor.row('trial').innerText()).toContain('rankd key adopt trial');
+      expect(await visitor.row('game').locator('.chip').innerText()).toBe('active');
+      visitor.expectNoComplaint();
+    }
+  });
 
   test('200 hostile names in each column are text, and nothing else', async () => {
     const names = fc.sample(hostileName, 200);

@@ -303,6 +303,22 @@ test('a policy or a key can leave a single rank in reach', () => {
   });
 });
 
+test.each([
+  ['server: {port: 9300}\ndashboard: {port: 9300}', 'dashboard.port', 'the server (server.port)'],
+  ['server: {port: 7266}\ndashboard: {url: "https://page.example.com"}', 'dashboard.port', 'the server (server.port)'],
+  ['server: {host: localhost, port: 9300}\ndashboard: {port: 9300}', 'dashboard.port', 'the server (server.port)'],
+  ['metrics: {enabled: true, port: 9300}\ndashboard: {port: 9300}', 'dashboard.port', 'the metrics (metrics.port)'],
+])('two listeners of the daemon on one port are refused: %s', (text, setting, other) => {
+  box.write('rankd.yaml', text);
+  expect(box.complaints(text)[0]).toMatch(`${setting}: is `);
+  expect(box.complaints(text)[0]).toMatch(`expected another port than that of ${other}`);
+});
+
+test('a page on its default port lets the server have that port, and takes the next free one itself', () => {
+  box.write('rankd.yaml', 'server: {port: 7266}');
+  expect(box.load().config).toMatchObject({ server: { port: 7266 }, dashboard: { port: 7266 } });
+});
+
 test('a listener for metrics on the address of the server is refused, unless it is off or either port is any free one', () => {
   const complaint = 'metrics.port: is 7265; expected another port than that of the server (server.port)';
   expect(box.complaints('metrics: {enabled: true, port: 7265}')).toEqual([`rankd.yaml:1:32 ${complaint}`]);

@@ -31,6 +31,26 @@ test('a link logs in once; the cookie is for this page alone and no script can r
   expect(await second.logIn()).toMatchObject({ status: 403, json: { code: 'link_refused', try: 'rankd dashboard' } });
 });
 
+test('the hint for a tunnel names the port of the link, and is left out where dashboard.url says how browsers come', async () => {
+  const { stdout, stderr } = await home.here(['dashboard']);
+  const { port } = new URL(stdout.trim());
+  expect(stderr).toContain(`From elsewhere: ssh -L ${port}:127.0.0.1:${port} THIS-MACHINE`);
+  using other = new CliHome();
+  const env = { RANKD_DASHBOARD_PORT: '0', RANKD_DASHBOARD_URL: 'https://page.example.com' };
+  await using _daemon = await DaemonHere.start(other, { env });
+  const behindProxy = await other.here(['dashboard']);
+  expect(behindProxy.stdout).toMatch(/^https:\/\/page\.example\.com\/login#/);
+  expect(behindProxy.stderr).not.toContain('ssh');
+});
+
+test('an error of the page gives no advice for a shell, except where a command is the way out', async () => {
+  const visitor = await PageVisitor.loggedIn(home);
+  const refused = await visitor.get('/api/changes?limit=0');
+  expect(refused).toMatchObject({ status: 400, json: { try: null } });
+  const { json } = await visitor.get('/api/undo?change=chg_nothing');
+  expect(json).toMatchObject({ code: 'not_found', try: 'rankd history list' });
+});
+
 test('what the page reads are the documents of the command line', async () => {
   await home.json('rank', 'set', '1001', '20');
   const visitor = await PageVisitor.loggedIn(home);

@@ -40,10 +40,12 @@ const fields = [
   'by',
   'group',
   'simulated',
+  'hold',
 ];
 
-/** What a spreadsheet has no column for. */
+/** A spreadsheet has no column for the first, and more columns. */
 const listsOfObjects = ['roles'];
+const nameColumns = [...['roleName', 'oldRoleName', 'rolesBeforeNames', 'rolesAfterNames', 'holdKind', 'holdEndsAt']];
 
 /** Of one change, shown or exported. */
 const allFields = [...fields, 'phase', 'oldRankName', 'prefix', 'webhookHost', 'undoOf', 'undoId', 'idempotencyKey'];
@@ -260,17 +262,21 @@ test.concurrent('the export holds every selected change once, newest first, as C
   const ids = Array.from({ length: 1_001 }, (_, index) => `chg_${index}`);
   const awkward = {
     ...{ rankeeName: '=cmd|"x"!A1, "y"\nz', rolesBefore: [1, 2], command: '@x' },
+    roles: [{ id: 1, name: 'Trainee', rank: 10 }],
     ...{ rankerName: '＝cmd', oldRankName: '＋1', prefix: '－1' },
   };
   await keep(home, ...ids.map((id, index) => change(id, index === 1_000 ? awkward : { rankeeId: 7 })));
   const csv = await home.here(['history', 'export']);
   const [heading = [], ...records] = parseCsv(csv.stdout);
-  expect([...heading].sort()).toEqual(allFields.filter((name) => !listsOfObjects.includes(name)).sort());
+  expect([...heading].sort()).toEqual(
+    [...allFields.filter((name) => !listsOfObjects.includes(name)), ...nameColumns].sort(),
+  );
   expect(records.map(([id]) => id)).toEqual(ids.toReversed());
   const newest = Object.fromEntries(heading.map((name, column) => [name, records[0]?.[column]]));
   expect(newest).toMatchObject({
     rankeeName: expect.stringMatching(/^'=cmd\|"x"!A1, "y".z$/u),
     rolesBefore: '1 2',
+    rolesBeforeNames: 'Trainee; 2',
     command: "'@x",
     rankerName: "'＝cmd",
     oldRankName: "'＋1",
@@ -286,6 +292,20 @@ test.concurrent('the export holds every selected change once, newest first, as C
   expect(documents.map(({ v, change: { id } }) => [v, id])).toEqual(ofSeven.map((id) => [1, id]));
   const { v, changes } = await home.json<{ v: 1; changes: Array<{ id: string }> }>('history', 'export', '--user', '7');
   expect([v, changes.map(({ id }) => id)]).toEqual([1, ofSeven]);
+});
+
+test.concurrent('a suspension and its end are shown as such, in the list and in its documents', async () => {
+  using home = new CliHome();
+  await home.json('rank', 'suspend', '1001', '--for', '3d', '--reason', 'spam');
+  await home.json('rank', 'unsuspend', '1001');
+  const { stdout } = await home.here(['history', 'list']);
+  expect(stdout).toMatch(/Trainee, lifted early/);
+  expect(stdout).toMatch(/, suspended until 20\d\d-\d\d-\d\dT\d\d:\d\dZ/);
+  const { changes } = await home.json<{ changes: Array<{ hold: object }> }>('history', 'list');
+  expect(changes.map(({ hold }) => hold)).toMatchObject([
+    { does: 'lift', kind: null, endsAt: null },
+    { does: 'begin', kind: 'suspension', endsAt: expect.any(String) },
+  ]);
 });
 
 test.concurrent('an export of nothing is a heading, or an empty list', async () => {

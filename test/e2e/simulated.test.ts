@@ -166,6 +166,17 @@ test.concurrent('what only looks beside a daemon of another group warns of that'
   expect(findings).toContainEqual(expect.objectContaining({ check: 'daemon', grade: 'warn', text }));
 });
 
+test.concurrent('undo of a simulated change on a real group says that it was simulated, not that it is missing', async () => {
+  await using system = await openCloudHome();
+  await system.home.here(['rank', 'set', '1001', '20'], { env: { RANKD_PLATFORM_KIND: 'simulated' } });
+  const { id } = await system.latestChange();
+  const { code, stderr } = await system.home.here(['history', 'undo', id, '-y']);
+  expect(code).toBe(3);
+  expect(stderr).toContain(`Rank change ${id} was made on the simulated group, so it can't be undone in group `);
+  const missing = await system.home.here(['history', 'undo', 'chg_nothing', '-y']);
+  expect(missing.stderr).toContain('There is no rank change chg_nothing.');
+});
+
 test.concurrent('a key made in the simulation is good for nothing else until it is taken over', async () => {
   using home = new CliHome();
   const made = await home.here(['key', 'create', 'quiz']);

@@ -21,7 +21,7 @@ export async function openTestPage({
   const app = await openTestApp(options);
   const settings = { enabled: false, host: '127.0.0.1', port: 0, url: undefined, ...config };
   const { trustedProxies = ['127.0.0.0/8'] } = options.config?.server ?? {};
-  const page = { live: app.live, config: settings, trustedProxies, pageFolder };
+  const page = { live: app.live, config: settings, trustedProxies, pageFolder, typedAs: 'rankd' };
   const dashboard = new Dashboard({ ...page, status: async () => statusOf(app) });
   const withLink = async () => new PageVisitor((await dashboard.link('cli:ann@host')).url);
   return {

@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { wholeNumber } from '../../src/cli/input/arguments.ts';
 import { startFakeDiscord } from '../support/fake-discord.ts';
 import { startWebhookSink } from '../support/webhook-sink.ts';
+import { listenOrExit } from './shell.ts';
 
 /** `npm run fake-discord`: a channel of Discord, and a program that takes webhooks, to try rankd by hand. Ends on SIGINT. */
 const { port } = new Command('npm run fake-discord --')
@@ -15,8 +16,8 @@ const { port } = new Command('npm run fake-discord --')
   )
   .parse()
   .opts<{ port: number }>();
-const channel = await startFakeDiscord({ port });
-const sink = await startWebhookSink({ port: port === 0 ? 0 : port + 1 });
+const channel = await listenOrExit(startFakeDiscord({ port }));
+const sink = await listenOrExit(startWebhookSink({ port: port === 0 ? 0 : port + 1 }));
 const say = (line: string) => process.stdout.write(`${line}\n`);
 const seen = { messages: 0, violations: 0, events: 0 };
 say(`rankd on them, with this in rankd.yaml:

@@ -5,6 +5,7 @@ import { wholeNumber } from '../../src/cli/input/arguments.ts';
 import { documentedLimits } from '../support/fake-open-cloud/budgets.ts';
 import { type FakeOpenCloud, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { configFor } from './fake-config.ts';
+import { listenOrExit } from './shell.ts';
 
 interface Options {
   port: number;
@@ -36,15 +37,17 @@ const { port, group, latency, lag, limit, writeScope, publicRoles } = new Comman
   .option('--no-public-roles', 'the public role list does not answer')
   .parse()
   .opts<Options>();
-const fake = await startFakeOpenCloud({
-  port,
-  legacyPort: port + 1,
-  usersPort: port + 2,
-  groupId: group,
-  latencyMs: latency,
-  lagMs: lag,
-  limits: limit === undefined ? documentedLimits : evenLimits(limit),
-});
+const fake = await listenOrExit(
+  startFakeOpenCloud({
+    port,
+    legacyPort: port + 1,
+    usersPort: port + 2,
+    groupId: group,
+    latencyMs: latency,
+    lagMs: lag,
+    limits: limit === undefined ? documentedLimits : evenLimits(limit),
+  }),
+);
 fake.hasPublicRoles = publicRoles;
 if (!writeScope) {
   fake.credential.scopes = [{ name: 'group', operations: ['read'], groupIds: ['*'] }];

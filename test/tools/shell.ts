@@ -65,6 +65,18 @@ export class Shell {
   }
 }
 
+/** Starts a tool's server; where its port is taken, the tool ends with one sentence. */
+export async function listenOrExit<Server>(starting: Promise<Server>): Promise<Server> {
+  try {
+    return await starting;
+  } catch (error) {
+    const { code, port } = error as { code?: string; port?: number };
+    if (code !== 'EADDRINUSE') throw error;
+    process.stderr.write(`Another program already listens on port ${port}; choose another one with -- --port PORT.\n`);
+    process.exit(1);
+  }
+}
+
 /** A port that was free a moment ago. */
 export async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');

@@ -62,7 +62,7 @@ export class TerminalPicture {
       if (typedUntil === undefined) return `<g class="l" ${animation('l')}>${text}</g>`;
       const { length = 0 } = line[0]?.text ?? '';
       rules.push(
-        `@keyframes c${index}{0%,${percent(at)}{transform:none;animation-timing-function:steps(${length},end)}${percent(typedUntil)}{transform:translateX(${(length * cellWidth).toFixed(1)}px);visibility:visible}${percent(typedUntil + 1)},100%{transform:none;visibility:hidden}}`,
+        `@keyframes c${index}{0%,${percent(at - 1)}{visibility:hidden}${percent(at)}{visibility:visible;transform:none;animation-timing-function:steps(${length},end)}${percent(typedUntil)}{transform:translateX(${(length * cellWidth).toFixed(1)}px);visibility:visible}${percent(typedUntil + 1)},100%{transform:none;visibility:hidden}}`,
       );
       const x = 2 * cellWidth;
       const cover = `<g class="c" ${animation('c')}><rect class="back" x="${x}" y="${y - 2}" width="${width}" height="${lineHeight}"/><rect class="cursor" x="${x}" y="${y}" width="${cellWidth}" height="17"/></g>`;

@@ -28,7 +28,8 @@ async function dashboard(cli: Cli, isOpened: boolean): Promise<void> {
   if (outcome.state === 'refused') throw new RankdError(outcome.code, outcome.message, { hint: outcome.hint });
   if (isOpened) await openInBrowser(cli, outcome.url);
   cli.print(linkDocument(outcome), outcome.url);
-  cli.say('The link logs in once, within five minutes. From elsewhere: ssh -L 7266:127.0.0.1:7266 THIS-MACHINE');
+  const elsewhere = outcome.tunnel === null ? '' : ` From elsewhere: ssh -L ${outcome.tunnel} THIS-MACHINE`;
+  cli.say(`The link logs in once, within five minutes.${elsewhere}`);
 }
 
 async function logout(cli: Cli): Promise<void> {

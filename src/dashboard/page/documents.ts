@@ -71,6 +71,8 @@ export interface TestedWebhook {
 export interface Session {
   operator: string;
   expiresAt: string;
+  /** What an operator types for `rankd` on the daemon's machine, e.g. `npx rankd`. */
+  typedAs: string;
 }
 
-export type ErrorDocument = ReturnType<typeof errorDocument> & { field?: string };
+export type ErrorDocument = Omit<ReturnType<typeof errorDocument>, 'try'> & { try: string | null; field?: string };

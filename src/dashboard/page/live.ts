@@ -88,6 +88,11 @@ export const suspensions = new Live(
   async () => (await read<{ suspensions: Hold[] }>('suspensions')).suspensions,
 );
 
+/** True on a real group for a change or key of the simulation, which can't be undone or used there. */
+export function isLeftFromSimulation({ simulated }: { simulated: boolean }): boolean {
+  return simulated && status.data.value?.simulated !== true;
+}
+
 /** Keeps a document fresh while the component is shown. */
 export function useLive<T>(live: Live<T>): { data: T | undefined; error: ApiError | undefined } {
   useEffect(() => live.use(), [live]);

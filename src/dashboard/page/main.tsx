@@ -1,6 +1,7 @@
 import { render } from 'preact';
 import { entry, goOn, logIn, send } from './api.ts';
 import { listen } from './live.ts';
+import { Boundary } from './parts/boundary.tsx';
 import { Frame } from './parts/frame.tsx';
 import { isAway } from './parts/head.tsx';
 import { LogIn } from './parts/log-in.tsx';
@@ -27,7 +28,9 @@ function Page() {
   const View = shown[route.value.view];
   return (
     <Frame isAway={isAway.value}>
-      <View />
+      <Boundary key={route.value.view}>
+        <View />
+      </Boundary>
     </Frame>
   );
 }

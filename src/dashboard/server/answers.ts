@@ -3,7 +3,7 @@ import { codeOf } from '../../base/error-code.ts';
 import { asRankdError, type ErrorCode, RankdError } from '../../base/errors.ts';
 import { escapeControls } from '../../base/text.ts';
 import { fromFramework, type sendError, statuses } from '../../http/errors.ts';
-import { errorDocument } from '../../usecases/documents/error.ts';
+import { errorDocument, pageHintOf } from '../../usecases/documents/error.ts';
 import { gzip, type PageFile, packingFor } from './page-files.ts';
 
 /** What the page may be told is more than what a game may: it is for the operator. */
@@ -55,7 +55,7 @@ export function sendPageError({ error: cause, request, reply }: Parameters<typeo
   if (document.retryAfter !== undefined) reply.header('retry-after', document.retryAfter);
   request.notes.error = error;
   if (isOurs) request.notes.failure = cause;
-  const told = { ...document, ...(isOurs && { message }), ...field, requestId: request.id };
+  const told = { ...document, try: pageHintOf(error), ...(isOurs && { message }), ...field, requestId: request.id };
   void sendDocument(reply.code(pageStatuses[error.code]), told);
   return reply;
 }

@@ -25,6 +25,8 @@ export interface DashboardOptions {
   pageFolder: string;
   /** What `rankd status` is told. */
   status: () => Promise<DaemonStatus>;
+  /** What an operator types for `rankd` on this machine, e.g. `npx rankd`. */
+  typedAs: string;
 }
 
 const lookEveryMs = 60_000;
@@ -36,6 +38,8 @@ interface Listening extends Site {
   server: FastifyInstance;
   /** e.g. `http://127.0.0.1:7266` */
   url: string;
+  /** Where a tunnel from another machine has to end, e.g. `7266:127.0.0.1:7266`; null where `dashboard.url` says how browsers come here. */
+  tunnel: string | null;
 }
 
 /** The page for the operator: nothing listens until a link is asked for, and nothing does any more once nobody was logged in for long. */
@@ -59,7 +63,7 @@ export class Dashboard implements AsyncDisposable {
     const { clock } = options.live.current;
     this.#sessions = new Sessions(clock);
     this.#page = {
-      ...{ sessions: this.#sessions, status: options.status, closing: this.#closing.signal },
+      ...{ sessions: this.#sessions, status: options.status, typedAs: options.typedAs, closing: this.#closing.signal },
       chart: new Chart(() => this.streams.tell(['chart', 'keys', 'status'])),
       undos: this.#undos,
     };
@@ -82,11 +86,11 @@ export class Dashboard implements AsyncDisposable {
   }
 
   /** A link that logs in once. `by` is the operator who asks for it. Throws as `open`. */
-  async link(by: string): Promise<{ url: string; expiresAt: number }> {
-    const { url } = await this.open();
+  async link(by: string): Promise<{ url: string; expiresAt: number; tunnel: string | null }> {
+    const { url, tunnel } = await this.open();
     await tellDashboard(this.#app, 'link', { by });
     const { secret, expiresAt } = this.#sessions.newLink(by);
-    return { url: `${url}/login#${secret}`, expiresAt };
+    return { url: `${url}/login#${secret}`, expiresAt, tunnel };
   }
 
   /** Logs everybody out. Resolves with how many that were. */
@@ -132,7 +136,8 @@ export class Dashboard implements AsyncDisposable {
       name: isSecure ? '__Host-rankd' : `rankd_${new URL(own).port || address.port}`,
       attributes: `Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`,
     };
-    this.#listening = { server, url: own, cookie, origins: originsOf({ port: address.port, url }) };
+    const tunnel = url === undefined ? `${address.port}:${new URL(own).host}` : null;
+    this.#listening = { server, url: own, tunnel, cookie, origins: originsOf({ port: address.port, url }) };
     this.#app.log.info({ url: own }, 'the page for the operator listens');
     return this.#listening;
   }

@@ -30,6 +30,8 @@ export interface Page {
   status(): Promise<DaemonStatus>;
   chart: Chart;
   undos: PageUndos;
+  /** What an operator types for `rankd` on this machine. */
+  typedAs: string;
   /** Aborted once the page closes. */
   closing: AbortSignal;
 }
@@ -69,21 +71,21 @@ const maxListed = 100;
 export const routes: Readonly<Record<string, Route>> = {
   'POST /api/login': {
     needs: 'nobody',
-    async answer({ sessions }, { app, fields }) {
+    async answer({ sessions, typedAs }, { app, fields }) {
       const login = sessions.logIn(String(fields['link']));
       if (login === undefined)
         throw RankdError.withoutStack('link_refused', 'This link was used already, or is older than five minutes.');
       await tellDashboard(app, 'login', { by: login.session.by });
-      return { document: { session: { ...sessionDocument(login.session), token: login.token } }, login };
+      return { document: { session: { ...sessionDocument(login.session, typedAs), token: login.token } }, login };
     },
   },
   'GET /api/session': {
     needs: 'session',
-    answer: async (_page, { session }) => ({ document: { session: sessionDocument(session) } }),
+    answer: async ({ typedAs }, { session }) => ({ document: { session: sessionDocument(session, typedAs) } }),
   },
   'POST /api/active': {
     needs: 'changing', // which keeps that somebody is there
-    answer: async (_page, { session }) => ({ document: { session: sessionDocument(session) } }),
+    answer: async ({ typedAs }, { session }) => ({ document: { session: sessionDocument(session, typedAs) } }),
   },
   'POST /api/logout': {
     needs: 'session',

@@ -36,7 +36,21 @@ export function changeDocument({ change, keyName, userName }: ToldChange) {
     by: change.by,
     group: change.group,
     simulated: isSimulatedGroup(change.group),
+    hold: holdPartDocument(change),
   };
+}
+
+/** What the change means for a suspension or a temporary rank of the member; null if nothing. */
+function holdPartDocument({ hold }: RankChange) {
+  if (hold === undefined) return null;
+  const does = { begin: 'begin', renew: 'renew', return: 'end', lift: 'override' } as const;
+  const isLifted = hold.does === 'return' && hold.as === 'lifted';
+  const endsAt = hold.does === 'begin' ? hold.endsAt : undefined;
+  return {
+    does: isLifted ? 'lift' : does[hold.does],
+    kind: hold.does === 'begin' ? hold.kind : null,
+    endsAt: isoOrNull(endsAt),
+  } as const;
 }
 
 /** The same with everything else that an operator may want to know of one change. */
@@ -70,6 +84,17 @@ export function wayOf({ change: { keyId, undoId, by }, keyName }: ToldChange): s
 /** A name with the id, or the id alone if there is no name. */
 export function withId(name: string, id: number): string {
   return name === '' ? String(id) : `${name} (${id})`;
+}
+
+/** A suspension, or its end, which without these words would look like a demotion or a promotion; `undefined` for other changes. */
+export function holdWords({ hold }: RankChange): string | undefined {
+  if (hold === undefined) return undefined;
+  if (hold.does === 'begin') {
+    const until = hold.endsAt === undefined ? '' : ` until ${isoTime(hold.endsAt).slice(0, 16) + 'Z'}`;
+    return hold.kind === 'temporary' ? `temporary${until}` : `suspended${until}`;
+  }
+  if (hold.does === 'return') return hold.as === 'lifted' ? 'lifted early' : 'time is up';
+  return hold.does === 'renew' ? 'came back: still in force' : 'ends the suspension';
 }
 
 /** From which role to which, e.g. `Trainee → Officer`; the rank that was asked for, if there was no plan. */

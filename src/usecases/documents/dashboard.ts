@@ -8,12 +8,13 @@ interface Session {
   mayChangeUntil: number;
 }
 
-export function sessionDocument({ by, loggedInAt, expiresAt, mayChangeUntil }: Session) {
+export function sessionDocument({ by, loggedInAt, expiresAt, mayChangeUntil }: Session, typedAs: string) {
   return {
     operator: by.replace(/^web:/, ''),
     loggedInAt: isoTime(loggedInAt),
     expiresAt: isoTime(expiresAt),
     mayChangeUntil: isoTime(mayChangeUntil),
+    typedAs,
   };
 }
 

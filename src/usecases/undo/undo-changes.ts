@@ -3,6 +3,7 @@ import { counted } from '../../base/text.ts';
 import { isoTime } from '../../base/time.ts';
 import { newId } from '../../core/api-key.ts';
 import { historyUndone } from '../../core/events.ts';
+import { isSimulatedGroup } from '../../core/group-title.ts';
 import { isPseudonym } from '../../core/pseudonym.ts';
 import { undoing } from '../../core/undo.ts';
 import type { ChangeSelection } from '../../ports/index.ts';
@@ -76,15 +77,23 @@ export async function findUndoTargets(
   return { ...targets, undoId: earlierRun ?? targets.undoId, members: [...targets.members, ...waiting] };
 }
 
-/** Throws `not_found` for an id that no change in this group has. */
+/** Throws `not_found` for an id of no change in this group. */
 async function requireChanges({ store, group }: Pick<Ranking, 'store' | 'group'>, { ids = [] }: ChangeSelection) {
   if (ids.length === 0) return;
   const found = await store.listChanges({ ids, group: group.title, limit: ids.length });
   const missing = ids.find((id) => !found.some((change) => change.id === id));
-  if (missing !== undefined)
-    throw new RankdError('not_found', `There is no rank change ${missing} in this group.`, {
-      hint: 'rankd history list',
-    });
+  if (missing === undefined) return;
+  const [elsewhere] = await store.listChanges({ ids: [missing], limit: 1 });
+  if (elsewhere === undefined)
+    throw new RankdError('not_found', `There is no rank change ${missing}.`, { hint: 'rankd history list' });
+  const place = isSimulatedGroup(elsewhere.group) ? 'on the simulated group' : `in ${elsewhere.group}`;
+  throw new RankdError(
+    'not_found',
+    `Rank change ${missing} was made ${place}, so it can't be undone in ${group.title}.`,
+    {
+      hint: `rankd history show ${missing}`,
+    },
+  );
 }
 
 function tooMany(max: number): RankdError {

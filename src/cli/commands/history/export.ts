@@ -19,7 +19,7 @@ export function exportCommand(history: Command, cli: Cli): void {
     )
     .addHelpText(
       'after',
-      `\nCSV unless --format says otherwise, or --json: then one JSON document. Lists of roles are separated by spaces in CSV.\n${examples(
+      `\nCSV unless --format says otherwise, or --json: then one JSON document. Lists of role ids are separated by spaces in CSV, lists of names by semicolons.\n${examples(
         'rankd history export > history.csv',
         'rankd history export --since 30d --state applied --format jsonl',
       )}`,
@@ -56,6 +56,23 @@ const columns = [
   ...(['idempotencyKey', 'group', 'who', 'via', 'keyName', 'oldRoleId', 'reason', 'simulated', 'userName'] as const),
 ] satisfies Array<keyof ChangeDocument>;
 
+/** What people look for in a spreadsheet, where the ids alone say nothing. */
+const nameColumns: Record<string, (change: ChangeDocument) => string> = {
+  roleName: (change) => namesIn(change, [change.roleId]),
+  oldRoleName: (change) => namesIn(change, [change.oldRoleId]),
+  rolesBeforeNames: (change) => namesIn(change, change.rolesBefore),
+  rolesAfterNames: (change) => namesIn(change, change.rolesAfter ?? []),
+  hold: ({ hold }) => hold?.does ?? '',
+  holdKind: ({ hold }) => hold?.kind ?? '',
+  holdEndsAt: ({ hold }) => hold?.endsAt ?? '',
+};
+
+/** Separated by semicolons, as names have spaces. A role that the plan did not touch has its id. */
+function namesIn({ roles }: ChangeDocument, ids: Array<number | null>): string {
+  const known = ids.filter((id) => id !== null);
+  return known.map((id) => roles.find((role) => role.id === id)?.name ?? String(id)).join('; ');
+}
+
 interface Shape {
   begin: string;
   piece(change: ChangeDocument): string;
@@ -65,8 +82,12 @@ interface Shape {
 
 const shapes = {
   csv: {
-    begin: csvLine(columns),
-    piece: (change) => csvLine(columns.map((column) => cellOf(change[column]))),
+    begin: csvLine([...columns, ...Object.keys(nameColumns)]),
+    piece: (change) =>
+      csvLine([
+        ...columns.map((column) => cellOf(change[column])),
+        ...Object.values(nameColumns).map((of) => of(change)),
+      ]),
     between: '',
     end: '',
   },

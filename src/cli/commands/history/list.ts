@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { isSimulatedGroup } from '../../../core/group-title.ts';
 import type { RankChange } from '../../../core/model.ts';
-import { changeDocument, changeTitle, wayOf, whoAsked, withId } from '../../../usecases/documents/change.ts';
+import { changeDocument, changeTitle, holdWords, wayOf, whoAsked, withId } from '../../../usecases/documents/change.ts';
 import { listChanges, type ToldChange } from '../../../usecases/history/history.ts';
 import { withKeyId } from '../../../usecases/keys/find-key.ts';
 import type { Cli } from '../../cli.ts';
@@ -49,7 +49,7 @@ function toRow(told: ToldChange): Cell[] {
     stateOf(change),
     whoAsked(change),
     withId(change.rankeeName || (told.userName ?? ''), change.rankeeId),
-    changeTitle(change),
+    [changeTitle(change), holdWords(change)].filter(Boolean).join(', '),
     wayOf(told),
     change.reason ?? '-',
     change.state === 'applied' ? '-' : change.message,

@@ -1,6 +1,8 @@
 import type { Change } from '../documents.ts';
+import { isLeftFromSimulation } from '../live.ts';
 import { Chip, type Tone } from './chip.tsx';
 import { Icon, type IconName } from './icon.tsx';
+import { lengthInWords } from './time.tsx';
 
 const states: Record<Change['state'], { tone: Tone; icon: IconName }> = {
   pending: { tone: 'open', icon: 'waiting' },
@@ -12,11 +14,15 @@ const states: Record<Change['state'], { tone: Tone; icon: IconName }> = {
 
 export const changeStates = Object.keys(states) as Change['state'][];
 
-export function ChangeState({ change }: { change: Pick<Change, 'state' | 'dryRun'> }) {
+export function ChangeState({ change }: { change: Pick<Change, 'state' | 'dryRun' | 'simulated'> }) {
+  const { tone, icon } = states[change.state];
   return (
     <>
-      <Chip {...states[change.state]}>{change.state}</Chip>
+      <Chip tone={isLeftFromSimulation(change) ? 'quiet' : tone} icon={icon}>
+        {change.state}
+      </Chip>
       {change.dryRun && <span class="tag">test key</span>}
+      {change.simulated && <span class="tag">simulated</span>}
     </>
   );
 }
@@ -49,6 +55,22 @@ export function Member(member: Pick<Change, 'rankeeName' | 'rankeeId'> & { userN
 
 export function roleName({ roles }: Pick<Change, 'roles'>, id: number): string {
   return roles.find((role) => role.id === id)?.name ?? `role ${id}`;
+}
+
+const slackMs = 5_000;
+
+/** A suspension, or its end, which without these words would look like a demotion or a promotion. */
+export function holdWords({ does, kind, endsAt }: NonNullable<Change['hold']>, requestedAt: string): string {
+  // The end was fixed a moment before the change was recorded.
+  const length = endsAt === null ? '' : ` for ${lengthInWords(Date.parse(endsAt) - Date.parse(requestedAt) + slackMs)}`;
+  const words = {
+    begin: kind === 'temporary' ? `temporary${length}` : `suspended${length}`,
+    renew: 'came back: still in force',
+    end: 'time is up: roles given back',
+    lift: 'lifted early: roles given back',
+    override: 'ends the suspension',
+  };
+  return words[does];
 }
 
 /** From which role to which, with an arrow that goes up or down. */

@@ -5,7 +5,7 @@ import { hasStopped, status, useLive } from '../live.ts';
 import { addressOf } from '../route.ts';
 import { Chip } from './chip.tsx';
 import { Hint, Notice, Problem } from './notice.tsx';
-import { Time } from './time.tsx';
+import { locale, Time } from './time.tsx';
 
 const greyAfterMs = 5_000;
 const hourMs = 3_600_000;
@@ -67,7 +67,9 @@ function Operator() {
 function DaemonState({ data }: { data: Status | undefined }) {
   if (isLost.value) {
     if (isAway.value)
-      return <Chip tone="bad" icon="no">{`no answer since ${new Date(heardAt.value).toLocaleTimeString()}`}</Chip>;
+      return (
+        <Chip tone="bad" icon="no">{`no answer since ${new Date(heardAt.value).toLocaleTimeString(locale)}`}</Chip>
+      );
     return (
       <Chip tone="bad" icon="no">
         {hasStopped.value ? 'stopped' : 'connection lost'}

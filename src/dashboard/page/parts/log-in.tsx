@@ -1,6 +1,6 @@
 import { refusal } from '../api.ts';
 import { Brand } from './icon.tsx';
-import { Problem } from './notice.tsx';
+import { Problem, Shell } from './notice.tsx';
 
 /** Nobody is logged in: how to get here. */
 export function LogIn() {
@@ -12,7 +12,7 @@ export function LogIn() {
         {refusal.value !== undefined && <Problem error={refusal.value} />}
         <p>In a shell on the machine that rankd runs on, run</p>
         <p>
-          <code>rankd dashboard</code>
+          <Shell line="rankd dashboard" />
         </p>
         <p class="soft">It prints a link that leads here. The link works once, for five minutes.</p>
       </section>

@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { ApiError } from '../api.ts';
+import { type ApiError, session } from '../api.ts';
 import { Icon } from './icon.tsx';
 
 export function Notice({ tone = 'warn', children }: { tone?: 'warn' | 'bad' | 'good'; children: ComponentChildren }) {
@@ -18,7 +18,7 @@ export function Problem({ error }: { error: ApiError }) {
     <div role="alert">
       <Notice tone="bad">
         <p>{error.message}</p>
-        {hint !== undefined && (
+        {hint != null && (
           <p class="small">
             Try: <Hint text={hint} />
           </p>
@@ -30,6 +30,11 @@ export function Problem({ error }: { error: ApiError }) {
 
 /** A hint with its commands set off: between backquotes, or as a whole if it begins with `rankd`. */
 export function Hint({ text }: { text: string }) {
-  if (text.startsWith('rankd ')) return <code>{text}</code>;
-  return <>{text.split('`').map((part, index) => (index % 2 === 1 ? <code key={`${index}`}>{part}</code> : part))}</>;
+  if (text.startsWith('rankd ')) return <Shell line={text} />;
+  return <>{text.split('`').map((part, index) => (index % 2 === 1 ? <Shell key={`${index}`} line={part} /> : part))}</>;
+}
+
+/** A command as the operator types it on the daemon's machine, which may need `npx rankd` for `rankd`. */
+export function Shell({ line }: { line: string }) {
+  return <code>{line.replace(/^rankd(?= )/, session.value?.typedAs ?? 'rankd')}</code>;
 }

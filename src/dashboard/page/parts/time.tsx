@@ -1,5 +1,11 @@
 import { signal } from '@preact/signals';
 
+/**
+ * The page is in English, and dates are as well: in the reader's variety of it if the browser names one. Some browsers name languages
+ * that are no language tags, such as `en-US@posix`, and everything that formats by them would throw.
+ */
+export const locale = navigator.languages.find((tag) => /^en(-[A-Z]{2})?$/.test(tag)) ?? 'en-GB';
+
 /** The browser's clock, as far as words such as "3 min ago" need it. */
 const now = signal(Date.now());
 setInterval(() => {
@@ -19,7 +25,7 @@ export function Time({ at }: { at: string }) {
 }
 
 export function exactTime(at: string): string {
-  return new Date(at).toLocaleString(undefined, { dateStyle: 'full', timeStyle: 'long' });
+  return new Date(at).toLocaleString(locale, { dateStyle: 'full', timeStyle: 'long' });
 }
 
 const minute = 60_000;
@@ -35,7 +41,7 @@ export function inWords(at: number, from: number): string {
   if (distance < hour) return words(`${Math.floor(distance / minute)} min`);
   if (distance < day) return words(`${Math.floor(distance / hour)} h`);
   if (distance < 7 * day) return words(distance < 2 * day ? '1 day' : `${Math.floor(distance / day)} days`);
-  return new Date(at).toLocaleDateString(undefined, { day: 'numeric', month: 'short', year: 'numeric' });
+  return new Date(at).toLocaleDateString(locale, { day: 'numeric', month: 'short', year: 'numeric' });
 }
 
 /** How long something lasts or lasted, e.g. `3 h`. */

@@ -4,11 +4,28 @@ import { Icon } from '../parts/icon.tsx';
 import { Time } from '../parts/time.tsx';
 import { LiveView } from './view.tsx';
 
+/** Roblox's operations, in words. */
+const operations: Record<string, string> = {
+  group: 'Reading the group',
+  roles: 'Reading roles',
+  memberships: 'Reading members',
+  assign: 'Giving roles',
+  unassign: 'Taking roles',
+  introspect: 'Checking the Roblox key',
+  publicRoles: 'Reading the public role list',
+  user: 'Reading users',
+  userNames: 'Looking up user names',
+};
+
 /** How much may still be asked of Roblox, and what went wrong lately. */
 export function Budget() {
   return (
     <>
-      <LiveView title="Budget" live={budget} lead={() => 'calls to Roblox that could start now'}>
+      <LiveView
+        title="Budget"
+        live={budget}
+        lead={() => 'calls to Roblox that could start now, of those allowed in a minute'}
+      >
         {({ budget: bars, callsWaiting, requestsInFlight }) => (
           <section class="sheet" aria-label="Budget">
             <dl class="facts figures">
@@ -21,7 +38,7 @@ export function Budget() {
               <ul class="bars">
                 {bars.map(({ operation, left, limit, waiting }) => (
                   <li key={operation}>
-                    <span>{operation}</span>
+                    <span>{operations[operation] ?? operation}</span>
                     <span class="soft">
                       <span class="figure">{left}</span> of {limit}
                     </span>
@@ -32,10 +49,14 @@ export function Budget() {
                       high={limit * 0.25}
                       optimum={limit}
                       value={left}
-                      aria-label={`${operation}: ${left} of ${limit} left`}
+                      aria-label={`${operations[operation] ?? operation}: ${left} of ${limit} left`}
                     />
                     <span class="small soft">
-                      {waiting === 0 ? 'none waits' : waiting === 1 ? '1 call waits' : `${waiting} calls wait`}
+                      {waiting === 0
+                        ? 'no call is waiting'
+                        : waiting === 1
+                          ? '1 call is waiting'
+                          : `${waiting} calls are waiting`}
                     </span>
                   </li>
                 ))}

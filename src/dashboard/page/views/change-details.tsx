@@ -3,7 +3,8 @@ import type { ComponentChildren } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { type ApiError, read } from '../api.ts';
 import type { Change, DetailedChange } from '../documents.ts';
-import { roleName } from '../parts/change-words.tsx';
+import { isLeftFromSimulation } from '../live.ts';
+import { holdWords, roleName } from '../parts/change-words.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { Problem } from '../parts/notice.tsx';
 import { exactTime, lengthInWords } from '../parts/time.tsx';
@@ -52,6 +53,8 @@ export function Details({ change, onUndo }: { change: Change; onUndo: (query: st
           {change.via}
           {change.placeId !== null && <span class="soft"> from place {change.placeId}</span>}
         </Fact>
+        {change.simulated && <Fact name="Group">the simulated one: nothing was changed on Roblox</Fact>}
+        {change.hold !== null && <Fact name="Means">{holdWords(change.hold, change.requestedAt)}</Fact>}
         {change.command !== null && <Fact name="Command">{change.command}</Fact>}
         {change.code !== null && <Fact name="Code">{change.code}</Fact>}
         {oldRankName != null && <Fact name="Rank before, as the game said">{oldRankName}</Fact>}
@@ -65,12 +68,12 @@ export function Details({ change, onUndo }: { change: Change; onUndo: (query: st
       </dl>
       {error.value !== undefined && <Problem error={error.value} />}
       <div class="row">
-        {change.state === 'applied' && !change.dryRun && (
+        {change.state === 'applied' && !change.dryRun && !isLeftFromSimulation(change) && (
           <button type="button" onClick={() => onUndo(new URLSearchParams({ change: change.id }).toString())}>
             <Icon name="back" /> Undo…
           </button>
         )}
-        {undoId != null && (
+        {undoId != null && !isLeftFromSimulation(change) && (
           <button type="button" onClick={() => onUndo(new URLSearchParams({ undo: undoId }).toString())}>
             <Icon name="back" /> Take the whole undo back…
           </button>

@@ -1,12 +1,12 @@
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import type { Change } from '../documents.ts';
-import { useLive } from '../live.ts';
-import { ChangeState, Member, Move, memberName, shortened } from '../parts/change-words.tsx';
+import { isLeftFromSimulation, useLive } from '../live.ts';
+import { ChangeState, holdWords, Member, Move, memberName, shortened } from '../parts/change-words.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { More } from '../parts/more.tsx';
-import { Problem } from '../parts/notice.tsx';
+import { Problem, Shell } from '../parts/notice.tsx';
 import { type Column, Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import { isRoomy, isWide } from '../parts/window.ts';
@@ -30,7 +30,7 @@ export function Changes() {
       <div class="title">
         <h1>Changes</h1>
         {listed !== undefined && <Count shown={listed.changes.length} isAll={listed.next === null} />}
-        {mayUndoAll(active) && listed !== undefined && listed.changes.length > 0 && (
+        {mayUndoAll(active) && listed?.changes.some((change) => !isLeftFromSimulation(change)) && (
           <div class="actions">
             <button
               type="button"
@@ -106,9 +106,9 @@ function NoChanges({ isSearch }: { isSearch: boolean }) {
       <p>
         Rank changes show up here as soon as a game or a command asks for one. In a shell, make a key for your game:
       </p>
-      <code>rankd key create my-game</code>
+      <Shell line="rankd key create my-game" />
       <p>Or change a rank yourself:</p>
-      <code>rankd rank set USER RANK</code>
+      <Shell line="rankd rank set USER RANK" />
     </Empty>
   );
 }
@@ -204,6 +204,7 @@ function What({ change }: { change: Change }) {
   return (
     <>
       <Move change={change} />
+      {change.hold !== null && <span class="tag">{holdWords(change.hold, change.requestedAt)}</span>}
       {words !== null && words !== '' && <p class="small soft name">{words}</p>}
     </>
   );

@@ -3,6 +3,7 @@ import type { Bar } from '../documents.ts';
 import { chart } from '../live.ts';
 import { Empty } from '../parts/empty.tsx';
 import { Table } from '../parts/table.tsx';
+import { locale } from '../parts/time.tsx';
 import { Plot } from './plot.tsx';
 import { LiveView } from './view.tsx';
 
@@ -25,7 +26,7 @@ export function ChartView() {
       {(data) => {
         const bars = data[span.value];
         const { name, unit } = spans[span.value];
-        const label = (at: string) => new Date(at).toLocaleString(undefined, unit);
+        const label = (at: string) => new Date(at).toLocaleString(locale, unit);
         return (
           <>
             <fieldset class="choice">
@@ -82,7 +83,7 @@ function Totals({ bars }: { bars: Bar[] }) {
       ).map(([name, value, tone]) => (
         <div key={name} class={`legend ${tone}`}>
           <dt>{name}</dt>
-          <dd class="figure">{value.toLocaleString()}</dd>
+          <dd class="figure">{value.toLocaleString(locale)}</dd>
         </div>
       ))}
     </dl>

@@ -1,12 +1,13 @@
 import { signal, useSignal } from '@preact/signals';
 import { read, send } from '../api.ts';
 import type { Key, Keys as KeysPage } from '../documents.ts';
-import { Live } from '../live.ts';
+import { isLeftFromSimulation, Live } from '../live.ts';
 import { Chip, type Tone } from '../parts/chip.tsx';
 import { Confirm } from '../parts/dialog.tsx';
 import { Empty } from '../parts/empty.tsx';
 import type { IconName } from '../parts/icon.tsx';
 import { More } from '../parts/more.tsx';
+import { Shell } from '../parts/notice.tsx';
 import { Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import { addressOf } from '../route.ts';
@@ -86,9 +87,9 @@ function NoKeys() {
         A game needs a key before it can ask for anything. A key is a secret, so it is made in a shell, and shown there
         once:
       </p>
-      <code>rankd key create my-game</code>
+      <Shell line="rankd key create my-game" />
       <p>Then name the place that may use it:</p>
-      <code>rankd whitelist add PLACE --key my-game</code>
+      <Shell line="rankd whitelist add PLACE --key my-game" />
     </Empty>
   );
 }
@@ -118,7 +119,7 @@ function KeysTable({ list, onAsk }: { list: Key[]; onAsk: (key: Key) => void }) 
             </p>
           </th>
           <td>
-            <Chip {...states[key.state]}>{key.state}</Chip>
+            <KeyState of={key} />
             {key.expiresAt !== null && (
               <p class="small soft">
                 {key.state === 'expired' ? 'since' : 'expires'} <Time at={key.expiresAt} />
@@ -153,6 +154,21 @@ function KeysTable({ list, onAsk }: { list: Key[]; onAsk: (key: Key) => void }) 
       ))}
     </Table>
   );
+}
+
+function KeyState({ of: key }: { of: Key }) {
+  if (key.simulated && key.state === 'active' && isLeftFromSimulation(key))
+    return (
+      <>
+        <Chip tone="quiet" icon="barred">
+          simulated
+        </Chip>
+        <p class="small soft">
+          not accepted here: <Shell line={`rankd key adopt ${key.name}`} />
+        </p>
+      </>
+    );
+  return <Chip {...states[key.state]}>{key.state}</Chip>;
 }
 
 function mayDo(key: Key): string[] {

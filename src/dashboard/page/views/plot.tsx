@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type uPlot from 'uplot';
 import type { Bar } from '../documents.ts';
+import { locale } from '../parts/time.tsx';
 
 interface PlotProps {
   bars: Bar[];
@@ -10,19 +11,32 @@ interface PlotProps {
 }
 
 const heightPx = 260;
+const canHover = matchMedia('(hover: hover)').matches;
+
+/** uPlot makes a number format of the browser's language when it is loaded, and throws if that is no language tag. */
+async function loadPlot(): Promise<typeof uPlot> {
+  try {
+    Intl.getCanonicalLocales(navigator.language);
+  } catch {
+    Object.defineProperty(navigator, 'language', { value: locale, configurable: true });
+  }
+  return (await import('uplot')).default;
+}
 
 /** The bars as a picture. The table below it says the same to who does not see it. */
 export function Plot({ bars, label, isHours }: PlotProps) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | undefined>(undefined);
   const pointed = useSignal<number | undefined>(undefined);
+  const failure = useSignal<Error | undefined>(undefined);
+  if (failure.value !== undefined) throw failure.value; // for the view's boundary, which shows it
 
   useEffect(() => {
     const element = place.current;
     if (element === null) return undefined;
     let isGone = false;
     const draw = async () => {
-      const { default: UPlot } = await import('uplot');
+      const UPlot = await loadPlot();
       if (isGone) return;
       plot.current?.destroy();
       plot.current = new UPlot(
@@ -38,13 +52,14 @@ export function Plot({ bars, label, isHours }: PlotProps) {
         element,
       );
     };
-    void draw();
+    const tryDraw = () => draw().catch((error) => (failure.value = error));
+    void tryDraw();
     const onSize = new ResizeObserver(([entry]) => {
       if (entry !== undefined) plot.current?.setSize({ width: entry.contentRect.width, height: heightPx });
     });
     onSize.observe(element);
     const scheme = matchMedia('(prefers-color-scheme: dark)');
-    const redraw = () => void draw();
+    const redraw = () => void tryDraw();
     scheme.addEventListener('change', redraw);
     return () => {
       isGone = true;
@@ -58,7 +73,9 @@ export function Plot({ bars, label, isHours }: PlotProps) {
   const bar = bars[pointed.value ?? -1];
   return (
     <div class="chart" aria-hidden="true">
-      <p class="small soft readout">{bar === undefined ? 'Point at a bar to read it.' : readout(bar, label)}</p>
+      <p class="small soft readout">
+        {bar === undefined ? `${canHover ? 'Point at' : 'Tap'} a bar to read it.` : readout(bar, label)}
+      </p>
       <div ref={place} class="plot" />
     </div>
   );
@@ -100,8 +117,8 @@ function optionsFor(UPlot: typeof uPlot, { element, bars, isHours, point }: Draw
   });
   const name = (index: number) => {
     const at = new Date(bars[index]?.from ?? 0);
-    if (isHours) return at.toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit' });
-    return at.toLocaleDateString(undefined, { day: 'numeric', month: 'short' });
+    if (isHours) return at.toLocaleTimeString(locale, { hour: '2-digit', minute: '2-digit' });
+    return at.toLocaleDateString(locale, { day: 'numeric', month: 'short' });
   };
   return {
     width: element.clientWidth,
@@ -125,7 +142,8 @@ function optionsFor(UPlot: typeof uPlot, { element, bars, isHours, point }: Draw
       {
         ...axis,
         size: 44,
-        values: (_, ticks) => ticks.map((tick) => (Number.isInteger(tick) ? Math.abs(tick).toLocaleString() : '')),
+        values: (_, ticks) =>
+          ticks.map((tick) => (Number.isInteger(tick) ? Math.abs(tick).toLocaleString(locale) : '')),
       },
     ],
     series: [

@@ -7,6 +7,7 @@ import { Chip, type Tone } from '../parts/chip.tsx';
 import { Confirm } from '../parts/dialog.tsx';
 import { Empty } from '../parts/empty.tsx';
 import type { IconName } from '../parts/icon.tsx';
+import { Shell } from '../parts/notice.tsx';
 import { Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import { counted, LiveView } from './view.tsx';
@@ -65,7 +66,7 @@ function Nobody() {
         A suspension takes all roles of a member for a time, and gives them back at its end. Games can suspend with a
         key that may; in a shell it is:
       </p>
-      <code>rankd rank suspend USER --for 3d --reason "spam"</code>
+      <Shell line={'rankd rank suspend USER --for 3d --reason "spam"'} />
     </Empty>
   );
 }

@@ -5,6 +5,7 @@ import { webhooks } from '../live.ts';
 import { Chip, type Tone } from '../parts/chip.tsx';
 import { Empty } from '../parts/empty.tsx';
 import type { IconName } from '../parts/icon.tsx';
+import { Shell } from '../parts/notice.tsx';
 import { Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import { counted, LiveView } from './view.tsx';
@@ -39,7 +40,7 @@ function NoWebhooks() {
         A webhook tells a channel in Discord, or a program of yours, what happens. Its address is a secret, so it is
         given in a shell:
       </p>
-      <code>rankd webhook add staff-log</code>
+      <Shell line="rankd webhook add staff-log" />
     </Empty>
   );
 }
