@@ -439,6 +439,28 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     }
   });
 
+  test('the moving picture of README has at most one cursor, on the line that is being typed', async () => {
+    const page = await ann.context.newPage();
+    const { TerminalPicture } = await import('../tools/terminal-picture.ts');
+    const picture = new TerminalPicture({ columns: 80, rows: 12 });
+    for (const command of ['rankd key list', 'rankd history list', 'rankd status']) {
+      picture.type(command);
+      picture.print('one line\r\nanother\r\n');
+    }
+    await page.goto(`data:image/svg+xml,${encodeURIComponent(picture.svg('A terminal'))}`);
+    const cursors = await page.evaluate(() => {
+      const animations = document.getAnimations();
+      const end = Number(animations[0]?.effect?.getComputedTiming().duration);
+      return Array.from({ length: 100 }, (_, index) => {
+        for (const animation of animations) animation.currentTime = (end * index) / 100;
+        const covers = [...document.querySelectorAll('.c')];
+        return covers.filter((cover) => getComputedStyle(cover).visibility === 'visible').length;
+      });
+    });
+    expect(new Set(cursors)).toEqual(new Set([0, 1]));
+    await page.close();
+  });
+
   test('200 hostile names in each column are text, and nothing else', async () => {
     const names = fc.sample(hostileName, 200);
     for (const [index, name] of names.entries())

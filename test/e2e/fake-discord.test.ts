@@ -1,6 +1,7 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { DaemonHere } from '../support/daemon-here.ts';
@@ -33,4 +34,18 @@ test('what npm run fake-discord prints points rankd at a channel and a program, 
   await expect.poll(() => shown).toMatch(/^program: \{"type":"rank\.changed"/m);
   await expect.poll(() => shown).toMatch(/^discord: .* promoted$/m);
   expect(shown).not.toContain('VIOLATION');
+});
+
+test.each([
+  ['fake-discord.ts', 65_534],
+  ['fake-roblox.ts', 65_533],
+])('%s on a port that another program has ends with one sentence', async (name, highest) => {
+  const other = createServer().listen(0, '127.0.0.1');
+  onTestFinished(() => void other.close());
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+  const line = [fileURLToPath(new URL(`../tools/${name}`, import.meta.url)), '--port', `${Math.min(port, highest)}`];
+  const { status, stderr } = spawnSync(process.execPath, line, { encoding: 'utf8' });
+  expect(stderr).toBe(`Another program already listens on port ${port}; choose another one with -- --port PORT.\n`);
+  expect(status).toBe(1);
 });

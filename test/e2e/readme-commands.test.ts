@@ -86,7 +86,7 @@ test.concurrent('The command and the file of docs/settings.md declare a key that
 });
 
 test.concurrent('The commands of docs/hosting.md for a second group set it up and serve it beside the first, and those of docs/troubleshooting.md look into it', async () => {
-  const [init = '', serve = ''] = pagesToType.secondGroup();
+  const [mkdir = '', init = '', serve = ''] = pagesToType.secondGroup();
   const [, groupId] = /--group (\d+)/.exec(init) ?? [];
   const roblox = await startFakeOpenCloud({ groupId: Number(groupId) });
   try {
@@ -94,7 +94,7 @@ test.concurrent('The commands of docs/hosting.md for a second group set it up an
     const env = { RANKD_PLATFORM_BASE_URL: roblox.baseUrl, RANKD_PLATFORM_LEGACY_BASE_URL: roblox.legacyBaseUrl };
     writeFileSync(home.path('second.key'), roblox.apiKey, { mode: 0o600 });
     await using _first = await DaemonHere.start(home);
-    await typed(['mkdir ~/second', init], { home, env });
+    await typed([mkdir, init], { home, env });
     const [, , ...flags] = serve
       .replaceAll('~', home.folder)
       .replace(/ --port \d+$/, '')

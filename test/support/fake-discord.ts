@@ -145,7 +145,7 @@ export async function startFakeDiscord({
     const { status, headers, body } = discord.answer(request.method ?? '', url, await text(request));
     response.writeHead(status, headers).end(body);
   });
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, '127.0.0.1', resolve));
   return {
     ...{ discord, address: `http://127.0.0.1:${(server.address() as AddressInfo).port}${discordPath}` },
     async [Symbol.asyncDispose]() {

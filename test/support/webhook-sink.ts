@@ -35,7 +35,7 @@ export async function startWebhookSink({ port = 0 }: { port?: number } = {}): Pr
     const { status, headers = {}, body = '' } = typeof chosen === 'number' ? { status: chosen } : chosen;
     response.writeHead(status, headers).end(body);
   });
-  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, '127.0.0.1', resolve));
   const { port: chosen } = server.address() as AddressInfo;
   return {
     ...{ url: `http://127.0.0.1:${chosen}/hook/not-to-be-shown`, port: chosen, received },
