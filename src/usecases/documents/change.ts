@@ -43,7 +43,7 @@ export function changeDocument({ change, keyName, userName }: ToldChange) {
 /** What the change means for a suspension or a temporary rank of the member; null if nothing. */
 function holdPartDocument({ hold }: RankChange) {
   if (hold === undefined) return null;
-  const does = { begin: 'begin', renew: 'renew', return: 'end', lift: 'override' } as const;
+  const does = { begin: 'begin', renew: 'renew', return: 'end', lift: 'override', undo: 'undo' } as const;
   const isLifted = hold.does === 'return' && hold.as === 'lifted';
   const endsAt = hold.does === 'begin' ? hold.endsAt : undefined;
   return {
@@ -90,10 +90,11 @@ export function withId(name: string, id: number): string {
 export function holdWords({ hold }: RankChange): string | undefined {
   if (hold === undefined) return undefined;
   if (hold.does === 'begin') {
-    const until = hold.endsAt === undefined ? '' : ` until ${isoTime(hold.endsAt).slice(0, 16) + 'Z'}`;
+    const until = hold.endsAt === undefined ? '' : ` until ${isoTime(hold.endsAt).slice(0, 16)}Z`;
     return hold.kind === 'temporary' ? `temporary${until}` : `suspended${until}`;
   }
   if (hold.does === 'return') return hold.as === 'lifted' ? 'lifted early' : 'time is up';
+  if (hold.does === 'undo') return hold.reopens === undefined ? 'over by undo' : 'in force again by undo';
   return hold.does === 'renew' ? 'came back: still in force' : 'ends the suspension';
 }
 

@@ -69,6 +69,7 @@ export function holdWords({ does, kind, endsAt }: NonNullable<Change['hold']>, r
     end: 'time is up: roles given back',
     lift: 'lifted early: roles given back',
     override: 'ends the suspension',
+    undo: 'suspension or temporary rank as before',
   };
   return words[does];
 }
