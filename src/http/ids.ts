@@ -5,11 +5,21 @@ import { RankdError } from '../base/errors.ts';
 const wholeNumber = `must be a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`;
 const error = ({ input }: { input?: unknown }) => (input === undefined ? 'is missing' : wholeNumber);
 
+/** Studio gives its test players negative ids. */
+const userError = ({ input }: { input?: unknown }) =>
+  /^-\d{1,3}$/.test(String(input)) ? `${wholeNumber}; ${input} is a test player of Studio` : error({ input });
+
 /** An id as games send it: a whole JSON number up to 2^53-1, or the same as a decimal string. */
-export const id = z
-  .union([z.int({ error }).min(0, { error }), z.string({ error }).regex(/^\d{1,16}$/, { error })], { error })
-  .transform(Number)
-  .refine(Number.isSafeInteger, { error });
+export const id = idWith(error);
+/** The id of a player. */
+export const userId = idWith(userError);
+
+function idWith(error: ({ input }: { input?: unknown }) => string) {
+  return z
+    .union([z.int({ error }).min(0, { error }), z.string({ error }).regex(/^\d{1,16}$/, { error })], { error })
+    .transform(Number)
+    .refine(Number.isSafeInteger, { error });
+}
 
 /** The place id among the fields of a query or body, under either spelling. Throws `missing_placeid` or `invalid_request`. */
 export function parsePlaceId(fields: unknown, where: string): number {

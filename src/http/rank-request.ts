@@ -3,7 +3,7 @@ import { RankdError } from '../base/errors.ts';
 import { withoutKeys } from '../core/api-key.ts';
 import type { RankRequest } from '../core/model.ts';
 import { callerHash } from '../usecases/webhooks/target.ts';
-import { id } from './ids.ts';
+import { id, userId } from './ids.ts';
 
 export const text = z
   .string({ error: ({ input }) => (input === undefined ? 'is missing' : 'must be a string') })
@@ -13,13 +13,13 @@ export const text = z
 /** A field that a client may leave out or set to null. */
 export const optionalText = text.nullish().transform((value) => value ?? undefined);
 
-export const memberId = id.refine((userId) => userId > 0, { error: 'must be above 0' });
+export const memberId = userId.refine((userId) => userId > 0, { error: 'must be above 0' });
 
 /** The body of a rank request: five required fields and the others of the reference client. Unknown fields are ignored. */
 export const rankBody = z.object(
   {
     rankerName: text.describe('Name of the player who asks for the change.'),
-    rankerId: id.describe('User id of the player who asks; 0: not a player.'),
+    rankerId: userId.describe('User id of the player who asks; 0: not a player.'),
     rankeeName: text.describe('Name of the member whose rank is to change.'),
     rankeeId: memberId.describe('User id of the member whose rank is to change, above 0.'),
     newRankId: id.describe('The rank number in the group (1 to 255), or a role id (above 255).'),

@@ -14,6 +14,7 @@ import type {
   RoleWrite,
   WriteKind,
 } from '../ports/index.ts';
+import { baseRoleOmitted } from '../ports/platform.ts';
 import { BaseRole, type BaseRoleMemory } from './upstream/base-role.ts';
 import { UpstreamClient } from './upstream/client.ts';
 import { type Gates, type Operation, openGates, WriteReservation } from './upstream/operations.ts';
@@ -88,6 +89,8 @@ export class OpenCloudPlatform implements Platform {
   readonly #writeSpacing: WriteSpacing;
   readonly #surprises: Surprises;
   readonly #reach: Reach;
+  /** The base role, if the list omits it. */
+  #omitted: ListedRole | undefined;
 
   /** Throws `config_invalid` if `apiKey` can't be a key. */
   constructor({
@@ -141,7 +144,9 @@ export class OpenCloudPlatform implements Platform {
 
   async roles(call: CallContext): Promise<Role[]> {
     const listed = await this.#listRoles(call);
-    return withKinds(listed, await this.#baseRole.among(listed, call));
+    const baseIds = await this.#baseRole.among(listed, call);
+    const [omitted] = baseIds.filter((id) => !listed.some((role) => role.id === id));
+    return withKinds(omitted === undefined ? listed : [...listed, await this.#omittedBase(omitted, call)], baseIds);
   }
 
   async role(roleId: number, call: CallContext): Promise<ListedRole | undefined> {
@@ -150,6 +155,13 @@ export class OpenCloudPlatform implements Platform {
       if (!isRankdError(error, 'platform_rejected')) throw error;
       return undefined;
     });
+  }
+
+  /** Every member holds the base role, though the list of roles may omit it. Source: GroupService.GetRolesInGroupAsync. */
+  async #omittedBase(id: number, call: CallContext): Promise<ListedRole> {
+    this.#surprises.note('roles', baseRoleOmitted);
+    this.#omitted ??= (await this.role(id, call).catch(() => undefined)) ?? { id, name: 'Member', rank: 1 };
+    return this.#omitted;
   }
 
   async getMember(userId: number, call: CallContext): Promise<Member | undefined> {

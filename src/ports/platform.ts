@@ -66,6 +66,9 @@ export interface Reachability {
   clockAheadMs?: number | undefined;
 }
 
+/** What `surprises` has if the list of roles omits the base role. */
+export const baseRoleOmitted = 'the list omits the base role';
+
 /** Giving a role, or taking one. */
 export type WriteKind = 'assign' | 'unassign';
 

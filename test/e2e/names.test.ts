@@ -150,6 +150,32 @@ describe('a pasted address', () => {
     }
   });
 
+  test('of an experience as a whole is refused, because games send the place id', async () => {
+    using home = new CliHome();
+    await home.json('key', 'create', 'game');
+    const address = 'https://create.roblox.com/dashboard/creations/experiences/9876543210/overview';
+    for (const [args, input] of [
+      [[address], ''],
+      [['--file', '-'], `${address}\n`],
+    ] as const) {
+      const { code, stderr } = await home.here(['whitelist', 'add', ...args], { input });
+      expect([code, stderr]).toEqual([2, expect.stringContaining('games send the place id (game.PlaceId)')]);
+    }
+  });
+
+  test('and other lists of a spreadsheet name a place by their first field; several ids, and UTF-16, are refused', async () => {
+    using home = new CliHome();
+    await home.json('key', 'create', 'game');
+    const add = (text: string | Buffer) => {
+      writeFileSync(home.path('list.csv'), text);
+      return home.here(['whitelist', 'add', '--file', 'list.csv', '--json']);
+    };
+    const { stdout } = await add('\ufeff1005,lobby\r\n1006\tarena\n"1007";"test"\n');
+    expect(JSON.parse(stdout).entries.map((entry: { placeId: number }) => entry.placeId)).toEqual([1005, 1006, 1007]);
+    expect((await add('1008, 1009')).stderr).toContain('line 1 \\"1008, 1009\\"');
+    expect((await add(Buffer.from('1008\n', 'utf16le'))).stderr).toContain('looks like UTF-16');
+  });
+
   test('of a group stands for it', async () => {
     await using system = await openCloudHome();
     const { home, roblox } = system;

@@ -79,13 +79,49 @@ test('a group that the key may not read hinders no change as long as roles and m
     { prepare: ({ faults }) => faults.add({ operation: 'group', kind: 'status 403', times: 10_000 }) },
   )());
 
+test('in a group that Roblox has migrated, a role of rank 255 is one like others for a ladder that does not name it', () =>
+  onOpenCloud(
+    async (system) => {
+      expect((await system.rank(bob)).status).toBe(200);
+      expect(system.fake.group.held(bob)).toEqual([77_000_255, officer].sort((a, b) => a - b));
+      expect(codeOf(await system.rank(sampleUsers.owner))).toBe('above_acting_account');
+    },
+    {
+      ladder: [10, 20, 50],
+      prepare: (fake) => {
+        fake.credential.userId = sampleUsers.owner;
+        fake.group.roles.push({ id: 77_000_255, name: 'Co-owner', rank: 255 });
+        fake.group.setMember(bob, [trainee, 77_000_255]);
+      },
+    },
+  )());
+
+test.each([{ ladder: [10, 20, 50] }, {}])(
+  'a base role that the list omits is taken from the public list: whoever holds no other role is ranked (%o)',
+  (options) =>
+    onOpenCloud(
+      async (system) => {
+        const answer = await system.rank(sampleUsers.memberOnly);
+        expect(messageOf(answer)).toContain('is now Officer (rank 20), was Member (rank 1).');
+        expect((await system.changeOf(answer)).rolesBefore).toEqual([base]);
+      },
+      {
+        ...options,
+        fake: { age: 'new' },
+        prepare: ({ group }) => {
+          group.roles = group.roles.map((role) => ({ ...role, isPrivate: role.id === base }));
+        },
+      },
+    )(),
+);
+
 test('in a group that Roblox has migrated, whoever holds the rank of the owner is not called the owner, and is left alone', () =>
   onOpenCloud(
     async (system) => {
       system.fake.expectNoWrites(bob);
       const refused = await system.rank(bob);
-      expect([refused.status, codeOf(refused)]).toEqual([403, 'above_acting_account']);
-      expect(messageOf(refused)).toContain("holds Co-owner (rank 255), and whoever holds the owner's rank");
+      expect([refused.status, codeOf(refused)]).toEqual([403, 'rank_not_allowed']);
+      expect(messageOf(refused)).toContain('Co-owner (rank 255) is above 254, the ceiling set by policy.max_rank');
       expect(messageOf(await system.rank(eve, { newRankId: 77_000_255 }))).toContain('has the rank of the owner role');
       expect((await system.rank(eve, { newRankId: 50 })).status).toBe(200);
       expect(system.fake.violations()).toEqual([]);

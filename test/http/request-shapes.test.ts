@@ -45,7 +45,9 @@ describe('ids', () => {
   test.each([...wrong, ...odd, '""', 'null'])('%s is no member id, and the field is named', async (id) => {
     const answer = await rank(rankText(id));
     expectError(answer, invalid);
-    expect(messageOf(answer)).toBe(`rankeeId must be a whole number from 0 to ${largest}.`);
+    expect(messageOf(answer)).toMatch(
+      new RegExp(`^rankeeId must be a whole number from 0 to ${largest}(; -\\d+ is a test player of Studio)?\\.$`),
+    );
   });
 
   test.each(['nan', 'NaN', 'inf', '-inf', 'Infinity', 'undefined', '0x2a', '1_000'])('%s is not JSON', async (id) => {
@@ -97,6 +99,11 @@ describe('the rank request', () => {
     expect(messageOf(answer)).toBe(
       'rankerName is missing; rankerId is missing; rankeeName is missing; rankeeId is missing; newRankId is missing.',
     );
+  });
+
+  test.each(['rankerId', 'rankeeId'])('names a test player of Studio in %s', async (field) => {
+    const message = messageOf(await rank(rankBody({ [field]: -1 })));
+    expect(message).toMatch(new RegExp(`^${field} must be a whole number .*; -1 is a test player of Studio\\.`));
   });
 
   test.each(['rankerName', 'rankerId', 'rankeeName', 'rankeeId', 'newRankId'])('needs %s', async (field) => {

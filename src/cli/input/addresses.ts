@@ -2,7 +2,8 @@
 const pages = {
   user: [/\/users\/(\d+)/],
   group: [/\/(?:communities|groups|share\/g)\/(\d+)/],
-  place: [/\/places\/(\d+)/, /\/games\/(\d+)/, /[?&]placeid=(\d+)/i, /\/experiences\/(\d+)/],
+  place: [/\/places\/(\d+)/, /\/games\/(\d+)/, /[?&]placeid=(\d+)/i],
+  experience: [/\/experiences\/(\d+)/],
 };
 
 /** The id in a pasted address of roblox.com; `undefined` if the text is no address of such a page. */

@@ -56,9 +56,18 @@ export const asGroupId = idOf('group', "a group id, or the address of the group'
 const asPublishedId = idOf('place', "a place id, the address of the game's page, or a universe id");
 
 export function asPlaceId(text: string): number {
+  if (namesExperience(text)) throw new InvalidArgumentError(`${experienceWords}.`);
   if (text !== '0') return asPublishedId(text);
   throw new InvalidArgumentError('A game that was never published sends 0: publish it, then use its place id.');
 }
+
+/** True for the address of an experience as a whole, which no game sends the id of unless its script says so. */
+export function namesExperience(text: string): boolean {
+  return idInAddress('place', text) === undefined && idInAddress('experience', text) !== undefined;
+}
+
+export const experienceWords =
+  "This address has the universe id, and games send the place id (game.PlaceId): open the place's own page, under Places, and give its address";
 
 /** The error tells somebody who typed a name what else to give. */
 function idOf(kind: 'group' | 'place', what: string): (text: string) => number {

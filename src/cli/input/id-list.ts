@@ -2,7 +2,7 @@ import { RankdError } from '../../base/errors.ts';
 import type { Io } from '../io.ts';
 import { printable } from '../output/safe-text.ts';
 import { idInAddress } from './addresses.ts';
-import { asPlaceId, idIn } from './arguments.ts';
+import { asPlaceId, experienceWords, idIn, namesExperience } from './arguments.ts';
 import { readInput } from './read-input.ts';
 
 /** Parser for an argument that can be repeated. */
@@ -34,18 +34,32 @@ function parseIdList(text: string, source: string): number[] {
       .map(({ number, content }) => `line ${number} "${printable(content.slice(0, 32))}"`);
     const rest = bad.length > maxNamed ? [`and ${bad.length - maxNamed} more`] : [];
     throw new RankdError('usage', `Not an id in ${source}: ${[...named, ...rest].join(', ')}. Nothing was changed.`, {
-      hint: "write one whole number above 0, or the address of a game's page, on each line; # begins a comment",
+      hint: bad.some(({ content }) => namesExperience(content))
+        ? `${experienceWords.charAt(0).toLowerCase()}${experienceWords.slice(1)}`
+        : "write one whole number above 0, or the address of a game's page, on each line; # begins a comment",
     });
   }
   return filled.flatMap(({ content }) => placeIn(content) ?? []);
 }
 
-/** What the lines of a list hold, without comments; empty ones are left out. */
+/** What the lines of a list hold, without comments: of several fields, as spreadsheets write them, the first. Empty lines are left out. */
 export function filledLines(text: string): Array<{ number: number; content: string }> {
   return text
     .split('\n')
-    .map((line, index) => ({ number: index + 1, content: line.replace(/#.*/s, '').trim() }))
+    .map((line, index) => ({ number: index + 1, content: firstField(line.replace(/#.*/s, '').trim()) }))
     .filter(({ content }) => content !== '');
+}
+
+/** A line of several ids stays as it is, and is refused: nobody would notice that only the first of them counts. */
+function firstField(line: string): string {
+  const [first = '', ...others] = line.split(/[,;\t]/).map((field) =>
+    field
+      .trim()
+      .replace(/^"(.*)"$/, '$1')
+      .trim(),
+  );
+  const isId = (field: string) => (idIn(field) ?? 0) > 255;
+  return isId(first) && others.some(isId) ? line : first;
 }
 
 function placeIn(text: string): number | undefined {

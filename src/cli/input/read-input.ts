@@ -6,7 +6,14 @@ import type { Io } from '../io.ts';
 
 /** What is in a file that the user named; `-` is standard input. Throws `not_found`, `no_permission`, or `usage` for a folder. */
 export async function readInput(io: Io, file: string): Promise<string> {
-  if (file === '-') return io.readStdin();
+  const text = file === '-' ? await io.readStdin() : readText(io, file);
+  if (!text.includes('\0')) return text;
+  throw new RankdError('usage', `${file === '-' ? 'Standard input' : file} is not UTF-8 text; it looks like UTF-16.`, {
+    hint: 'save it as UTF-8; in PowerShell: Out-File -Encoding utf8',
+  });
+}
+
+function readText(io: Io, file: string): string {
   try {
     return io.rights.asCaller(() => readFileSync(resolve(io.cwd, file), 'utf8'));
   } catch (cause) {

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { RankRequest } from '../../core/model.ts';
 import type { RoleName } from '../../core/role-name.ts';
-import { id } from '../ids.ts';
+import { userId } from '../ids.ts';
 import { optionalText, parseBody, present, text } from '../rank-request.ts';
 import { memberFields, namesOneMember } from './member-query.ts';
 
@@ -13,7 +13,7 @@ export const notAnObject = { error: 'The body must be a JSON object' };
 export const fields = {
   ...memberFields,
   reason: optionalText.describe('Why, in your own words; 200 characters of it are kept with the change.'),
-  rankerId: id.nullish().describe('User id of the player who asks; 0, or left out: not a player.'),
+  rankerId: userId.nullish().describe('User id of the player who asks; 0, or left out: not a player.'),
   rankerName: optionalText.describe('Name of the player who asks.'),
   rankeeName: optionalText.describe('Name of the member whose rank is to change, for the history and the answer.'),
   command: optionalText.describe('The command that led to the change; kept with it.'),

@@ -34,6 +34,8 @@ export class BaseRole {
   #id: number | undefined;
   /** What a membership has shown. It counts if the public list does not answer. */
   #shown: number | undefined;
+  /** The base role, if the list omits it. */
+  #omitted: number | undefined;
   #asking: Promise<number | undefined> | undefined;
   /** Until then (on `Clock.monotonic()`) nobody asks. */
   #restsUntil = 0;
@@ -45,20 +47,22 @@ export class BaseRole {
   }
 
   /**
-   * The id of the base role, which is one of `listed`; none if none of them can be it, several if Roblox does not tell which of them
+   * The id of the base role, which the list may omit; none if Roblox does not show it, several if Roblox does not tell which of them
    * it is. Asks Roblox only if it is not known and several roles have rank 1, or none.
    */
   async among(listed: ListedRole[], call: CallContext): Promise<number[]> {
     this.#id ??= await this.#memory.find().catch(() => undefined); // a store that fails says so where it is needed
     const known = this.#id;
-    if (known !== undefined && listed.some(({ id }) => id === known)) return [known];
+    const isListed = (id: number) => listed.some((role) => role.id === id);
+    if (known !== undefined && (known === this.#omitted || isListed(known))) return [known];
     const candidates = listed.filter(({ rank }) => rank === 1).map(({ id }) => id);
     const [only, ...others] = candidates;
     if (only !== undefined && others.length === 0) {
       await this.learn(only);
       return candidates;
     }
-    const found = await this.#ask(listed, candidates, call);
+    const found = await this.#ask(candidates, call);
+    if (found !== undefined && !isListed(found)) this.#omitted = found;
     return found === undefined ? candidates : [found];
   }
 
@@ -74,29 +78,27 @@ export class BaseRole {
   }
 
   /** Callers that arrive while Roblox is asked share the answer. */
-  #ask(listed: ListedRole[], candidates: number[], call: CallContext): Promise<number | undefined> {
-    this.#asking ??= this.#findOut(listed, candidates, call).finally(() => {
+  #ask(candidates: number[], call: CallContext): Promise<number | undefined> {
+    this.#asking ??= this.#findOut(candidates, call).finally(() => {
       this.#asking = undefined;
     });
     return abortable(this.#asking, call.signal).catch(() => undefined);
   }
 
-  async #findOut(listed: ListedRole[], candidates: number[], call: CallContext): Promise<number | undefined> {
+  async #findOut(candidates: number[], call: CallContext): Promise<number | undefined> {
     const rests = this.#clock.monotonic() < this.#restsUntil;
-    const isListed = (id: number | undefined) => listed.some((role) => role.id === id);
     const found =
-      (rests ? undefined : await this.#askPublicList(call, isListed)) ??
-      candidates.find((id) => id === this.#shown) ??
+      (rests ? undefined : await this.#askPublicList(call)) ??
+      (candidates.length === 0 ? this.#shown : candidates.find((id) => id === this.#shown)) ??
       (rests ? undefined : await this.#askMembers(candidates, call));
     if (found !== undefined) await this.learn(found);
     else if (!rests) this.#restsUntil = this.#clock.monotonic() + restMs;
     return found;
   }
 
-  async #askPublicList(call: CallContext, isListed: (id: number | undefined) => boolean): Promise<number | undefined> {
+  #askPublicList(call: CallContext): Promise<number | undefined> {
     const share = withShare(call, { clock: this.#clock, share: publicListShare });
-    const marked = await this.#sources.publicList(share).catch(() => undefined);
-    return isListed(marked) ? marked : undefined;
+    return this.#sources.publicList(share).catch(() => undefined);
   }
 
   /**

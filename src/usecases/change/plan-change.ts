@@ -127,6 +127,10 @@ export async function findMember(
   }
   const scheme = await app.group.schemeFor(member, call);
   const ownersRole = heldRoles(scheme.roles, member).find(({ kind }) => kind === 'owner');
-  if (ownersRole !== undefined) throw refusalOfOwnersRank(userId, ownersRole);
-  return { member, scheme };
+  if (ownersRole === undefined) return { member, scheme };
+  const owner = await app.group.owner(inTime);
+  if (owner === undefined || owner === userId) throw refusalOfOwnersRank(userId, ownersRole);
+  // Once Roblox has moved a group to its new roles, a role of rank 255 is one like others, and only GetGroup names the owner.
+  const roles = scheme.roles.map((role): Role => (role === ownersRole ? { ...role, kind: 'custom' } : role));
+  return { member, scheme: { ...scheme, roles } };
 }

@@ -12,6 +12,7 @@ import { privilegesAmong } from '../../core/rules/privileged-roles.ts';
 import type { Policy } from '../../core/rules/rule.ts';
 
 import type { CallContext, Reachability } from '../../ports/index.ts';
+import { baseRoleOmitted } from '../../ports/platform.ts';
 import type { Ranking } from '../change/ranking.ts';
 import { hintOf } from '../documents/error.ts';
 import type { DaemonStatus } from '../documents/status.ts';
@@ -76,11 +77,19 @@ export async function groupFindings(app: Ranking, call: CallContext): Promise<Fi
           givableRoles(scheme).filter(isInReach),
           custom.filter((role) => !isInReach(role)),
         )),
+    ...omittedBase(app, scheme),
     ...rankOne(scheme),
     ...sharedRanks(scheme.ladder ?? custom),
     ...privileges(givableRoles(scheme).filter(isInReach), policyFor(scheme.roles, app.policy)),
     ...(await strayPolicy(app, call)).map((text) => warn('policy', text, 'correct it; rankd group roles lists them')),
   ];
+}
+
+function omittedBase({ platform }: Ranking, { roles }: RoleScheme): Finding[] {
+  if (!platform.surprises().some(({ what }) => what === baseRoleOmitted)) return [];
+  const base = roles.find(({ kind }) => kind === 'base');
+  const text = `Roblox's list omits the role that every member holds (id ${base?.id}); rankd takes it from the public list of roles`;
+  return [warn('roles', text, 'nothing, unless changes of members without another role are refused')];
 }
 
 const locked = fail(

@@ -56,8 +56,18 @@ function ofSimulation({ name }: Key): Finding {
   return warn('keys', `${name} was made on the simulated group and is not accepted on the real one`, fix);
 }
 
-function ofKey({ key: { name, expiresAt, pausedAt }, isUnused, expiresSoon }: KeyInspection): Finding[] {
+function ofKey({ key: { name, expiresAt, pausedAt }, isUnused, expiresSoon, retiring }: KeyInspection): Finding[] {
   const findings: Finding[] = [];
+  if (retiring?.lastUsedAt !== undefined && retiring.expiresAt !== undefined) {
+    const text = `the old secret of ${name} is refused from ${isoTime(retiring.expiresAt)}, and place ${retiring.lastPlaceId} used it last at ${isoTime(retiring.lastUsedAt)}`;
+    findings.push(
+      warn(
+        'keys',
+        text,
+        'restart the servers of that game (Creator Dashboard: Restart servers): those that run keep the old secret',
+      ),
+    );
+  }
   if (pausedAt !== undefined) findings.push(warn('keys', `${name} is paused`, `rankd key resume ${name}`));
   if (isUnused) findings.push(warn('keys', `${name} was never used`, `rankd key revoke ${name}, if no game needs it`));
   if (expiresSoon && expiresAt !== undefined) {

@@ -76,6 +76,11 @@ export class GroupView {
     return this.#about.get(call);
   }
 
+  /** Who owns the group; `undefined` if nobody does, or if it can't be read. */
+  async owner(call: CallContext): Promise<number | undefined> {
+    return (await this.#about.get(call, { maxAgeMs: refreshSpacingMs }).catch(unlessCredential))?.ownerId;
+  }
+
   async #readGroup(call: CallContext): Promise<Group> {
     const group = await this.#options.platform.group(call);
     this.#name = group.name;

@@ -1,10 +1,12 @@
 import { keyState } from '../../core/access.ts';
-import type { AuditEvent, Key, WhitelistEntry } from '../../core/model.ts';
+import type { AuditEvent, Key, KeySecret, WhitelistEntry } from '../../core/model.ts';
 import type { Ports } from '../../ports/index.ts';
 
 const dayMs = 86_400_000;
 const unusedNoticeMs = 7 * dayMs;
 const expiryNoticeMs = 14 * dayMs;
+/** Long enough to restart the servers of a game. */
+const retiringNoticeMs = 6 * 3_600_000;
 const refusalsRead = 1_000;
 
 /** What may be wrong with a key that still works. */
@@ -14,6 +16,8 @@ export interface KeyInspection {
   isUnused: boolean;
   /** True if it expires within two weeks. */
   expiresSoon: boolean;
+  /** The old secret of a rotation, if it is accepted for a few hours more at most and was used since the new one was made. */
+  retiring?: KeySecret | undefined;
   /** True if it may be used from some place. */
   hasPlace: boolean;
   /**
@@ -40,6 +44,7 @@ export async function inspectKeys({ store, clock }: Pick<Ports, 'store' | 'clock
       key,
       isUnused: isUnused(key, now),
       expiresSoon: key.expiresAt !== undefined && key.expiresAt - now < expiryNoticeMs,
+      retiring: key.secrets.find((secret) => isStillUsed(secret, now)),
       hasPlace: places.some(({ active }) => active),
       unlistedPlaces: unlistedPlaces(key, places, refusals),
     };
@@ -48,6 +53,11 @@ export async function inspectKeys({ store, clock }: Pick<Ports, 'store' | 'clock
 
 function isUnused({ createdAt, secrets }: Key, now: number): boolean {
   return now - createdAt > unusedNoticeMs && secrets.every(({ lastUsedAt }) => lastUsedAt === undefined);
+}
+
+function isStillUsed({ replacedAt, expiresAt, lastUsedAt }: KeySecret, now: number): boolean {
+  if (replacedAt === undefined || expiresAt === undefined || lastUsedAt === undefined) return false;
+  return lastUsedAt > replacedAt && expiresAt > now && expiresAt - now < retiringNoticeMs;
 }
 
 function unlistedPlaces({ id }: Key, entries: WhitelistEntry[], refusals: AuditEvent[]): number[] {

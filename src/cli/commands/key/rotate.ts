@@ -31,7 +31,7 @@ async function rotate(
       cli.say(
         overlapMs === 0
           ? 'The old secret is refused from now on.'
-          : `The old secret works until ${isoTime(minted.oldExpiresAt)}.`,
+          : `The old secret works until ${isoTime(minted.oldExpiresAt)}. Game servers that run now keep it until they restart, so restart them before that (Creator Dashboard: Restart servers).`,
       );
     },
     { isWriting: true },
