@@ -21,7 +21,34 @@ export interface Doing {
   at: number;
 }
 
-function event(action: string, subject: string, detail: Record<string, unknown>, { by, at }: Doing): DomainEvent {
+/** Every action of the audit: what it is about, and what happened to that. */
+const actions = {
+  rank: ['pending', 'begin', 'applied', 'refused', 'failed', 'unknown', 'roll_back', 'late_write', 'list'],
+  suspension: ['begin', 'renew', 'extend', 'reopen', 'end', 'lift', 'supersede', 'forfeit', 'stuck'],
+  history: ['undo_begin', 'undo', 'prune'],
+  person: ['forget'],
+  key: ['create', 'adopt', 'declare', 'rotate', 'set', 'revoke', 'pause', 'resume'],
+  whitelist: ['add', 'enable', 'disable', 'remove'],
+  workspace: ['suspend', 'resume', 'plan'],
+  webhook: ['add', 'declare', 'set', 'rotate', 'enable', 'disable', 'remove', 'redeliver', 'skip'],
+  credential: ['refuse', 'accept', 'expire_soon'],
+  dashboard: ['link', 'login', 'logout', 'refuse'],
+  caller: ['refused'],
+  store: ['lost'],
+  audit: ['prune'],
+  config: ['reload', 'refuse'],
+  configuration: ['drift', 'fit'],
+  database: ['restore'],
+} as const;
+
+type Subject = keyof typeof actions;
+type Action = { [S in Subject]: `${S}.${(typeof actions)[S][number]}` }[Subject];
+
+export const auditActions: readonly string[] = Object.entries(actions).flatMap(([subject, happened]) =>
+  happened.map((what) => `${subject}.${what}`),
+);
+
+function event(action: Action, subject: string, detail: Record<string, unknown>, { by, at }: Doing): DomainEvent {
   const told = JSON.parse(
     JSON.stringify(detail, (_, value) => (typeof value === 'string' ? withoutKeys(value) : value)),
   );

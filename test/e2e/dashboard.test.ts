@@ -1,6 +1,10 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { controlPath } from '../../src/control/control.ts';
 import { DaemonHere } from '../support/daemon-here.ts';
+import { DaemonProcess } from '../support/daemon-process.ts';
 import { PageVisitor } from '../support/page-visitor.ts';
 import { CliHome } from '../support/run-cli.ts';
 
@@ -164,6 +168,39 @@ test('--open hands the link to the browser of the machine; without one, the comm
     stdout: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+\/login#[\w-]{22}\n$/),
   });
   expect(none.stderr).toContain('No browser could be opened (xdg-open); open the link yourself.');
+});
+
+test('a compromised daemon has no file opened, no other site visited, and no command crashed', async () => {
+  using other = new CliHome();
+  const opened = other.path('opened');
+  writeFileSync(other.path('xdg-open'), `#!/bin/sh\nprintf %s "$1" > '${opened}'\n`, { mode: 0o755 });
+  const env = { PATH: `${other.cwd}:${process.env['PATH']}` };
+  await using daemon = await DaemonProcess.start(other);
+  const socket = controlPath(other.dataDir);
+  renameSync(socket, `${socket}.real`);
+  let url = '';
+  await using thief = createServer((request, response) => {
+    const link = { state: 'made', url, expiresAt: 0 };
+    response.end(JSON.stringify(request.url === '/dashboard' ? link : { problems: 'none', version: 1 }));
+  }).listen(socket);
+  await once(thief, 'listening');
+  for (url of [
+    'file:///tmp/evil.desktop',
+    'https://evil.example/login#x',
+    'http://127.0.0.1:80@evil.example/',
+    'http://localhost.evil.example/',
+  ]) {
+    expect(await other.here(['dashboard', '--open'], { env })).toMatchObject({
+      ...{ code: 69, stdout: '' },
+      stderr: expect.stringContaining('neither on this machine nor below dashboard.url'),
+    });
+  }
+  expect(existsSync(opened)).toBe(false);
+  expect(await other.here(['status'])).toMatchObject({
+    code: 69,
+    stderr: expect.stringContaining('a status that this command does not understand'),
+  });
+  daemon.process.kill('SIGKILL');
 });
 
 test('a restart logs everybody out, and says goodbye', async () => {

@@ -28,6 +28,8 @@ test.each<[args: string[], code: number, words: RegExp]>([
   [['history', 'list', '--since', '1h', '--until', '2h'], 2, /--since is not before --until/],
   [['audit', 'list', '--since', '1h', '--until', '2h'], 2, /--since is not before --until/],
   [['webhook', 'redeliver', 'bot', '--since', '1h', '--until', '2h'], 2, /--since is not before --until/],
+  [['audit', 'list', '--action', 'key.revoked'], 2, /no action "key.revoked"\.\ntry: --action key.revoke\n/],
+  [['audit', 'list', '--action', 'nonsense'], 2, /\ntry: --action takes one of rank\.pending, /],
   [['rank', 'promote', 'Newcomer', 'Ann'], 2, /oo many arguments.*\ntry: several members.*--file FILE/],
   [['webhook', 'add', 'bot', 'https://bot.example/x'], 2, /oo many arguments.*\ntry: the address.*--url-file FILE/],
   [

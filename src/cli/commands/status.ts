@@ -33,7 +33,16 @@ export function statusCommand(program: Command, cli: Cli): void {
 
 async function status(cli: Cli): Promise<void> {
   const found = await whileWaiting(cli.line, 'waiting for the daemon', () => look(cli));
-  cli.print({ status: statusDocument(found) }, ...partsOf(found));
+  try {
+    cli.print({ status: statusDocument(found) }, ...partsOf(found));
+  } catch (cause) {
+    if (found.daemon === undefined || !(cause instanceof TypeError)) throw cause;
+    const message = 'The daemon returned a status that this command does not understand.';
+    throw new RankdError('daemon_unavailable', message, {
+      hint: 'restart the daemon, so that both are one version',
+      cause,
+    });
+  }
   if (found.state === 'running' || (found.state === 'stopping' && found.nodes === undefined)) return;
   cli.say(hints[found.state]);
   throw new ExitCode(69);

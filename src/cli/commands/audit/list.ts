@@ -1,4 +1,7 @@
 import { type Command, Option } from 'commander';
+import { RankdError } from '../../../base/errors.ts';
+import { suggest } from '../../../base/suggest.ts';
+import { auditActions } from '../../../core/events.ts';
 import type { AuditEvent } from '../../../core/model.ts';
 import { eventDocument } from '../../../usecases/documents/audit.ts';
 import { eventPages, followEvents, listEvents, type ToldEvent } from '../../../usecases/history/audit.ts';
@@ -66,6 +69,7 @@ export function listCommand(audit: Command, cli: Cli): void {
 async function list(cli: Cli, options: ListOptions): Promise<void> {
   if (options.export !== undefined) refuseJson(cli, '--export');
   refuseEmptyPeriod(options);
+  refuseUnknownAction(options.action);
   await cli.withStore(async (ports) => {
     const { by, action, subject, key, since, until, limit = usualLimit } = options;
     const query = { by, action, subject, key, since, until };
@@ -82,6 +86,16 @@ async function list(cli: Cli, options: ListOptions): Promise<void> {
     );
     if (events.length === 0) cli.say('No such event was recorded.');
     if (events.length === limit) cli.say(`The newest ${limit} are shown; --limit shows more.`);
+  });
+}
+
+/** A misspelt action would find nothing, which looks like good news. */
+function refuseUnknownAction(action: string | undefined): void {
+  if (action === undefined || auditActions.some((one) => one === action || one.startsWith(`${action}.`))) return;
+  const names = [...auditActions, ...new Set(auditActions.map((one) => one.replace(/\..*/, '')))];
+  const meant = suggest(action, names);
+  throw new RankdError('usage', `The audit has no action "${action}".`, {
+    hint: meant === undefined ? `--action takes one of ${auditActions.join(', ')}` : `--action ${meant}`,
   });
 }
 
