@@ -176,7 +176,7 @@ test('a compromised daemon has no file opened, no other site visited, and no com
   writeFileSync(other.path('xdg-open'), `#!/bin/sh\nprintf %s "$1" > '${opened}'\n`, { mode: 0o755 });
   const env = { PATH: `${other.cwd}:${process.env['PATH']}` };
   await using daemon = await DaemonProcess.start(other);
-  const socket = controlPath(other.dataDir);
+  const socket = controlPath(other.dataDir) ?? '';
   renameSync(socket, `${socket}.real`);
   let url = '';
   await using thief = createServer((request, response) => {
