@@ -6,6 +6,7 @@ import { crypto } from './base/node-modules.ts';
 import { Surprises } from './base/surprises.ts';
 import type { Config, OpenCloudConfig } from './config/config.ts';
 import { groupTitle } from './config/group-title.ts';
+import { isSameEntry, roleEntries } from './core/role-settings.ts';
 import { createPlatform } from './platforms/create-platform.ts';
 import { CredentialBreaker } from './platforms/credential-breaker.ts';
 import type { LiveCheckOptions } from './platforms/live-check.ts';
@@ -42,8 +43,8 @@ export async function openRanking(
   options: AppOptions & Pick<OpenOptions, 'onNew' | 'onMigrated' | 'isReading'> & { report?: (alarm: Alarm) => void },
 ): Promise<RankingApp> {
   const ports = await openPorts(options);
-  const { report = () => undefined } = options;
-  return { ...ports, ...processState(ports, report), ...rulesOf(options.config, ports) };
+  const { report = () => undefined, isReading } = options;
+  return { ...ports, ...processState(ports, report), ...rulesOf(options.config, ports, { isInForce: isReading === false }) };
 }
 
 /** Holds the answers of the real platform against what rankd was built for; as `checkLive`. */
@@ -63,7 +64,18 @@ export interface ServedApp extends LiveContext, AsyncDisposable {
    * Makes another configuration the current one, unless `check` throws at the context that it would make. What runs goes on with
    * the context that it began with.
    */
-  applyConfig(config: Config, check: (candidate: DaemonContext) => Promise<void>): Promise<void>;
+  applyConfig(
+    config: Config,
+    check: (candidate: DaemonContext) => Promise<void>,
+    options?: ApplyOptions,
+  ): Promise<void>;
+  /** Stores what the entries that name roles meant when they were read first, for the configuration that the daemon started with. */
+  takeEffect(): Promise<void>;
+}
+
+export interface ApplyOptions {
+  /** True if every entry that names roles is read again. Otherwise only those are that were not written before. */
+  relearns?: boolean;
 }
 
 export async function openApp(
@@ -84,6 +96,7 @@ export async function openApp(
   let inForce = { config: options.config, platform: ports.platform };
   let current = contextOf(inForce.config, inForce.platform);
   let maxDeadlineMs = current.deadlineMs;
+  const isAlone = () => ports.store.nodes?.isAlone ?? true;
   return {
     get current() {
       return current;
@@ -91,7 +104,8 @@ export async function openApp(
     get maxDeadlineMs() {
       return maxDeadlineMs;
     },
-    async applyConfig(config, check) {
+    takeEffect: () => current.group.takeEffect({ prunes: isAlone() }),
+    async applyConfig(config, check, { relearns = false } = {}) {
       if (inForce.config.platform.kind !== 'simulated') await refuseDefaultSimulation(ports.store, config);
       const next = await openAll(async (opened) => {
         let { platform } = inForce;
@@ -101,7 +115,10 @@ export async function openApp(
           platform = watch.platform(other);
         }
         const context = contextOf(config, platform);
+        const before = context.group.title === current.group.title ? current.group.entries : context.group.entries;
+        context.group.relearn((one) => relearns || !before.some((entry) => isSameEntry(entry, one)));
         await check(context);
+        await context.group.takeEffect({ prunes: isAlone() });
         return { platform, context, opened };
       });
       closers.push(...next.opened); // requests in flight may still use the platform before it, so that one stays open as well
@@ -133,7 +150,7 @@ function configuredParts(config: Config, ports: Ports, log: Logger) {
     },
   });
   return {
-    ...rulesOf(config, { ...ports, platform }),
+    ...rulesOf(config, { ...ports, platform }, { isInForce: false }),
     platform,
     deadCredential: () => platform.dead,
     latestCredential: () => platform.latest,
@@ -175,6 +192,7 @@ function openPorts({
 function rulesOf(
   config: Config,
   ports: Ports,
+  { isInForce }: { isInForce: boolean },
 ): Pick<Ranking, 'group' | 'policy' | 'breaker' | 'suspension' | 'deadlineMs'> {
   const { breaker, suspension, ...policy } = config.policy;
   const title = groupTitle(config.platform);
@@ -182,7 +200,11 @@ function rulesOf(
     policy,
     breaker: breaker.enabled ? breaker : undefined,
     suspension,
-    group: new GroupView({ ...ports, title, ...config.group, onRoles: rolesKeeper(ports, title) }),
+    group: new GroupView({
+      ...{ ...ports, title, isInForce, rankOne: config.group.rankOne },
+      entries: roleEntries({ ...policy, ladder: config.group.ladder, suspensionRole: suspension.role }),
+      onRoles: rolesKeeper(ports, title),
+    }),
     deadlineMs: config.server.deadlineMs,
   };
 }

@@ -8,7 +8,6 @@ import { storeFinder } from '../config/find-store.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import { type ConfigLocationSources, locateConfig } from '../config/locate.ts';
 import { askStatus } from '../control/ask.ts';
-import { policyFor } from '../core/policy-names.ts';
 import { callWithin } from '../ports/call-context.ts';
 import type { CallContext, Migration, Ports, StoreEngine, StoreOperations } from '../ports/index.ts';
 import { engineOf } from '../stores/engine.ts';
@@ -332,12 +331,12 @@ export class Cli {
     }
   }
 
-  /** As `withRanking`, only to look. What of the ladder or the policy does not fit the group is left out with a warning: looking helps to fix it. */
+  /** As `withRanking`, only to look. Warns of what no longer fits the group, as looking helps to fix it. */
   async withGroup<T>(work: (app: RankingApp, call: CallContext) => Promise<T>): Promise<T> {
     return this.withRanking(async (app, call) => {
-      const group = await app.group.fitting(call, (misfit) => this.warn(misfit));
-      const { roles } = await group.scheme(call);
-      return work({ ...app, group, policy: policyFor(roles, app.policy, (misfit) => this.warn(misfit)) }, call);
+      const { misfits } = await app.group.scheme(call);
+      for (const { message, fix } of misfits) this.warn(new RankdError('configuration_misfit', message, { hint: fix }));
+      return work(app, call);
     });
   }
 }

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { RoleName } from '../core/role-name.ts';
+import { isRank, type RoleName } from '../core/role-name.ts';
 import { maxWebhooks } from '../core/webhooks/webhook.ts';
 import { type DeclaredKeySettings, declaredKey } from './declared-key-schema.ts';
 import { type DeclaredWebhookSettings, declaredWebhook } from './declared-webhook-schema.ts';
@@ -14,6 +14,7 @@ import {
   optionalDuration,
   optionalUrl,
   origin,
+  rankOrName,
   role,
   roles,
   section,
@@ -85,10 +86,14 @@ export const settingsSchema = section({
       .describe('Reverse proxies whose X-Forwarded-For is believed: addresses, or networks such as 10.0.0.0/8.'),
   }),
   policy: section({
-    min_rank: whole(1, 254)
+    min_rank: rankOrName()
       .default(1)
-      .describe('No rank below this is ever given or taken, and no member below it is changed; base members have 1.'),
-    max_rank: whole(1, 254).default(254).describe('No rank above this is ever given or taken, whatever the key.'),
+      .describe(
+        'No rank below this (rank or role name) is ever given or taken, and no member below it is changed; base members have 1.',
+      ),
+    max_rank: rankOrName()
+      .default(254)
+      .describe('No rank above this (rank or role name) is ever given or taken, whatever the key.'),
     locked_roles: roles().default([]).describe('Ranks, role ids or role names that are never given or taken.'),
     privileged_roles: wordOrRoles(['allow', 'operator'])
       .default('allow')
@@ -144,7 +149,8 @@ export const settingsSchema = section({
       ),
     }),
   }).check(({ value, issues }) => {
-    if (issues.length > 0 || value.min_rank <= value.max_rank) return;
+    if (issues.length > 0 || !isRank(value.min_rank) || !isRank(value.max_rank)) return; // else the roles tell
+    if (value.min_rank <= value.max_rank) return;
     const message = `a rank up to policy.max_rank, which is ${value.max_rank}`;
     issues.push({ code: 'custom', path: ['min_rank'], input: value.min_rank, message });
   }),

@@ -26,18 +26,28 @@ export function ids() {
 const roleError = 'a rank, a role id, or the name of a role of at most 100 characters';
 
 /** Accepts digits in quotes as the number they are, as HTTP does. A long word is refused: it may be a secret in the wrong place. */
-const roleName = z.union(
-  [
-    z.int(roleError).min(1, roleError),
-    z
-      .string(roleError)
-      .trim()
-      .refine((text) => text.length <= 100 && /^(?!.*rk_(live|test)_)(?!.*\S{41})./.test(text), roleError)
-      .transform((text) => (/^[1-9]\d{0,14}$/.test(text) ? Number(text) : text))
-      .refine((role) => typeof role === 'number' || /\D/.test(role), roleError),
-  ],
-  { error: roleError },
-);
+function roleNameOr(error: string) {
+  return z.union(
+    [
+      z.int(error).min(1, error),
+      z
+        .string(error)
+        .trim()
+        .refine((text) => text.length <= 100 && /^(?!.*rk_(live|test)_)(?!.*\S{41})./.test(text), error)
+        .transform((text) => (/^[1-9]\d{0,14}$/.test(text) ? Number(text) : text))
+        .refine((role) => typeof role === 'number' || /\D/.test(role), error),
+    ],
+    { error },
+  );
+}
+
+const roleName = roleNameOr(roleError);
+
+/** A rank that bounds others: its number, or the name of the role that has it. */
+export function rankOrName() {
+  const error = 'a whole number from 1 to 254, or the name of a role';
+  return roleNameOr(error).refine((role) => typeof role === 'string' || role <= 254, error);
+}
 
 /** Roles by rank, role id or name; a role whose name is a number needs its id. */
 export function roles() {

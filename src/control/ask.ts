@@ -28,11 +28,12 @@ export async function askIdentity(dataDir: string): Promise<string | undefined> 
 
 /** Has the daemon of a data directory read its configuration anew; `undefined` if it does not answer in time. */
 export function askReload(
-  { dataDir, by }: { dataDir: string; by: string },
+  { dataDir, by, relearns }: { dataDir: string; by: string; relearns: boolean },
   timeoutMs: number,
 ): Promise<ReloadOutcome | undefined> {
   const headers = { [operatorHeader]: encodeURIComponent(by) };
-  return ask<ReloadOutcome>({ dataDir, path: '/reload', method: 'POST', headers }, timeoutMs);
+  const path = relearns ? '/relearn' : '/reload';
+  return ask<ReloadOutcome>({ dataDir, path, method: 'POST', headers }, timeoutMs);
 }
 
 /** Has the daemon of a data directory read a change once more. False if none does. */

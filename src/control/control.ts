@@ -13,6 +13,8 @@ export interface Control {
   identity(): Promise<{ identity: string }>;
   /** `by`: who the audit names. */
   reload(by: string): Promise<ReloadOutcome>;
+  /** The same, and every entry that names roles is read again. */
+  relearn(by: string): Promise<ReloadOutcome>;
   /** A command has told a change as applied, and asks that it is read once more. */
   look(changeId: string): Promise<LookOutcome>;
   /** A link to the page for the operator `by`, which listens from then on. */

@@ -134,6 +134,7 @@ const operations = {
   'GET /status': { name: 'status', about: () => '' },
   'GET /identity': { name: 'identity', about: () => '' },
   'POST /reload': { name: 'reload', about: operatorOf },
+  'POST /relearn': { name: 'relearn', about: operatorOf },
   'POST /look': { name: 'look', about: ({ headers }) => String(headers[changeHeader]) },
   'POST /dashboard': { name: 'dashboardLink', about: operatorOf },
   'POST /dashboard/logout': { name: 'dashboardLogout', about: operatorOf },

@@ -15,6 +15,7 @@ const refusals = new Set<ErrorCode>([
   'member_not_found',
   'unknown_rank',
   'ambiguous_rank',
+  'configuration_misfit',
   'cooldown',
   'key_paused',
 ]);
@@ -26,6 +27,7 @@ const passing = new Set<ErrorCode>([
   'cooldown',
   'key_paused',
   'config_invalid',
+  'configuration_misfit',
   'platform_credential',
   'platform_busy',
   'platform_unavailable',

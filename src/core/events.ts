@@ -272,6 +272,19 @@ export function configReloaded(
   return event('config.reload', file, names, doing);
 }
 
+/** An entry of a setting no longer says which role it means. */
+export function configurationDrifted(
+  { setting, entry, message, fix }: { setting: string; entry: string; message: string; fix: string },
+  doing: Doing,
+): DomainEvent {
+  return event('configuration.drift', setting, { entry, message, fix }, doing);
+}
+
+/** The entry says again what it means, or is not written any more. */
+export function configurationFits({ setting, entry }: { setting: string; entry: string }, doing: Doing): DomainEvent {
+  return event('configuration.fit', setting, { entry }, doing);
+}
+
 export function configRefused(file: string, message: string, doing: Doing): DomainEvent {
   return event('config.refuse', file, { message }, doing);
 }

@@ -6,6 +6,8 @@ export type KeyRulesChange = { [Rule in keyof KeyRules]?: KeyRules[Rule] | null 
 export const ruleNames = [
   'maxRank',
   'minRank',
+  'maxRankRole',
+  'minRankRole',
   'direction',
   'selfRank',
   'isSystem',

@@ -95,6 +95,10 @@ export interface KeyRules {
   maxRank?: number;
   /** The key may give no rank below this one. */
   minRank?: number;
+  /** The role (id) that `maxRank` was named by: its rank of today counts. */
+  maxRankRole?: number;
+  /** The same for `minRank`. */
+  minRankRole?: number;
   /** The key may change ranks in this direction only; absent: in both. */
   direction?: Direction;
   selfRank?: 'deny';

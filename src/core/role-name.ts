@@ -4,6 +4,13 @@ import { type RoleScheme, rolesNamed } from './role-scheme.ts';
 /** A role as people write it: a rank (up to 255), a role id (above), or the role's name. */
 export type RoleName = number | string;
 
+export function isRank(name: RoleName): name is number {
+  return typeof name === 'number' && name <= 255;
+}
+
+/** The names that a setting can hold. A number would be a rank or an id, and a long word may be a secret in the wrong place. */
+export const writableName = /^(?!.*rk_(live|test)_)(?!.*\S{41})(?=.*\D).{1,100}$/u;
+
 /** The roles that a rank, role id or name means. */
 export function rolesMeant(group: Pick<RoleScheme, 'roles' | 'rankOne'>, name: RoleName): Role[] {
   return typeof name === 'number' ? rolesNamed(group, name) : rolesCalled(group.roles, name);

@@ -1,4 +1,4 @@
-import { isRankdError, RankdError } from '../base/errors.ts';
+import { RankdError } from '../base/errors.ts';
 import { reaches } from './acting-account.ts';
 import { roleTitle } from './describe.ts';
 import type { ActingAccount, Role } from './model.ts';
@@ -28,20 +28,13 @@ export function suspendedRole(scheme: RoleScheme, asked: RoleName | undefined): 
   });
 }
 
-/** What keeps members from being suspended with this role, in words; `undefined` if nothing does. */
+/** What keeps members from being suspended with the role of the setting, in words; `undefined` if nothing does. */
 export function flawOfSuspendedRole(
-  scheme: RoleScheme,
-  asked: RoleName,
+  role: Role,
   { lockedRoles, acting }: { lockedRoles: number[]; acting: ActingAccount | undefined },
 ): string | undefined {
-  try {
-    const role = suspendedRole(scheme, asked);
-    if (isNamed(role, lockedRoles))
-      return `policy.suspension.role is ${roleTitle(role)}, which policy.locked_roles names`;
-    if (reaches(acting, role)) return undefined;
-    return `policy.suspension.role is ${roleTitle(role)}, which is not below the acting account`;
-  } catch (error) {
-    if (!isRankdError(error, 'unknown_rank', 'ambiguous_name')) throw error;
-    return `policy.suspension.role does not fit the group: ${error.message}`;
-  }
+  if (isNamed(role, lockedRoles))
+    return `policy.suspension.role is ${roleTitle(role)}, which policy.locked_roles names`;
+  if (reaches(acting, role)) return undefined;
+  return `policy.suspension.role is ${roleTitle(role)}, which is not below the acting account`;
 }

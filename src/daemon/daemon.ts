@@ -44,6 +44,7 @@ export function startDaemon(options: DaemonOptions): Promise<Daemon> {
     closers.push(warnOfPlatform(app));
     await checkGroup(app.current);
     await declareConfigured(app.current, options.config);
+    await app.takeEffect();
     const heads = new HeadNotes();
     await heads.note(app.current);
     const server = createServer(app, options.config.server);

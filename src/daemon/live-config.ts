@@ -1,4 +1,4 @@
-import type { ServedApp } from '../app.ts';
+import type { ApplyOptions, ServedApp } from '../app.ts';
 import { asRankdError, isRankdError, RankdError } from '../base/errors.ts';
 import { type ChangedSettings, changedSettings } from '../config/changed-settings.ts';
 import type { Config } from '../config/config.ts';
@@ -64,8 +64,8 @@ export class LiveConfig implements AsyncDisposable {
   }
 
   /** Reads the configuration anew, one reload at a time. The log and the audit, which names `by`, say what came of it too. Never rejects. */
-  reload(by: string): Promise<ReloadOutcome> {
-    const outcome = this.#last.then(() => this.#applyConfig(by));
+  reload(by: string, options?: ApplyOptions): Promise<ReloadOutcome> {
+    const outcome = this.#last.then(() => this.#applyConfig(by, options));
     this.#last = outcome;
     return outcome;
   }
@@ -89,17 +89,18 @@ export class LiveConfig implements AsyncDisposable {
     await this.#last;
   }
 
-  async #applyConfig(by: string): Promise<ReloadOutcome> {
+  async #applyConfig(by: string, options?: ApplyOptions): Promise<ReloadOutcome> {
     const { app, started, load, onApplied } = this.#options;
     const before = this.#loaded;
     if (this.#isClosing) return refusal(new RankdError('shutting_down', 'The daemon is stopping.'));
     try {
       const after = await load();
       let stray: string[] = [];
-      await app.applyConfig(after.config, async (candidate) => {
+      const check = async (candidate: DaemonContext) => {
         stray = await checkGroup(candidate);
         stray.push(...(await declareConfigured(candidate, after.config)));
-      });
+      };
+      await app.applyConfig(after.config, check, options);
       this.#loaded = after;
       this.#isRefused = false;
       await keepServedGroup(app.current, after).catch((error) =>

@@ -6,6 +6,7 @@ export type Lasting =
   | 'group'
   | 'platform'
   | 'plain http'
+  | 'roles'
   | 'simulated keys'
   | 'trust';
 

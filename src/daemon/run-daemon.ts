@@ -92,6 +92,7 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
         configuration: live.isRefused,
         credential: app.deadCredential() !== undefined,
         group: !app.group.isReadable,
+        roles: false, // they are listed separately
         'simulated keys': await anyOf(keysOfSimulation(app, app.group, { limit: 1 })),
         'plain http': true,
         'audit heads': daemon.heads.isFailing,
@@ -136,6 +137,7 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
     const look = (changeId: string) => lookAtChange(daemon.app.current, changeId);
     const control = {
       ...{ status, identity, look, reload: (by: string) => live.reload(by) },
+      relearn: (by: string) => live.reload(by, { relearns: true }),
       dashboardLink: (by: string) => door.link(by),
       dashboardLogout: (by: string) => door.logAllOut(by),
     };

@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import type { ApplyOptions } from '../app.ts';
 import { systemClock } from '../base/clock.ts';
 import { version } from '../base/version.ts';
 import { fingerprintsOf } from '../config/fingerprints.ts';
@@ -11,7 +12,11 @@ import type { Daemon } from './daemon.ts';
 
 export interface ShownDaemon {
   daemon: Daemon;
-  live: { loaded: LoadedConfig; reload(by: string): Promise<ReloadOutcome>; redeclare(): Promise<void> };
+  live: {
+    loaded: LoadedConfig;
+    reload(by: string, options?: ApplyOptions): Promise<ReloadOutcome>;
+    redeclare(): Promise<void>;
+  };
   /** On `Clock.monotonic()`. */
   startedAt: number;
 }
@@ -39,7 +44,7 @@ export async function showNode({ daemon: { app, url }, live, startedAt }: ShownD
     status,
     onLost: (range) => void tellLost({ ...app.current, name }, range),
     onNodesChanged: () => void live.redeclare(),
-    carryOut: async ({ by }) => withoutExcerpts(await live.reload(by)),
+    carryOut: async ({ by, relearns }) => withoutExcerpts(await live.reload(by, { relearns })),
   });
 }
 

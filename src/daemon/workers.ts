@@ -10,6 +10,7 @@ import { nameMembers } from '../usecases/people/name-members.ts';
 import { isInCharge } from '../usecases/upkeep/in-charge.ts';
 import { pruneRecords } from '../usecases/upkeep/prune-records.ts';
 import { CredentialTeller } from '../usecases/upkeep/tell-credential.ts';
+import { MisfitTeller } from '../usecases/upkeep/tell-misfits.ts';
 import type { HeadNotes } from './head-notes.ts';
 import { HoldWorker } from './hold-worker.ts';
 import { PlatformWarnings } from './platform-warnings.ts';
@@ -48,6 +49,8 @@ export function startWorkers(live: LiveContext, heads: HeadNotes): () => Promise
   const sweeping = every(app, sweepEveryMs, stopping.signal, () => holds.sweep());
   const teller = new CredentialTeller();
   const telling = every(app, noteEveryMs, stopping.signal, () => teller.tell(live.current));
+  const misfits = new MisfitTeller();
+  const comparing = every(app, noteEveryMs, stopping.signal, () => misfits.tell(live.current));
   const delivering = deliverEvents(live, stopping.signal);
   const flushes = { 'refused callers': app.refused, 'uses of keys': app.keyUses };
   const flushing = Object.values(flushes).map((gathered) =>
@@ -64,6 +67,7 @@ export function startWorkers(live: LiveContext, heads: HeadNotes): () => Promise
       naming,
       delivering,
       telling,
+      comparing,
       ending,
       sweeping,
       ...flushing,

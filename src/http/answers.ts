@@ -102,6 +102,10 @@ export const healthAnswer = z.strictObject({ status: z.literal('ok') });
 export const readyAnswer = z.strictObject({
   status: z.literal('ready'),
   simulated: z.literal(true).optional().describe('There if the group is simulated: nothing touches Roblox.'),
+  misfits: z
+    .array(z.string())
+    .optional()
+    .describe('There if settings no longer say which role they mean: a sentence for each.'),
 });
 
 export const greetingAnswer = z.strictObject({

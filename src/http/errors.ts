@@ -3,8 +3,8 @@ import { type ErrorCode, RankdError, reasons } from '../base/errors.ts';
 import type { Family } from './compat/family.ts';
 
 /**
- * The status of every code. Codes of the operator's side never reach a game: they are answered as `internal`, and
- * `config_invalid` as `platform_unavailable`.
+ * The status of every code. Codes of the operator's side never reach a game: they are answered as `internal`, and `config_invalid`,
+ * which only the store throws while rankd runs, as `store_unavailable`.
  */
 export const statuses = {
   missing_placeid: 400,
@@ -22,6 +22,7 @@ export const statuses = {
   ambiguous_rank: 409,
   ambiguous_name: 409,
   no_further_rank: 409,
+  configuration_misfit: 409,
   user_not_found: 404,
   user_renamed: 409,
   idempotency_mismatch: 422,
@@ -149,14 +150,11 @@ function fitting(message: string): string {
   return fits;
 }
 
-/**
- * What a caller may be told of an error, if anything. While rankd runs, `config_invalid` means that the group has changed and
- * the configured ladder no longer fits it.
- */
+/** What a caller may be told of an error, if anything. */
 function publicly(error: unknown): RankdError | undefined {
   if (!(error instanceof RankdError)) return undefined;
   if (error.code !== 'config_invalid') return isPublic(error.code) ? error : undefined;
-  return new RankdError('platform_unavailable', `${error.message} Correct that setting, then run: rankd reload.`);
+  return new RankdError('store_unavailable', 'The database of rankd cannot be used as it is configured.');
 }
 
 function internalError(requestId: string): RankdError {

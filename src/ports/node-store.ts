@@ -17,6 +17,8 @@ export interface ShownNode {
 export interface NodeCommand {
   does: 'reload';
   by: string;
+  /** True if every entry that names roles is to be read again. */
+  relearns: boolean;
 }
 
 /** The daemons that work on one store, and what they tell one another. A store that one daemon alone can work on has none of it. */

@@ -4,6 +4,7 @@ import type { AuditMention, AuditRow, ChainLink, EmptiedMention } from '../core/
 import type { DomainEvent } from '../core/events.ts';
 import type { Forgetting, Mentions, WithoutPerson } from '../core/forgetting.ts';
 import type { AuditEvent, Role, WhitelistEntry, Workspace } from '../core/model.ts';
+import type { RoleMeaning } from '../core/role-settings.ts';
 import type { Verdict } from '../core/verdict.ts';
 import type { JudgeEntries } from '../core/whitelist.ts';
 import type { BudgetStore } from './budget-ledger.ts';
@@ -128,6 +129,10 @@ export interface GroupStore {
   findRoles(group: string): Promise<KeptRole[]>;
   /** Replaces all roles of the group, for people who choose from them. Nothing else goes by them. */
   keepRoles(group: string, roles: readonly KeptRole[]): Promise<void>;
+  /** The roles that the entries of settings meant when rankd read them first, in no order. */
+  findMeanings(group: string): Promise<RoleMeaning[]>;
+  /** Replaces all of them as `judge` says, with its events. `judge` is synchronous and pure, and may run more than once. */
+  updateMeanings(group: string, judge: (kept: RoleMeaning[]) => Verdict<RoleMeaning[]>): Promise<RoleMeaning[]>;
 }
 
 export type KeptRole = Pick<Role, 'id' | 'name' | 'rank'>;

@@ -73,6 +73,8 @@ export const holdColumns = {
 export const keyRuleColumns = {
   maxRank: 'max_rank',
   minRank: 'min_rank',
+  maxRankRole: 'max_rank_role',
+  minRankRole: 'min_rank_role',
   direction: 'direction',
   selfRank: 'self_rank',
   isSystem: 'is_system',

@@ -18,6 +18,7 @@ export const copiedTables: Readonly<Record<string, readonly string[]>> = {
   base_roles: ['group_title'],
   served_group: ['one_row'],
   group_roles: ['group_title', 'role_id'],
+  role_meanings: ['group_title', 'setting', 'entry'],
   user_names: ['user_id'],
   webhooks: ['seq'],
   webhook_deliveries: ['webhook_id', 'sequence'],

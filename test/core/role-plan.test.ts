@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isRankdError, RankdError } from '../../src/base/errors.ts';
-import { resolveLadder } from '../../src/core/ladder.ts';
 import { listRoles } from '../../src/core/list-roles.ts';
 import type { Member, Role, RoleKind } from '../../src/core/model.ts';
 import { neighbour, nextRole } from '../../src/core/next-role.ts';
@@ -24,6 +23,7 @@ import {
   type RoleScheme,
   roleIds,
 } from '../../src/core/role-scheme.ts';
+import { ladderOf, resolveRoles } from '../../src/core/role-settings.ts';
 import { isNamed } from '../../src/core/rules/touched-roles.ts';
 import type { Step } from '../../src/core/steps.ts';
 import { suspendedRole } from '../../src/core/suspended-role.ts';
@@ -402,14 +402,20 @@ describe('refusals stay small in a group of 40 roles with names of 100 character
   });
 });
 
+/** As a ladder that is read for the first time. */
+function readLadder(of: RoleScheme, ladder: number[]) {
+  const entries = ladder.map((entry) => ({ setting: 'group.ladder', entry }));
+  const found = resolveRoles(of, entries, []);
+  return { ...found, ladder: ladderOf(entries, found) };
+}
+
 describe('the configured ladder', () => {
   test('is read from ranks and role ids in any order, each role once, without the base role', () => {
-    const ladder = resolveLadder(scheme(), [100, role('twinA').id, 1, 10, role('low').id, role('Member').id]);
+    const { ladder } = readLadder(scheme(), [100, role('twinA').id, 1, 10, role('low').id, role('Member').id]);
     expect(ladder).toEqual([role('low'), role('twinA'), role('high')]);
   });
 
   test('may be empty: then only the base role can be asked for', () => {
-    expect(resolveLadder(scheme(), [])).toEqual([]);
     expect(codeOf(() => resolveTarget({ ...scheme(), ladder: [] }, 10))).toBe('rank_not_allowed');
   });
 
@@ -422,10 +428,10 @@ describe('the configured ladder', () => {
     ['the owner role by id', [10, idBase + 255], /12884902143 is the owner role/],
     ['two roles of one rank', [idBase + 70, idBase + 71], /two of its roles share rank 70/],
   ])('is refused with %s', (_, ladder, reason) => {
-    expect(refusalOf(() => resolveLadder(scheme(), ladder))).toMatchObject({
-      code: 'config_invalid',
+    expect(readLadder(scheme(), ladder).misfits).toContainEqual({
+      ...{ setting: 'group.ladder', entry: expect.any(String), stops: 'ranks', isUnread: true },
       message: expect.stringMatching(reason),
-      hint: expect.stringContaining('rankd group roles'),
+      fix: expect.stringContaining('rankd group roles'),
     });
   });
 });
@@ -475,8 +481,8 @@ describe('in a group from before March 2026, whose base role shares rank 1 with 
       [recruit.id, 10],
       [1, 10, member.id],
     ])
-      expect(resolveLadder(old(), entries)).toEqual([recruit, low]);
-    expect(resolveLadder(old({ rankOne: 'base' }), [1, 10])).toEqual([low]);
+      expect(readLadder(old(), entries).ladder).toEqual([recruit, low]);
+    expect(readLadder(old({ rankOne: 'base' }), [1, 10]).ladder).toEqual([low]);
   });
 
   test('the base role is below it: it is the next step down and up, and leaving it for the base role takes away', () => {

@@ -83,6 +83,7 @@ last problems  none
     changesRanksIn: 'the simulated group',
     configFile: null,
     needRestart: [],
+    misfits: [],
     credential: { isAccepted: true, problem: null, actingUserId: 9001, expiresAt: null },
     unreached: [],
     platformTrust: { stop: null, believesAnswers: true, surprises: [] },

@@ -129,6 +129,11 @@ export const cases: Record<string, Case> = {
     options: { platform: (group) => platformWith(group, { roles: async (call) => withTwin(await group.roles(call)) }) },
     provoke: onV2('rank', { robloxUserId: 1001, rank: 'officer' }),
   },
+  configuration_misfit: {
+    status: 409,
+    error: 'Configuration does not fit the group',
+    provoke: async (app) => app.rank(await app.createKey({ rules: { maxRank: 20, maxRankRole: 4_242 } })),
+  },
   no_further_rank: { status: 409, error: 'No further rank', provoke: onV2('demote', { robloxUserId: 1004 }) },
   user_not_found: { status: 404, error: 'User not found', provoke: onV2('promote', { username: 'Nobody' }) },
   user_renamed: {

@@ -71,6 +71,7 @@ test('a raid with one leaked key, all at once, reaches ten members', async () =>
       credential: false,
       group: false,
       platform: false,
+      roles: false,
       'plain http': false,
       'simulated keys': false,
       trust: false,

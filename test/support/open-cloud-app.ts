@@ -4,6 +4,7 @@ import { createLog } from '../../src/base/log.ts';
 import type { Config } from '../../src/config/config.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import type { KeyRules, RankChange, Scope } from '../../src/core/model.ts';
+import type { RoleName } from '../../src/core/role-name.ts';
 import type { RankOne } from '../../src/core/role-scheme.ts';
 import { startDaemon } from '../../src/daemon/daemon.ts';
 import { OpenCloudPlatform, type OpenCloudTuning } from '../../src/platforms/open-cloud.ts';
@@ -42,7 +43,7 @@ export interface OpenCloudAppOptions {
   tuning?: Partial<OpenCloudTuning>;
   deadlineMs?: number;
   readLagMs?: number;
-  ladder?: number[];
+  ladder?: RoleName[];
   rankOne?: RankOne;
   policy?: Partial<Config['policy']>;
   /** Of the key `secret`; to verify and to rank unless given. */

@@ -8,9 +8,10 @@ import type { Origin } from '../../config/origin.ts';
 import { ConfigError } from '../../config/problem.ts';
 import { trustedConfig } from '../../config/trusted-config.ts';
 import { withoutKeys } from '../../core/api-key.ts';
+import { roleEntries } from '../../core/role-settings.ts';
 import { callWithin } from '../../ports/call-context.ts';
 import { checkedConfigDocument, configFileDocument, settingsDocument } from '../../usecases/documents/config.ts';
-import { strayPolicy } from '../../usecases/group/check-group.ts';
+import { strayRoles } from '../../usecases/group/check-group.ts';
 import type { Cli } from '../cli.ts';
 import { examples } from '../output/help.ts';
 import { table } from '../output/table.ts';
@@ -66,8 +67,7 @@ async function check(cli: Cli, named: string | undefined, { offline = false }: {
 }
 
 function namesRoles({ group, policy }: Config): boolean {
-  const privileged = Array.isArray(policy.privilegedRoles) ? policy.privilegedRoles : [];
-  return [...(group.ladder ?? []), ...policy.lockedRoles, ...privileged, ...policy.protectedRoles].length > 0;
+  return roleEntries({ ...policy, ladder: group.ladder, suspensionRole: policy.suspension.role }).length > 0;
 }
 
 /** A group that is simulated is described by a file, which is part of the configuration. */
@@ -79,13 +79,21 @@ function hasGroupFile({ platform }: Config): boolean {
 async function misfitsOf(cli: Cli, config: Config): Promise<string[]> {
   using scratch = new ScratchDirectory();
   await using app = await openRanking({ config, dataDir: scratch.path });
+  if (config.store === undefined) await app.store.updateMeanings(app.group.title, await meaningsKept(cli, app.group));
   using call = callWithin(app.clock, groupTimeoutMs, 'operator');
   try {
-    return await whileWaiting(cli.line, 'waiting for Roblox', () => strayPolicy(app, call));
+    const { misfits, stray } = await whileWaiting(cli.line, 'waiting for Roblox', () => strayRoles(app, call));
+    return [...misfits.map(({ message, fix }) => `${message} To correct it: ${fix}`), ...stray];
   } catch (error) {
     if (isRankdError(error, 'config_invalid')) throw error;
     return [`ranks and roles were not checked against the group: ${asRankdError(error).message}`];
   }
+}
+
+/** What the entries meant when the daemon read them: that counts, as it would for the daemon. */
+async function meaningsKept(cli: Cli, { title }: { title: string }) {
+  const kept = (await cli.operations.exists()) ? await cli.withStore(({ store }) => store.findMeanings(title)) : [];
+  return () => ({ change: kept, events: [] });
 }
 
 /** The error with the lines of the file that are wrong. */

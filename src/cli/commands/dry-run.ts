@@ -42,6 +42,7 @@ const obstacles: ErrorCode[] = [
   'platform_credential',
   'store_unavailable',
   'config_invalid',
+  'configuration_misfit',
 ];
 
 /** 5 if the answer is no; for an obstacle, its own code. */

@@ -38,7 +38,9 @@ async function health(cli: Cli, isReadyAsked: boolean): Promise<void> {
   if (answer.headers[proofHeader] !== proof) throw stranger(url);
   if (answer.status !== 200) throw unwell(url, answer.body);
   if (isSimulated) cli.tellSimulated();
-  cli.print(healthDocument(url), `ok: ${url} answers`);
+  const misfits = (Object(parsed(answer.body)) as { misfits?: string[] }).misfits ?? [];
+  cli.print(healthDocument(url, misfits), `ok: ${url} answers`);
+  for (const misfit of misfits) cli.say(`warning: ${misfit}`);
 }
 
 export async function requireDaemon({ dataDir, operations }: Cli): Promise<void> {

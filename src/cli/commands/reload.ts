@@ -25,26 +25,36 @@ export function reloadCommand(program: Command, cli: Cli): void {
       'make the running daemon read its configuration again, all or nothing: the file and the flags it was started with; of daemons that share a database, each does',
     )
     .option('--node <name>', 'only the daemon that `rankd status` calls so, of those that share a database')
+    .option(
+      '--relearn',
+      'settings that name roles mean the roles that their entries name now, instead of those that they named when rankd read them first',
+    )
     .addHelpText(
       'after',
       examples(
         'rankd config check && rankd reload',
         'rankd reload --json',
         'rankd reload --node east-1',
+        'rankd reload --relearn',
         'sudo rankd reload --data-dir /var/lib/rankd',
       ),
     )
-    .action(({ node }: { node?: string }) => reload(cli, node));
+    .action((options: ReloadOptions) => reload(cli, options));
 }
 
-async function reload(cli: Cli, node: string | undefined): Promise<void> {
-  if (await cli.isOnServer()) return reloadNodes(cli, node);
+interface ReloadOptions {
+  node?: string;
+  relearn?: boolean;
+}
+
+async function reload(cli: Cli, { node, relearn = false }: ReloadOptions): Promise<void> {
+  if (await cli.isOnServer()) return reloadNodes(cli, { name: node, relearns: relearn });
   if (node !== undefined) {
     throw new RankdError('usage', '--node is for daemons that share a database of PostgreSQL; here is one daemon.', {
       hint: 'leave out --node',
     });
   }
-  const outcome = await whileWaiting(cli.line, 'the daemon reads its configuration', () => ask(cli));
+  const outcome = await whileWaiting(cli.line, 'the daemon reads its configuration', () => ask(cli, relearn));
   if (outcome.state === 'refused') {
     const text = cli.options.json ? outcome.message : outcome.withExcerpts;
     throw new RankdError(outcome.code, `${text}\nThe daemon keeps the configuration that it had.`, {
@@ -59,9 +69,12 @@ async function reload(cli: Cli, node: string | undefined): Promise<void> {
 }
 
 /** Each node reads its own file. The exit code is that of the worst outcome. */
-async function reloadNodes(cli: Cli, name: string | undefined): Promise<void> {
+async function reloadNodes(
+  cli: Cli,
+  { name, relearns }: { name: string | undefined; relearns: boolean },
+): Promise<void> {
   if (!(await cli.operations.exists())) throw noDaemon();
-  const command = { does: 'reload', by: cli.by } as const;
+  const command = { does: 'reload', by: cli.by, relearns } as const;
   const answers = await whileWaiting(cli.line, 'the daemons read their configurations', () =>
     cli.withStore(async ({ store: { nodes }, clock }) => {
       return nodes === undefined ? [] : askNodes({ nodes, clock }, { command, name, timeoutMs: reloadTimeoutMs });
@@ -93,10 +106,10 @@ function exitCodeOf(outcome: ReloadOutcome | undefined): number {
   return outcome.state === 'applied' ? 0 : exitCodes[outcome.code];
 }
 
-async function ask(cli: Cli): Promise<ReloadOutcome> {
+async function ask(cli: Cli, relearns: boolean): Promise<ReloadOutcome> {
   const { dataDir, by } = cli;
   await requireAnswer(cli);
-  const outcome = await askReload({ dataDir, by }, reloadTimeoutMs);
+  const outcome = await askReload({ dataDir, by, relearns }, reloadTimeoutMs);
   if (outcome === undefined) throw notAnswering();
   return outcome;
 }

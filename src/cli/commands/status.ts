@@ -120,10 +120,18 @@ function partsOf({ state, daemon, counts, nodes, serverAheadMs, lateWrites }: Fo
     'changes today': today === undefined ? null : counted.join(', ') || 'none',
     'last problems': problems.length > 0 || daemon === undefined ? null : 'none',
   });
+  const misfits = daemon?.misfits ?? [];
   const surprises = daemon?.platformTrust.surprises ?? [];
   return [
     summary,
     ...nodeParts(nodes ?? []).map(apart),
+    apart(
+      table(
+        ['does not fit the group', 'to correct it'],
+        misfits.map(({ message, fix }) => [message, fix]),
+        { wrapsLast: true },
+      ),
+    ),
     apart(clocksTable(nodes ?? [], serverAheadMs)),
     apart(
       table(

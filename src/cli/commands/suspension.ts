@@ -173,7 +173,7 @@ async function show(cli: Cli, asked: AskedUser): Promise<void> {
   await cli.withRanking(async (app, call) => {
     const isHold = typeof asked === 'string' && asked.startsWith('hold_');
     const hold = await requireHold(app, isHold ? asked : (await userOf(cli, app, asked, call)).id);
-    const { roles } = await app.group.scheme(call);
+    const roles = await app.store.findRoles(app.group.title); // Roblox may not answer, and this record is local
     const named = (ids: number[]) =>
       ids.map((id) => withId(roles.find((role) => role.id === id)?.name ?? '', id)).join(', ');
     const document = holdDocument(hold);

@@ -59,6 +59,7 @@ export const exitCodes = {
   no_permission: 77,
   platform_credential: 77,
   config_invalid: 78,
+  configuration_misfit: 78,
   schema_newer: 78,
 } as const satisfies Record<ErrorCode, number>;
 

@@ -7,7 +7,9 @@ import { isNamed, touchedRoles } from './touched-roles.ts';
 export const ceiling: PolicyRule = {
   name: 'ceiling',
   refusal(of) {
-    const { rank, setBy, hint } = ceilingOf(of);
+    const bound = ceilingOf(of);
+    if ('code' in bound) return bound;
+    const { rank, setBy, hint } = bound;
     const above = touchedRoles(of.scheme, of.plan).find((role) => role.rank > rank);
     if (above === undefined) return undefined;
     return notAllowed(`${roleTitle(above)} is above ${rank}, the ceiling set by ${setBy}.`, hint);
@@ -18,7 +20,9 @@ export const ceiling: PolicyRule = {
 export const floor: PolicyRule = {
   name: 'floor',
   refusal(of) {
-    const { rank, setBy, hint } = floorOf(of);
+    const bound = floorOf(of);
+    if ('code' in bound) return bound;
+    const { rank, setBy, hint } = bound;
     const below = touchedRoles(of.scheme, of.plan).find((role) => role.rank < rank);
     if (below !== undefined)
       return notAllowed(`${roleTitle(below)} is below ${rank}, the floor set by ${setBy}.`, hint);
@@ -43,10 +47,11 @@ export const lockedRoles: PolicyRule = {
 
 /** True if neither the ceiling nor the floor keeps the role from being given. */
 export function isWithinBounds({ rank }: Role, of: Bounded): boolean {
-  return rank >= floorOf(of).rank && rank <= ceilingOf(of).rank;
+  const [floor, ceiling] = [floorOf(of), ceilingOf(of)];
+  return !('code' in floor) && !('code' in ceiling) && rank >= floor.rank && rank <= ceiling.rank;
 }
 
-type Bounded = Pick<PolicyCase, 'policy' | 'key'>;
+type Bounded = Pick<PolicyCase, 'policy' | 'key'> & { scheme: Pick<PolicyCase['scheme'], 'roles'> };
 
 /** A bound, and what to tell a caller who meets it. */
 interface Bound {
@@ -55,18 +60,31 @@ interface Bound {
   hint: string;
 }
 
-function ceilingOf({ policy, key }: Bounded): Bound {
-  const { maxRank = 255 } = key ?? {};
+function ceilingOf({ policy, key, scheme }: Bounded): Bound | RankdError {
+  const maxRank = rankNow(scheme, key?.maxRankRole) ?? key?.maxRank ?? 255;
+  if (maxRank === 'gone') return roleIsGone('max_rank');
   return maxRank < policy.maxRank
     ? { rank: maxRank, setBy: 'the max_rank of this key', hint: 'rankd key set KEY --max-rank RANK' }
     : { rank: policy.maxRank, setBy: 'policy.max_rank', hint: 'raise policy.max_rank in rankd.yaml' };
 }
 
-function floorOf({ policy, key }: Bounded): Bound {
-  const { minRank = 0 } = key ?? {};
+function floorOf({ policy, key, scheme }: Bounded): Bound | RankdError {
+  const minRank = rankNow(scheme, key?.minRankRole) ?? key?.minRank ?? 0;
+  if (minRank === 'gone') return roleIsGone('min_rank');
   return minRank > policy.minRank
     ? { rank: minRank, setBy: 'the min_rank of this key', hint: 'rankd key set KEY --min-rank RANK' }
     : { rank: policy.minRank, setBy: 'policy.min_rank', hint: 'lower policy.min_rank in rankd.yaml' };
+}
+
+/** The rank that a role has now, for a key whose bound was named by that role. */
+function rankNow({ roles }: Bounded['scheme'], roleId: number | undefined): number | 'gone' | undefined {
+  return roleId === undefined ? undefined : (roles.find(({ id }) => id === roleId)?.rank ?? 'gone');
+}
+
+function roleIsGone(rule: 'max_rank' | 'min_rank'): RankdError {
+  const option = `--${rule.replace('_', '-')}`;
+  const message = `The ${rule} of this key is that of a role which the group no longer has, so the key can change no rank until the operator sets another: rankd key set KEY ${option} RANK.`;
+  return new RankdError('configuration_misfit', message, { hint: `rankd key set KEY ${option} RANK` });
 }
 
 function notAllowed(message: string, hint: string): RankdError {

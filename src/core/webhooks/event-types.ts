@@ -27,6 +27,8 @@ const typeOfAction = {
   'credential.refuse': 'credential.refused',
   'credential.accept': 'credential.accepted',
   'credential.expire_soon': 'credential.expires_soon',
+  'configuration.drift': 'configuration.drifted',
+  'configuration.fit': 'configuration.fits',
   'webhook.disable': 'webhook.disabled',
   'webhook.skip': 'events.skipped',
 } as const;
@@ -62,6 +64,8 @@ const groups = {
     'credential.refused',
     'credential.accepted',
     'credential.expires_soon',
+    'configuration.drifted',
+    'configuration.fits',
     'webhook.disabled',
   ],
   all: eventTypes,

@@ -19,6 +19,8 @@ export const meanings = {
   ambiguous_rank: 'Two roles share that rank number; send the role id.',
   ambiguous_name: 'Two roles have that name; send the role id.',
   no_further_rank: 'The member already has the highest or lowest rank that can be given.',
+  configuration_misfit:
+    'A setting of rankd names a role that the group no longer has, and this change depends on it; only the operator can correct that.',
   user_not_found: 'No user of Roblox has that name.',
   user_renamed: 'The user only once had that name; send the user id or the name of today, which the message tells.',
   idempotency_mismatch: 'The Idempotency-Key was used for another request.',

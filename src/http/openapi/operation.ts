@@ -65,6 +65,7 @@ export const ofChanges = [
   'member_not_found',
   'unknown_rank',
   'ambiguous_rank',
+  'configuration_misfit',
   'idempotency_mismatch',
   'idempotency_in_progress',
   'cooldown',

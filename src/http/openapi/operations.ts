@@ -9,6 +9,7 @@ const ofReadiness = [
   'platform_credential',
   'platform_busy',
   'platform_unavailable',
+  'configuration_misfit',
   'store_unavailable',
   'shutting_down',
 ] as const satisfies PublicCode[];

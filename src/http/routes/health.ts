@@ -27,6 +27,11 @@ export function healthRoutes(server: FastifyInstance, live: LiveContext): void {
     const app = live.current;
     using call = callWithin(app.clock, readyWithinMs, 'health');
     await requireReady(app, call);
-    return { status: 'ready', ...(isSimulatedGroup(app.group.title) && { simulated: true }) };
+    const misfits = app.group.misfits?.map(({ message }) => message) ?? [];
+    return {
+      status: 'ready',
+      ...(isSimulatedGroup(app.group.title) && { simulated: true }),
+      ...(misfits.length > 0 && { misfits }),
+    };
   });
 }

@@ -1,6 +1,9 @@
+import type { RoleMeaning } from '../../core/role-settings.ts';
 import type { GroupStore, KeptRole, ServedGroup } from '../../ports/index.ts';
+import { allowed } from '../allowed.ts';
 import { withoutNulls } from '../row.ts';
-import type { Database } from './engine/database.ts';
+import { appendEvents } from './audit.ts';
+import type { Database, Reader } from './engine/database.ts';
 import type { Nullable } from './key-row.ts';
 
 export function groupStore(db: Database): GroupStore {
@@ -29,6 +32,25 @@ export function groupStore(db: Database): GroupStore {
       });
     },
 
+    async findMeanings(group) {
+      return meaningsOf(db, group);
+    },
+
+    async updateMeanings(group, judge) {
+      return db.write(async (transaction) => {
+        const { change, events } = allowed(judge(await meaningsOf(transaction, group)));
+        transaction.run('DELETE FROM rankd.role_meanings WHERE group_title = @group', { group });
+        for (const { roles, ...row } of change)
+          transaction.run('INSERT INTO rankd.role_meanings VALUES (@group, @setting, @entry, @roles, @told)', {
+            ...row,
+            group,
+            roles: JSON.stringify(roles),
+          });
+        await appendEvents(transaction, events);
+        return change;
+      });
+    },
+
     async keepBaseRole(group, roleId) {
       await db.work(
         `INSERT INTO rankd.base_roles (group_title, role_id) VALUES (@group, @roleId)
@@ -51,4 +73,10 @@ export function groupStore(db: Database): GroupStore {
       );
     },
   };
+}
+
+async function meaningsOf(db: Reader, group: string): Promise<RoleMeaning[]> {
+  const query = 'SELECT setting, entry, roles, told FROM rankd.role_meanings WHERE group_title = @group';
+  const rows = await db.all<Omit<RoleMeaning, 'roles'> & { roles: string }>(query, { group });
+  return rows.map(({ roles, ...row }) => ({ ...row, roles: JSON.parse(roles) }));
 }

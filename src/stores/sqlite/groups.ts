@@ -1,5 +1,8 @@
+import type { RoleMeaning } from '../../core/role-settings.ts';
 import type { GroupStore, KeptRole, ServedGroup } from '../../ports/index.ts';
+import { allowed } from '../allowed.ts';
 import { withoutNulls } from '../row.ts';
+import { appendEvents } from './audit.ts';
 import type { Connection } from './engine/connection.ts';
 import type { RowOf } from './engine/row.ts';
 
@@ -27,6 +30,25 @@ export function groupStore(db: Connection): GroupStore {
       });
     },
 
+    async findMeanings(group) {
+      return meaningsOf(db, group);
+    },
+
+    async updateMeanings(group, judge) {
+      return db.write(() => {
+        const { change, events } = allowed(judge(meaningsOf(db, group)));
+        db.run('DELETE FROM role_meanings WHERE group_title = @group', { group });
+        for (const { roles, ...row } of change)
+          db.run('INSERT INTO role_meanings VALUES (@group, @setting, @entry, @roles, @told)', {
+            ...row,
+            group,
+            roles: JSON.stringify(roles),
+          });
+        appendEvents(db, events);
+        return change;
+      });
+    },
+
     async keepBaseRole(group, roleId) {
       return db.write(() => {
         db.run('INSERT OR REPLACE INTO base_roles (group_title, role_id) VALUES (@group, @roleId)', { group, roleId });
@@ -46,4 +68,10 @@ export function groupStore(db: Connection): GroupStore {
       });
     },
   };
+}
+
+function meaningsOf(db: Connection, group: string): RoleMeaning[] {
+  const query = 'SELECT setting, entry, roles, told FROM role_meanings WHERE group_title = @group';
+  const rows = db.all<Omit<RoleMeaning, 'roles'> & { roles: string }>(query, { group });
+  return rows.map(({ roles, ...row }) => ({ ...row, roles: JSON.parse(roles) }));
 }

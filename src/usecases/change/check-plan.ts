@@ -51,7 +51,7 @@ export async function checkPlan(
   const isQuiet = kind === 'rank' && plan.steps.length === 0; // a suspension begins or ends whatever the member holds
   const rules = rulesFor[kind];
   const policyCase: PolicyCase = {
-    ...{ policy: policyFor(scheme.roles, app.policy), key: caller.rules, request, scheme, plan, acting },
+    ...{ policy: policyFor(scheme, app.policy), key: caller.rules, request, scheme, plan, acting },
     ...(isQuiet ? noPace : paceOf(app, paces ?? (await pacesOf(app, request)))),
   };
   if (!isQuiet) {
@@ -75,7 +75,7 @@ export function checkUndo(
   { request, ...planned }: Pick<ChangeCommand, 'request'> & PlannedChange,
 ): ApprovedChange {
   const { scheme, plan, acting } = planned;
-  const policy = policyFor(scheme.roles, app.policy);
+  const policy = policyFor(scheme, app.policy);
   const policyCase: PolicyCase = { policy, key: undefined, request, scheme, plan, acting, ...noPace };
   const refusal = refusalOfUndo(policyCase);
   if (refusal !== undefined) throw refusal;

@@ -5,7 +5,8 @@ import type { ActingAccount, Member, RankChange, Role } from '../../core/model.t
 import { nextRole } from '../../core/next-role.ts';
 import { policyFor } from '../../core/policy-names.ts';
 import { type RolePlan, rolePlan, suspensionPlan } from '../../core/role-plan.ts';
-import { heldRoles, nameForRequest, type RoleScheme } from '../../core/role-scheme.ts';
+import { heldRoles, nameForRequest } from '../../core/role-scheme.ts';
+import { type GroupScheme, refusalOfMisfit } from '../../core/role-settings.ts';
 import { suspendedRole } from '../../core/suspended-role.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { ChangeCommand } from './change-command.ts';
@@ -16,7 +17,7 @@ import { readMember } from './read-member.ts';
 /** What a command means for the member as read now. The rules have not been asked about it yet. */
 export interface PlannedChange {
   plan: RolePlan;
-  scheme: RoleScheme;
+  scheme: GroupScheme;
   /** The rank of the request, or the one that a step up or down or a role's name leads to. */
   newRankId: number;
   /** `undefined` if the platform does not say who acts. */
@@ -54,7 +55,7 @@ export async function planChange(
     'platform',
     async () => {
       const found = await app.group.acting(call);
-      await app.group.scheme(call); // who acts may stay unknown, but the roles are needed
+      requireFit(await app.group.scheme(call), hold); // who acts may stay unknown, but the roles are needed
       return found;
     },
     (found) =>
@@ -72,7 +73,7 @@ export async function planChange(
   if (hold?.kind === 'suspension')
     await examiner.find(
       'rank',
-      async () => suspendedRole(await app.group.scheme(call), hold.role ?? app.suspension.role),
+      async () => roleOfSuspension(await app.group.scheme(call), hold),
       (found) => `while suspended, ${roleTitle(found)}, role ${found.id}`,
     );
   const { member, scheme } = await examiner.find(
@@ -86,6 +87,7 @@ export async function planChange(
   );
   // While the member was read, the group may have shown that the number or name means another role by now, or that the role has another rank.
   const target = isRankAsked ? await findTarget() : undefined;
+  requireFit(scheme, hold);
   const plan = planFor(app, command, { target, member, scheme });
   const isNumbered = isRankAsked && roleName === undefined;
   const newRankId = isNumbered ? request.newRankId : nameForRequest(scheme, plan.target);
@@ -93,19 +95,31 @@ export async function planChange(
 }
 
 function planFor(
-  { policy, suspension }: Pick<Ranking, 'policy' | 'suspension'>,
+  { policy }: Pick<Ranking, 'policy'>,
   { step, stepCount, hold }: AskedPlan,
-  { target, member, scheme }: { target: Role | undefined; member: Member; scheme: RoleScheme },
+  { target, member, scheme }: { target: Role | undefined; member: Member; scheme: GroupScheme },
 ): RolePlan {
   if (target !== undefined) return rolePlan(scheme, member, target);
   if (step !== undefined)
     return rolePlan(
       scheme,
       member,
-      nextRole(scheme, member, { step, stepCount }, policyFor(scheme.roles, policy).lockedRoles),
+      nextRole(scheme, member, { step, stepCount }, policyFor(scheme, policy).lockedRoles),
     );
+  return suspensionPlan(scheme, member, roleOfSuspension(scheme, hold));
+}
+
+function roleOfSuspension(scheme: GroupScheme, hold: AskedPlan['hold']): Role {
   const role = hold?.kind === 'suspension' ? hold.role : undefined;
-  return suspensionPlan(scheme, member, suspendedRole(scheme, role ?? suspension.role));
+  return suspendedRole(scheme, role ?? scheme.named['policy.suspension.role'][0]?.id);
+}
+
+/** Throws `configuration_misfit` if the change depends on a setting whose role is gone. */
+function requireFit(scheme: GroupScheme, hold: AskedPlan['hold']): void {
+  const isSuspension = hold?.kind === 'suspension';
+  const namesRole = isSuspension && hold.role !== undefined; // then the role of the setting does not matter
+  const misfit = refusalOfMisfit(scheme, namesRole ? 'everything' : isSuspension ? 'suspensions' : 'ranks');
+  if (misfit !== undefined) throw misfit;
 }
 
 /**
@@ -116,7 +130,7 @@ export async function findMember(
   app: Ranking,
   { userId, asked, written }: { userId: number; asked?: Role | undefined; written?: AskedPlan['written'] },
   call: CallContext,
-): Promise<{ member: Member; scheme: RoleScheme }> {
+): Promise<{ member: Member; scheme: GroupScheme }> {
   const inTime = readInTime(app, call);
   const [member] = await Promise.all([readMember(app, userId, inTime, written), app.group.confirm(asked, inTime)]);
   await app.group.confirm(asked, inTime); // it asks nothing, unless reads of the member lagged for long

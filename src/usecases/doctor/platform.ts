@@ -80,7 +80,8 @@ export async function groupFindings(app: Ranking, call: CallContext): Promise<Fi
     ...omittedBase(app, scheme),
     ...rankOne(scheme),
     ...sharedRanks(scheme.ladder ?? custom),
-    ...privileges(givableRoles(scheme).filter(isInReach), policyFor(scheme.roles, app.policy)),
+    ...privileges(givableRoles(scheme).filter(isInReach), policyFor(scheme, app.policy)),
+    ...scheme.misfits.map(({ message, fix }) => fail('roles', message, fix)),
     ...(await strayPolicy(app, call)).map((text) => warn('policy', text, 'correct it; rankd group roles lists them')),
   ];
 }

@@ -9,8 +9,9 @@ export function servingDocument(
   return kind === 'simulated' ? { ...listening, simulated: true } : listening;
 }
 
-export function healthDocument(url: string) {
-  return { healthy: true, url };
+/** `misfits`: what of the configuration no longer fits the group. */
+export function healthDocument(url: string, misfits: readonly string[]) {
+  return { healthy: true, url, ...(misfits.length > 0 && { misfits }) };
 }
 
 /** What a reload changed. `warnings` are the daemon's and those of the command that asked. */

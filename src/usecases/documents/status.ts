@@ -48,6 +48,8 @@ export interface DaemonStatus {
     /** What Roblox did since the start that rankd was not built for, by kind. No values out of its answers. */
     surprises: Array<{ operation: string; what: string; count: number; firstAt: string; lastAt: string }>;
   };
+  /** Settings that no longer say which role they mean, each with the line to write. */
+  misfits: Array<{ setting: string; entry: string; message: string; fix: string }>;
   /** False if the workspace is suspended, so that no game can do anything; null if the database does not tell. */
   workspaceActive: boolean | null;
   /** False if no game can do anything, because no key is accepted; null if the database does not tell. */
@@ -135,6 +137,7 @@ export function daemonStatus(sources: StatusSources): DaemonStatus {
         lastAt: isoTime(lastAt),
       })),
     },
+    misfits: (app.group.misfits ?? []).map(({ setting, entry, message, fix }) => ({ setting, entry, message, fix })),
     workspaceActive: sources.workspaceActive ?? null,
     acceptsKeys: sources.acceptsKeys ?? null,
     stuckSuspensions: sources.stuckHolds?.map(memberTitle) ?? null,

@@ -1,6 +1,7 @@
-import { isRankdError } from '../../base/errors.ts';
+import { isRankdError, RankdError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { policyFor, strayNames } from '../../core/policy-names.ts';
+import type { RoleMisfit } from '../../core/role-settings.ts';
 import { flawOfSuspendedRole } from '../../core/suspended-role.ts';
 import { callWithin } from '../../ports/call-context.ts';
 import type { CallContext } from '../../ports/index.ts';
@@ -9,34 +10,55 @@ import type { Ranking } from '../change/ranking.ts';
 const timeoutMs = 3_000;
 
 /**
- * Holds the configuration against the group's roles. Returns what the operator should look at, and logs it. Throws
- * `config_invalid` if group.ladder does not fit the group, or if the policy names a role that it does not have. Says nothing if the group can't
- * be read: the look at the credential, which follows, tells why.
+ * Compares the configuration with the group's roles. Returns and logs what the operator should look at. Throws `config_invalid` if an
+ * entry that names a role is read for the first time and names none. Reports nothing if the group can't be read: the check of the
+ * credential, which follows, reports why.
  */
 export async function checkGroup(
-  app: Pick<Ranking, 'group' | 'policy' | 'suspension' | 'clock'> & { log: Logger },
+  app: Pick<Ranking, 'group' | 'policy' | 'clock'> & { log: Logger },
 ): Promise<string[]> {
   const { clock, log } = app;
   using call = callWithin(clock, timeoutMs, 'start');
   try {
-    const stray = await strayPolicy(app, call);
+    const { misfits, stray } = await strayRoles(app, call);
     for (const warning of stray) log.warn(warning);
-    return stray;
+    for (const { message, fix } of misfits) log.warn({ hint: fix, problem: 'roles' }, message);
+    return [...misfits.map(({ message, fix }) => `${message} To correct it: ${fix}`), ...stray];
   } catch (error) {
     if (isRankdError(error, 'config_invalid')) throw error;
     return [];
   }
 }
 
-/** A sentence for each entry of the policy that somebody should look at. Throws as `checkGroup`. */
+export interface StrayRoles {
+  misfits: readonly RoleMisfit[];
+  /** A sentence for each other entry that somebody should look at. */
+  stray: string[];
+}
+
+/** What of the configuration does not fit the group. Throws as `checkGroup`, and if the group can't be read. */
+export async function strayRoles(
+  { group, policy }: Pick<Ranking, 'group' | 'policy'>,
+  call: CallContext,
+): Promise<StrayRoles> {
+  const scheme = await group.scheme(call);
+  const unread = scheme.misfits.filter(({ isUnread, stops }) => isUnread && stops !== null);
+  const [first] = unread;
+  if (first !== undefined)
+    throw new RankdError('config_invalid', unread.map(({ message }) => message).join(' '), { hint: first.fix });
+  return { misfits: scheme.misfits, stray: await strayPolicy({ group, policy }, call) };
+}
+
+/** A sentence for each entry of the policy that somebody should look at, although it says which roles it means. */
 export async function strayPolicy(
-  { group, policy, suspension }: Pick<Ranking, 'group' | 'policy' | 'suspension'>,
+  { group, policy }: Pick<Ranking, 'group' | 'policy'>,
   call: CallContext,
 ): Promise<string[]> {
   const scheme = await group.scheme(call);
-  const { lockedRoles } = policyFor(scheme.roles, policy);
-  const { role } = suspension;
-  if (role === undefined) return strayNames(scheme.roles, policy);
-  const flaw = flawOfSuspendedRole(scheme, role, { lockedRoles, acting: await group.acting(call) });
-  return [...strayNames(scheme.roles, policy), ...(flaw === undefined ? [] : [flaw])];
+  const [role] = scheme.named['policy.suspension.role'];
+  const stray = strayNames(scheme.roles, policy);
+  if (role === undefined) return stray;
+  const { lockedRoles } = policyFor(scheme, policy);
+  const flaw = flawOfSuspendedRole(role, { lockedRoles, acting: await group.acting(call) });
+  return flaw === undefined ? stray : [...stray, flaw];
 }

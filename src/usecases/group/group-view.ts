@@ -1,13 +1,23 @@
 import { isRankdError, RankdError } from '../../base/errors.ts';
 import { actingAccount } from '../../core/acting-account.ts';
 import { refusalOfCredential } from '../../core/credential.ts';
-import { resolveLadder } from '../../core/ladder.ts';
 import type { ActingAccount, Group, Member, Role } from '../../core/model.ts';
-import type { RoleName } from '../../core/role-name.ts';
-import { heldRoles, isUnlisted, type RankOne, type RoleScheme } from '../../core/role-scheme.ts';
+import { isRank, type RoleName } from '../../core/role-name.ts';
+import { heldRoles, isUnlisted, type RankOne } from '../../core/role-scheme.ts';
+import {
+  type GroupScheme,
+  judgeMeanings,
+  keyEntries,
+  ladderOf,
+  type RoleEntry,
+  type RoleMeaning,
+  type RoleMisfit,
+  resolveRoles,
+  type TakenUp,
+} from '../../core/role-settings.ts';
 import { resolveTarget } from '../../core/target.ts';
 import { withShare } from '../../ports/call-context.ts';
-import type { CallContext, Clock, Platform } from '../../ports/index.ts';
+import type { CallContext, Clock, Platform, Store } from '../../ports/index.ts';
 import { Remembered } from './remembered.ts';
 
 const rolesLifeMs = 30_000;
@@ -29,9 +39,12 @@ export interface GroupViewOptions {
   title: string;
   platform: Platform;
   clock: Clock;
-  /** `undefined`: no ladder. */
-  ladder: RoleName[] | undefined;
+  store: Pick<Store, 'findMeanings' | 'updateMeanings' | 'listKeys'>;
+  /** What the configuration has that names roles. */
+  entries: readonly RoleEntry[];
   rankOne: RankOne;
+  /** True if entries that are read for the first time get their meaning by this view. Without it, `takeEffect` says so. */
+  isInForce: boolean;
   /** Is told of the roles each time they were read; what it throws is of no consequence. */
   onRoles?: (roles: Role[]) => Promise<void>;
 }
@@ -40,17 +53,23 @@ export interface GroupViewOptions {
 export class GroupView {
   readonly title: string;
   readonly #options: GroupViewOptions;
-  readonly #scheme: Remembered<RoleScheme>;
+  readonly #scheme: Remembered<GroupScheme>;
   readonly #acting: Remembered<KnownActing>;
   readonly #about: Remembered<Group>;
   /** By id: roles that were read alone. */
   readonly #singles = new Map<number, Remembered<Omit<Role, 'kind'> | undefined>>();
   #name: string | undefined;
+  #misfits: readonly RoleMisfit[] | undefined;
+  #isInForce: boolean;
+  #isRenewed: TakenUp['isRenewed'] = () => false;
+  /** The entries that were read and whose meaning is not stored yet. */
+  #unstored: Pick<TakenUp, 'entries' | 'learned'> | undefined;
 
   constructor(options: GroupViewOptions) {
     const { title, clock } = options;
     this.title = title;
     this.#options = options;
+    this.#isInForce = options.isInForce;
     this.#scheme = new Remembered(clock, rolesLifeMs, (call) => this.#readScheme(call));
     this.#about = new Remembered(clock, aboutLifeMs, (call) => this.#readGroup(call));
     this.#acting = new Remembered(clock, actingLifeMs, (call) => this.#readActing(call));
@@ -66,8 +85,29 @@ export class GroupView {
     return !this.#scheme.hasFailed;
   }
 
-  /** The roles and the ladder. Throws `config_invalid` if the ladder does not fit the group. */
-  scheme(call: CallContext): Promise<RoleScheme> {
+  /** What the configuration has that names roles. */
+  get entries(): readonly RoleEntry[] {
+    return this.#options.entries;
+  }
+
+  /** The entries that did not say what they mean when the roles were read last; `undefined` before that. */
+  get misfits(): readonly RoleMisfit[] | undefined {
+    return this.#misfits;
+  }
+
+  /** Before the first read: the entries of which `isRenewed` is true mean what they say now, whatever they meant before. */
+  relearn(isRenewed: TakenUp['isRenewed']): void {
+    this.#isRenewed = isRenewed;
+  }
+
+  /** From now on, what entries mean when they are read for the first time is stored. Forgets entries that are gone, unless others may have them. */
+  async takeEffect({ prunes }: { prunes: boolean }): Promise<void> {
+    this.#isInForce = true;
+    if (this.#unstored !== undefined) await this.#store({ ...this.#unstored, prunes });
+  }
+
+  /** The roles, the ladder, and the roles that all other settings mean. */
+  scheme(call: CallContext): Promise<GroupScheme> {
     return this.#scheme.get(call);
   }
 
@@ -87,20 +127,8 @@ export class GroupView {
     return group;
   }
 
-  /** For a caller who only looks: this view, or one without the ladder if that does not fit, which `tell` is told. */
-  async fitting(call: CallContext, tell: (misfit: RankdError) => void): Promise<GroupView> {
-    try {
-      await this.scheme(call);
-      return this;
-    } catch (error) {
-      if (!isRankdError(error, 'config_invalid')) throw error;
-      tell(error);
-      return new GroupView({ ...this.#options, ladder: undefined });
-    }
-  }
-
   /** The scheme and the role that is asked for. Reads the roles again before it says that there is no such role. */
-  async target(asked: RoleName, call: CallContext): Promise<{ scheme: RoleScheme; target: Role }> {
+  async target(asked: RoleName, call: CallContext): Promise<{ scheme: GroupScheme; target: Role }> {
     const scheme = await this.scheme(call);
     try {
       return { scheme, target: resolveTarget(scheme, asked) };
@@ -115,7 +143,7 @@ export class GroupView {
    * The scheme with every role that this member holds. A role that the list lacks was made a moment ago, and a second read of the list
    * shows it; or it is private: then it is read alone, and joins the scheme as that. Roblox may deny that it exists.
    */
-  async schemeFor({ roleIds }: Member, call: CallContext): Promise<RoleScheme> {
+  async schemeFor({ roleIds }: Member, call: CallContext): Promise<GroupScheme> {
     const known = await this.scheme(call);
     const unlisted = roleIds.filter((id) => isUnlisted(known.roles, id));
     if (unlisted.length === 0) return known;
@@ -185,11 +213,33 @@ export class GroupView {
     await Promise.all([this.#scheme.get(call, { failureLifeMs }), this.#acting.get(call, { failureLifeMs })]);
   }
 
-  async #readScheme(call: CallContext): Promise<RoleScheme> {
-    const { platform, ladder, rankOne, onRoles } = this.#options;
+  async #readScheme(call: CallContext): Promise<GroupScheme> {
+    const { platform, store, clock, rankOne, onRoles } = this.#options;
     const group = { roles: await platform.roles(call), rankOne };
     await onRoles?.(group.roles).catch(() => undefined);
-    return { ...group, ladder: ladder && resolveLadder(group, ladder) };
+    const [kept, keys] = await Promise.all([
+      store.findMeanings(this.title),
+      store.listKeys({ acceptedAt: clock.now() }),
+    ]);
+    const entries = [...this.entries, ...keyEntries(keys)];
+    const meanings = kept.filter((one) => !this.#isRenewed(one));
+    const unlisted = [...new Set(idsIn(entries, meanings))].filter((id) => isUnlisted(group.roles, id));
+    const found = await Promise.all(unlisted.map((id) => this.#single(id).get(call)));
+    const hidden = found.flatMap((role): Role[] => (role === undefined ? [] : [{ ...role, kind: 'private' }]));
+    const all = { ...group, roles: [...group.roles, ...hidden].sort((one, other) => one.rank - other.rank) };
+    const { learned, ...resolved } = resolveRoles(all, entries, meanings);
+    this.#misfits = resolved.misfits;
+    if (!this.#isInForce) this.#unstored = { entries, learned };
+    else if (learned.length > 0) await this.#store({ entries, learned, prunes: false });
+    return { ...group, ...resolved, ladder: ladderOf(entries, resolved) };
+  }
+
+  async #store(taken: Pick<TakenUp, 'entries' | 'learned' | 'prunes'>): Promise<void> {
+    const { store, clock } = this.#options;
+    const judge = judgeMeanings({ ...taken, isRenewed: this.#isRenewed }, { by: 'daemon', at: clock.now() });
+    await store.updateMeanings(this.title, judge);
+    this.#unstored = undefined;
+    this.#isRenewed = () => false;
   }
 
   /** In a lane of its own: all callers need it, and whoever happens to read it may have to wait behind others. */
@@ -231,6 +281,12 @@ interface KnownActing {
 function isAlike(one: Pick<Role, 'rank' | 'powers'>, other: Pick<Role, 'rank' | 'powers'>): boolean {
   if (one.rank !== other.rank) return false;
   return one.powers === undefined || other.powers === undefined || one.powers.join() === other.powers.join();
+}
+
+/** The roles (ids) that settings mean. One that the list lacks can be private: it still guards whoever holds it. */
+function idsIn(entries: readonly RoleEntry[], meanings: readonly RoleMeaning[]): number[] {
+  const ids = entries.flatMap(({ entry }) => (typeof entry === 'number' && !isRank(entry) ? entry : []));
+  return [...ids, ...meanings.flatMap(({ roles }) => roles.map(({ id }) => id))];
 }
 
 /** A check that fails is no reason to refuse: the platform refuses by itself what the account may not do. */

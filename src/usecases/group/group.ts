@@ -37,8 +37,8 @@ export async function findGivable(
 ): Promise<{ acting: ActingAccount | undefined; roles: Role[]; givable: Role[] }> {
   const acting = await group.acting(call);
   const scheme = await group.scheme(call);
-  const rules = policyFor(scheme.roles, policy);
-  const bounds = { policy: rules, key };
+  const rules = policyFor(scheme, policy);
+  const bounds = { policy: rules, key, scheme };
   const isAllowed = (role: Role) =>
     acting?.mayChangeRanks !== false &&
     reaches(acting, role) &&
@@ -63,7 +63,7 @@ export async function listGroupRoles(
 ): Promise<ListedRole[]> {
   const scheme = await group.scheme(call);
   const rungs = scheme.ladder === undefined ? undefined : givableRoles(scheme);
-  const { privilegedRoles } = policyFor(scheme.roles, policy);
+  const { privilegedRoles } = policyFor(scheme, policy);
   return scheme.roles.map((role) => ({
     role,
     isOnLadder: rungs?.includes(role),

@@ -6,6 +6,7 @@ import type { Hold, HoldPart, RankRequest } from '../../core/model.ts';
 import { policyFor } from '../../core/policy-names.ts';
 import { restorePlan } from '../../core/role-plan.ts';
 import { nameForRequest } from '../../core/role-scheme.ts';
+import { refusalOfMisfit } from '../../core/role-settings.ts';
 import { callWithin } from '../../ports/call-context.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { ChangeCaller, Idempotency } from '../change/change-command.ts';
@@ -140,8 +141,12 @@ async function intentFor(app: Ranking, check: HoldCheck, call: CallContext): Pro
   };
   const draft = { ...draftOf(app, { caller, request, ...(idempotency !== undefined && { idempotency }) }), hold: part };
   const planned = { request: draft, plan, scheme, newRankId, acting };
-  const approve = async () =>
-    caller.keyId === undefined ? checkUndo(app, planned) : checkPlan(app, { ...planned, caller, kind: 'return' }, call);
+  const approve = async () => {
+    if (caller.keyId === undefined) return checkUndo(app, planned);
+    const misfit = refusalOfMisfit(scheme, 'everything');
+    if (misfit !== undefined) throw misfit;
+    return checkPlan(app, { ...planned, caller, kind: 'return' }, call);
+  };
   const missing =
     verdict.do === 'give_back' && verdict.missing.length > 0
       ? ` Role ${verdict.missing.join(', ')} could not be given back: the group's list does not have it any more.`
@@ -150,7 +155,7 @@ async function intentFor(app: Ranking, check: HoldCheck, call: CallContext): Pro
     verdict.do === 'renew'
       ? `${memberTitle(hold)} came back to the group and is suspended again.`
       : `${restoredMessage(draft, { scheme, plan, between: [] })}${missing}`;
-  const policyCase = { policy: policyFor(scheme.roles, app.policy) };
+  const policyCase = { policy: policyFor(scheme, app.policy) };
   return { change: withPlan(draft, { plan, scheme, policyCase }), approve, success, secretId: caller.secretId };
 }
 

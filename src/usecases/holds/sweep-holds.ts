@@ -1,6 +1,4 @@
 import type { Hold } from '../../core/model.ts';
-import type { RoleName } from '../../core/role-name.ts';
-import { suspendedRole } from '../../core/suspended-role.ts';
 import { callWithin } from '../../ports/call-context.ts';
 import { backgroundDeadlineMs, type Ranking } from '../change/ranking.ts';
 import { checkHold } from './end-hold.ts';
@@ -14,9 +12,8 @@ const maxHolds = 10_000;
  * members are listed, and those who should be among them and are not are read one by one. Without such a role there is nothing to list.
  */
 export async function sweepHolds(app: Ranking, stop: AbortSignal): Promise<void> {
-  const { role } = app.suspension;
-  if (role === undefined) return;
-  const missing = await suspendedWithout(app, role);
+  if (app.suspension.role === undefined) return;
+  const missing = await suspendedWithout(app);
   for (const hold of pick(missing, app.clock.now())) {
     if (stop.aborted) return;
     await checkHold(app, { hold, caller: { by: 'daemon', dryRun: false }, as: undefined });
@@ -24,11 +21,13 @@ export async function sweepHolds(app: Ranking, stop: AbortSignal): Promise<void>
 }
 
 /** Those who should hold the role and do not. */
-async function suspendedWithout(app: Ranking, role: RoleName): Promise<Hold[]> {
+async function suspendedWithout(app: Ranking): Promise<Hold[]> {
   const active = await app.store.listHolds({ group: app.group.title, states: ['active'], limit: maxHolds });
   if (active.length === 0) return [];
   using call = callWithin(app.clock, backgroundDeadlineMs(app), 'holds');
-  const { id } = suspendedRole(await app.group.scheme(call), role);
+  const [role] = (await app.group.scheme(call)).named['policy.suspension.role'];
+  if (role === undefined) return [];
+  const { id } = role;
   const given = active.filter(({ kind, rolesDuring }) => kind === 'suspension' && rolesDuring.includes(id));
   if (given.length === 0) return [];
   const holders = new Set(await app.platform.membersWith(id, call));

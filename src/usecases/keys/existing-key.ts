@@ -21,7 +21,7 @@ function differences(key: Key, { mode, scopes, rules = {}, expiresAt }: KeyReque
     .map(({ field, is, asked }) => `${words[field]} is ${is}, not ${asked}`);
 }
 
-type Definition = KeyRules & { mode: KeyMode; scopes: Scope[]; expires: boolean };
+type Definition = Omit<KeyRules, 'maxRankRole' | 'minRankRole'> & { mode: KeyMode; scopes: Scope[]; expires: boolean };
 
 const words = {
   mode: 'mode',

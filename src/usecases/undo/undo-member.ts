@@ -5,6 +5,7 @@ import { restoredMessage } from '../../core/describe.ts';
 import type { RankChange } from '../../core/model.ts';
 import { restorePlan } from '../../core/role-plan.ts';
 import { heldIds, isUnlisted, nameForRequest } from '../../core/role-scheme.ts';
+import { refusalOfMisfit } from '../../core/role-settings.ts';
 import { undoing } from '../../core/undo.ts';
 import { holdsBefore } from '../../core/undo-holds.ts';
 import { callWithin } from '../../ports/call-context.ts';
@@ -112,6 +113,8 @@ async function approve(
   const untouchable = refusalOfUntouchable(rankeeId, acting);
   if (untouchable !== undefined) throw untouchable;
   const { member, scheme } = await findMember(app, { userId: rankeeId }, call);
+  const misfit = refusalOfMisfit(scheme, 'everything');
+  if (misfit !== undefined) throw misfit;
   const holds = await app.store.listHolds({ group: app.group.title, rankeeId, limit: maxHolds });
   const restored = holdsBefore(todo.earliest, { holds, roles: scheme.roles, now: app.clock.now() });
   if (restored instanceof RankdError) throw restored;

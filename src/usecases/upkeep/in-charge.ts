@@ -1,7 +1,7 @@
 import type { Ports } from '../../ports/index.ts';
 
 /** What one daemon does for all that share a store. */
-export type SharedTask = 'pruning' | 'webhooks';
+export type SharedTask = 'pruning' | 'webhooks' | 'alarms';
 
 /** True if this daemon is the one to do it: another takes it once this one has ended. */
 export async function isInCharge({ store }: Pick<Ports, 'store'>, task: SharedTask): Promise<boolean> {

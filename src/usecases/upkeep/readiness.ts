@@ -1,4 +1,5 @@
 import { RankdError } from '../../base/errors.ts';
+import { refusalOfMisfit } from '../../core/role-settings.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { DaemonContext } from '../daemon-context.ts';
 
@@ -12,13 +13,14 @@ const checks = {
   trust: ({ trust }: DaemonContext) => throwIfAny(trust.stop),
   store: ({ store }: DaemonContext) => store.pingWrites(),
   platform: ({ group }: DaemonContext, call: CallContext) => group.requireReadable(call),
+  configuration: ({ group }: DaemonContext) => throwIfAny(refusalOfMisfit({ misfits: group.misfits ?? [] }, 'ranks')),
 } satisfies Record<string, (app: DaemonContext, call: CallContext) => void | Promise<void>>;
 
 export type ReadyCheck = keyof typeof checks;
 
 export const readyChecks = Object.keys(checks) as ReadyCheck[];
 
-/** Resolves if the daemon can change ranks: its store takes writes, platform and credential work, and it is not stopping. Throws why not. */
+/** Resolves if the daemon can change ranks: its store takes writes, platform and credential work, no setting refuses every change, and it is not stopping. Throws why not. */
 export async function requireReady(app: DaemonContext, call: CallContext): Promise<void> {
   for (const name of readyChecks) await checks[name](app, call);
 }

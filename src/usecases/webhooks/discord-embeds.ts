@@ -132,6 +132,8 @@ const titles: Partial<Record<WebhookEventType, string>> = {
   'credential.refused': 'Roblox does not accept the key of rankd',
   'credential.accepted': 'Roblox accepts the key of rankd again',
   'credential.expires_soon': 'The key of rankd at Roblox expires soon',
+  'configuration.drifted': 'A setting no longer says which role it means',
+  'configuration.fits': 'A setting fits the roles of the group again',
   'webhook.disabled': 'A webhook was disabled',
   'events.skipped': 'Events were left out',
 };

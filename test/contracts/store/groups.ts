@@ -1,4 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { RankdError } from '../../../src/base/errors.ts';
+import { configurationFits } from '../../../src/core/events.ts';
+import type { RoleMeaning } from '../../../src/core/role-settings.ts';
 import type { StoreCase } from './store-case.ts';
 
 export function groupContract(at: StoreCase): void {
@@ -20,5 +23,24 @@ export function groupContract(at: StoreCase): void {
     expect(await at.other.findServedGroup()).toEqual({ group: 'group 7', configFile: '/srv/rankd.yaml' });
     await at.other.keepServedGroup({ group: 'group 8' });
     expect(await at.store.findServedGroup()).toEqual({ group: 'group 8' });
+  });
+
+  test('what settings meant is kept for every handle and each group, as a judge says, with its events or not at all', async () => {
+    const locked = { setting: 'policy.locked_roles', entry: '🦊 "x"', told: null };
+    const kept: RoleMeaning = { ...locked, roles: [{ id: 2 ** 53 - 1, name: "O'Neil", rank: 254 }] };
+    const told: RoleMeaning = { ...locked, entry: '120', roles: [], told: 'gone' };
+    const event = configurationFits(told, { by: 'daemon', at: 1 });
+    expect(await at.store.findMeanings('group 7')).toEqual([]);
+    const written = await at.store.updateMeanings('group 7', () => ({ change: [kept, told], events: [event] }));
+    expect(written).toEqual([kept, told]);
+    expect(await at.other.findMeanings('group 7')).toEqual(expect.arrayContaining([kept, told]));
+    expect(await at.other.findMeanings('group 8')).toEqual([]);
+    expect(await at.other.listAudit({ action: 'configuration', limit: 9 })).toMatchObject([
+      { subject: locked.setting },
+    ]);
+    const refusal = new RankdError('conflict', 'No.');
+    await expect(at.other.updateMeanings('group 7', () => ({ refusal }))).rejects.toBe(refusal);
+    await at.other.updateMeanings('group 7', (now) => ({ change: now.filter((one) => one.told !== null), events: [] }));
+    expect(await at.store.findMeanings('group 7')).toEqual([told]);
   });
 }

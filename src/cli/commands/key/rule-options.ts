@@ -55,14 +55,16 @@ export function addRuleOptions(command: Command): Command {
     );
 }
 
-/** The rules that the options name. A role's name stands for the rank that the role has now. */
+/** The rules that the options name. A role's name means that role, under whatever rank it has later. */
 export async function rulesIn(
   cli: Cli,
   { maxRank, minRank, direction, selfRank, system, privileged, anyPlace, rate }: RuleOptions,
 ): Promise<KeyRulesChange> {
+  const max = maxRank === undefined ? undefined : await boundOf(cli, maxRank);
+  const min = minRank === undefined ? undefined : await boundOf(cli, minRank);
   return {
-    ...(maxRank !== undefined && { maxRank: await boundOf(cli, maxRank) }),
-    ...(minRank !== undefined && { minRank: await boundOf(cli, minRank) }),
+    ...(max !== undefined && { maxRank: max.rank, maxRankRole: max.roleId }),
+    ...(min !== undefined && { minRank: min.rank, minRankRole: min.roleId }),
     ...(direction !== undefined && { direction: direction === 'both' ? null : direction }),
     ...(selfRank !== undefined && { selfRank: selfRank === 'allow' ? null : selfRank }),
     ...(system !== undefined && { isSystem: system || null }),
@@ -72,10 +74,19 @@ export async function rulesIn(
   };
 }
 
-async function boundOf(cli: Cli, asked: RoleName): Promise<number | null> {
-  if (typeof asked === 'number') return asked;
-  if (asked === 'none') return null;
-  return cli.withRanking(async (app, call) => (await roleOf(cli, app, asked, call)).target.rank);
+/** A bound, and the role that names it: that one counts, whatever rank it has later. */
+interface Bound {
+  rank: number | null;
+  roleId: number | null;
+}
+
+async function boundOf(cli: Cli, asked: RoleName): Promise<Bound> {
+  if (typeof asked === 'number') return { rank: asked, roleId: null };
+  if (asked === 'none') return { rank: null, roleId: null };
+  return cli.withRanking(async (app, call) => {
+    const { rank, id } = (await roleOf(cli, app, asked, call)).target;
+    return { rank, roleId: id };
+  });
 }
 
 function unlessNone(value: number | 'none'): number | null {

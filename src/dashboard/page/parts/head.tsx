@@ -126,7 +126,16 @@ function Facts({ data }: { data: Status }) {
 
 /** What stops the daemon from its work, each with what mends it. */
 function Troubles({ data }: { data: Status }) {
-  const { credential, platformTrust, storeProblem, acceptsKeys, stuckSuspensions, needRestart, workspaceActive } = data;
+  const {
+    credential,
+    platformTrust,
+    storeProblem,
+    acceptsKeys,
+    stuckSuspensions,
+    needRestart,
+    workspaceActive,
+    misfits,
+  } = data;
   const stuck = stuckSuspensions ?? [];
   const troubles: Array<[isOn: boolean, words: string]> = [
     [
@@ -145,6 +154,7 @@ function Troubles({ data }: { data: Status }) {
     ],
     [acceptsKeys === false, 'No key is accepted, so no game can do anything. `rankd key create my-game` makes one.'],
     [stuck.length > 0, `${stuck.join(', ')} can’t be given the roles from before back. See the suspensions.`],
+    ...misfits.map(({ message, fix }): [boolean, string] => [true, `${message} To correct it: ${fix}`]),
     [needRestart.length > 0, `Changed settings need a restart: ${needRestart.join(', ')}.`],
   ];
   const now = troubles.filter(([isOn]) => isOn);

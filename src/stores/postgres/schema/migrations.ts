@@ -425,4 +425,20 @@ export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
   ALTER TABLE rankd.audit_people DROP CONSTRAINT audit_people_event_id_fkey;
 `,
   },
+  {
+    livesWith: 1,
+    sql: `
+  CREATE TABLE rankd.role_meanings (
+    group_title text NOT NULL,
+    setting     text NOT NULL,
+    entry       text NOT NULL,
+    roles       text NOT NULL,
+    told        text,
+    PRIMARY KEY (group_title, setting, entry)
+  );
+  ALTER TABLE rankd.keys ADD COLUMN max_rank_role bigint;
+  ALTER TABLE rankd.keys ADD COLUMN min_rank_role bigint;
+  ALTER TABLE rankd.node_commands ADD COLUMN relearns boolean NOT NULL DEFAULT false;
+`,
+  },
 ];

@@ -312,4 +312,16 @@ export const migrations: readonly string[] = [
   DROP TABLE old_audit_people;
   CREATE INDEX events_about_a_person ON audit_people (user_id);
   `,
+  `
+  CREATE TABLE role_meanings (
+    group_title TEXT NOT NULL,
+    setting     TEXT NOT NULL,
+    entry       TEXT NOT NULL,
+    roles       TEXT NOT NULL CHECK (json_valid(roles)),
+    told        TEXT,
+    PRIMARY KEY (group_title, setting, entry)
+  ) STRICT, WITHOUT ROWID;
+  ALTER TABLE keys ADD COLUMN max_rank_role INTEGER;
+  ALTER TABLE keys ADD COLUMN min_rank_role INTEGER;
+  `,
 ];

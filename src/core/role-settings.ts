@@ -1,0 +1,424 @@
+import { RankdError } from '../base/errors.ts';
+import { shorten } from '../base/text.ts';
+import { roleTitle } from './describe.ts';
+import { configurationDrifted, configurationFits, type Doing, type DomainEvent } from './events.ts';
+import type { Key, Role, RoleKind } from './model.ts';
+import { isRank, type RoleName, rolesCalled, rolesMeant, writableName } from './role-name.ts';
+import { isUnclear, type RoleScheme } from './role-scheme.ts';
+import { isNamed } from './rules/touched-roles.ts';
+import type { Verdict } from './verdict.ts';
+
+/** The changes that a misfit refuses: rank changes, suspensions, or both. `null`: none. */
+type Stops = 'ranks' | 'suspensions' | 'everything' | null;
+
+interface SettingKind {
+  isList: boolean;
+  /** True if each entry has to mean exactly one role, which members can hold. Otherwise an entry means every role that fits it. */
+  meansOne: boolean;
+  /** The changes that are refused while an entry has never been read, as nobody knows which role it means. */
+  ifUnread: Stops;
+  /** The changes that are refused once the role is gone. */
+  ifGone: Stops;
+  /** The end of a sentence about a role that is gone. */
+  loss: string;
+}
+
+const guard = { isList: true, meansOne: false, ifUnread: 'everything', ifGone: null } as const;
+const single = { isList: false, meansOne: true } as const;
+const bound = { ...single, ifUnread: 'everything', ifGone: 'everything', loss: 'no rank can be changed' } as const;
+
+/** The settings of rankd.yaml that name roles. */
+const settingKinds = {
+  'group.ladder': {
+    ...{ isList: true, meansOne: true, ifUnread: 'ranks', ifGone: null },
+    loss: 'the ladder continues without it',
+  },
+  'policy.locked_roles': { ...guard, loss: 'the entry locks nothing' },
+  'policy.privileged_roles': { ...guard, loss: 'the entry makes nothing privileged' },
+  'policy.protected_roles': { ...guard, loss: 'the entry protects nobody' },
+  'policy.suspension.role': {
+    ...{ ...single, ifUnread: 'suspensions', ifGone: 'suspensions' },
+    loss: 'no member can be suspended',
+  },
+  'policy.max_rank': bound,
+  'policy.min_rank': bound,
+} as const satisfies Record<string, SettingKind>;
+
+/** A rule of the key itself refuses what depends on the role, so other keys are not affected. */
+const keyBound: SettingKind = { ...single, ifUnread: null, ifGone: null, loss: 'the key can change no rank' };
+
+export type RoleSetting = keyof typeof settingKinds;
+
+/** One entry of a setting that names roles. `setting` is a `RoleSetting`, or says which rule of which key it is. */
+export interface RoleEntry {
+  setting: string;
+  entry: RoleName;
+}
+
+/** The roles that an entry named when rankd read it first, as they were then. */
+export interface RoleMeaning {
+  setting: string;
+  /** The entry as it is written. */
+  entry: string;
+  /** Empty if the entry could never be read. */
+  roles: Array<Pick<Role, 'id' | 'name' | 'rank'>>;
+  /** What the last alarm about this entry said; null if it fits. */
+  told: string | null;
+}
+
+/** An entry that no longer says what it means. */
+export interface RoleMisfit {
+  setting: string;
+  entry: string;
+  message: string;
+  /** The line to write, or the command to run. */
+  fix: string;
+  stops: Stops;
+  /** True if it is not known which role is meant, because the entry could never be read. */
+  isUnread: boolean;
+}
+
+export interface ResolvedRoles {
+  /** The roles that each setting means, as they are now. */
+  named: Readonly<Record<RoleSetting, readonly Role[]>>;
+  misfits: readonly RoleMisfit[];
+}
+
+/** The roles of a group, and the meaning of all settings that name some. */
+export interface GroupScheme extends RoleScheme, ResolvedRoles {}
+
+/** The settings, as far as they name roles. */
+export interface NamingSettings {
+  ladder: RoleName[] | undefined;
+  suspensionRole: RoleName | undefined;
+  lockedRoles: RoleName[];
+  privilegedRoles: 'allow' | 'operator' | RoleName[];
+  protectedRoles: RoleName[];
+  /** A number up to 255 is a rank, and no role. */
+  maxRank: RoleName;
+  minRank: RoleName;
+}
+
+/** Every entry that names a role. */
+export function roleEntries(settings: NamingSettings): RoleEntry[] {
+  const { ladder = [], suspensionRole, lockedRoles, privilegedRoles, protectedRoles, maxRank, minRank } = settings;
+  const entries: Record<RoleSetting, RoleName[]> = {
+    'group.ladder': ladder,
+    'policy.locked_roles': lockedRoles,
+    'policy.privileged_roles': Array.isArray(privilegedRoles) ? privilegedRoles : [],
+    'policy.protected_roles': protectedRoles,
+    'policy.suspension.role': suspensionRole === undefined ? [] : [suspensionRole],
+    'policy.max_rank': isRank(maxRank) ? [] : [maxRank],
+    'policy.min_rank': isRank(minRank) ? [] : [minRank],
+  };
+  return Object.entries(entries).flatMap(([setting, names]) => names.map((entry) => ({ setting, entry })));
+}
+
+/** The roles that set the bounds of these keys. */
+export function keyEntries(keys: ReadonlyArray<Pick<Key, 'name' | 'maxRankRole' | 'minRankRole'>>): RoleEntry[] {
+  return keys.flatMap(({ name, maxRankRole, minRankRole }) => [
+    ...(maxRankRole === undefined ? [] : [{ setting: `the max_rank of key ${name}`, entry: maxRankRole }]),
+    ...(minRankRole === undefined ? [] : [{ setting: `the min_rank of key ${name}`, entry: minRankRole }]),
+  ]);
+}
+
+type Roles = Pick<RoleScheme, 'roles' | 'rankOne'>;
+
+/**
+ * The roles that the entries mean. An entry that was read before means the roles that it meant then, under whatever number and name they
+ * have now. `learned` has the meanings of those that are read for the first time.
+ */
+export function resolveRoles(
+  group: Roles,
+  entries: readonly RoleEntry[],
+  meanings: readonly RoleMeaning[],
+): ResolvedRoles & { learned: RoleMeaning[] } {
+  const read = entries.map((one) => ({ ...one, ...resolveEntry(group, one, meanings) }));
+  const named = Object.fromEntries(
+    Object.keys(settingKinds).map((setting) => {
+      const meant = new Set(read.flatMap((one) => (one.setting === setting ? one.roles : [])));
+      return [setting, group.roles.filter((role) => meant.has(role))];
+    }),
+  ) as unknown as ResolvedRoles['named'];
+  const clash = clashOf(named['group.ladder']);
+  const isNew = (one: (typeof read)[number]) => one.learned !== undefined && one.setting === 'group.ladder';
+  const misfits = [
+    ...read.flatMap((one) => misfitOf(group, one, read)),
+    ...(clash === undefined ? [] : [misfitOfClash(clash, read.some(isNew))]),
+  ];
+  const rungs = read.filter(({ setting }) => setting === 'group.ladder');
+  return {
+    named,
+    misfits: rungs.length > 0 && rungs.every(({ roles }) => roles.length === 0) ? misfits.map(stopsRanks) : misfits,
+    learned: read.flatMap(({ learned }) => learned ?? []),
+  };
+}
+
+/** Without any rung, no member has a rank that could be changed. */
+function stopsRanks(misfit: RoleMisfit): RoleMisfit {
+  return misfit.setting === 'group.ladder' && misfit.stops === null ? { ...misfit, stops: 'ranks' } : misfit;
+}
+
+/** The roles that an entry means, and how they differ from what is written. */
+interface ResolvedEntry {
+  roles: Role[];
+  /** Set if the entry is read for the first time. */
+  learned?: RoleMeaning;
+  /** Set if it can't be read. */
+  flaw?: string;
+  /** Those that it meant, and that the group no longer has. */
+  gone: RoleMeaning['roles'];
+  /** Those that it means, although it does not say so any more. */
+  moved: Role[];
+  /** Those that it says, and does not mean. */
+  others: Role[];
+}
+
+function resolveEntry(group: Roles, one: RoleEntry, meanings: readonly RoleMeaning[]): ResolvedEntry {
+  const { setting, entry } = one;
+  const fits = { gone: [], moved: [], others: [] };
+  const now = readEntry(group, one);
+  const meaning = meanings.find((kept) => isSameEntry(kept, one) && kept.roles.length > 0);
+  if (meaning === undefined) {
+    if (now.flaw !== undefined || now.isUnclear) return { ...fits, ...now };
+    const roles = now.roles.map(({ id, name, rank }) => ({ id, name, rank }));
+    return { ...fits, roles: now.roles, learned: { setting, entry: String(entry), roles, told: null } };
+  }
+  const roles = group.roles.filter(({ id }) => meaning.roles.some((was) => was.id === id));
+  const usable = kindOf(setting).meansOne ? roles.filter(canBeHeld) : roles;
+  const gone = meaning.roles.filter(({ id }) => !usable.some((role) => role.id === id));
+  if (now.isUnclear) return { ...fits, roles: usable, gone };
+  const said = saidBy(group, one);
+  return {
+    roles: usable,
+    gone,
+    moved: usable.filter((role) => !said.includes(role)),
+    others: said.filter((role) => !meaning.roles.some(({ id }) => id === role.id)),
+  };
+}
+
+export function isSameEntry(
+  one: { setting: string; entry: RoleName },
+  other: { setting: string; entry: RoleName },
+): boolean {
+  return one.setting === other.setting && String(one.entry) === String(other.entry);
+}
+
+function kindOf(setting: string): SettingKind {
+  return (settingKinds as Record<string, SettingKind>)[setting] ?? keyBound;
+}
+
+function canBeHeld({ kind }: Role): boolean {
+  return kind !== 'guest' && kind !== 'owner' && kind !== 'private';
+}
+
+/** The roles that the entry names as the group is now. A list that guards takes a rank for every role that has it, also the base role. */
+function saidBy(group: Roles, { setting, entry }: RoleEntry): Role[] {
+  if (kindOf(setting).meansOne) return rolesMeant(group, entry);
+  if (typeof entry === 'string') return rolesCalled(group.roles, entry);
+  return group.roles.filter((role) => isNamed(role, [entry]));
+}
+
+/** `isUnclear`: which role is meant depends on which one is the base role, and the platform does not say that now. */
+function readEntry(group: Roles, one: RoleEntry): { roles: Role[]; flaw?: string; isUnclear?: true } {
+  const { setting, entry } = one;
+  const roles = saidBy(group, one);
+  const [role, other] = roles;
+  if (role === undefined) {
+    const what =
+      typeof entry === 'number' ? `${entry} is not a rank or role id` : `no role of the group is called "${entry}"`;
+    return { roles, flaw: typeof entry === 'number' ? `${what} of the group` : what };
+  }
+  if (!kindOf(setting).meansOne) return { roles };
+  if (roles.every(isUnclear)) return { roles, isUnclear: true };
+  if (other !== undefined) {
+    const shared = typeof entry === 'number' ? `rank ${entry} is shared by` : `"${entry}" is the name of both`;
+    return { roles: [], flaw: `${shared} role ${role.id} and role ${other.id}; name the role id` };
+  }
+  if (canBeHeld(role)) return { roles };
+  return { roles: [], flaw: `${entry} is the ${role.kind} role, which can never be given` };
+}
+
+/** Two rungs of one rank, if there are. */
+function clashOf(ladder: readonly Role[]): [Role, Role] | undefined {
+  const rungs = ladder.filter(isRung);
+  const index = rungs.findIndex((role, at) => !isUnclear(role) && role.rank === rungs[at + 1]?.rank);
+  const [one, other] = rungs.slice(index, index + 2);
+  return index < 0 || one === undefined || other === undefined ? undefined : [one, other];
+}
+
+/** The base role is below every rung, so it is none itself. */
+function isRung({ kind }: { kind: RoleKind }): boolean {
+  return kind !== 'base';
+}
+
+/** The rungs, ascending by rank; `undefined` without a ladder. */
+export function ladderOf(entries: readonly RoleEntry[], { named }: Pick<ResolvedRoles, 'named'>): Role[] | undefined {
+  return entries.some(({ setting }) => setting === 'group.ladder') ? named['group.ladder'].filter(isRung) : undefined;
+}
+
+// ---- what does not fit, in words ----
+
+const lookUp = '`rankd group roles` lists ranks and role ids';
+
+function misfitOfClash([one, other]: [Role, Role], isNew: boolean): RoleMisfit {
+  const setting = 'group.ladder';
+  const shared = `two of its roles share rank ${one.rank}, so neither is above the other`;
+  return {
+    ...{ setting, entry: `rank ${one.rank}`, stops: isNew ? 'ranks' : null, isUnread: isNew },
+    message: `${setting} does not fit the group: ${shared}.`,
+    fix: isNew
+      ? `correct ${setting} in rankd.yaml; ${lookUp}`
+      : `give ${roleTitle(one)} or ${roleTitle(other)} another rank on Roblox`,
+  };
+}
+
+function misfitOf(group: Roles, one: RoleEntry & ResolvedEntry, all: Array<RoleEntry & ResolvedEntry>): RoleMisfit[] {
+  const { setting, entry, flaw, gone, moved, others } = one;
+  const { ifUnread, ifGone } = kindOf(setting);
+  const about = { setting, entry: String(entry) };
+  if (flaw !== undefined) {
+    const message = `${setting} does not fit the group: ${flaw}.`;
+    return [{ ...about, message, fix: `correct ${setting} in rankd.yaml; ${lookUp}`, stops: ifUnread, isUnread: true }];
+  }
+  if (gone.length + moved.length + others.length === 0) return [];
+  const message = `${setting} names ${quoted(entry)}, ${driftOf(one)}.`;
+  const stops = one.roles.length === 0 ? ifGone : null;
+  return [{ ...about, message, fix: fixOf(group, one, all), stops, isUnread: false }];
+}
+
+function quoted(name: RoleName): string {
+  return typeof name === 'number' ? String(name) : `"${shorten(name, 40)}"`;
+}
+
+function driftOf({ setting, entry, roles, gone, moved, others }: RoleEntry & ResolvedEntry): string {
+  const now = ({ name, rank }: Role) =>
+    typeof entry === 'number' ? `has rank ${rank} now` : `is called "${shorten(name, 40)}" now`;
+  const meant = roles.filter((role) => !moved.includes(role)).map((role) => `means ${titleOf(role)}`);
+  const clauses = [
+    ...gone.map((was) => `which was ${titleOf(was)}: Roblox no longer lists that role, so ${kindOf(setting).loss}`),
+    ...moved.map((role) => `which is role ${role.id}: ${typeof entry === 'number' ? role.name : 'it'} ${now(role)}`),
+    ...(gone.length + moved.length === 0 ? meant : []),
+    ...others.map((role) => `${titleOf(role)} fits the entry now, and is not meant`),
+  ];
+  return clauses.join('; ');
+}
+
+function titleOf({ id, name }: Pick<Role, 'id' | 'name'>): string {
+  return `${shorten(name, 40)} (role id ${id})`;
+}
+
+/** The line that says what is meant: with each entry of the setting that does not, by a number or a name of today. */
+function fixOf(group: Roles, one: RoleEntry & ResolvedEntry, all: Array<RoleEntry & ResolvedEntry>): string {
+  const { setting, others } = one;
+  if (!(setting in settingKinds)) return keyFix(setting);
+  const siblings = all.filter((other) => other.setting === setting);
+  const taken = new Set(siblings.map(({ entry }) => String(entry)));
+  const words = siblings.flatMap((sibling) =>
+    sibling.gone.length + sibling.moved.length + sibling.others.length === 0
+      ? [written(sibling.entry)]
+      : sibling.roles.map((role) => written(nameOf(group, role, { ...sibling, taken }))),
+  );
+  const [section, key] = [setting.slice(0, setting.lastIndexOf('.')), setting.slice(setting.lastIndexOf('.') + 1)];
+  const relearn =
+    others.length === 0 ? '' : `; if ${others.map(titleOf).join(' and ')} is meant: rankd reload --relearn`;
+  const { isList } = kindOf(setting);
+  if (words.length === 0 && (!isList || setting === 'group.ladder'))
+    return `name another role in ${setting} in rankd.yaml, or take it out; ${lookUp}${relearn}`;
+  const value = isList ? `[${words.join(', ')}]` : words[0];
+  return `under ${section} in rankd.yaml, write ${key}: ${value} and run: rankd reload${relearn}`;
+}
+
+function keyFix(setting: string): string {
+  const [, rule = '', name = ''] = /^the (\w+) of key (.*)$/.exec(setting) ?? [];
+  return `rankd key set ${name} --${rule.replace('_', '-')} RANK`;
+}
+
+/** The name that the entry would have today: a rank for a rank, a name for a name. If that names another role too, or was read before, its id; a rank if it is a bound. */
+function nameOf(
+  group: Roles,
+  role: Role,
+  { setting, entry, taken }: RoleEntry & { taken: ReadonlySet<string> },
+): RoleName {
+  const name: RoleName = typeof entry === 'number' ? role.rank : role.name;
+  const said = saidBy(group, { setting, entry: name });
+  const isWritable = typeof name === 'number' || writableName.test(name);
+  const isClear = isWritable && said.length === 1 && said[0] === role && !taken.has(String(name));
+  if (isClear) return name;
+  return isBound(setting) ? role.rank : role.id;
+}
+
+function isBound(setting: string): boolean {
+  return setting === 'policy.max_rank' || setting === 'policy.min_rank';
+}
+
+function written(name: RoleName): string {
+  return typeof name === 'number' ? String(name) : JSON.stringify(name);
+}
+
+/** The refusal of a change that depends on an entry whose role is not known. */
+export function refusalOfMisfit(
+  { misfits }: Pick<ResolvedRoles, 'misfits'>,
+  of: 'ranks' | 'suspensions' | 'everything',
+): RankdError | undefined {
+  const misfit = misfits.find(({ stops }) => stops !== null && (stops === 'everything' || stops === of));
+  return misfit && misfitError(misfit);
+}
+
+export function misfitError({ message, fix }: Pick<RoleMisfit, 'message' | 'fix'>): RankdError {
+  return new RankdError('configuration_misfit', `${message} The operator can correct it: rankd doctor.`, { hint: fix });
+}
+
+// ---- what the store has of it ----
+
+/**
+ * Judges which meanings to keep once these entries were read. What another daemon read first counts, except where `isRenewed` says that an entry is
+ * to be read again. `prunes`: meanings of entries that are not written any more are forgotten.
+ */
+export function judgeMeanings(
+  { entries, learned, isRenewed, prunes }: TakenUp,
+  doing: Doing,
+): (kept: RoleMeaning[]) => Verdict<RoleMeaning[]> {
+  return (kept) => {
+    const events: DomainEvent[] = [];
+    const isWritten = (one: RoleMeaning) => entries.some((entry) => isSameEntry(one, entry));
+    const staying = kept.filter((one) => {
+      const isUnread = one.roles.length === 0;
+      const isReplaced = (isUnread || isRenewed(one)) && learned.some((read) => isSameEntry(one, read));
+      const stays = !isReplaced && (!prunes || isUnread || isWritten(one));
+      if (!stays && one.told !== null) events.push(configurationFits(one, doing));
+      return stays;
+    });
+    const added = learned.filter((read) => !staying.some((one) => isSameEntry(one, read)));
+    return { change: [...staying, ...added], events };
+  };
+}
+
+export interface TakenUp {
+  entries: readonly RoleEntry[];
+  learned: readonly RoleMeaning[];
+  isRenewed: (one: Pick<RoleMeaning, 'setting' | 'entry'>) => boolean;
+  prunes: boolean;
+}
+
+/** Judges which alarms to raise: one for each entry that does not fit in a way that no alarm told, and a word once it fits again. */
+export function judgeAlarms(
+  misfits: readonly RoleMisfit[],
+  doing: Doing,
+): (kept: RoleMeaning[]) => Verdict<RoleMeaning[]> {
+  return (kept) => {
+    const events: DomainEvent[] = [];
+    const unknown = misfits.filter((misfit) => !kept.some((one) => isSameEntry(one, misfit)));
+    const added = unknown.map(({ setting, entry }): RoleMeaning => ({ setting, entry, roles: [], told: null }));
+    const change = [...kept, ...added].flatMap((one): RoleMeaning[] => {
+      const misfit = misfits.find((candidate) => isSameEntry(candidate, one));
+      if (misfit !== undefined) {
+        if (misfit.message !== one.told) events.push(configurationDrifted(misfit, doing));
+        return [{ ...one, told: misfit.message }];
+      }
+      if (one.told !== null) events.push(configurationFits(one, doing));
+      return one.roles.length === 0 ? [] : [{ ...one, told: null }];
+    });
+    return { change, events };
+  };
+}

@@ -1,0 +1,304 @@
+import { describe, expect, test } from 'vitest';
+import type { Role } from '../../src/core/model.ts';
+import { isRank, type RoleName } from '../../src/core/role-name.ts';
+import {
+  judgeAlarms,
+  judgeMeanings,
+  keyEntries,
+  ladderOf,
+  type NamingSettings,
+  type RoleEntry,
+  type RoleMeaning,
+  type RoleSetting,
+  refusalOfMisfit,
+  resolveRoles,
+  roleEntries,
+} from '../../src/core/role-settings.ts';
+
+const id = 5_120;
+const otherId = 5_015;
+const group: Role[] = [
+  { id: 5_000, name: 'Guest', rank: 0, kind: 'guest' },
+  { id: 5_001, name: 'Member', rank: 1, kind: 'base' },
+  { id: otherId, name: 'VIP', rank: 15, kind: 'custom' },
+  { id: 5_050, name: 'Officer', rank: 50, kind: 'custom' },
+  { id, name: 'Developer', rank: 120, kind: 'custom' },
+  { id: 5_255, name: 'Owner', rank: 255, kind: 'owner' },
+];
+const none: NamingSettings = {
+  ...{ ladder: undefined, suspensionRole: undefined, lockedRoles: [], privilegedRoles: 'allow', protectedRoles: [] },
+  ...{ maxRank: 254, minRank: 1 },
+};
+const doing = { by: 'daemon', at: 1 };
+
+/** Each setting that names roles, with an entry that means the Developer and, where there can be one, another that stays as it is. */
+const settings: Record<RoleSetting, (entry: RoleName) => Partial<NamingSettings>> = {
+  'group.ladder': (entry) => ({ ladder: [50, entry] }),
+  'policy.locked_roles': (entry) => ({ lockedRoles: ['Officer', entry] }),
+  'policy.privileged_roles': (entry) => ({ privilegedRoles: [entry] }),
+  'policy.protected_roles': (entry) => ({ protectedRoles: [entry, 5_050] }),
+  'policy.suspension.role': (entry) => ({ suspensionRole: entry }),
+  'policy.max_rank': (entry) => ({ maxRank: entry }),
+  'policy.min_rank': (entry) => ({ minRank: entry }),
+};
+const forms = { number: 120, name: 'Developer', id } as const;
+type Form = keyof typeof forms;
+
+interface Turn {
+  after: Role[];
+  /** Which ways of writing the entry no longer say what it means. */
+  misfits: Form[];
+}
+
+const roles = (change: (role: Role) => Role[]) => sorted(group.flatMap(change));
+const sorted = (list: Role[]) => list.toSorted((one, other) => one.rank - other.rank);
+const changed = (changes: Record<number, Partial<Role>>) => roles((role) => [{ ...role, ...changes[role.id] }]);
+const second = (like: Partial<Role>): Role => ({ id: 5_999, name: 'Helper', rank: 77, kind: 'custom', ...like });
+const without = group.filter((role) => role.id !== id);
+
+/** What people do to roles on Roblox. */
+const turns: Record<string, Turn> = {
+  'left alone': { after: group, misfits: [] },
+  renumbered: { after: changed({ [id]: { rank: 125 } }), misfits: ['number'] },
+  renamed: { after: changed({ [id]: { name: 'Engineer' } }), misfits: ['name'] },
+  'renumbered and renamed': {
+    after: changed({ [id]: { rank: 125, name: 'Engineer' } }),
+    misfits: ['number', 'name'],
+  },
+  'written otherwise': { after: changed({ [id]: { name: ' DEVELOPER' } }), misfits: [] },
+  deleted: { after: without, misfits: ['number', 'name', 'id'] },
+  'deleted, and another made with its number and name': {
+    after: sorted([...without, second({ rank: 120, name: 'Developer' })]),
+    misfits: ['number', 'name', 'id'],
+  },
+  'swapped in number with another': {
+    after: changed({ [id]: { rank: 15 }, [otherId]: { rank: 120 } }),
+    misfits: ['number'],
+  },
+  'swapped in name with another': {
+    after: changed({ [id]: { name: 'VIP' }, [otherId]: { name: 'Developer' } }),
+    misfits: ['name'],
+  },
+  'swapped in all but its id with another': {
+    after: changed({ [id]: { name: 'VIP', rank: 15 }, [otherId]: { name: 'Developer', rank: 120 } }),
+    misfits: ['number', 'name'],
+  },
+  'joined by a second role of its rank': { after: sorted([...group, second({ rank: 120 })]), misfits: ['number'] },
+  'joined by a second role of its name': {
+    after: sorted([...group, second({ name: 'developer' })]),
+    misfits: ['name'],
+  },
+};
+
+const gone = { lists: null, 'policy.suspension.role': 'suspensions', bounds: 'everything' } as const;
+
+function stopsIfGone(setting: RoleSetting) {
+  if (setting === 'policy.suspension.role') return gone[setting];
+  return setting === 'policy.max_rank' || setting === 'policy.min_rank' ? gone.bounds : gone.lists;
+}
+
+const cells = (Object.keys(settings) as RoleSetting[]).flatMap((setting) =>
+  (Object.keys(forms) as Form[])
+    .filter((form) => form === 'name' || !setting.endsWith('_rank')) // a number bounds ranks, and names no role
+    .flatMap((form) =>
+      Object.entries(turns).map(([turn, { after, misfits }]) => ({ setting, form, turn, after, misfits })),
+    ),
+);
+
+function read(given: Partial<NamingSettings>, from: Role[], meanings: readonly RoleMeaning[] = []) {
+  return resolveRoles({ roles: from, rankOne: 'custom' }, roleEntries({ ...none, ...given }), meanings);
+}
+
+describe('an entry means the role that it named when it was read first', () => {
+  test.each(cells)('$setting by $form, $turn', ({ setting, form, after, misfits }) => {
+    const given = settings[setting](forms[form]);
+    const first = read(given, group);
+    expect(first.misfits).toEqual([]);
+    const isDeleted = !after.some((role) => role.id === id);
+
+    const now = read(given, after, first.learned);
+    const others = first.named[setting].flatMap((role) => (role.id === id ? [] : [role.id]));
+    const meant = [...others, ...(isDeleted ? [] : [id])];
+    expect(new Set(now.named[setting].map((role) => role.id))).toEqual(new Set(meant));
+    expect(now.learned).toEqual([]); // a restart reads the same
+
+    const found = now.misfits.find(({ entry }) => entry === String(forms[form]));
+    expect(now.misfits).toEqual(misfits.includes(form) ? [found] : []);
+    if (found === undefined) return;
+    expect(found).toMatchObject({ setting, isUnread: false, stops: isDeleted ? stopsIfGone(setting) : null });
+    expect(found.message).toContain(setting);
+    expect(found.message).toContain(String(forms[form]));
+
+    // What it says to write, read as a setting that was not there before, means the same and fits.
+    const line = / write (\w+): (.*?) and run: rankd reload/.exec(found.fix);
+    if (line === null) expect([isDeleted, meant.length === 0]).toEqual([true, true]);
+    else {
+      expect(setting.endsWith(`.${line[1]}`)).toBe(true);
+      const value = JSON.parse(line[2] ?? '') as RoleName | RoleName[];
+      const entries = [value].flat().map((entry): RoleEntry => ({ setting, entry }));
+      const kept = first.learned.filter((one) => one.entry !== String(forms[form]));
+      if (setting.endsWith('_rank') && entries.some(({ entry }) => isRank(entry))) return; // it bounds by itself
+      const corrected = resolveRoles({ roles: after, rankOne: 'custom' }, entries, kept);
+      expect(corrected.misfits).toEqual([]);
+      expect(new Set(corrected.named[setting].map((role) => role.id))).toEqual(new Set(meant));
+    }
+
+    // One alarm, and one word once it fits again.
+    const alarm = judged(judgeAlarms(now.misfits, doing), first.learned);
+    expect(alarm.events).toMatchObject([{ action: 'configuration.drift', subject: setting }]);
+    expect(judged(judgeAlarms(now.misfits, doing), alarm.change).events).toEqual([]);
+    const back = judged(judgeAlarms(read(given, group, alarm.change).misfits, doing), alarm.change);
+    expect(back.events).toMatchObject([{ action: 'configuration.fit', subject: setting }]);
+    expect(back.change).toEqual(first.learned);
+  });
+});
+
+function judged(judge: ReturnType<typeof judgeAlarms>, kept: RoleMeaning[]) {
+  const verdict = judge(kept);
+  if ('refusal' in verdict) throw verdict.refusal;
+  return verdict;
+}
+
+describe('an entry that could never be read', () => {
+  test.each(Object.keys(settings) as RoleSetting[])('is told: %s', (setting) => {
+    const { misfits, learned } = read(settings[setting]('Astronaut'), group);
+    expect(misfits).toMatchObject([{ setting, entry: 'Astronaut', isUnread: true }]);
+    expect(misfits[0]?.message).toBe(`${setting} does not fit the group: no role of the group is called "Astronaut".`);
+    expect(misfits[0]?.stops).not.toBeNull(); // a guard that guards nothing would not be noticed
+    expect(learned.some(({ entry }) => entry === 'Astronaut')).toBe(false);
+  });
+
+  test('is read once such a role exists, and the alarm is over', () => {
+    const given = { lockedRoles: ['Helper'] };
+    const told = judged(judgeAlarms(read(given, group).misfits, doing), []);
+    expect(told).toMatchObject({
+      change: [{ entry: 'Helper', roles: [] }],
+      events: [{ action: 'configuration.drift' }],
+    });
+    const { learned, misfits } = read(given, [...group, second({})], told.change);
+    expect(misfits).toEqual([]);
+    const taken = { entries: roleEntries({ ...none, ...given }), learned, isRenewed: () => false, prunes: false };
+    expect(judged(judgeMeanings(taken, doing), told.change)).toMatchObject({
+      change: [{ entry: 'Helper', roles: [{ id: 5_999 }], told: null }],
+      events: [{ action: 'configuration.fit' }],
+    });
+  });
+});
+
+describe('a change is refused only if it depends on what is gone', () => {
+  const refused = (given: Partial<NamingSettings>, after: Role[]) => {
+    const now = read(given, after, read(given, group).learned);
+    return (['ranks', 'suspensions', 'everything'] as const).filter((of) => refusalOfMisfit(now, of) !== undefined);
+  };
+
+  test.each<[string, Partial<NamingSettings>, string[]]>([
+    ['a lock', { lockedRoles: [120] }, []],
+    ['a protection', { protectedRoles: ['Developer'] }, []],
+    ['one rung of several', { ladder: [50, 120] }, []],
+    ['the only rung', { ladder: ['Developer'] }, ['ranks']],
+    ['the role of suspended members', { suspensionRole: 'Developer' }, ['suspensions']],
+    ['the ceiling', { maxRank: 'Developer' }, ['ranks', 'suspensions', 'everything']],
+  ])('%s', (_, given, kinds) => {
+    expect(refused(given, without)).toEqual(kinds);
+    expect(refused(given, group)).toEqual([]);
+  });
+
+  test('the refusal says what is gone and what to write', () => {
+    const given = { suspensionRole: 'Developer' };
+    expect(refusalOfMisfit(read(given, without, read(given, group).learned), 'suspensions')).toMatchObject({
+      code: 'configuration_misfit',
+      message: `policy.suspension.role names "Developer", which was Developer (role id ${id}): Roblox no longer lists that role, so no member can be suspended. The operator can correct it: rankd doctor.`,
+    });
+  });
+});
+
+describe('the ladder', () => {
+  const rungs = (given: Partial<NamingSettings>, after: Role[], meanings: readonly RoleMeaning[] = []) =>
+    ladderOf(roleEntries({ ...none, ...given }), read(given, after, meanings))?.map(({ name }) => name);
+
+  test('is in the order of today, without the base role and without rungs that are gone', () => {
+    const given = { ladder: [1, 15, 50, 120] };
+    const { learned } = read(given, group);
+    expect(rungs(given, group)).toEqual(['VIP', 'Officer', 'Developer']);
+    expect(rungs(given, changed({ [id]: { rank: 20 } }), learned)).toEqual(['VIP', 'Developer', 'Officer']);
+    expect(rungs(given, without, learned)).toEqual(['VIP', 'Officer']);
+    expect(rungs({}, group)).toBeUndefined();
+  });
+
+  test('of which two rungs come to share a rank stays, and is told', () => {
+    const given = { ladder: ['Officer', 'Developer'] };
+    const after = changed({ [id]: { rank: 50 } });
+    const { misfits } = read(given, after, read(given, group).learned);
+    expect(misfits).toMatchObject([{ setting: 'group.ladder', stops: null, isUnread: false }]);
+    expect(misfits[0]?.message).toContain('two of its roles share rank 50');
+    expect(read(given, after).misfits).toMatchObject([{ stops: 'ranks', isUnread: true }]);
+  });
+
+  test('in which two rungs exchange their numbers is told, with ids to write', () => {
+    const given = { ladder: [50, 120] };
+    const after = changed({ [id]: { rank: 50 }, 5050: { rank: 120 } });
+    const { misfits, named } = read(given, after, read(given, group).learned);
+    expect(named['group.ladder'].map((role) => role.id)).toEqual([id, 5_050]);
+    expect(misfits).toHaveLength(2);
+    expect(misfits[0]?.fix).toContain(`ladder: [5050, ${id}]`);
+  });
+
+  test('says nothing of a role of which it is not known whether it is the base role', () => {
+    const old = sorted([...group, { id: 5_002, name: 'Recruit', rank: 1, kind: 'custom' as const }]);
+    const unclear = old.map((role): Role => (role.rank === 1 ? { ...role, kind: 'unclear' } : role));
+    const given = { ladder: [1, 50] };
+    expect(read(given, unclear).learned.map(({ entry }) => entry)).toEqual(['50']);
+    const { learned } = read(given, old);
+    const now = read(given, unclear, learned);
+    expect([now.misfits, now.named['group.ladder'].map((role) => role.id)]).toEqual([[], [5_002, 5_050]]);
+  });
+});
+
+describe('the meanings that are stored', () => {
+  const entries = roleEntries({ ...none, lockedRoles: [120, 50] });
+  const { learned } = resolveRoles({ roles: group, rankOne: 'custom' }, entries, []);
+  const otherwise = learned.map((one) => ({ ...one, roles: [{ id: otherId, name: 'VIP', rank: 15 }] }));
+  const old: RoleMeaning = {
+    setting: 'policy.locked_roles',
+    entry: '99',
+    roles: [{ id, name: 'x', rank: 99 }],
+    told: 'x',
+  };
+  const keep = (kept: RoleMeaning[], isRenewed: (one: { entry: string }) => boolean, prunes: boolean) =>
+    judged(judgeMeanings({ entries, learned, isRenewed, prunes }, doing), kept);
+
+  test('what another daemon read first counts', () => {
+    expect(keep(otherwise, () => false, true).change).toEqual(otherwise);
+  });
+
+  test('an entry that is to be read again replaces it, others stay', () => {
+    const { change } = keep(otherwise, ({ entry }) => entry === '120', true);
+    expect(new Map(change.map((one) => [one.entry, one.roles[0]?.id]))).toEqual(
+      new Map([
+        ['120', id],
+        ['50', otherId],
+      ]),
+    );
+  });
+
+  test('an entry that is not written any more is forgotten, with a word if an alarm told of it, unless others may write it', () => {
+    expect(keep([old], () => false, true)).toMatchObject({ events: [{ action: 'configuration.fit' }] });
+    expect(keep([old], () => false, true).change).toEqual(learned);
+    expect(keep([old], () => false, false)).toEqual({ change: [old, ...learned], events: [] });
+  });
+});
+
+test('the role that bounds a key is told of once it is gone, and a number bounds without any', () => {
+  const entries = keyEntries([{ name: 'game', maxRankRole: id }, { name: 'shop' }]);
+  const { learned } = resolveRoles({ roles: group, rankOne: 'custom' }, entries, []);
+  const after = (roles: Role[]) => resolveRoles({ roles, rankOne: 'custom' }, entries, learned).misfits;
+  expect(after(changed({ [id]: { rank: 20, name: 'Engineer' } }))).toEqual([]);
+  expect(after(without)).toMatchObject([
+    {
+      message: `the max_rank of key game names ${id}, which was Developer (role id ${id}): Roblox no longer lists that role, so the key can change no rank.`,
+      fix: 'rankd key set game --max-rank RANK',
+      stops: null,
+    },
+  ]);
+  expect([isRank(254), isRank(256), isRank('Developer')]).toEqual([true, false, false]);
+});

@@ -1,0 +1,194 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { expect, test } from 'vitest';
+import { DaemonHere } from '../support/daemon-here.ts';
+import { sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
+import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts';
+import { createPostgresDatabase } from '../support/postgres-database.ts';
+import { startWebhookSink } from '../support/webhook-sink.ts';
+
+/** Settings that name roles, as the operator meets them: by commands, alarms, a restart and a reload. */
+
+const { captain, officer } = sampleRoles;
+const bob = String(sampleUsers.trainee);
+
+function configure({ home }: OpenCloudHome, ...lines: string[]): (more: string) => void {
+  const file = home.path('rankd.yaml');
+  const text = readFileSync(file, 'utf8') + lines.join('\n');
+  const write = (more: string) => writeFileSync(file, `${text}\n${more}\n`, { mode: 0o600 });
+  return write;
+}
+
+interface Doctor {
+  findings: Array<{ check: string; text: string; fix: string | null }>;
+}
+
+const line = 'under policy in rankd.yaml, write locked_roles: [125] and run: rankd reload';
+
+for (const engine of ['SQLite', 'PostgreSQL']) {
+  test(`a role that is locked by its number stays locked under another, and every command says what to write (${engine})`, async () => {
+    await using system = await openCloudHome();
+    await using database = engine === 'PostgreSQL' ? await createPostgresDatabase() : undefined;
+    const { home, roblox } = system;
+    await using sink = await startWebhookSink();
+    const write = configure(
+      system,
+      'webhooks: { allow_private: [127.0.0.1] }',
+      ...(database === undefined ? [] : [`store: { url: "${database.url}" }`]),
+    );
+    write('policy: { locked_roles: [50] }');
+    const secret = database === undefined ? system.secret : await home.createKey();
+    let daemon = await system.serve();
+    const added = await home.here(['webhook', 'add', 'ops', '--events', 'alarms', '--no-test'], {
+      input: sink.url,
+    });
+    expect(added.code).toBe(0);
+    const give = async (rank: number, rankeeId = Number(bob)) => {
+      const { status, json } = await daemon.rank(secret, { rankeeId, newRankId: rank });
+      return [status, (json as { code?: string }).code];
+    };
+    const inShell = async (rank: number) => (await home.here(['rank', 'set', bob, String(rank)])).code;
+    expect([await give(50), await inShell(50)]).toEqual([[403, 'rank_not_allowed'], 5]);
+
+    const role = roblox.group.role(captain);
+    Object.assign(role ?? {}, { rank: 125 });
+    roblox.group.roles.push({ id: 99_000_001, name: 'Newcomer', rank: 50 });
+    await home.here(['reload']); // it reads the roles again
+    expect([await give(125), await inShell(125)]).toEqual([[403, 'rank_not_allowed'], 5]);
+    expect(await give(50)).toEqual([200, undefined]);
+
+    // The text fits the new role, which is not meant: the alarm says so.
+    const drift =
+      /names 50, which is role 70000050: Captain has rank 125 now; Newcomer \(role id 99000001\) fits the entry now, and is not meant\.$/;
+    const fix = `${line}; if Newcomer (role id 99000001) is meant: rankd reload --relearn`;
+    const told = () => sink.received.map(({ event }) => event).filter(({ type }) => type.startsWith('configuration.'));
+    await expect.poll(() => told().map(({ type }) => type)).toEqual(['configuration.drifted']);
+    expect(told()).toMatchObject([
+      { type: 'configuration.drifted', data: { subject: 'policy.locked_roles', detail: { entry: '50', fix } } },
+    ]);
+    const { status } = await home.json<{ status: { misfits: unknown[] } }>('status');
+    expect(status.misfits).toEqual([
+      { setting: 'policy.locked_roles', entry: '50', message: expect.stringMatching(drift), fix },
+    ]);
+    expect((await home.here(['status'])).stdout).toContain('write locked_roles: [125]');
+    const doctor = (await home.here(['doctor', '--json'])).json<Doctor>();
+    expect(doctor.findings.filter(({ check }) => check === 'roles')).toEqual([
+      { check: 'roles', grade: 'FAIL', text: expect.stringMatching(drift), fix },
+    ]);
+    expect(await home.here(['health', '--ready'])).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining('warning: policy.locked_roles names 50'),
+    });
+    expect(await home.here(['config', 'check'])).toMatchObject({ code: 0, stderr: expect.stringContaining(fix) });
+
+    // A restart, and a reload of the same text, keep the meaning and raise no second alarm.
+    await daemon.stop();
+    daemon = await system.serve();
+    expect(daemon.log).toContain('names 50');
+    expect(await give(125)).toEqual([403, 'rank_not_allowed']);
+    expect(await give(50)).toEqual([200, undefined]);
+    const same = await home.here(['reload']);
+    expect([same.code, same.stderr]).toEqual([0, expect.stringContaining('names 50')]);
+    expect(await give(125)).toEqual([403, 'rank_not_allowed']);
+
+    // The line that the doctor gave ends it.
+    write('policy: { locked_roles: [125] }');
+    expect((await home.here(['reload'])).code).toBe(0);
+    expect(await give(125)).toEqual([403, 'rank_not_allowed']);
+    await expect.poll(told).toHaveLength(2);
+    expect(told()[1]).toMatchObject({ type: 'configuration.fits', data: { subject: 'policy.locked_roles' } });
+    expect((await home.json<{ status: { misfits: unknown[] } }>('status')).status.misfits).toEqual([]);
+
+    // Written again, the old text is read again: it means the role that has the number now.
+    write('policy: { locked_roles: [50] }');
+    expect((await home.here(['reload'])).code).toBe(0);
+    expect(await give(50)).toEqual([403, 'rank_not_allowed']);
+    expect(await give(125, sampleUsers.officer)).toEqual([200, undefined]);
+    expect(roblox.violations()).toEqual([]);
+  });
+}
+
+test('a reload that is asked to relearn takes each entry as it is written, and refuses one that names no role', async () => {
+  await using system = await openCloudHome();
+  const { home, roblox } = system;
+  configure(system)('policy: { locked_roles: [50] }');
+  await using daemon = await system.serve();
+  Object.assign(roblox.group.role(captain) ?? {}, { rank: 125 });
+  const refused = await home.here(['reload', '--relearn']);
+  expect([refused.code, refused.stderr]).toEqual([78, expect.stringContaining('50 is not a rank or role id')]);
+  Object.assign(roblox.group.role(officer) ?? {}, { rank: 50 });
+  expect((await home.here(['reload'])).stderr).toMatch(/warning: .*Captain has rank 125 now; Officer .* is not meant/);
+  const relearned = await home.here(['reload', '--relearn']);
+  expect([relearned.code, relearned.stderr]).toEqual([0, '']);
+  const codes = await Promise.all(
+    [50, 125].map(async (newRankId) => (await daemon.rank(system.secret, { rankeeId: 1001, newRankId })).status),
+  );
+  expect(codes).toEqual([403, 200]);
+});
+
+test('what an entry named is not looked up again at a start: a role that is gone is a warning then, and a typo ends it', async () => {
+  await using system = await openCloudHome();
+  const { home, roblox } = system;
+  const file = readFileSync(home.path('rankd.yaml'), 'utf8');
+  const configured = (ladder: string, rest = '') =>
+    writeFileSync(
+      home.path('rankd.yaml'),
+      `${file.replace(/group: \{ id: (\d+) \}/, `group: { id: $1, ladder: ${ladder} }`)}${rest}\n`,
+    );
+  configured('[Trainee, Officer, Captain]', 'policy: { protected_roles: [Captain], suspension: { role: Captain } }');
+  await (await system.serve()).stop();
+  roblox.group.roles = roblox.group.roles.filter(({ id }) => id !== captain);
+  await using daemon = await system.serve();
+  expect(daemon.log).toContain('the ladder continues without it');
+  expect((await daemon.rank(system.secret, { rankeeId: 1001, newRankId: 20 })).status).toBe(200);
+  const suspended = await home.here(['rank', 'suspend', bob, '--for', '1d']);
+  expect([suspended.code, suspended.stderr]).toEqual([78, expect.stringContaining('no member can be suspended')]);
+  expect((await home.here(['health', '--ready'])).code).toBe(0);
+  await daemon.stop();
+  configured('[Trainee, Oficer]');
+  await expect(DaemonHere.start(home)).rejects.toThrow(/no role of the group is called .*Oficer/);
+});
+
+test('without any rung left no rank is changed, as /readyz and health say; a suspension still ends, and records are shown without Roblox', async () => {
+  await using system = await openCloudHome();
+  const { home, roblox } = system;
+  const file = readFileSync(home.path('rankd.yaml'), 'utf8');
+  writeFileSync(
+    home.path('rankd.yaml'),
+    file.replace(/group: \{ id: (\d+) \}/, 'group: { id: $1, ladder: [Captain] }'),
+  );
+  await using daemon = await system.serve();
+  expect((await home.here(['rank', 'suspend', bob, '--for', '1d'])).code).toBe(0);
+  roblox.group.roles = roblox.group.roles.filter(({ id }) => id !== captain);
+  await home.here(['reload']);
+  const refused = await daemon.rank(system.secret, { rankeeId: sampleUsers.officer, newRankId: 10 });
+  expect(refused).toMatchObject({ status: 409, json: { code: 'configuration_misfit' } });
+  expect(await home.here(['health', '--ready'])).toMatchObject({
+    code: 69,
+    stderr: expect.stringContaining('group.ladder names "Captain"'),
+  });
+  expect((await home.here(['rank', 'unsuspend', bob])).code).toBe(0);
+  expect(roblox.group.held(Number(bob))).toEqual([sampleRoles.trainee]);
+  await roblox.close();
+  expect(await home.here(['suspension', 'show', bob])).toMatchObject({
+    code: 0,
+    stdout: expect.stringContaining('Trainee'),
+  });
+});
+
+test('a key bounded by the name of a role is reported once that role is gone', async () => {
+  await using system = await openCloudHome();
+  const { home, roblox } = system;
+  await using daemon = await system.serve();
+  expect((await home.here(['key', 'set', 'game', '--max-rank', 'Officer'])).code).toBe(0);
+  Object.assign(roblox.group.role(officer) ?? {}, { rank: 60, name: 'Major' });
+  await home.here(['reload']);
+  expect((await daemon.rank(system.secret, { rankeeId: 1001, newRankId: 50 })).status).toBe(200);
+  roblox.group.roles = roblox.group.roles.filter(({ id }) => id !== officer);
+  await home.here(['reload']);
+  const doctor = (await home.here(['doctor', '--json'])).json<Doctor>();
+  expect(doctor.findings.filter(({ check }) => check === 'roles')).toMatchObject([
+    { text: expect.stringMatching(/^the max_rank of key \w+ names 4400000020, which was Major/) },
+  ]);
+  expect((await home.here(['key', 'set', 'game', '--max-rank', '50'])).code).toBe(0);
+  expect((await daemon.rank(system.secret, { rankeeId: 1001, newRankId: 10 })).status).toBe(200);
+});
