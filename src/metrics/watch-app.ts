@@ -105,7 +105,7 @@ export function watchApp(live: LiveContext, { registry }: Meters): () => Promise
   const stored = [watchStore(registry), watchWebhooks(live, registry)];
   const ready = new Gauge({
     name: 'rankd_ready',
-    help: '0 while no rank can be changed because of this: the daemon stops (running), the Roblox key is not accepted (credential), Roblox behaves otherwise than rankd was built for (trust), the store takes no writes (store), Roblox can not be read (platform), or a setting names a role that is gone (configuration).',
+    help: '0 while no rank can be changed because of this: the daemon stops (running), the Roblox key is not accepted (credential), Roblox behaves otherwise than rankd was built for (trust), the store takes no writes (store), Roblox cannot be read (platform), or a setting names a role that is gone (configuration).',
     labelNames: ['check'],
     registers,
   });
