@@ -44,7 +44,11 @@ export async function openRanking(
 ): Promise<RankingApp> {
   const ports = await openPorts(options);
   const { report = () => undefined, isReading } = options;
-  return { ...ports, ...processState(ports, report), ...rulesOf(options.config, ports, { isInForce: isReading === false }) };
+  return {
+    ...ports,
+    ...processState(ports, report),
+    ...rulesOf(options.config, ports, { isInForce: isReading === false }),
+  };
 }
 
 /** Holds the answers of the real platform against what rankd was built for; as `checkLive`. */
