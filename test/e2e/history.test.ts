@@ -209,7 +209,7 @@ test.concurrent('show adds what else is known of one change', async () => {
     v: 1,
     change: {
       ...told,
-      ...{ who: 'operator', via: 'key_gone', keyName: null, userName: null, simulated: true },
+      ...{ who: 'operator', via: 'key_gone', keyName: null, userName: null, simulated: true, hold: null },
       requestedAt: '2026-05-01T00:00:00.000Z',
       finishedAt: '2026-05-01T00:00:01.000Z',
     },
