@@ -10,12 +10,22 @@ test('SECURITY.md is in the package, whose README leads to it', () => {
 });
 
 const page = readFileSync(new URL('SECURITY.md', root), 'utf8');
-const table = page
-  .replace(/<!-- every route.+?<!-- end -->/s, '')
-  .replace(/## Limits of every listener.+?(?=\n## )/s, '') // test/http/listeners.test.ts checks these
-  .split('\n')
-  .filter((line) => line.startsWith('|'));
-const rows = table.slice(2).map((line) => line.slice(1, -1).split('|'));
+/** The rows of the tables whose columns are `against`, what rankd does, and tests. */
+const rows = [...page.matchAll(/^\| against \|.*\n\|.*\n((?:\|.*\n)+)/gm)].flatMap(([, body = '']) =>
+  body
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.slice(1, -1).split('|')),
+);
+
+test('SECURITY.md begins with assets and trust boundaries, and goes boundary by boundary', () => {
+  const titles = [...page.matchAll(/^##+ (.*)$/gm)].map(([, title]) => title);
+  expect(titles.slice(0, 2)).toEqual(['What rankd protects', 'Who is trusted with what']);
+  expect(page).toContain('```mermaid');
+  const numbered = titles.filter((title) => /^\d\. /.test(title ?? ''));
+  expect(numbered.map((title) => Number(title?.[0]))).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+  expect(rows.length).toBeGreaterThan(25);
+});
 
 test.each(rows.map(([against = '', , tests = '']) => ({ against: against.trim(), tests: tests.split(', ') })))(
   'SECURITY names tests that there are against $against',
