@@ -140,7 +140,7 @@ test('one change is undone by its id, and all of one member by the user id alone
   expect([held[1001], held[1003]]).toEqual([before[1001], before[1003]]);
   expect(held[1002]).not.toEqual(before[1002]);
   const missing = await raid.home.here(['history', 'undo', first, 'chg_none', '-y']);
-  expect(missing).toMatchObject({ code: 3, stderr: expect.stringContaining('no rank change chg_none in this group') });
+  expect(missing).toMatchObject({ code: 3, stderr: expect.stringContaining('There is no rank change chg_none.') });
   const io = new TerminalIo(raid.home, ['n']);
   expect(await runCli(['history', 'undo', ...changes.map(({ id }) => id)], io)).toBe(130);
   expect(io.talk).toContain('Put back the roles of 1 member (3 changes)?');
