@@ -1,6 +1,6 @@
 /**
- * Every schema ever released, as the steps from one to the next. Append only: a step that was released is never edited. `livesWith` is the
- * oldest schema whose rankd can work beside this one.
+ * The schema, as the steps from one version to the next. Append only: never edit a step that was released. `livesWith` is the oldest schema
+ * whose rankd can share the database with this one.
  *
  * Times are epoch milliseconds. Rows that have an order of arrival carry a number of their own, because the clock can jump; whoever adds
  * one holds the head of the audit, so the numbers are in the order of commits.
@@ -33,6 +33,8 @@ export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
     scopes        text[]  NOT NULL,
     max_rank      integer,
     min_rank      integer,
+    max_rank_role bigint,
+    min_rank_role bigint,
     direction     text             CHECK (direction IN ('promote', 'demote')),
     self_rank     text             CHECK (self_rank = 'deny'),
     is_system     boolean,
@@ -108,6 +110,7 @@ export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
     node     text   NOT NULL REFERENCES rankd.nodes (id) ON DELETE CASCADE,
     does     text   NOT NULL,
     asked_by text   NOT NULL,
+    relearns boolean NOT NULL DEFAULT false,
     outcome  text
   );
   CREATE INDEX commands_of_a_node ON rankd.node_commands (node);
@@ -181,6 +184,10 @@ export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
     WHERE demotion AND NOT dry_run AND roles_before <> roles_after;
   CREATE INDEX privileged_changes ON rankd.rank_changes (requested_at, rankee_id, key_id)
     WHERE privileged AND NOT dry_run AND roles_before <> roles_after;
+  CREATE INDEX changes_by_member_name ON rankd.rank_changes (lower(rankee_name) text_pattern_ops);
+  CREATE INDEX changes_asked_by ON rankd.rank_changes (ranker_id, seq);
+  CREATE INDEX changes_at_a_place ON rankd.rank_changes (place_id, seq) WHERE place_id IS NOT NULL;
+  CREATE INDEX changes_not_applied ON rankd.rank_changes (state, seq) WHERE state <> 'applied';
 
   CREATE TABLE rankd.holds (
     seq              bigint   GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -221,6 +228,8 @@ export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
     rankee_id bigint NOT NULL,
     node      text   NOT NULL
   );
+  -- An unlogged sequence can't be read on PostgreSQL 15 once a standby became the primary.
+  ALTER SEQUENCE rankd.member_queue_seq_seq SET LOGGED;
   CREATE INDEX queue_of_a_member ON rankd.member_queue (rankee_id, seq);
 
   CREATE UNLOGGED TABLE rankd.limit_counts (
@@ -262,7 +271,7 @@ export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
     hash    bytea  NOT NULL CHECK (length(hash) = 32)
   );
   CREATE TABLE rankd.audit_people (
-    event_id bigint NOT NULL REFERENCES rankd.audit_events (id) ON DELETE CASCADE,
+    event_id bigint NOT NULL,
     field    text   NOT NULL,
     user_id  bigint NOT NULL,
     salt     text,
@@ -347,6 +356,7 @@ export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
     kind             text    NOT NULL CHECK (kind IN ('standard', 'discord')),
     shown            text    NOT NULL,
     address          text,
+    address_hash     text,
     secret           text,
     old_secret       text,
     old_secret_until bigint,
@@ -379,26 +389,7 @@ export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
     PRIMARY KEY (webhook_id, sequence)
   );
   CREATE INDEX waiting_deliveries ON rankd.webhook_deliveries (webhook_id, sequence) WHERE state = 'waiting';
-`,
-  },
-  {
-    livesWith: 1,
-    sql: `
-  CREATE INDEX changes_by_member_name ON rankd.rank_changes (lower(rankee_name) text_pattern_ops);
-  CREATE INDEX changes_asked_by ON rankd.rank_changes (ranker_id, seq);
-  CREATE INDEX changes_at_a_place ON rankd.rank_changes (place_id, seq) WHERE place_id IS NOT NULL;
-  CREATE INDEX changes_not_applied ON rankd.rank_changes (state, seq) WHERE state <> 'applied';
-`,
-  },
-  {
-    livesWith: 1,
-    sql: `
-  ALTER TABLE rankd.webhooks ADD COLUMN address_hash text;
-`,
-  },
-  {
-    livesWith: 1,
-    sql: `
+
   CREATE TABLE rankd.webhook_declarations (
     seq        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     node       text   NOT NULL REFERENCES rankd.nodes (id) ON DELETE CASCADE,
@@ -406,28 +397,6 @@ export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
     definition text   NOT NULL,
     UNIQUE (node, name)
   );
-`,
-  },
-  {
-    livesWith: 1,
-    // The numbers of an unlogged table are unlogged too, and PostgreSQL 15 can't read them any more once a standby became the primary.
-    sql: `
-  LOCK TABLE rankd.member_queue;
-  ALTER TABLE rankd.member_queue ALTER COLUMN seq DROP IDENTITY;
-  ALTER TABLE rankd.member_queue ALTER COLUMN seq ADD GENERATED ALWAYS AS IDENTITY;
-  ALTER SEQUENCE rankd.member_queue_seq_seq SET LOGGED;
-  SELECT setval('rankd.member_queue_seq_seq', coalesce(max(seq), 0) + 1, false) FROM rankd.member_queue;
-`,
-  },
-  {
-    livesWith: 1,
-    sql: `
-  ALTER TABLE rankd.audit_people DROP CONSTRAINT audit_people_event_id_fkey;
-`,
-  },
-  {
-    livesWith: 1,
-    sql: `
   CREATE TABLE rankd.role_meanings (
     group_title text NOT NULL,
     setting     text NOT NULL,
@@ -436,9 +405,6 @@ export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
     told        text,
     PRIMARY KEY (group_title, setting, entry)
   );
-  ALTER TABLE rankd.keys ADD COLUMN max_rank_role bigint;
-  ALTER TABLE rankd.keys ADD COLUMN min_rank_role bigint;
-  ALTER TABLE rankd.node_commands ADD COLUMN relearns boolean NOT NULL DEFAULT false;
 `,
   },
 ];

@@ -1,7 +1,6 @@
 import Database from 'better-sqlite3';
 import { isRankdError, RankdError } from '../../../base/errors.ts';
 import { outgrown } from '../../schema-errors.ts';
-import { defineFunctions } from './functions.ts';
 import { GroupCommit } from './group-commit.ts';
 import { retryWhileLocked } from './lock-retry.ts';
 import type { OpenedFiles } from './opened-files.ts';
@@ -184,7 +183,6 @@ function openDatabase(file: string, readonly: boolean): Database.Database {
     database = new Database(file, { readonly, timeout: 0, fileMustExist: true });
     for (const setting of ['synchronous = FULL', 'foreign_keys = ON', 'trusted_schema = OFF', 'secure_delete = ON'])
       database.pragma(setting);
-    defineFunctions(database);
     return database;
   } catch (error) {
     database?.close();

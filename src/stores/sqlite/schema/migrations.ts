@@ -1,9 +1,9 @@
 /**
- * Every schema ever released, as the steps from one to the next; the number of steps a database has seen is its
- * `user_version`. Append only: a step that was released is never edited. `defineFunctions` has what they may call beside SQLite's own.
+ * The schema, as the steps from one version to the next; a database's `user_version` is the number of steps it has seen. Append only: never
+ * edit a step that was released.
  *
  * Times are epoch milliseconds, booleans 0 or 1, lists JSON. Rows that have an order of arrival carry a sequence
- * number of their own, because the wall clock can jump.
+ * number, because the wall clock can jump.
  */
 export const migrations: readonly string[] = [
   `
@@ -23,23 +23,28 @@ export const migrations: readonly string[] = [
   ) STRICT;
 
   CREATE TABLE keys (
-    seq         INTEGER PRIMARY KEY AUTOINCREMENT,
-    id          TEXT    NOT NULL UNIQUE,
-    name        TEXT    NOT NULL,
-    mode        TEXT    NOT NULL CHECK (mode IN ('live', 'test')),
-    scopes      TEXT    NOT NULL,
-    max_rank    INTEGER,
-    min_rank    INTEGER,
-    direction   TEXT             CHECK (direction IN ('promote', 'demote')),
-    self_rank   TEXT             CHECK (self_rank = 'deny'),
-    is_system   INTEGER          CHECK (is_system IN (0, 1)),
-    rate        INTEGER,
-    created_at  INTEGER NOT NULL,
-    expires_at  INTEGER,
-    revoked_at  INTEGER,
-    paused_at   INTEGER,
-    resumed_at  INTEGER,
-    declared_in TEXT
+    seq           INTEGER PRIMARY KEY AUTOINCREMENT,
+    id            TEXT    NOT NULL UNIQUE,
+    name          TEXT    NOT NULL,
+    mode          TEXT    NOT NULL CHECK (mode IN ('live', 'test')),
+    scopes        TEXT    NOT NULL,
+    max_rank      INTEGER,
+    min_rank      INTEGER,
+    max_rank_role INTEGER,
+    min_rank_role INTEGER,
+    direction     TEXT    CHECK (direction IN ('promote', 'demote')),
+    self_rank     TEXT    CHECK (self_rank = 'deny'),
+    is_system     INTEGER CHECK (is_system IN (0, 1)),
+    is_privileged INTEGER CHECK (is_privileged IN (0, 1)),
+    is_simulated  INTEGER CHECK (is_simulated IN (0, 1)),
+    is_any_place  INTEGER CHECK (is_any_place IN (0, 1)),
+    rate          INTEGER,
+    created_at    INTEGER NOT NULL,
+    expires_at    INTEGER,
+    revoked_at    INTEGER,
+    paused_at     INTEGER,
+    resumed_at    INTEGER,
+    declared_in   TEXT
   ) STRICT;
   CREATE UNIQUE INDEX one_key_a_name ON keys (name) WHERE revoked_at IS NULL;
 
@@ -79,6 +84,9 @@ export const migrations: readonly string[] = [
     ranker_name     TEXT    NOT NULL,
     new_rank_id     INTEGER NOT NULL,
     role_id         INTEGER,
+    old_role_id     INTEGER,
+    role_names      TEXT    CHECK (json_valid(role_names)),
+    hold            TEXT    CHECK (json_valid(hold)),
     roles_before    TEXT    NOT NULL,
     roles_after     TEXT    NOT NULL,
     phase           TEXT    NOT NULL CHECK (phase IN ('forward', 'compensate')),
@@ -87,11 +95,14 @@ export const migrations: readonly string[] = [
     done_by         TEXT    NOT NULL,
     dry_run         INTEGER NOT NULL CHECK (dry_run IN (0, 1)),
     demotion        INTEGER NOT NULL CHECK (demotion IN (0, 1)),
+    privileged      INTEGER NOT NULL CHECK (privileged IN (0, 1)),
     top_rank        INTEGER NOT NULL,
     command         TEXT,
+    reason          TEXT,
     old_rank_name   TEXT,
     prefix          TEXT,
     webhook_host    TEXT,
+    webhook_hash    TEXT,
     requested_at    INTEGER NOT NULL,
     finished_at     INTEGER,
     undo_of         TEXT,
@@ -113,6 +124,12 @@ export const migrations: readonly string[] = [
     WHERE dry_run = 0 AND roles_before <> roles_after;
   CREATE INDEX demotions ON rank_changes (requested_at, rankee_id, key_id)
     WHERE demotion = 1 AND dry_run = 0 AND roles_before <> roles_after;
+  CREATE INDEX privileged_changes ON rank_changes (requested_at, rankee_id, key_id)
+    WHERE privileged = 1 AND dry_run = 0 AND roles_before <> roles_after;
+  CREATE INDEX changes_by_member_name ON rank_changes (rankee_name COLLATE NOCASE);
+  CREATE INDEX changes_asked_by ON rank_changes (ranker_id);
+  CREATE INDEX changes_at_a_place ON rank_changes (place_id) WHERE place_id IS NOT NULL;
+  CREATE INDEX changes_not_applied ON rank_changes (state) WHERE state <> 'applied';
 
   CREATE TABLE member_queue (
     seq       INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -153,49 +170,27 @@ export const migrations: readonly string[] = [
     BEGIN SELECT RAISE (ABORT, 'the audit is anchored to one of its own events'); END;
   CREATE TRIGGER audit_anchor_stays BEFORE DELETE ON audit_anchor
     BEGIN SELECT RAISE (ABORT, 'the audit keeps its anchor'); END;
-  `,
-  `
-  CREATE TABLE base_roles (
-    group_title TEXT    PRIMARY KEY,
-    role_id     INTEGER NOT NULL
-  ) STRICT, WITHOUT ROWID;
-  `,
-  `
-  ALTER TABLE keys ADD COLUMN is_privileged INTEGER CHECK (is_privileged IN (0, 1));
-  ALTER TABLE rank_changes ADD COLUMN privileged INTEGER NOT NULL DEFAULT 0 CHECK (privileged IN (0, 1));
-  CREATE INDEX privileged_changes ON rank_changes (requested_at, rankee_id, key_id)
-    WHERE privileged = 1 AND dry_run = 0 AND roles_before <> roles_after;
-  `,
-  `
+
   CREATE TABLE audit_people (
-    event_id INTEGER NOT NULL REFERENCES audit_events (id) ON DELETE CASCADE,
+    event_id INTEGER NOT NULL,
     field    TEXT    NOT NULL,
     user_id  INTEGER NOT NULL,
     salt     TEXT,
     PRIMARY KEY (event_id, field)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX events_about_a_person ON audit_people (user_id);
-  `,
-  `
-  UPDATE rank_changes SET idempotency_key = sha256(idempotency_key) WHERE idempotency_key IS NOT NULL;
-  `,
-  `
-  ALTER TABLE rank_changes ADD COLUMN reason TEXT;
-  ALTER TABLE rank_changes ADD COLUMN old_role_id INTEGER;
-  ALTER TABLE rank_changes ADD COLUMN role_names TEXT CHECK (json_valid(role_names));
-  `,
-  `
-  ALTER TABLE keys ADD COLUMN is_simulated INTEGER CHECK (is_simulated IN (0, 1));
+
+  CREATE TABLE base_roles (
+    group_title TEXT    PRIMARY KEY,
+    role_id     INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
   CREATE TABLE served_group (
     one_row     INTEGER PRIMARY KEY CHECK (one_row = 1),
     group_title TEXT    NOT NULL,
     config_file TEXT
   ) STRICT;
-  INSERT INTO served_group (one_row, group_title)
-    SELECT 1, group_title FROM rank_changes
-    WHERE group_title NOT GLOB 'the simulated group*' ORDER BY seq DESC LIMIT 1;
-  `,
-  `
+
   CREATE TABLE group_roles (
     role_id     INTEGER NOT NULL,
     group_title TEXT    NOT NULL,
@@ -208,9 +203,7 @@ export const migrations: readonly string[] = [
     name     TEXT,
     found_at INTEGER NOT NULL
   ) STRICT;
-  `,
-  `
-  ALTER TABLE rank_changes ADD COLUMN hold TEXT CHECK (json_valid(hold));
+
   CREATE TABLE holds (
     seq              INTEGER PRIMARY KEY AUTOINCREMENT,
     id               TEXT    NOT NULL UNIQUE,
@@ -244,11 +237,7 @@ export const migrations: readonly string[] = [
   CREATE INDEX holds_of_a_member ON holds (rankee_id);
   CREATE INDEX suspensions_by_beginning ON holds (begins_at) WHERE kind = 'suspension';
   CREATE INDEX holds_by_end ON holds (ends_at) WHERE state IN ('active', 'stuck');
-  `,
-  `
-  ALTER TABLE keys ADD COLUMN is_any_place INTEGER CHECK (is_any_place IN (0, 1));
-  `,
-  `
+
   CREATE TABLE webhooks (
     seq              INTEGER PRIMARY KEY AUTOINCREMENT,
     id               TEXT    NOT NULL UNIQUE,
@@ -256,6 +245,7 @@ export const migrations: readonly string[] = [
     kind             TEXT    NOT NULL CHECK (kind IN ('standard', 'discord')),
     shown            TEXT    NOT NULL,
     address          TEXT,
+    address_hash     TEXT,
     secret           TEXT,
     old_secret       TEXT,
     old_secret_until INTEGER,
@@ -288,31 +278,7 @@ export const migrations: readonly string[] = [
     PRIMARY KEY (webhook_id, sequence)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX waiting_deliveries ON webhook_deliveries (webhook_id, sequence) WHERE state = 'waiting';
-  ALTER TABLE rank_changes ADD COLUMN webhook_hash TEXT;
-  `,
-  `
-  CREATE INDEX changes_by_member_name ON rank_changes (rankee_name COLLATE NOCASE);
-  CREATE INDEX changes_asked_by ON rank_changes (ranker_id);
-  CREATE INDEX changes_at_a_place ON rank_changes (place_id) WHERE place_id IS NOT NULL;
-  CREATE INDEX changes_not_applied ON rank_changes (state) WHERE state <> 'applied';
-  `,
-  `
-  ALTER TABLE webhooks ADD COLUMN address_hash TEXT;
-  `,
-  `
-  ALTER TABLE audit_people RENAME TO old_audit_people;
-  CREATE TABLE audit_people (
-    event_id INTEGER NOT NULL,
-    field    TEXT    NOT NULL,
-    user_id  INTEGER NOT NULL,
-    salt     TEXT,
-    PRIMARY KEY (event_id, field)
-  ) STRICT, WITHOUT ROWID;
-  INSERT INTO audit_people SELECT event_id, field, user_id, salt FROM old_audit_people;
-  DROP TABLE old_audit_people;
-  CREATE INDEX events_about_a_person ON audit_people (user_id);
-  `,
-  `
+
   CREATE TABLE role_meanings (
     group_title TEXT NOT NULL,
     setting     TEXT NOT NULL,
@@ -321,7 +287,5 @@ export const migrations: readonly string[] = [
     told        TEXT,
     PRIMARY KEY (group_title, setting, entry)
   ) STRICT, WITHOUT ROWID;
-  ALTER TABLE keys ADD COLUMN max_rank_role INTEGER;
-  ALTER TABLE keys ADD COLUMN min_rank_role INTEGER;
   `,
 ];

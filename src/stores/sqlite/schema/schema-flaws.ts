@@ -1,6 +1,5 @@
 import Database from 'better-sqlite3';
 import type { Connection } from '../engine/connection.ts';
-import { defineFunctions } from '../engine/functions.ts';
 import { migrations } from './migrations.ts';
 
 /** A table, an index, a trigger or a view, with the statement that made it. */
@@ -30,7 +29,6 @@ const objectsSql =
 function madeByMigrations(version: number): SchemaObject[] {
   const database = new Database(':memory:');
   try {
-    defineFunctions(database);
     for (const migration of migrations.slice(0, version)) database.exec(migration);
     return database.prepare(objectsSql).all() as SchemaObject[];
   } finally {
