@@ -71,6 +71,12 @@ async function fill(store: Store): Promise<void> {
   await store.keepBaseRole('group 7', largestId);
   await store.keepServedGroup({ group: 'group 7', configFile: '/srv/rankd.yaml' });
   await store.keepRoles('group 7', [{ id: 70, name: awkwardText, rank: 20 }]);
+  const meaning = {
+    setting: 'policy.locked_roles',
+    entry: awkwardText,
+    roles: [{ id: 70, name: 'Officer', rank: 20 }],
+  };
+  await store.updateMeanings('group 7', () => ({ change: [{ ...meaning, told: 'renamed' }], events: [] }));
   await store.keepUserName({ id: 8, name: 'Builder', at: clock.now() }, { since: 0 });
   const webhook = {
     ...({ id: 'wh_a', name: 'a', kind: 'standard', shown: 'a/***', createdAt: 5 } as const),
@@ -192,7 +198,7 @@ describe('what can’t be copied is one sentence, and nothing is made where it w
     ['a file that is no backup', 'text.txt', 'new', 5, /is not a database of rankd/],
     ['a file to copy to', 'backup.db', 'text.txt', 2, /a copy goes into a data directory or a database/],
     ['a directory with a database', 'backup.db', 'DATA', 4, /There is a database of rankd in .* already/],
-    ['an older schema', 'older', 'new', 4, /has schema 3; only schema \d+ is copied[\s\S]*rankd db migrate/],
+    ['a newer schema', 'newer', 'new', 78, /schema 99/],
     ['a broken audit', 'broken', 'new', 4, /The audit is broken at event #\d+, so nothing was copied/],
     ['a broken audit, to PostgreSQL', 'broken', 'EMPTY', 4, /The audit is broken at event #\d+/],
     ['a server that does not answer', nowhere, 'new', 69, /can't be reached/],
@@ -226,7 +232,7 @@ describe('what can’t be copied is one sentence, and nothing is made where it w
       db.exec(text);
       db.close();
     };
-    variant('older', 'PRAGMA user_version = 3');
+    variant('newer', 'PRAGMA user_version = 99');
     variant('broken', `DROP TRIGGER audit_is_never_edited; UPDATE audit_events SET subject = 'else' WHERE id = 6`);
     const where = (text: string) => ({ DATA: at.dataDir, EMPTY: empty.url, USED: used.url })[text] ?? text;
     for (const [what, from, to, code, says] of cases) {
