@@ -148,3 +148,20 @@ test('with --json, a migration is a line of JSON on stderr, and stdout has the d
   expect(log).toContain(line.replaceAll(home.dataDir, other.dataDir));
   expect(readdirSync(other.dataDir)).toContain(`rankd.db.before-v${schema + 1}`);
 });
+
+test('on PostgreSQL, db migrate shows the line that dumps the database', async () => {
+  const { url, address } = await postgresDatabase();
+  const home = newHome();
+  const db = (...args: string[]) =>
+    home.run(['db', 'migrate', ...args], { env: { RANKD_STORE_URL: url }, script: later.binary });
+  const { user, port, database } = address;
+  const dump = `rankd keeps no copy of this database. A dump that was made before the migration brings it back:
+pg_dump --format=custom --no-unlogged-table-data --file=rankd.dump --schema=rankd postgres://${user}@127.0.0.1:${port}/${database}
+`;
+  const tried = 'The migration ran through and was taken back; the database is as it was.\n';
+  expect(await db('--dry-run')).toMatchObject({ code: 0, stderr: tried + dump });
+  const schema = postgresSteps.length;
+  const migrated = await db();
+  expect(migrated).toMatchObject({ code: 0, stderr: expect.stringContaining(dump) });
+  expect(migrated.stdout).toMatch(new RegExp(`^from +${schema}\\nto +${schema + 1}$`, 'm'));
+});

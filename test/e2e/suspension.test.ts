@@ -152,7 +152,7 @@ test.concurrent('what becomes of suspensions whose end comes while the daemon is
   const told = members.map(({ userId }) => roblox.group.held(userId));
   expect(told).toEqual(members.map(({ roles }) => roles?.toSorted((a, b) => a - b)));
   const { message } = (await changes()).find(({ rankeeId }) => rankeeId === 21_001) ?? {};
-  expect(message).toContain(`The group has no role ${trainee} any more.`);
+  expect(message).toContain(`Role ${trainee} could not be given back: the group's list does not have it any more.`);
   expect(roblox.violations()).toEqual([]);
 });
 

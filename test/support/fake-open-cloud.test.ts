@@ -352,7 +352,7 @@ test('every answer has the fields and types of the official schemas', async () =
 
 test('the schema check sees wrong types, unknown fields and missing ones', () => {
   const found = (value: unknown, name: string) => mismatches(value, name, committedSchemas);
-  expect(found({ id: 7 }, 'Group')).toEqual(['Group.id: integer instead of string']);
+  expect(found({ id: 7 }, 'Group')).toEqual(['Group.displayName: missing', 'Group.id: integer instead of string']);
   expect(found({ groupRoles: [{ id: '1', rank: 0, isBase: true }] }, 'ListGroupRolesResponse')).toEqual([
     'ListGroupRolesResponse.groupRoles[0].displayName: missing',
     'ListGroupRolesResponse.groupRoles[0].isBase: unknown field',
