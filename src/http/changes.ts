@@ -1,86 +1,72 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
 import { type Deadline, deadlineIn } from '../base/clock.ts';
 import { RankdError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { crypto } from '../base/node-modules.ts';
 import { isSimulatedGroup } from '../core/group-title.ts';
-import type { Key, KeyRecord, NamedRole, RankChange } from '../core/model.ts';
+import type { Key, KeyRecord, NamedRole, RankChange, RankRequest } from '../core/model.ts';
+import type { RoleName } from '../core/role-name.ts';
 import type { CallContext } from '../ports/index.ts';
 import type { ChangeCaller, ChangeCommand, Idempotency } from '../usecases/change/change-command.ts';
 import { errorOf } from '../usecases/change/change-outcome.ts';
 import { type ChangeAnswer, changeRank } from '../usecases/change/change-rank.ts';
-import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { changeTitle } from '../usecases/documents/change.ts';
-import { type Edge, letIn } from './edge.ts';
-import { idempotencyKey } from './rank-request.ts';
+import { admitCaller } from './callers.ts';
+import { idempotencyKey } from './fields.ts';
+import type { Exchange } from './route.ts';
 
-/** A change that a request asks for, once its caller is let in. */
-export interface AskedChange {
-  request: FastifyRequest;
-  reply: FastifyReply;
-  caller: KeyRecord;
+/** A change that an admitted caller asks for. */
+export interface RequestedChange {
   placeId: number | undefined;
-  asked: Pick<ChangeCommand, 'request' | 'step' | 'stepCount' | 'roleName' | 'hold'>;
-  /** What a repeat with the same Idempotency-Key has to ask for as well. */
+  caller: KeyRecord;
+  asked: AskedChange;
+  /** A repeat with the same Idempotency-Key must ask for the same. */
   content: unknown;
 }
 
-/** A request for a change, and how its route reads it. */
-export interface ChangeRoute {
-  request: FastifyRequest;
-  reply: FastifyReply;
-  /** Names the operation: one Idempotency-Key is good for one of them. */
-  operation: string;
-  /** Where the key stands. */
-  secret?: (request: FastifyRequest) => string | undefined;
-  /** What the request asks for. It is called once the caller is let in. */
-  read: (app: DaemonContext, call: CallContext) => AskedChange['asked'] | Promise<AskedChange['asked']>;
-}
+export type AskedChange = Pick<ChangeCommand, 'request' | 'step' | 'stepCount' | 'roleName' | 'hold'>;
 
-/** Lets the caller in, and makes the change. Throws why it is not applied. */
+/**
+ * Admits the caller and makes the change that `read` returns. An Idempotency-Key is valid for one `operation`. Throws the reason if
+ * the change is not applied.
+ */
 export async function changeFor(
-  edge: Edge,
-  { request, reply, operation, secret, read }: ChangeRoute,
+  exchange: Exchange,
+  operation: string,
+  read: (call: CallContext) => AskedChange | Promise<AskedChange>,
 ): Promise<{ change: RankChange; caller: KeyRecord }> {
-  const app = edge.live.current; // for all of this change, whatever configuration is applied meanwhile
-  const { caller, placeId } = await letIn(app, edge, { request, reply, scope: 'rank', ...(secret && { secret }) });
-  using deadline = deadlineOf(app, request);
-  const asked = await read(app, callIn(deadline, caller));
+  const { caller, placeId } = await admitCaller(exchange);
+  using deadline = deadlineOf(exchange);
+  const asked = await read(callIn(deadline, caller));
   const content = [operation, placeId, asked];
-  return { change: await makeChange(app, { request, reply, caller, placeId, asked, content }, deadline), caller };
+  return { change: await makeChange(exchange, { caller, placeId, asked, content }, deadline), caller };
 }
 
-/** By when the request has to be answered. */
-export function deadlineOf({ clock, deadlineMs }: DaemonContext, { notes }: FastifyRequest): Deadline {
+/** The time by which rankd must answer the request. */
+export function deadlineOf({ app: { clock, deadlineMs }, request: { notes } }: Exchange): Deadline {
   return deadlineIn(clock, Math.max(0, notes.arrivedAt + deadlineMs - clock.monotonic()));
 }
 
-/** The bounds of calls of the platform for this caller. */
+/** The bounds of this caller's calls of the platform. */
 export function callIn({ signal, at: deadlineAt }: Deadline, { key }: KeyRecord): CallContext {
   return { signal, deadlineAt, lane: key.id };
 }
 
-/** Makes the change that a request asks for, and notes it for answer and log. Throws why it is not applied. */
+/** Makes a change, and records it for answer and log. Throws the reason if it is not applied. */
 export async function makeChange(
-  app: DaemonContext,
-  { request, reply, caller, placeId, asked, content }: AskedChange,
+  exchange: Exchange,
+  { caller, placeId, asked, content }: RequestedChange,
   deadline: Deadline,
 ): Promise<RankChange> {
   const command = {
     caller: callerOf(caller, placeId),
     ...asked,
-    ...idempotencyOf(request.headers['idempotency-key'], content),
+    ...idempotencyOf(exchange.request.headers['idempotency-key'], content),
   };
-  const answer = await changeRank(app, command, deadline);
-  return answered(app, { request, reply }, answer);
+  return appliedChange(exchange, await changeRank(exchange.app, command, deadline));
 }
 
-/** Notes a change for answer and log. Throws why it is not applied. */
-export function answered(
-  app: DaemonContext,
-  { request, reply }: Pick<AskedChange, 'request' | 'reply'>,
-  answer: ChangeAnswer,
-): RankChange {
+/** Records a change for answer and log. Throws the reason if it is not applied. */
+export function appliedChange({ app, request, reply }: Exchange, answer: ChangeAnswer): RankChange {
   warnOfPause(app.log, answer);
   request.notes.facts = {
     ...request.notes.facts,
@@ -93,7 +79,7 @@ export function answered(
   return appliedOrThrow(answer);
 }
 
-/** The highest role before a change and after it, of those that count; `undefined` if that is not known. */
+/** The highest role that counts, before and after a change; `undefined` if unknown. */
 export function ranksOf({
   roleId,
   oldRoleId,
@@ -104,8 +90,8 @@ export function ranksOf({
 }
 
 /**
- * Hands values on in the order in which they were asked for, even if a later one is there first: members are changed in order
- * of arrival, and the look-up of one key can take longer than that of the next.
+ * Returns values in the order of the calls, even if a later one is available first: rankd changes members in order of arrival, and the
+ * lookup of one key can take longer than that of the next.
  */
 export function inOrder<Value>(): (value: Value | Promise<Value>) => Promise<Value> {
   let earlier: Promise<unknown> = Promise.resolve();
@@ -127,7 +113,7 @@ export function callerOf({ key, secretId }: { key: Key; secretId: string }, plac
   };
 }
 
-/** The Idempotency-Key of a request, and what a repeat with it has to ask for as well. Throws `invalid_request`. */
+/** The Idempotency-Key of a request, with a fingerprint of the content that a repeat must have. Throws `invalid_request`. */
 export function idempotencyOf(given: string | string[] | undefined, content: unknown): { idempotency?: Idempotency } {
   if (given === undefined || given === '') return {};
   const { success, data: text } = idempotencyKey.safeParse(given);
@@ -138,7 +124,7 @@ export function idempotencyOf(given: string | string[] | undefined, content: unk
   return { idempotency: { key: crypto().hash('sha256', text), fingerprint } };
 }
 
-/** Warns of the one change that paused its key. The changes that the pause then stopped are in the history. */
+/** Logs a warning for the one change that paused its key. The history has the changes that the pause then stopped. */
 function warnOfPause(log: Logger, { change, error }: ChangeAnswer): void {
   if (!error?.details?.pausedNow) return;
   const { hint, details } = error;
@@ -156,4 +142,32 @@ function appliedOrThrow({ change, error }: ChangeAnswer): RankChange {
 
 function withMark({ code, message, hint, retryAfterMs, cause }: RankdError, mark: string): RankdError {
   return new RankdError(code, message + mark, { hint, retryAfterMs, cause });
+}
+
+/** The request without the fields that the caller omitted. */
+export function withoutOmitted(
+  request: {
+    [Field in keyof RankRequest]: RankRequest[Field] | undefined;
+  },
+): RankRequest {
+  const given = Object.entries(request).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given) as unknown as RankRequest;
+}
+
+/** The request of a client that does not name the player who asks. */
+export function anonymousRequest({
+  userId,
+  newRankId = 0,
+  reason,
+}: {
+  userId: number;
+  newRankId?: number;
+  reason?: string | undefined;
+}): RankRequest {
+  return withoutOmitted({ rankeeId: userId, rankeeName: '', rankerId: 0, rankerName: '', newRankId, reason });
+}
+
+/** A rank as a client names it: digits are a number, as everywhere in rankd. */
+export function asRoleName(rank: number | string): RoleName {
+  return /^\d{1,16}$/.test(String(rank)) ? Number(rank) : rank;
 }

@@ -4,27 +4,19 @@ import type { Config } from '../config/config.ts';
 import { isSimulatedGroup } from '../core/group-title.ts';
 import type { LiveContext } from '../usecases/daemon-context.ts';
 import { inOrder } from './changes.ts';
-import { nobloxServerRoutes } from './compat/noblox-server.ts';
-import { rankgunRoutes } from './compat/rankgun.ts';
-import type { Edge } from './edge.ts';
 import { Freshness } from './end-of-turn.ts';
 import { closeWith, createListener } from './listener.ts';
 import { readBody, unpack } from './request-body.ts';
-import { apikeyRoute } from './routes/apikey.ts';
-import { docsRoutes } from './routes/docs.ts';
-import { healthRoutes } from './routes/health.ts';
-import { rankerRoute } from './routes/ranker.ts';
+import { registerRoutes } from './route.ts';
+import { routes } from './routes/all.ts';
 import { Throttle } from './throttle.ts';
-import { changeRoutes } from './v2/changes.ts';
-import { readRoutes } from './v2/reads.ts';
-import { suspensionRoutes } from './v2/suspensions.ts';
 
 /** The HTTP API, not listening yet. */
 export function createServer(
   app: LiveContext,
   { trustedProxies, maxConnections }: Pick<Config['server'], 'trustedProxies' | 'maxConnections'>,
 ): FastifyInstance {
-  const { log, clock, store, requests, foreign } = app.current; // these stay, whatever configuration is applied
+  const { log, clock, store, requests, foreign } = app.current; // a new configuration replaces none of these
   const server = createListener({
     ...{ log, clock, section: 'server', maxConnections, trustedProxies, foreign, notFound },
     headers: () => (isSimulatedGroup(app.current.group.title) ? simulated : nothing),
@@ -36,7 +28,7 @@ export function createServer(
       closeWith(reply);
       return done(twoHosts);
     }
-    const { needsKey, family } = request.routeOptions.config;
+    const { needsKey = false, family } = request.routeOptions.config;
     const isOff = family !== undefined && !app.current.compat.includes(family.name);
     if (requests.isDraining && needsKey && !isOff) return done(shuttingDown());
     readBody(request.raw, (body) => {
@@ -59,16 +51,7 @@ export function createServer(
   });
   const throttle = new Throttle(clock, store.limits);
   server.addHook('onClose', () => throttle.close());
-  const edge: Edge = { live: app, throttle, inOrderOfArrival: inOrder() };
-  apikeyRoute(server, edge);
-  rankerRoute(server, edge);
-  changeRoutes(server, edge);
-  readRoutes(server, edge);
-  suspensionRoutes(server, edge);
-  rankgunRoutes(server, edge);
-  nobloxServerRoutes(server, edge);
-  healthRoutes(server, app);
-  docsRoutes(server);
+  registerRoutes(server, { live: app, throttle, inOrderOfArrival: inOrder(), routes });
   return server;
 }
 

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
-import { operations } from '../../src/http/openapi/operations.ts';
+import { isDescribed } from '../../src/http/route.ts';
+import { routes } from '../../src/http/routes/all.ts';
 import { forwardTo, Game } from '../game/game.ts';
 import type { DaemonHere } from '../support/daemon-here.ts';
 import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts';
@@ -28,7 +29,7 @@ beforeAll(async () => {
 afterAll(() => world[Symbol.asyncDispose]());
 
 test('docs/api.md has an example of every operation, and for what games send one in Luau', () => {
-  const described = operations.map(({ method, path }) => `${method.toUpperCase()} ${path}`);
+  const described = routes.filter(isDescribed).map(({ method, path }) => `${method} ${path}`);
   expect(examples.map(({ operation }) => operation).toSorted()).toEqual(described.toSorted());
   for (const { operation, luau } of examples)
     expect([operation, luau !== undefined]).toEqual([operation, operation.startsWith('POST')]);
@@ -57,10 +58,10 @@ test('/docs lists every operation, and the requests it shows for a shell and for
   const html = await (await fetch(`${daemon.url}/docs`)).text();
   const shown = html.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
   const requests = [...shown.matchAll(/<pre>((?:curl|local) .+?)<\/pre>/gs)].map(([, text = '']) => text);
-  for (const { method, path } of operations) {
-    expect(shown).toContain(`<a href="#${method}${path.replaceAll('/', '-')}">`);
+  for (const { method, path } of routes.filter(isDescribed)) {
+    expect(shown).toContain(`<a href="#${method.toLowerCase()}${path.replaceAll('/', '-')}">`);
     const mine = requests.filter((text) => new RegExp(`(7265|example\\.com)${path}['?"]`).test(text));
-    expect([path, mine.length]).toEqual([path, method === 'post' ? 2 : 0]);
+    expect([path, mine.length]).toEqual([path, method === 'POST' ? 2 : 0]);
   }
   const secrets = { rankd: readFileSync(world.home.path('my-game.key'), 'utf8').trim() };
   const inOrder = Object.values(

@@ -52,6 +52,14 @@ test('the request bodies given as examples are taken', async () => {
   }
 });
 
+test('the answer of a health check is described with the proof that the daemon is the right one', async () => {
+  const answers = ['/healthz', '/readyz'].map((path) =>
+    send(app.url + path, { headers: { 'x-rankd-question': 'who' } }),
+  );
+  for (const { status, headers } of await Promise.all(answers))
+    expect([status, headers['x-rankd-proof']]).toEqual([200, expect.stringMatching(/^[\w-]{43}$/)]);
+});
+
 describe('an answer that is not as described does not pass these tests', () => {
   const good: Given = {
     method: 'POST',

@@ -2,6 +2,9 @@ import { type ErrorCode, reasons } from '../../src/base/errors.ts';
 import { exitCodes } from '../../src/cli/output/errors.ts';
 import { type EntrySetting, keySettings, settings, webhookSettings } from '../../src/config/settings.ts';
 import { publicCodes, statuses } from '../../src/http/errors.ts';
+import { fieldRows, parameterRows } from '../../src/http/openapi/document.ts';
+import { isDescribed, type Route } from '../../src/http/route.ts';
+import { routes } from '../../src/http/routes/all.ts';
 
 const codes = Object.keys(reasons) as ErrorCode[];
 
@@ -12,6 +15,65 @@ export function errorTable(): string[] {
     publicCodes
       .toSorted((a, b) => statuses[a] - statuses[b])
       .map((code) => [String(statuses[code]), code, reasons[code]]),
+  );
+}
+
+const operations = routes.filter(isDescribed);
+
+/** Every operation, with the names of what it takes and returns. */
+export function operationTable(): string[] {
+  return table(
+    ['operation', 'what it does', 'scope', 'request', '200'],
+    operations.map((route) => {
+      const { method, path, docs, key, body, answers = [] } = route;
+      const parameters = parameterRows(route).map(([name, where]) => `${where}: ${name}`);
+      const fields = body?.schema ? [`body: ${namesOf(fieldRows(body.schema))}`] : [];
+      const returned = answers.flatMap(({ schema }) => (schema ? fieldRows(schema) : []));
+      return [
+        `\`${method} ${path}\``,
+        docs.description,
+        key === undefined ? '' : `\`${key.scope}\``,
+        [...parameters, ...fields].join('<br>'),
+        returned.length === 0 || answers.length > 1 ? String(answers[0]?.description) : namesOf(returned),
+      ];
+    }),
+  );
+}
+
+/** Fields with those of the objects in them; the optional ones come last. */
+function namesOf(rows: string[][]): string {
+  const name = ([field, type = '']: string[]) => `${field}${/ \(.+\)$/.exec(type)?.[0] ?? ''}`;
+  const { optional = [], '': required = [] } = Object.groupBy(rows, ([, , isOptional = '']) => isOptional);
+  const lists = [required.map(name).join(', '), optional.length > 0 ? `optional ${optional.map(name).join(', ')}` : ''];
+  return lists.filter((list) => list !== '').join('; ');
+}
+
+export function requestFieldTable(): string[] {
+  return fieldTable((route) => [
+    ...parameterRows(route).map(([name = '', where = '', description = '']) => [name, where, '', description]),
+    ...(route.body?.schema ? fieldRows(route.body.schema) : []),
+  ]);
+}
+
+export function answerFieldTable(): string[] {
+  return fieldTable(({ answers = [] }) => answers.flatMap(({ schema }) => (schema ? fieldRows(schema) : [])));
+}
+
+/** The fields with a meaning, each with the operations that have it. */
+function fieldTable(rowsOf: (route: Route) => string[][]): string[] {
+  const rows = operations.flatMap((route) =>
+    rowsOf(route).map(([name, type, , meaning]) => ({ name, type, meaning, route })),
+  );
+  const byMeaning = Map.groupBy(
+    rows.filter(({ meaning }) => meaning !== ''),
+    ({ name, type, meaning }) => JSON.stringify([name, type, meaning]),
+  );
+  return table(
+    ['field', 'type', 'of', 'meaning'],
+    [...byMeaning].map(([row, found]) => {
+      const [name, type, meaning] = JSON.parse(row) as [string, string, string];
+      return [name, type, found.map(({ route }) => `\`${route.path}\``).join(', '), meaning];
+    }),
   );
 }
 

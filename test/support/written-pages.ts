@@ -2,7 +2,16 @@ import { readFileSync } from 'node:fs';
 import { routeRuleTable } from '../http/route-rules.ts';
 import { commandDetails, commandsTable, commonOptions } from './command-reference.ts';
 import { metricsTable } from './metrics-table.ts';
-import { errorTable, exitTable, keySettingsTable, settingsTable, webhookSettingsTable } from './reference-tables.ts';
+import {
+  answerFieldTable,
+  errorTable,
+  exitTable,
+  keySettingsTable,
+  operationTable,
+  requestFieldTable,
+  settingsTable,
+  webhookSettingsTable,
+} from './reference-tables.ts';
 
 /** What `npm run docs` writes into a page, between two comments that name it. */
 export interface WrittenPart {
@@ -20,6 +29,9 @@ export const writtenParts: readonly WrittenPart[] = [
   { page: 'docs/settings.md', name: 'every setting with its default', lines: settingsTable },
   { page: 'docs/settings.md', name: 'every setting of a declared key', lines: keySettingsTable },
   { page: 'docs/settings.md', name: 'every setting of a declared webhook', lines: webhookSettingsTable },
+  { page: 'docs/api.md', name: 'every operation', lines: operationTable },
+  { page: 'docs/api.md', name: 'every field of a request', lines: requestFieldTable },
+  { page: 'docs/api.md', name: 'every field of an answer', lines: answerFieldTable },
   { page: 'docs/api.md', name: 'every error code with its status and words', lines: errorTable },
   { page: 'SECURITY.md', name: 'every route by which a key changes a rank, with every rule', lines: routeRuleTable },
   { page: 'docs/metrics.md', name: 'every metric', lines: metricsTable },

@@ -36,7 +36,10 @@ export function openapiCommand(program: Command, cli: Cli): void {
     .description('print the description of the HTTP API (OpenAPI 3.1), as the daemon serves it at /openapi.json')
     .addHelpText('after', examples('rankd openapi > openapi.json'))
     .action(async () => {
-      const { openApiDocument } = await import('../../http/openapi/document.ts');
-      cli.io.stdout(`${JSON.stringify(openApiDocument(), undefined, 2)}\n`);
+      const [{ openApiDocument }, { routes }] = await Promise.all([
+        import('../../http/openapi/document.ts'),
+        import('../../http/routes/all.ts'),
+      ]);
+      cli.io.stdout(`${JSON.stringify(openApiDocument(routes), undefined, 2)}\n`);
     });
 }

@@ -1,67 +1,92 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { RankdError } from '../../base/errors.ts';
 import type { NamedRole } from '../../core/model.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { DaemonContext } from '../../usecases/daemon-context.ts';
-import { type AskedChange, changeFor, ranksOf } from '../changes.ts';
-import { type Edge, headerText } from '../edge.ts';
+import { headerText } from '../callers.ts';
+import { type AskedChange, anonymousRequest, asRoleName, changeFor, ranksOf } from '../changes.ts';
 import { publicCodes, statuses } from '../errors.ts';
-import { memberId, parseBody, text } from '../rank-request.ts';
-import { jsonBody } from '../request-body.ts';
-import { asRoleName } from '../v2/change-request.ts';
+import { memberId, notAnObject, parseFields, text } from '../fields.ts';
+import { type Exchange, type Route, route } from '../route.ts';
 import type { Family } from './family.ts';
-import { requestOf } from './requests.ts';
 
-/** The statuses that mean "no, and asking again does not help": it knows 400 for all of them. */
-const noes = new Set<number>([403, 404, 405, 409, 413, 422]);
+/** The statuses of refusals for which a retry is useless: noblox.js-server answers all of them with 400. */
+const finalStatuses = new Set<number>([403, 404, 405, 409, 413, 422]);
 
 /** noblox.js-server. Source: noblox/noblox.js-server, and setRank and changeRank of noblox.js. */
-export const nobloxServer: Family = {
+const nobloxServer: Family = {
   name: 'noblox-server',
   secret: ({ headers }) => headerText(headers.authorization),
-  statuses: Object.fromEntries(publicCodes.filter((code) => noes.has(statuses[code])).map((code) => [code, 400])),
+  statuses: Object.fromEntries(
+    publicCodes.filter((code) => finalStatuses.has(statuses[code])).map((code) => [code, 400]),
+  ),
   errorFields: ({ status }) => ({ statusCode: status }),
 };
 
-const member = '/group/:group/member/:user';
+const rankError = 'must be a rank number, a role id or the name of a role';
+const rankName = z.union([z.int(rankError).min(0, rankError), text.min(1)], { error: rankError }).nullish();
+const rankBody = z
+  .object({ rank: rankName, role: rankName }, notAnObject)
+  .refine(({ rank, role }) => (rank ?? role) != null, { error: 'rank or role is missing' });
 
-export function nobloxServerRoutes(server: FastifyInstance, edge: Edge): void {
-  const options = { config: { needsKey: true, family: nobloxServer } };
-  server.post(`${member}/rank`, options, async (request, reply) => {
-    const { now } = await change(edge, { request, reply, operation: 'rank', ask: asRank });
-    return reply.send(roleAnswer(now));
-  });
-  server.post(`${member}/rank-change`, options, async (request, reply) => {
-    const { before, now } = await change(edge, { request, reply, operation: 'rank-change', ask: asRankChange });
-    return reply.send({ newRole: roleAnswer(now), oldRole: roleAnswer(before) });
-  });
-}
+const stepsError = 'must be a whole number other than 0: how many ranks up, or with a minus down';
+const wholeNumberText = z
+  .string()
+  .regex(/^-?\d{1,15}$/)
+  .transform(Number);
+const steps = z.union([z.int(), wholeNumberText], { error: stepsError }).refine((n) => n !== 0, { error: stepsError });
+const stepsBody = z.object({ change: steps }, notAnObject);
 
-interface Asking {
-  request: FastifyRequest;
-  reply: FastifyReply;
-  operation: string;
-  ask: (userId: number, json: unknown) => AskedChange['asked'];
-}
+const address = z.object({ group: memberId, user: memberId });
 
-async function change(edge: Edge, { ask, ...route }: Asking): Promise<ReturnType<typeof ranksOf>> {
-  const { request } = route;
-  const made = await changeFor(edge, {
-    ...route,
-    operation: `noblox ${route.operation}`,
-    secret: nobloxServer.secret,
-    read: async (app, call) => {
-      const { group, user } = parseBody(parameters, request.params);
-      const asked = ask(user, jsonBody(request));
-      await requireGroup(app, group, call);
-      return asked;
+const member = {
+  method: 'POST',
+  key: { scope: 'rank', in: nobloxServer, place: 'query or Roblox-Id' },
+  changesRanks: true,
+} as const;
+
+export const nobloxServerRoutes: readonly Route[] = [
+  route({
+    ...{ ...member, path: '/group/:group/member/:user/rank' },
+    body: { description: 'The rank number, role id or name of the role.', schema: rankBody },
+    handler: async (exchange) => {
+      const { now } = await change(exchange, 'rank', (userId) => {
+        const { rank, role } = exchange.body();
+        const asked = asRoleName(rank ?? role ?? 0);
+        if (typeof asked === 'number') return { request: anonymousRequest({ userId, newRankId: asked }) };
+        return { request: anonymousRequest({ userId }), roleName: asked };
+      });
+      return exchange.reply.send(roleView(now));
     },
+  }),
+  route({
+    ...{ ...member, path: '/group/:group/member/:user/rank-change' },
+    body: { description: 'The number of ranks up, or down if negative.', schema: stepsBody },
+    handler: async (exchange) => {
+      const { before, now } = await change(exchange, 'rank-change', (userId) => {
+        const { change } = exchange.body();
+        const step = change > 0 ? 'promote' : 'demote';
+        return { request: anonymousRequest({ userId }), step, stepCount: Math.abs(change) };
+      });
+      return { newRole: roleView(now), oldRole: roleView(before) };
+    },
+  }),
+];
+
+async function change(
+  exchange: Exchange,
+  operation: string,
+  read: (userId: number) => AskedChange,
+): Promise<ReturnType<typeof ranksOf>> {
+  const { app, request } = exchange;
+  const made = await changeFor(exchange, `noblox ${operation}`, async (call) => {
+    const { group, user } = parseFields(address, request.params);
+    const asked = read(user);
+    await requireGroup(app, group, call);
+    return asked;
   });
   return ranksOf(made.change);
 }
-
-const parameters = z.object({ group: memberId, user: memberId });
 
 async function requireGroup({ group }: DaemonContext, asked: number, call: CallContext): Promise<void> {
   const { id } = await group.about(call);
@@ -69,45 +94,8 @@ async function requireGroup({ group }: DaemonContext, asked: number, call: CallC
   throw new RankdError('invalid_request', `This rankd is for group ${id}, not for group ${asked}.`);
 }
 
-const rankError = 'must be a rank number, a role id or the name of a role';
-const rankName = z.union([z.int(rankError).min(0, rankError), text.min(1)], { error: rankError }).nullish();
-const notAnObject = { error: 'The body must be a JSON object' };
-const rankBody = z
-  .object({ rank: rankName, role: rankName }, notAnObject)
-  .refine(({ rank, role }) => (rank ?? role) != null, { error: 'rank or role is missing' });
-const changeError = 'must be a whole number other than 0: how many ranks up, or with a minus down';
-const changeBody = z.object(
-  {
-    change: z
-      .union(
-        [
-          z.int(),
-          z
-            .string()
-            .regex(/^-?\d{1,15}$/)
-            .transform(Number),
-        ],
-        { error: changeError },
-      )
-      .refine((n) => n !== 0, { error: changeError }),
-  },
-  notAnObject,
-);
-
-function asRank(userId: number, json: unknown): AskedChange['asked'] {
-  const { rank, role } = parseBody(rankBody, json);
-  const asked = asRoleName(rank ?? role ?? 0);
-  if (typeof asked === 'number') return { request: requestOf({ userId, newRankId: asked }) };
-  return { request: requestOf({ userId }), roleName: asked };
-}
-
-function asRankChange(userId: number, json: unknown): AskedChange['asked'] {
-  const { change } = parseBody(changeBody, json);
-  return { request: requestOf({ userId }), step: change > 0 ? 'promote' : 'demote', stepCount: Math.abs(change) };
-}
-
-/** A role as noblox.js tells one. Older versions call its id `ID`. */
-function roleAnswer(role: NamedRole | undefined) {
+/** A role in the fields of noblox.js. Its older versions call the id `ID`. */
+function roleView(role: NamedRole | undefined) {
   if (role === undefined) return null;
   const { id, name, rank } = role;
   return { id, ID: id, name, rank, memberCount: null };

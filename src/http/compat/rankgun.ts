@@ -1,19 +1,16 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import { directions, type RankChange } from '../../core/model.ts';
+import { directions } from '../../core/model.ts';
 import { namesOf } from '../../usecases/people/name-members.ts';
-import { type ChangeRoute, changeFor, ranksOf } from '../changes.ts';
-import { type Edge, headerText, keyIn } from '../edge.ts';
-import { id } from '../ids.ts';
-import { memberId, optionalText, parseBody } from '../rank-request.ts';
-import { jsonBody } from '../request-body.ts';
+import { headerText, keyIn } from '../callers.ts';
+import { type AskedChange, anonymousRequest, changeFor, ranksOf } from '../changes.ts';
+import { id, memberId, notAnObject, optionalText } from '../fields.ts';
+import { type Exchange, type Route, route } from '../route.ts';
 import type { Family } from './family.ts';
-import { requestOf } from './requests.ts';
 
 const refused = 400;
 
 /** RankGun. Source: www.rankgun.works/docs/developing/APIReference, and APIRefrence for the old addresses, headers and fields. */
-export const rankgun: Family = {
+const rankgun: Family = {
   name: 'rankgun',
   secret: (request) =>
     oldHeaders.map((name) => headerText(request.headers[name])).find((secret) => secret !== undefined) ??
@@ -34,22 +31,9 @@ export const rankgun: Family = {
 
 const oldHeaders = ['staff-token', 'api-token', 'api_token'];
 
-export function rankgunRoutes(server: FastifyInstance, edge: Edge): void {
-  const post = (path: string, read: (body: unknown) => Asked) =>
-    server.post(path, { config: { needsKey: true, family: rankgun } }, (request, reply) =>
-      answer(edge, { request, reply, operation: path, secret: rankgun.secret, read: () => read(jsonBody(request)) }),
-    );
-  for (const path of ['/api/roblox/setrank', '/roblox/set-rank']) post(path, asSetRank);
-  for (const step of directions)
-    for (const path of [`/api/roblox/${step}`, `/roblox/${step}`]) post(path, (body) => ({ ...asStep(body), step }));
-}
-
-type Asked = ReturnType<typeof asSetRank>;
-
-/** The member under today's name of the field, or the old one. */
+/** The member under the field's current name, or its old one. */
 const member = { userId: memberId.nullish(), user_id: memberId.nullish(), reason: optionalText };
 const rank = { rankId: id.nullish(), rank: id.nullish() };
-const notAnObject = { error: 'The body must be a JSON object' };
 const stepBody = z.object(member, notAnObject).refine(hasMember, { error: 'userId is missing' });
 const setRankBody = z
   .object({ ...member, ...rank }, notAnObject)
@@ -60,27 +44,48 @@ function hasMember({ userId, user_id }: { userId?: number | null | undefined; us
   return (userId ?? user_id) != null;
 }
 
-function asSetRank(json: unknown) {
-  const { userId, user_id, rankId, rank, reason } = parseBody(setRankBody, json);
-  return { request: requestOf({ userId: userId ?? user_id ?? 0, newRankId: rankId ?? rank ?? 0, reason }) };
-}
+const change = {
+  method: 'POST',
+  key: { scope: 'rank', in: rankgun, place: 'query or Roblox-Id' },
+  changesRanks: true,
+} as const;
 
-function asStep(json: unknown) {
-  const { userId, user_id, reason } = parseBody(stepBody, json);
-  return { request: requestOf({ userId: userId ?? user_id ?? 0, reason }) };
-}
+export const rankgunRoutes: readonly Route[] = [
+  ...['/api/roblox/setrank', '/roblox/set-rank'].map((path) =>
+    route({
+      ...{ ...change, path },
+      body: { description: 'The member and the rank.', schema: setRankBody },
+      handler: (exchange) =>
+        answer(exchange, () => {
+          const { userId, user_id, rankId, rank, reason } = exchange.body();
+          const newRankId = rankId ?? rank ?? 0;
+          return { request: anonymousRequest({ userId: userId ?? user_id ?? 0, newRankId, reason }) };
+        }),
+    }),
+  ),
+  ...directions.flatMap((step) =>
+    [`/api/roblox/${step}`, `/roblox/${step}`].map((path) =>
+      route({
+        ...{ ...change, path },
+        body: { description: 'The member.', schema: stepBody },
+        handler: (exchange) =>
+          answer(exchange, () => {
+            const { userId, user_id, reason } = exchange.body();
+            return { request: anonymousRequest({ userId: userId ?? user_id ?? 0, reason }), step };
+          }),
+      }),
+    ),
+  ),
+];
 
-async function answer(edge: Edge, route: ChangeRoute): Promise<FastifyReply> {
-  const { change } = await changeFor(edge, route);
-  const names = await namesOf(edge.live.current, [change.rankeeId]);
-  return route.reply.send(answerOf(change, { request: route.request, name: names.get(change.rankeeId) }));
-}
-
-function answerOf(change: RankChange, { request, name }: { request: FastifyRequest; name: string | undefined }) {
+async function answer(exchange: Exchange, read: () => AskedChange) {
+  const { app, request, route } = exchange;
+  const { change } = await changeFor(exchange, route.path, read);
+  const names = await namesOf(app, [change.rankeeId]);
   const { before, now } = ranksOf(change);
   return {
     ...{ success: true, oldRank: before?.rank ?? null, newRank: now?.rank ?? null },
-    username: name ?? String(change.rankeeId),
+    username: names.get(change.rankeeId) ?? String(change.rankeeId),
     ...{ message: change.message, requestId: request.id, changeId: change.id },
   };
 }

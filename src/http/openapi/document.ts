@@ -1,24 +1,44 @@
 import * as z from 'zod';
-import { reasons } from '../../base/errors.ts';
+import { type ErrorCode, reasons } from '../../base/errors.ts';
 import { version } from '../../base/version.ts';
-import { type PublicCode, statuses } from '../errors.ts';
+import { type PublicCode, publicCodes, statuses } from '../errors.ts';
+import { id, idempotencyKey } from '../fields.ts';
+import {
+  type AnswerHeader,
+  allCodes,
+  answerHeaders,
+  type Content,
+  commonHeaders,
+  type DescribedRoute,
+  isDescribed,
+  ownHeaders,
+  placeIdHelp,
+  type Route,
+} from '../route.ts';
 import { meanings } from './meanings.ts';
-import type { Content, Operation } from './operation.ts';
-import { operations } from './operations.ts';
-import { answerHeaders, headersOfAll, parameters, schemas } from './parts.ts';
 
-/** A schema as JSON Schema 2020-12, as far as rankd's own schemas use it. */
-export interface JsonSchema {
-  $ref?: string;
-  type?: string;
+/** A schema as JSON Schema 2020-12, as far as rankd's schemas use it. */
+interface JsonSchema {
+  type?: string | string[];
   description?: string;
   required?: string[];
   properties?: Record<string, JsonSchema>;
   [keyword: string]: unknown;
 }
 
+/** The one shape of every error. */
+export const errorSchema = z.strictObject({
+  success: z.literal(false),
+  error: z.string().describe('The short reason of the code.'),
+  code: z.enum(publicCodes as [PublicCode, ...PublicCode[]]).describe('Stable; made for programs.'),
+  message: z.string().describe('One sentence that a game owner can act on.'),
+  requestId: answerHeaders['x-request-id'].schema,
+  retryAfter: answerHeaders['Retry-After'].schema.optional().describe('Seconds to wait; present if waiting helps.'),
+});
+
 /** The description of the HTTP API in OpenAPI 3.1. */
-export function openApiDocument() {
+export function openApiDocument(routes: readonly Route[]) {
+  const described = routes.filter(isDescribed);
   return {
     openapi: '3.1.1',
     info: {
@@ -30,9 +50,7 @@ export function openApiDocument() {
     },
     servers: [{ url: '/', description: 'The rankd that serves this document.' }],
     security: [],
-    paths: Object.fromEntries(
-      operations.map((operation) => [operation.path, { [operation.method]: toPath(operation) }]),
-    ),
+    paths: Object.fromEntries(described.map((route) => [route.path, { [methodOf(route)]: operationOf(route) }])),
     components: {
       securitySchemes: {
         key: {
@@ -40,42 +58,41 @@ export function openApiDocument() {
           scheme: 'bearer',
           description: 'A game key as `rankd key create` prints it: rk_live_… or rk_test_….',
         },
-        keyHeader: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'The same key by itself.' },
+        keyHeader: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'Only the same key.' },
       },
-      parameters: mapValues(parameters, withJsonSchema),
-      headers: mapValues(answerHeaders, withJsonSchema),
-      schemas: mapValues(schemas, toJsonSchema),
+      headers: mapValues(answerHeaders, ({ description, schema }) => ({ description, schema: toJsonSchema(schema) })),
+      schemas: schemasOf(described),
     },
   };
 }
 
-/** A schema as clients send it. Answers are not transformed, so it is also how clients get them. */
-export function toJsonSchema(schema: z.ZodType): JsonSchema {
+/** A schema as clients send it. rankd does not transform its answers, so the same holds for those. */
+function toJsonSchema(schema: z.ZodType): JsonSchema {
   const { $schema: _, ...json } = z.toJSONSchema(schema, { io: 'input' });
   return json as JsonSchema;
 }
 
-/** The codes of an operation by status, ascending. */
-export function byStatus({ codes }: Pick<Operation, 'codes'>): Array<[number, PublicCode[]]> {
-  return [...Map.groupBy(codes, (code) => statuses[code])].toSorted(([a], [b]) => a - b);
+function schemasOf(routes: readonly DescribedRoute[]): Record<string, JsonSchema> {
+  const contents = routes.flatMap(({ body, answers = [] }) => [...(body ? [body] : []), ...answers]);
+  const named = contents.flatMap(({ name, schema }) => (name && schema ? [[name, toJsonSchema(schema)] as const] : []));
+  return { ...Object.fromEntries(named), Error: toJsonSchema(errorSchema) };
 }
 
-function toPath(operation: Operation) {
-  const { summary, description, key, body, answer, jsonAnswer } = operation;
+function operationOf(route: DescribedRoute) {
+  const { docs, key, body, answers = [] } = route;
+  const parameters = parametersOf(route);
   const success = {
-    description: answer.description,
-    headers: headerRefs([...headersOfAll, ...operation.answerHeaders]),
-    content: { ...contentOf(answer), ...(jsonAnswer && contentOf(jsonAnswer)) },
+    description: answers[0]?.description ?? '',
+    headers: headerRefs([...commonHeaders, ...ownHeaders(route)]),
+    content: Object.assign({}, ...answers.map(contentOf)),
   };
-  const errors = byStatus(operation).map(([status, codes]) => [status, toError(codes, operation.answerHeaders)]);
+  const errors = codesByStatus(route).map(([status, codes]) => [status, errorOf(codes, route)]);
   return {
-    operationId: operation.id,
-    summary,
-    description,
-    ...(key !== 'none' && { security: [{ key: [] }, ...(key === 'bearer' ? [] : [{ keyHeader: [] }])] }),
-    ...(operation.parameters.length > 0 && {
-      parameters: operation.parameters.map((name) => ({ $ref: `#/components/parameters/${name}` })),
-    }),
+    operationId: docs.id,
+    summary: docs.summary,
+    description: docs.description,
+    ...(key !== undefined && { security: [{ key: [] }, ...(key.in === 'bearer' ? [] : [{ keyHeader: [] }])] }),
+    ...(parameters.length > 0 && { parameters }),
     ...(body !== undefined && {
       requestBody: { description: body.description, required: true, content: contentOf(body) },
     }),
@@ -83,34 +100,167 @@ function toPath(operation: Operation) {
   };
 }
 
-function toError(codes: PublicCode[], headers: Operation['answerHeaders']) {
+interface Parameter {
+  name: string;
+  in: 'query' | 'header';
+  required: boolean;
+  description: string;
+  schema: JsonSchema;
+}
+
+/** The fields of a request besides its body. */
+function parametersOf({ key, query, changesRanks = false }: Route): Parameter[] {
+  const ofQuery = query instanceof z.ZodObject ? Object.entries<z.ZodType>(query.shape) : [];
+  return [
+    ...ofQuery.map(([name, schema]) => parameter(name, schema)),
+    ...(key === undefined || key.place === 'body' ? [] : [key.place === 'query' ? requiredPlace : optionalPlace]),
+    ...(changesRanks ? [idempotency] : []),
+  ];
+}
+
+function parameter(name: string, field: z.ZodType): Parameter {
+  const { description = '' } = field;
+  const required = !field.safeParse(undefined).success;
+  let schema = field;
+  while (schema instanceof z.ZodOptional || schema instanceof z.ZodNullable) schema = schema.unwrap() as z.ZodType;
+  return { name, in: 'query', required, description, schema: toJsonSchema(schema) };
+}
+
+const requiredPlace = parameter('placeid', id.describe(placeIdHelp));
+const optionalPlace = parameter(
+  'placeid',
+  id
+    .optional()
+    .describe(
+      'The place id (game.PlaceId). Without it, rankd uses the header `Roblox-Id`, which Roblox adds to the requests of its game servers. A key made with `--any-place` needs neither.',
+    ),
+);
+const idempotency: Parameter = {
+  name: 'Idempotency-Key',
+  in: 'header',
+  required: false,
+  description:
+    'rankd stores the first outcome for 24 hours and replays it to every request with the same key and content.',
+  schema: toJsonSchema(idempotencyKey),
+};
+
+/** The error codes of a route by status, ascending. */
+function codesByStatus(route: Route): Array<[number, PublicCode[]]> {
+  return [...Map.groupBy(allCodes(route), (code) => statuses[code])].toSorted(([a], [b]) => a - b);
+}
+
+function errorOf(codes: PublicCode[], route: Route) {
   return {
     description: codes.map((code) => `\`${code}\`: ${meanings[code]}`).join('\n\n'),
-    headers: headerRefs([...headersOfAll, 'Retry-After', ...headers]),
+    headers: headerRefs([...commonHeaders, 'Retry-After', ...ownHeaders(route)]),
     content: {
       'application/json': {
         schema: {
           allOf: [{ $ref: '#/components/schemas/Error' }],
-          properties: { code: { enum: codes }, error: { enum: codes.map((code) => reasons[code]) } },
+          properties: { code: { enum: codes }, error: { enum: codes.map((code: ErrorCode) => reasons[code]) } },
         },
       },
     },
   };
 }
 
-function contentOf({ type = 'application/json', schema, example }: Content) {
-  const described = schema === undefined ? {} : { schema: { $ref: `#/components/schemas/${schema}` } };
+function contentOf({ type = 'application/json', name, example }: Content) {
+  const described = name === undefined ? {} : { schema: { $ref: `#/components/schemas/${name}` } };
   return { [type]: { ...described, ...(example !== undefined && { example }) } };
 }
 
-function headerRefs(names: ReadonlyArray<keyof typeof answerHeaders>) {
+function headerRefs(names: readonly AnswerHeader[]) {
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
-}
-
-function withJsonSchema<T extends { schema: z.ZodType }>({ schema, ...rest }: T) {
-  return { ...rest, schema: toJsonSchema(schema) };
 }
 
 function mapValues<T, U>(record: Record<string, T>, change: (value: T) => U): Record<string, U> {
   return Object.fromEntries(Object.entries(record).map(([name, value]) => [name, change(value)]));
+}
+
+function methodOf({ method }: Route): string {
+  return method.toLowerCase();
+}
+
+/** A name for a part of a page. */
+export function anchorOf(route: Route): string {
+  return `${methodOf(route)}${route.path.replaceAll('/', '-')}`;
+}
+
+// The rows of the tables in /docs and docs/api.md, in Markdown.
+
+/** The fields of an object with type and meaning; none for other schemas. */
+export function fieldRows(schema: z.ZodType): string[][] {
+  const { properties = {}, required = [] } = toJsonSchema(schema);
+  return Object.entries(properties).map(([name, field]) => {
+    return [`\`${name}\``, typeOf(field), required.includes(name) ? '' : 'optional', field.description ?? ''];
+  });
+}
+
+export function parameterRows(route: Route): string[][] {
+  return parametersOf(route).map(({ name, in: where, description }) => [`\`${name}\``, where, description]);
+}
+
+/** The headers of a route's answers; without a route, those of every error. */
+export function headerRows(route?: Route): string[][] {
+  const names: AnswerHeader[] = route === undefined ? [...commonHeaders, 'Retry-After'] : ownHeaders(route);
+  return names.map((name) => [`\`${name}\``, answerHeaders[name].description]);
+}
+
+/** The errors of a route with status, code, reason and meaning. */
+export function errorRows(route: Route): string[][] {
+  return codesByStatus(route).flatMap(([status, codes]) =>
+    codes.map((code) => [String(status), `\`${code}\``, reasons[code], meanings[code]]),
+  );
+}
+
+/** In words, such as `whole number or text`. An object has its fields in brackets. */
+function typeOf({ type = '', anyOf, enum: values, items, properties }: JsonSchema): string {
+  if (Array.isArray(type)) return type.map((one: string) => typeWords[one]).join(' or ');
+  if (Array.isArray(anyOf)) return [...new Set((anyOf as JsonSchema[]).map(typeOf))].join(' or ');
+  if (Array.isArray(values)) return values.map((value) => `\`${JSON.stringify(value)}\``).join(' or ');
+  const fields = Object.keys(properties ?? (items as JsonSchema | undefined)?.properties ?? {});
+  const names = fields.map((name) => `\`${name}\``).join(', ');
+  return `${typeWords[type] ?? ''}${names === '' ? '' : ` (${names})`}`;
+}
+
+const typeWords: Record<string, string> = {
+  string: 'text',
+  integer: 'whole number',
+  number: 'number',
+  boolean: 'true or false',
+  array: 'list',
+  object: 'object',
+  null: 'null',
+};
+
+/** The request of a route as a shell sends it, and as a script of a game does; none if it has no body. */
+export function requestExamples({ path, key, body }: Route): string[] {
+  if (body === undefined) return [];
+  const example = Object.entries(Object(body.example));
+  const needsPlace = key?.place === 'query'; // for the others, a game server's place comes from Roblox
+  const takesPlace = key !== undefined && key.place !== 'body';
+  return [forShell(`${path}${takesPlace ? '?placeid=1' : ''}`, example), forGame(path, needsPlace, example)];
+}
+
+function forShell(address: string, example: Array<[string, unknown]>): string {
+  const json = JSON.stringify(Object.fromEntries(example));
+  return `curl -sw '\\n' 'http://127.0.0.1:7265${address}' -H "Authorization: Bearer $(cat my-game.key)" -d '${json}'`;
+}
+
+function forGame(path: string, needsPlace: boolean, example: Array<[string, unknown]>): string {
+  const fields = example.map(
+    ([name, value]) => `        ${name} = ${name === 'placeid' ? 'game.PlaceId' : JSON.stringify(value)},\n`,
+  );
+  return `local HttpService = game:GetService("HttpService")
+local response = HttpService:RequestAsync({
+    Url = "https://rankd.example.com${path}${needsPlace ? '?placeid=" .. game.PlaceId' : '"'},
+    Method = "POST",
+    Headers = {
+        Authorization = HttpService:GetSecret("rankd"):AddPrefix("Bearer "),
+        ["Content-Type"] = "application/json",
+    },
+    Body = HttpService:JSONEncode({
+${fields.join('')}    }),
+})
+print(response.StatusCode, response.Body)`;
 }

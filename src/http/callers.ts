@@ -1,0 +1,171 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { FastifyRequest } from 'fastify';
+import { RankdError } from '../base/errors.ts';
+import type { LimitsConfig } from '../config/config.ts';
+import { type Caller, placeRefusal, refusalOf } from '../core/access.ts';
+import type { Key, KeyRecord } from '../core/model.ts';
+import { refusalOfRobloxId } from '../core/roblox-id.ts';
+import type { DaemonContext } from '../usecases/daemon-context.ts';
+import { authenticate, fingerprintOf, type KeyFingerprint } from '../usecases/keys/authenticate.ts';
+import { placeOf } from './fields.ts';
+import { type Exchange, type FoundKey, familyOf } from './route.ts';
+import { failedAuthLimit, failedPlaceLimit, type Limit, limitsOf } from './throttle.ts';
+
+/** The sender of a request that rankd accepts. */
+export interface Admitted {
+  caller: KeyRecord;
+  /** `undefined` if the key needs none. */
+  placeId: number | undefined;
+}
+
+/** Accepts a caller who names the place in the query, or leaves that to the header `Roblox-Id`. Throws the refusal. */
+export async function admitCaller(exchange: Exchange): Promise<Admitted> {
+  const { api, app, request, route } = exchange;
+  const placeId = placeOf(request);
+  const secret = (familyOf(route)?.secret ?? keyIn)(request);
+  const found = authenticateRequest(app, { request, placeId, fingerprint: fingerprintIn(secret) });
+  const isVerification = route.key?.scope === 'verify';
+  const keyRecord = await (isVerification ? found : api.inOrderOfArrival(found));
+  const caller = isVerification
+    ? authorize(exchange, keyRecord, placeId)
+    : await authorizeChange(exchange, keyRecord, placeId);
+  if (caller instanceof RankdError) throw caller;
+  return { caller, placeId };
+}
+
+/** The record of a request's key, or the refusal. A promise only if the store has to wait. */
+export function authenticateRequest(
+  app: Pick<DaemonContext, 'store'>,
+  {
+    request,
+    placeId,
+    fingerprint = bearerFingerprint(request),
+  }: { request: FastifyRequest; placeId: number | undefined; fingerprint?: KeyFingerprint | RankdError },
+): FoundKey | Promise<FoundKey> {
+  return fingerprint instanceof RankdError ? fingerprint : authenticate(app, { fingerprint, placeId });
+}
+
+/** The latest header of each connection. The next one is usually the same, and hashing a key costs more than all checks of it. */
+const latest = new WeakMap<Duplex, { authorization: string; fingerprint: KeyFingerprint | RankdError }>();
+
+function bearerFingerprint({ headers, raw: { socket } }: FastifyRequest): KeyFingerprint | RankdError {
+  const { authorization = '' } = headers;
+  const known = latest.get(socket);
+  if (known?.authorization === authorization) return known.fingerprint;
+  const fingerprint = fingerprintIn(bearerOf(headers));
+  latest.set(socket, { authorization, fingerprint });
+  return fingerprint;
+}
+
+function fingerprintIn(secret: string | undefined): KeyFingerprint | RankdError {
+  return secret === undefined ? missing : fingerprintOf(secret);
+}
+
+const missing = RankdError.withoutStack(
+  'missing_authorization',
+  'Send the game key in the header "Authorization: Bearer <key>".',
+  { details: { reason: 'no_key' } },
+);
+
+/** The key in `x-api-key`, or else in `Authorization: Bearer`. */
+export function keyIn({ headers }: Pick<FastifyRequest, 'headers'>): string | undefined {
+  return headerText(headers['x-api-key']) ?? bearerOf(headers);
+}
+
+function bearerOf({ authorization = '' }: IncomingHttpHeaders): string | undefined {
+  return bearer.exec(authorization)?.[1];
+}
+
+const bearer = /^bearer +(\S+) *$/i;
+
+/** A header without the spaces around it; `undefined` if it is empty or missing. */
+export function headerText(given: string | string[] | undefined): string | undefined {
+  return String(given ?? '').trim() || undefined;
+}
+
+/**
+ * The caller, if the key has the scope of the route at the place and is within its limits; otherwise the refusal. Returns the refusal
+ * rather than throwing it, because callers can cause thousands of them a second.
+ */
+export function authorize(exchange: Exchange, keyRecord: FoundKey, placeId: number | undefined): FoundKey {
+  const { api, app, request, reply, route } = exchange;
+  if (keyRecord instanceof RankdError) return refuse(exchange, keyRecord);
+  const { key, secretId, retiring } = keyRecord;
+  const { throttle } = api;
+  const scope = route.key?.scope ?? 'verify';
+  const now = app.clock.now();
+  const refusal = refusalOf(keyRecord, { scope, group: app.group.title, placeId, now, refusePlace });
+  // The sender of a secret that is not valid must not learn that it once was.
+  if (retiring !== undefined && refusal?.code !== 'invalid_key') reply.headers(retirementHeaders(retiring, key));
+  if (refusal !== undefined) return refuse(exchange, refusal, key);
+  const robloxId = String(request.headers['roblox-id'] ?? '');
+  const isFree = app.robloxId === 'off' || key.isAnyPlace || placeId === undefined;
+  const misplaced = isFree ? undefined : refusalOfRobloxId({ header: robloxId, placeId });
+  if (misplaced !== undefined && app.robloxId === 'enforce') return refuse(exchange, misplaced, key);
+  app.keyUses.note({ secretId, placeId, at: now });
+  request.notes.facts = { keyId: key.id, keyName: key.name, placeId };
+  const isCountedByAll = scope !== 'verify' && throttle.isShared; // then `authorizeChange` counts it
+  const overLimit = isCountedByAll ? undefined : throttle.take(limitsOf[scope](app.limits, { key, placeId }), reply);
+  if (overLimit !== undefined) return overLimit;
+  if (misplaced !== undefined) {
+    request.notes.facts = { ...request.notes.facts, robloxId: robloxId.slice(0, 32) };
+    request.notes.warning = 'Roblox-Id does not fit the place';
+  }
+  return keyRecord;
+}
+
+/** Like `authorize`. Daemons that share a store also count changes together, and the caller has to wait for that. */
+export async function authorizeChange(
+  exchange: Exchange,
+  keyRecord: FoundKey,
+  placeId: number | undefined,
+): Promise<FoundKey> {
+  const { api, app, reply, route } = exchange;
+  const caller = authorize(exchange, keyRecord, placeId);
+  if (caller instanceof RankdError || !api.throttle.isShared) return caller;
+  const limits = limitsOf[route.key?.scope ?? 'verify'](app.limits, { key: caller.key, placeId });
+  return (await api.throttle.takeOfAll(limits, reply)) ?? caller;
+}
+
+/** The latest refusal of each caller. A game that may not call retries all the time, and creating the error takes longer than all checks. */
+const latestRefusals = new WeakMap<Caller, RankdError>();
+
+function refusePlace(caller: Caller, placeId: number): RankdError {
+  const known = latestRefusals.get(caller);
+  if (known?.details?.placeId === placeId) return known;
+  const refusal = placeRefusal(caller, placeId);
+  latestRefusals.set(caller, refusal);
+  return refusal;
+}
+
+/**
+ * Counts a refused caller for the audit. A network that sends too many invalid keys, or a key that is tried with too many places, gets
+ * `too_many_requests` instead. Only refusals count: game servers share addresses and keys, and the wrong keys and places of others must
+ * not lock out the right ones.
+ */
+function refuse({ api, app, request, reply }: Exchange, refusal: RankdError, key?: Key): RankdError {
+  const limits = limitsOn(refusal, app.limits, { from: request.from, key });
+  const answer = api.throttle.take(limits, reply, refusal.details) ?? refusal;
+  app.refused.count(answer, request.from);
+  return answer;
+}
+
+function limitsOn(
+  { code }: RankdError,
+  limits: LimitsConfig,
+  { from, key }: { from: string; key: Key | undefined },
+): Limit[] {
+  if (code === 'invalid_key' || code === 'missing_authorization') return [failedAuthLimit(limits, from)];
+  if (code === 'place_not_whitelisted' && key !== undefined) return [failedPlaceLimit(limits, key)];
+  return [];
+}
+
+/** The start of a rotation (RFC 9745), and the time from which rankd refuses its old secret (RFC 8594). */
+function retirementHeaders(
+  retiring: NonNullable<KeyRecord['retiring']>,
+  { expiresAt = Number.POSITIVE_INFINITY }: Key,
+): Record<string, string> {
+  const until = Math.min(retiring.until, expiresAt);
+  return { deprecation: `@${Math.floor(retiring.since / 1000)}`, sunset: new Date(until).toUTCString() };
+}

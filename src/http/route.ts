@@ -1,0 +1,261 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import * as z from 'zod';
+import type { RankdError } from '../base/errors.ts';
+import type { KeyRecord, Scope } from '../core/model.ts';
+import type { DaemonContext, LiveContext } from '../usecases/daemon-context.ts';
+import type { Family } from './compat/family.ts';
+import type { PublicCode } from './errors.ts';
+import { parseFields } from './fields.ts';
+import { jsonBody } from './request-body.ts';
+import type { Throttle } from './throttle.ts';
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** True if the route serves only callers with a key. */
+    needsKey?: boolean;
+    /** The service that the route imitates. The route exists only if the setting `compat` names that service. */
+    family?: Family;
+  }
+}
+
+/**
+ * A route with everything that rankd registers and describes it by: Fastify's routes, the OpenAPI document, the page /docs and the
+ * tables of docs/api.md come from the same list.
+ */
+export interface Route<
+  Body extends z.ZodType = z.ZodType,
+  Query extends z.ZodType = z.ZodType,
+  Answer extends z.ZodType = z.ZodType,
+> {
+  method: 'GET' | 'POST';
+  path: string;
+  /** The prose of its description. Routes that imitate another service have none. */
+  docs?: RouteDocs;
+  /** Absent: the route serves callers without a key, too. */
+  key?: KeyUse;
+  /** True if it changes ranks. It then takes an `Idempotency-Key`, and its answer names the change. */
+  changesRanks?: boolean;
+  /** The fields of the query, besides the place. */
+  query?: Query;
+  body?: Content<Body>;
+  /** The answers with status 200, one for each content type. */
+  answers?: readonly [Content<Answer>, ...Content[]];
+  /** Headers of its answers, besides those that `key` and `changesRanks` imply. */
+  answerHeaders?: readonly AnswerHeader[];
+  /** The error codes of its answers, besides those of every request and every key. */
+  codes?: readonly PublicCode[];
+  /** Answers a request: rankd sends the returned object as JSON. A handler that has sent its reply itself returns nothing. */
+  handler: (exchange: Exchange<z.output<Body>, z.output<Query>>) => Result<z.input<Answer>>;
+}
+
+/** A route that the OpenAPI document has. */
+export type DescribedRoute = Route & { docs: RouteDocs };
+
+interface RouteDocs {
+  /** The operation's name in generated clients. */
+  id: string;
+  summary: string;
+  description: string;
+}
+
+interface KeyUse {
+  scope: Scope;
+  /** Where clients put the key: in `Authorization`, there or in `x-api-key`, or where clients of another service put it. */
+  in: 'bearer' | 'bearer or header' | Family;
+  /** Where clients put the place id. */
+  place: 'body' | 'query' | 'query or Roblox-Id';
+}
+
+export interface Content<Schema extends z.ZodType = z.ZodType> {
+  description: string;
+  /** JSON by default. */
+  type?: string;
+  /** The name of the schema in the OpenAPI document. */
+  name?: string;
+  schema?: Schema;
+  example?: z.input<Schema>;
+}
+
+type Result<Answer> = Answer | Promise<Answer> | FastifyReply | Promise<FastifyReply> | Promise<undefined> | undefined;
+
+/** Checks the types of a route: its handler against its schemas, and its examples against them. */
+export function route<Body extends z.ZodType, Query extends z.ZodType, Answer extends z.ZodType>(
+  definition: Route<Body, Query, Answer>,
+): Route {
+  return definition as unknown as Route;
+}
+
+/** What the handlers of all routes share. */
+export interface ApiContext {
+  live: LiveContext;
+  throttle: Throttle;
+  /** Returns the records of keys in the order of the requests, because rankd changes members in that order. */
+  inOrderOfArrival: (record: FoundKey | Promise<FoundKey>) => Promise<FoundKey>;
+  routes: readonly Route[];
+}
+
+export type FoundKey = KeyRecord | RankdError;
+
+const anything = z.unknown();
+
+/** A request and its reply. */
+export class Exchange<Body = unknown, Query = unknown> {
+  readonly api: ApiContext;
+  /** The context for this whole request, even if rankd applies a new configuration before its end. */
+  readonly app: DaemonContext;
+  readonly route: Route;
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+
+  constructor(api: ApiContext, route: Route, request: FastifyRequest, reply: FastifyReply) {
+    this.api = api;
+    this.app = api.live.current;
+    this.route = route;
+    this.request = request;
+    this.reply = reply;
+  }
+
+  /** The body, by the schema of the route. Throws `invalid_request` and `body_too_large`. */
+  body(): Body {
+    return parseFields(this.route.body?.schema ?? anything, jsonBody(this.request)) as Body;
+  }
+
+  /** The query, by the schema of the route. Throws `invalid_request`. */
+  query(): Query {
+    return parseFields(this.route.query ?? anything, this.request.query) as Query;
+  }
+}
+
+export function registerRoutes(server: FastifyInstance, api: ApiContext): void {
+  for (const route of api.routes) {
+    const { method, path, key, handler } = route;
+    const family = familyOf(route);
+    server.route({
+      ...{ method, url: path, config: { needsKey: key !== undefined, ...(family && { family }) } },
+      handler: (request, reply) => handler(new Exchange(api, route, request, reply)),
+    });
+  }
+}
+
+/** The service that the route imitates. */
+export function familyOf({ key }: Route): Family | undefined {
+  return typeof key?.in === 'object' ? key.in : undefined;
+}
+
+export function isDescribed(route: Route): route is DescribedRoute {
+  return route.docs !== undefined;
+}
+
+const requestId = z
+  .string()
+  .regex(/^req_\w+$/)
+  .describe('The same as in x-request-id and in the log.');
+
+/** The fields that every answer of /v2 has. */
+export const answerFields = { success: z.literal(true), requestId, message: z.string() };
+export const workspaceId = z.string().regex(/^ws_\w+$/);
+export const changeId = z.string().regex(/^chg_\w+$/);
+
+export const placeIdHelp = 'The place id (game.PlaceId). You can also write it `placeId`.';
+
+/** Every header that rankd defines for its answers. */
+export const answerHeaders = {
+  'x-request-id': { description: 'The id of the request in the log.', schema: requestId },
+  'x-simulated-group': {
+    description: 'Present if the group is simulated: nothing touches Roblox.',
+    schema: z.literal('true'),
+  },
+  'Retry-After': { description: 'Seconds to wait; present if waiting helps.', schema: z.int().min(1) },
+  'RateLimit-Policy': {
+    description: 'The inbound limits that count this request, if any: q requests in w seconds.',
+    schema: z.string(),
+  },
+  RateLimit: {
+    description: 'The rest of each limit: r requests, and t seconds until the limit is full again.',
+    schema: z.string(),
+  },
+  Deprecation: {
+    description:
+      'Present if the key is the old one of a rotation: the time of the rotation, as `@` and seconds since 1970 (RFC 9745).',
+    schema: z.string().regex(/^@\d+$/),
+  },
+  Sunset: {
+    description: 'The time from which rankd refuses that key, as an HTTP date (RFC 8594).',
+    schema: z.string().regex(/ GMT$/),
+  },
+  'x-rank-change': { description: 'The id of the change in the history.', schema: changeId },
+  'x-rankd-proof': {
+    description:
+      'Present if the request has the header x-rankd-question. `rankd doctor --url` uses it to check that its own daemon answered.',
+    schema: z.string().regex(/^[\w-]{43}$/),
+  },
+  'idempotent-replayed': {
+    description: 'Present if this is the outcome of an earlier request with the same Idempotency-Key.',
+    schema: z.literal('true'),
+  },
+};
+
+export type AnswerHeader = keyof typeof answerHeaders;
+
+/** Errors that any HTTP request can get. */
+const codesOfEveryRequest = [
+  'invalid_request',
+  'request_timeout',
+  'headers_too_large',
+  'body_too_large',
+  'internal',
+] as const satisfies PublicCode[];
+
+const codesOfKeys = [
+  'missing_placeid',
+  'missing_authorization',
+  'invalid_key',
+  'place_not_whitelisted',
+  'key_not_allowed',
+  'too_many_requests',
+  'store_unavailable',
+  'shutting_down',
+] as const satisfies PublicCode[];
+
+export const platformCodes = [
+  'platform_rejected',
+  'platform_credential',
+  'platform_busy',
+  'platform_unavailable',
+] as const satisfies PublicCode[];
+
+/** The error codes of every route that changes ranks. */
+export const changeCodes = [
+  'rank_not_allowed',
+  'member_protected',
+  'member_suspended',
+  'ranker_not_allowed',
+  'above_acting_account',
+  'member_not_found',
+  'unknown_rank',
+  'ambiguous_rank',
+  'configuration_misfit',
+  'idempotency_mismatch',
+  'idempotency_in_progress',
+  'cooldown',
+  'key_paused',
+  ...platformCodes,
+  'outcome_unknown',
+] as const satisfies PublicCode[];
+
+/** Every error code of a route except `method_not_allowed`. */
+export function allCodes({ key, codes = [] }: Route): PublicCode[] {
+  return [...codesOfEveryRequest, ...(key === undefined ? [] : codesOfKeys), ...codes];
+}
+
+/** The headers of every answer. */
+export const commonHeaders = ['x-request-id', 'x-simulated-group'] as const satisfies AnswerHeader[];
+
+/** The headers of a route's answers, besides those of every answer. */
+export function ownHeaders({ key, changesRanks = false, answerHeaders = [] }: Route): AnswerHeader[] {
+  return [
+    ...(key === undefined ? [] : (['RateLimit-Policy', 'RateLimit', 'Deprecation', 'Sunset'] as const)),
+    ...(changesRanks ? (['x-rank-change', 'idempotent-replayed'] as const) : []),
+    ...answerHeaders,
+  ];
+}
