@@ -38,6 +38,16 @@ const otherEnds: Record<string, { because: string; code: number; says: RegExp }>
     code: 2,
     says: /^error: --node is for daemons that share a database of PostgreSQL; here is one daemon\.$/m,
   },
+  ...Object.fromEntries(
+    ['rankd store accept', 'rankd store accept -y --json'].map((example) => [
+      example,
+      {
+        because: 'it is for PostgreSQL; test/stores/postgres/known-cluster.test.ts has another cluster',
+        code: 2,
+        says: /only a PostgreSQL server has to be accepted/,
+      },
+    ]),
+  ),
   'rankd status --watch': { because: 'Ctrl-C ends it', code: 130, says: /state +running/ },
 };
 
@@ -46,7 +56,7 @@ const before: Array<[examples: RegExp, lines: string[]]> = [
   [/^rankd suspension (show|extend) 1001|^rankd rank unsuspend/, ['rank suspend 1001 --for 1d']],
   [/^rankd webhook add/, ['webhook remove staff-log -y', 'webhook remove my-bot -y']],
   [/^rankd store copy --from rankd-backup/, ['backup rankd-backup.db']],
-  [/^rankd restore/, ['backup rankd-backup.db', 'backup backup.db']],
+  [/^rankd restore|rankd restore -y -$/, ['backup rankd-backup.db', 'backup backup.db']],
   [/^sudo rankd service remove/, ['service install --dir HERE/units']],
 ];
 
