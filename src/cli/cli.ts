@@ -3,7 +3,8 @@ import { openRanking, type RankingApp } from '../app.ts';
 import { systemClock } from '../base/clock.ts';
 import { asRankdError, RankdError } from '../base/errors.ts';
 import { closeToOthers } from '../base/files/data-dir.ts';
-import { unnamedServiceDirectory } from '../config/data-dir.ts';
+import { ownerOf } from '../base/system-user.ts';
+import { dataDirectory, unnamedServiceDirectory } from '../config/data-dir.ts';
 import { storeFinder } from '../config/find-store.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import { type ConfigLocationSources, locateConfig } from '../config/locate.ts';
@@ -14,8 +15,6 @@ import { engineOf } from '../stores/engine.ts';
 import type { Alarm } from '../usecases/change/platform-trust.ts';
 import { hintOf } from '../usecases/documents/error.ts';
 import { keepServedGroup } from '../usecases/group/served-group.ts';
-import { acrossUsers } from './across-users.ts';
-import { enterDataDirectory } from './data-directory.ts';
 import type { Io } from './io.ts';
 import type { GlobalOptions } from './options.ts';
 import { jsonLine, printableLines } from './output/safe-text.ts';
@@ -24,6 +23,7 @@ import { screenOf } from './output/screen.ts';
 import { TerminalLine } from './output/terminal-line.ts';
 import { whileWaiting } from './output/waiting.ts';
 import { asTyped } from './output/wording.ts';
+import { refuseRoot } from './refuse-root.ts';
 import { refuseLostDatabase } from './same-database.ts';
 import { chosenWith, otherGroup } from './same-group.ts';
 import { isSimulatedHere, type Surroundings } from './surroundings.ts';
@@ -37,15 +37,17 @@ export class Cli {
   /** Shows the progress of slow work. */
   readonly line: TerminalLine;
   readonly #program: Command;
+  readonly #line: readonly string[];
   readonly #warnings: string[] = [];
   #isSimulated = false;
   #whereKept: string | undefined;
   readonly #resolved: Array<Record<string, unknown>> = [];
 
-  constructor(io: Io, program: Command) {
+  constructor(io: Io, program: Command, line: readonly string[]) {
     this.io = io;
     this.line = new TerminalLine(io, () => this.options);
     this.#program = program;
+    this.#line = line;
   }
 
   get options(): GlobalOptions {
@@ -57,22 +59,27 @@ export class Cli {
     return this.io.operator;
   }
 
-  /** Where the database lies: as `enterDataDirectory`, and closed to others. Throws `no_permission` if they could write to it. */
+  /** The absolute path of the data directory, which need not exist. */
   get dataDir(): string {
-    const { dataDirAsItIs: dataDir, io } = this;
-    if (io.rights.user !== undefined && closeToOthers(dataDir, io.rights.user))
+    return dataDirectory(this.options.dataDir, this.io);
+  }
+
+  /** Runs before every command that uses the data directory. Closes it to other users. Throws `no_permission` if they could write to it. */
+  enterDataDir(): void {
+    const { dataDir, io } = this;
+    this.refuseRootIn(dataDir);
+    if (io.user !== undefined && closeToOthers(dataDir, io.user))
       this.say(`The data directory ${dataDir} was open to other users; now only its owner can enter it.`);
-    return dataDir;
   }
 
-  /** The same, only to look at it: it may be open to others, and stays so. */
-  get dataDirAsItIs(): string {
-    return enterDataDirectory(this.options.dataDir, this.io);
+  /** Throws `no_permission` if root runs this command on another user's directory. */
+  refuseRootIn(dataDir: string): void {
+    refuseRoot(dataDir, this.io, this.#line);
   }
 
-  /** For backup, restore and whatever else looks at the store as a whole. */
+  /** Operations on the store as a whole, such as backup and restore. */
   get operations(): StoreOperations {
-    return acrossUsers(this.#engine.operations, this.dataDir, this.io.rights);
+    return this.#engine.operations;
   }
 
   /** True if the database is on a server, which daemons of several machines can share. */
@@ -81,9 +88,8 @@ export class Cli {
   }
 
   get #engine(): StoreEngine {
-    const { configSources, dataDir, io } = this;
-    const server = io.rights.asCaller(() => storeFinder(configSources));
-    return engineOf({ dataDir, clock: systemClock, server });
+    const { configSources, dataDir } = this;
+    return engineOf({ dataDir, clock: systemClock, server: storeFinder(configSources) });
   }
 
   /** Prints the result: `parts` for a person, each on lines of its own, or `document` as one JSON document. */
@@ -170,17 +176,16 @@ export class Cli {
 
   /** Where the configuration is looked for. */
   get configSources(): ConfigLocationSources {
-    const { env, cwd, rights } = this.io;
-    return { configFile: this.options.config, env, cwd, user: rights.asCaller(() => rights.user) };
+    const { env, cwd, user } = this.io;
+    return { configFile: this.options.config, env, cwd, user };
   }
 
   /** The configuration; loads the YAML parser and the schema only for commands that need them. */
   async loadConfig(flags: Record<string, string> = {}): Promise<LoadedConfig> {
     const { loadConfig } = await import('../config/load.ts');
-    const { rights } = this.io;
-    const loaded = rights.asCaller(() => loadConfig({ ...this.configSources, flags }));
+    const loaded = loadConfig({ ...this.configSources, flags });
     for (const warning of loaded.warnings) this.say(`warning: ${warning}`);
-    return { ...loaded, fileNow: () => rights.asCaller(loaded.fileNow) };
+    return loaded;
   }
 
   /** Runs `work` on the store alone: no configuration is read. If it writes, the daemon beside it must see what it writes. */
@@ -230,7 +235,9 @@ export class Cli {
     const service = unnamedServiceDirectory(this.options.dataDir, this.io);
     if (service === dataDir) this.say(`Data directory: ${dataDir}, the service's.`);
     else if (service !== undefined)
-      this.say(`This is about ${dataDir}. A service has its data in ${service}: add --data-dir ${service}, as root.`);
+      this.say(
+        `This is about ${dataDir}. For the service's data: sudo -u ${ownerOf(service)} rankd --data-dir ${service} …`,
+      );
     return opened;
   }
 
@@ -325,7 +332,7 @@ export class Cli {
     if (!isSet && locateConfig(sources) === undefined) return 'none';
     const { loadConfig } = await import('../config/load.ts');
     try {
-      return this.io.rights.asCaller(() => loadConfig({ ...sources, flags: {} })).config;
+      return loadConfig({ ...sources, flags: {} }).config;
     } catch {
       return 'unreadable';
     }

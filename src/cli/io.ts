@@ -1,5 +1,5 @@
 import type { System } from '../base/system.ts';
-import type { Rights } from './rights.ts';
+import type { SystemUser } from '../base/system-user.ts';
 
 /** The world as a command sees it: what it reads, where it writes, who runs it. `main.ts` makes the real one. */
 export interface Io {
@@ -42,8 +42,8 @@ export interface Io {
   env: Record<string, string | undefined>;
   /** Throws `not_found` if the folder was removed. */
   readonly cwd: string;
-  /** With whose rights files are used. */
-  rights: Rights;
+  /** The user who runs this process; `undefined` on Windows. */
+  user: SystemUser | undefined;
   nodeVersion: string;
   pid: number;
   /** How this command line was started: Node.js and rankd, as absolute paths. */

@@ -6,12 +6,12 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isatty } from 'node:tty';
 import { RankdError } from '../base/errors.ts';
 import { thisSystem } from '../base/system.ts';
+import type { SystemUser } from '../base/system-user.ts';
 import { homeFolder } from '../config/locate.ts';
 import { questionWord } from './completion/answer-shell.ts';
 import type { Io } from './io.ts';
 import { commandFor } from './output/wording.ts';
 import { runCli } from './program.ts';
-import { Rights } from './rights.ts';
 import { Signals } from './signals.ts';
 
 /** The process edge: what a command reads, where it writes, and the signals. Only this file and main.ts touch `process`. */
@@ -29,8 +29,6 @@ process.stderr.on('error', () => undefined); // nobody is left to be told, and w
 /** Written once a turn of the event loop: a write for each line would cost as much as the request that it tells of. */
 let logged = '';
 process.on('exit', writeLog);
-const rights = new Rights(process);
-process.on('exit', () => rights.giveBack()); // what was compiled is kept in the caller's own folder
 process.on('exit', () => process.exit()); // at once: otherwise Node closes a database that was left open on purpose
 /** How much of the log may wait for whoever reads it, in bytes. */
 const maxWaitingLog = 1_048_576;
@@ -72,7 +70,7 @@ const io: Io = {
   get cwd() {
     return currentFolder();
   },
-  rights,
+  user: processUser(),
   nodeVersion: process.versions.node,
   pid: process.pid,
   command: [process.execPath, join(packageDir, 'bin', 'rankd.js')],
@@ -175,6 +173,11 @@ function folderIfAny(): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+function processUser(): SystemUser | undefined {
+  const { geteuid, getegid } = process; // absent on Windows
+  return geteuid && getegid && { uid: geteuid(), gid: getegid() };
 }
 
 /** Containers may run as a user id that has no name. */

@@ -43,7 +43,7 @@ const versionAsked = 'rankd.version';
 
 /** Runs one command line (without node and script). Resolves with the exit code; never throws. */
 export async function runCli(argv: string[], io: Io): Promise<number> {
-  const program = createProgram(io);
+  const program = createProgram(io, argv);
   const [first, ...line] = argv;
   if (first === questionWord) {
     await answerShell(program, line, io);
@@ -86,7 +86,7 @@ All commands: rankd --help
 `;
 
 /** The tree of commands, writing to `io`. */
-export function createProgram(io: Io): Command {
+export function createProgram(io: Io, line: readonly string[] = []): Command {
   const program = new Command('rankd');
   const { defaults } = io.system;
   program
@@ -106,9 +106,10 @@ export function createProgram(io: Io): Command {
       'after',
       examples('rankd serve', 'rankd key create my-game', 'rankd whitelist add 920587237', 'rankd rank test 1001 20'),
     );
-  const cli = new Cli(io, program);
+  const cli = new Cli(io, program, line);
   program.hook('preAction', (_, command) => {
     if (cli.options.config !== undefined && command.name() !== 'init') requireNamed(cli.configSources); // init makes it
+    if (!withoutDataDir.test(pathOf(command))) cli.enterDataDir();
   });
   program.hook('postAction', () => cli.sayWhereKept());
   serveCommand(program, cli);
@@ -156,6 +157,10 @@ export function createProgram(io: Io): Command {
   }
   return program;
 }
+
+/** The commands that do not use the data directory, and those that enter one by themselves: `doctor` changes nothing, `store copy` names two. */
+const withoutDataDir =
+  /^rankd (?:completion|config|doctor|game|key hash|man|openapi|script|service|store copy|version)(?: |$)/;
 
 /** e.g. `rankd key create`. */
 function pathOf(command: Command): string {

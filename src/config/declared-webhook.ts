@@ -97,7 +97,7 @@ function readTarget(entry: DeclaredWebhookSettings, index: number, { folder, env
   return { target, problems: [], warnings: [url, secret].flatMap(({ warning }) => warning ?? []) };
 }
 
-/** What systemd keeps for the service goes before the file that is named, so that one configuration serves root's commands too. */
+/** A systemd credential goes before the named file, so the daemon and the commands of its user can share one configuration. */
 function secretTextOf(
   entry: DeclaredWebhookSettings,
   field: FileField,

@@ -30,7 +30,7 @@ export interface PlatformKey {
 /**
  * The key, from the first of these that is given: `platform.api_key_file` as a flag, RANKD_PLATFORM_API_KEY, `platform.api_key_file` in the
  * environment, the systemd credential `platform_api_key`, `platform.api_key_file` in the file. `undefined` if none of them
- * is given. With this order, one file serves both the daemon, which gets the key from systemd, and root's commands beside it.
+ * is given. With this order, one file serves both the daemon, which gets the key from systemd, and the commands of its user.
  */
 export function readPlatformKey({ origins, folder, env }: PlatformKeySources): PlatformKey | undefined {
   const named = origins.get(keyFile);

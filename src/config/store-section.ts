@@ -57,7 +57,7 @@ function textOf({ path, name }: ConfigLocation): string {
       'no_permission',
       `${name} may not be read by this user, so it is not known where the store is.`,
       {
-        hint: 'run rankd as the user of the service, or as root',
+        hint: 'run rankd as the user of the service: sudo -u rankd rankd …',
         cause,
       },
     );

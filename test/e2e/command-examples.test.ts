@@ -234,7 +234,7 @@ async function typed(at: CliHome, line: string): Promise<{ code: number | null; 
     return { code, said: stderr };
   }
   const all = [...command.matchAll(/"([^"]*)"|(\S+)/g)].map(([, quoted, word = '']) => quoted ?? word);
-  const words = all.slice(all.indexOf('rankd') + 1);
+  const words = all.slice((all[1] === '-u' ? 3 : all.indexOf('rankd')) + 1); // after `sudo -u rankd`
   if (arrow !== undefined) {
     const input = arrow === '<' ? readFileSync(at.path(file), 'utf8') : '';
     const { code, stdout, stderr } = await at.here(words, { env, input });

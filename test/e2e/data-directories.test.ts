@@ -1,4 +1,5 @@
 import { mkdirSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { DaemonProcess } from '../support/daemon-process.ts';
@@ -47,8 +48,10 @@ test.concurrent('a user with a database of their own is told that a service has 
   mkdirSync(service);
   const listed = await home.here(['key', 'list'], unnamed);
   expect(listed.stdout).toContain('own');
-  expect(listed.stderr).toContain(`A service has its data in ${service}: add --data-dir ${service}, as root.\n`);
-  expect((await home.here(['key', 'list', '--data-dir', home.dataDir])).stderr).not.toContain('A service');
+  expect(listed.stderr).toContain(
+    ` For the service's data: sudo -u ${userInfo().username} rankd --data-dir ${service} …\n`,
+  );
+  expect((await home.here(['key', 'list', '--data-dir', home.dataDir])).stderr).not.toContain('service');
 });
 
 test.concurrent('a daemon of a real group that accepts no key says so at its start and in status, until there is one', async ({

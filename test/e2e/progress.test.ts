@@ -69,7 +69,7 @@ test('a question on the terminal is not written over while somebody thinks', asy
     await delay(1_500);
     return 'y';
   };
-  const cli = new Cli(io, new Command());
+  const cli = new Cli(io, new Command(), []);
   await whileWaiting(cli.line, 'waiting', () => cli.ask('Sure? '));
   expect(io.talk).toBe('Sure? ');
 });
@@ -82,7 +82,7 @@ test('a copy of the database is announced, as nothing else can be said meanwhile
 
 test('results that go into a file are waited for in words; those on a screen speak for themselves', async () => {
   const io = new TerminalIo(home);
-  const { line } = new Cli(io, new Command());
+  const { line } = new Cli(io, new Command(), []);
   await whileStreaming({ io: { stdoutIsTerminal: true }, line }, 'exporting', () => delay(1_500));
   expect(io.talk).toBe('');
   await whileStreaming({ io: { stdoutIsTerminal: false }, line }, 'exporting', () => delay(1_500));

@@ -54,7 +54,7 @@ test.concurrent('install writes the unit for everybody to read, lets systemd rea
     /^next:\n {2}.*rankd backup keys\.db && rankd restore -y --data-dir .+ keys\.db {3}\(takes along /m,
   );
   expect(stderr).toContain(`
-  install -D -m 600 /dev/stdin /etc/rankd/roblox.key   (paste the Roblox key, then press Ctrl-D)
+  install -D -m 600 --owner=rankd /dev/stdin /etc/rankd/roblox.key   (paste the Roblox key, then press Ctrl-D)
   put the settings into /etc/rankd/rankd.yaml
   systemctl enable --now rankd
 `);
@@ -80,14 +80,14 @@ test.concurrent('install tells the way of the settings and the key that there ar
     return (await home.run(['service', 'install', '--dir', dir], { env })).stderr;
   };
   const real = await stepsWith('group: { id: 7 }\nplatform: { api_key_file: roblox.key }\n');
-  expect(real).toContain(`  install -D -m 600 ${home.path('roblox.key')} /etc/rankd/roblox.key\n`);
+  expect(real).toContain(`  install -D -m 600 --owner=rankd ${home.path('roblox.key')} /etc/rankd/roblox.key\n`);
   expect(real).toContain(`  install -D -m 644 ${home.path('rankd.yaml')} /etc/rankd/rankd.yaml\n`);
   writeFileSync(home.path('other.key'), 'a-platform-key', { mode: 0o600 });
   expect(await stepsWith('group: { id: 7 }\nplatform: { api_key_file: other.key }\n')).toContain(
     '/etc/rankd/rankd.yaml   (and let platform.api_key_file say /etc/rankd/roblox.key there)\n',
   );
   expect(await stepsWith('platform: { kind: simulated }\n')).toContain(
-    '  install -D -m 600 /dev/null /etc/rankd/roblox.key   (the group is simulated and needs no key',
+    '  install -D -m 600 --owner=rankd /dev/null /etc/rankd/roblox.key   (the group is simulated and needs no key',
   );
 });
 
@@ -127,7 +127,7 @@ test.concurrent('the lines of docs/hosting.md for systemd, typed in a clone, lea
   expect(await daemon.verify(secret)).toMatchObject({ status: 200 });
 });
 
-/** Types the lines of a page with all folders of the machine below `root`, in a shell that needs no sudo. */
+/** Types the lines of a page with all folders of the machine below `root`, in a shell that needs no sudo, for one user. */
 async function typedAsRoot(
   home: CliHome,
   lines: string[],
@@ -135,7 +135,9 @@ async function typedAsRoot(
 ): ReturnType<CliHome['shell']> {
   const script = lines
     .map((line) =>
-      line.replaceAll('sudo ', '').replace(/service (install|remove)/, `$& --dir ${root}/etc/systemd/system`),
+      line
+        .replaceAll(/sudo (-u rankd )?| --owner=rankd/g, '')
+        .replace(/service (install|remove)/, `$& --dir ${root}/etc/systemd/system`),
     )
     .join('\n')
     .replaceAll(/ \/(?=opt|etc|var)/g, ` ${root}/`)
@@ -156,7 +158,9 @@ test.concurrent('the lines of docs/hosting.md for a newer version keep a sound b
   const updated = await typedAsRoot(home, pagesToType.update(), { root, env });
   expect(updated.code, updated.stderr).toBe(0);
   expect(calls().slice(before.length)).toBe('stop rankd\npull\nci\nstart rankd\n');
-  expect((await home.here(['restore', '--dry-run', 'before-update.db'])).stdout).toMatch(/^keys +1$/m);
+  expect((await home.here(['restore', '--dry-run', `${root}/var/lib/rankd/before-update.db`])).stdout).toMatch(
+    /^keys +1$/m,
+  );
 
   const removed = await typedAsRoot(home, pagesToType.removal(), { root, env });
   expect(removed.code, removed.stderr).toBe(0);

@@ -157,7 +157,7 @@ test.concurrent('a directory that may not even be looked into: status, health an
       code: 77,
       stdout: '',
       stderr: `error: This user may not look into the data directory ${dataDir}.
-try: run the command as the user that owns ${dataDir}, or with sudo
+try: run the command as its owner: sudo -u root rankd …
 `,
     });
   }

@@ -3,7 +3,6 @@ import { fileURLToPath } from 'node:url';
 import { type System, thisSystem } from '../../src/base/system.ts';
 import type { SystemUser } from '../../src/base/system-user.ts';
 import type { Io } from '../../src/cli/io.ts';
-import { Rights } from '../../src/cli/rights.ts';
 
 export interface RunOptions {
   /** Besides HOME, PATH and RANKD_DATA_DIR; nothing else of the tests' own environment is passed on. */
@@ -39,7 +38,7 @@ class WatchedIo {
   talk = '';
   readonly system: System;
   readonly nodeVersion = process.versions.node;
-  readonly rights = new Rights({ geteuid: process.geteuid, getegid: process.getegid, setgroups: refuseToAct });
+  readonly user = thisUser();
   readonly pid = process.pid;
   readonly packageDir = packageDir;
   readonly command: [string, string] = [process.execPath, join(packageDir, 'bin', 'rankd.js')];
@@ -155,12 +154,7 @@ export class TerminalIo extends WatchedIo implements Io {
 
 const packageDir = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The process of the tests stays whose it is. */
-function refuseToAct(): never {
-  throw new Error('root acts as another user here: run the built binary instead');
-}
-
-/** Whose rights hold in the process of the tests. */
+/** The user who runs the tests; `undefined` on Windows. */
 export function thisUser(): SystemUser | undefined {
   const { geteuid, getegid } = process;
   return geteuid && getegid && { uid: geteuid(), gid: getegid() };

@@ -26,7 +26,7 @@ export function rankdLines(page: string): Array<{ line: string; words: string[] 
     .flatMap(([, block, span]) => (block ?? span ?? '').split('\n'))
     .map((line) => line.replace(/ # .*/, '').replaceAll(/\$\(.*?\)|".*?"/g, 'X'));
   return lines.flatMap((line) =>
-    [...line.matchAll(/(?<![\w./@-]|-u )rankd (?=[a-z-])([^|&;<>`]*)/g)].map(([, rest = '']) => ({
+    [...line.matchAll(/(?<![\w./@=-]|-u )rankd (?=[a-z-])([^|&;<>`]*)/g)].map(([, rest = '']) => ({
       line,
       words: rest
         .replace(/^rankd /, '')

@@ -17,7 +17,7 @@ import { dirname, join, resolve } from 'node:path';
 import { codeOf } from '../error-code.ts';
 import { RankdError } from '../errors.ts';
 import { thisSystem } from '../system.ts';
-import type { SystemUser } from '../system-user.ts';
+import { ownerOf, type SystemUser } from '../system-user.ts';
 import { asFileError } from './file-error.ts';
 
 /**
@@ -113,9 +113,17 @@ export function isInDataDir(dataDir: string, name: string): boolean {
     return statSync(join(dataDir, name), { throwIfNoEntry: false }) !== undefined;
   } catch (cause) {
     throw new RankdError('no_permission', `This user may not look into the data directory ${dataDir}.`, {
-      hint: `run the command as the user that owns ${dataDir}, or with sudo`,
+      hint: asOwnerOf(dataDir),
       cause,
     });
+  }
+}
+
+function asOwnerOf(dataDir: string): string {
+  try {
+    return `run the command as its owner: sudo -u ${thisSystem.quote(ownerOf(dataDir))} rankd …`;
+  } catch {
+    return 'run the command as the user that owns it';
   }
 }
 

@@ -46,23 +46,14 @@ function openNew(path: string, mode: number): number {
   }
 }
 
-/**
- * Does `work` once these files are there; where it fails, all is as it was before. What they replace is kept as `.old`. `rights`: with
- * those of its caller the files are made.
- */
-export async function withFiles<T>(
-  files: NewFile[],
-  rights: { asCaller<Done>(work: () => Done): Done },
-  work: () => Promise<T>,
-): Promise<T> {
+/** Makes the files, then does `work`. If `work` fails, puts everything back. Renames the files that these replace to `.old`. */
+export async function withFiles<T>(files: NewFile[], work: () => Promise<T>): Promise<T> {
   const undo: Array<() => void> = [];
   try {
-    for (const file of files) rights.asCaller(() => makeInPlace(file, undo));
+    for (const file of files) makeInPlace(file, undo);
     return await work();
   } catch (error) {
-    rights.asCaller(() => {
-      for (const step of undo) step();
-    });
+    for (const step of undo) step();
     throw error;
   }
 }

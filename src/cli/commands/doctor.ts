@@ -109,6 +109,7 @@ async function doctorLive(cli: Cli, { member, report }: DoctorOptions): Promise<
     });
   }
   if (report !== undefined) requireRoom(resolve(cli.io.cwd, report));
+  if (member !== undefined) cli.enterDataDir();
   const memberId = member === undefined ? undefined : await userIdOf(cli, member);
   using call = callWithin(systemClock, liveTimeoutMs, 'operator');
   const rest = { clock: systemClock, signal: call.signal, memberId };
@@ -117,7 +118,7 @@ async function doctorLive(cli: Cli, { member, report }: DoctorOptions): Promise<
   const lines = liveLines(document.checks);
   if (report !== undefined) {
     const text = withoutIds(`rankd ${version}, doctor --live\n${lines}\n`);
-    await withFiles([{ path: resolve(cli.io.cwd, report), text }], cli.io.rights, async () => undefined);
+    await withFiles([{ path: resolve(cli.io.cwd, report), text }], async () => undefined);
   }
   cli.print(document, lines);
   if (!document.ok) throw new ExitCode(5);
@@ -136,6 +137,7 @@ function liveLines(checks: LiveFinding[]): string {
 }
 
 async function doctor(cli: Cli, options: DoctorOptions): Promise<void> {
+  cli.refuseRootIn(cli.dataDir);
   const findings = await whileWaiting(cli.line, 'looking', () => allFindings(cli, options));
   const document = findingsDocument(findings);
   cli.print(document, report(cli, findings));
@@ -144,7 +146,7 @@ async function doctor(cli: Cli, options: DoctorOptions): Promise<void> {
 
 async function allFindings(cli: Cli, { offline = false, url }: DoctorOptions): Promise<Finding[]> {
   const data = await examined('data', () =>
-    dataDirFindings(cli.dataDirAsItIs, { readAccessList: (path) => readAccessList(path, cli.io.env) }),
+    dataDirFindings(cli.dataDir, { readAccessList: (path) => readAccessList(path, cli.io.env) }),
   );
   const isUsable = data.every(({ grade }) => grade !== 'FAIL');
   const daemon = isUsable ? await examined('daemon', async () => daemonFindings(await askStatus(cli.dataDir))) : [];

@@ -81,18 +81,14 @@ async function write(cli: Cli, asked: string[], options: WriteOptions): Promise<
   const rankd = modelOf(filledIn.name, [filledIn]);
   const folder = resolve(cli.io.cwd, options.out ?? '.');
   const filesOf = options.luau ? sourceFiles : modelFile;
-  const { rights } = cli.io;
   const own = filesOf(folder, rankd);
   // Whoever adds a system later has it already, and may have changed it.
-  const isKept =
-    systems.length > 0 && !options.force && rights.asCaller(() => own.some(({ path }) => existsSync(path)));
+  const isKept = systems.length > 0 && !options.force && own.some(({ path }) => existsSync(path));
   if (isKept) cli.say(`${rankd.name} is in ${folder} already, and was left as it is; --force writes it anew.`);
   const files = [...(isKept ? [] : own), ...systems.flatMap((system) => filesOf(folder, system))];
-  rights.asCaller(() => {
-    if (options.luau) for (const { path } of files) mkdirSync(dirname(path), { recursive: true });
-    if (!options.force) for (const { path } of files) requireRoom(path, 'add --force to keep it with .old at its end');
-  });
-  await withFiles(files, rights, async () => undefined);
+  if (options.luau) for (const { path } of files) mkdirSync(dirname(path), { recursive: true });
+  if (!options.force) for (const { path } of files) requireRoom(path, 'add --force to keep it with .old at its end');
+  await withFiles(files, async () => undefined);
   const written = files.map(({ path }) => path);
   cli.print(gameFilesDocument(values, written), written.join('\n'));
   for (const { name, place } of [...(isKept ? [] : [rankd]), ...systems]) cli.say(`${name} goes into ${place}.`);

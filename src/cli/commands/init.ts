@@ -111,9 +111,8 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
     { path: file, text: renderYaml(chosen) },
     ...models.written.map((model) => model.file),
   ];
-  const { rights } = cli.io;
   cli.io.farewell = undefined;
-  const minted = await withFiles(files, rights, async () => {
+  const minted = await withFiles(files, async () => {
     const loaded = await cli.loadConfig();
     await cli.withStore((ports) => keepServedGroup(ports, loaded));
     return firstKey && makeFirstKey(cli, firstKey, keptIn);
@@ -165,7 +164,7 @@ async function startStep(
     const isNow = mayAsk && (await isAgreed(cli, 'Start rankd now, in this window?', { preset: true }));
     return { step: isNow ? undefined : 'Start it: rankd serve', isNow };
   }
-  const isSame = (read: string | null) => read !== null && io.rights.asCaller(() => isSameFile(read, file));
+  const isSame = (read: string | null) => read !== null && isSameFile(read, file);
   const daemon = await askStatus(dataDir);
   const step =
     daemon === undefined || isSame(daemon.configFile)
@@ -185,10 +184,9 @@ async function refuseEarly(cli: Cli, { key, place, out, force }: InitOptions, fi
       },
     );
   }
-  const { rights, cwd } = cli.io;
-  if (!force) rights.asCaller(() => requireRoom(file, `add --force to keep it as ${file}.old and write a new one`));
+  if (!force) requireRoom(file, `add --force to keep it as ${file}.old and write a new one`);
   const keptIn = secretFile(cli, key, out);
-  if (keptIn !== undefined) rights.asCaller(() => requireRoom(resolve(cwd, keptIn)));
+  if (keptIn !== undefined) requireRoom(resolve(cli.io.cwd, keptIn));
   if (key !== undefined) await requireFreeName(cli, key);
 }
 

@@ -36,7 +36,7 @@ export function reloadCommand(program: Command, cli: Cli): void {
         'rankd reload --json',
         'rankd reload --node east-1',
         'rankd reload --relearn',
-        'sudo rankd reload --data-dir /var/lib/rankd',
+        'sudo -u rankd rankd reload --data-dir /var/lib/rankd',
       ),
     )
     .action((options: ReloadOptions) => reload(cli, options));

@@ -8,7 +8,6 @@ import { asFileError } from '../../base/files/file-error.ts';
 import { ScratchDirectory } from '../../base/files/scratch-directory.ts';
 import { restoreBackup } from '../../usecases/database/database.ts';
 import { restoreDocument } from '../../usecases/documents/database.ts';
-import { renamed } from '../across-users.ts';
 import type { Cli } from '../cli.ts';
 import { confirm } from '../input/confirm.ts';
 import { namingDaemon } from '../other-daemon.ts';
@@ -86,5 +85,13 @@ function noDigest(name: string): RankdError {
   const message = `${name} has no digest, so a changed byte in it may go unnoticed.`;
   return new RankdError('backup_unusable', message, {
     hint: 'prefer a file that `rankd backup` made, if you have one',
+  });
+}
+
+/** The error with the name that the caller knows in place of the private file. */
+function renamed({ code, message, hint, cause }: RankdError, file: string, name: string): RankdError {
+  return new RankdError(code, message.replaceAll(file, name), {
+    ...(hint !== undefined && { hint: hint.replaceAll(file, name) }),
+    cause,
   });
 }

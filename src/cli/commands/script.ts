@@ -27,7 +27,7 @@ async function script(cli: Cli, options: { url?: string; secret: string; out?: s
   if (out === undefined) cli.printAsIs(scriptDocument(values, { script: text }), text);
   else {
     const path = resolve(cli.io.cwd, out);
-    cli.io.rights.asCaller(() => makeFile({ path, text }));
+    makeFile({ path, text });
     cli.print(scriptDocument(values, { file: path }), path);
   }
   cli.say('Put it into a ModuleScript named Rankd in ServerScriptService; its first lines say how scripts use it.');

@@ -9,7 +9,6 @@ import { copyPlaceOf } from '../../stores/engine.ts';
 import { acceptServer, copyStore } from '../../usecases/database/database.ts';
 import { acceptDocument, copyDocument } from '../../usecases/documents/database.ts';
 import type { Cli } from '../cli.ts';
-import { enterDataDirectory } from '../data-directory.ts';
 import { filled } from '../input/arguments.ts';
 import { confirm } from '../input/confirm.ts';
 import { examples } from '../output/help.ts';
@@ -96,5 +95,6 @@ async function place(cli: Cli, { option, where }: { option: string; where: strin
       hint: 'name a data directory, a file that `rankd backup` made, or the URL of a database with --from',
     });
   }
-  return copyPlaceOf({ dataDir: enterDataDirectory(path, cli.io) }, systemClock);
+  cli.refuseRootIn(path);
+  return copyPlaceOf({ dataDir: path }, systemClock);
 }

@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
+import { dataDirectory } from '../../config/data-dir.ts';
 import { storeFinder } from '../../config/find-store.ts';
 import { engineOf } from '../../stores/engine.ts';
-import { enterDataDirectory } from '../data-directory.ts';
 import type { Io } from '../io.ts';
+import { refuseRoot } from '../refuse-root.ts';
 import { complete } from './complete.ts';
 
 /** The first word of a line with which a shell asks how its own line can go on. */
@@ -21,10 +22,11 @@ export async function answerShell(program: Command, line: readonly string[], io:
   const current = (line.at(-1) ?? ':').slice(1);
   try {
     const answer = await complete(program, { words, current }, async (query) => {
-      const { env, cwd, rights } = io;
-      const dataDir = enterDataDirectory(optionIn('--data-dir', words), io);
+      const { env, cwd, user } = io;
+      const dataDir = dataDirectory(optionIn('--data-dir', words), io);
+      refuseRoot(dataDir, io, words);
       const configFile = optionIn('--config', words) ?? optionIn('-c', words);
-      const server = await rights.asCaller(() => storeFinder({ configFile, env, cwd, user: rights.user }))?.();
+      const server = await storeFinder({ configFile, env, cwd, user })?.();
       const found = engineOf({ dataDir, clock: systemClock, server }).operations.findNames(query);
       if (server === undefined) return found;
       return Promise.race([found, systemClock.sleep(giveUpAfterMs).then(() => Promise.reject(new Error('too late')))]);

@@ -34,10 +34,7 @@ export async function obtainCredential<Found>(
   }
   const isNew = credentialFile === undefined || credentialFile === '-';
   const file = isNew ? resolve(folder, 'roblox.key') : resolve(io.cwd, credentialFile);
-  if (isNew && !force)
-    io.rights.asCaller(() =>
-      requireRoom(file, `use it with --credential-file ${io.system.quote(file)}, or move it away`),
-    );
+  if (isNew && !force) requireRoom(file, `use it with --credential-file ${io.system.quote(file)}, or move it away`);
   const groupId =
     group ?? (await ask(io, { question: 'Group id (the number in the address of its page): ', parse: asGroupId }));
   const look = async (secret: string) => ({ secret, found: await examine({ groupId, secret }) });
@@ -65,7 +62,7 @@ function askAgain(error: unknown): never {
 
 async function readKey(io: Io, credentialFile: string, file: string): Promise<string> {
   const isTyped = credentialFile === '-';
-  const key = (isTyped ? await io.readSecret(question) : io.rights.asCaller(() => readSecret(file))).trim();
+  const key = (isTyped ? await io.readSecret(question) : readSecret(file)).trim();
   const flaw = flawOfKey(key);
   if (flaw === undefined) return key;
   throw new RankdError('config_invalid', `${isTyped ? 'Standard input' : file}: ${flaw}.`, {

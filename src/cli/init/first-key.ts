@@ -63,7 +63,7 @@ async function askForName(cli: Cli, { out }: { out?: string }): Promise<string |
     if (await isTaken(cli, name))
       throw new InvalidArgumentError(`A key "${name}" exists already; choose another name.`);
     const file = secretFile(cli, name, out) ?? '';
-    if (out === undefined && cli.io.rights.asCaller(() => existsSync(resolve(cli.io.cwd, file))))
+    if (out === undefined && existsSync(resolve(cli.io.cwd, file)))
       throw new InvalidArgumentError(`The file ${file} exists already; choose another name, or move it away.`);
     return name;
   };

@@ -81,7 +81,7 @@ export function gameModels(
         ? [modelOf(rankd.name, [rankd, ...system.scripts])]
         : [alone, system];
   const all = models.flatMap((model) => modelFile(io.cwd, model).map((file) => ({ ...model, file })));
-  const isTaken = ({ file: { path } }: { file: NewFile }) => !force && io.rights.asCaller(() => existsSync(path));
+  const isTaken = ({ file: { path } }: { file: NewFile }) => !force && existsSync(path);
   return {
     written: all.filter((one) => !isTaken(one)),
     leftOut: all.filter(isTaken).map(({ name }) => `${name}.rbxmx`),

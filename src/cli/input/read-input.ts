@@ -15,7 +15,7 @@ export async function readInput(io: Io, file: string): Promise<string> {
 
 function readText(io: Io, file: string): string {
   try {
-    return io.rights.asCaller(() => readFileSync(resolve(io.cwd, file), 'utf8'));
+    return readFileSync(resolve(io.cwd, file), 'utf8');
   } catch (cause) {
     if (codeOf(cause) === 'EISDIR') {
       throw new RankdError('usage', `${file} is a folder.`, {

@@ -10,7 +10,7 @@ export function settingText(value: unknown): string {
 /** The text with its commands (`rankd key list`) as the user would type them here, where `typedAs` stands for `rankd`. */
 export function asTyped(text: string, program: Command, typedAs: string): string {
   const names = program.commands.map((command) => command.name()).join('|');
-  return text.replaceAll(new RegExp(`\\brankd (?=(?:${names})\\b|--|\\[)`, 'g'), () => `${typedAs} `);
+  return text.replaceAll(new RegExp(`\\brankd (?=(?:${names})\\b|--?\\w|\\[)`, 'g'), () => `${typedAs} `);
 }
 
 /**

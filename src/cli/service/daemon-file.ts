@@ -1,14 +1,13 @@
 import { thisSystem } from '../../base/system.ts';
-import { type ConfigLocationSources, isSameFile, locateConfig } from '../../config/locate.ts';
+import { isSameFile, locateConfig } from '../../config/locate.ts';
 import { distrustOfFound } from '../../config/trusted-config.ts';
 import type { Cli } from '../cli.ts';
 
 /** The file that commands read here, if the daemon reads another one: changes in it do not reach the daemon. */
-export function strangerTo({ configSources, io }: Cli, daemonFile: string | null): string | undefined {
-  return io.rights.asCaller(() => strangerHere(configSources, daemonFile));
-}
-
-function strangerHere(configSources: ConfigLocationSources, daemonFile: string | null): string | undefined {
+export function strangerTo(
+  { configSources }: Pick<Cli, 'configSources'>,
+  daemonFile: string | null,
+): string | undefined {
   const here = locateConfig(configSources);
   if (here === undefined || distrustOfFound(here, configSources) !== undefined) return undefined;
   return daemonFile === null || !isSameFile(here.path, daemonFile) ? here.path : undefined;

@@ -63,6 +63,6 @@ function logOf({ io }: { io: { home: string; system: { path: { join(...parts: st
   return io.system.path.join(io.home, 'Library', 'Logs', 'rankd.log');
 }
 
-function domainOf({ io }: { io: { rights: { user: { uid: number } | undefined } } }): string {
-  return `gui/${io.rights.user?.uid ?? 501}`;
+function domainOf({ io }: { io: { user: { uid: number } | undefined } }): string {
+  return `gui/${io.user?.uid ?? 501}`;
 }

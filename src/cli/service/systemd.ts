@@ -67,7 +67,7 @@ function quoted(word: string): string {
 }
 
 const configFile = '/etc/rankd/rankd.yaml';
-/** The file of the unit's LoadCredential=. Without it, systemd does not start the service. */
+/** The file of the unit's LoadCredential=; without it, systemd does not start the service. It belongs to the user rankd, whose commands read it too. */
 const keyFile = '/etc/rankd/roblox.key';
 
 /** What is left to do by hand once the unit is there: put settings and key where the service reads them, then start it. */
@@ -77,7 +77,7 @@ async function nextSteps(cli: Cli): Promise<string> {
   return `next:
 ${steps.map((step) => `  ${step}`).join('\n')}
   systemctl enable --now rankd
-Commands work on its data with --data-dir /var/lib/rankd, as root; on it they act as the user rankd.`;
+Run commands on its data as the user rankd: sudo -u rankd rankd status --data-dir /var/lib/rankd`;
 }
 
 /** The service begins with an empty database, which accepts no key that a game has already. */
@@ -91,14 +91,16 @@ function databaseSteps({ io: { serviceDataDir, env } }: Cli): string[] {
 
 function keyStep(loaded: LoadedConfig | undefined): string {
   if (loaded?.file !== undefined && loaded.config.platform.kind === 'simulated') {
-    return `install -D -m 600 /dev/null ${keyFile}   (the group is simulated and needs no key, but the unit asks for the file)`;
+    return `install -D -m 600 --owner=rankd /dev/null ${keyFile}   (the group is simulated and needs no key, but the unit asks for the file)`;
   }
   const named = loaded?.origins.get('platform.api_key_file');
   if (loaded?.file === undefined || named?.source !== 'file' || typeof named.value !== 'string') {
-    return `install -D -m 600 /dev/stdin ${keyFile}   (paste the Roblox key, then press Ctrl-D)`;
+    return `install -D -m 600 --owner=rankd /dev/stdin ${keyFile}   (paste the Roblox key, then press Ctrl-D)`;
   }
   const current = resolve(dirname(loaded.file), named.value);
-  return current === keyFile ? `chmod 600 ${keyFile}` : `install -D -m 600 ${current} ${keyFile}`;
+  return current === keyFile
+    ? `chown rankd ${keyFile} && chmod 600 ${keyFile}`
+    : `install -D -m 600 --owner=rankd ${current} ${keyFile}`;
 }
 
 function settingsStep(loaded: LoadedConfig | undefined): string {

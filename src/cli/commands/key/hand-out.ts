@@ -20,14 +20,14 @@ export function keepIn(cli: Cli, out: string | undefined): KeepSecret {
   return (secret) => {
     if (out === undefined) return () => undefined;
     const path = makeSecretFile(cli, out, secret);
-    return () => cli.io.rights.asCaller(() => rmSync(path));
+    return () => rmSync(path);
   };
 }
 
 /** Only its owner can read it. Returns its path. */
 export function makeSecretFile(cli: Cli, out: string, secret: string): string {
   const path = resolve(cli.io.cwd, out);
-  cli.io.rights.asCaller(() => makeFile({ path, text: `${secret}\n`, mode: 0o600 }));
+  makeFile({ path, text: `${secret}\n`, mode: 0o600 });
   return path;
 }
 

@@ -1,0 +1,43 @@
+import { type Stats, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { RankdError } from '../base/errors.ts';
+import { systemUserName } from '../base/system-user.ts';
+import { withoutKeys } from '../core/api-key.ts';
+import type { Io } from './io.ts';
+
+/**
+ * Throws `no_permission` if root uses a data directory of another user, or would create one in such a user's folder. The owner decides
+ * where each name in there leads, and could lead root to any file of the machine. `line`: the arguments that root typed.
+ */
+export function refuseRoot(dataDir: string, io: Pick<Io, 'user' | 'env' | 'system'>, line: readonly string[]): void {
+  if (io.user?.uid !== rootId) return;
+  const place = existing(dataDir);
+  if (place === undefined || place.uid === rootId) return;
+  const name = systemUserName(place.uid);
+  const whose =
+    place.path === dataDir ? `belongs to the user ${name}` : `would be in ${place.path}, which belongs to ${name}`;
+  throw new RankdError('no_permission', `The data directory ${dataDir} ${whose}; rankd does not use it as root.`, {
+    hint: asOwner(name, io, line),
+  });
+}
+
+const rootId = 0;
+
+/** The path, or the nearest folder above it that exists. `undefined` if it can't be read: opening the directory reports why. */
+function existing(path: string): { path: string; uid: number } | undefined {
+  let stats: Stats | undefined;
+  try {
+    stats = statSync(path, { throwIfNoEntry: false });
+  } catch {
+    return undefined;
+  }
+  return stats === undefined ? existing(dirname(path)) : { path, uid: stats.uid };
+}
+
+/** The same command as that user. sudo drops all variables but those that it is told to keep. */
+function asOwner(name: string, { env, system }: Pick<Io, 'env' | 'system'>, line: readonly string[]): string {
+  const settings = Object.keys(env).filter((variable) => /^RANKD_\w+$/.test(variable));
+  const keep = settings.length === 0 ? [] : [`--preserve-env=${settings.sort().join(',')}`];
+  const words = [...keep, '-u', name].map((word) => (/^[\w.=,-]+$/.test(word) ? word : system.quote(word)));
+  return withoutKeys(['sudo', ...words, 'rankd', ...line.map(system.quote)].join(' '));
+}
