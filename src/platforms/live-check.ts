@@ -1,7 +1,6 @@
 import { causeOf, connectionFailure } from '../base/connection-cause.ts';
 import type { Clock, LiveFinding } from '../ports/index.ts';
-import { type Answer, fetchAnswer } from './upstream/fetch-answer.ts';
-import { keyMask } from './upstream/mask-key.ts';
+import { type Answer, fetchAnswer, keyMask } from './upstream/answer.ts';
 import {
   type ListedRole,
   memberOf,
@@ -19,7 +18,7 @@ export interface LiveCheckOptions {
   legacyBaseUrl: string;
   clock: Clock;
   signal: AbortSignal;
-  /** A member to try writes on that change nothing; absent: none is tried. */
+  /** A member for writes that change nothing; without one, no write is tried. */
   memberId?: number | undefined;
 }
 
@@ -31,8 +30,8 @@ const readLagMs = 10_000;
 const documentedLimits = { group: 150, other: 300 };
 
 /**
- * Holds the answers of Open Cloud against what rankd was built for: at most 14 calls, which only read. With `memberId` it also gives a
- * role that the member holds and takes one that the member lacks: "If the user already holds the specified role, no action is taken"
+ * Compares Open Cloud's responses with those that rankd was built for, in at most 14 reads. With `memberId` it also gives a role that
+ * the member holds and takes one that the member lacks: "If the user already holds the specified role, no action is taken"
  * (Open Cloud reference, AssignRole).
  */
 export async function checkLive(options: LiveCheckOptions): Promise<LiveFinding[]> {
@@ -55,7 +54,7 @@ export async function checkLive(options: LiveCheckOptions): Promise<LiveFinding[
   return findings;
 }
 
-/** What the first looks showed, for the later ones. */
+/** The results of the first reads, for the later ones. */
 interface Seen {
   roles: ListedRole[];
   /** True if the list of roles came with a token for a second page, which was read. */
@@ -205,7 +204,7 @@ const checks: Record<string, Look> = {
   },
 };
 
-/** Gives what is held and takes what is not, and looks whether the answers are true. */
+/** Gives a role that is held and takes one that is not, and checks the responses against a read. */
 async function tryWrites(
   platform: LivePlatform,
   { roles, actingId, baseId }: Seen,
@@ -241,7 +240,7 @@ async function tryWrites(
   return details;
 }
 
-/** The roles (ids) in the answer to a write; `undefined` if it shows none, which rankd copes with. */
+/** The role ids in the response to a write; `undefined` if it shows none, which rankd tolerates. */
 function rolesShown(json: Json): number[] | undefined {
   try {
     return parseMembershipPage({ groupMemberships: [json] }).items.flatMap((answered) => memberOf(answered).roleIds);
@@ -250,7 +249,7 @@ function rolesShown(json: Json): number[] | undefined {
   }
 }
 
-/** The platform as it answers, without pace, tries or trust. */
+/** The platform without pacing, retries or trust. */
 class LivePlatform {
   readonly groupId: number;
   readonly masked: (text: string) => string;
@@ -343,7 +342,7 @@ function wanted(heard: Heard): Heard {
   return heard;
 }
 
-/** What rankd needs of an answer has another shape: it can't work with that. */
+/** A response lacks a part that rankd needs, or has it in another shape. */
 class Misshapen extends Error {
   readonly flaws: string[];
 
@@ -353,7 +352,7 @@ class Misshapen extends Error {
   }
 }
 
-/** Throws `Misshapen` with what differs, by path and type. */
+/** Throws `Misshapen` with the differences, by path and type. */
 function readable<T>(json: unknown, schema: SchemaName, parse: (json: unknown) => T): T {
   try {
     return parse(json);
@@ -363,7 +362,7 @@ function readable<T>(json: unknown, schema: SchemaName, parse: (json: unknown) =
   }
 }
 
-/** Throws if it is no list of memberships at all. */
+/** Throws if the response is not a list of memberships. */
 function memberFlaws(json: unknown): string[] {
   readable(json, 'ListGroupMembershipsResponse', parseMembershipPage);
   return departures(json, 'ListGroupMembershipsResponse');
@@ -373,7 +372,7 @@ function filterBy(expression: string): string {
   return `filter=${encodeURIComponent(expression)}`;
 }
 
-/** A parser's error quotes nothing of the answer. */
+/** A parser's error does not quote the response. */
 function wordsOf(error: unknown): string {
   if (causeOf(error) !== undefined)
     return `Roblox can't be reached: ${connectionFailure(error, { at: 'Roblox' }).words}`;

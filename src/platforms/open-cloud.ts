@@ -16,7 +16,7 @@ import type {
 } from '../ports/index.ts';
 import { baseRoleOmitted } from '../ports/platform.ts';
 import { BaseRole, type BaseRoleMemory } from './upstream/base-role.ts';
-import { UpstreamClient } from './upstream/client.ts';
+import { UpstreamClient, type UpstreamTuning } from './upstream/client.ts';
 import { type Gates, type Operation, openGates, WriteReservation } from './upstream/operations.ts';
 import { BaseRoleError, ForbiddenRead, RefusedKey, unavailable } from './upstream/platform-error.ts';
 import { Reach } from './upstream/reach.ts';
@@ -37,7 +37,6 @@ import {
   withKinds,
 } from './upstream/resources.ts';
 import type { SchemaName } from './upstream/schemas.ts';
-import type { UpstreamTuning } from './upstream/tuning.ts';
 import { UserNames } from './upstream/user-names.ts';
 import { WriteSpacing } from './upstream/write-spacing.ts';
 
@@ -46,14 +45,14 @@ export interface OpenCloudOptions {
   apiKey: string;
   /** Open Cloud, e.g. `https://apis.roblox.com`: the only host that ever sees the key. */
   baseUrl: string;
-  /** Where the public role list is, e.g. `https://groups.roblox.com`. */
+  /** The host of the public role list, e.g. `https://groups.roblox.com`. */
   legacyBaseUrl: string;
-  /** Where user names are looked up, e.g. `https://users.roblox.com`. */
+  /** The host of the user names, e.g. `https://users.roblox.com`. */
   usersBaseUrl: string;
   clock: Clock;
-  /** Forgets with the process unless given. */
+  /** By default, it lasts as long as the process. */
   baseRoleMemory?: BaseRoleMemory;
-  /** What keeps the budget, if others share it. */
+  /** Holds the budget if other nodes share it. */
   ledger?: BudgetLedger | undefined;
   proxy?: OutboundProxy | undefined;
   /** As `UpstreamOptions.isPatient`. */
@@ -63,13 +62,13 @@ export interface OpenCloudOptions {
 }
 
 export interface OpenCloudTuning extends UpstreamTuning {
-  /** How long the public role list is waited for at most. */
+  /** The timeout of the public role list. */
   publicRolesTimeoutMs: number;
-  /** How long the users with some names are waited for at most. */
+  /** The timeout of a name look-up. */
   userNamesTimeoutMs: number;
 }
 
-/** A page may be empty although others follow; so many in a row are a fault. */
+/** A page may be empty although others follow; this many in a row are a fault. */
 const maxEmptyPages = 3;
 
 /** A group on Roblox, through Open Cloud v2 and an API key that acts as the account that owns it. */
@@ -230,7 +229,7 @@ export class OpenCloudPlatform implements Platform {
       parse: (json: unknown) => parseCredential(json, this.#groupId),
     } as const;
     return this.#openCloud.request(request, call).catch((error): Credential => {
-      // That this question may not be asked from here, or no longer at all, says nothing of the key.
+      // If this request is forbidden from here, or no longer exists, that proves nothing about the key.
       if (error instanceof ForbiddenRead || isRankdError(error, 'platform_rejected')) return { state: 'untold' };
       if (error instanceof RefusedKey) return { state: 'invalid', refusal: error.refusal };
       throw error;
@@ -282,8 +281,8 @@ export class OpenCloudPlatform implements Platform {
   }
 
   /**
-   * All pages of a list, up to one that was there before. The other parameters must be the same for every page, or Open Cloud
-   * refuses the token.
+   * All pages of a list, until a page token repeats. The other parameters must be the same for every page, or Open Cloud refuses
+   * the token.
    */
   async *#pages<T>({ path, ...rest }: Read<Page<T>>, call: CallContext): AsyncGenerator<T[]> {
     const tokens = new Set<string>();
@@ -299,13 +298,13 @@ export class OpenCloudPlatform implements Platform {
     throw new RankdError('platform_rejected', `Roblox keeps answering with empty pages of a list. Try again later.`);
   }
 
-  /** A role that moves while the pages are read can come twice. A group without roles does not exist. */
+  /** A role that moves while the pages are read can appear twice. A group without roles does not exist. */
   async #listRoles(call: CallContext): Promise<ListedRole[]> {
     const roles = new Map<number, ListedRole>();
     for await (const page of this.#pages({ ...rolePage, path: '/roles?maxPageSize=20' }, call)) {
       const before = roles.size;
       for (const role of page) roles.set(role.id, role);
-      if (roles.size === before && page.length > 0) break; // it goes round in circles
+      if (roles.size === before && page.length > 0) break; // the pages repeat
     }
     if (roles.size === 0) throw unavailable('the list of roles is empty');
     return [...roles.values()];
@@ -364,7 +363,7 @@ const membershipPage = {
   parse: parseMembershipPage,
 } as const;
 
-/** What the answer to a write shows; `undefined` if it is of no use, or about somebody else: the write was accepted all the same. */
+/** The member that the response to a write shows; `undefined` if it shows none, or another user. The write was accepted nevertheless. */
 function memberShown(json: unknown, userId: number): Member | undefined {
   try {
     const member = memberOf(parseMembership(json));
@@ -374,7 +373,7 @@ function memberShown(json: unknown, userId: number): Member | undefined {
   }
 }
 
-/** Whatever keeps the names from being found, it is not about the credential, and the user id helps. */
+/** A failed name look-up has nothing to do with the credential, and the caller can send the user id instead. */
 function namesUnavailable(cause: unknown): RankdError {
   const { code, message, hint, connection, retryAfterMs = 5_000 } = asRankdError(cause);
   return new RankdError(
@@ -389,7 +388,7 @@ function namesUnavailable(cause: unknown): RankdError {
   );
 }
 
-/** An answer about somebody else proves nothing about the member asked for. */
+/** A response about another user proves nothing about the requested member. */
 function sameUser(member: Member, userId: number): Member {
   if (member.userId === userId) return member;
   throw new RankdError(

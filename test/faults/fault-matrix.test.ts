@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import { defaultTuning } from '../../src/platforms/upstream/tuning.ts';
+import { defaultTuning } from '../../src/platforms/upstream/client.ts';
 import { codeOf } from '../support/answers.ts';
 import type { Fault } from '../support/fake-open-cloud/index.ts';
 import { ManualClock } from '../support/manual-clock.ts';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type http from 'node:http';
 import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { defaultTuning } from '../../src/platforms/upstream/tuning.ts';
+import { defaultTuning } from '../../src/platforms/upstream/client.ts';
 import { codeOf, expectError, rankBody } from '../support/answers.ts';
 import { documentedLimits } from '../support/fake-open-cloud/budgets.ts';
 import type { FakeOpenCloud } from '../support/fake-open-cloud/index.ts';

@@ -1,66 +1,69 @@
-import { countCall, isHeavyWith, type ShareCounts } from './fair-share.ts';
-import { maxWaitMs, type RateReading } from './retry-after.ts';
+import { maxWaitMs, type RateReading } from './answer.ts';
 
-/** The platform gives the end of a window in whole seconds: two ends this close together belong to the same window. */
+/** The platform reports the end of a window in whole seconds: two ends this close together belong to the same window. */
 const sameWindowMs = 2_000;
-/** One rounding of it, which is up: Open Cloud's headers are Envoy's. */
+/** One rounding of that end, upwards: Open Cloud's headers are Envoy's. */
 const roundingMs = 1_000;
 /**
- * Heavy callers leave this share of the slots free when a window begins, and less and less until it ends: whoever arrives later
- * would otherwise find all of them spent.
+ * Heavy lanes leave this share of the slots free when a window begins, and less and less until it ends. Otherwise a caller who
+ * arrives later would find all of them spent.
  */
 const headroomShare = 0.1;
-/** Heavy callers may start their calls this much faster than evenly over a window, however short it is. */
+/** Heavy lanes may start their calls this much faster than evenly over a window, however short it is. */
 const heavyHaste = 10;
-/** The first calls do not come in a burst either: a limit that no header tells of is met by a few calls then. */
+/** The first calls do not come in a burst either: if a limit exists that no header reports, few calls hit it. */
 const cautiousCalls = 50;
-/** While the headers are not believed: what a refusal leaves of the pace, and how much of the limit is added to it over a window. */
+/** While the headers are not believed: the share of the pace that a refusal leaves, and the share of the limit that a window adds. */
 const decrease = 0.5;
 const increase = 0.25;
 /** The pace does not fall below this share of the limit. */
 const leastShare = 1 / 60;
-/** Slots of one node that come free within this share of a window come free together, with the last of them: a record of many nodes stays small. */
+/** Slots of one node that come free within this share of a window come free together, with the last of them: a shared account stays small. */
 const grainShare = 1 / 200;
 
 /**
- * How many calls of one operation may start, and when. It is a plain record, which a ledger keeps; the functions below change it.
- * Times are milliseconds of the ledger.
+ * How many calls of one operation may start, and when. It is a plain record that a ledger can store; the functions below change it.
+ * Times are milliseconds of the ledger's clock.
  *
- * Each call spends a slot. As long as the platform has not said when its window ends, a slot stays spent for a whole window: no
- * window of the platform's, wherever it begins, then sees more than the limit. Once it has said so, its count and its end hold,
- * until it refuses a call although it counts some left: then another limit is at work (Open Cloud's page on rate limits says that
- * there may be). Calls start one at a time from then on, at a pace that each refusal halves and that rises slowly. Once it is
- * back at the limit, the platform is believed again.
+ * Each call spends a slot. Until the platform reports when its window ends, a slot stays spent for a whole window: no
+ * window of the platform's, wherever it begins, then sees more than the limit. After that, the platform's count and end apply,
+ * until it refuses a call although calls are left by its own count. Then another limit is at work (Open Cloud's page on rate limits
+ * says that there may be): calls start one at a time, at a pace that each refusal halves and that rises slowly. Once the pace is
+ * back at the limit, the platform's count applies again.
  */
 export interface Account {
   limit: number;
   windowMs: number;
-  /** How far apart calls start that would be a burst: those of heavy callers, and the first ones. */
+  /** How far apart calls start that would be a burst: those of heavy lanes, and the first ones. */
   burstSpacingMs: number;
+  /** True if one process alone uses this account. */
+  isExclusive?: boolean;
   /** When the spent slots come free again, ascending. */
   spent: Release[];
-  /** No call starts before this. After a closure it moves on with every start, until the platform tells its count again. */
+  /** No call starts before this. After a closure it advances with every start, until the platform reports its count again. */
   opensAt: number;
   closedUntil: number;
   heavyOpensAt: number;
   spacingMs: number;
-  /** Absent until the platform has said so. */
+  /** Absent until the platform reports it. */
   windowEndsAt?: number;
+  /** True if the platform rounds the end of its window down. */
   roundsDown: boolean;
-  /** Calls under way, of all nodes. */
+  /** Calls in flight, of all nodes. */
   inFlight: number;
-  /** Calls that are still to be accepted before others may come in a burst. */
+  /** Calls that the platform must still accept before others may come in a burst. */
   caution: number;
   /** Set while the headers are not believed: the pace in calls per window at that time. */
   doubt?: { pace: number; since: number };
+  /** The calls of each lane. */
   shares: ShareCounts;
-  /** What each lane of each node asked for, if several nodes work with this account. */
+  /** The calls of each lane of each node. */
   asked: ShareCounts;
-  /** Who works with this account, if several nodes do. */
+  /** The nodes that use this account. */
   nodes: Record<string, NodeDemand>;
 }
 
-/** What a node said of itself when it asked last. */
+/** The demand that a node reported last. */
 export interface NodeDemand {
   at: number;
   inFlight: number;
@@ -72,20 +75,16 @@ export interface NodeDemand {
 export interface Release {
   at: number;
   slots: number;
-  /** The node that spent them, if several do. */
+  /** The node that spent them; absent for calls that no node of rankd's made. */
   by?: string;
-  /** `reserved`: for a call that has not started · `guess`: nobody knows what was spent, and a header tells better. */
+  /** `reserved`: for a call that has not started · `guess`: the true count is unknown, and the next header replaces it. */
   for?: 'reserved' | 'guess';
 }
 
-/** An account of which nothing is spent. */
-export function openAccount({
-  limit,
-  windowMs,
-  burstSpacingMs,
-}: Pick<Account, 'limit' | 'windowMs' | 'burstSpacingMs'>): Account {
+/** An account with all of its slots free. */
+export function openAccount(options: Pick<Account, 'limit' | 'windowMs' | 'burstSpacingMs' | 'isExclusive'>): Account {
   return {
-    ...{ limit, windowMs, burstSpacingMs, spent: [], opensAt: 0, closedUntil: 0, heavyOpensAt: 0, spacingMs: 0 },
+    ...{ ...options, spent: [], opensAt: 0, closedUntil: 0, heavyOpensAt: 0, spacingMs: 0 },
     ...{ roundsDown: false, inFlight: 0, caution: cautiousCalls, shares: noCalls(), asked: noCalls(), nodes: {} },
   };
 }
@@ -95,21 +94,21 @@ function noCalls(): ShareCounts {
 }
 
 /**
- * Nobody knows what was spent of the window that runs: all counts as spent but for one slot, which is for whoever comes first. That holds
- * until the window is over or an answer tells the platform's count.
+ * It is unknown how much of the current window was spent. All slots but one count as spent, until the window ends or a response
+ * reports the platform's count; the first caller gets that one.
  */
-export function startFull(account: Account, now: number): void {
+export function spendAll(account: Account, now: number): void {
   account.spent = [{ at: now + account.windowMs, slots: account.limit - 1, for: 'guess' }];
 }
 
-/** True as long as nobody knows what was spent: whoever comes first finds it out. */
-export function isUntold(account: Account, now: number): boolean {
+/** True while it is unknown how much was spent; the first call finds out. */
+export function isUnknown(account: Account, now: number): boolean {
   return stillSpent(account, now).some((release) => release.for === 'guess');
 }
 
 /** When the next calls may start, one after the other. */
 export function schedule(account: Account, now: number): Schedule {
-  const releases = stillSpent(account, now).slice();
+  const releases = soonestReleases(account, now);
   let startsAt = Math.max(now, account.opensAt);
   let free = account.limit - slotsOf(releases);
   let released = 0;
@@ -119,7 +118,7 @@ export function schedule(account: Account, now: number): Schedule {
     for (;;) {
       const release = releases[released];
       const heavyAt = isHeavy ? heavyStartsAt : startsAt;
-      const leavesSome = isHeavy && guess < released; // as `isUntold` says
+      const leavesSome = isHeavy && guess < released; // see `isUnknown`
       const start = Math.max(startsAt, heavyAt, freeAt(account, { free, refillsAt: release?.at, leavesSome }));
       if (release === undefined || start < release.at) {
         startsAt = start;
@@ -141,11 +140,21 @@ export function schedule(account: Account, now: number): Schedule {
   return { next, take };
 }
 
-/** When calls may start, one after the other. Heavy callers leave some slots free. */
+/** The spent slots. A reserved slot comes free a window from now at the soonest, because its call may start now. */
+function soonestReleases(account: Account, now: number): Release[] {
+  const spent = stillSpent(account, now);
+  if (!spent.some((release) => release.for === 'reserved')) return spent.slice();
+  const soonest = releaseAt(account, now);
+  return spent
+    .map((release) => (release.for === 'reserved' ? { ...release, at: Math.min(release.at, soonest) } : release))
+    .sort((one, other) => one.at - other.at);
+}
+
+/** When calls may start, one after the other. Heavy lanes leave some slots free. */
 export interface Schedule {
   /** When the next call may start. */
   next(isHeavy?: boolean): number;
-  /** The same, and takes its slot: the next question is about the call after it. */
+  /** As `next`, and spends the slot, so that the following question is about the next call. */
   take(isHeavy?: boolean): number;
 }
 
@@ -162,46 +171,46 @@ export function spend(account: Account, now: number, { isHeavy = false, by }: { 
   addRelease(account, { at: releaseAt(account, now), slots: 1, ...(by !== undefined && { by }) });
 }
 
-/** When calls start after one that starts now. */
+/** Delays the calls after one that starts now. */
 function paceAfter(account: Account, now: number, isHeavy: boolean): void {
   const spacingMs = heavySpacingMs(account);
-  if (isHeavy) account.heavyOpensAt = Math.max(account.heavyOpensAt, now - 5 * spacingMs) + spacingMs; // what began late delays no other
+  if (isHeavy) account.heavyOpensAt = Math.max(account.heavyOpensAt, now - 5 * spacingMs) + spacingMs; // a late start delays no other call
   account.opensAt = now + spacingAfter(account, now);
 }
 
 /**
- * Spends a slot for a call that starts at any time until `until`. It comes free a whole window after that, or with the window of the platform
- * in which the call is sure to start. Returns when: whoever starts the call, or does without it, says so.
+ * Spends a slot for a call that starts at any time until `until`. Returns when the slot comes free: a whole window after that, or at
+ * the end of the platform's window if the call is sure to start in it. `startReserved` or `returnSlot` must follow.
  */
 export function reserveSlot(account: Account, now: number, { by, until }: { by: string; until: number }): number {
   return addRelease(account, { at: releaseAt(account, Math.max(now, until)), slots: 1, by, for: 'reserved' });
 }
 
-/** The call that a slot was reserved for starts. */
+/** The call with a reserved slot starts. */
 export function startReserved(account: Account, now: number, slot: { by: string; at: number }): void {
-  giveBack(account, slot);
+  returnSlot(account, slot);
   spend(account, now, slot);
 }
 
-/** A call that was to start earlier starts now. */
+/** A call that was granted its slot earlier starts now. */
 export function startLate(account: Account, now: number, { by }: { by: string }): void {
-  giveBack(account, { by });
+  returnSlot(account, { by });
   addRelease(account, { at: releaseAt(account, now), slots: 1, by });
 }
 
-/** The call that a slot was reserved for does not come; without `at`, the one that the last slot was spent for. */
-export function giveBack(account: Account, { by, at }: { by: string; at?: number }): void {
+/** Frees a reserved slot whose call does not come; without `at`, the slot that was spent last. */
+export function returnSlot(account: Account, { by, at }: { by: string; at?: number }): void {
   const release = account.spent.findLast((one) =>
     at === undefined
       ? one.by === by && one.for === undefined
       : one.by === by && one.for === 'reserved' && one.at === at,
   );
-  if (release === undefined) return; // it has come free by itself
+  if (release === undefined) return; // it has come free already
   release.slots -= 1;
   if (release.slots === 0) account.spent.splice(account.spent.indexOf(release), 1);
 }
 
-/** A call has ended, with what its answer said of the budget. */
+/** A call has ended, with the rate limit that its response reported. */
 export function finish(account: Account, reading: RateReading, now: number): void {
   account.inFlight = Math.max(0, account.inFlight - 1);
   account.limit = reading.limit ?? account.limit;
@@ -217,44 +226,29 @@ export function accepted(account: Account): void {
   if (account.caution > 0) account.caution -= 1;
 }
 
-/** The platform refused a call although, by its own count, calls are left: the count is not believed for a while. */
+/** The platform refused a call although calls are left by its own count: the count is not believed for a while. */
 export function contradicted(account: Account, now: number): void {
-  if (isInDoubt(account, now) && now < account.closedUntil) return; // a call from before the last refusal: it says the same
+  if (isInDoubt(account, now) && now < account.closedUntil) return; // this call started before the last refusal, and adds nothing
   const pace = isInDoubt(account, now) ? paceAt(account, now) : account.limit;
   account.doubt = { pace: Math.max(pace * decrease, account.limit * leastShare), since: now };
   close(account, spacingAfter(account, now), now);
 }
 
-/** No call starts for `ms`. After that calls start one at a time, evenly over a window, until the platform tells its count again. */
+/** No call starts for `ms`. After that, calls start one at a time, evenly over a window, until the platform reports its count again. */
 export function close(account: Account, ms: number, now: number): void {
   account.closedUntil = Math.max(account.closedUntil, now + Math.min(ms, maxWaitMs));
   account.opensAt = Math.max(account.opensAt, account.closedUntil);
   account.spacingMs = account.windowMs / account.limit;
 }
 
-/** Counts a call of a lane, for its node if there are several. True if the lane is heavy with it. */
-export function countsAsHeavy(
-  { shares, asked, limit, windowMs }: Account,
-  now: number,
-  { lane, node }: { lane: string; node?: string },
-): boolean {
-  if (node !== undefined) countCall(asked, { lane: laneOfNode(node, lane), now, windowMs });
-  return isHeavyWith(shares, { lane, now, limit, windowMs });
-}
-
-/** How a lane of one node is told from the same of another. */
-export function laneOfNode(node: string, lane: string): string {
-  return `${node} ${lane}`;
-}
-
-/** True if a call that has its slot may start without a look at the others. */
-export function isAtEase(account: Account, now: number): boolean {
+/** True if a call that has its slot may start now, without regard to other calls. */
+export function isUnpaced(account: Account, now: number): boolean {
   return account.opensAt <= now && spacingAfter(account, now) === 0;
 }
 
 /**
- * When one of `free` slots may be taken before the others are refilled. Heavy callers wait until fewer have to be left: in the
- * end one, which they never take.
+ * When one of `free` slots may be taken before others come free. Heavy lanes wait until fewer slots must be left: in the end one,
+ * which they never take.
  */
 function freeAt(
   { limit, windowMs }: Account,
@@ -267,9 +261,9 @@ function freeAt(
 }
 
 /**
- * Adopts the platform's count. It may lack calls in flight, and answers can arrive out of order: within a window the count only
- * rises, and our own calls since its beginning are in it. The end is rounded up, so the earliest that was told is nearest to it;
- * as it never moves back, a call that was promised a slot in the next window gets it. What is reserved is not in the count.
+ * Adopts the platform's count. It may lack calls in flight, and responses can arrive out of order: within a window the count only
+ * rises, and includes our own calls since the window began. The reported end is rounded up, so the earliest report is nearest to it;
+ * the end never moves back, so a call that was promised a slot in the next window gets it. The count lacks reserved slots.
  */
 function adopt(account: Account, { remaining, resetMs }: { remaining: number; resetMs: number }, now: number): void {
   if (resetMs === 0) account.roundsDown = true;
@@ -278,14 +272,14 @@ function adopt(account: Account, { remaining, resetMs }: { remaining: number; re
   const { windowEndsAt = Number.NEGATIVE_INFINITY } = account;
   const isSameWindow = Math.abs(endsAt - windowEndsAt) <= Math.min(sameWindowMs, account.windowMs / 2);
   const isOver = now >= windowEndsAt;
-  if (isSameWindow && isOver) return; // a late answer, which knows nothing of the window that has begun
+  if (isSameWindow && isOver) return; // a late response does not describe the window that has begun
   const counted = Math.max(0, account.limit - remaining);
-  const kept = stillSpent(account, now);
-  const reserved = kept.filter((release) => release.for === 'reserved');
-  const own = isOver || isSameWindow ? kept.filter((release) => release.for === undefined) : [];
+  const current = stillSpent(account, now);
+  const reserved = current.filter((release) => release.for === 'reserved');
+  const own = isOver || isSameWindow ? current.filter((release) => release.for === undefined) : [];
   const unknown = isOver || isSameWindow ? counted - slotsOf(own) : counted + account.inFlight;
   account.windowEndsAt = isSameWindow ? Math.min(endsAt, windowEndsAt) : endsAt;
-  // An answer that arrives during a closure belongs to a call from before it, and does not end it.
+  // A response that arrives during a closure belongs to an earlier call, and does not end the closure.
   if (now >= account.closedUntil) {
     account.spacingMs = 0;
     account.opensAt = Math.min(account.opensAt, now + spacingAfter(account, now));
@@ -295,13 +289,13 @@ function adopt(account: Account, { remaining, resetMs }: { remaining: number; re
   if (unknown > 0) addRelease(account, { at: account.windowEndsAt, slots: unknown });
 }
 
-/** Adds spent slots; returns when they come free. What comes free at once for the same reason is one entry. */
+/** Adds spent slots; returns when they come free. Slots that come free together for the same reason share an entry. */
 function addRelease(account: Account, release: Release): number {
   const { spent, windowMs, windowEndsAt } = account;
   const grain = windowMs * grainShare;
-  const isExact = release.by === undefined || release.at === windowEndsAt;
+  const isExact = account.isExclusive || release.by === undefined || release.at === windowEndsAt;
   const at = isExact ? release.at : Math.ceil(release.at / grain) * grain;
-  const after = spent.findIndex((one) => one.at > at); // there are some if the window was longer before
+  const after = spent.findIndex((one) => one.at > at); // the window may have been longer before
   const index = after < 0 ? spent.length : after;
   const before = spent[index - 1];
   if (before?.at === at && before.by === release.by && before.for === release.for) before.slots += release.slots;
@@ -309,7 +303,7 @@ function addRelease(account: Account, release: Release): number {
   return at;
 }
 
-/** When a slot that is spent now comes free. A call so near the end of the platform's window may get there in the next one. */
+/** When a slot that is spent now comes free. A call near the end of the platform's window may arrive in the next one. */
 function releaseAt({ windowEndsAt = Number.NEGATIVE_INFINITY, windowMs }: Account, now: number): number {
   return now + 2 * roundingMs < windowEndsAt ? windowEndsAt : now + windowMs;
 }
@@ -337,11 +331,67 @@ function heavySpacingMs({ burstSpacingMs, windowMs, limit }: Account): number {
 
 /** The slots that are not free, earliest release first. */
 export function stillSpent({ spent }: Account, now: number): Release[] {
-  const kept = spent.findIndex(({ at }) => at > now);
-  spent.splice(0, kept < 0 ? spent.length : kept);
+  const first = spent.findIndex(({ at }) => at > now);
+  spent.splice(0, first < 0 ? spent.length : first);
   return spent;
 }
 
 export function slotsOf(releases: readonly Release[]): number {
   return releases.reduce((sum, { slots }) => sum + slots, 0);
+}
+
+/** How many calls each lane has asked for, in two periods of a window's length. */
+export interface ShareCounts {
+  current: Record<string, number>;
+  previous: Record<string, number>;
+  /** When the current period began; absent before the first call. */
+  beganAt?: number;
+}
+
+/**
+ * Counts a call of a node's lane. Returns true if the lane is now heavy: it has asked for more than its fair share of a window's
+ * slots, where one share is left for a lane that may still come. Refused calls count too. Otherwise a lane that keeps asking for too
+ * much would become light again later in the window, and overtake the lanes that it was refused for.
+ */
+export function countsAsHeavy(
+  { shares, asked, limit, windowMs }: Account,
+  now: number,
+  { lane, node }: { lane: string; node: string },
+): boolean {
+  countCall(asked, { lane: laneOfNode(node, lane), now, windowMs });
+  const calls = countCall(shares, { lane, now, windowMs });
+  const lanes = new Set([...Object.keys(shares.current), ...Object.keys(shares.previous)]).size;
+  return calls > limit / (lanes + 1);
+}
+
+/** The key of a node's lane in `Account.asked`. */
+export function laneOfNode(node: string, lane: string): string {
+  return `${node} ${lane}`;
+}
+
+/** Counts a call of the lane. Returns how many it has asked for over about the last window. */
+function countCall(
+  counts: ShareCounts,
+  { lane, now, windowMs }: { lane: string; now: number; windowMs: number },
+): number {
+  const { beganAt = Number.NEGATIVE_INFINITY } = counts;
+  const windows = Math.floor((now - beganAt) / windowMs);
+  if (windows >= 1) {
+    counts.previous = windows === 1 ? counts.current : {};
+    counts.current = {};
+    counts.beganAt = windows === 1 ? beganAt + windowMs : now;
+  }
+  counts.current[lane] = (counts.current[lane] ?? 0) + 1;
+  return callsOf(counts, lane, { now, windowMs });
+}
+
+/** How many calls the lane has asked for over about the last window. */
+export function callsOf(
+  counts: ShareCounts,
+  lane: string,
+  { now, windowMs }: { now: number; windowMs: number },
+): number {
+  const passed = (now - (counts.beganAt ?? now)) / windowMs;
+  const since = (calls: number | undefined, until: number) => (calls ?? 0) * Math.min(1, Math.max(0, until - passed));
+  return since(counts.current[lane], 2) + since(counts.previous[lane], 1);
 }

@@ -1,30 +1,29 @@
+import { randomInt } from 'node:crypto';
 import { deadlineIn } from '../../base/clock.ts';
 import { connectionFailure } from '../../base/connection-cause.ts';
 import { asRankdError, RankdError } from '../../base/errors.ts';
 import { type OutboundProxy, unusedProxyFor } from '../../base/outbound-proxy.ts';
 import type { Surprises } from '../../base/surprises.ts';
+import { doubling } from '../../base/time.ts';
 import { unboundedLease } from '../../ports/call-context.ts';
 import type { CallContext, Clock, WriteLease } from '../../ports/index.ts';
-import { type Answer, fetchAnswer } from './fetch-answer.ts';
+import { type Answer, fetchAnswer, keyMask, parseRateLimit, parseRetryAfter } from './answer.ts';
 import type { Gate } from './gate.ts';
-import { keyMask } from './mask-key.ts';
 import type { Operation } from './operations.ts';
 import {
   isBusy,
   isLocked,
   isTransient,
   platformError,
+  surprisesIn,
   unavailable,
   unfamiliar,
   unknownOutcome,
   unreached,
 } from './platform-error.ts';
 import type { Reach } from './reach.ts';
-import { parseRateLimit, parseRetryAfter } from './retry-after.ts';
 import { departures, type SchemaName } from './schemas.ts';
-import { NotHandedOver, WriteSender } from './send-write.ts';
-import { surprisesIn } from './surprising.ts';
-import { backOffMs, defaultTuning, type UpstreamTuning } from './tuning.ts';
+import { RequestNotSent, WriteSender } from './send-write.ts';
 import type { ReservedSlot } from './wait-queue.ts';
 import { lockMs } from './write-spacing.ts';
 
@@ -38,15 +37,34 @@ export interface UpstreamOptions {
   surprises: Surprises;
   reach: Reach;
   proxy?: OutboundProxy | undefined;
-  /** True if a call that can't succeed before a person does something, as with an unknown name, is still retried until its deadline. */
+  /** True if a call that can't succeed before someone intervenes, as with an unknown host name, is still retried until its deadline. */
   isPatient?: boolean | undefined;
   tuning?: Partial<UpstreamTuning>;
 }
 
+export interface UpstreamTuning {
+  /** The timeout of one try. */
+  perTryTimeoutMs: number;
+  /** The longest wait before the second try. It doubles for each further try, up to `maxBackOffMs`. */
+  backOffMs: number;
+  maxBackOffMs: number;
+  /** No try begins with less time left, or with less than the platform takes to respond at present: a write would end as unknown. */
+  shortestTryMs: number;
+  maxBodyBytes: number;
+}
+
+export const defaultTuning: UpstreamTuning = {
+  perTryTimeoutMs: 5_000,
+  backOffMs: 250,
+  maxBackOffMs: 4_000,
+  shortestTryMs: 100,
+  maxBodyBytes: 1024 * 1024,
+};
+
 export interface UpstreamRequest<T> {
   operation: Operation;
   gate: Gate;
-  /** The slot that is reserved at the gate for the first try. */
+  /** The slot reserved at the gate for the first try. */
   slot?: ReservedSlot | undefined;
   method: 'GET' | 'POST';
   /** Path and query, percent-encoded. */
@@ -58,21 +76,21 @@ export interface UpstreamRequest<T> {
   onLocked?: () => void;
   /** True if the key must not be sent as a header. */
   isAnonymous?: boolean;
-  /** True if it is not worth a second try. */
+  /** True if the request is not worth a retry. */
   isTriedOnce?: boolean;
-  /** What the answer should look like. That it looks otherwise is only noted. */
+  /** The expected shape of the response. A different shape is only noted. */
   schema: SchemaName;
-  /** Turns the JSON of the answer into the result; for a write, `undefined` if it is no JSON. Throws if it has the wrong shape. */
+  /** Turns the JSON of the response (for a write, `undefined` if it is not JSON) into the result. Throws if it has the wrong shape. */
   parse(json: unknown): T;
 }
 
-/** A caller with less time than this who gets no answer shows nothing of the platform. */
+/** A call with less time than this proves nothing about the platform if it gets no response. */
 const tellingMs = 2_000;
 
-/** A try that gave no usable answer. */
+/** A try without a usable response. */
 interface Failure {
   error: RankdError;
-  /** True if a later try can succeed. */
+  /** True if a retry can succeed. */
   isTransient: boolean;
   /** True if the gate already makes the next try wait. */
   isGated?: boolean;
@@ -80,7 +98,7 @@ interface Failure {
   leastWaitMs?: number;
 }
 
-/** Sends requests to one host of the platform: paced, with a timeout for each try, and retried within the deadline. Throws only RankdError. */
+/** Sends requests to one host of the platform: paced, with a timeout for each try, retried within the deadline. Throws only RankdError. */
 export class UpstreamClient {
   readonly #baseUrl: string;
   readonly #apiKey: string | undefined;
@@ -94,7 +112,7 @@ export class UpstreamClient {
   readonly #isPatient: boolean;
   readonly #tuning: UpstreamTuning;
 
-  /** Throws `config_invalid` if the key can't be a header: `fetch` would quote it in its error. */
+  /** Throws `config_invalid` if the key can't be a header, because `fetch` would quote it in its error. */
   constructor({ baseUrl, apiKey, clock, fetch, surprises, reach, proxy, isPatient, tuning }: UpstreamOptions) {
     if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey)) {
       throw new RankdError('config_invalid', 'The Roblox key is empty or has characters that no key has.', {
@@ -114,14 +132,14 @@ export class UpstreamClient {
     this.#tuning = { ...defaultTuning, ...tuning };
   }
 
-  /** No call is begun with less time left than this, in milliseconds: as long as the platform takes to answer it at present. */
+  /** No call begins with less time left than this, in milliseconds: the time that the platform takes to respond at present. */
   shortestTryMs(gate: Gate): number {
     return Math.max(this.#tuning.shortestTryMs, gate.answerMs);
   }
 
   /**
-   * Sends the request until it is answered, refused for good, or out of time; every operation that rankd uses may be repeated.
-   * Throws `outcome_unknown` for a write that one of the tries may have carried out and that no answer confirms.
+   * Retries the request until it succeeds, is refused for good, or runs out of time; every operation that rankd uses is idempotent.
+   * Throws `outcome_unknown` for a write that one of the tries may have carried out and no response confirms.
    */
   async request<T>(request: UpstreamRequest<T>, call: CallContext): Promise<T> {
     let last: RankdError | undefined;
@@ -129,7 +147,7 @@ export class UpstreamClient {
     let lookMs = 0;
     for (let tries = 0; ; tries += 1) {
       await this.#enter(request, { ...call, deadlineAt: call.deadlineAt - lookMs }).catch((late) => {
-        const isStillBusy = last?.code === 'platform_busy' && late.code === 'platform_busy'; // the later one knows for how long
+        const isStillBusy = last?.code === 'platform_busy' && late.code === 'platform_busy'; // the later one has the newer wait
         throw unknown ?? (isStillBusy ? late : (last ?? late));
       });
       const sentAt = this.#clock.monotonic();
@@ -148,7 +166,7 @@ export class UpstreamClient {
     }
   }
 
-  /** A change that has begun goes on as long as it can; when it reserved its slots, there was time. */
+  /** A change that has begun continues as long as it can; it had time when it reserved its slots. */
   #enter({ gate, slot }: UpstreamRequest<unknown>, call: CallContext): Promise<void> {
     const shortestTryMs = call.reservation === undefined ? this.shortestTryMs(gate) : this.#tuning.shortestTryMs;
     return gate.enter({ ...call, deadlineAt: call.deadlineAt - shortestTryMs }, slot);
@@ -166,7 +184,7 @@ export class UpstreamClient {
     try {
       answer = await this.#send(request, call, lease);
     } catch (cause) {
-      if (cause instanceof NotHandedOver && cause.cause instanceof RankdError)
+      if (cause instanceof RequestNotSent && cause.cause instanceof RankdError)
         return { error: cause.cause, isTransient: false };
       return this.#unanswered(cause, { isWrite, call, sentAt });
     } finally {
@@ -181,7 +199,7 @@ export class UpstreamClient {
     return this.#parsed(request, body);
   }
 
-  /** A read whose answer can't be read is tried again: it can be a proxy's page. A write is not, because it was accepted. */
+  /** Only a read with an unreadable response is retried, as it can be a proxy's page. A write was accepted. */
   #parsed<T>(request: UpstreamRequest<T>, body: string | undefined): { value: T } | Failure {
     const { parse, schema, isWrite = false } = request;
     const json = jsonOf(body);
@@ -201,7 +219,7 @@ export class UpstreamClient {
     cause: unknown,
     { isWrite, call, sentAt }: { isWrite: boolean; call: CallContext; sentAt: number },
   ): Failure {
-    const isUnsent = cause instanceof NotHandedOver;
+    const isUnsent = cause instanceof RequestNotSent;
     const failure = connectionFailure(cause, { at: new URL(this.#baseUrl).host, unusedProxy: this.#unusedProxy });
     const error = unreached(failure, cause);
     const now = this.#clock.monotonic();
@@ -218,7 +236,7 @@ export class UpstreamClient {
     for (const what of surprises) this.#surprises.note(operation, what);
   }
 
-  /** A write goes out as long as there is a lease for it. */
+  /** Sends a write only while its lease lasts. */
   async #send(
     { gate, method, path, body, isAnonymous }: UpstreamRequest<unknown>,
     call: CallContext,
@@ -244,7 +262,7 @@ export class UpstreamClient {
     const { status, headers } = answer;
     const refusal = { status, body: this.#masked(answer.body ?? '') };
     const canPass = isTransient(refusal);
-    // A refusal for good is about this request alone: its `retry-after` must not hold up the others.
+    // A permanent refusal concerns this request alone: its `retry-after` must not delay the others.
     const retryAfterMs = canPass ? parseRetryAfter(headers.get('retry-after'), this.#clock.now()) : undefined;
     const isGated = isBusy(refusal) || retryAfterMs !== undefined;
     if (isGated) gate.close(Math.max(retryAfterMs ?? 0, backOffMs(this.#tuning, gate.refusals)));
@@ -258,7 +276,7 @@ export class UpstreamClient {
     };
   }
 
-  /** Waits before the next try. False if there is no time for one. */
+  /** Waits before the next try. False if no time is left for one. */
   async #backOff(
     { gate }: UpstreamRequest<unknown>,
     { tries, leastMs }: { tries: number; leastMs: number },
@@ -275,7 +293,12 @@ export class UpstreamClient {
   }
 }
 
-/** `undefined` if it is none. The error is dropped, because it quotes the answer, which can begin with the key. */
+/** The wait in milliseconds after `tries` retries (0 after the first try). Full jitter spreads the tries of many calls. */
+export function backOffMs(tuning: UpstreamTuning, tries: number): number {
+  return randomInt(Math.ceil(doubling(tuning.backOffMs, tuning.maxBackOffMs)(tries)) + 1);
+}
+
+/** `undefined` if the text is not JSON. The error is dropped, because it quotes the response, which can begin with the key. */
 function jsonOf(body = ''): unknown {
   try {
     return JSON.parse(body);

@@ -1,40 +1,63 @@
 import type { Pace } from '../../ports/index.ts';
-import { AnswerTime } from './answer-time.ts';
-import type { RateReading } from './retry-after.ts';
+import type { RateReading } from './answer.ts';
 
-/** What a gate has seen of its own calls. Times are on `Clock.monotonic()`. */
+/** Statistics of the calls that a gate admits. Times are on `Clock.monotonic()`. */
 export class GateFigures {
-  readonly #answerTime = new AnswerTime();
+  readonly #responseTime = new ResponseTime();
   readonly #admissions = { admitted: 0, waitedMs: 0 };
-  /** What the platform said last of the calls that are left, and how long it holds. */
-  #told = { remaining: 0, until: 0 };
-  /** How often in a row the platform asked us to wait. */
+  /** The remaining calls that the platform reported last, and how long that report is valid. */
+  #reported = { remaining: 0, until: 0 };
+  /** How many times in a row the platform asked for a pause. */
   refusals = 0;
 
   get answerMs(): number {
-    return this.#answerTime.ms;
+    return this.#responseTime.ms;
   }
 
   get admissions(): Pick<Pace, 'admitted' | 'waitedMs'> {
     return this.#admissions;
   }
 
-  answered(ms: number): void {
-    this.#answerTime.note(ms);
+  noteAnswer(ms: number): void {
+    this.#responseTime.note(ms);
   }
 
-  admitted(waitedMs = 0): void {
+  noteAdmission(waitedMs = 0): void {
     this.#admissions.admitted += 1;
     this.#admissions.waitedMs += waitedMs;
   }
 
-  /** What an answer said at `now` of the calls that are left. */
-  told({ remaining, resetMs }: RateReading, now: number): void {
-    if (remaining !== undefined && resetMs !== undefined) this.#told = { remaining, until: now + resetMs };
+  noteReading({ remaining, resetMs }: RateReading, now: number): void {
+    if (remaining !== undefined && resetMs !== undefined) this.#reported = { remaining, until: now + resetMs };
   }
 
-  /** How many calls are left by what the platform said last; 0 once that no longer holds. */
-  toldLeft(now: number): number {
-    return now < this.#told.until ? this.#told.remaining : 0;
+  /** The remaining calls by the platform's last report; 0 once that has expired. */
+  remaining(now: number): number {
+    return now < this.#reported.until ? this.#reported.remaining : 0;
+  }
+}
+
+/** A slower platform is unwell; calls that could still be in time are sent nevertheless. */
+const maxMs = 1_000;
+
+/** Estimates the time within which nearly every response arrives, as TCP does (RFC 6298). */
+class ResponseTime {
+  #smoothedMs: number | undefined;
+  #variationMs = 0;
+
+  note(ms: number): void {
+    if (this.#smoothedMs === undefined) {
+      this.#smoothedMs = ms;
+      this.#variationMs = ms / 2;
+      return;
+    }
+    this.#variationMs += (Math.abs(this.#smoothedMs - ms) - this.#variationMs) / 4;
+    this.#smoothedMs += (ms - this.#smoothedMs) / 8;
+  }
+
+  /** In milliseconds, at most a second; 0 before the first response. */
+  get ms(): number {
+    const smoothedMs = this.#smoothedMs ?? 0;
+    return Math.min(maxMs, smoothedMs + Math.max(4 * this.#variationMs, smoothedMs / 4));
   }
 }

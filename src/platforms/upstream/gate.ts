@@ -1,113 +1,487 @@
-import { RankdError } from '../../base/errors.ts';
-import type { CallContext, Pace } from '../../ports/index.ts';
-import type { Schedule } from './budget.ts';
+import { asRankdError, RankdError } from '../../base/errors.ts';
+import type { AccountName, BudgetLedger, CallContext, Clock, Pace } from '../../ports/index.ts';
+import type { RateReading } from './answer.ts';
+import {
+  type Account,
+  accepted,
+  close,
+  contradicted,
+  countsAsHeavy,
+  finish,
+  isUnpaced,
+  left,
+  openAccount,
+  returnSlot,
+  type Schedule,
+  schedule,
+  spendAll,
+  startLate,
+  startReserved,
+} from './budget.ts';
+import { GateFigures } from './gate-figures.ts';
+import { type Ask, grant, waitingElsewhere } from './grant.ts';
 import { limited } from './platform-error.ts';
-import type { RateReading } from './retry-after.ts';
-import { hasArrived, type ReservedSlot, type WaitQueue } from './wait-queue.ts';
-
-/**
- * Admits the calls of one operation at the pace of the platform's budget: in order within a lane, in turn between lanes, and
- * heavy lanes last. A slot can be reserved for a later call: nobody who enters or reserves after that takes it away.
- * A call that belongs to a change which has begun (`call.reservation` is set) is never heavy.
- */
-export interface Gate {
-  /** How often in a row the platform asked us to wait. */
-  readonly refusals: number;
-  /** How long the platform takes to answer a call at present. */
-  readonly answerMs: number;
-  /** True if a slot that is reserved may have to be waited for. */
-  readonly isScarce: boolean;
-  /**
-   * Resolves when the call may be sent; the caller must `leave` after it. `slot` is the one reserved for the call, which this
-   * uses up. Without one, or with one that is used up, the call comes after all reserved slots.
-   * Throws `platform_busy` as soon as it is clear that the call can't start before `call.deadlineAt`, and when `call.signal` is
-   * aborted; `platform_unavailable` if it could start now but its time is over.
-   */
-  enter(call: CallContext, slot?: ReservedSlot): Promise<void>;
-  /**
-   * Reserves a slot before `deadlineAt` for a later call. It stays reserved until the call enters with it, or it is released, or
-   * the deadline passes. Throws `platform_busy` if there is no such slot, or if taking it would make a waiting call or an earlier
-   * reservation late; `platform_unavailable` if only the deadline is in the way. A budget that is shared is waited for.
-   */
-  reserve(bounds: Pick<CallContext, 'deadlineAt' | 'lane' | 'signal'>): ReservedSlot | Promise<ReservedSlot>;
-  /** Does nothing if the call has entered. */
-  release(slot: ReservedSlot): void;
-  /** An admitted call has ended, with what its answer said of the budget. */
-  leave(reading?: RateReading): void;
-  /** As `leave`, for a call that the platform refused because too many came. True if, by its own count, calls were left. */
-  leaveRefused(reading: RateReading): boolean;
-  /** The platform took so long to answer a call, whatever it said. */
-  answered(ms: number): void;
-  /** The platform carried out a call: it no longer asks us to wait. */
-  accepted(): void;
-  /** Admits nobody for `ms`: the platform asked for it. */
-  close(ms: number): void;
-  pace(): Omit<Pace, 'operation'>;
-  /** Resolves once everything was told to a ledger that others share. Nobody enters after that. */
-  end(): Promise<void>;
-}
+import { type QueuedCall, type ReservedSlot, WaitQueue } from './wait-queue.ts';
 
 export interface GateOptions {
-  /** What the gate admits, as an error names it, e.g. `giving roles`. */
+  /** The name of the operation's account in the ledger. */
+  operation: string;
+  /** The operation as an error names it, e.g. `giving roles`. */
   name: string;
-  /** Calls per window, until the platform's headers say otherwise. */
+  /** Calls per window, until the platform's headers report another limit. */
   limit: number;
-  /** One minute unless given. */
+  /** One minute by default. */
   windowMs?: number;
   /** Calls that may be in flight at the same time. */
   maxInFlight?: number;
-  /** How far apart calls start that would be a burst; 0 unless given. */
+  /** How far apart the calls of a burst start; 0 by default. */
   burstSpacingMs?: number;
+  clock: Clock;
+  /** Holds the budget that several nodes share. Without it, this process has the whole budget. */
+  ledger?: BudgetLedger | undefined;
+  /** Identifies this process in the ledger. */
+  node: string;
 }
+
+/** The bounds within which a slot is reserved. */
+type ReserveBounds = Pick<CallContext, 'deadlineAt' | 'lane' | 'signal'>;
 
 /** Enough for every caller that is likely at one moment, yet a burst does not open hundreds of connections. */
-export const defaultMaxInFlight = 64;
-
-/** Nobody is kept waiting for a start so near to the deadline that a process that wakes a little late would miss it: a tenth of the wait, at most this. */
+const defaultMaxInFlight = 64;
+/** A call waits only for a start that leaves this margin before its deadline, because a process may wake late: a tenth of the wait, at most this. */
 const maxMarginMs = 100;
+/** How old the shared account may be for a reserved call to start, or another to be refused, without asking the ledger. */
+const freshMs = 250;
+/** The longest pause between two requests to the ledger while a call waits here: other nodes must know that it does. */
+const maxPauseMs = 1_000;
+/** The first pause if slots are free but belong to other nodes. It doubles each time. */
+const retryMs = 20;
+const maxRetryMs = 160;
+/** A call that starts this long after it was granted counts from its start. */
+const maxStartMs = 10;
+/** The pause after the ledger did not respond. */
+const afterFailureMs = 250;
+/** Slots are scarce if a smaller share of the limit is free. */
+const scarceShare = 0.1;
+/** The updates that are stored for a ledger that does not respond. */
+const maxPending = 2_000;
 
 /**
- * Every entry that, as the queue stands now, would start after its deadline, and how long it would wait. Such a reservation lapses.
- * `ownStart`: when an entry starts that has its slot already.
+ * Admits the calls of one operation at the pace of the platform's budget: in order within a lane, in turn between lanes, and
+ * heavy lanes last. A call of a change that has begun (`call.reservation` is set) is never heavy.
+ *
+ * The gate has its own queue; `grant` decides how many of its calls may start. If several nodes share the budget, the account is in
+ * a ledger, and this gate has a copy. At most one request to the ledger is in flight; later calls join the next one.
  */
-export function hopeless(
-  queue: WaitQueue,
-  starts: Schedule,
-  now: number,
-  ownStart: (entry: ReservedSlot) => number | undefined = () => undefined,
-): Array<{ entry: ReservedSlot; waitMs: number }> {
-  const found: Array<{ entry: ReservedSlot; waitMs: number }> = [];
-  for (const entry of queue.inOrder()) {
-    const ownStartAt = ownStart(entry);
-    const startAt = ownStartAt ?? starts.next(isHeavy(entry));
-    const marginMs = queue.isReserved(entry) ? 0 : Math.min(maxMarginMs, (startAt - now) / 10);
-    if (startAt + marginMs > entry.deadlineAt) found.push({ entry, waitMs: startAt - now });
-    else if (ownStartAt === undefined) starts.take(isHeavy(entry));
+export class Gate {
+  readonly #name: string;
+  readonly #clock: Clock;
+  readonly #ledger: BudgetLedger | undefined;
+  readonly #node: string;
+  readonly #account: AccountName<Account>;
+  readonly #maxInFlight: number;
+  readonly #queue = new WaitQueue();
+  readonly #figures = new GateFigures();
+  /**
+   * The account, or the latest copy of the ledger's with this node's updates since; and how far the ledger's time was ahead of
+   * `Clock.monotonic()`.
+   */
+  #seen: { account: Account; at: number; aheadMs: number };
+  /** Updates not yet sent to the ledger. */
+  #pending: Array<(account: Account) => void> = [];
+  #granting: Promise<void> | undefined;
+  #hasMore = false;
+  #reportedWaiting = 0;
+  #emptyRounds = 0;
+  #isFailing = false;
+  #isEnded = false;
+  #inFlight = 0;
+  #timer: AbortController | undefined;
+
+  constructor(options: GateOptions) {
+    const { name, operation, limit, windowMs = 60_000, burstSpacingMs = 0, clock, ledger, node } = options;
+    this.#name = name;
+    this.#clock = clock;
+    this.#ledger = ledger;
+    this.#node = node;
+    this.#maxInFlight = options.maxInFlight ?? defaultMaxInFlight;
+    const isExclusive = ledger === undefined;
+    const fresh = () => openAccount({ limit, windowMs, burstSpacingMs, isExclusive });
+    this.#account = {
+      operation,
+      open({ now, known, lastChangeAt = Number.NEGATIVE_INFINITY }) {
+        const account = known ?? fresh();
+        if (known !== undefined || now - lastChangeAt < account.windowMs) spendAll(account, now);
+        return account;
+      },
+    };
+    this.#seen = isExclusive
+      ? { account: fresh(), at: clock.monotonic(), aheadMs: 0 }
+      : { account: fresh(), at: Number.NEGATIVE_INFINITY, aheadMs: clock.now() - clock.monotonic() };
   }
-  return found;
+
+  /** How many times in a row the platform asked for a pause. */
+  get refusals(): number {
+    return this.#figures.refusals;
+  }
+
+  /** How long the platform takes to respond at present. */
+  get answerMs(): number {
+    return this.#figures.answerMs;
+  }
+
+  /** True if a reservation may have to wait for a slot. */
+  get isScarce(): boolean {
+    const { account, at } = this.#seen;
+    return at === Number.NEGATIVE_INFINITY || left(account, this.#ledgerNow) < account.limit * scarceShare;
+  }
+
+  /**
+   * Resolves when the call may be sent; the caller must `leave` afterwards. A call with an unused `slot` uses it, and is admitted
+   * before all calls without one.
+   * Throws `platform_busy` as soon as it is certain that the call can't start before `call.deadlineAt`, and when `call.signal` is
+   * aborted; `platform_unavailable` if it could start now but its time is over.
+   */
+  enter(call: CallContext, slot?: ReservedSlot): Promise<void> {
+    if (call.signal.aborted) return Promise.reject(tooLate(this.#name, this.#waitMs));
+    const reserved = slot !== undefined && this.#use(slot) ? slot : undefined;
+    if (reserved !== undefined && this.#startsAtOnce) {
+      this.#inFlight += 1;
+      this.#figures.noteAdmission();
+      this.#update((account, now) => startReserved(account, now, { by: this.#node, at: reserved.freeAt }));
+      return Promise.resolve();
+    }
+    const isBegun = call.reservation !== undefined;
+    const isHeavy = reserved === undefined && !isBegun && this.#countsAsHeavy(call.lane);
+    return this.#wait(call, { kind: reserved === undefined ? 'start' : 'reserved', isBegun, isHeavy, slot: reserved });
+  }
+
+  /**
+   * Spends a slot for a later call, once one is free. The caller enters with it before `deadlineAt`, or releases it. Throws
+   * `platform_busy` as soon as it is certain that no slot comes free in time; `platform_unavailable` if only the deadline prevents it.
+   */
+  async reserve(bounds: ReserveBounds): Promise<ReservedSlot> {
+    const slot = { deadlineAt: bounds.deadlineAt, freeAt: 0, isUsed: false };
+    const isHeavy = this.#countsAsHeavy(bounds.lane);
+    await this.#wait(bounds, { kind: 'reserve', isBegun: false, isHeavy, slot });
+    return slot;
+  }
+
+  /** Throws as `reserve` does if no slot comes free in time, even if no other call waits. */
+  refuseIfLate({ deadlineAt }: Pick<CallContext, 'deadlineAt'>): void {
+    if (this.#isFresh && this.#clock.monotonic() + this.#waitMs > deadlineAt) throw tooLate(this.#name, this.#waitMs);
+  }
+
+  /** Does nothing if the call has entered. */
+  release(slot: ReservedSlot): void {
+    if (slot.isUsed) return;
+    slot.isUsed = true;
+    this.#return(slot);
+  }
+
+  /** An admitted call has ended, with the rate limit that its response reported. */
+  leave(reading: RateReading = {}): void {
+    this.#inFlight -= 1;
+    this.#figures.noteReading(reading, this.#clock.monotonic());
+    this.#update((account, now) => finish(account, reading, now));
+  }
+
+  /** As `leave`, for a call that the platform refused with 429. True if calls were left by the platform's own count. */
+  leaveRefused(reading: RateReading): boolean {
+    const remainingBefore = this.#figures.remaining(this.#clock.monotonic());
+    this.leave(reading);
+    if ((reading.remaining ?? 0) > 0) this.#update(contradicted);
+    return (reading.remaining ?? remainingBefore) > 0;
+  }
+
+  /** The platform took `ms` to respond to a call, whatever the response. */
+  answered(ms: number): void {
+    this.#figures.noteAnswer(ms);
+  }
+
+  /** The platform carried out a call: it no longer asks for a pause. */
+  accepted(): void {
+    this.#figures.refusals = 0;
+    if (this.#seen.account.caution > 0) this.#update(accepted);
+  }
+
+  /** Admits no call for `ms`, because the platform asked for a pause. */
+  close(ms: number): void {
+    this.#figures.refusals += 1;
+    this.#update((account, now) => close(account, ms, now));
+  }
+
+  pace(): Omit<Pace, 'operation'> {
+    const { account } = this.#seen;
+    const now = this.#ledgerNow;
+    const leftHere = Math.max(0, left(account, now) - waitingElsewhere(account, now, this.#node));
+    return { limit: account.limit, left: leftHere, waiting: this.#queue.size, ...this.#figures.admissions };
+  }
+
+  /** Refuses the calls that wait and all later ones. Resolves once the ledger has all updates. */
+  async end(): Promise<void> {
+    this.#isEnded = true;
+    this.#timer?.abort();
+    this.#grantSoon();
+    await this.#granting;
+  }
+
+  /** Joins the queue; resolves once the call is granted its slot. */
+  #wait(
+    { lane, deadlineAt, signal }: ReserveBounds,
+    ask: Pick<QueuedCall, 'kind' | 'isBegun' | 'isHeavy' | 'slot'>,
+  ): Promise<void> {
+    const { promise: admission, resolve, reject } = Promise.withResolvers<void>();
+    const since = this.#clock.monotonic();
+    const call: QueuedCall = {
+      ...{ lane, deadlineAt, ...ask },
+      admit: () => {
+        signal.removeEventListener('abort', abort);
+        this.#figures.noteAdmission(this.#clock.monotonic() - since);
+        resolve();
+      },
+      refuse: (error) => {
+        signal.removeEventListener('abort', abort);
+        reject(error);
+      },
+    };
+    const abort = () => {
+      this.#refuse(call, endedWhileWaiting(this.#name, this.#waitMs, signal.reason));
+      this.#grantSoon();
+    };
+    signal.addEventListener('abort', abort, { once: true });
+    this.#queue.push(call);
+    this.#grantSoon();
+    return admission;
+  }
+
+  /** A call that is refused before it starts returns its slot. */
+  #refuse(call: QueuedCall, error: RankdError): void {
+    if (!this.#queue.remove(call)) return;
+    call.refuse(error);
+    if (call.kind === 'reserved' && call.slot !== undefined) this.#return(call.slot);
+  }
+
+  /** True if the slot could still be used. */
+  #use(slot: ReservedSlot): boolean {
+    if (slot.isUsed) return false;
+    if (this.#clock.monotonic() > slot.deadlineAt) {
+      this.release(slot);
+      return false;
+    }
+    slot.isUsed = true;
+    return true;
+  }
+
+  #return({ freeAt }: ReservedSlot): void {
+    this.#update((account) => returnSlot(account, { by: this.#node, at: freeAt }));
+  }
+
+  /** Counts a call of the lane. A lane stays heavy while heavy calls of it wait, so none of its later calls overtakes them. */
+  #countsAsHeavy(lane: string): boolean {
+    const call = { lane, node: this.#node };
+    return this.#apply((account, now) => countsAsHeavy(account, now, call)) || this.#queue.hasHeavy(lane);
+  }
+
+  #update(update: (account: Account, now: number) => void): void {
+    this.#apply(update);
+    this.#grantSoon();
+  }
+
+  /** Updates the account as seen here, and the ledger's with the next request. */
+  #apply<Result>(update: (account: Account, now: number) => Result): Result {
+    const now = this.#ledgerNow;
+    if (this.#ledger !== undefined) {
+      this.#pending.push((account) => void update(account, now));
+      if (this.#pending.length > maxPending) this.#pending.shift();
+    }
+    return update(this.#seen.account, now);
+  }
+
+  /** Refuses the calls that can't start in time, and grants slots to the others at the end of this turn. */
+  #grantSoon(): void {
+    if (this.#isEnded) for (const call of [...this.#queue.inOrder()]) this.#refuse(call, tooLate(this.#name, 0));
+    this.#refuseLate();
+    if (this.#granting !== undefined) {
+      this.#hasMore = true;
+      return;
+    }
+    const isIdle = this.#pending.length === 0 && this.#queue.size === 0 && this.#reportedWaiting === 0;
+    if (!isIdle && !this.#isFailing) this.#granting = this.#grantAll();
+  }
+
+  async #grantAll(): Promise<void> {
+    await undefined; // later calls of this turn join the request
+    try {
+      do {
+        this.#hasMore = false;
+        await this.#grantOnce();
+      } while (this.#hasMore);
+    } catch (error) {
+      this.#fail(asRankdError(error));
+    }
+    this.#granting = undefined;
+    this.#setTimer();
+  }
+
+  async #grantOnce(): Promise<void> {
+    const calls = this.#startable();
+    const asks = calls.map((call) => this.#askOf(call));
+    const demand = { node: this.#node, inFlight: this.#inFlight, waiting: this.#queue.size };
+    const { account, now, granted } = await this.#change((account, now) => ({
+      ...{ account, now },
+      granted: grant(account, now, { ...demand, asks }),
+    }));
+    if (this.#ledger !== undefined) {
+      const at = this.#clock.monotonic();
+      this.#seen = { account, at, aheadMs: this.#clock.now() - at };
+      for (const update of this.#pending) update(account);
+    }
+    for (const [index, freeAt] of granted.entries()) this.#admit(calls[index], { freeAt, grantedAt: now });
+    this.#refuseLate();
+    this.#emptyRounds = granted.length > 0 ? 0 : this.#emptyRounds + 1;
+    this.#reportedWaiting = Math.max(0, demand.waiting - granted.length);
+    const areAllGranted = calls.length > 0 && granted.length === calls.length;
+    if (areAllGranted && this.#startable().length > 0) this.#hasMore = true;
+    if (this.#queue.size === 0 && this.#reportedWaiting > 0) this.#hasMore = true;
+  }
+
+  /** Changes the ledger's account, after all pending updates; or this process's own. */
+  async #change<Result>(change: (account: Account, now: number) => Result): Promise<Result> {
+    if (this.#ledger === undefined) return change(this.#seen.account, this.#ledgerNow);
+    const pending = this.#pending;
+    this.#pending = [];
+    try {
+      return await this.#ledger.change(this.#account, (account, now) => {
+        for (const update of pending) update(account);
+        return change(account, now);
+      });
+    } catch (error) {
+      this.#pending.unshift(...pending);
+      throw error;
+    }
+  }
+
+  /** The calls that could be admitted if the budget allows it, in order. */
+  #startable(): QueuedCall[] {
+    let room = this.#maxInFlight - this.#inFlight;
+    const calls: QueuedCall[] = [];
+    for (const call of this.#queue.inOrder()) {
+      if (call.kind !== 'reserve') room -= 1;
+      if (room < 0 || calls.length === defaultMaxInFlight) break;
+      calls.push(call);
+    }
+    return calls;
+  }
+
+  #askOf({ kind, isBegun, isHeavy, deadlineAt, slot }: QueuedCall): Ask {
+    return { kind, isBegun, isHeavy, until: this.#seen.aheadMs + deadlineAt, slotAt: slot?.freeAt ?? 0 };
+  }
+
+  /** Admits a call that was granted its slot, unless it has left the queue: then it returns the slot. */
+  #admit(call: QueuedCall | undefined, { freeAt, grantedAt }: { freeAt: number; grantedAt: number }): void {
+    if (call === undefined) return;
+    const by = this.#node;
+    if (!this.#queue.admit(call)) {
+      this.#update((account) => returnSlot(account, call.kind === 'reserve' ? { by, at: freeAt } : { by }));
+      return;
+    }
+    if (call.kind !== 'reserve') {
+      this.#inFlight += 1;
+      if (this.#ledgerNow - grantedAt > maxStartMs) this.#update((account, now) => startLate(account, now, { by }));
+    } else if (call.slot !== undefined) call.slot.freeAt = freeAt;
+    call.admit();
+  }
+
+  /** If the ledger does not respond, only calls of changes that have begun keep waiting. */
+  #fail(error: RankdError): void {
+    this.#isFailing = true;
+    for (const call of [...this.#queue.inOrder()]) if (!call.isBegun) this.#refuse(call, error);
+  }
+
+  /** Refuses every call that, as the queue is now, would start after its deadline. */
+  #refuseLate(): void {
+    if (this.#queue.size === 0) return;
+    const now = this.#ledgerNow;
+    const starts = this.#isFresh ? schedule(this.#seen.account, now) : allAtOnce(now);
+    for (const call of [...this.#queue.inOrder()]) {
+      const hasSlot = call.kind === 'reserved';
+      const startsInMs = (hasSlot ? Math.max(now, this.#seen.account.opensAt) : starts.next(call.isHeavy)) - now;
+      const marginMs = hasSlot ? 0 : Math.min(maxMarginMs, startsInMs / 10);
+      const leftMs = call.deadlineAt - this.#clock.monotonic();
+      if (startsInMs + marginMs > leftMs) this.#refuse(call, tooLate(this.#name, startsInMs));
+      else if (!hasSlot) starts.take(call.isHeavy);
+    }
+  }
+
+  #setTimer(): void {
+    this.#timer?.abort();
+    this.#timer = undefined;
+    const isIdle = this.#queue.size === 0 && (this.#pending.length === 0 || !this.#isFailing);
+    if (isIdle || this.#isEnded) return;
+    this.#timer = new AbortController();
+    this.#clock.sleep(this.#pauseMs(), this.#timer.signal).then(
+      () => {
+        this.#isFailing = false;
+        this.#grantSoon();
+      },
+      () => undefined, // replaced by a later timer
+    );
+  }
+
+  #pauseMs(): number {
+    if (this.#isFailing) return afterFailureMs;
+    const { isExclusive = false, opensAt } = this.#seen.account;
+    const [first] = this.#queue.inOrder();
+    const startsAt = first?.kind === 'reserved' ? opensAt : this.#schedule.next(first?.isHeavy);
+    const othersMs = isExclusive ? 0 : Math.min(retryMs * 2 ** Math.max(0, this.#emptyRounds - 1), maxRetryMs);
+    const startMs = this.#hasFreeConnection ? Math.max(startsAt - this.#ledgerNow, othersMs) : Number.POSITIVE_INFINITY;
+    const firstDeadlineAt = Math.min(...[...this.#queue.inOrder()].map(({ deadlineAt }) => deadlineAt));
+    const dueMs = firstDeadlineAt - this.#clock.monotonic() + 1;
+    return Math.max(1, Math.min(startMs, dueMs, isExclusive ? Number.POSITIVE_INFINITY : maxPauseMs));
+  }
+
+  get #startsAtOnce(): boolean {
+    return this.#isFresh && this.#hasFreeConnection && isUnpaced(this.#seen.account, this.#ledgerNow);
+  }
+
+  get #schedule(): Schedule {
+    return schedule(this.#seen.account, this.#ledgerNow);
+  }
+
+  /** How long until the next call could start. */
+  get #waitMs(): number {
+    return this.#schedule.next() - this.#ledgerNow;
+  }
+
+  get #ledgerNow(): number {
+    return this.#clock.monotonic() + this.#seen.aheadMs;
+  }
+
+  /** False if other nodes may have returned slots that are not known here: then no call is refused for want of them. */
+  get #isFresh(): boolean {
+    return this.#ledger === undefined || this.#clock.monotonic() - this.#seen.at <= freshMs;
+  }
+
+  get #hasFreeConnection(): boolean {
+    return this.#inFlight < this.#maxInFlight;
+  }
 }
 
-/** When the next call can start, or more calls than now if reservations are in its way. */
-export function nextStart(starts: Schedule, next: ReservedSlot, now: number): number {
-  let start = starts.take(isHeavy(next));
-  while (start <= now) start = starts.take();
-  return start;
+/** The schedule of a budget without limits. */
+function allAtOnce(now: number): Schedule {
+  return { next: () => now, take: () => now };
 }
 
-/** True if others go first, and some slots are left to them. */
-export function isHeavy(entry: ReservedSlot): boolean {
-  return hasArrived(entry) && entry.isHeavy;
-}
-
-/** The refusal of a call that could start in `waitMs`. If that is now, the budget is not the reason: its time is over. */
-export function tooLate(name: string, waitMs: number): RankdError {
+/** The refusal of a call that could start in `waitMs`. If that is now, the call's time is over, and the budget is not the reason. */
+function tooLate(name: string, waitMs: number): RankdError {
   if (waitMs > 0) return limited(`before ${name} again`, waitMs);
   const message = `This request had no time left to ask Roblox (${name}); nothing was sent. Try again.`;
   return new RankdError('platform_unavailable', message);
 }
 
-/** The refusal of a call whose signal was aborted, where the next one could start in `waitMs`. */
-export function endedWhileWaiting(name: string, waitMs: number, cause: unknown): RankdError {
+/** The refusal of a call whose signal was aborted while the next one could start in `waitMs`. */
+function endedWhileWaiting(name: string, waitMs: number, cause: unknown): RankdError {
   const message = `The request ended while it waited for its turn in Roblox's rate limit for ${name}; nothing was sent.`;
   return new RankdError('platform_busy', message, { retryAfterMs: Math.max(1, Math.ceil(waitMs)), cause });
 }

@@ -1,6 +1,7 @@
 import {
   type Account,
-  isUntold,
+  callsOf,
+  isUnknown,
   laneOfNode,
   type NodeDemand,
   reserveSlot,
@@ -10,43 +11,43 @@ import {
   startReserved,
   stillSpent,
 } from './budget.ts';
-import { callsOf } from './fair-share.ts';
 
-/** What a node said this long ago of itself no longer counts: it says so again while anybody waits there. */
+/** A node's demand expires after this; a node repeats it while a call waits there. */
 const demandMs = 2_000;
-/** No call is under way for longer than this: those of a node that has ended fall out of the count. */
+/** No call is in flight for longer than this: those of a node that has died drop out of the count. */
 const longestCallMs = 15_000;
 
-/** What a node wants of the budget. */
-export interface Question {
+/** A node's request for slots of the budget. */
+export interface GrantRequest {
   node: string;
-  /** Its calls under way. */
+  /** Its calls in flight. */
   inFlight: number;
   /** All of its calls that wait for a slot. */
   waiting: number;
-  /** Those that could start or be reserved now, the first one first. */
+  /** The calls that could start or be reserved now, in order. */
   asks: readonly Ask[];
 }
 
 export interface Ask {
-  /** `start` · `reserve`: a slot for a call that starts at any time until `until` · `reserved`: a call for which the slot `slotAt` is reserved starts. */
+  /** `start` · `reserve`: a slot for a call that starts at any time until `until` · `reserved`: the call with the reserved slot `slotAt` starts. */
   kind: 'start' | 'reserve' | 'reserved';
   isHeavy: boolean;
-  /** True for a call of a change that has begun: no other node's share holds it up. */
+  /** True for a call of a change that has begun: it need not leave slots to other nodes. */
   isBegun: boolean;
   until: number;
   slotAt: number;
 }
 
 /**
- * Notes what a node says of itself, and grants as many of its asks as can be carried out now, in order. Returns of each that is granted when
- * its slot comes free. All is spent at once, so that nobody else takes it.
+ * Records a node's demand, and grants as many of its asks as the budget allows now, in order. Returns, for each granted ask, when its
+ * slot comes free. The slots are spent at once, so no other node takes them.
  */
-export function grant(account: Account, now: number, { asks, ...demand }: Question): number[] {
+export function grant(account: Account, now: number, { asks, ...demand }: GrantRequest): number[] {
   noteDemand(account, now, demand);
   const { node } = demand;
   const granted: number[] = [];
-  let share = isUntold(account, now) ? Number.POSITIVE_INFINITY : shareOf(account, node, now);
+  const isUnshared = account.isExclusive || isUnknown(account, now);
+  let share = isUnshared ? Number.POSITIVE_INFINITY : shareOf(account, node, now);
   let starts = 0;
   for (const ask of asks) {
     const takesSlot = ask.kind !== 'reserved';
@@ -69,13 +70,13 @@ function carryOut(account: Account, now: number, { kind, node: by, ...ask }: Ask
   return 0;
 }
 
-function noteDemand(account: Account, now: number, { node, ...demand }: Omit<Question, 'asks'>): void {
+function noteDemand(account: Account, now: number, { node, ...demand }: Omit<GrantRequest, 'asks'>): void {
   for (const [id, { at }] of Object.entries(account.nodes)) if (now - at > longestCallMs) delete account.nodes[id];
   account.nodes[node] = { at: now, ...demand };
   account.inFlight = Object.values(account.nodes).reduce((sum, one) => sum + one.inFlight, 0);
 }
 
-/** How many calls wait at the other nodes. */
+/** How many calls wait at other nodes. */
 export function waitingElsewhere({ nodes }: Account, now: number, node: string): number {
   const others = Object.entries(nodes).filter(([id]) => id !== node);
   return others.reduce((sum, [, other]) => sum + waitingAt(other, now), 0);
@@ -86,9 +87,9 @@ function waitingAt({ at, waiting }: NodeDemand, now: number): number {
 }
 
 /**
- * How many of the free slots a node may take now. What is free goes, slot by slot, to the one whose lanes have least of the window, as long as
- * calls of it wait, or may still come before the platform's window ends at the pace of late; what is over goes to whoever asks. So a node that
- * asks for much leaves to the others what they will ask for.
+ * How many of the free slots a node may take now. Each slot goes to the node whose lanes have least of the window, among those where
+ * calls wait or may still come before the platform's window ends, at their recent pace. Leftover slots go to the next caller. A node
+ * with much demand therefore leaves to the others the slots that they will ask for.
  */
 function shareOf(account: Account, node: string, now: number): number {
   const { limit, windowMs, windowEndsAt = now, asked } = account;
@@ -116,8 +117,8 @@ function shareOf(account: Account, node: string, now: number): number {
 }
 
 /**
- * How much of so many slots the richest lane of a node has, if no lane has more than it wants as long as another has less than that. So a lane
- * that asks for little, as rankd's own reads do, makes its node look no poorer than it is.
+ * The slots of a node's richest lane, if `slots` are shared among its lanes and no lane gets more than it wants while another has less
+ * than that. A lane with little demand, such as rankd's own reads, therefore does not make its node look poorer.
  */
 function levelOf(wants: readonly number[], slots: number): number {
   let left = slots;

@@ -1,13 +1,11 @@
 import { newId } from '../../core/api-key.ts';
 import type { BudgetLedger, CallContext, Clock, Reservation, WriteKind } from '../../ports/index.ts';
-import type { Gate } from './gate.ts';
-import { RateGate } from './rate-gate.ts';
-import { SharedGate } from './shared-gate.ts';
+import { Gate } from './gate.ts';
 import type { ReservedSlot } from './wait-queue.ts';
 
 /**
  * The operations that rankd uses, each with its limit: calls per minute for the owner of a key, over all keys (Open Cloud's
- * OpenAPI document, `x-roblox-rate-limits`). Introspection, the public role list and the look-up of names have no documented limit.
+ * OpenAPI document, `x-roblox-rate-limits`). Introspection, the public role list and the name look-up have no documented limit.
  */
 const operations = {
   group: { name: 'reading the group', limit: 150 },
@@ -26,18 +24,15 @@ export type Operation = keyof typeof operations;
 
 export type Gates = Record<Operation, Gate>;
 
-/** Fifty calls a second are ten times what Roblox's budget lets through for long. */
+/** Fifty calls a second, ten times the rate that Roblox's budget sustains. */
 const burstSpacingMs = 20;
 
-/** A gate for each operation: each has a budget of its own. Without a ledger, this process has all of it. */
+/** A gate for each operation, because each has a separate budget. Without a ledger, this process has the whole budget. */
 export function openGates(clock: Clock, ledger?: BudgetLedger): Gates {
-  const node = ledger && newId('node');
-  const open = (operation: string, { name, limit }: { name: string; limit: number }): Gate =>
-    ledger === undefined || node === undefined
-      ? new RateGate({ name, limit, burstSpacingMs, clock })
-      : new SharedGate({ operation, name, limit, burstSpacingMs, clock, ledger, node });
+  const node = newId('node');
   const gates = Object.entries(operations).map(
-    ([operation, options]) => [operation, open(operation, options)] as const,
+    ([operation, { name, limit }]) =>
+      [operation, new Gate({ operation, name, limit, burstSpacingMs, clock, ledger, node })] as const,
   );
   return Object.fromEntries(gates) as Gates;
 }
@@ -51,10 +46,10 @@ export class WriteReservation implements Reservation {
   }
 
   /**
-   * The writes follow one another, and each takes `answerMs`: the first has to start that much earlier for each that comes after it.
-   * Throws `platform_busy`, and reserves nothing, if there is not room for all of `kinds`; `platform_unavailable` if there is not time.
-   * If slots are scarce, every change reserves them in the same order, one after the other. So no two changes each hold a slot that
-   * the other one waits for.
+   * Reserves a slot for each of `kinds`. The writes follow one another and each takes `answerMs`, so each must start that much before
+   * the next. Throws `platform_busy`, and reserves nothing, if there is no room for all of them; `platform_unavailable` if there is no
+   * time. If slots are scarce, every change reserves them one by one and in the same order: no two changes then each hold a slot that
+   * the other waits for.
    */
   static async of(
     gates: Gates,
@@ -63,12 +58,15 @@ export class WriteReservation implements Reservation {
     answerMs: (gate: Gate) => number,
   ): Promise<WriteReservation> {
     let startBy = deadlineAt;
-    const inOrder = kinds.map((kind) => gates[kind]).reverse();
-    const isOneByOne = inOrder.some(({ isScarce }) => isScarce);
+    const bounds = kinds.toReversed().map((kind) => {
+      startBy -= answerMs(gates[kind]);
+      return { gate: gates[kind], deadlineAt: startBy };
+    });
+    for (const { gate, deadlineAt } of bounds) gate.refuseIfLate({ deadlineAt });
+    const isOneByOne = bounds.some(({ gate }) => gate.isScarce);
     const asked: Array<Promise<{ gate: Gate; slot: ReservedSlot }>> = [];
-    for (const gate of inOrder) {
-      startBy -= answerMs(gate);
-      const one = slotOf(gate, { ...call, deadlineAt: startBy });
+    for (const { gate, deadlineAt } of bounds) {
+      const one = gate.reserve({ ...call, deadlineAt }).then((slot) => ({ gate, slot }));
       asked.push(one);
       if (isOneByOne && (await isRefused(one))) break;
     }
@@ -91,10 +89,6 @@ export class WriteReservation implements Reservation {
   [Symbol.dispose](): void {
     for (const { gate, slot } of this.#slots) gate.release(slot);
   }
-}
-
-async function slotOf(gate: Gate, bounds: Parameters<Gate['reserve']>[0]): Promise<{ gate: Gate; slot: ReservedSlot }> {
-  return { gate, slot: await gate.reserve(bounds) };
 }
 
 function isRefused(asked: Promise<unknown>): Promise<boolean> {

@@ -1,22 +1,23 @@
 import type { ConnectionFailure } from '../../base/connection-cause.ts';
 import { RankdError, type RankdErrorOptions } from '../../base/errors.ts';
+import { shorten } from '../../base/text.ts';
 import { refusedKey } from '../../core/credential.ts';
-import { problemOf } from './problem.ts';
+import type { Answer } from './answer.ts';
 
-/** An answer of the platform that is not a success. */
+/** An unsuccessful response of the platform. */
 export interface Refusal {
   status: number;
   body: string;
-  /** How long the platform asks us to wait; absent if it does not say. */
+  /** The wait that the platform asks for; absent if it asks for none. */
   retryAfterMs?: number | undefined;
 }
 
-/** How long to wait before another try if the platform is down and does not say itself. */
+/** The wait before the next try if the platform is down and asks for none. */
 const recoveryMs = 5_000;
 
 /**
- * True if a later try of the same call can succeed. Source: Open Cloud's page on errors; and for the texts, which come with other
- * statuses too, clients that were seen to retry them: `FailedToAcquireLock`, `TooManyRequests`, `Migration in progress. Please try again`.
+ * True if a retry of the same call can succeed. Source: Open Cloud's page on errors. The texts occur with other statuses too, and other
+ * clients retry them: `FailedToAcquireLock`, `TooManyRequests`, `Migration in progress. Please try again`.
  */
 export function isTransient(refusal: Words): boolean {
   const { status } = refusal;
@@ -42,52 +43,52 @@ function wordsOf({ body }: Words): string {
 }
 
 /**
- * The RankdError for an answer that is not a success. For a write, every code but `outcome_unknown` says that the platform did
- * not carry it out. What a later try can end differently is `outcome_unknown`, except for `platform_busy`: it can be sent after the write was carried out.
+ * The RankdError for an unsuccessful response. For a write, every code but `outcome_unknown` means that the platform did not carry it
+ * out. A transient refusal is `outcome_unknown`, because the platform can send it after it carried the write out; `platform_busy` is the exception.
  */
 export function platformError(refusal: Refusal, { isWrite }: { isWrite: boolean }): RankdError {
   const { status, retryAfterMs } = refusal;
   if (status === 401) return new RefusedKey(refusal);
   if (isBusy(refusal)) return busy(refusal);
   if (isTransient(refusal) || status >= 500)
-    return isWrite ? unknownOutcome(said(refusal)) : unavailable(said(refusal), retryAfterMs);
+    return isWrite ? unknownOutcome(quote(refusal)) : unavailable(quote(refusal), retryAfterMs);
   if (status === 403) return isWrite ? forbiddenWrite(refusal) : new ForbiddenRead(refusal);
   if (isWrite && isAboutBaseRole(refusal)) return new BaseRoleError(refusal);
   if (isWrite && isAboutMember(refusal)) return memberNotFound(refusal);
   return rejected(refusal);
 }
 
-/** The error of a write whose role turns out to be the base role, which rankd never writes knowingly. */
+/** The error of a write of the base role, which rankd never gives or takes if it knows the role as such. */
 export class BaseRoleError extends RankdError {
   constructor(refusal: Refusal) {
-    super('platform_rejected', `Roblox says that this role is the one that every member has (${said(refusal)}).`, {
+    super('platform_rejected', `Roblox says that this role is the one that every member has (${quote(refusal)}).`, {
       hint: 'try again in half a minute: rankd knows it now, and never gives or takes that role',
     });
   }
 }
 
-/** The error of a read that the platform forbids, which is not the key's fault by itself. */
+/** The error of a read that the platform forbids. The key may be valid nevertheless. */
 export class ForbiddenRead extends RankdError {
   constructor(refusal: Refusal) {
-    super('platform_credential', `The Roblox key may not read this (${said(refusal)}).`, {
+    super('platform_credential', `The Roblox key may not read this (${quote(refusal)}).`, {
       hint: 'check that the group is not locked, and on the Creator Dashboard that the key allows this address and has group:read for the group',
     });
   }
 }
 
-/** The error of a write that may have reached the platform, and whose effect no answer tells. */
+/** The error of a write that may have reached the platform, without a response that shows its effect. */
 export function unknownOutcome(what: string, rest: Pick<RankdErrorOptions, 'cause' | 'connection'> = {}): RankdError {
   const message = `The change was sent to Roblox, but it is not known whether it was carried out: ${what}.`;
   return new RankdError('outcome_unknown', message, rest);
 }
 
-/** The error of a call that reached nobody and changed nothing. */
+/** The error of a call that did not reach the platform and changed nothing. */
 export function unreached({ words, hint, cause: connection }: ConnectionFailure, cause: unknown): RankdError {
   const message = `Roblox can't be reached: ${words}. Nothing was changed.`;
   return new RankdError('platform_unavailable', message, { retryAfterMs: recoveryMs, hint, connection, cause });
 }
 
-/** The error of a read whose answer has another shape than rankd was built for. */
+/** The error of a read whose response has another shape than rankd was built for. */
 export function unfamiliar(flaws: string[], cause: unknown): RankdError {
   const shown = flaws.length > 0 ? ` (${flaws.slice(0, maxFlaws).join(', ')})` : '';
   const message = `Roblox's answer is not what rankd was built for${shown}. Nothing was changed.`;
@@ -100,33 +101,33 @@ export function unfamiliar(flaws: string[], cause: unknown): RankdError {
 
 const maxFlaws = 3;
 
-/** The error of a call that got no usable answer and changed nothing. */
+/** The error of a call that got no usable response and changed nothing. */
 export function unavailable(what: string, retryAfterMs = recoveryMs, cause?: unknown): RankdError {
   const message = `Roblox gives no usable answer right now (${what}). Nothing was changed; try again later.`;
   return new RankdError('platform_unavailable', message, { retryAfterMs, cause });
 }
 
-/** The error of a call that the platform refuses for the key's sake. */
+/** The error of a call that the platform refuses because of the key. */
 export class RefusedKey extends RankdError {
-  /** The platform's own words. */
+  /** The refusal as the platform phrased it. */
   readonly refusal: string;
 
   constructor(refusal: Refusal) {
-    const words = said(refusal);
+    const words = quote(refusal);
     const { message, hint } = refusedKey(words);
     super('platform_credential', message, { hint });
     this.refusal = words;
   }
 }
 
-/** A 403 that says "permission denied" is about the acting account's power. Other 403s are about the key, the address or a challenge. */
+/** A 403 with "permission denied" concerns the acting account's permissions. Other 403s concern the key, the address or a challenge. */
 function forbiddenWrite(refusal: Refusal): RankdError {
   const { code = '', message } = problemOf(refusal.body);
   if (!/^permission_denied$/i.test(code) && !/\bnot have permission\b/i.test(message)) return new RefusedKey(refusal);
   return new RankdError(
     'above_acting_account',
     'Roblox does not let the acting account make this change. It needs the permission "Manage lower-ranked member ranks", ' +
-      `a rank above both the member and the role, and a key with group:write (${said(refusal)}).`,
+      `a rank above both the member and the role, and a key with group:write (${quote(refusal)}).`,
     { hint: 'give the acting account a higher role with that permission, and its key group:write for the group' },
   );
 }
@@ -135,7 +136,7 @@ function busy({ retryAfterMs }: Refusal): RankdError {
   return limited('before it takes this again', retryAfterMs ?? recoveryMs);
 }
 
-/** The error of a call that Roblox's rate limit has no room for. `until`: what is waited for. */
+/** The error of a call that Roblox's rate limit has no room for. `until` names the event that ends the wait. */
 export function limited(until: string, waitMs: number): RankdError {
   const retryAfterMs = Math.ceil(waitMs);
   const seconds = Math.ceil(retryAfterMs / 1000);
@@ -144,27 +145,27 @@ export function limited(until: string, waitMs: number): RankdError {
 }
 
 function memberNotFound(refusal: Refusal): RankdError {
-  return new RankdError('member_not_found', `The user is not a member of the group (${said(refusal)}).`);
+  return new RankdError('member_not_found', `The user is not a member of the group (${quote(refusal)}).`);
 }
 
 function rejected(refusal: Refusal): RankdError {
   if (isAboutGroup(refusal))
-    return new RankdError('platform_rejected', `Roblox knows no such group (${said(refusal)}).`, {
+    return new RankdError('platform_rejected', `Roblox knows no such group (${quote(refusal)}).`, {
       hint: "set group.id to the number in the address of the group's page",
     });
-  return new RankdError('platform_rejected', `Roblox rejected the request (${said(refusal)}).`, {
+  return new RankdError('platform_rejected', `Roblox rejected the request (${quote(refusal)}).`, {
     hint: 'check that group.id is right and that the role still exists: `rankd group roles`',
   });
 }
 
-/** The text was seen by others: `Cannot assign a base role.` */
+/** Others have seen this text: `Cannot assign a base role.` */
 function isAboutBaseRole({ status, body }: Refusal): boolean {
   return status === 400 && /\bbase role\b/i.test(problemOf(body).message);
 }
 
 /**
- * True if the refusal means that the user is not in the group. Roblox does not document how it says so; 400 and 404 both occur.
- * A 404 in the platform's own words is about the member unless it names something else. A 400 is only if it names the user as the problem.
+ * True if the refusal means that the user is not in the group. Roblox does not document this refusal; 400 and 404 both occur. A 404
+ * with an error body of the platform concerns the member unless it names something else; a 400 only if it names the user as the problem.
  */
 function isAboutMember({ status, body }: Refusal): boolean {
   const { code, message } = problemOf(body);
@@ -181,8 +182,82 @@ function isAboutGroup({ status, body }: Refusal): boolean {
 
 const complains = /\b(invalid|unknown|not (found|a|in|part))\b|n['’o]t exist/i;
 
-/** What the platform said, ready to be shown, e.g. `403 PERMISSION_DENIED: …`. */
-function said({ status, body }: Refusal): string {
+/** The refusal as an error quotes it, e.g. `403 PERMISSION_DENIED: …`. */
+function quote({ status, body }: Refusal): string {
   const { code, message } = problemOf(body);
   return `${[status, code].filter((part) => part !== undefined).join(' ')}${message === '' ? '' : `: ${message}`}`;
+}
+
+/** The statuses and codes of Open Cloud's page on errors; 502 and 504 come from the gateways in front of it. */
+const statuses = new Set([200, 400, 401, 403, 404, 409, 429, 499, 500, 501, 502, 503, 504]);
+const codes = new Set([
+  ...['INVALID_ARGUMENT', 'PERMISSION_DENIED', 'NOT_FOUND', 'ABORTED', 'RESOURCE_EXHAUSTED'],
+  ...['CANCELLED', 'INTERNAL', 'NOT_IMPLEMENTED', 'UNAVAILABLE'],
+  ...['0', '1'], // of the gateway, and of the public host for a group that does not exist
+]);
+
+/** The status and the error code of a response, if they are undocumented. The key must be masked in `body`. */
+export function surprisesIn({ status, body = '' }: Pick<Answer, 'status' | 'body'>): string[] {
+  const isSuccess = status >= 200 && status < 300;
+  const code = isSuccess ? undefined : problemOf(body).code;
+  return [
+    ...(statuses.has(status) ? [] : [`status ${status}`]),
+    ...(code === undefined || codes.has(code) ? [] : [`code ${/^\w{1,40}$/.test(code) ? code : '?'}`]),
+  ];
+}
+
+/** The content of an error body, in any of the platform's formats. */
+interface Problem {
+  /** e.g. `PERMISSION_DENIED`, or a number as text; absent if the format has none. */
+  code: string | undefined;
+  /** One line of at most 200 printable characters. */
+  message: string;
+}
+
+const maxMessageLength = 200;
+
+/**
+ * Reads an error body in any of these formats: the gateway's `errors` list, the v2 form (`code`, `message`), the older form
+ * (`error`, `message`), a problem document (`title`). Any other body counts as text. Source: Open Cloud's page on errors.
+ */
+function problemOf(body: string): Problem {
+  const json = parse(body);
+  if (json === undefined) return { code: undefined, message: isPage(body) ? 'a page instead of JSON' : clean(body) };
+  const errors = json['errors'];
+  const first = Array.isArray(errors) ? record(errors[0]) : undefined;
+  if (first !== undefined) return problem(first['code'], first['message']);
+  return problem(json['code'] ?? json['error'], json['message'] ?? json['title'] ?? json['error']);
+}
+
+function problem(code: unknown, message: unknown): Problem {
+  return { code: text(code), message: text(message) ?? '' };
+}
+
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' || typeof value === 'number' ? clean(String(value)) : undefined;
+}
+
+/** Replaces control and format characters: they could forge log lines or hide text in a terminal. */
+function clean(raw: string): string {
+  const line = raw
+    .slice(0, maxMessageLength * 4)
+    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, ' ')
+    .trim();
+  return shorten(line, maxMessageLength);
+}
+
+function isPage(body: string): boolean {
+  return body.trimStart().startsWith('<');
+}
+
+function parse(body: string): Record<string, unknown> | undefined {
+  try {
+    return record(JSON.parse(body));
+  } catch {
+    return undefined; // not JSON
+  }
+}
+
+function record(value: unknown): Record<string, unknown> | undefined {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : undefined;
 }

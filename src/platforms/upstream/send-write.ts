@@ -3,11 +3,11 @@ import { RankdError } from '../../base/errors.ts';
 import { http, https } from '../../base/node-modules.ts';
 import { version } from '../../base/version.ts';
 import type { Clock, WriteLease } from '../../ports/index.ts';
-import type { Answer } from './fetch-answer.ts';
+import { type Answer, readText } from './answer.ts';
 
-/** No write begins with less of the lease left than this, in milliseconds: its answer would come too late. */
+/** No write begins with less of the lease left than this, in milliseconds: its response would arrive too late. */
 const leastLeaseMs = 1_000;
-/** A connection that nobody used for so long is not used again: the other end may have closed it. */
+/** A connection that was idle for this long is not reused, because the other end may have closed it. */
 const idleMs = 4_000;
 
 export interface WriteRequest {
@@ -18,12 +18,12 @@ export interface WriteRequest {
   signal: AbortSignal;
 }
 
-/** The request was not handed over: nothing reached the platform. */
-export class NotHandedOver extends Error {}
+/** The request was not sent: nothing reached the platform. */
+export class RequestNotSent extends Error {}
 
 /**
- * Sends writes over connections of its own. `fetch` hides the moment in which a request leaves; here the lease is looked at in the breath in
- * which the bytes are handed over, once the connection is there: a process that was stopped meanwhile does not write.
+ * Sends writes over separate connections. `fetch` hides the moment at which a request is sent. This checks the lease in the same step
+ * that hands the bytes to the open connection, so a process that was suspended until then does not write.
  */
 export class WriteSender {
   readonly #clock: Clock;
@@ -33,18 +33,18 @@ export class WriteSender {
     this.#clock = clock;
   }
 
-  /** Throws `NotHandedOver`, with the reason as its cause, if it is sure that nothing was sent. */
+  /** Throws `RequestNotSent`, with the reason as its cause, if it is certain that nothing was sent. */
   async send({ url, headers, body, maxBodyBytes, signal }: WriteRequest, lease: WriteLease): Promise<Answer> {
     const ended = new AbortController();
-    let isHandedOver = false;
+    let isSent = false;
     const found = Promise.withResolvers<IncomingMessage>();
     const request = this.#request(url, { ...headers, 'content-length': String(Buffer.byteLength(body)) }, signal);
     request.on('response', found.resolve);
     request.on('error', found.reject);
-    request.on('close', () => found.reject(new Error('the connection ended without an answer'))); // after an upgrade, there is no error
+    request.on('close', () => found.reject(new Error('the connection ended without an answer'))); // an upgrade closes it without an error
     onceConnected(request, () => {
       if (lease.leftMs() < leastLeaseMs) return void request.destroy(withoutLease());
-      isHandedOver = true;
+      isSent = true;
       request.end(body);
       if (lease.leftMs() <= 0) lease.noteLate();
     });
@@ -57,7 +57,7 @@ export class WriteSender {
       return { status: statusCode, headers: headersOf(response), body: text };
     } catch (cause) {
       request.destroy();
-      throw isHandedOver ? cause : new NotHandedOver('the request was not handed over', { cause });
+      throw isSent ? cause : new RequestNotSent('the request was not sent', { cause });
     } finally {
       ended.abort();
     }
@@ -65,7 +65,7 @@ export class WriteSender {
 
   #request(url: string, headers: Record<string, string>, signal: AbortSignal): ClientRequest {
     const isSecure = url.startsWith('https:');
-    // Set if NODE_USE_ENV_PROXY is: writes then use the proxy, as `fetch` does. Node.js 22.14 has no such option.
+    // Set together with NODE_USE_ENV_PROXY: writes then use the proxy, as `fetch` does. Node.js 22.14 lacks this option.
     const { proxyEnv }: AgentOptions & { proxyEnv?: NodeJS.ProcessEnv } = https().globalAgent.options;
     const options = { keepAlive: true, timeout: idleMs, proxyEnv };
     this.#agents ??= { http: new (http().Agent)(options), https: new (https().Agent)(options) };
@@ -74,7 +74,7 @@ export class WriteSender {
     return request(url, { method: 'POST', headers: { 'user-agent': `rankd/${version}`, ...headers }, agent, signal });
   }
 
-  /** Breaks a request off when the lease ends, if it is not made longer meanwhile. */
+  /** Aborts a request when the lease ends, unless the lease is extended first. */
   async #endWithLease(request: ClientRequest, lease: WriteLease, ended: AbortSignal): Promise<void> {
     try {
       for (let leftMs = lease.leftMs(); leftMs > 0; leftMs = lease.leftMs()) {
@@ -83,7 +83,7 @@ export class WriteSender {
       }
       request.destroy(withoutLease());
     } catch {
-      // it has ended before
+      // the request has ended
     }
   }
 }
@@ -97,7 +97,7 @@ function onceConnected(request: ClientRequest, use: () => void): void {
 
 function withoutLease(): RankdError {
   return new RankdError('store_unavailable', 'This daemon has not reached its database for too long to change ranks.', {
-    hint: 'see whether the PostgreSQL server answers; the daemon goes on by itself once it does',
+    hint: 'check that the PostgreSQL server responds; the daemon continues as soon as it does',
     retryAfterMs: 1_000,
   });
 }
@@ -105,15 +105,4 @@ function withoutLease(): RankdError {
 function headersOf({ headers }: IncomingMessage): Headers {
   const flat = Object.entries(headers).map(([name, value]) => [name, String(value ?? '')] as [string, string]);
   return new Headers(flat);
-}
-
-async function readText(response: IncomingMessage, maxBodyBytes: number): Promise<string> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    bytes += chunk.byteLength;
-    if (bytes > maxBodyBytes) throw new Error(`the answer is longer than ${maxBodyBytes} bytes`);
-    chunks.push(chunk);
-  }
-  return Buffer.concat(chunks).toString('utf8');
 }

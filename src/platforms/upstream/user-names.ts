@@ -1,40 +1,40 @@
 import { abortable, deadlineIn } from '../../base/clock.ts';
 import type { NamedUser } from '../../core/user-name.ts';
 import type { CallContext, Clock } from '../../ports/index.ts';
-import { FairQueue } from './fair-queue.ts';
+import { FairQueue } from './wait-queue.ts';
 
 export interface UserNamesOptions {
   clock: Clock;
-  /** Asks the platform for the users with these names, at most `maxNames` of them. What it does not know is missing in its answer. */
+  /** Asks the platform for the users with these names, at most `maxNames`. The response omits unknown names. */
   ask: (names: string[], call: CallContext) => Promise<Array<NamedUser & { asked: string }>>;
-  /** How long the platform is waited for at most, in milliseconds. */
+  /** The timeout of one request. */
   timeoutMs: number;
 }
 
-/** Questions that come within this time travel together, and so do all that come while another one is on its way. */
+/** Names that arrive within this time, or while a request is in flight, share the next request. */
 const gatherMs = 100;
-/** The platform refuses longer questions: "Too many usernames". */
+/** The platform refuses more names in one request: "Too many usernames". */
 const maxNames = 50;
-/** Thirty a minute at most: some at once, then one every few seconds, so that at no time a whole minute's questions are used up. */
+/** At most thirty requests a minute: some at once, then one every few seconds, so that some of each minute's requests are always left. */
 const pace = { atOnce: 15, spacingMs: 4_000, windowMs: 60_000 };
 const knownForMs = 300_000;
 const unknownForMs = 30_000;
 const maxRemembered = 1_000;
 
-/** A name that somebody waits for. */
+/** A name that a caller waits for. */
 interface Wanted {
   name: string;
-  /** Who asks for it. It waits once for each of them, so that nobody waits behind what others have asked for. */
+  /** The lanes that ask for it. The name is queued in each of them, so no lane waits behind the names of another. */
   lanes: Set<string>;
-  /** When the last of them is gone, on `Clock.monotonic()`. */
+  /** The latest deadline of its callers, on `Clock.monotonic()`. */
   deadlineAt: number;
   isAsked: boolean;
   answer: PromiseWithResolvers<NamedUser | undefined>;
 }
 
 /**
- * Whom names lead to. Callers who ask for the same name at the same time share one question. The platform lets few of them through, so
- * one is on its way at a time, and the lanes take turns in filling the next: a key that asks for names without end keeps no other waiting.
+ * Looks up the users with given names. Callers who ask for the same name at the same time share one request. The platform admits few
+ * requests, so one is in flight at a time, and the lanes take turns filling the next: a key that asks for names without end delays no other.
  */
 export class UserNames {
   readonly #options: UserNamesOptions;
@@ -71,7 +71,7 @@ export class UserNames {
   #newlyWanted(name: string): Wanted {
     const answer = Promise.withResolvers<NamedUser | undefined>();
     const wanted = { name, lanes: new Set<string>(), deadlineAt: 0, isAsked: false, answer };
-    wanted.answer.promise.catch(() => undefined); // everybody who asked may have gone
+    wanted.answer.promise.catch(() => undefined); // all callers may have given up
     this.#wanted.set(name, wanted);
     return wanted;
   }
@@ -86,14 +86,14 @@ export class UserNames {
     this.#isAsking = false;
   }
 
-  /** The names of the next question. Those whom nobody waits for any longer are dropped. */
+  /** The names of the next request, without those that no caller waits for any longer. */
   #nextBatch(): Wanted[] {
     const now = this.#options.clock.monotonic();
     const batch: Wanted[] = [];
     while (batch.length < maxNames) {
       const wanted = this.#queue.shift();
       if (wanted === undefined) break;
-      if (wanted.isAsked || this.#wanted.get(wanted.name) !== wanted) continue; // it stood in another lane as well
+      if (wanted.isAsked || this.#wanted.get(wanted.name) !== wanted) continue; // it was queued in another lane too
       wanted.isAsked = wanted.deadlineAt > now;
       if (wanted.isAsked) batch.push(wanted);
       else this.#wanted.delete(wanted.name);
@@ -101,7 +101,7 @@ export class UserNames {
     return batch;
   }
 
-  /** When the next question may be asked. */
+  /** When the next request may be sent. */
   #openAt(): number {
     const { atOnce, spacingMs, windowMs } = pace;
     const since = this.#options.clock.monotonic() - windowMs;

@@ -1,113 +1,124 @@
 import type { RankdError } from '../../base/errors.ts';
-import type { CallContext } from '../../ports/index.ts';
-import { FairQueue } from './fair-queue.ts';
+import type { Ask } from './grant.ts';
 
-/** A slot of the budget that is kept for a call which has not arrived yet. */
+/** A slot of the budget, spent in advance for a call that may start until `deadlineAt` (on `Clock.monotonic()`). */
 export interface ReservedSlot {
   readonly deadlineAt: number;
+  /** When the slot comes free, on the ledger's time. */
+  freeAt: number;
+  /** True once the call has entered, or the slot was released. */
+  isUsed: boolean;
 }
 
-/** A call that has arrived and waits. */
-export interface QueuedCall extends ReservedSlot {
-  /** True if its lane has asked for much already: calls of other lanes go first. */
-  isHeavy: boolean;
+/** A call that waits to be admitted. */
+export interface QueuedCall extends Pick<Ask, 'kind' | 'isHeavy' | 'isBegun'> {
+  readonly lane: string;
+  readonly deadlineAt: number;
+  /** The slot that the call uses (`reserved`) or asks for (`reserve`). */
+  readonly slot?: ReservedSlot | undefined;
   admit(): void;
   refuse(error: RankdError): void;
 }
 
 /**
- * Everyone who is still to be admitted, in this order: first the reserved slots and the calls that arrived for one, earliest
- * deadline first (if any order lets all of them start in time, this one does); then the other calls, fairly between lanes;
- * last the calls of heavy lanes, fairly as well.
+ * The calls that wait, in this order: calls with a reserved slot, earliest deadline first (if any order lets all of them start in
+ * time, this one does); then the other calls, fairly between lanes; last the calls of heavy lanes, fairly as well.
  */
 export class WaitQueue {
-  readonly #reserved: ReservedSlot[] = [];
+  readonly #reserved: QueuedCall[] = [];
   readonly #light = new FairQueue<QueuedCall>();
   readonly #heavy = new FairQueue<QueuedCall>();
 
-  /** Adds a reserved slot, or the call that has arrived for one. */
-  reserve(slot: ReservedSlot): void {
-    const before = this.#reserved.findLastIndex(({ deadlineAt }) => deadlineAt <= slot.deadlineAt);
-    this.#reserved.splice(before + 1, 0, slot);
+  get size(): number {
+    return this.#reserved.length + this.#light.size + this.#heavy.size;
   }
 
-  push(lane: string, call: QueuedCall): void {
-    (call.isHeavy ? this.#heavy : this.#light).push(lane, call);
+  push(call: QueuedCall): void {
+    if (call.kind !== 'reserved') {
+      (call.isHeavy ? this.#heavy : this.#light).push(call.lane, call);
+      return;
+    }
+    const before = this.#reserved.findLastIndex(({ deadlineAt }) => deadlineAt <= call.deadlineAt);
+    this.#reserved.splice(before + 1, 0, call);
   }
 
-  /** Takes out the first call that has arrived. */
-  shift(): QueuedCall | undefined {
-    const call = this.#reserved.find(hasArrived);
-    if (call === undefined) return this.#light.shift() ?? this.#heavy.shift();
-    this.remove(call);
-    return call;
+  /** Takes out a call that is admitted. False if it has already left. */
+  admit(call: QueuedCall): boolean {
+    return this.#removeReserved(call) || this.#light.serve(call) || this.#heavy.serve(call);
   }
 
-  /** Takes out a reserved slot or a call. False if it is not in the queue, or no longer. */
-  remove(entry: ReservedSlot): boolean {
-    const at = this.#reserved.indexOf(entry);
-    if (at >= 0) this.#reserved.splice(at, 1);
-    return at >= 0 || (hasArrived(entry) && (this.#light.remove(entry) || this.#heavy.remove(entry)));
-  }
-
-  isReserved(entry: ReservedSlot): boolean {
-    return this.#reserved.includes(entry);
+  /** Takes out a call that gives up or is refused. */
+  remove(call: QueuedCall): boolean {
+    return this.#removeReserved(call) || this.#light.remove(call) || this.#heavy.remove(call);
   }
 
   hasHeavy(lane: string): boolean {
     return this.#heavy.has(lane);
   }
 
-  /** The first call that has arrived. */
-  next(): QueuedCall | undefined {
-    for (const entry of this.inOrder()) if (hasArrived(entry)) return entry;
-    return undefined;
-  }
-
-  /** The reserved slots before the first call that has arrived. */
-  reservedAhead(): readonly ReservedSlot[] {
-    const first = this.#reserved.findIndex(hasArrived);
-    return first < 0 ? this.#reserved : this.#reserved.slice(0, first);
-  }
-
-  *inOrder(): Generator<ReservedSlot> {
+  *inOrder(): Generator<QueuedCall> {
     yield* this.#reserved;
     yield* this.#light.inOrder();
     yield* this.#heavy.inOrder();
   }
+
+  #removeReserved(call: QueuedCall): boolean {
+    const at = this.#reserved.indexOf(call);
+    if (at >= 0) this.#reserved.splice(at, 1);
+    return at >= 0;
+  }
 }
 
-export function hasArrived(entry: ReservedSlot): entry is QueuedCall {
-  return 'admit' in entry;
-}
+/**
+ * First come, first served within a lane; lanes take turns. The order is fixed as items arrive, because a caller was promised its
+ * place: an item that leaves early makes no other wait longer.
+ */
+export class FairQueue<T> {
+  /** In the order of service. Each round has at most one item of each lane. */
+  readonly #entries: Array<{ lane: string; item: T; round: number }> = [];
+  /** The round of the item that was served last. */
+  #round = 0;
 
-interface QueuedCallEvents {
-  onAdmit(): void;
-  /** The call's signal was aborted: takes it out of the queue and returns the error it is refused with. */
-  onAbort(call: QueuedCall): RankdError;
-}
+  get size(): number {
+    return this.#entries.length;
+  }
 
-/** A call to put into the queue; `admission` resolves when it is admitted and rejects when it is refused or aborted. */
-export function queuedCall(
-  { deadlineAt, signal }: Pick<CallContext, 'deadlineAt' | 'signal'>,
-  isHeavy: boolean,
-  events: QueuedCallEvents,
-): { call: QueuedCall; admission: Promise<void> } {
-  const { promise: admission, resolve, reject } = Promise.withResolvers<void>();
-  const call: QueuedCall = {
-    deadlineAt,
-    isHeavy,
-    admit() {
-      signal.removeEventListener('abort', onAbort);
-      events.onAdmit();
-      resolve();
-    },
-    refuse(error) {
-      signal.removeEventListener('abort', onAbort);
-      reject(error);
-    },
-  };
-  const onAbort = () => call.refuse(events.onAbort(call));
-  signal.addEventListener('abort', onAbort, { once: true });
-  return { call, admission };
+  has(lane: string): boolean {
+    return this.#entries.some((entry) => entry.lane === lane);
+  }
+
+  push(lane: string, item: T): void {
+    const last = this.#entries.findLast((entry) => entry.lane === lane);
+    const round = (last?.round ?? this.#round) + 1;
+    const before = this.#entries.findLastIndex((entry) => entry.round <= round);
+    this.#entries.splice(before + 1, 0, { lane, item, round });
+  }
+
+  /** Takes out the first item. */
+  shift(): T | undefined {
+    const [first] = this.#entries;
+    if (first !== undefined) this.serve(first.item);
+    return first?.item;
+  }
+
+  /** Takes out an item whose turn it is. False if it is not in the queue. */
+  serve(item: T): boolean {
+    const served = this.#takeOut(item);
+    this.#round = Math.max(this.#round, served?.round ?? 0);
+    return served !== undefined;
+  }
+
+  /** Takes out an item that gives up its turn. False if it is not in the queue. */
+  remove(item: T): boolean {
+    return this.#takeOut(item) !== undefined;
+  }
+
+  *inOrder(): Generator<T> {
+    for (const { item } of this.#entries) yield item;
+  }
+
+  #takeOut(item: T): { round: number } | undefined {
+    const at = this.#entries.findIndex((entry) => entry.item === item);
+    return at < 0 ? undefined : this.#entries.splice(at, 1)[0];
+  }
 }

@@ -4,10 +4,10 @@ import {
   type Account,
   countsAsHeavy,
   finish,
-  giveBack,
   openAccount,
+  returnSlot,
   slotsOf,
-  startFull,
+  spendAll,
   startReserved,
   stillSpent,
 } from '../../../src/platforms/upstream/budget.ts';
@@ -32,9 +32,9 @@ function ask(
 
 const free = (shared: Account, now: number) => shared.limit - slotsOf(stillSpent(shared, now));
 
-test('no window, wherever it begins, sees more starts than the limit, whatever nodes ask, reserve, use and give back', () => {
+test('no window, wherever it begins, sees more starts than the limit, whatever nodes ask, reserve, use and return', () => {
   const step = fc.record({
-    kind: fc.constantFrom('start', 'start', 'reserve', 'reserve', 'use', 'use', 'give back', 'wait', 'wait'),
+    kind: fc.constantFrom('start', 'start', 'reserve', 'reserve', 'use', 'use', 'return', 'wait', 'wait'),
     node: fc.constantFrom('a', 'b', 'c'),
     count: fc.integer({ min: 1, max: 5 }),
     ms: fc.integer({ min: 0, max: 9_000 }),
@@ -54,12 +54,12 @@ test('no window, wherever it begins, sees more starts than the limit, whatever n
           for (const at of grant(shared, now, { node, inFlight: 0, waiting: 1, asks }))
             reserved.push({ by: node, at, until });
         }
-        const slot = kind === 'use' || kind === 'give back' ? reserved.shift() : undefined;
+        const slot = kind === 'use' || kind === 'return' ? reserved.shift() : undefined;
         if (slot === undefined) continue;
         if (kind === 'use' && now <= slot.until) {
           startReserved(shared, now, slot);
           starts.push(now);
-        } else giveBack(shared, slot);
+        } else returnSlot(shared, slot);
       }
       for (const [index, at] of starts.entries())
         expect((starts[index + 4] ?? Number.POSITIVE_INFINITY) - at).toBeGreaterThanOrEqual(windowMs);
@@ -68,7 +68,7 @@ test('no window, wherever it begins, sees more starts than the limit, whatever n
   );
 });
 
-test('what is free goes to whoever waits, and to the one that has least for each of its lanes', () => {
+test('free slots go to nodes with waiting calls, first to the one that has least for each of its lanes', () => {
   const node = fc.record({ waiting: fc.integer({ min: 0, max: 60 }), lanes: fc.integer({ min: 1, max: 4 }) });
   fc.assert(
     fc.property(
@@ -102,7 +102,7 @@ test('what is free goes to whoever waits, and to the one that has least for each
   );
 });
 
-test('what others ask for at their pace of late is left to them until the window ends, and then goes to whoever waits', () => {
+test('slots that others will want at their recent pace are left to them until the window ends, and then go to the next caller', () => {
   const shared = account(20);
   for (let second = 0; second < 5; second += 1) {
     countsAsHeavy(shared, second * 1_000, { lane: 'few', node: 'b' });
@@ -110,13 +110,13 @@ test('what others ask for at their pace of late is left to them until the window
   }
   finish(shared, { limit: 20, windowMs, remaining: 15, resetMs: 5_000 }, 5_000);
   for (let times = 0; times < 40; times += 1) countsAsHeavy(shared, 5_000, { lane: 'many', node: 'a' });
-  expect(ask(shared, 5_000, { count: 40 })).toBe(13); // two more are to be expected of b
+  expect(ask(shared, 5_000, { count: 40 })).toBe(13); // b will want two more
   expect(ask(shared, 6_000, { node: 'b' })).toBe(1);
   expect(ask(shared, 9_900, { count: 40 })).toBe(1);
   expect(free(shared, 9_900)).toBe(0);
 });
 
-test('calls under way of a node that has ended fall out of the count', () => {
+test('calls in flight of a dead node drop out of the count', () => {
   const shared = account();
   grant(shared, 0, { node: 'gone', inFlight: 3, waiting: 0, asks: [] });
   grant(shared, 1_000, { node: 'a', inFlight: 1, waiting: 0, asks: [] });
@@ -125,46 +125,46 @@ test('calls under way of a node that has ended fall out of the count', () => {
   expect(shared.inFlight).toBe(1);
 });
 
-test('what the platform counts holds for all, with the calls under way of all nodes', () => {
+test("the platform's count applies to all nodes, and lacks the calls in flight of all", () => {
   const shared = account(10);
   ask(shared, 0, { node: 'a', count: 3 });
   ask(shared, 0, { node: 'b', count: 2 });
-  finish(shared, { limit: 10, remaining: 8, resetMs: 5_000 }, 100); // 2 counted, of which one is this call
+  finish(shared, { limit: 10, remaining: 8, resetMs: 5_000 }, 100); // the count is 2, this call included
   expect(free(shared, 100)).toBe(5);
   finish(shared, { limit: 10, remaining: 0, resetMs: 5_000 }, 200);
   expect(ask(shared, 200, { node: 'b' })).toBe(0);
   expect(ask(shared, 5_100, { node: 'b', count: 9 })).toBe(9);
 });
 
-test('what is reserved is no part of what the platform counts', () => {
+test("the platform's count lacks reserved slots", () => {
   const shared = account(10);
   grant(shared, 0, { node: 'a', inFlight: 0, waiting: 1, asks: [{ ...start, kind: 'reserve', until: 1_000 }] });
   ask(shared, 0, { node: 'a' });
-  finish(shared, { limit: 10, remaining: 4, resetMs: 5_000 }, 100); // another program uses the key, too
+  finish(shared, { limit: 10, remaining: 4, resetMs: 5_000 }, 100); // another program uses the key too
   expect(free(shared, 100)).toBe(3);
 });
 
-test('an account that nobody knows lets one call start, and its answer tells the rest', () => {
+test('an unknown account lets one call start, whose response reports the rest', () => {
   const shared = account();
-  startFull(shared, 0);
+  spendAll(shared, 0);
   expect(ask(shared, 0, { count: 3 })).toBe(1);
   finish(shared, { limit: 4, windowMs, remaining: 3, resetMs: 6_000 }, 100);
   expect(ask(shared, 100, { count: 9 })).toBe(3);
 
   const untold = account();
-  startFull(untold, 0);
+  spendAll(untold, 0);
   ask(untold, 0);
   expect(ask(untold, 9_999, { count: 3 })).toBe(0);
   expect(ask(untold, 10_000, { count: 9 })).toBe(4);
 });
 
-test('the call that finds out what is left of a lost account is that of whoever comes first, though another node may ask as well', () => {
+test('the first caller finds out how much of a lost account is left, although another node wants slots too', () => {
   const shared = account(20);
   for (let times = 0; times < 5; times += 1) countsAsHeavy(shared, 0, { lane: 'game', node: 'a' });
   ask(shared, 0, { node: 'a', count: 5 });
   finish(shared, { limit: 20, windowMs, remaining: 15, resetMs: 9_000 }, 100);
   countsAsHeavy(shared, 200, { lane: 'game', node: 'b' });
-  startFull(shared, 200);
+  spendAll(shared, 200);
   expect(ask(shared, 200, { node: 'b' })).toBe(1);
   expect(ask(shared, 200, { node: 'a' })).toBe(0);
 });

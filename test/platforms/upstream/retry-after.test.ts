@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { parseRateLimit, parseRetryAfter } from '../../../src/platforms/upstream/retry-after.ts';
+import { parseRateLimit, parseRetryAfter } from '../../../src/platforms/upstream/answer.ts';
 
 const now = Date.UTC(2026, 0, 1, 12, 0, 0);
 

@@ -3,7 +3,7 @@ import https from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
-import { NotHandedOver, WriteSender } from '../../../src/platforms/upstream/send-write.ts';
+import { RequestNotSent, WriteSender } from '../../../src/platforms/upstream/send-write.ts';
 
 /** A server that notes what it is sent, and answers unless it is told not to. */
 async function receiver({ isSilent = false } = {}) {
@@ -48,7 +48,7 @@ test('a write is not handed over if less than a second of the lease is left once
   const { url, received, sockets } = await receiver();
   const leases = [5_000, 999]; // it runs out while the connection is made
   const refused = send(url, () => leases.shift() ?? 999);
-  await expect(refused).rejects.toBeInstanceOf(NotHandedOver);
+  await expect(refused).rejects.toBeInstanceOf(RequestNotSent);
   await expect(refused).rejects.toMatchObject({ cause: { code: 'store_unavailable' } });
   await expect.poll(() => [...sockets].every(({ destroyed }) => destroyed)).toBe(true);
   expect(received).toEqual([]);
@@ -68,7 +68,7 @@ test('a write under way is broken off when the lease ends, unless it is made lon
   const endsAt = performance.now() + 1_050;
   const error = await send(url, () => Math.max(0, endsAt - performance.now())).catch((thrown: unknown) => thrown);
   expect(performance.now()).toBeGreaterThanOrEqual(endsAt);
-  expect(error).not.toBeInstanceOf(NotHandedOver);
+  expect(error).not.toBeInstanceOf(RequestNotSent);
   expect(received).toHaveLength(1);
   await expect.poll(() => [...sockets].every(({ destroyed }) => destroyed)).toBe(true);
 });
@@ -76,13 +76,13 @@ test('a write under way is broken off when the lease ends, unless it is made lon
 test('what fails before the write is handed over has sent nothing, what fails later may have', async () => {
   const silent = await receiver({ isSilent: true });
   const before = send(silent.url, () => 5_000, { signal: AbortSignal.abort() });
-  await expect(before).rejects.toBeInstanceOf(NotHandedOver);
-  await expect(send('http://127.0.0.1:1/', () => 5_000)).rejects.toBeInstanceOf(NotHandedOver);
+  await expect(before).rejects.toBeInstanceOf(RequestNotSent);
+  await expect(send('http://127.0.0.1:1/', () => 5_000)).rejects.toBeInstanceOf(RequestNotSent);
   const stop = new AbortController();
   const after = send(silent.url, () => 5_000, { signal: stop.signal });
   await expect.poll(() => silent.received).toHaveLength(1);
   stop.abort();
-  await expect(after).rejects.not.toBeInstanceOf(NotHandedOver);
+  await expect(after).rejects.not.toBeInstanceOf(RequestNotSent);
 });
 
 test('a connection that the platform turns into another protocol is no answer, and nobody waits for one', async () => {
@@ -92,7 +92,7 @@ test('a connection that the platform turns into another protocol is no answer, a
   });
   const error = await send(url, () => Number.POSITIVE_INFINITY).catch((thrown: unknown) => thrown);
   expect(error).toBeInstanceOf(Error);
-  expect(error).not.toBeInstanceOf(NotHandedOver);
+  expect(error).not.toBeInstanceOf(RequestNotSent);
 });
 
 test('writes go by the proxy that Node.js was told to use, as reads do', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { backOffMs, defaultTuning } from '../../../src/platforms/upstream/tuning.ts';
+import { backOffMs, defaultTuning } from '../../../src/platforms/upstream/client.ts';
 
 test.each([
   [0, 250],

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
-import { parseRateLimit } from '../../../src/platforms/upstream/retry-after.ts';
-import { SharedGate } from '../../../src/platforms/upstream/shared-gate.ts';
+import { parseRateLimit } from '../../../src/platforms/upstream/answer.ts';
+import { Gate } from '../../../src/platforms/upstream/gate.ts';
 import type { BudgetLedger } from '../../../src/ports/index.ts';
 import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
 import { newChange, record } from '../../contracts/store/samples.ts';
@@ -34,7 +34,7 @@ async function nodesOn(options: { sendsHeaders: boolean }) {
         }
       },
     };
-    const gate = new SharedGate({
+    const gate = new Gate({
       operation: 'memberships',
       name: 'tests',
       limit,

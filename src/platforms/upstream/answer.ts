@@ -1,11 +1,44 @@
 import { retryAfterMs } from '../../base/retry-after.ts';
 
+/** A complete HTTP response. */
+export interface Answer {
+  status: number;
+  headers: Headers;
+  /** `undefined` if it could not be read: it was cut short, arrived too late, or is longer than allowed. */
+  body: string | undefined;
+}
+
+/** Sends one request and reads the whole response, up to `maxBodyBytes` of body. Throws if there is no response at all. */
+export async function fetchAnswer(
+  fetch: typeof globalThis.fetch,
+  url: string,
+  init: RequestInit,
+  maxBodyBytes: number,
+): Promise<Answer> {
+  const { status, headers, body } = await fetch(url, init);
+  const text = body === null ? '' : await readText(body, maxBodyBytes).catch(() => undefined);
+  return { status, headers, body: text };
+}
+
+/** Reads a body as UTF-8. Throwing inside the loop cancels the stream, and with it the rest of the download. */
+export async function readText(body: AsyncIterable<Uint8Array>, maxBodyBytes: number): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  let bytes = 0;
+  for await (const chunk of body) {
+    bytes += chunk.byteLength;
+    if (bytes > maxBodyBytes) throw new Error(`the response is longer than ${maxBodyBytes} bytes`);
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}
+
 /** rankd never waits longer than this, whatever the platform asks for: one wrong header must not stop an operation for a day. */
 export const maxWaitMs = 600_000;
-/** No limit above this is believed, as rankd keeps a record of each call in a window. */
+/** The highest limit that rankd believes, because it records each call in a window. */
 const maxCalls = 10_000;
 
-/** What the platform says about its budget in the headers of one answer. */
+/** The rate limit as the headers of one response report it. */
 export interface RateReading {
   /** Calls per window. */
   limit?: number | undefined;
@@ -16,7 +49,7 @@ export interface RateReading {
   resetMs?: number | undefined;
 }
 
-/** The wait in milliseconds that a `retry-after` header asks for, at most `maxWaitMs`; as `retryAfterMs`. */
+/** The wait in milliseconds that a `retry-after` header asks for, at most `maxWaitMs`. */
 export function parseRetryAfter(value: string | null, nowMs: number): number | undefined {
   const ms = retryAfterMs(value, nowMs);
   return ms === undefined ? undefined : Math.min(maxWaitMs, ms);
@@ -48,4 +81,17 @@ function positive(text: string | null | undefined): number | undefined {
 function whole(text: string | null | undefined): number | undefined {
   const trimmed = text?.trim() ?? '';
   return /^\d{1,15}$/.test(trimmed) ? Number(trimmed) : undefined;
+}
+
+/**
+ * Hides `key` (printable ASCII) in a text, even if some of its characters are escaped as in JSON. The text can't be parsed
+ * first, because much of it is truncated JSON that an error or the log quotes.
+ */
+export function keyMask(key: string): (text: string) => string {
+  const characters = Array.from(key, (one) => {
+    const hex = one.charCodeAt(0).toString(16);
+    return `(?:\\\\?\\x${hex}|\\\\u00${hex})`;
+  });
+  const written = new RegExp(characters.join(''), 'gi');
+  return (text) => text.replaceAll(written, '[key]');
 }
