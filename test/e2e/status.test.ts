@@ -183,7 +183,7 @@ test.concurrent('a problem of the platform leaves with the next call that succee
   await using world = await openCloudHome();
   const { home, roblox, secret } = world;
   roblox.faults.add({ operation: 'any', kind: 'status 503', times: 1_000 });
-  await using daemon = await world.serve({ RANKD_SERVER_DEADLINE: '1s' });
+  await using daemon = await world.serve({ RANKD_SERVER_DEADLINE: '3s' });
   const problems = async () => {
     const { status } = await home.json<{ status: { problems: Array<{ message: string }> } }>('status');
     return status.problems.map(({ message }) => message);
