@@ -5,9 +5,9 @@ import type { Logger } from '../base/log.ts';
 import { membershipOf } from '../base/networks.ts';
 import type { Clock } from '../ports/index.ts';
 import { connectionOf } from './connections.ts';
-import { CountedLines } from './counted-lines.ts';
 import { endWithError } from './node-answers.ts';
 import { networkOf } from './throttle.ts';
+import { CountedLines } from './token-buckets.ts';
 
 /** The part of `maxConnections` that one network may have. */
 const networkShare = 1 / 4;

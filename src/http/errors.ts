@@ -3,8 +3,8 @@ import { type ErrorCode, RankdError, reasons } from '../base/errors.ts';
 import type { Family } from './compat/family.ts';
 
 /**
- * The status of every code. Codes of the operator's side never reach a game: they are answered as `internal`, and `config_invalid`,
- * which only the store throws while rankd runs, as `store_unavailable`.
+ * The status of every code. Codes for the operator never reach a game: it gets `internal` instead, or `store_unavailable` for
+ * `config_invalid`, which only the store throws while rankd runs.
  */
 export const statuses = {
   missing_placeid: 400,
@@ -64,7 +64,7 @@ export const statuses = {
   too_many_streams: 500,
 } as const satisfies Record<ErrorCode, number>;
 
-/** The codes that a caller can get. */
+/** A code that a caller can get. */
 export type PublicCode = {
   [Code in ErrorCode]: Code extends 'internal' ? Code : (typeof statuses)[Code] extends 500 ? never : Code;
 }[ErrorCode];
@@ -74,6 +74,54 @@ export const publicCodes = (Object.keys(statuses) as ErrorCode[]).filter(isPubli
 function isPublic(code: ErrorCode): code is PublicCode {
   return statuses[code] !== 500 || code === 'internal';
 }
+
+/** The cause of each code, for the descriptions of the API. */
+export const meanings = {
+  missing_placeid: 'The request names no place id, and the key needs one.',
+  invalid_request:
+    'The request is not HTTP or not JSON, or a field is missing or has the wrong type; the message names each one.',
+  missing_authorization: 'The header `Authorization: Bearer <game key>` is missing.',
+  invalid_key: 'rankd does not accept the key; its log and audit have the reason.',
+  place_not_whitelisted:
+    'The place is not on the whitelist of this key, its entry is disabled, or the header Roblox-Id names another place.',
+  key_not_allowed: 'The key lacks the scope of this operation, or changes ranks in the other direction only.',
+  rank_not_allowed: "The rank is above a ceiling, locked, off the ladder, the guests' or the owner's.",
+  member_protected: 'The member, or a role the member holds, is protected by the policy.',
+  ranker_not_allowed: 'The policy does not let this ranker make this change.',
+  above_acting_account: 'The account that rankd acts with may not touch this member or role.',
+  member_not_found: 'The rankee is not in the group.',
+  unknown_rank: 'The group has no such rank or role; the message lists those it has.',
+  ambiguous_rank: 'Two roles share that rank number; send the role id.',
+  ambiguous_name: 'Two roles have that name; send the role id.',
+  no_further_rank: 'The member already has the highest or lowest rank that can be given.',
+  configuration_misfit:
+    'A setting of rankd names a role that the group no longer has, and this change depends on it; only the operator can correct that.',
+  user_not_found: 'No user of Roblox has that name.',
+  user_renamed: 'The user only once had that name; send the user id or the current name, which the message has.',
+  idempotency_mismatch: 'The Idempotency-Key was used for another request.',
+  idempotency_in_progress: 'The first request with this Idempotency-Key is still running.',
+  not_found: 'This address does not exist.',
+  method_not_allowed: 'The address takes other methods; `Allow` names them.',
+  request_timeout: 'The request took too long to arrive.',
+  body_too_large: 'The body is larger than 64 KiB.',
+  headers_too_large: 'The headers are larger than 16 KiB.',
+  cooldown: "The member's rank was changed, or the ranker changed one, a moment ago.",
+  too_many_requests:
+    'More requests than an inbound limit allows: of the key, of the place, of a key for one member at once, or of an address that sends wrong keys.',
+  member_suspended: 'The member is suspended for a time; until then no game can change the rank.',
+  already_suspended: 'The member is suspended already; the message has the end.',
+  not_suspended: 'The member is not suspended.',
+  suspended_by_operator: 'The operator suspended the member, and alone can lift that.',
+  key_paused: 'The circuit breaker or the operator paused the key; the operator resumes it.',
+  internal: 'An error inside rankd; its log has the details.',
+  platform_rejected: 'Roblox refused the change for another reason.',
+  platform_credential: 'Roblox does not accept the credential of rankd.',
+  platform_busy: "No room in Roblox's rate limit before the deadline; nothing was changed.",
+  platform_unavailable: 'Roblox does not respond, or no time was left to call it; nothing was changed.',
+  store_unavailable: 'rankd cannot read or write its database.',
+  shutting_down: 'rankd is stopping or restarting.',
+  outcome_unknown: 'The change was sent and could not be confirmed yet; rankd keeps checking.',
+} as const satisfies Record<PublicCode, string>;
 
 export interface ErrorAnswer {
   status: number;
@@ -90,7 +138,7 @@ export interface ErrorAnswer {
 /** An answer stays below 2 KB; this leaves room for the rest of it. */
 const maxMessageBytes = 1_500;
 
-/** Answers a request with what its caller may be told of an error. The log is told the rest. */
+/** Answers a request with the public part of an error. The rest goes to the log. */
 export function sendError({
   error,
   request,
@@ -111,33 +159,32 @@ export function sendError({
   return reply.code(status).type('application/json; charset=utf-8').send(json);
 }
 
-/** The same answer as the clients of another service understand it. */
+/** The same answer in the form that clients of another service understand. */
 function asFamily({ code, json, ...answer }: ErrorAnswer, { statuses, errorFields }: Family): ErrorAnswer {
-  const told = { ...answer, code, status: statuses[code] ?? answer.status };
-  return { ...told, json: JSON.stringify({ ...JSON.parse(json), ...errorFields(told) }) };
+  const translated = { ...answer, code, status: statuses[code] ?? answer.status };
+  return { ...translated, json: JSON.stringify({ ...JSON.parse(json), ...errorFields(translated) }) };
 }
 
-/** Fastify's own refusals, in rankd's words. */
+/** Fastify's refusals in rankd's words. */
 export function fromFramework(error: unknown): unknown {
   const { statusCode = 500 } = Object(error) as { statusCode?: number };
   if (statusCode >= 500) return error;
   return new RankdError('invalid_request', 'The request could not be read: check its address.', { cause: error });
 }
 
-/** What a caller is told of an error: what they can act on, and nothing about the inside of rankd. */
+/** The answer to an error: only what the caller can act on, and nothing about the inside of rankd. */
 export function answerTo(error: unknown, requestId: string): ErrorAnswer {
-  const told = publicly(error) ?? internalError(requestId);
-  const { code, message, retryAfterMs } = told;
+  const { code, message, retryAfterMs } = publicPart(error) ?? internalError(requestId);
   const retryAfter = retryAfterMs === undefined ? undefined : Math.max(1, Math.ceil(retryAfterMs / 1000));
   const reason = reasons[code];
-  // Put together by hand, which takes half as long: only the message can have characters that JSON escapes.
+  // Built by hand, which takes half as long: only the message can have characters that JSON escapes.
   const fits = fitting(message);
   const start = `{"success":false,"error":"${reason}","code":"${code}","message":${JSON.stringify(fits)}`;
   const json = `${start},"requestId":"${requestId}"${retryAfter === undefined ? '' : `,"retryAfter":${retryAfter}`}}`;
   return { status: statuses[code], code, reason, message: fits, retryAfter, json };
 }
 
-/** As much of a message as fits: it can have names in it that callers chose, and one character can take six bytes in JSON. */
+/** As much of a message as fits: callers choose the names in it, and one character can take six bytes in JSON. */
 function fitting(message: string): string {
   if (message.length * 6 <= maxMessageBytes) return message;
   let bytes = 0;
@@ -150,8 +197,8 @@ function fitting(message: string): string {
   return fits;
 }
 
-/** What a caller may be told of an error, if anything. */
-function publicly(error: unknown): RankdError | undefined {
+/** The error as a caller may see it, if at all. */
+function publicPart(error: unknown): RankdError | undefined {
   if (!(error instanceof RankdError)) return undefined;
   if (error.code !== 'config_invalid') return isPublic(error.code) ? error : undefined;
   return new RankdError('store_unavailable', 'The database of rankd cannot be used as it is configured.');

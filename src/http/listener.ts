@@ -12,8 +12,7 @@ import { limitConnections } from './connection-limits.ts';
 import { connectionOf, dropAnswered, noteRequest } from './connections.ts';
 import { sendError } from './errors.ts';
 import { acceptedSomewhere, answerForNode, methodNotAllowed } from './node-answers.ts';
-import { nextRequestId } from './request-id.ts';
-import { type Notes, pathOf, requestLog } from './request-log.ts';
+import { type Notes, nextRequestId, pathOf, requestLog } from './request-log.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {

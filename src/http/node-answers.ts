@@ -6,9 +6,9 @@ import type { Logger } from '../base/log.ts';
 import type { Clock } from '../ports/index.ts';
 import type { ForeignProtocols } from '../usecases/daemon-context.ts';
 import { closeAfter, connectionOf, endConnection } from './connections.ts';
-import { CountedLines } from './counted-lines.ts';
 import { answerTo } from './errors.ts';
-import { nextRequestId } from './request-id.ts';
+import { nextRequestId } from './request-log.ts';
+import { CountedLines } from './token-buckets.ts';
 
 /** The protocols that a wrongly configured proxy speaks to a port for plain HTTP/1.1, and how to correct that. */
 const foreignProtocols = {

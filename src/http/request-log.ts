@@ -3,37 +3,46 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { RankdError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { describeRefusal } from '../base/refusal-details.ts';
+import { newId } from '../core/api-key.ts';
 import type { Clock } from '../ports/index.ts';
-import { CountedLines } from './counted-lines.ts';
-import type { Rate } from './token-buckets.ts';
+import { CountedLines, type Rate } from './token-buckets.ts';
 
-/** What is noted about a request while it is answered. Its line in the log is made from this. */
+/** Random for each process, so that two runs do not use the same ids. */
+const idPrefix = newId('req').slice(0, -5);
+let count = 36 ** 4; // five digits from the start
+
+/** The next request's id, e.g. `req_8TqLx0v100k3`. It ends in a counter: random characters would cost more than the routing. */
+export function nextRequestId(): string {
+  count += 1;
+  return idPrefix + count.toString(36);
+}
+
+/** Notes about a request, from which its log line is made. */
 export interface Notes {
-  /** When its headers had arrived, on `Clock.monotonic()`. Its deadline counts from then. */
+  /** The arrival of its headers, on `Clock.monotonic()`. Its deadline counts from then. */
   arrivedAt: number;
-  /** Of its connection: `connections.ts`. */
+  /** The unanswered requests of its connection: see `connections.ts`. */
   unanswered: ServerResponse[];
-  /** The level of its line. */
   level: 'debug' | 'info' | 'warn';
-  /** What the line says besides status and time. */
+  /** The fields of the line besides status and time. */
   facts: Record<string, unknown>;
-  /** Why it was refused or failed. */
+  /** The reason for a refusal or failure. */
   error: RankdError | undefined;
-  /** What went wrong inside of rankd. */
+  /** An unexpected error inside rankd. */
   failure: unknown;
-  /** What the operator should look at although the request was let in. */
+  /** A problem for the operator to check, although rankd accepts the request. */
   warning: string | undefined;
 }
 
 /**
- * Of each code, for callers without a key and for each key. The audit has the sums of refused callers: whoever sends thousands of
- * requests a second must not fill the disk with log lines.
+ * The limit per code, for callers without a key and for each key. Thousands of requests a second must not fill the disk with log lines;
+ * the audit has the sums of refused callers.
  */
 const errorLines: Rate = { perMinute: 1, burst: 20 };
-/** Of each warning. Only callers with a good key cause these. */
+/** The limit per warning. Only callers with a valid key cause these. */
 const warningLines: Rate = { perMinute: 20, burst: 20 };
 
-/** Writes one line for each request that is answered, and one for its warning, even if the caller has hung up. */
+/** Logs one line for each answered request, and one for its warning, even if the caller has disconnected. */
 export function requestLog({
   log,
   clock,
@@ -41,7 +50,7 @@ export function requestLog({
   log: Logger;
   clock: Pick<Clock, 'monotonic'>;
 }): (request: FastifyRequest, reply: FastifyReply) => void {
-  // No field of these lines is named after a secret, and to look for such fields costs as much as the line.
+  // No field of these lines has the name of a secret, and the search for such fields costs as much as the line.
   const lines = log.child({}, { redact: [], level: 'trace' });
   const counted = new CountedLines(clock);
   return (request, { statusCode }) => {
@@ -52,7 +61,7 @@ export function requestLog({
     const due = isCounted ? counted.take(`${error?.code} ${facts['keyId']}`, errorLines) : nothing;
     if (due && failure !== undefined) log.error({ err: failure, requestId: request.id }, 'request failed');
     const level = due ? wanted : 'debug';
-    if (!log.isLevelEnabled(level)) return; // asks the parent: a child does not notice a new level
+    if (!log.isLevelEnabled(level)) return; // the parent's level: a child does not notice a new one
     const { method, id, routeOptions, url } = request; // getters: Fastify computes these
     const ms = Math.round(clock.monotonic() - arrivedAt);
     const path = routeOptions.url ?? withoutSecrets(pathOf(url)).slice(0, maxPathLength);
@@ -67,7 +76,7 @@ export function requestLog({
 
 const nothing = {};
 
-/** What the log says of an error: more than its caller is told. */
+/** The fields that the log has of an error: more than its caller gets. */
 function factsOf(error: RankdError, status: number): Record<string, unknown> {
   const { code, details, message, connection, cause } = error;
   if (details !== undefined) return { code, why: describeRefusal(details) };
@@ -84,7 +93,7 @@ export function pathOf(url: string): string {
 
 const maxPathLength = 200;
 
-/** Secrets end up in addresses by mistake. No part of rankd's own addresses is long enough to be one. */
+/** Clients put secrets in addresses by mistake. No part of rankd's own addresses is as long as a secret. */
 function withoutSecrets(path: string): string {
   return path.replaceAll(/([^/]{8})[^/]{8,}/g, '$1…');
 }

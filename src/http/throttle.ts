@@ -7,9 +7,8 @@ import type { LimitsConfig } from '../config/config.ts';
 import type { Key, Scope } from '../core/model.ts';
 import type { Clock, LimitStore, SharedLimit } from '../ports/index.ts';
 import { type Rate, type Taken, TokenBuckets, taken } from './token-buckets.ts';
-import { ToldLimits } from './told-limits.ts';
 
-/** What a caller is told if nothing is left of a limit, by the limit's name in the `RateLimit` headers. */
+/** The message to a caller over a limit, by the limit's name in the `RateLimit` headers. */
 const refusals = {
   verify: (perMinute) => `This key may be verified ${perMinute} times a minute; slow down.`,
   place: (perMinute) => `With this key, a place may send ${perMinute} rank requests a minute; slow down.`,
@@ -21,7 +20,7 @@ const refusals = {
 
 export interface Limit extends Rate {
   name: keyof typeof refusals;
-  /** What is counted: a key, a place of a key, or a network. */
+  /** The key, place of a key, or network that it counts. */
   of: string;
 }
 
@@ -44,7 +43,7 @@ const limitsOfChanges: LimitsOf = ({ rankPerMinute, rankBurst, placePerMinute },
   ];
 };
 
-/** The limits on each operation of a key that is accepted, in the order in which they are checked. */
+/** The limits on each operation of an accepted key, in the order of the checks. */
 export const limitsOf: Record<Scope, LimitsOf> = {
   verify: ({ verifyPerMinute }, { key: { id } }) => [
     { name: 'verify', of: id, perMinute: verifyPerMinute, burst: verifyPerMinute },
@@ -53,22 +52,22 @@ export const limitsOf: Record<Scope, LimitsOf> = {
   suspend: limitsOfChanges,
 };
 
-/** The limit on requests of one network without a key that is accepted. */
+/** The limit on requests of one network without an accepted key. */
 export function failedAuthLimit({ failedAuthPerMinute: perMinute }: LimitsConfig, address: string | undefined): Limit {
   return { name: 'failed-auth', of: networkOf(address), perMinute, burst: perMinute };
 }
 
-/** The limit on requests with one key for places that are not on its whitelist: nobody shall try them all. */
+/** The limit on requests with one key for places that are not on its whitelist, so that no caller can try them all. */
 export function failedPlaceLimit({ failedAuthPerMinute: perMinute }: LimitsConfig, { id }: Key): Limit {
   return { name: 'failed-place', of: id, perMinute, burst: perMinute };
 }
 
 /**
- * The part of an address that tells callers apart: a whole IPv4 address, but only the /64 network of an IPv6 address, because
- * one caller has all of those. The address is undefined if the caller has hung up, and any text if a proxy made it up.
+ * The part of an address that identifies a caller: a whole IPv4 address, but only the /64 network of an IPv6 address, because one caller
+ * has all of that network. The address is undefined if the caller has disconnected, and can be any text from a proxy.
  */
 export function networkOf(address = ''): string {
-  if (isIPv4(address)) return address; // parsing it would take as long as all the rest of a refusal
+  if (isIPv4(address)) return address; // parsing it would take as long as the rest of a refusal
   const [withoutZone = ''] = address.split('%', 1);
   if (isIP(withoutZone) === 0) return withoutZone.slice(0, maxNameLength);
   const parsed = ipaddr.process(withoutZone);
@@ -80,26 +79,26 @@ export function networkOf(address = ''): string {
 /** The length of the longest IPv6 address. */
 const maxNameLength = 45;
 
-/** For each limit. A group has fewer keys and places, and callers from more networks at once are an attack. */
+/** Per limit. A group has fewer keys and places, and callers from more networks at once are an attack. */
 const maxBuckets = 10_000;
 
 interface Counter {
   buckets: TokenBuckets;
-  /** The latest policy header and the rate it is for. The next one is mostly the same, and to build it costs more than to count. */
+  /** The latest policy header and its rate. The next one is usually the same, and building it costs more than counting. */
   latest: Rate & { policy: string };
 }
 
-/** Counts requests against the limits: alone, or together with all nodes that share its store. */
+/** Counts requests against the limits, alone or together with all nodes that share its store. */
 export class Throttle {
   readonly #counters: Record<Limit['name'], Counter>;
   readonly #store: LimitStore | undefined;
-  readonly #told: ToldLimits | undefined;
+  readonly #reporter: LimitReporter | undefined;
 
   constructor(clock: Pick<Clock, 'monotonic' | 'sleep'>, store?: LimitStore | undefined) {
     this.#store = store;
-    this.#told =
+    this.#reporter =
       store &&
-      new ToldLimits({ store, clock }, ({ name }, left) => {
+      new LimitReporter({ store, clock }, ({ name }, left) => {
         const [limit = '', ...of] = name.split(' ');
         this.#counters[limit as Limit['name']].buckets.correct(of.join(' '), left);
       });
@@ -118,7 +117,7 @@ export class Throttle {
 
   /**
    * Takes one request from each limit in turn and sets the `RateLimit` headers (draft-ietf-httpapi-ratelimit-headers-10).
-   * Returns a refusal with `details` at the first limit of which nothing is left. 0 a minute means that there is no limit.
+   * Returns a refusal with `details` at the first exhausted limit. A rate of 0 means no limit.
    */
   take(
     limits: readonly Limit[],
@@ -130,18 +129,18 @@ export class Throttle {
       if (limit.perMinute === 0) continue;
       const counter = this.#counters[limit.name];
       const result = counter.buckets.take(limit.of, limit);
-      if (result.isAllowed) this.#told?.note(sharedLimit(limit));
+      if (result.isAllowed) this.#reporter?.note(sharedLimit(limit));
       if (!answer.add(counter, limit, result)) break;
     }
     return answer.end();
   }
 
-  /** True if a change has to be counted with all nodes before it is let in, by `takeOfAll`. */
+  /** True if `takeOfAll` must count a change with all nodes before rankd accepts it. */
   get isShared(): boolean {
     return this.#store !== undefined;
   }
 
-  /** As `take`, exactly: of all nodes together, no more are let in than the limits allow. Throws `store_unavailable`. */
+  /** Like `take`, but exact: all nodes together accept no more than the limits allow. Throws `store_unavailable`. */
   async takeOfAll(
     limits: readonly Limit[],
     reply: Pick<FastifyReply, 'header'>,
@@ -157,9 +156,77 @@ export class Throttle {
     return answer.end();
   }
 
-  /** Tells nobody any more what it has let through. */
+  /** Stops the reports to the other nodes. */
   async close(): Promise<void> {
-    await this.#told?.close();
+    await this.#reporter?.close();
+  }
+}
+
+/** A node reports its counts this often, for at most this many limits at once. */
+const reportEveryMs = 250;
+const maxReported = 1_000;
+/** Callers can make up networks, so at most this many limits wait for a report. Further ones count on this node alone. */
+const maxWaiting = 10_000;
+
+/** Reports the requests that this node has accepted by its own count to the nodes that share its store. */
+export class LimitReporter {
+  readonly #store: LimitStore;
+  readonly #clock: Pick<Clock, 'sleep' | 'monotonic'>;
+  readonly #correct: (limit: SharedLimit, left: number) => void;
+  readonly #spent = new Map<string, { limit: SharedLimit; count: number; since: number }>();
+  readonly #closing = new AbortController();
+  #reporting: Promise<void> | undefined;
+
+  /** Calls `correct` with the rest of a limit, less the requests accepted since the report. */
+  constructor(
+    { store, clock }: { store: LimitStore; clock: Pick<Clock, 'sleep' | 'monotonic'> },
+    correct: (limit: SharedLimit, left: number) => void,
+  ) {
+    this.#store = store;
+    this.#clock = clock;
+    this.#correct = correct;
+  }
+
+  note(limit: SharedLimit): void {
+    const spent = this.#spent.get(limit.name);
+    if (spent !== undefined) spent.count += 1;
+    else if (this.#spent.size < maxWaiting)
+      this.#spent.set(limit.name, { limit, count: 1, since: this.#clock.monotonic() });
+    this.#reporting ??= this.#reportSoon();
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    await this.#reporting;
+  }
+
+  async #reportSoon(): Promise<void> {
+    const { signal } = this.#closing;
+    while (this.#spent.size > 0 && !signal.aborted) {
+      await this.#clock.sleep(reportEveryMs, signal).catch(() => undefined);
+      if (!signal.aborted) await this.#report();
+    }
+    this.#reporting = undefined;
+  }
+
+  async #report(): Promise<void> {
+    const reported = [...this.#spent.values()].slice(0, maxReported);
+    const now = this.#clock.monotonic();
+    for (const { limit } of reported) this.#spent.delete(limit.name);
+    try {
+      const left = await this.#store.spend(
+        reported.map(({ limit, count, since }) => ({ ...limit, count, agoMs: now - since })),
+      );
+      for (const [index, { limit }] of reported.entries()) {
+        this.#correct(limit, (left[index] ?? limit.burst) - (this.#spent.get(limit.name)?.count ?? 0));
+      }
+    } catch {
+      // The store does not respond: this node continues with its own count, and reports it later.
+      for (const { limit, count, since } of reported) {
+        const later = this.#spent.get(limit.name)?.count ?? 0;
+        this.#spent.set(limit.name, { limit, count: count + later, since });
+      }
+    }
   }
 }
 
@@ -167,7 +234,7 @@ function sharedLimit({ name, of, perMinute, burst }: Limit): SharedLimit {
   return { name: `${name} ${of}`, perMinute, burst };
 }
 
-/** What a caller is told of the limits, in the `RateLimit` headers, and the refusal if nothing is left of one. */
+/** The `RateLimit` headers of an answer, and the refusal if a limit is exhausted. */
 class LimitAnswer {
   readonly #reply: Pick<FastifyReply, 'header'>;
   readonly #details: RefusalDetails | undefined;

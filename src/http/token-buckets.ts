@@ -3,20 +3,20 @@ import type { Clock } from '../ports/index.ts';
 export interface Rate {
   /** The average over a long time. */
   perMinute: number;
-  /** How many may be taken at once after a quiet time. */
+  /** The number of tokens in a full bucket. */
   burst: number;
 }
 
 /** The result of taking one token. */
 export interface Taken {
   isAllowed: boolean;
-  /** How many more may be taken now. */
+  /** The number of tokens that remain. */
   left: number;
   msToNext: number;
   msToFull: number;
 }
 
-/** What a caller is told of a limit of which so much is left. */
+/** The result for a bucket with that many tokens left. */
 export function taken({ isAllowed, left }: { isAllowed: boolean; left: number }, { perMinute, burst }: Rate): Taken {
   const perMs = perMinute / 60_000;
   return {
@@ -29,19 +29,19 @@ export function taken({ isAllowed, left }: { isAllowed: boolean; left: number },
 
 interface Bucket {
   tokens: number;
-  /** When they were counted, on `Clock.monotonic()`. */
+  /** The time of the count, on `Clock.monotonic()`. */
   at: number;
 }
 
 /**
- * Token buckets by name. Callers can make up names, so at most `maxBuckets` are kept: two generations, of which the older one is
- * dropped as a whole (the hashlru algorithm). A bucket that nobody has used for long is full again, so nothing is lost with it.
+ * Token buckets by name. Callers can make up names, so at most `maxBuckets` exist, in two generations. The older generation is dropped
+ * as a whole (the hashlru algorithm), which loses nothing: a bucket that was not used for long is full again.
  */
 export class TokenBuckets {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #maxBuckets: number;
   #recent = new Map<string, Bucket>();
-  /** The previous generation. To move a bucket to the end of one list with each request would cost more than all the rest. */
+  /** The previous generation. Moving a bucket to the end of one list with each request would cost more than the count. */
   #older = new Map<string, Bucket>();
 
   constructor(clock: Pick<Clock, 'monotonic'>, maxBuckets: number) {
@@ -64,7 +64,7 @@ export class TokenBuckets {
     return taken({ isAllowed, left: bucket.tokens }, { perMinute, burst });
   }
 
-  /** Sets what is left of a bucket, as others have counted it. */
+  /** Sets the tokens of a bucket to the count of all nodes. */
   correct(name: string, tokens: number): void {
     const bucket = this.#recent.get(name) ?? this.#older.get(name);
     if (bucket === undefined) return;
@@ -72,7 +72,7 @@ export class TokenBuckets {
     bucket.at = this.#clock.monotonic();
   }
 
-  /** Puts the bucket into the recent generation. If that has half of `maxBuckets`, it becomes the older one first. */
+  /** Adds the bucket to the recent generation, which becomes the older one first if it has half of `maxBuckets`. */
   #remember(name: string, full: Bucket): Bucket {
     if (this.#recent.size >= this.#maxBuckets / 2) {
       this.#older = this.#recent;
@@ -82,5 +82,30 @@ export class TokenBuckets {
     this.#older.delete(name);
     this.#recent.set(name, bucket);
     return bucket;
+  }
+}
+
+/** A kind is made of a code and the id of a key. */
+const maxKinds = 1_000;
+
+/** Limits the log lines that callers can cause, per kind, and counts the omitted ones. */
+export class CountedLines {
+  readonly #buckets: TokenBuckets;
+  readonly #leftOut = new Map<string, number>();
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#buckets = new TokenBuckets(clock, maxKinds);
+  }
+
+  /** If a line of the kind is due, the number of lines omitted before it; otherwise `undefined`. */
+  take(kind: string, rate: Rate): { leftOut?: number } | undefined {
+    const leftOut = this.#leftOut.get(kind);
+    if (!this.#buckets.take(kind, rate).isAllowed) {
+      this.#leftOut.set(kind, (leftOut ?? 0) + 1);
+      return undefined;
+    }
+    if (leftOut === undefined) return {};
+    this.#leftOut.delete(kind);
+    return { leftOut };
   }
 }

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { type ErrorCode, reasons } from '../../base/errors.ts';
 import { version } from '../../base/version.ts';
-import { type PublicCode, publicCodes, statuses } from '../errors.ts';
+import { meanings, type PublicCode, publicCodes, statuses } from '../errors.ts';
 import { id, idempotencyKey } from '../fields.ts';
 import {
   type AnswerHeader,
@@ -15,7 +15,6 @@ import {
   placeIdHelp,
   type Route,
 } from '../route.ts';
-import { meanings } from './meanings.ts';
 
 /** A schema as JSON Schema 2020-12, as far as rankd's schemas use it. */
 interface JsonSchema {

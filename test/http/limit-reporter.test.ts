@@ -1,9 +1,9 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
-import { ToldLimits } from '../../src/http/told-limits.ts';
+import { LimitReporter } from '../../src/http/throttle.ts';
 import type { LimitStore } from '../../src/ports/index.ts';
 
-test('what waits to be told is bounded, though callers make up networks while the store does not answer', async () => {
+test('the counts that wait for a report are bounded, even if callers make up networks while the store does not respond', async () => {
   let isThere = false;
   const names = new Set<string>();
   const spend = vi.fn<LimitStore['spend']>(async (spent) => {
@@ -12,12 +12,12 @@ test('what waits to be told is bounded, though callers make up networks while th
     return spent.map(({ burst }) => burst);
   });
   const store = { spend } as Partial<LimitStore> as LimitStore;
-  const told = new ToldLimits({ store, clock: { sleep: () => turn(), monotonic: () => 0 } }, () => undefined);
+  const reporter = new LimitReporter({ store, clock: { sleep: () => turn(), monotonic: () => 0 } }, () => undefined);
   for (let network = 0; network < 30_000; network += 1)
-    told.note({ name: `failed-auth ${network}`, perMinute: 60, burst: 60 });
+    reporter.note({ name: `failed-auth ${network}`, perMinute: 60, burst: 60 });
   await expect.poll(() => spend.mock.calls.length).toBeGreaterThan(1);
   isThere = true;
-  for (let turns = 0; turns < 100; turns += 1) await turn(); // in each of them, a thousand could be told
+  for (let turns = 0; turns < 100; turns += 1) await turn(); // each of them has time to report a thousand
   expect(names.size).toBe(10_000);
-  await told.close();
+  await reporter.close();
 });
