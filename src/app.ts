@@ -5,7 +5,7 @@ import type { Logger } from './base/log.ts';
 import { crypto } from './base/node-modules.ts';
 import { Surprises } from './base/surprises.ts';
 import type { Config, OpenCloudConfig } from './config/config.ts';
-import { groupTitle } from './config/group-title.ts';
+import { groupTitle } from './core/group-title.ts';
 import { isSameEntry, roleEntries } from './core/role-settings.ts';
 import { createPlatform } from './platforms/create-platform.ts';
 import { CredentialBreaker } from './platforms/credential-breaker.ts';

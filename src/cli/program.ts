@@ -2,7 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { asRankdError, RankdError } from '../base/errors.ts';
 import { suggest } from '../base/suggest.ts';
 import { version } from '../base/version.ts';
-import { requireNamed } from '../config/trusted-config.ts';
+import { requireNamed } from '../config/locate.ts';
 import { Cli } from './cli.ts';
 import { manCommand, openapiCommand, versionCommand } from './commands/about.ts';
 import { auditCommands } from './commands/audit.ts';

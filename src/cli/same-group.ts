@@ -1,6 +1,6 @@
 import { RankdError } from '../base/errors.ts';
 import type { Config } from '../config/config.ts';
-import { groupTitle } from '../config/group-title.ts';
+import { groupTitle } from '../core/group-title.ts';
 import type { DaemonStatus } from '../usecases/documents/status.ts';
 
 /**

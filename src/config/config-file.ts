@@ -1,35 +1,46 @@
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { type Document, isMap, isScalar, LineCounter, parseDocument, visit, type YAMLError } from 'yaml';
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isNode,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Pair,
+  parseDocument,
+  visit,
+  type YAMLError,
+  type YAMLMap,
+} from 'yaml';
 import { codeOf } from '../base/error-code.ts';
 import { RankdError } from '../base/errors.ts';
-import type { Layer } from './layer.ts';
-import type { ConfigLocation } from './locate.ts';
-import { excerpt, type Location, type Problem } from './problem.ts';
+import type { Layer } from './layers.ts';
+import { type ConfigLocation, missingConfig } from './locate.ts';
+import type { Location, Problem } from './problem.ts';
 import { sections, settings } from './settings.ts';
-import { missingConfig } from './trusted-config.ts';
-import { describeFlaw, YamlEntries } from './yaml-entries.ts';
 
-/** `rankd.yaml` as read. */
+/** The contents of `rankd.yaml`, with the position of everything in it. */
 export interface ConfigFile extends Layer {
   /** The name that messages use. */
   name: string;
-  /** The whole mapping, unknown settings included; `undefined` if it is not a YAML mapping, or can't be read. */
+  /** The whole mapping, unknown settings included; `undefined` if the file is not a valid YAML mapping. */
   content: Record<string, unknown> | undefined;
-  /** Where a setting is named. */
+  /** The place of a setting's name. */
   locationOfKey(path: readonly PropertyKey[]): Location;
 }
 
-/** Reads the file without judging its values. Throws `config_invalid` or `no_permission` if it can't be read at all. */
+/** Reads the file without checking its values. Throws `config_invalid` or `no_permission` if rankd can't read it at all. */
 export function readConfigFile(location: ConfigLocation): ConfigFile {
   const lines = new LineCounter();
   const text = readText(location).replace(/^\uFEFF/, '');
-  // The parser's errors quote the text around them, which may be a secret: only their code and position are used.
+  // The parser's messages quote the text around an error, which may be a secret, so only their code and position are used.
   const document = parseDocument(text, {
     lineCounter: lines,
     prettyErrors: false,
     logLevel: 'error',
-    uniqueKeys: false, // YamlEntries looks for them in one pass
+    uniqueKeys: false, // YamlEntries finds repeated names in one pass
   });
   const entries = new YamlEntries(document);
 
@@ -74,30 +85,11 @@ export function readConfigFile(location: ConfigLocation): ConfigFile {
   };
 }
 
-/** The parser reports one wrong indentation twice. */
-function onePerLine(flaws: YAMLError[], lineOf: (offset: number) => number): YAMLError[] {
-  const seen = new Set<number>();
-  return flaws.filter(({ pos }) => seen.size < seen.add(lineOf(pos[0])).size);
-}
-
-/** e.g. `group.ladder[2]`. */
-function pathText(path: readonly PropertyKey[]): string {
-  return path
-    .map((segment) => (typeof segment === 'number' ? `[${segment}]` : `.${shown(String(segment))}`))
-    .join('')
-    .slice(1);
-}
-
-/** A long or odd name can be a secret in the wrong place, or hold characters that a terminal obeys. */
-function shown(name: string): string {
-  return /^[\w <-]{1,32}$/.test(name) ? name : '(something that is no name)';
-}
-
 function readText({ path, name }: ConfigLocation): string {
   const bytes = readBytes({ path, name });
   if (bytes.length > maxBytes) {
     throw new RankdError('config_invalid', `${name} has ${bytes.length} bytes; rankd reads at most ${maxBytes}.`, {
-      hint: 'name the right file with --config; make thousands of game keys with `rankd key create` instead',
+      hint: 'name the right file with --config; to make thousands of game keys, use `rankd key create`',
     });
   }
   if (!isUtf16(bytes)) return bytes.toString('utf8');
@@ -106,7 +98,7 @@ function readText({ path, name }: ConfigLocation): string {
   });
 }
 
-/** Every command reads the file, and can't be stopped while it does. 8000 declared keys take less. */
+/** Every command parses the file and can't be interrupted while it does. A file with 8000 declared keys is smaller. */
 const maxBytes = 1_000_000;
 
 function readBytes({ path, name }: ConfigLocation): Buffer {
@@ -117,39 +109,150 @@ function readBytes({ path, name }: ConfigLocation): Buffer {
   }
 }
 
-/** Recognizes UTF-16 by its byte order mark, which editors and PowerShell on Windows write. */
-function isUtf16(bytes: Buffer): boolean {
-  return ['fffe', 'feff'].includes(bytes.toString('hex', 0, 2));
-}
-
 function unreadable(name: string, cause: unknown): RankdError {
   const code = codeOf(cause);
   if (code === 'ENOENT' || code === 'ENOTDIR') return missingConfig(name, cause);
   if (code === 'EACCES' || code === 'EPERM') {
-    const hint = 'run as the user rankd runs as, or let this user read the file';
-    return new RankdError('no_permission', `This user may not read the configuration file ${name}.`, {
-      hint,
-      cause,
-    });
+    const hint = 'run the command as the user of the daemon, or give this user read access to the file';
+    return new RankdError('no_permission', `This user may not read the configuration file ${name}.`, { hint, cause });
   }
   if (code === 'EISDIR') {
+    const message = `${name} is a folder, not a file; Docker creates one if the file is missing.`;
     const hint = 'stop the container, remove the folder, put the file there, and start it again';
-    return new RankdError(
-      'config_invalid',
-      `${name} is a folder, and no file; Docker makes one if the file is missing.`,
-      {
-        hint,
-        cause,
-      },
-    );
+    return new RankdError('config_invalid', message, { hint, cause });
   }
   const hint = 'name a readable YAML file';
   return new RankdError('config_invalid', `The configuration file ${name} cannot be read (${code}).`, { hint, cause });
 }
 
+/** Recognizes UTF-16 by its byte order mark, which editors and PowerShell on Windows write. */
+function isUtf16(bytes: Buffer): boolean {
+  return ['fffe', 'feff'].includes(bytes.toString('hex', 0, 2));
+}
+
+/** An entry's name that its mapping already has. */
+interface Repetition {
+  path: PropertyKey[];
+  /** The offsets of the first entry and of this one. */
+  first: number;
+  again: number;
+}
+
+/**
+ * The positions of a document's entries, by the names on the path to them. Entries are indexed by name, because the parser finds repeated
+ * names by searching the mapping for each entry, which takes minutes for a hundred thousand of them.
+ */
+class YamlEntries {
+  readonly repetitions: Repetition[] = [];
+  readonly #document: Document;
+  readonly #entries = new Map<YAMLMap, Map<string, Pair>>();
+
+  constructor(document: Document) {
+    this.#document = document;
+    this.#index(document.contents, []);
+  }
+
+  /** The offset of an entry's name or value. If the entry does not exist, that of the innermost entry around it. */
+  offsetOf(path: readonly PropertyKey[], part: 'key' | 'value'): number {
+    let node: unknown = this.#document.contents;
+    let offset = startOf(node) ?? 0;
+    path.forEach((segment, depth) => {
+      const entry = this.#entryOf(isAlias(node) ? node.resolve(this.#document) : node, segment);
+      node = entry?.value;
+      const shown = part === 'key' && depth === path.length - 1 ? entry?.key : (entry?.value ?? entry?.key);
+      offset = startOf(shown) ?? offset;
+    });
+    return offset;
+  }
+
+  #index(node: unknown, path: PropertyKey[]): void {
+    if (isSeq(node)) node.items.forEach((item, index) => void this.#index(item, [...path, index]));
+    if (!isMap(node)) return;
+    const entries = new Map<string, Pair>();
+    this.#entries.set(node, entries);
+    for (const entry of node.items) {
+      const name = nameOf(entry);
+      const first = entries.get(name);
+      if (first === undefined) entries.set(name, entry);
+      else {
+        const [before = 0, again = 0] = [startOf(first.key), startOf(entry.key)];
+        this.repetitions.push({ path: [...path, name], first: before, again });
+      }
+      this.#index(entry.value, [...path, name]);
+    }
+  }
+
+  #entryOf(node: unknown, segment: PropertyKey): { key?: unknown; value?: unknown } | undefined {
+    if (isSeq(node)) return { value: node.items[Number(segment)] };
+    return isMap(node) ? this.#entries.get(node)?.get(String(segment)) : undefined;
+  }
+}
+
+function nameOf({ key }: Pair): string {
+  return String(isScalar(key) ? key.value : key);
+}
+
+function startOf(node: unknown): number | undefined {
+  return isNode(node) ? node.range?.[0] : undefined;
+}
+
+/**
+ * The line of the file with a problem, and a caret below it. It shows names and, at the caret, a short plain word if that is a setting or
+ * its value (`isKnown`). Everything else may be a secret. `undefined` if nothing remains to show.
+ */
+function excerpt(
+  lineText: string,
+  { line, col, isKnown }: { line: number; col: number; isKnown: boolean },
+): string | undefined {
+  const before = lineText.slice(0, col - 1).replaceAll('\t', ' ');
+  const lead = /^[\s-]*(\w+:\s+)*$/.test(before) ? before : `${/^\s*/.exec(before)?.[0]}… `;
+  const word = (isKnown && plainWord.exec(lineText.slice(col - 1))?.[0]) || '…';
+  if (!/\w/.test(lead + word)) return undefined;
+  const number = String(line).padStart(5);
+  return `${number} | ${lead}${word}\n${' '.repeat(number.length)} | ${' '.repeat(lead.length)}${'^'.repeat(word.length)}`;
+}
+
+const plainWord = /^([\w.-]{1,24}|"[\w.: -]{1,24}"|'[\w.: -]{1,24}')(?=[\s:,\]}]|$)/;
+
+/** e.g. `group.ladder[2]`. */
+function pathText(path: readonly PropertyKey[]): string {
+  return path
+    .map((segment) => (typeof segment === 'number' ? `[${segment}]` : `.${printable(String(segment))}`))
+    .join('')
+    .slice(1);
+}
+
+/** A long or odd name may be a misplaced secret, or contain control characters of a terminal. */
+function printable(name: string): string {
+  return /^[\w <-]{1,32}$/.test(name) ? name : '(not a valid name)';
+}
+
+/** The parser reports one wrong indentation twice. */
+function onePerLine(flaws: YAMLError[], lineOf: (offset: number) => number): YAMLError[] {
+  const seen = new Set<number>();
+  return flaws.filter(({ pos }) => seen.size < seen.add(lineOf(pos[0])).size);
+}
+
+/** Describes a parser error without its message, which can quote a secret. */
+function describeFlaw({ code }: YAMLError): string {
+  return flawTexts[code] ?? `invalid YAML (${code.toLowerCase().replaceAll('_', ' ')})`;
+}
+
+const flawTexts: Partial<Record<YAMLError['code'], string>> = {
+  BAD_INDENT: 'invalid YAML: the indentation differs from the lines around it, or a bracket above is still open',
+  BLOCK_AS_IMPLICIT_KEY:
+    'invalid YAML: a line below this value is indented too far, or a second name: is on the same line',
+  MISSING_CHAR: 'invalid YAML: a character is missing here, such as a colon, a comma, a quote or a bracket',
+  MULTILINE_IMPLICIT_KEY: 'invalid YAML: a colon is missing here, or a line below is indented too far',
+  MULTIPLE_DOCS: 'a second document (---) starts here; only one is allowed',
+  TAB_AS_INDENT: 'invalid YAML: indented with a tab; use spaces',
+  TAG_RESOLVE_FAILED: 'has a tag (!name), which rankd does not support; remove it',
+  UNEXPECTED_TOKEN: 'invalid YAML: unexpected here',
+};
+
 type Report = (text: string, offset?: number) => void;
 
-/** The document as plain data, without empty sections. `undefined` if it is not a mapping; then the reason was reported. */
+/** The document as plain data, without empty sections; `undefined` after a report if it is not a mapping. */
 function mappingOf(document: Document, report: Report): Record<string, unknown> | undefined {
   const { contents } = document;
   if (contents === null || (isScalar(contents) && contents.value === null)) return {};
@@ -161,13 +264,13 @@ function mappingOf(document: Document, report: Report): Record<string, unknown> 
     return withoutEmptySections(document.toJS({ maxAliasCount: 100 }));
   } catch {
     const stray = strayAlias(document);
-    if (stray === undefined) report('its aliases (*name) stand for too much');
-    else report('an alias (*name) for which nothing above has the anchor (&name)', stray);
+    if (stray === undefined) report('its aliases (*name) expand to too much data');
+    else report('an alias (*name) without an anchor (&name) above it', stray);
     return undefined;
   }
 }
 
-/** Where the first alias is that stands for nothing. */
+/** The offset of the first alias without an anchor. */
 function strayAlias(document: Document): number | undefined {
   let found: number | undefined;
   visit(document, {
@@ -180,7 +283,7 @@ function strayAlias(document: Document): number | undefined {
   return found;
 }
 
-/** If all settings of a section are commented out, YAML reads null. Whoever wrote it means an empty section. */
+/** YAML reads a section as null if all of its settings are commented out; its author means an empty section. */
 function withoutEmptySections(mapping: Record<string, unknown>, prefix = ''): Record<string, unknown> {
   const entries = Object.entries(mapping)
     .filter(([name, value]) => !(value === null && (sections.has(prefix + name) || lists.has(prefix + name))))

@@ -1,155 +1,37 @@
 import type { OutboundProxy } from '../base/outbound-proxy.ts';
 import type { ServerAddress } from '../base/server-address.ts';
-import type { PolicySettings } from '../core/policy-names.ts';
-import type { RoleName } from '../core/role-name.ts';
-import type { RankOne } from '../core/role-scheme.ts';
-import { type DeclaredKey, toDeclaredKey } from './declared-key.ts';
+import { toDeclaredKey } from './declared-key.ts';
 import type { DeclaredWebhook } from './declared-webhook.ts';
 import type { PlatformChoice } from './platform-choice.ts';
 import type { Settings } from './schema.ts';
 import type { Secret } from './secret.ts';
 
-/** The configuration as the rest of rankd gets it: checked, with defaults, and with units in the names. */
-export interface Config {
-  platform: OpenCloudConfig | SimulatedConfig;
-  group: {
-    /** `undefined`: no ladder. */
-    ladder: RoleName[] | undefined;
-    rankOne: RankOne;
-  };
-  server: ServerConfig;
-  policy: PolicySettings & { breaker: BreakerConfig; suspension: SuspensionConfig };
-  security: { robloxId: Settings['security']['roblox_id'] };
-  limits: LimitsConfig;
-  metrics: { enabled: boolean; host: string; port: number };
-  dashboard: DashboardConfig;
-  retention: RetentionConfig;
-  /** `headFile`: an absolute path; `undefined`: the heads of the audit are noted nowhere. */
-  audit: { headFile: string | undefined };
-  webhooks: WebhooksConfig;
+/** The configuration as the rest of rankd reads it: checked, with defaults, and with units in the names. */
+export type Config = ReturnType<typeof toConfig>;
+export type LimitsConfig = Config['limits'];
+export type DashboardConfig = Config['dashboard'];
+export type RetentionConfig = Config['retention'];
+export type WebhooksConfig = Config['webhooks'];
+export type BreakerConfig = Config['policy']['breaker'];
+export type SuspensionConfig = Config['policy']['suspension'];
+
+/** The parts of the configuration that need more than the settings. */
+interface Resolved {
+  /** Absolute paths. */
+  files: Record<'groupFile' | 'headFile', string | undefined>;
+  targets: DeclaredWebhook[];
   /** `undefined`: SQLite in the data directory. */
   store: ServerAddress | undefined;
-  /** How this daemon is named among those that share its store; `undefined`: by where it listens. */
-  nodeName: string | undefined;
-  log: { level: Settings['log']['level'] };
-  /** Other services whose requests are answered in their own way. */
-  compat: Settings['compat'];
-  keys: DeclaredKey[];
+  proxy: OutboundProxy | undefined;
+  /** Returns the place of a setting in the file: `file:line:col`. */
+  at: (path: readonly PropertyKey[]) => string;
 }
 
-export interface SuspensionConfig {
-  /** `undefined`: whoever is suspended holds the base role alone. */
-  role: RoleName | undefined;
-  maxMs: number;
-}
-
-export interface ServerConfig {
-  host: string;
-  port: number;
-  /** Where games reach it, without a trailing slash. */
-  publicUrl: string | undefined;
-  deadlineMs: number;
-  maxConnections: number;
-  /** Addresses and networks. */
-  trustedProxies: string[];
-}
-
-export interface DashboardConfig {
-  /** False: nothing listens until somebody asks for a link. */
-  enabled: boolean;
-  host: string;
-  port: number;
-  /** Where browsers reach it, if that is not where it listens: an origin. */
-  url: string | undefined;
-}
-
-export interface OpenCloudConfig {
-  kind: 'open-cloud';
-  groupId: number;
-  apiKey: Secret;
-  /** Without a trailing slash. */
-  baseUrl: string;
-  /** Without a trailing slash. */
-  legacyBaseUrl: string;
-  /** Without a trailing slash. */
-  usersBaseUrl: string;
-  proxy?: OutboundProxy | undefined;
-}
-
-export interface SimulatedConfig {
-  kind: 'simulated';
-  /** True if no setting names a platform or a group. */
-  isDefault: boolean;
-  groupId: number | undefined;
-  /** Absolute path of a YAML file; `undefined`: the built-in group. */
-  groupFile: string | undefined;
-}
-
-/** How much one key may do before it is paused; all keys together may do three times that. */
-export interface BreakerConfig {
-  enabled: boolean;
-  /** Different members that one key may demote per window. */
-  demotions: number;
-  /** `undefined`: privileged roles are looked at instead. */
-  highRank: number | undefined;
-  /** Different members at or above `highRank`, or with a privileged role, that one key may change per window. */
-  highChanges: number;
-  windowMs: number;
-}
-
-/** How long records are kept, in milliseconds; `undefined`: for ever. */
-export interface RetentionConfig {
-  historyMs: number | undefined;
-  auditMs: number | undefined;
-}
-
-export interface WebhooksConfig {
-  timeoutMs: number;
-  /** Networks that are not public, and may be called all the same. */
-  allowPrivate: string[];
-  /** `match`: a game can choose among the webhooks that are for games. */
-  callerUrl: Settings['webhooks']['caller_url'];
-  targets: DeclaredWebhook[];
-  /** Webhooks never go through it; a failure says so. */
-  proxy?: OutboundProxy | undefined;
-}
-
-/** Limits a minute; 0 turns one off. */
-export interface LimitsConfig {
-  rankPerMinute: number;
-  /** Rank changes that may come at once. */
-  rankBurst: number;
-  verifyPerMinute: number;
-  /** Rank requests of one place with one key. */
-  placePerMinute: number;
-  /** Requests without an accepted key, of one address. */
-  failedAuthPerMinute: number;
-}
-
-/**
- * The settings as the code names them, for the chosen platform. `files` are absolute paths; `at` says where
- * the file has something (`file:line:col`).
- */
-export function toConfig(
-  settings: Settings,
-  choice: PlatformChoice,
-  {
-    files: { groupFile, headFile },
-    targets,
-    store,
-    proxy,
-    at,
-  }: {
-    files: Record<'groupFile' | 'headFile', string | undefined>;
-    targets: DeclaredWebhook[];
-    store: ServerAddress | undefined;
-    proxy: OutboundProxy | undefined;
-    at: (path: readonly PropertyKey[]) => string;
-  },
-): Config {
+/** Renames the settings for the code. A setting without a value is `undefined`; the schema describes what that means. */
+export function toConfig(settings: Settings, choice: PlatformChoice, { files, targets, store, proxy, at }: Resolved) {
   const { group, server, policy, security, limits, metrics, dashboard, history, audit, webhooks, log } = settings;
   return {
-    platform: toPlatformConfig(settings, choice, { groupFile, proxy }),
+    platform: toPlatformConfig(settings, choice, { groupFile: files.groupFile, proxy }),
     group: { ladder: group.ladder, rankOne: group.rank_1 },
     server: {
       host: server.host,
@@ -192,27 +74,48 @@ export function toConfig(
     metrics,
     dashboard: { ...dashboard, url: dashboard.url },
     retention: { historyMs: history.keep, auditMs: audit.keep },
-    audit: { headFile },
+    audit: { headFile: files.headFile },
     webhooks: {
       timeoutMs: webhooks.timeout,
       allowPrivate: webhooks.allow_private,
       callerUrl: webhooks.caller_url,
       targets,
+      /** Webhooks never use the proxy; an error about an unreachable target mentions it. */
       proxy,
     },
     store,
     nodeName: settings.store.node,
-    log: { level: log.level },
+    log,
     compat: settings.compat,
     keys: settings.keys.map((key, index) => toDeclaredKey(key, (...path) => at(['keys', index, ...path]))),
   };
+}
+
+export interface OpenCloudConfig {
+  kind: 'open-cloud';
+  groupId: number;
+  apiKey: Secret;
+  /** Without a trailing slash, as are the next two. */
+  baseUrl: string;
+  legacyBaseUrl: string;
+  usersBaseUrl: string;
+  proxy?: OutboundProxy | undefined;
+}
+
+export interface SimulatedConfig {
+  kind: 'simulated';
+  /** True if no setting names a platform or a group. */
+  isDefault: boolean;
+  groupId: number | undefined;
+  /** The absolute path of a YAML file; `undefined`: the built-in group. */
+  groupFile: string | undefined;
 }
 
 function toPlatformConfig(
   { group, platform }: Settings,
   choice: PlatformChoice,
   { groupFile, proxy }: { groupFile: string | undefined; proxy: OutboundProxy | undefined },
-): Config['platform'] {
+): OpenCloudConfig | SimulatedConfig {
   if (choice.kind === 'simulated') return { ...choice, groupId: group.id, groupFile };
   return {
     ...choice,

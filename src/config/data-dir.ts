@@ -4,15 +4,15 @@ import { type System, thisSystem } from '../base/system.ts';
 export interface DataDirSources {
   env: Record<string, string | undefined>;
   home: string;
-  /** The current folder. It is asked for a relative directory only, because it may have been removed. */
+  /** The current folder. It is read for a relative directory only, because it may have been removed. */
   readonly cwd: string;
-  /** Where a service of this machine has its data, if it can have one. */
+  /** The data directory of a service of this machine, if a service can have one here. */
   serviceDataDir: string | undefined;
 }
 
 /**
- * Where the database lies, as an absolute path: the flag `--data-dir`, RANKD_DATA_DIR, or else where the system keeps the data of its user
- * or service. A user without a database works on that of the machine's service, if that one is to be seen.
+ * The absolute path of the folder with the database: the flag `--data-dir`, else RANKD_DATA_DIR, else the place where the system stores
+ * data of the user or service. A user without a database works on that of the machine's service, if it is visible to the user.
  */
 export function dataDirectory(flag: string | undefined, sources: DataDirSources, system: System = thisSystem): string {
   const { path } = system;
@@ -23,7 +23,7 @@ export function dataDirectory(flag: string | undefined, sources: DataDirSources,
   return service !== undefined && !hasDatabase(directory) && hasDatabase(service) ? service : directory;
 }
 
-/** The directory of the machine's service, if it is there and nothing names a directory; else `undefined`. */
+/** The directory of the machine's service, if it exists and neither a flag nor a variable names a directory. */
 export function unnamedServiceDirectory(
   flag: string | undefined,
   { env, serviceDataDir }: Pick<DataDirSources, 'env' | 'serviceDataDir'>,

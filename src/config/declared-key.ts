@@ -1,14 +1,77 @@
-import { withoutKeys } from '../core/api-key.ts';
-import type { KeyDeclaration, KeyRules } from '../core/model.ts';
-import type { DeclaredKeySettings } from './declared-key-schema.ts';
+import * as z from 'zod';
+import { parseMoment } from '../base/time.ts';
+import { isKeyName, withoutKeys } from '../core/api-key.ts';
+import { directions, type KeyDeclaration, type KeyRules, scopes, usualScopes } from '../core/model.ts';
+import { ids, oneOf, trueOrFalse, whole } from './values.ts';
 
 /** A game key that the configuration declares. */
 export interface DeclaredKey extends KeyDeclaration {
-  /** Where the file has its name and hash: `file:line:col`. */
+  /** The places of its name and hash in the file: `file:line:col`. */
   at: { name: string; hash: string };
 }
 
-/** `at` says where the file has a part of the entry: `file:line:col`. */
+const nameError =
+  '1 to 64 letters, digits, dots, dashes or underscores that begin with a letter or digit; never the secret itself';
+const hashError = 'the 64 hex digits that `rankd key hash -` prints; never the secret itself';
+const timeError = 'a date, or a time with its offset, such as "2027-01-31T00:00:00Z"';
+
+/** One entry of `keys`. */
+export const declaredKey = z
+  .strictObject(
+    {
+      name: z
+        .string({ error: nameError })
+        .refine(isKeyName, { error: nameError })
+        .describe('Name of the key in commands.'),
+      hash: z
+        .string({ error: hashError })
+        .regex(/^[\da-f]{64}$/, { error: hashError })
+        .describe('SHA-256 of the secret in hex, as `rankd key hash` prints it.'),
+      mode: oneOf(['live', 'test'])
+        .default('live')
+        .describe('live, or test for a rk_test_ secret: every check runs and nothing changes.'),
+      scopes: z
+        .array(oneOf(scopes), { error: 'a list of scopes' })
+        .min(1, { error: 'at least one scope' })
+        .default([...usualScopes])
+        .describe('Actions that the key allows.'),
+      expires_at: z
+        .string({ error: timeError })
+        .refine((text) => parseMoment(text) !== undefined, { error: timeError, abort: true })
+        .transform(parseMoment)
+        .optional()
+        .describe(
+          'A date, or a time with its offset, from which the key is refused; without it, the key never expires.',
+        ),
+      max_rank: whole(1, 254).optional().describe('The key changes nothing above this rank.'),
+      min_rank: whole(1, 254).optional().describe('The key changes nothing below this rank.'),
+      direction: oneOf(directions).optional().describe('The key only ranks up, or only ranks down.'),
+      self_rank: oneOf(['allow', 'deny'])
+        .default('allow')
+        .describe('deny: players may not rank themselves with this key; allow: policy.self_rank decides.'),
+      system: trueOrFalse()
+        .default(false)
+        .describe('For a game that ranks by itself: policy.ranker_check requires no player behind a change.'),
+      privileged: trueOrFalse()
+        .default(false)
+        .describe('Whether the key may give and take roles that policy.privileged_roles reserves for the operator.'),
+      any_place: trueOrFalse()
+        .default(false)
+        .describe('Whether the key works without a whitelist: for a bot or a web shop, never for a game.'),
+      rate: whole(1, 1_000_000).optional().describe('Rank requests per minute, instead of limits.rank.'),
+      whitelist: ids().default([]).describe('Ids of the places or universes that may use the key.'),
+    },
+    { error: 'a mapping with name and hash' },
+  )
+  .check(({ value, issues }) => {
+    if (issues.length > 0 || value.min_rank === undefined || value.min_rank <= (value.max_rank ?? 255)) return;
+    const message = `a rank up to max_rank, which is ${value.max_rank}`;
+    issues.push({ code: 'custom', path: ['min_rank'], input: value.min_rank, message });
+  });
+
+export type DeclaredKeySettings = z.output<typeof declaredKey>;
+
+/** Converts an entry. `at` returns the place of a part of it in the file: `file:line:col`. */
 export function toDeclaredKey(settings: DeclaredKeySettings, at: (...path: PropertyKey[]) => string): DeclaredKey {
   const { name, hash, mode, scopes, expires_at, whitelist } = settings;
   return {
@@ -24,16 +87,8 @@ export function toDeclaredKey(settings: DeclaredKeySettings, at: (...path: Prope
   };
 }
 
-function rulesIn({
-  max_rank,
-  min_rank,
-  direction,
-  self_rank,
-  system,
-  privileged,
-  any_place,
-  rate,
-}: DeclaredKeySettings): KeyRules {
+function rulesIn(settings: DeclaredKeySettings): KeyRules {
+  const { max_rank, min_rank, direction, self_rank, system, privileged, any_place, rate } = settings;
   return {
     ...(max_rank !== undefined && { maxRank: max_rank }),
     ...(min_rank !== undefined && { minRank: min_rank }),
@@ -46,7 +101,7 @@ function rulesIn({
   };
 }
 
-/** `rankd.yaml:31:5` → `rankd.yaml:31`. The database keeps it. */
+/** `rankd.yaml:31:5` → `rankd.yaml:31`, for the database. */
 function lineOf(location: string): string {
   return withoutKeys(location.replace(/:\d+$/, ''));
 }

@@ -1,49 +1,82 @@
 import { resolve } from 'node:path';
-import { crypto } from '../base/node-modules.ts';
+import * as z from 'zod';
 import { readAddress } from '../core/webhooks/address.ts';
 import type { WebhookDeclaration } from '../core/webhooks/declared-webhooks.ts';
-import { defaultEvents } from '../core/webhooks/event-types.ts';
+import { defaultEvents, eventGroups, flawOfEvents } from '../core/webhooks/event-types.ts';
 import { isWebhookSecret } from '../core/webhooks/signature.ts';
-import type { DeclaredWebhookSettings } from './declared-webhook-schema.ts';
+import { isWebhookName } from '../core/webhooks/webhook.ts';
 import type { Location, Problem } from './problem.ts';
-import { Secret } from './secret.ts';
-import { readSecretText, systemdCredential } from './secret-file.ts';
+import { readSecretText, Secret, type SecretText, systemdCredential } from './secret.ts';
+import { filePath, oneOf, trueOrFalse } from './values.ts';
 
 /** A webhook that the configuration declares. */
 export interface DeclaredWebhook extends WebhookDeclaration {
-  /** As good as a password. */
+  /** A secret: anyone who knows it can send to the target. */
   address: Secret;
-  /** Signs what is delivered; absent for Discord. */
+  /** Signs the requests; absent for Discord. */
   secret?: Secret;
-  /** Where the file names it, and the file with its address: `file:line:col`. */
+  /** The places of its name and address file in the configuration: `file:line:col`. */
   at: { name: string | undefined; url_file: string | undefined };
 }
 
-/** Tells another address or secret, and nothing of it. */
-export function fingerprintOf({ address, secret }: Pick<DeclaredWebhook, 'address' | 'secret'>): string {
-  return crypto()
-    .hash('sha256', `${address.reveal()}\n${secret?.reveal() ?? ''}`)
-    .slice(0, 12);
-}
+const nameError = '1 to 40 of the characters a-z, 0-9 and -';
+const eventError = `${eventGroups.join(', ')}, or the name of a single event (docs/webhooks.md)`;
+const mentionError = 'the id of a Discord role, in quotes, such as "1482005551234567890"';
 
-interface Reading {
+/** One entry of `webhooks.targets`. */
+export const declaredWebhook = z.strictObject(
+  {
+    name: z
+      .string({ error: nameError })
+      .refine(isWebhookName, { error: nameError })
+      .describe('Name of the webhook in commands.'),
+    url_file: filePath().describe('File with the address, which is a secret.'),
+    secret_file: filePath()
+      .optional()
+      .describe('File with the secret that signs requests to a program: whsec_ and base64. Discord needs none.'),
+    kind: oneOf(['discord', 'standard']).optional().describe('Kind of the target; without it, the address decides.'),
+    events: z
+      .array(
+        z.string({ error: eventError }).refine((name) => flawOfEvents(name) === undefined, { error: eventError }),
+        { error: `a list of ${eventError}` },
+      )
+      .optional()
+      .describe('Events to send; without it, changes and alarms to Discord, and all events to a program.'),
+    mention: z
+      .string({ error: mentionError })
+      .regex(/^\d{5,25}$/, { error: mentionError })
+      .optional()
+      .describe('Id of the Discord role that alarms mention, in quotes.'),
+    for_games: trueOrFalse()
+      .default(false)
+      .describe('Whether a game may choose the webhook by its address; without events, it then gets no others.'),
+  },
+  { error: 'a mapping with name and url_file' },
+);
+
+export type DeclaredWebhookSettings = z.output<typeof declaredWebhook>;
+
+interface Sources {
   /** The folder that relative paths start from. */
   folder: string;
   env: Record<string, string | undefined>;
   locationOf(...path: PropertyKey[]): Location | undefined;
 }
 
-/** Reads what the entries of `webhooks.targets` name, or tells what is wrong with it. Neither an address nor a secret is ever repeated. */
-export function readTargets(
-  entries: readonly DeclaredWebhookSettings[],
-  reading: Reading,
-): { targets: DeclaredWebhook[]; problems: Problem[]; warnings: string[] } {
-  const read = entries.map((entry, index) => readTarget(entry, index, reading));
+interface Targets {
+  targets: DeclaredWebhook[];
+  problems: Problem[];
+  warnings: string[];
+}
+
+/** Reads the files that the entries of `webhooks.targets` name. No problem repeats an address or a secret. */
+export function readTargets(entries: readonly DeclaredWebhookSettings[], sources: Sources): Targets {
+  const read = entries.map((entry, index) => readTarget(entry, index, sources));
   const targets = read.flatMap(({ target }) => target ?? []);
   const twins = read.flatMap(({ target }, index): Problem[] => {
     const first = targets.find(({ address }) => target?.address.equals(address));
     if (target === undefined || first === target) return [];
-    return [{ ...reading.locationOf(index, 'url_file'), text: `has the address of ${first?.name}` }];
+    return [{ ...sources.locationOf(index, 'url_file'), text: `has the address of ${first?.name}` }];
   });
   return {
     targets,
@@ -60,28 +93,25 @@ interface ReadTarget {
 
 type FileField = 'url_file' | 'secret_file';
 
-function readTarget(entry: DeclaredWebhookSettings, index: number, { folder, env, locationOf }: Reading): ReadTarget {
+function readTarget(entry: DeclaredWebhookSettings, index: number, { folder, env, locationOf }: Sources): ReadTarget {
   const { name, kind, mention, for_games: isForGames } = entry;
-  const problemAt = (field: FileField | 'name', text: string): Problem => ({ ...locationOf(index, field), text });
+  const problem = (field: FileField | 'name', text: string): ReadTarget => ({
+    problems: [{ ...locationOf(index, field), text }],
+    warnings: [],
+  });
   const textOf = (field: FileField) => secretTextOf(entry, field, { folder, env });
   const url = textOf('url_file');
-  if ('problem' in url) return { problems: [problemAt('url_file', url.problem)], warnings: [] };
+  if ('problem' in url) return problem('url_file', url.problem);
   const read = readAddress(url.text, kind);
   if ('refusal' in read) {
     const { message, hint } = read.refusal;
-    return { problems: [problemAt('url_file', `${entry.url_file}: ${message} ${hint}`)], warnings: [] };
+    return problem('url_file', `${entry.url_file}: ${message} ${hint}`);
   }
   const isSigned = read.kind === 'standard';
   const secret = isSigned ? textOf('secret_file') : { text: '' };
-  if ('problem' in secret) {
-    const field = entry.secret_file === undefined ? 'name' : 'secret_file';
-    return { problems: [problemAt(field, secret.problem)], warnings: [] };
-  }
+  if ('problem' in secret) return problem(entry.secret_file === undefined ? 'name' : 'secret_file', secret.problem);
   if (isSigned && !isWebhookSecret(secret.text))
-    return {
-      problems: [problemAt('secret_file', 'the file holds no secret: whsec_ and 24 to 64 bytes in base64')],
-      warnings: [],
-    };
+    return problem('secret_file', 'the file does not contain a secret: whsec_ and 24 to 64 bytes in base64');
   const events = entry.events ?? (isForGames ? [] : [...defaultEvents[read.kind]]);
   const at = (field: 'name' | 'url_file') => locationOf(index, field)?.at;
   const declaration = {
@@ -97,18 +127,18 @@ function readTarget(entry: DeclaredWebhookSettings, index: number, { folder, env
   return { target, problems: [], warnings: [url, secret].flatMap(({ warning }) => warning ?? []) };
 }
 
-/** A systemd credential goes before the named file, so the daemon and the commands of its user can share one configuration. */
+/** A systemd credential wins over the named file, so that the daemon and commands of its user can share one configuration. */
 function secretTextOf(
   entry: DeclaredWebhookSettings,
   field: FileField,
-  { folder, env }: Pick<Reading, 'folder' | 'env'>,
-) {
+  { folder, env }: Pick<Sources, 'folder' | 'env'>,
+): SecretText {
   const credential = systemdCredential(env, `webhook_${entry.name}_${field === 'url_file' ? 'url' : 'secret'}`);
   if (credential !== undefined) return readSecretText(credential, { isCredential: true });
   const path = entry[field];
   if (path === undefined)
-    return { problem: 'a program needs a secret that signs what it is sent: name its file in secret_file' };
+    return { problem: 'a program needs a secret that signs its requests: name the file of the secret in secret_file' };
   if (/^(https?:|whsec_)/i.test(path))
-    return { problem: 'looks like the secret itself; it must be the path of a file with it' };
+    return { problem: 'looks like the secret itself; give the path of a file with the secret' };
   return readSecretText(resolve(folder, path), { isCredential: false });
 }

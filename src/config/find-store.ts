@@ -1,16 +1,15 @@
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { codeOf } from '../base/error-code.ts';
+import { RankdError } from '../base/errors.ts';
 import type { ServerAddress } from '../base/server-address.ts';
-import { type ConfigLocation, type ConfigLocationSources, locateConfig } from './locate.ts';
-import { ConfigError } from './problem.ts';
+import { type ConfigLocation, type ConfigLocationSources, locateConfig, trustedConfig } from './locate.ts';
+import { ConfigError, type Problem } from './problem.ts';
 import { chooseStore, type StoreSettings } from './store-choice.ts';
-import { trustedConfig } from './trusted-config.ts';
 
 /**
- * For commands that need no configuration but must know where the store is. `undefined` if it is SQLite's for sure, which costs them
- * nothing: no variable names another, and the file has no section `store`. Otherwise it reads that section alone, and no other setting can
- * keep the command from working.
+ * Finds the store for commands that need no other setting. `undefined` means SQLite: no variable names a server, and the file has no
+ * section `store`. Otherwise the function that it returns parses that section alone, so that a mistake elsewhere in the file stops no command.
  */
 export function storeFinder(sources: ConfigLocationSources): (() => Promise<ServerAddress | undefined>) | undefined {
   const location = sources.env['RANKD_STORE_URL'] ? undefined : fileWithStore(sources);
@@ -18,7 +17,7 @@ export function storeFinder(sources: ConfigLocationSources): (() => Promise<Serv
   return () => findStore(sources);
 }
 
-/** The server that a URL in an option of the command line names. What else is set of the store holds for it: password, authority, TLS. */
+/** The server of a URL from the command line. The other settings of the store apply to it: password, authority, TLS. */
 export async function storeNamed(sources: ConfigLocationSources, named: NamedStore): Promise<ServerAddress> {
   const server = await findStore(sources, named);
   if (server === undefined) throw new TypeError('a URL names a server');
@@ -35,18 +34,14 @@ async function findStore(sources: ConfigLocationSources, named?: NamedStore): Pr
   const { env, cwd } = sources;
   const isUrlElsewhere = Boolean(named?.url ?? env['RANKD_STORE_URL']);
   const location = fileWithStore(sources, { isUrlElsewhere }) && trustedConfig(sources);
-  const section =
-    location === undefined
-      ? { settings: {}, problems: [] }
-      : (await import('./store-section.ts')).storeSection(location);
-  const inFile = section.settings;
+  const section = location === undefined ? { settings: {}, problems: [] } : await readStoreSection(location);
   const inEnvironment = withoutEmpty({
     url: named?.url ?? env['RANKD_STORE_URL'],
     password_file: env['RANKD_STORE_PASSWORD_FILE'],
     ca_file: env['RANKD_STORE_CA_FILE'],
     tls: env['RANKD_STORE_TLS'],
   });
-  const settings = { ...inFile, ...inEnvironment };
+  const settings: StoreSettings = { ...section.settings, ...inEnvironment };
   const choice = chooseStore({
     settings,
     env,
@@ -56,11 +51,9 @@ async function findStore(sources: ConfigLocationSources, named?: NamedStore): Pr
   const ofTls = ['verify', 'off', undefined].includes(settings.tls)
     ? []
     : [{ setting: 'tls' as const, text: 'expected one of verify, off' }];
-  const ofSettings = [...ofTls, ...choice.problems].map(({ setting, text }) => {
-    const isInFile = inEnvironment[setting] === undefined;
-    return isInFile
-      ? { at: location?.name, setting: `store.${setting}`, text }
-      : { at: named && setting === 'url' ? named.option : `RANKD_STORE_${setting.toUpperCase()}`, text };
+  const ofSettings = [...ofTls, ...choice.problems].map(({ setting, text }): Problem => {
+    if (inEnvironment[setting] === undefined) return { at: location?.name, setting: `store.${setting}`, text };
+    return { at: named && setting === 'url' ? named.option : `RANKD_STORE_${setting.toUpperCase()}`, text };
   });
   const ofFile = section.problems
     .filter(({ setting }) => !(setting in inEnvironment))
@@ -70,16 +63,75 @@ async function findStore(sources: ConfigLocationSources, named?: NamedStore): Pr
   throw new ConfigError(problems, { file: location?.name });
 }
 
-/** A file that this user may not read counts as one with a store, unless it is known from elsewhere where that is. */
+/** A file that this user may not read counts as one with a store, unless the URL comes from elsewhere. */
 function fileWithStore(sources: ConfigLocationSources, { isUrlElsewhere = false } = {}): ConfigLocation | undefined {
   const location = locateConfig(sources);
   try {
     return location && /(^|[\s{,])["']?store["']?\s*:/.test(readFileSync(location.path, 'utf8')) ? location : undefined;
   } catch (error) {
-    return codeOf(error) === 'EACCES' && !isUrlElsewhere ? location : undefined; // whoever needs the file says what else is wrong with it
+    return codeOf(error) === 'EACCES' && !isUrlElsewhere ? location : undefined; // code that needs the file reports other errors
   }
 }
 
 function withoutEmpty(settings: StoreSettings): StoreSettings {
   return Object.fromEntries(Object.entries(settings).filter(([, value]) => value));
+}
+
+interface StoreSection {
+  settings: StoreSettings;
+  /** `setting` is its name within the section; empty for the section itself. */
+  problems: Array<{ setting: string; text: string }>;
+}
+
+/**
+ * Reads the section `store` of a file. If it is wrong, no command may fall back on SQLite, or on a connection without TLS. The parser's
+ * messages quote the text around an error, so none is shown.
+ */
+async function readStoreSection(location: ConfigLocation): Promise<StoreSection> {
+  const text = readText(location);
+  const document = await parseYaml(text);
+  if (document === 'invalid') {
+    const isServer = /^[^#]*\bpostgres(ql)?:\/\//im.test(text);
+    return { settings: {}, problems: isServer ? [{ setting: '', text: unreadableSection }] : [] };
+  }
+  const section: unknown = document?.store;
+  if (section === undefined || section === null) return { settings: {}, problems: [] };
+  if (typeof section !== 'object' || Array.isArray(section))
+    return { settings: {}, problems: [{ setting: '', text: 'expected a mapping of settings' }] };
+  const entries = Object.entries(section).filter(([, value]) => value !== null);
+  const problems = entries.flatMap(([setting, value]) => {
+    if (!storeSettings.has(setting)) return [{ setting, text: 'unknown setting' }];
+    return typeof value === 'string' ? [] : [{ setting, text: 'expected a text' }];
+  });
+  return { settings: Object.fromEntries(entries.filter(([, value]) => typeof value === 'string')), problems };
+}
+
+const storeSettings = new Set(['url', 'password_file', 'ca_file', 'tls', 'node']);
+
+const unreadableSection =
+  'the file is invalid YAML, so rankd cannot read its section store; rankd config check shows the mistake';
+
+/** Loads the parser only here: most commands need none. */
+async function parseYaml(text: string): Promise<{ store?: unknown } | null | 'invalid'> {
+  const { parseDocument } = await import('yaml');
+  const document = parseDocument(text, { logLevel: 'silent', prettyErrors: false });
+  if (document.errors.length > 0) return 'invalid';
+  try {
+    return document.toJS({ maxAliasCount: 100 });
+  } catch {
+    return 'invalid';
+  }
+}
+
+function readText({ path, name }: ConfigLocation): string {
+  try {
+    return readFileSync(path, 'utf8').replace(/^\uFEFF/, '');
+  } catch (cause) {
+    if (codeOf(cause) !== 'EACCES') throw cause;
+    const message = `This user may not read ${name}, so rankd does not know which store to open.`;
+    throw new RankdError('no_permission', message, {
+      hint: 'run rankd as the user of the service: sudo -u rankd rankd …',
+      cause,
+    });
+  }
 }

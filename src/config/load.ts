@@ -1,40 +1,37 @@
 import { resolve } from 'node:path';
+import type { z } from 'zod';
 import { outboundProxy } from '../base/outbound-proxy.ts';
 import { type Config, toConfig } from './config.ts';
-import { readConfigFile } from './config-file.ts';
+import { type ConfigFile, isSection, readConfigFile } from './config-file.ts';
 import { readTargets } from './declared-webhook.ts';
-import type { Layer } from './layer.ts';
-import { type ConfigLocationSources, locateConfig, overlookedConfigs } from './locate.ts';
-import { type Origin, originsOf } from './origin.ts';
-import { environmentLayer, flagLayer } from './overrides.ts';
+import { environmentLayer, flagLayer, type Layer, type Origin, originsOf, unknownSetting } from './layers.ts';
+import { type ConfigLocationSources, locateConfig, overlookedConfigs, trustedConfig } from './locate.ts';
 import { type ChosenPlatform, choosePlatform } from './platform-choice.ts';
-import { keyFile } from './platform-key.ts';
-import { ConfigError } from './problem.ts';
-import { chooseStore, type StoreSettings } from './store-choice.ts';
-import { withoutPassword } from './store-url.ts';
-import { trustedConfig } from './trusted-config.ts';
-import { validate } from './validate.ts';
+import { ConfigError, type Problem } from './problem.ts';
+import { type Settings, settingsSchema } from './schema.ts';
+import { keyFile } from './secret.ts';
+import { chooseStore, type StoreSettings, withoutPassword } from './store-choice.ts';
 
 export interface ConfigSources extends ConfigLocationSources {
-  /** By path of the setting, as text: `{ 'server.port': '8080' }`. Never a secret. */
+  /** Text by path of the setting: `{ 'server.port': '8080' }`. Never a secret. */
   flags: Record<string, string>;
 }
 
 export interface LoadedConfig {
   config: Config;
-  /** Absolute path of the file that was read; `undefined` if there is none. */
+  /** The absolute path of the file, if one was read. */
   file: string | undefined;
-  /** The file that would be read now. It may have been made or removed since. */
+  /** The file that a new load would read. It may have been created or removed since. */
   fileNow(): string | undefined;
-  /** By path of the setting, in the order of the schema. It has `platform.api_key` too, if there is one. */
+  /** By path of the setting, in the order of the schema. Includes `platform.api_key` if there is a key. */
   origins: ReadonlyMap<string, Origin>;
-  /** Things that work, but that somebody should look at: one sentence each. */
+  /** One sentence for each setting that works but probably is a mistake. */
   warnings: string[];
 }
 
 /**
- * The configuration. Each setting comes from its flag, else the environment, else the file, else the default.
- * Throws a ConfigError with all problems at once, and `no_permission` if the file may not be read, or was found and may come from another user.
+ * Loads the configuration. Each setting comes from its flag, else the environment, else the file, else the default. Throws a ConfigError
+ * with all problems at once, and `no_permission` if this user may not read the file, or another user may have written it.
  */
 export function loadConfig(sources: ConfigSources): LoadedConfig {
   const { flags, env, cwd } = sources;
@@ -42,7 +39,7 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   const file = location && readConfigFile(location);
   const layers: Layer[] = [flagLayer(flags, cwd), environmentLayer(env, cwd), ...(file ? [file] : [])];
   const problems = layers.flatMap((layer) => layer.problems);
-  // Without the file, it could only guess what is missing or wrong.
+  // Without the file's content, rankd could only guess which settings are missing or wrong.
   if (file !== undefined && file.content === undefined) throw new ConfigError(problems, { file: file.name });
 
   const origins = originsOf(layers);
@@ -92,6 +89,62 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   };
 }
 
+/** Merges the layers, of which the first with a value wins, and checks the result. Returns the settings, or a problem for each mistake. */
+function validate(
+  layers: readonly Layer[],
+  file: ConfigFile | undefined,
+): { settings?: Settings; problems: Problem[] } {
+  // Compiling the schema (`jitless: false`) pays only for repeated checks; rankd checks once.
+  const checked = settingsSchema.safeParse(merged(layers, file?.content ?? {}), { reportInput: true, jitless: true });
+  if (checked.success) return { settings: checked.data, problems: [] };
+  return { problems: checked.error.issues.flatMap((issue) => problemsOf(issue, layers, file)) };
+}
+
+/** The content of the file, unknown settings included, overlaid with the values of the other layers. */
+function merged(layers: readonly Layer[], content: Record<string, unknown>): Record<string, unknown> {
+  const tree = structuredClone(content);
+  for (const { values } of layers.toReversed()) {
+    for (const [path, value] of values) putIn(tree, path.split('.'), value);
+  }
+  return tree;
+}
+
+/** Leaves a section that is not a mapping as it is; the schema refuses it. */
+function putIn(tree: Record<string, unknown>, [name, ...rest]: string[], value: unknown): void {
+  if (name === undefined) return;
+  if (rest.length === 0) {
+    tree[name] = value;
+    return;
+  }
+  tree[name] ??= {};
+  const section = tree[name];
+  if (isSection(section)) putIn(section, rest, value);
+}
+
+function problemsOf(issue: z.core.$ZodIssue, layers: readonly Layer[], file: ConfigFile | undefined): Problem[] {
+  if (issue.code === 'unrecognized_keys') {
+    return issue.keys.map((name) => {
+      const path = [...issue.path, name];
+      return { ...file?.locationOfKey(path), text: unknownSetting(path.join('.')) };
+    });
+  }
+  const setting = issue.path.filter((segment) => typeof segment === 'string').join('.');
+  const layer = layers.find(({ values }) => values.has(setting)) ?? file;
+  const isQuoted =
+    typeof issue.input === 'string' && /^-?\d+$/.test(issue.input) && /^a whole number[^,]*$/.test(issue.message);
+  const expected = isQuoted && layer === file ? `${issue.message}, without quotes` : issue.message;
+  return [{ ...layer?.locationOf(issue.path), text: `${describeValue(issue.input)}; expected ${expected}` }];
+}
+
+/** Shows numbers and short words, but only the kind of a value that may be a secret. */
+function describeValue(value: unknown): string {
+  if (value === null || value === undefined) return 'has no value';
+  if (Array.isArray(value)) return 'is a list';
+  if (typeof value === 'object') return 'is a mapping';
+  if (typeof value !== 'string') return `is ${value}`;
+  return value.length <= 24 && !/[@/=]/.test(value) ? `is ${JSON.stringify(value)}` : 'is a text';
+}
+
 function storeSettingsOf(origins: ReadonlyMap<string, Origin>): StoreSettings {
   const text = (name: keyof StoreSettings) => {
     const value = origins.get(`store.${name}`)?.value;
@@ -100,7 +153,7 @@ function storeSettingsOf(origins: ReadonlyMap<string, Origin>): StoreSettings {
   return { url: text('url'), password_file: text('password_file'), ca_file: text('ca_file'), tls: text('tls') };
 }
 
-/** The URL of the store can hold a password. */
+/** Redacts the store's URL, which can contain a password. */
 function withoutSecrets(origins: ReadonlyMap<string, Origin>): ReadonlyMap<string, Origin> {
   const { value, ...url } = origins.get('store.url') ?? { source: 'default', at: undefined, value: undefined };
   if (typeof value !== 'string') return origins;
@@ -108,14 +161,14 @@ function withoutSecrets(origins: ReadonlyMap<string, Origin>): ReadonlyMap<strin
   return new Map(origins).set('store.url', { ...url, value: withoutPassword(value), ...(shadows && { shadows }) });
 }
 
-function overlooked(path: string): string {
-  return `${path} is not read: the file has to be called rankd.yaml, or be named with --config.`;
-}
-
-/** Adds the key, and the kind of platform that was chosen if no setting names it. */
+/** Adds the key, and the chosen kind of platform if no setting names one. */
 function withPlatform(origins: ReadonlyMap<string, Origin>, { kind, key }: ChosenPlatform): Map<string, Origin> {
   const given = new Map(origins);
   if (key !== undefined) given.set('platform.api_key', { ...key.origin, value: '[redacted]' });
   const { source = 'default', at } = origins.get('platform.kind') ?? {};
   return given.set('platform.kind', { source, at, value: kind });
+}
+
+function overlooked(path: string): string {
+  return `rankd does not read ${path}: rename it to rankd.yaml, or name it with --config.`;
 }

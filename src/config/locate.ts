@@ -1,15 +1,18 @@
-import { existsSync, lstatSync, realpathSync } from 'node:fs';
+import { existsSync, lstatSync, realpathSync, statSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { codeOf } from '../base/error-code.ts';
+import { RankdError } from '../base/errors.ts';
 import { type System, thisSystem } from '../base/system.ts';
+import type { SystemUser } from '../base/system-user.ts';
 
 export interface ConfigLocationSources {
-  /** `--config`; null if no file is to be read. */
+  /** `--config`; null means that no file is read. */
   configFile?: string | null | undefined;
   env: Record<string, string | undefined>;
   cwd: string;
-  /** Who reads it; absent on Windows, whose files do not tell their owner in this way. */
-  user?: { uid: number; gid: number } | undefined;
+  /** The user of this process; absent on Windows, where a file's owner is not a number. */
+  user?: SystemUser | undefined;
 }
 
 export interface ConfigLocation {
@@ -19,41 +22,39 @@ export interface ConfigLocation {
   name: string;
 }
 
-/** The configuration file to read; `undefined` if none is named and none exists. A named one need not exist. */
+/**
+ * Returns the configuration file to read, if there is one. Throws `config_invalid` if a named file does not exist, and `no_permission` if
+ * rankd found the file by itself and another user may have written it.
+ */
+export function trustedConfig(sources: ConfigLocationSources): ConfigLocation | undefined {
+  const location = locateConfig(sources);
+  if (location === undefined) return undefined;
+  requireExisting(location);
+  const distrust = distrustOfFound(location, sources);
+  if (distrust === undefined) return location;
+  const { path } = location;
+  throw new RankdError(
+    'no_permission',
+    `rankd found the configuration file ${path}, but did not read it: ${distrust}.`,
+    {
+      hint: `if you trust its contents, name it with --config ${thisSystem.quote(path)}; otherwise run rankd in a folder of your own`,
+    },
+  );
+}
+
+/** The configuration file to read; `undefined` if none is named and none exists. A named file need not exist. */
 export function locateConfig(sources: ConfigLocationSources): ConfigLocation | undefined {
   if (sources.configFile === null) return undefined;
-  return namedConfig(sources) ?? searchPath(sources).find(({ path }) => isThere(path));
-}
-
-/** Files whose names say that they were meant to be found, beside the places that were searched without success. */
-export function overlookedConfigs(sources: ConfigLocationSources): string[] {
-  if (sources.configFile === null || namedConfig(sources) !== undefined) return [];
-  const places = searchPath(sources).map(({ path }) => path);
-  const found = places.findIndex(isThere);
-  return places
-    .slice(0, found === -1 ? places.length : found)
-    .flatMap((path) => ['rankd.yml', 'rankd.yaml.txt'].map((name) => join(dirname(path), name)))
-    .filter(isThere);
-}
-
-/** Where a new configuration file must be so that it is the one that is read. An absolute path. */
-export function newConfigPath(sources: ConfigLocationSources): string {
-  return namedConfig(sources)?.path ?? join(sources.cwd, 'rankd.yaml');
-}
-
-/** Whether two paths lead to one file. */
-export function isSameFile(one: string, other: string): boolean {
-  if (one === other) return true;
-  return existsSync(one) && existsSync(other) && realpathSync(one) === realpathSync(other);
+  return namedConfig(sources) ?? searchPath(sources).find(({ path }) => isPresent(path));
 }
 
 /** The file that `--config` or RANKD_CONFIG names. */
-export function namedConfig({ configFile, env, cwd }: ConfigLocationSources): ConfigLocation | undefined {
+function namedConfig({ configFile, env, cwd }: ConfigLocationSources): ConfigLocation | undefined {
   const name = configFile || env['RANKD_CONFIG'];
   return name ? { path: resolve(cwd, name), name } : undefined;
 }
 
-/** Where rankd looks for a configuration file if none is named, in order. */
+/** The places where rankd looks for a configuration file if none is named, in order. */
 export function searchPath(
   { env, cwd }: Pick<ConfigLocationSources, 'env' | 'cwd'>,
   system: System = thisSystem,
@@ -64,17 +65,107 @@ export function searchPath(
   return [{ path: join(cwd, 'rankd.yaml'), name: 'rankd.yaml' }, ...others.map((path) => ({ path, name: path }))];
 }
 
-/** A link counts even if it leads nowhere: reading it then fails, and rankd does not run on defaults without a word. */
-function isThere(path: string): boolean {
+/** A link counts even if its target is missing: the read then fails, instead of rankd silently running on defaults. */
+function isPresent(path: string): boolean {
   try {
     return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
   } catch (error) {
-    // The folder is closed to this user. Another user's home or current folder doesn't matter; the system's file does.
-    return path === thisSystem.sharedConfig && error instanceof Error && 'code' in error && error.code === 'EACCES';
+    // This user may not enter the folder. That matters for the system's file, but not for a home or current folder of another user.
+    return path === thisSystem.sharedConfig && codeOf(error) === 'EACCES';
   }
 }
 
-/** The user's folder; `/` for a user id without a name, as in containers. An empty HOME counts as none, because it would mean the current folder. */
+/** A path that this user may not check counts as existing; the read reports the reason. */
+function requireExisting({ path, name }: ConfigLocation): void {
+  try {
+    statSync(path);
+  } catch (cause) {
+    if (['ENOENT', 'ENOTDIR'].includes(codeOf(cause))) throw missingConfig(name, cause);
+  }
+}
+
+export function missingConfig(name: string, cause: unknown): RankdError {
+  return new RankdError('config_invalid', `The configuration file ${name} does not exist.`, {
+    hint: 'check the path; config/rankd.example.yaml shows every setting',
+    cause,
+  });
+}
+
+/** As `distrustOf`, but a file that the user named is trusted. */
+export function distrustOfFound({ path }: ConfigLocation, sources: ConfigLocationSources): string | undefined {
+  return namedConfig(sources) === undefined ? distrustOf(path, sources) : undefined;
+}
+
+/**
+ * The reason why another user may have written a file; `undefined` if only this user, root or the caller of sudo could have. The writer
+ * decides where rankd sends the Roblox key, so rankd does not pick up a configuration from a folder of another user.
+ */
+function distrustOf(path: string, { user, env }: Pick<ConfigLocationSources, 'user' | 'env'>): string | undefined {
+  if (user === undefined) return undefined;
+  const users = trustedIds(user.uid, env['SUDO_UID']);
+  const groups = trustedIds(user.gid, env['SUDO_GID']); // with the umask 002, a user's own group has no other members
+  const isForeign = ({ uid }: { uid: number }) => !users.has(uid);
+  const isOpen = ({ mode, gid }: { mode: number; gid: number }) =>
+    (mode & 0o002) !== 0 || ((mode & 0o020) !== 0 && !groups.has(gid));
+
+  const found = statsOf(path);
+  if (found === undefined) return undefined;
+  const { folder, entry, file } = found;
+  if (isForeign(entry)) return `it belongs to another user (uid ${entry.uid})`;
+  if (file !== undefined && isForeign(file)) return `it links to a file of another user (uid ${file.uid})`;
+  if (file !== undefined && isOpen(file)) return 'other users can write to it';
+  if (isForeign(folder)) return `its folder belongs to another user (uid ${folder.uid})`;
+  return isOpen(folder) && !isSticky(folder)
+    ? 'other users can write to its folder, and so replace the file'
+    : undefined;
+}
+
+function trustedIds(own: number, ofSudo: string | undefined): Set<number> {
+  return new Set([0, own, ...(ofSudo ? [Number(ofSudo)] : [])]);
+}
+
+/** `undefined` if this user may not check; the read of the file then reports the reason. */
+function statsOf(path: string) {
+  try {
+    return { folder: statSync(dirname(path)), entry: lstatSync(path), file: statSync(path, { throwIfNoEntry: false }) };
+  } catch {
+    return undefined;
+  }
+}
+
+/** In a sticky folder, such as /tmp, users can remove and rename only their own files. */
+function isSticky({ mode }: { mode: number }): boolean {
+  return (mode & 0o1000) !== 0;
+}
+
+/** Throws `config_invalid` if the file of `--config` does not exist. A typo is reported even by commands that do not read the file. */
+export function requireNamed({ configFile, cwd }: ConfigLocationSources): void {
+  if (configFile) requireExisting({ path: resolve(cwd, configFile), name: configFile });
+}
+
+/** Files that rankd does not read although their names suggest that they are configurations. */
+export function overlookedConfigs(sources: ConfigLocationSources): string[] {
+  if (sources.configFile === null || namedConfig(sources) !== undefined) return [];
+  const places = searchPath(sources).map(({ path }) => path);
+  const found = places.findIndex(isPresent);
+  return places
+    .slice(0, found === -1 ? places.length : found)
+    .flatMap((path) => ['rankd.yml', 'rankd.yaml.txt'].map((name) => join(dirname(path), name)))
+    .filter(isPresent);
+}
+
+/** The absolute path at which rankd would read a new configuration file. */
+export function newConfigPath(sources: ConfigLocationSources): string {
+  return namedConfig(sources)?.path ?? join(sources.cwd, 'rankd.yaml');
+}
+
+/** Whether two paths lead to the same file. */
+export function isSameFile(one: string, other: string): boolean {
+  if (one === other) return true;
+  return existsSync(one) && existsSync(other) && realpathSync(one) === realpathSync(other);
+}
+
+/** The user's home; `/` for a user id without an account, as in containers. An empty HOME counts as unset: it would mean the current folder. */
 export function homeFolder(
   env: Record<string, string | undefined>,
   { account = () => userInfo(), system = thisSystem } = {},

@@ -1,25 +1,32 @@
-import type { Origin } from './origin.ts';
-import { keyFile, keyVariable, type PlatformKey, type PlatformKeySources, readPlatformKey } from './platform-key.ts';
+import { resolve } from 'node:path';
+import type { Origin } from './layers.ts';
 import type { Problem } from './problem.ts';
-import type { Secret } from './secret.ts';
+import { keyFile, keyVariable, readSecretText, Secret, systemdCredential } from './secret.ts';
 
-/** Which platform to run on, with what only that one needs. */
+/** The platform to run on, with the settings that only this platform needs. */
 export type PlatformChoice =
   | { kind: 'open-cloud'; groupId: number; apiKey: Secret }
   | { kind: 'simulated'; isDefault: boolean };
 
 export interface ChosenPlatform {
   kind: PlatformChoice['kind'];
-  /** `undefined` if something it needs is missing or wrong. */
+  /** `undefined` if something that it needs is missing or wrong. */
   choice: PlatformChoice | undefined;
   key: PlatformKey | undefined;
   problems: Problem[];
-  /** What is missing yet; it need not be told while something is wrong. */
+  /** Missing settings; reported only if nothing is wrong. */
   missing: Problem[];
   warnings: string[];
 }
 
-/** Without `platform.kind`, naming a group means the real one. The key is read only for that one. */
+export interface PlatformKeySources {
+  origins: ReadonlyMap<string, Origin>;
+  /** The folder that a relative path of the key file starts from. */
+  folder: string;
+  env: Record<string, string | undefined>;
+}
+
+/** Without `platform.kind`, a group id means the real platform. The key is read only for that one. */
 export function choosePlatform(sources: PlatformKeySources): ChosenPlatform {
   const { origins } = sources;
   const groupId = origins.get('group.id')?.value;
@@ -36,7 +43,7 @@ export function choosePlatform(sources: PlatformKeySources): ChosenPlatform {
   return { kind, choice, key, problems, missing, warnings: key?.warning === undefined ? [] : [key.warning] };
 }
 
-/** Whoever set up a key meant the real group. */
+/** An operator who configures a key wants the real group. */
 function keyWithoutGroup({ origins, env }: PlatformKeySources): string[] {
   const at = origins.get(keyFile)?.at ?? (env[keyVariable] ? keyVariable : undefined);
   if (at === undefined || origins.get('platform.kind')?.value !== undefined) return [];
@@ -62,4 +69,82 @@ function keyMissing(origins: ReadonlyMap<string, Origin>, key: PlatformKey | und
   const at = origins.get('platform.kind')?.at ?? origins.get('group.id')?.at;
   const text = 'missing; open-cloud needs a Roblox key: name its file here, or set RANKD_PLATFORM_API_KEY';
   return [{ at, setting: keyFile, text }];
+}
+
+/** The Open Cloud API key with its origin, or the reason why it can't be used. */
+export interface PlatformKey {
+  secret?: Secret;
+  origin: KeyOrigin;
+  problem?: string;
+  warning?: string;
+}
+
+/** The source of the key. It never contains the key. */
+type KeyOrigin = Omit<Origin, 'value'>;
+
+/**
+ * Reads the key from the first of these that is set: `platform.api_key_file` as a flag, RANKD_PLATFORM_API_KEY, `platform.api_key_file` in
+ * the environment, the systemd credential `platform_api_key`, `platform.api_key_file` in the file. This order lets one file serve both the
+ * daemon, which gets the key from systemd, and commands of its user.
+ */
+function readPlatformKey({ origins, folder, env }: PlatformKeySources): PlatformKey | undefined {
+  const named = origins.get(keyFile);
+  const variable = env[keyVariable]?.trim();
+  if (variable && named?.source !== 'flag') {
+    return checked(variable, { source: 'environment', at: keyVariable, ...shadowing(named) });
+  }
+  const credential = systemdCredential(env, 'platform_api_key');
+  if (credential !== undefined && named?.source !== 'flag' && named?.source !== 'environment') {
+    return readKeyFile(credential, { source: 'credential', at: credential, ...shadowing(named) });
+  }
+  return typeof named?.value === 'string' ? readNamedFile(named.value, folder, named) : undefined;
+}
+
+/** The key file, if another source of the key overrides it. */
+function shadowing(named: Origin | undefined): Pick<Origin, 'shadows'> {
+  if (named === undefined || named.value === undefined) return {};
+  return { shadows: [{ source: named.source, at: named.at, value: '[redacted]' }] };
+}
+
+function readNamedFile(path: string, folder: string, { source, at }: KeyOrigin): PlatformKey {
+  const origin = { source, at };
+  if (path === '') return { origin }; // the schema reports it
+  if (looksLikeKey(path)) return { origin, problem: 'looks like the key itself; give the path of a file with the key' };
+  return readKeyFile(resolve(folder, path), origin);
+}
+
+/** True for a text that is long and unlike a path. Such a value is never shown. */
+function looksLikeKey(path: string): boolean {
+  return path.length >= 200 || (path.length >= 32 && !/^(\.{0,2}|~)\//.test(path) && !/\.\w{1,8}$/.test(path));
+}
+
+function readKeyFile(path: string, origin: KeyOrigin): PlatformKey {
+  const read = readSecretText(path, { isCredential: origin.source === 'credential' });
+  if ('problem' in read) return { origin, problem: read.problem };
+  return { ...checked(read.text, origin), ...(read.warning !== undefined && { warning: read.warning }) };
+}
+
+function checked(key: string, origin: KeyOrigin): PlatformKey {
+  const problem = flawOfKey(key);
+  return problem === undefined ? { origin, secret: new Secret(key) } : { origin, problem };
+}
+
+/**
+ * The reason why a text can't be a Roblox key; `undefined` if it may be one. A key is printable ASCII: a header can't carry anything else,
+ * and the error of the attempt would show the key.
+ */
+export function flawOfKey(key: string): string | undefined {
+  if (key === '') return 'the key is empty';
+  if (isCookie(key))
+    return 'this is a .ROBLOSECURITY cookie, which logs in as you; rankd needs an Open Cloud key (API Keys on the Creator Dashboard)';
+  if (/^rk_(live|test)_/.test(key)) return 'this is a game key of rankd; use the Roblox key here';
+  if (/^(["'`]).*\1$/.test(key)) return 'the key is in quotes; remove them';
+  return /^[!-~]+$/.test(key)
+    ? undefined
+    : 'the key has spaces, line breaks or other characters that no Roblox key has';
+}
+
+/** Recognizes the warning at the start of a cookie, also in quotes, after the cookie's name, or broken into lines. */
+function isCookie(text: string): boolean {
+  return /ROBLOSECURITY|_?\|?WARNING:?-*DO-*NOT-*SHARE/i.test(text.replaceAll(/[\s"'`]+/g, ''));
 }

@@ -1,8 +1,19 @@
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import { inspect } from 'node:util';
+import { codeOf } from '../base/error-code.ts';
+import { thisSystem } from '../base/system.ts';
+
+/** The variables that hold the Roblox key and the password of the store; neither may be in the file. */
+export const keyVariable = 'RANKD_PLATFORM_API_KEY';
+export const passwordVariable = 'RANKD_STORE_PASSWORD';
+
+/** The setting that names the file with the Roblox key. */
+export const keyFile = 'platform.api_key_file';
 
 const redacted = '[redacted]';
 
-/** A value that only `reveal` shows. If it is printed, logged or serialised, it says `[redacted]`. */
+/** A value that only `reveal` returns. Printed, logged or serialised, it reads `[redacted]`. */
 export class Secret {
   readonly #value: string;
 
@@ -29,4 +40,36 @@ export class Secret {
   [inspect.custom](): string {
     return redacted;
   }
+}
+
+/** The content of a file with a secret, or the reason why rankd can't read it. */
+export type SecretText = { text: string; warning?: string } | { problem: string };
+
+/** Reads a file that contains a secret and nothing else. systemd sets the mode of its credentials, so theirs is not checked. */
+export function readSecretText(path: string, { isCredential }: { isCredential: boolean }): SecretText {
+  try {
+    const text = readFileSync(path, 'utf8').trim();
+    const isOpen = thisSystem.hasModes && !isCredential && (statSync(path).mode & 0o044) !== 0;
+    if (!isOpen) return { text };
+    const command = thisSystem.commands.closeFile(path);
+    return { text, warning: `${path} can be read by other users of this machine; run: ${command}` };
+  } catch (error) {
+    return { problem: `${path} ${readFailure(error)}` };
+  }
+}
+
+function readFailure(error: unknown): string {
+  const code = codeOf(error);
+  if (code === 'ENOENT' || code === 'ENOTDIR') return 'does not exist';
+  if (code === 'EACCES' || code === 'EPERM') return 'is not readable for this user';
+  if (code === 'EISDIR')
+    return 'is a folder, not a file; Docker creates one if the file is missing: stop the container, remove the folder and put the file there';
+  return `cannot be read (${code})`;
+}
+
+/** The path of a credential that systemd passes to this service, if it has one of this name. */
+export function systemdCredential(env: Record<string, string | undefined>, name: string): string | undefined {
+  const directory = env['CREDENTIALS_DIRECTORY'];
+  const credential = directory && join(directory, name);
+  return credential && existsSync(credential) ? credential : undefined;
 }

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { declaredKey } from './declared-key-schema.ts';
-import { declaredWebhook } from './declared-webhook-schema.ts';
+import { declaredKey } from './declared-key.ts';
+import { declaredWebhook } from './declared-webhook.ts';
 import { settingsSchema } from './schema.ts';
 
 /** One setting, for the table in docs/settings.md, the environment and `config show`. */
@@ -10,7 +10,7 @@ export interface Setting {
   /** e.g. `RANKD_SERVER_PORT`; `undefined` if no variable can hold it. */
   env: string | undefined;
   description: string;
-  /** The default as the file would say it; `undefined` if the setting is off, or follows from others, unless it is given. */
+  /** The default as the file writes it; `undefined` if the setting is off by default, or follows from others. */
   default: unknown;
   type: 'text' | 'number' | 'boolean' | 'numbers' | 'text or number' | 'text or numbers' | 'texts' | 'mappings';
 }
@@ -21,21 +21,14 @@ export const settings: readonly Setting[] = leaves(settingsSchema, []);
 /** Every mapping that groups settings, e.g. `policy` and `policy.breaker`. */
 export const sections: ReadonlySet<string> = new Set(settings.flatMap(({ path }) => parents(path)));
 
+/** A setting of an entry in a list. */
+export type EntrySetting = Pick<Setting, 'path' | 'description' | 'default'> & { isRequired: boolean };
+
 /** Every setting of an entry of `keys`. */
 export const keySettings: readonly EntrySetting[] = ofEntry(declaredKey.shape);
 
 /** Every setting of an entry of `webhooks.targets`. */
 export const webhookSettings: readonly EntrySetting[] = ofEntry(declaredWebhook.shape);
-
-/** What an entry of a list is told by. */
-export type EntrySetting = Pick<Setting, 'path' | 'description' | 'default'> & { isRequired: boolean };
-
-function ofEntry(shape: Record<string, z.core.$ZodType>): EntrySetting[] {
-  return Object.entries(shape).map(([path, schema]) => {
-    const { description, preset, isOptional } = read(schema);
-    return { path, description, default: preset, isRequired: !isOptional };
-  });
-}
 
 /** The schema of `rankd.yaml` as JSON Schema 2020-12, for editors. */
 export function jsonSchema(): z.core.JSONSchema.BaseSchema {
@@ -43,7 +36,7 @@ export function jsonSchema(): z.core.JSONSchema.BaseSchema {
 }
 
 function leaves(schema: z.core.$ZodType, parents: string[]): Setting[] {
-  const { kind, description, preset } = read(schema);
+  const { kind, description, preset } = unwrap(schema);
   if (kind.type === 'object') {
     return Object.entries(kind.shape).flatMap(([name, child]) => leaves(child, [...parents, name]));
   }
@@ -52,7 +45,14 @@ function leaves(schema: z.core.$ZodType, parents: string[]): Setting[] {
   return [{ path: parents.join('.'), env, description, default: preset, type }];
 }
 
-interface SchemaRead {
+function ofEntry(shape: Record<string, z.core.$ZodType>): EntrySetting[] {
+  return Object.entries(shape).map(([path, schema]) => {
+    const { description, preset, isOptional } = unwrap(schema);
+    return { path, description, default: preset, isRequired: !isOptional };
+  });
+}
+
+interface Unwrapped {
   /** The schema inside all wrappers. */
   kind: z.core.$ZodTypes['_zod']['def'];
   description: string;
@@ -60,13 +60,13 @@ interface SchemaRead {
   isOptional: boolean;
 }
 
-/** Looks through the wrappers of a schema. A conversion to JSON Schema would say the same, but every start would wait for it. */
-function read(schema: z.core.$ZodType): SchemaRead {
+/** Reads a schema through its wrappers. JSON Schema has the same facts, but its conversion would delay every start. */
+function unwrap(schema: z.core.$ZodType): Unwrapped {
   const { def } = (schema as z.core.$ZodTypes)._zod;
   const own = z.globalRegistry.get(schema)?.description;
   const inner = def.type === 'pipe' ? def.in : 'innerType' in def ? def.innerType : undefined;
-  const { kind, description, preset, isOptional }: SchemaRead =
-    inner === undefined ? { kind: def, description: '', preset: undefined, isOptional: false } : read(inner);
+  const { kind, description, preset, isOptional }: Unwrapped =
+    inner === undefined ? { kind: def, description: '', preset: undefined, isOptional: false } : unwrap(inner);
   return {
     kind,
     description: own ?? description,
@@ -75,23 +75,83 @@ function read(schema: z.core.$ZodType): SchemaRead {
   };
 }
 
-function typeOf(kind: SchemaRead['kind']): Setting['type'] {
-  if (kind.type === 'array') return listTypeOf(read(kind.element).kind.type);
+function typeOf(kind: Unwrapped['kind']): Setting['type'] {
+  if (kind.type === 'array') return listTypeOf(unwrap(kind.element).kind.type);
   if (kind.type === 'union') return kind.options.some(isList) ? 'text or numbers' : 'text or number';
   return kind.type === 'number' || kind.type === 'boolean' ? kind.type : 'text';
 }
 
 function isList(option: z.core.$ZodType): boolean {
-  return read(option).kind.type === 'array';
+  return unwrap(option).kind.type === 'array';
 }
 
-function listTypeOf(element: SchemaRead['kind']['type']): Setting['type'] {
+function listTypeOf(element: Unwrapped['kind']['type']): Setting['type'] {
   if (element === 'object') return 'mappings';
-  return element === 'number' || element === 'union' ? 'numbers' : 'texts'; // a union takes names beside numbers
+  return element === 'number' || element === 'union' ? 'numbers' : 'texts'; // a union accepts names and numbers
 }
 
 /** `a.b.c` → `a`, `a.b`. */
 function parents(path: string): string[] {
   const segments = path.split('.');
   return segments.slice(1).map((_, index) => segments.slice(0, index + 1).join('.'));
+}
+
+/** A value for a setting, with a comment for the reader of the file. */
+export interface Chosen {
+  value: string | number | number[];
+  note?: string;
+}
+
+/** A `rankd.yaml` with these settings, by path. All others are comments with their defaults, below their descriptions. */
+export function renderYaml(chosen: ReadonlyMap<string, Chosen>): string {
+  let section: string[] = [];
+  const lines = settings.flatMap(({ path, description, default: preset }) => {
+    const parents = path.split('.').slice(0, -1);
+    const opened = parents.length === 0 ? [''] : headings(parents, section);
+    section = parents;
+    return [...opened, ...entry(path, description, chosen.get(path) ?? { value: preset, isOff: true })];
+  });
+  return `${heading}\n${lines.join('\n')}\n`;
+}
+
+const heading = `# The configuration of rankd. A setting behind a # has its default; delete the # and change it.
+# Check it with: rankd config check
+`;
+
+/** The headings of the sections that begin here, one line for each level. */
+function headings(parents: string[], before: string[]): string[] {
+  const isSame = (depth: number) => parents.slice(0, depth + 1).join('.') === before.slice(0, depth + 1).join('.');
+  return parents.flatMap((name, depth) => {
+    if (isSame(depth)) return [];
+    return [...(depth === 0 && before.length > 0 ? [''] : []), `${indent(depth)}${name}:`];
+  });
+}
+
+function entry(
+  path: string,
+  description: string,
+  { value, note, isOff }: { value: unknown; note?: string; isOff?: boolean },
+): string[] {
+  const segments = path.split('.');
+  const lead = indent(segments.length - 1);
+  const text = value === undefined ? '' : ` ${scalar(value)}`;
+  return [
+    `${lead}# ${description}`,
+    `${lead}${isOff ? '#' : ''}${segments.at(-1)}:${text}${note === undefined ? '' : `  # ${oneLine(note)}`}`,
+  ];
+}
+
+function scalar(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.join(', ')}]`;
+  const isPlain = typeof value !== 'string' || /^[\w./][\w./:-]*$/.test(value);
+  return isPlain ? String(value) : JSON.stringify(value);
+}
+
+/** Notes contain names of groups and roles, which their owners choose freely. */
+function oneLine(text: string): string {
+  return text.replaceAll(/[\p{Cc}\u2028\u2029]/gu, ' ');
+}
+
+function indent(depth: number): string {
+  return '  '.repeat(depth);
 }

@@ -1,13 +1,9 @@
 import { resolve } from 'node:path';
 import { crypto } from '../base/node-modules.ts';
 import { isOnThisMachine, isSocket, type ServerAddress } from '../base/server-address.ts';
-import { readSecretText, systemdCredential } from './secret-file.ts';
-import { readStoreUrl } from './store-url.ts';
+import { passwordVariable, readSecretText, systemdCredential } from './secret.ts';
 
-/** The variable that holds the password of the store itself. */
-export const passwordVariable = 'RANKD_STORE_PASSWORD';
-
-/** What the settings of the section `store` say, as text. */
+/** The settings of the section `store`, as text. */
 export interface StoreSettings {
   url?: string | undefined;
   password_file?: string | undefined;
@@ -18,7 +14,7 @@ export interface StoreSettings {
 export interface StoreSources {
   settings: StoreSettings;
   env: Record<string, string | undefined>;
-  /** True if the URL stands in the file, which is no place for a password. */
+  /** True if the URL is in the file, which must not contain a password. */
   isUrlInFile: boolean;
   /** The folder that the relative path of a setting starts from. */
   folderOf(setting: keyof StoreSettings): string;
@@ -31,7 +27,7 @@ export interface StoreChoice {
   warnings: string[];
 }
 
-/** Where the store is, from the settings and the secrets beside them; or what is wrong with them. No value is ever repeated. */
+/** The address of the store with its secrets, or the problems of its settings. No problem repeats a value. */
 export function chooseStore({ settings, env, isUrlInFile, folderOf }: StoreSources): StoreChoice {
   const { url, password_file: passwordFile, ca_file: caFile, tls } = settings;
   if (url === undefined) return { problems: [], warnings: [] };
@@ -64,7 +60,59 @@ export function chooseStore({ settings, env, isUrlInFile, folderOf }: StoreSourc
   };
 }
 
-/** From the first of these that is given: the variable, the URL, the systemd credential `store_password`, the file. */
+/** The parts of a store's URL. */
+type StoreUrl = Omit<ServerAddress, 'tls' | 'password'> & { password?: string };
+
+/**
+ * Reads `postgres://USER@HOST[:PORT]/DATABASE`, or a socket's directory as `?host=/DIRECTORY`. A flaw repeats nothing of the URL, which may
+ * contain a password, except the name of a parameter.
+ */
+function readStoreUrl(text: string): StoreUrl | { flaw: string } {
+  if (/^postgres(ql)?:\/\/([^/?#]*@)?[^/?#@]*,[^/?#@]*([/?#]|$)/i.test(text.trim())) return { flaw: severalServers };
+  const whole = text.trim().replace(/^(\w+:\/\/[^/?#]*@)(?=(:\d*)?\/)/, `$1${noHost}`);
+  const url = URL.canParse(whole) ? new URL(whole) : undefined;
+  if (url === undefined || !['postgres:', 'postgresql:'].includes(url.protocol) || url.hash !== '')
+    return { flaw: expectedUrl };
+  const { hostname, port, username, password, pathname, search, searchParams } = url;
+  const stray = [...searchParams.keys()].find((name) => name !== 'host');
+  if (stray !== undefined) {
+    const name = /^\w{1,40}$/.test(stray) && !search.includes('@') ? stray : '…'; // behind an @, it is part of a password
+    return {
+      flaw: `has the parameter ${name}, which rankd does not know; set TLS with store.tls and store.ca_file, and the port after the host`,
+    };
+  }
+  const hosts = searchParams.getAll('host');
+  if (hosts.length > 1) return { flaw: severalServers };
+  const [user, database, host] = [username, pathname.slice(1), hosts[0] ?? hostname.replace(noHost, '')].map(decoded);
+  if (!user || !database || !host || pathname.slice(1).includes('/')) return { flaw: expectedUrl };
+  if (host.includes(',')) return { flaw: severalServers };
+  if (hosts.length > 0 && !host.startsWith('/'))
+    return { flaw: 'has a host parameter that is not the directory of a socket' };
+  if (port === '0') return { flaw: 'has the port 0, on which no server listens' };
+  const given = decoded(password);
+  return {
+    ...{ host: host.replace(/^\[(.*)\]$/, '$1'), port: Number(port || 5432), user, database },
+    ...(given && { password: given }),
+  };
+}
+
+/** Replaces a missing host: a URL with a user must have one. */
+const noHost = 'nohost.invalid';
+
+const severalServers = 'names several servers; give one name that always leads to the primary';
+
+const expectedUrl =
+  'is not the URL of a store; expected postgres://USER@HOST/DATABASE or postgres://USER@HOST:PORT/DATABASE; within a name or password, write %40 for an @, %2F for a / and so on';
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Takes the first of these that is set: the variable, the URL, the systemd credential `store_password`, the file. */
 function passwordOf(
   inUrl: string | undefined,
   { passwordFile, env }: { passwordFile: string | undefined; env: Record<string, string | undefined> },
@@ -75,17 +123,25 @@ function passwordOf(
   const path = credential ?? passwordFile;
   if (path === undefined) return {};
   const read = readSecretText(path, { isCredential: credential !== undefined });
-  return 'text' in read && read.text === '' ? { problem: `${path} is empty; it has to hold the password` } : read;
+  return 'text' in read && read.text === '' ? { problem: `${path} is empty; put the password into it` } : read;
 }
 
 function readAuthority(path: string): { ca?: string } | { problem: string } {
-  const read = readSecretText(path, { isCredential: true }); // it is no secret: everybody may read it
+  const read = readSecretText(path, { isCredential: true }); // a certificate is public, so its mode is not checked
   if ('problem' in read) return read;
   const { text: ca } = read;
   try {
     new (crypto().X509Certificate)(ca);
     return { ca };
   } catch {
-    return { problem: `${path} holds no certificate (PEM)` };
+    return { problem: `${path} is not a certificate (PEM)` };
   }
+}
+
+/** The URL with its password redacted. */
+export function withoutPassword(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (url === undefined) return '[redacted]';
+  if (url.password !== '') url.password = '[redacted]';
+  return url.href.replace('%5Bredacted%5D', '[redacted]');
 }

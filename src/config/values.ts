@@ -3,10 +3,14 @@ import * as z from 'zod';
 import { asBaseUrl } from '../base/base-url.ts';
 import { durationPattern, parseDuration } from '../base/time.ts';
 
-/** The kinds of values that settings have. The message of each check says what is expected. */
+/** The kinds of values that settings have. The message of each check describes a valid value. */
 
 export function section<Shape extends z.ZodRawShape>(shape: Shape) {
   return z.strictObject(shape, { error: 'a mapping of settings' }).prefault({} as z.input<z.ZodObject<Shape>>);
+}
+
+export function trueOrFalse() {
+  return z.boolean({ error: 'true or false' });
 }
 
 export function whole(min: number, max: number) {
@@ -25,7 +29,7 @@ export function ids() {
 
 const roleError = 'a rank, a role id, or the name of a role of at most 100 characters';
 
-/** Accepts digits in quotes as the number they are, as HTTP does. A long word is refused: it may be a secret in the wrong place. */
+/** Reads quoted digits as a number, as HTTP does. Refuses a long word, which may be a misplaced secret. */
 function roleNameOr(error: string) {
   return z.union(
     [
@@ -43,13 +47,13 @@ function roleNameOr(error: string) {
 
 const roleName = roleNameOr(roleError);
 
-/** A rank that bounds others: its number, or the name of the role that has it. */
+/** The end of a range of ranks: a number, or the name of a role with that rank. */
 export function rankOrName() {
   const error = 'a whole number from 1 to 254, or the name of a role';
   return roleNameOr(error).refine((role) => typeof role === 'string' || role <= 254, error);
 }
 
-/** Roles by rank, role id or name; a role whose name is a number needs its id. */
+/** Roles by rank, role id or name. A role with a number as its name needs its id. */
 export function roles() {
   return z.array(roleName, { error: 'a list of ranks, role ids or names of roles' });
 }
@@ -112,7 +116,7 @@ function bounded({ min, max, example }: { min: string; max: string; example: str
     .transform(msOf);
 }
 
-/** A checked URL, without a trailing slash. */
+/** A URL without its trailing slash. */
 export function url(preset: string) {
   return baseUrl().prefault(preset);
 }
@@ -122,7 +126,7 @@ export function optionalUrl() {
   return baseUrl().optional();
 }
 
-/** As `optionalUrl`, without a path: what the page's own addresses begin with. */
+/** As `optionalUrl`, without a path: the start of every address of the page. */
 export function origin() {
   const error = 'an https address (or http on loopback) without user, password, path, query or fragment';
   return z
@@ -139,7 +143,7 @@ function baseUrl() {
     .transform((text) => asBaseUrl(text) ?? text);
 }
 
-/** No two entries of the list that `setting` names may share a value of one of these fields. */
+/** Refuses two entries of the list `setting` that share a value in one of these fields. */
 export function unique<Entry>(setting: string, fields: ReadonlyArray<keyof Entry & string>) {
   return ({ value, issues }: z.core.ParsePayload<Entry[]>): void => {
     if (issues.length > 0) return;
@@ -149,7 +153,7 @@ export function unique<Entry>(setting: string, fields: ReadonlyArray<keyof Entry
         const before = first.get(entry[field]);
         if (before === undefined) first.set(entry[field], index);
         else {
-          const message = `a ${field} of its own; it is that of ${setting}[${before}]`;
+          const message = `a unique ${field}; ${setting}[${before}] has the same`;
           issues.push({ code: 'custom', path: [index, field], input: entry[field], message });
         }
       });

@@ -3,7 +3,7 @@ import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { ErrorCode } from '../base/errors.ts';
 import { thisSystem } from '../base/system.ts';
-import type { ChangedSettings } from '../config/changed-settings.ts';
+import type { ChangedSettings } from '../config/compare.ts';
 import type { DaemonStatus } from '../usecases/documents/status.ts';
 
 /** What a daemon does for the commands beside it. Its answers are sent as JSON. */

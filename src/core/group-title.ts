@@ -1,4 +1,17 @@
-/** Begins the title of every group that is simulated, and of no other; see `groupTitle`. */
+import { withoutKeys } from './api-key.ts';
+
+/** A platform, as far as it identifies its group. */
+type PlatformGroup =
+  | { kind: 'open-cloud'; groupId: number; baseUrl: string }
+  | { kind: 'simulated'; groupFile: string | undefined };
+
+/** A title that no two groups share. Changes and idempotency keys count in their own group only. */
+export function groupTitle(platform: PlatformGroup): string {
+  if (platform.kind === 'open-cloud') return `group ${platform.groupId} on ${new URL(platform.baseUrl).host}`;
+  return platform.groupFile === undefined ? simulatedGroup : withoutKeys(`${simulatedGroup} of ${platform.groupFile}`);
+}
+
+/** The start of the title of every simulated group, and of no other. */
 export const simulatedGroup = 'the simulated group';
 
 /** Whether the group of this title is simulated. */

@@ -1,6 +1,6 @@
 import type { ApplyOptions, ServedApp } from '../app.ts';
 import { asRankdError, isRankdError, RankdError } from '../base/errors.ts';
-import { type ChangedSettings, changedSettings } from '../config/changed-settings.ts';
+import { type ChangedSettings, changedSettings } from '../config/compare.ts';
 import type { Config } from '../config/config.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import { ConfigError } from '../config/problem.ts';

@@ -2,7 +2,7 @@ import { hostname } from 'node:os';
 import type { ApplyOptions } from '../app.ts';
 import { systemClock } from '../base/clock.ts';
 import { version } from '../base/version.ts';
-import { fingerprintsOf } from '../config/fingerprints.ts';
+import { fingerprintsOf } from '../config/compare.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import type { ReloadOutcome } from '../control/control.ts';
 import { storeLost } from '../core/events.ts';

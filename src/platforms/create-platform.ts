@@ -2,7 +2,7 @@ import { realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import { crypto } from '../base/node-modules.ts';
 import type { Config } from '../config/config.ts';
-import { groupTitle } from '../config/group-title.ts';
+import { groupTitle } from '../core/group-title.ts';
 import type { BudgetStore, Clock, GroupStore, Platform } from '../ports/index.ts';
 import { sampleGroup } from './sample-group.ts';
 import { SimulatedPlatform } from './simulated.ts';

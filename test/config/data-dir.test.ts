@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs';
+import { userInfo } from 'node:os';
 import { expect, test } from 'vitest';
 import { dataDirectory } from '../../src/config/data-dir.ts';
+import { homeFolder } from '../../src/config/locate.ts';
 
 const home = '/home/owner';
 const cwd = '/work';
 const serviceDataDir = '/nowhere/var/lib/rankd';
 
-test('the data directory is the flag, else RANKD_DATA_DIR, else systemd’s, else the user’s', () => {
+test('the data directory comes from the flag, else RANKD_DATA_DIR, else systemd, else the user’s home', () => {
   const env: Record<string, string> = {};
   expect(dataDirectory(undefined, { env, home, cwd, serviceDataDir })).toBe('/home/owner/.local/share/rankd');
   env['XDG_DATA_HOME'] = '/xdg';
@@ -18,23 +20,33 @@ test('the data directory is the flag, else RANKD_DATA_DIR, else systemd’s, els
   expect(dataDirectory('/flag', { env, home, cwd, serviceDataDir })).toBe('/flag');
 });
 
-test('what is empty counts as not set, and a relative XDG_DATA_HOME is ignored', () => {
+test('an empty flag or variable counts as unset, and a relative XDG_DATA_HOME is ignored', () => {
   const env = { RANKD_DATA_DIR: '', STATE_DIRECTORY: '', XDG_DATA_HOME: 'relative' };
   expect(dataDirectory('', { env, home, cwd, serviceDataDir })).toBe('/home/owner/.local/share/rankd');
 });
 
-test('a relative directory is taken from the current one', () => {
+test('a relative directory starts from the current one', () => {
   expect(dataDirectory('data', { env: {}, home, cwd, serviceDataDir })).toBe('/work/data');
 });
 
-/** What they may load beside those, which is among what is looked at. */
-const light = ['../base/system.ts', './node-modules.ts'];
+test('the home of a user is HOME, else that of the account, else the root', () => {
+  const noAccount = () => {
+    throw new Error('uv_os_get_passwd returned ENOENT'); // as Node does for a user id without an account
+  };
+  expect(homeFolder({ HOME: '/home/ann' }, { account: noAccount })).toBe('/home/ann');
+  expect(homeFolder({ HOME: '' })).toBe(userInfo().homedir);
+  expect(homeFolder({}, { account: noAccount })).toBe('/');
+});
 
-test.each(['config/data-dir', 'config/locate', 'base/system', 'base/node-modules', 'base/time', 'config/secret'])(
-  '%s.ts loads nothing but Node’s own modules',
-  (name) => {
-    const source = readFileSync(new URL(`../../src/${name}.ts`, import.meta.url), 'utf8');
-    const imports = [...source.matchAll(/from '([^']+)'/g)].map(([, from]) => from);
-    expect(imports.filter((from) => !from?.startsWith('node:') && !light.includes(`${from}`))).toEqual([]);
-  },
-);
+const light = [
+  ...['config/data-dir', 'config/locate', 'config/secret', 'base/error-code'],
+  ...['base/errors', 'base/system', 'base/node-modules', 'base/time'],
+];
+
+test.each(light)('%s.ts, which every command loads, loads only Node’s own modules and other small ones', (name) => {
+  const source = readFileSync(new URL(`../../src/${name}.ts`, import.meta.url), 'utf8');
+  const imports = [...source.matchAll(/^import (?!type )[^;]*?from '([^']+)'/gm)].map(([, from]) => `${from}`);
+  const paths = imports.map((from) => from.replace('../', '').replace(/^\.\//, `${name.split('/')[0]}/`));
+  const isLight = (path: string) => path.startsWith('node:') || light.includes(path.replace(/\.ts$/, ''));
+  expect(paths.filter((path) => !isLight(path))).toEqual([]);
+});

@@ -10,7 +10,7 @@ beforeEach(() => {
 });
 afterEach(() => box[Symbol.dispose]());
 
-/** What loading a file with these lines below `keys:` says; the first is line 3. */
+/** The error of a file with these lines below `keys:`, or an empty text; the first is line 3. */
 function problemOf(...lines: string[]): string {
   box.write('rankd.yaml', `platform: { kind: simulated }\nkeys:\n${lines.join('\n')}\n`);
   try {
@@ -21,7 +21,7 @@ function problemOf(...lines: string[]): string {
   return '';
 }
 
-test('a key needs a name and a hash, and has defaults for everything else', () => {
+test('a declared key needs a name and a hash; everything else has a default', () => {
   expect(problemOf('  - name: game', `    hash: ${hash}`)).toBe('');
   expect(box.load().config.keys).toEqual([
     {
@@ -37,7 +37,7 @@ test('a key needs a name and a hash, and has defaults for everything else', () =
   ]);
 });
 
-test('every setting of a key arrives', () => {
+test('every setting of a declared key is applied', () => {
   const lines = ['mode: test', 'scopes: [rank, rank]', 'expires_at: 2030-01-31', 'max_rank: 50', 'min_rank: 50'];
   const rules = [
     'direction: demote',
@@ -74,21 +74,29 @@ const hashed = `    hash: ${hash}`;
 
 test.each([
   ['no name', ['  - hash: x'], /rankd\.yaml:3:5 keys\[0\]\.name: has no value; expected 1 to 64/],
-  ['a hash that is none', [name, '    hash: abc'], /rankd\.yaml:4:11 keys\[0\]\.hash: is "abc"; expected the 64 hex/],
-  ['no mapping', ['  - game'], /rankd\.yaml:3:5 keys\[0\]: is "game"; expected a mapping with name and hash/],
-  ['a mode that is none', [name, hashed, '    mode: dead'], /rankd\.yaml:5:11 keys\[0\]\.mode: .* one of live, test/],
-  ['a scope that is none', [name, hashed, '    scopes: [all]'], /rankd\.yaml:5:14 keys\[0\]\.scopes\[0\]: is "all"/],
-  ['no time', [name, hashed, '    expires_at: soon'], /rankd\.yaml:5:17 keys\[0\]\.expires_at: is "soon"/],
-  ['a place that is none', [name, hashed, '    whitelist: [0]'], /rankd\.yaml:5:17 keys\[0\]\.whitelist\[0\]: is 0/],
+  ['an invalid hash', [name, '    hash: abc'], /rankd\.yaml:4:11 keys\[0\]\.hash: is "abc"; expected the 64 hex/],
+  [
+    'an entry that is not a mapping',
+    ['  - game'],
+    /rankd\.yaml:3:5 keys\[0\]: is "game"; expected a mapping with name and hash/,
+  ],
+  ['an unknown mode', [name, hashed, '    mode: dead'], /rankd\.yaml:5:11 keys\[0\]\.mode: .* one of live, test/],
+  ['an unknown scope', [name, hashed, '    scopes: [all]'], /rankd\.yaml:5:14 keys\[0\]\.scopes\[0\]: is "all"/],
+  ['an invalid time', [name, hashed, '    expires_at: soon'], /rankd\.yaml:5:17 keys\[0\]\.expires_at: is "soon"/],
+  ['an invalid place', [name, hashed, '    whitelist: [0]'], /rankd\.yaml:5:17 keys\[0\]\.whitelist\[0\]: is 0/],
   ['a floor above the ceiling', [name, hashed, '    min_rank: 9', '    max_rank: 8'], /5:15 keys\[0\]\.min_rank: is 9/],
   [
-    'a mistyped setting',
+    'a misspelled setting',
     [name, hashed, '    maxrank: 9'],
     /5:5 keys\[0\]\.maxrank: unknown setting; did you mean max_rank\?/,
   ],
-  ['a name twice', [name, hashed, name, `    hash: ${'cd'.repeat(32)}`], /5:11 keys\[1\]\.name: .* that of keys\[0\]/],
-  ['a hash twice', [name, hashed, '  - name: other', hashed], /6:11 keys\[1\]\.hash: .* that of keys\[0\]/],
-])('%s is refused by its place', (_what, lines, problem) => {
+  [
+    'a repeated name',
+    [name, hashed, name, `    hash: ${'cd'.repeat(32)}`],
+    /5:11 keys\[1\]\.name: .* a unique name; keys\[0\]/,
+  ],
+  ['a repeated hash', [name, hashed, '  - name: other', hashed], /6:11 keys\[1\]\.hash: .* a unique hash; keys\[0\]/],
+])('%s is refused, with its place', (_, lines, problem) => {
   expect(problemOf(...lines)).toMatch(problem);
 });
 
@@ -103,7 +111,7 @@ test.each([
 });
 
 test.each(['2030-02-30', '2030-02-30T00:00:00Z', '2030-01-31T00:00:00', '2030-01-31 (x)'])(
-  'a key does not expire at %s, which is no date or means another moment on each machine',
+  '%s is refused as an expiry: it is not a date, or depends on the time zone of the machine',
   (text) => {
     expect(problemOf(name, hashed, `    expires_at: "${text}"`)).toContain(
       `expires_at: is "${text}"; expected a date, or a time with its offset, such as "2027-01-31T00:00:00Z"`,
@@ -111,7 +119,7 @@ test.each(['2030-02-30', '2030-02-30T00:00:00Z', '2030-01-31T00:00:00', '2030-01
   },
 );
 
-test('a secret in the wrong place is refused and never repeated', () => {
+test('a misplaced secret is refused, and no error repeats it', () => {
   const { secret } = mintKey('live');
   for (const lines of [
     [name, `    hash: ${secret}`],
@@ -123,10 +131,10 @@ test('a secret in the wrong place is refused and never repeated', () => {
     expect(problem).toMatch(/rankd\.yaml:\d/);
     expect(problem).not.toContain(secret.slice(12, 30));
   }
-  expect(problemOf(name, hashed, `    secret: ${secret}`)).toContain('its hash does');
+  expect(problemOf(name, hashed, `    secret: ${secret}`)).toContain('give its hash');
 });
 
-test('keys whose entries are all commented out are no keys; a variable can not say them', () => {
+test('a list of keys with every entry commented out is empty, and no variable can declare keys', () => {
   expect(problemOf('  # - name: game')).toBe('');
   expect(() => box.load({ env: { RANKD_KEYS: 'game' } })).toThrow(/RANKD_KEYS.*matches no setting/);
 });

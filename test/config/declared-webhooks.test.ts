@@ -25,7 +25,7 @@ function declare(...entries: string[]): void {
 const log = '{ name: log, url_file: discord.url }';
 const bot = '{ name: bot, url_file: bot.url, secret_file: bot.secret, events: [keys, keys], for_games: true }';
 
-test('webhooks can be declared: the address tells the kind, and neither address nor secret is in what is shown of them', () => {
+test('the address of a declared webhook decides its kind, and the configuration prints neither address nor secret', () => {
   declare(log, bot);
   const { config } = box.load();
   const [first, second] = config.webhooks.targets;
@@ -38,7 +38,7 @@ test('webhooks can be declared: the address tells the kind, and neither address 
   expect(JSON.stringify(config)).not.toMatch(/token_of-it|whsec_/);
 });
 
-test('a credential that systemd keeps goes before the file, whose rights are told of if others can read it', () => {
+test('a systemd credential wins over the file, and a file that others can read causes a warning', () => {
   declare('{ name: log, url_file: nowhere.url }');
   box.write('credentials/webhook_log_url', discord);
   expect(box.load({ env: { CREDENTIALS_DIRECTORY: box.path('credentials') } }).warnings).toEqual([]);
@@ -49,51 +49,47 @@ test('a credential that systemd keeps goes before the file, whose rights are tol
 
 test.each([
   ['no file', ['{ name: log }'], /4:7 webhooks\.targets\[0\]\.url_file: has no value; expected the path/],
-  ['a file that is not there', ['{ name: log, url_file: x.url }'], /4:30 .*url_file: .*x\.url does not exist/],
+  ['a missing file', ['{ name: log, url_file: x.url }'], /4:30 .*url_file: .*x\.url does not exist/],
+  ['the address itself', [`{ name: log, url_file: "${discord}" }`], /looks like the secret itself; give the path/],
   [
-    'the address itself',
-    [`{ name: log, url_file: "${discord}" }`],
-    /looks like the secret itself; it must be the path/,
-  ],
-  [
-    'the address under a name',
+    'the address as a setting',
     [`{ name: log, url: "${discord}" }`],
     /targets\[0\]\.url: unknown setting; a secret never/,
   ],
-  [
-    'an address that is none',
-    ['{ name: log, url_file: bot.secret }'],
-    /bot\.secret: This is not the address of a webhook/,
-  ],
+  ['an invalid address', ['{ name: log, url_file: bot.secret }'], /bot\.secret: This is not the address of a webhook/],
   ['another service', ['{ name: log, url_file: slack.url }'], /Slack takes messages of its own form/],
   ['a program without a secret', ['{ name: bot, url_file: bot.url }'], /4:15 .*name: a program needs a secret/],
   [
     'a short secret',
     ['{ name: bot, url_file: bot.url, secret_file: wrong.secret }'],
-    /secret_file: the file holds no secret/,
+    /secret_file: the file does not contain a secret/,
   ],
   [
-    'the wrong event',
+    'an unknown event',
     ['{ name: log, url_file: discord.url, events: [chnges] }'],
     /events\[0\]: is "chnges"; expected changes,/,
   ],
-  ['a role as a number', ['{ name: log, url_file: discord.url, mention: 1482005551234567890 }'], /in quotes, such as/],
-  ['a wrong name', ['{ name: Staff Log, url_file: discord.url }'], /name: is "Staff Log"; expected 1 to 40/],
-  ['a name twice', [log, log], /5:15 webhooks\.targets\[1\]\.name: .* that of webhooks\.targets\[0\]/],
-  ['an address twice', [log, log.replace('log', 'other')], /5:32 .*url_file: has the address of log/],
   [
-    'a mistyped setting',
+    'a role without quotes',
+    ['{ name: log, url_file: discord.url, mention: 1482005551234567890 }'],
+    /in quotes, such as/,
+  ],
+  ['an invalid name', ['{ name: Staff Log, url_file: discord.url }'], /name: is "Staff Log"; expected 1 to 40/],
+  ['a repeated name', [log, log], /5:15 webhooks\.targets\[1\]\.name: .* a unique name; webhooks\.targets\[0\]/],
+  ['a repeated address', [log, log.replace('log', 'other')], /5:32 .*url_file: has the address of log/],
+  [
+    'a misspelled setting',
     ['{ name: log, url_file: discord.url, event: [all] }'],
     /unknown setting; did you mean events\?/,
   ],
-])('%s is refused by its place, and nothing that is secret is repeated', (_what, entries, problem) => {
+])('%s is refused, with its place and without secrets', (_, entries, problem) => {
   declare(...entries);
   const { message } = box.failure();
   expect(message).toMatch(problem);
   expect(message).not.toMatch(/token_of-it|whsec_short/);
 });
 
-test('targets whose entries are all commented out are none', () => {
+test('a list of targets with every entry commented out is empty', () => {
   box.write('rankd.yaml', 'platform: { kind: simulated }\nwebhooks:\n  targets:\n  # - name: log\n');
   expect(box.load().config.webhooks.targets).toEqual([]);
 });

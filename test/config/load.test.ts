@@ -11,7 +11,7 @@ beforeEach(() => {
 });
 afterEach(() => box[Symbol.dispose]());
 
-test('with nothing configured, rankd runs on a simulated group with the documented defaults', () => {
+test('without any configuration, rankd runs on a simulated group with the documented defaults', () => {
   const { config, file, warnings } = box.load();
   expect(file).toBeUndefined();
   expect(warnings).toEqual([]);
@@ -54,7 +54,7 @@ test('with nothing configured, rankd runs on a simulated group with the document
     dashboard: { enabled: false, host: '127.0.0.1', port: 7266, url: undefined },
     retention: { historyMs: undefined, auditMs: undefined },
     audit: { headFile: undefined },
-    webhooks: { timeoutMs: 15_000, allowPrivate: [], callerUrl: 'ignore', targets: [] },
+    webhooks: { timeoutMs: 15_000, allowPrivate: [], callerUrl: 'ignore', targets: [], proxy: undefined },
     store: undefined,
     nodeName: undefined,
     log: { level: 'info' },
@@ -63,7 +63,7 @@ test('with nothing configured, rankd runs on a simulated group with the document
   } satisfies Config);
 });
 
-/** For each setting three values that differ from its default, as the file writes them. */
+/** Three values of each setting, as the file, a variable and a flag write them. */
 const samples: Record<string, [file: string, env: string, flag: string]> = {
   'group.id': ['11', '12', '13'],
   'group.ladder': ['[1, 11]', '1,12', '1,13'],
@@ -131,7 +131,7 @@ describe('a flag wins over the environment, that over the file, that over the de
   const ofVariables = settings.flatMap(({ path, env }) => (env === undefined ? [] : [[path, env] as const]));
   test.each(ofVariables)('%s', (path, env) => {
     const [inFile, inEnv, inFlag] =
-      samples[path] ?? expect.fail(`add three values of ${path} to samples, in this file`);
+      samples[path] ?? expect.fail(`add three values of ${path} to the samples in this file`);
     for (const key of ['a', 'b', 'c']) box.write(`${key}.key`, key);
     const lines = path.split('.').map((name, depth) => `${'  '.repeat(depth)}${name}:`);
     const other = path.startsWith('platform.') || path === 'group.id' ? '' : 'platform: {kind: simulated}\n';
@@ -154,7 +154,7 @@ describe('a flag wins over the environment, that over the file, that over the de
   });
 });
 
-test('the value that wins is the one in the configuration', () => {
+test('the winning value is in the configuration, and its origin lists the values that it overrides', () => {
   box.write(
     'rankd.yaml',
     'server:\n  port: 1\n  deadline: 2s\npolicy: {locked_roles: [7], breaker: {enabled: true}}\n',
@@ -182,20 +182,20 @@ test('the value that wins is the one in the configuration', () => {
   expect(origins.get('log.level')).toEqual({ source: 'default', at: undefined, value: 'info' });
 });
 
-test('a long text that does not count is not repeated: it may be a secret in the wrong place', () => {
+test('an overridden long text is redacted, because it may be a misplaced secret', () => {
   box.write('rankd.yaml', `log: {level: ${'s3cret'.repeat(8)}}`);
   const { origins } = box.load({ env: { RANKD_LOG_LEVEL: 'info' } });
   expect(origins.get('log.level')).toMatchObject({ value: 'info', shadows: [{ source: 'file', value: '[redacted]' }] });
 });
 
-test('an empty variable counts as not set', () => {
+test('an empty variable counts as unset', () => {
   expect(box.load({ env: { RANKD_SERVER_PORT: '', RANKD_NONSENSE: '', RANKD_CONFIG: '' } }).config.server.port).toBe(
     7265,
   );
 });
 
 describe('the file', () => {
-  test('is searched in the documented order', () => {
+  test('is found in the documented order of places', () => {
     const portOf = (sources = {}) => box.load(sources).config.server.port;
     const env = { XDG_CONFIG_HOME: box.path('xdg') };
     box.write('home/.config/rankd/rankd.yaml', 'server: {port: 1}');
@@ -211,17 +211,17 @@ describe('the file', () => {
     expect(box.load({ configFile: 'flag.yaml' }).file).toBe(box.path('flag.yaml'));
   });
 
-  test.each(['rankd.yml', 'rankd.yaml.txt'])('that is called %s is not overlooked in silence', (name) => {
+  test.each(['rankd.yml', 'rankd.yaml.txt'])('%s is not read, which causes a warning', (name) => {
     const path = box.write(name, '');
     expect(box.load().warnings).toEqual([
-      `${path} is not read: the file has to be called rankd.yaml, or be named with --config.`,
+      `rankd does not read ${path}: rename it to rankd.yaml, or name it with --config.`,
     ]);
     expect(box.load({ configFile: name }).warnings).toEqual([]);
     box.write('rankd.yaml', '');
     expect(box.load().warnings).toEqual([]);
   });
 
-  test('that is named has to exist', () => {
+  test('must exist if it is named', () => {
     box.write('rankd.yaml', '');
     const error = box.failure({ configFile: 'gone.yaml' });
     expect(error).toMatchObject({
@@ -232,24 +232,28 @@ describe('the file', () => {
     expect(box.failure({ env: { RANKD_CONFIG: 'gone.yaml' } }).code).toBe('config_invalid');
   });
 
-  test('that is a link to nothing is not passed over in silence', () => {
+  test('must exist if a link leads to it', () => {
     symlinkSync(box.path('gone.yaml'), box.path('rankd.yaml'));
     expect(box.failure().message).toBe('The configuration file rankd.yaml does not exist.');
   });
 
-  describe('that another user may have written', () => {
+  describe('from a place where another user may have written it', () => {
     const isRoot = thisUser()?.uid === 0; // only root can give files to another user
     const other = 65_534;
 
     test.runIf(isRoot).each([
       {
-        what: 'it is theirs',
+        what: 'it belongs to them',
         change: () => chownSync(box.path('rankd.yaml'), other, 0),
         says: 'it belongs to another',
       },
-      { what: 'it is a link of theirs', change: linkOfOther, says: 'it belongs to another' },
-      { what: 'it leads to a file of theirs', change: linkToOther, says: 'it leads to a file of another' },
-      { what: 'its folder is theirs', change: () => chownSync(box.folder, other, 0), says: 'its folder belongs to' },
+      { what: 'it is their link', change: linkOfOther, says: 'it belongs to another' },
+      { what: 'it links to their file', change: linkToOther, says: 'it links to a file of another' },
+      {
+        what: 'its folder belongs to them',
+        change: () => chownSync(box.folder, other, 0),
+        says: 'its folder belongs to',
+      },
     ])('is not read: $what', ({ change, says }) => {
       box.write('rankd.yaml', 'server: {port: 1}');
       change();
@@ -262,9 +266,9 @@ describe('the file', () => {
     });
 
     const open = [
-      { what: 'everybody may write it', path: 'rankd.yaml', mode: 0o666, says: 'other users may write it' },
-      { what: 'its group may', path: 'rankd.yaml', mode: 0o664, says: 'other users may write it' },
-      { what: 'everybody may write to its folder', path: '.', mode: 0o777, says: 'they may write to its folder' },
+      { what: 'everyone can write to it', path: 'rankd.yaml', mode: 0o666, says: 'other users can write to it' },
+      { what: 'its group can write to it', path: 'rankd.yaml', mode: 0o664, says: 'other users can write to it' },
+      { what: 'everyone can write to its folder', path: '.', mode: 0o777, says: 'can write to its folder' },
     ];
     test.each(open)('is not read: $what', ({ path, mode, says }) => {
       box.write('rankd.yaml', '');
@@ -275,19 +279,19 @@ describe('the file', () => {
       expect(box.load({ configFile: 'rankd.yaml' }).config.server.port).toBe(7265);
     });
 
-    test("is read where only this user's own group may write it, as with the umask 002", () => {
+    test("is read if only this user's own group can write to it, as with the umask 002", () => {
       chmodSync(box.write('rankd.yaml', 'server: {port: 1}'), 0o664);
       chmodSync(box.folder, 0o775);
       expect(box.load().config.server.port).toBe(1);
     });
 
-    test('is read where it is this user’s in a folder like /tmp, in which nobody can replace it', () => {
+    test('is read if it belongs to this user in a folder such as /tmp, where others cannot replace it', () => {
       box.write('rankd.yaml', 'server: {port: 1}');
       chmodSync(box.folder, 0o1777);
       expect(box.load().config.server.port).toBe(1);
     });
 
-    test.runIf(isRoot)('is read where it belongs to whoever called sudo', () => {
+    test.runIf(isRoot)('is read if it belongs to the caller of sudo', () => {
       const file = box.write('rankd.yaml', 'server: {port: 1}');
       for (const path of [file, box.folder]) chownSync(path, other, other);
       chmodSync(file, 0o664);
@@ -309,13 +313,13 @@ describe('the file', () => {
     }
   });
 
-  test('that this user may not read is a matter of permission', () => {
+  test('fails with no_permission if this user may not read it', () => {
     chmodSync(box.path('.'), 0o755);
     chmodSync(box.write('rankd.yaml', ''), 0);
     expect(withoutPrivileges(() => box.failure().code)).toBe('no_permission');
   });
 
-  test('is not looked for in a folder that is closed to this user', () => {
+  test('is not searched in a folder that this user may not enter', () => {
     chmodSync(box.path('.'), 0o755);
     box.write('home/.config/rankd/rankd.yaml', 'server: {port: 1}');
     chmodSync(box.path('home'), 0);
@@ -328,12 +332,12 @@ describe('the file', () => {
     ['is all comments', '# server:\n#   port: 1\n'],
     ['is a document without content', '---\n'],
     ['has sections without settings', 'server:\npolicy:\n  breaker:\n    # enabled: false\n'],
-  ])('that %s sets nothing', (_, text) => {
+  ])('sets nothing if it %s', (_, text) => {
     box.write('rankd.yaml', text);
     expect(box.load().config).toEqual(new Sandbox().load().config);
   });
 
-  test('may have a byte order mark, CRLF line ends, anchors and an exotic but valid number', () => {
+  test('may have a byte order mark, CRLF line ends, anchors and hexadecimal numbers', () => {
     box.write(
       'rankd.yaml',
       '\uFEFFserver:\r\n  port: 0x50\r\npolicy:\r\n  locked_roles: &r [7]\r\n  protected_roles: *r\r\n',
@@ -344,7 +348,7 @@ describe('the file', () => {
     expect(origins.get('server.port')?.at).toBe('rankd.yaml:2:9');
   });
 
-  test('names paths from its own folder, flags and variables from the current one', () => {
+  test('has paths relative to its folder; those of flags and variables are relative to the current folder', () => {
     box.write('etc/rankd.yaml', 'platform: {group_file: group.yaml}');
     const groupFile = (sources = {}) => {
       const { platform } = box.load({ configFile: 'etc/rankd.yaml', ...sources }).config;
@@ -356,7 +360,7 @@ describe('the file', () => {
   });
 });
 
-/** Runs `work` as an ordinary user: the superuser may read every file. */
+/** Runs `work` as an ordinary user, because root may read every file. */
 function withoutPrivileges<T>(work: () => T): T {
   if (process.geteuid?.() !== 0) return work();
   process.seteuid?.(65_534);

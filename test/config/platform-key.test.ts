@@ -16,7 +16,7 @@ function platform(sources: Partial<ConfigSources>) {
   return { ...loaded.config.platform, key: loaded.config.platform.apiKey.reveal(), loaded };
 }
 
-test('a group id alone makes it the real platform, which needs a key', () => {
+test('a group id selects the real platform, which needs a key', () => {
   expect(box.complaints('group: {id: 5}')).toEqual([
     'rankd.yaml:1:13 platform.api_key_file: missing; open-cloud needs a Roblox key: name its file here, or set RANKD_PLATFORM_API_KEY',
   ]);
@@ -55,20 +55,20 @@ test('the key comes from the flag, then the environment, then the systemd creden
   expect(platform({ env, flags: { 'platform.api_key_file': 'flag.key' } }).key).toBe('from-flag-file');
 });
 
-test('a directory of systemd credentials without ours gives no key', () => {
+test('systemd credentials without the key do not count as a key', () => {
   expect(box.failure({ env: { RANKD_GROUP_ID: '5', CREDENTIALS_DIRECTORY: box.folder } }).message).toMatch(
     /^RANKD_GROUP_ID platform\.api_key_file: missing/,
   );
 });
 
-test('a simulated platform does not read the key, and keeps the group id', () => {
+test('a simulated platform does not read the key, and has the group id', () => {
   box.write('rankd.yaml', 'group: {id: 5}\nplatform: {api_key_file: gone.key}');
   const { config, warnings } = box.load({ flags: { 'platform.kind': 'simulated' } });
   expect(config.platform).toEqual({ kind: 'simulated', isDefault: false, groupId: 5, groupFile: undefined });
   expect(warnings).toEqual([]);
 });
 
-test('a key without a group is warned about: the group is then a simulated one', () => {
+test('a key without a group id causes a warning: the group is then simulated', () => {
   box.write('rankd.yaml', 'platform: {api_key_file: gone.key}');
   expect(box.load().warnings).toEqual([expect.stringContaining('(rankd.yaml:1:26) but no group.id')]);
   box.write('rankd.yaml', '');
@@ -76,7 +76,7 @@ test('a key without a group is warned about: the group is then a simulated one',
   expect(box.load({ env }).warnings).toEqual([expect.stringContaining('(RANKD_PLATFORM_API_KEY) but no group.id')]);
 });
 
-test('a key file that others can read is warned about, with what to do', () => {
+test('a key file that others can read causes a warning with the command that fixes it', () => {
   const path = box.write('roblox.key', 's3cret');
   const env = { RANKD_GROUP_ID: '5', RANKD_PLATFORM_API_KEY_FILE: 'roblox.key' };
   expect(box.load({ env }).warnings).toEqual([]);
@@ -88,7 +88,7 @@ test('a key file that others can read is warned about, with what to do', () => {
   }
 });
 
-describe('a key that cannot be one is refused without showing it', () => {
+describe('a text that cannot be a key is refused without showing it', () => {
   const cookie = '_|WARNING:-DO-NOT-SHARE-THIS.--Sharing-this-will-allow-someone-to-log-in-as-you.|_s3cret';
   test.each([
     ['empty', '\n', 'the key is empty'],
@@ -112,13 +112,13 @@ describe('a key that cannot be one is refused without showing it', () => {
     expect(lines[0]?.replace(/^.*api_key_file: /, '')).toMatch(complaint);
   });
 
-  test('a file that is not there is named by its full path', () => {
+  test('a missing file is named by its full path', () => {
     expect(box.complaints('group: {id: 5}\nplatform: {api_key_file: gone.key}')).toEqual([
       `rankd.yaml:2:26 platform.api_key_file: ${box.path('gone.key')} does not exist`,
     ]);
   });
 
-  test('a folder in the place of the key, or of rankd.yaml, as Docker makes one for a file that is missing, is told as that', () => {
+  test('a folder in place of the key or of rankd.yaml, as Docker creates for a missing file, is refused with the fix', () => {
     expect(box.complaints('group: {id: 5}\nplatform: {api_key_file: .}')).toEqual([
       expect.stringMatching(
         /^rankd\.yaml:2:26 platform\.api_key_file: \/\S+ is a folder, .*Docker.* remove the folder/,
@@ -131,7 +131,7 @@ describe('a key that cannot be one is refused without showing it', () => {
   });
 });
 
-describe('a secret in the wrong place is never shown', () => {
+describe('a misplaced secret is never shown', () => {
   const secret = `s3cret${'Ab1+/='.repeat(10)}`;
   test.each([
     ['as an unknown setting', `platform:\n  api_key: ${secret}`],
@@ -153,7 +153,7 @@ describe('a secret in the wrong place is never shown', () => {
     expect(message + hint).not.toContain('s3cret');
   });
 
-  test('nor is one in a flag, and all say where it belongs', () => {
+  test('in a flag, and the error names the right place', () => {
     const { message } = box.failure({ flags: { 'platform.api_key': secret } });
     expect(message).toBe(
       '--api-key: unknown setting; a secret never goes here: name its file in platform.api_key_file or set RANKD_PLATFORM_API_KEY',

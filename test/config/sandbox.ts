@@ -5,7 +5,7 @@ import { type ConfigSources, type LoadedConfig, loadConfig } from '../../src/con
 import { thisUser } from '../support/command-io.ts';
 import { TempDir } from '../support/temp-dir.ts';
 
-/** A folder of its own as current folder and home, removed on disposal. */
+/** A temporary current folder with a home in it, removed on disposal. */
 export class Sandbox {
   readonly #dir = new TempDir();
   readonly folder = this.#dir.path;
@@ -24,7 +24,7 @@ export class Sandbox {
     return loadConfig({ flags, env: { HOME: this.path('home'), ...env }, cwd: this.folder, configFile, user });
   }
 
-  /** What loading throws. */
+  /** The error that loading throws. */
   failure(sources: Partial<ConfigSources> = {}): RankdError {
     try {
       this.load(sources);
@@ -32,10 +32,10 @@ export class Sandbox {
       if (isRankdError(error)) return error;
       throw error;
     }
-    throw new Error('the configuration was accepted');
+    throw new Error('loading succeeded');
   }
 
-  /** The lines of the error for a `rankd.yaml` of this text. */
+  /** The lines of the error for this text as `rankd.yaml`. */
   complaints(text: string, sources: Partial<ConfigSources> = {}): string[] {
     this.write('rankd.yaml', text);
     const { code, message } = this.failure(sources);

@@ -4,9 +4,9 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { otherVariables } from '../../src/config/layers.ts';
 import { settings } from '../../src/config/settings.ts';
 import { chooseStore } from '../../src/config/store-choice.ts';
-import { otherVariables } from '../../src/config/unknown-setting.ts';
 import { everyCommand } from '../support/every-command.ts';
 import { TempDir } from '../support/temp-dir.ts';
 

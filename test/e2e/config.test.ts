@@ -83,7 +83,7 @@ test('a line of which nothing may be shown is not shown', async () => {
   using home = new CliHome();
   writeFileSync(home.path('rankd.yaml'), '  hush\nlog: {}\n');
   expect((await home.here(['config', 'check'])).stderr).toMatch(
-    /^error: rankd\.yaml:1:\d+: no valid YAML: .+\ntry: .+\n$/,
+    /^error: rankd\.yaml:1:\d+: invalid YAML: .+\ntry: .+\n$/,
   );
 });
 
@@ -139,8 +139,8 @@ test.runIf(process.getuid?.() === 0)(
       expect(await home.here(args)).toMatchObject({
         code: 77,
         stdout: '',
-        stderr: `error: The configuration file ${home.path('rankd.yaml')} was found, but not read: it belongs to another user (uid 65534).
-try: if you trust what it says, name it with --config ${home.path('rankd.yaml')}; otherwise run rankd in a folder of your own
+        stderr: `error: rankd found the configuration file ${home.path('rankd.yaml')}, but did not read it: it belongs to another user (uid 65534).
+try: if you trust its contents, name it with --config ${home.path('rankd.yaml')}; otherwise run rankd in a folder of your own
 `,
       });
     }

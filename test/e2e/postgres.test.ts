@@ -231,7 +231,7 @@ describe('what the operator gets wrong about the server is one sentence, and not
       'an empty file with the password',
       (url) => ({ ...guarded(url), RANKD_STORE_PASSWORD: '', RANKD_STORE_PASSWORD_FILE: 'empty' }),
       78,
-      /RANKD_STORE_PASSWORD_FILE: .*empty is empty; it has to hold the password/,
+      /RANKD_STORE_PASSWORD_FILE: .*empty is empty; put the password into it/,
     ],
     [
       'TLS where the user may not come without',
@@ -261,7 +261,7 @@ describe('what the operator gets wrong about the server is one sentence, and not
       'an authority that is no certificate',
       (url) => ({ ...guarded(url), RANKD_STORE_CA_FILE: 'broken.pem' }),
       78,
-      /RANKD_STORE_CA_FILE: .*broken\.pem holds no certificate/,
+      /RANKD_STORE_CA_FILE: .*broken\.pem is not a certificate/,
     ],
     [
       'another word for TLS',
@@ -292,7 +292,7 @@ describe('what the operator gets wrong about the server is one sentence, and not
       'a sign that has to be written otherwise',
       () => ({ RANKD_STORE_URL: 'postgres://rankd:geheim/@db/rankd' }),
       78,
-      /RANKD_STORE_URL: is no URL of a store.*%2F for a \//,
+      /RANKD_STORE_URL: is not the URL of a store.*%2F for a \//,
     ],
     [
       'a parameter that is a part of the password',
@@ -322,7 +322,7 @@ describe('what the operator gets wrong about the server is one sentence, and not
       'another engine',
       () => ({ RANKD_STORE_URL: 'mysql://rankd@db/rankd' }),
       78,
-      /RANKD_STORE_URL: is no URL of a store/,
+      /RANKD_STORE_URL: is not the URL of a store/,
     ],
     ['a parameter', (url) => ({ RANKD_STORE_URL: `${url}?sslmode=require` }), 78, /has the parameter sslmode/],
     [
@@ -381,7 +381,7 @@ describe('what the operator gets wrong about the server is one sentence, and not
     writeFileSync(at.path('store_password'), '');
     expect(await at.here(['key', 'list'], { env })).toMatchObject({
       code: 78,
-      stderr: expect.stringMatching(/store_password is empty; it has to hold the password/),
+      stderr: expect.stringMatching(/store_password is empty; put the password into it/),
     });
   });
 
@@ -419,11 +419,11 @@ describe('what the operator gets wrong about the server is one sentence, and not
   test.each([
     ['store: postgres://rankd@db/rankd', /store: expected a mapping of settings/],
     ['store: {ur: postgres://rankd@db/rankd}', /store\.ur: unknown setting/],
-    ['store: {url: ""}', /store\.url: is no URL of a store/],
+    ['store: {url: ""}', /store\.url: is not the URL of a store/],
     ['store: {url: postgres://rankd@db/rankd, tls: require}', /store\.tls: expected one of verify, off/],
     ['store: {url: postgres://rankd@db/rankd, tls: false}', /store\.tls: expected a text/],
-    ['  store:\n    url: mysql://db', /store\.url: is no URL of a store/],
-    ['store:\n  url: postgres://rankd@db/rankd\n x: [', /store: is no valid YAML.*config check/],
+    ['  store:\n    url: mysql://db', /store\.url: is not the URL of a store/],
+    ['store:\n  url: postgres://rankd@db/rankd\n x: [', /store: the file is invalid YAML.*config check/],
     ['store: invalid', /store: expected a mapping of settings/],
   ])('no command falls back on SQLite, or on a connection without TLS, where the file says %j', async (text, says) => {
     const at = home();
@@ -442,7 +442,7 @@ describe('what the operator gets wrong about the server is one sentence, and not
     const result = await runUnprivileged(line, at.dataDir);
     expect(result).toMatchObject({
       code: 77,
-      stderr: expect.stringMatching(/rankd\.yaml may not be read by this user, so it is not known where the store is/),
+      stderr: expect.stringMatching(/This user may not read .*rankd\.yaml, so rankd does not know which store to open/),
     });
     expect(existsSync(at.dataDir)).toBe(false);
     const elsewhere = { RANKD_STORE_URL: 'postgres://rankd@127.0.0.1:1/rankd' };

@@ -8,7 +8,7 @@ import { isoDay } from '../../base/time.ts';
 import type { Config } from '../../config/config.ts';
 import type { LoadedConfig } from '../../config/load.ts';
 import { isSameFile, newConfigPath } from '../../config/locate.ts';
-import type { Chosen } from '../../config/render-yaml.ts';
+import type { Chosen } from '../../config/settings.ts';
 import { askStatus } from '../../control/ask.ts';
 import { ownerRisk, standingWords } from '../../core/acting-account.ts';
 import { userTitle } from '../../core/describe.ts';
@@ -103,7 +103,7 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
   ]);
   if (examined !== undefined && ladder !== undefined)
     chosen.set('group.ladder', { value: ladderEntries(examined.scheme, ladder), note: listRoles(ladder) });
-  const { renderYaml } = await import('../../config/render-yaml.ts');
+  const { renderYaml } = await import('../../config/settings.ts');
   const minGroupRank = examined?.acting?.rank || undefined; // whoever stands as high as the account that ranks
   const models = gameModels(cli, forGame, { groupId, minGroupRank }, options);
   const files: NewFile[] = [

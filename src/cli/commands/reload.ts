@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { RankdError } from '../../base/errors.ts';
-import type { ChangedSetting } from '../../config/changed-settings.ts';
+import type { ChangedSetting } from '../../config/compare.ts';
 import { askReload } from '../../control/ask.ts';
 import type { ReloadOutcome } from '../../control/control.ts';
 import { nodeReloadsDocument, reloadDocument } from '../../usecases/documents/daemon.ts';

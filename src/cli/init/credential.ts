@@ -3,7 +3,7 @@ import { resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 import { isRankdError, RankdError } from '../../base/errors.ts';
 import { requireRoom } from '../../base/files/new-file.ts';
-import { flawOfKey } from '../../config/platform-key.ts';
+import { flawOfKey } from '../../config/platform-choice.ts';
 import { hintOf } from '../../usecases/documents/error.ts';
 import { asGroupId } from '../input/arguments.ts';
 import type { Io } from '../io.ts';

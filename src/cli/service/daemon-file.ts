@@ -1,6 +1,5 @@
 import { thisSystem } from '../../base/system.ts';
-import { isSameFile, locateConfig } from '../../config/locate.ts';
-import { distrustOfFound } from '../../config/trusted-config.ts';
+import { distrustOfFound, isSameFile, locateConfig } from '../../config/locate.ts';
 import type { Cli } from '../cli.ts';
 
 /** The file that commands read here, if the daemon reads another one: changes in it do not reach the daemon. */

@@ -1,4 +1,4 @@
-import { trustedConfig } from '../../config/trusted-config.ts';
+import { trustedConfig } from '../../config/locate.ts';
 import type { Cli } from '../cli.ts';
 
 /** What starts the daemon of this data directory and this configuration from anywhere: a program with its arguments, by absolute paths. */

@@ -1,4 +1,4 @@
-import type { Origin } from '../../config/origin.ts';
+import type { Origin } from '../../config/layers.ts';
 
 /** A configuration without a problem; `file` is null if there is none. */
 export function checkedConfigDocument(file: string | undefined, warnings: string[]) {

@@ -1,8 +1,8 @@
 import { isoOrNull, isoTime } from '../../base/time.ts';
 import { version } from '../../base/version.ts';
 import type { Config } from '../../config/config.ts';
-import { groupTitle } from '../../config/group-title.ts';
 import { memberTitle } from '../../core/describe.ts';
+import { groupTitle } from '../../core/group-title.ts';
 import type { Hold } from '../../core/model.ts';
 import { differencesOf, type SeenNode } from '../../core/nodes.ts';
 import { type DaemonContext, surprisesOf } from '../daemon-context.ts';

@@ -2,8 +2,8 @@ import { dirname } from 'node:path';
 import { RankdError } from '../../base/errors.ts';
 import { thisSystem } from '../../base/system.ts';
 import type { Config } from '../../config/config.ts';
-import { groupTitle } from '../../config/group-title.ts';
 import { withoutKeys } from '../../core/api-key.ts';
+import { groupTitle } from '../../core/group-title.ts';
 import type { Store } from '../../ports/index.ts';
 
 /** Which real group a store serves: nobody who meant that group is to work on a simulated one without a word. */

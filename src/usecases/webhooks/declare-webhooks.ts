@@ -1,4 +1,5 @@
-import { type DeclaredWebhook, fingerprintOf } from '../../config/declared-webhook.ts';
+import { webhookFingerprint } from '../../config/compare.ts';
+import type { DeclaredWebhook } from '../../config/declared-webhook.ts';
 import { ConfigError } from '../../config/problem.ts';
 import { newId } from '../../core/api-key.ts';
 import type { StillDeclared } from '../../core/declarations.ts';
@@ -33,7 +34,7 @@ export async function declareWebhooks(
     return {
       ...declaration,
       ...(declaration.isForGames && { addressHash: addressHash(address.reveal()) }),
-      fingerprint: fingerprintOf(target),
+      fingerprint: webhookFingerprint(target),
       id: newId('wh'),
     };
   });

@@ -1,0 +1,187 @@
+import { suggest } from '../base/suggest.ts';
+import type { Location, Problem } from './problem.ts';
+import { keyFile, keyVariable, passwordVariable } from './secret.ts';
+import { type EntrySetting, keySettings, type Setting, sections, settings, webhookSettings } from './settings.ts';
+
+/** One source of settings. Its values are not yet checked. */
+export interface Layer {
+  source: 'flag' | 'environment' | 'file';
+  /** Values by the path of the setting, e.g. `server.port`. */
+  values: ReadonlyMap<string, unknown>;
+  /** The folder that its relative paths start from. */
+  folder: string;
+  /** Problems other than wrong values. */
+  problems: readonly Problem[];
+  /** The place of a value; the path may lead into a list. */
+  locationOf(path: readonly PropertyKey[]): Location;
+}
+
+/** Settings from the command line, by path: `{ 'server.port': '8080' }`. */
+export function flagLayer(flags: Record<string, string>, folder: string): Layer {
+  const known = new Set(settings.map(({ path }) => path));
+  const unknown = Object.keys(flags).filter((path) => !known.has(path));
+  return {
+    source: 'flag',
+    values: valuesOf(({ path }) => flags[path]),
+    folder,
+    problems: unknown.map((path) => ({ at: flagName(path), isTyped: true, text: unknownSetting(path) })),
+    locationOf: (path) => ({ at: flagName(settingPath(path)), isTyped: true }),
+  };
+}
+
+/** Settings from `RANKD_…` variables; an empty one counts as unset. */
+export function environmentLayer(env: Record<string, string | undefined>, folder: string): Layer {
+  const variables = new Map(settings.map((setting) => [setting.path, setting.env]));
+  return {
+    source: 'environment',
+    values: valuesOf((setting) => (setting.env && env[setting.env]) || undefined),
+    folder,
+    problems: strayVariables(env),
+    locationOf: (path) => ({ at: variables.get(settingPath(path)) }),
+  };
+}
+
+function valuesOf(textOf: (setting: Setting) => string | undefined): Map<string, unknown> {
+  const values = new Map<string, unknown>();
+  for (const setting of settings) {
+    const text = textOf(setting);
+    if (text !== undefined) values.set(setting.path, readText(text.trim(), setting.type));
+  }
+  return values;
+}
+
+/** The value that YAML would have. Text of the wrong form stays text, which the schema refuses. */
+function readText(text: string, type: Setting['type']): unknown {
+  const isList = type === 'text or numbers' && (/\d/.test(text) || text.startsWith('['));
+  if (type === 'numbers' || isList) return itemsOf(text).map(readNumber);
+  if (type === 'texts') return itemsOf(text);
+  if (type === 'number' || type === 'text or number') return readNumber(text);
+  if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true';
+  return text;
+}
+
+/** The items of `a, b`, or of a list as YAML writes it: `[a, "b"]`. */
+function itemsOf(text: string): string[] {
+  const items = /^\[(.*)\]$/s.exec(text)?.[1] ?? text;
+  const parts = items.match(/"[^"]*"|'[^']*'|[^,]+/g) ?? [];
+  return parts.map((part) => part.trim().replace(/^(["'])(.*)\1$/s, '$2')).filter((part) => part !== '');
+}
+
+function readNumber(text: string): number | string {
+  return /^-?\d+$/.test(text) ? Number(text) : text;
+}
+
+/** The path of a setting without the index of an entry in its list. */
+function settingPath(path: readonly PropertyKey[]): string {
+  return path.filter((segment) => typeof segment === 'string').join('.');
+}
+
+/** `server.port` → `--port`. */
+function flagName(path: string): string {
+  return `--${path.slice(path.lastIndexOf('.') + 1).replaceAll('_', '-')}`;
+}
+
+/** The source of a setting's value. */
+export interface Origin {
+  source: Layer['source'] | 'credential' | 'default';
+  /** The flag, variable, `file:line:col` or credential file; absent for a default. */
+  at: string | undefined;
+  /** The value as the file writes it; `[redacted]` for a secret, `undefined` if the setting is off. */
+  value: unknown;
+  /** The sources that it overrides, the nearest first, without the default; absent if there are none. */
+  shadows?: Origin[];
+}
+
+/** The origin of each setting: the first layer with a value, or else the default. */
+export function originsOf(layers: readonly Layer[]): Map<string, Origin> {
+  return new Map(settings.map((setting) => [setting.path, originOf(layers, setting)]));
+}
+
+function originOf(layers: readonly Layer[], setting: { path: string; default: unknown }): Origin {
+  const [first, ...shadows] = layers
+    .filter(({ values }) => values.has(setting.path))
+    .map((layer) => ({
+      source: layer.source,
+      at: layer.locationOf(setting.path.split('.')).at,
+      value: layer.values.get(setting.path),
+    }));
+  if (first === undefined) return { source: 'default', at: undefined, value: setting.default };
+  if (shadows.length === 0) return first;
+  return { ...first, shadows: shadows.map((one) => ({ ...one, value: presentable(one.value) })) };
+}
+
+/** The schema does not check an overridden value, so a long text may be a misplaced secret. */
+function presentable(value: unknown): unknown {
+  return typeof value === 'string' && value.length >= 32 ? '[redacted]' : value;
+}
+
+function strayVariables(env: Record<string, string | undefined>): Problem[] {
+  const known = new Set([...settings.map((setting) => setting.env), ...otherVariables]);
+  return Object.entries(env)
+    .filter(([name, text]) => name.startsWith('RANKD_') && text && !known.has(name) && !isServiceLink(name, text))
+    .map(([name]) => ({ at: name, text: unknownVariable(name) }));
+}
+
+/** Variables that are not settings: other code reads them, or they hold secrets, which do not belong in the file. */
+export const otherVariables = ['RANKD_CONFIG', 'RANKD_DATA_DIR', keyVariable, passwordVariable];
+
+/** Kubernetes and Docker links set these variables in every container next to a service called rankd. */
+function isServiceLink(name: string, text: string): boolean {
+  return /^RANKD_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_(TCP|UDP)(_\w+)?)$/.test(name) || /^(tcp|udp):/.test(text);
+}
+
+function unknownVariable(name: string): string {
+  const known = [...settings.flatMap(({ env }) => env ?? []), ...otherVariables];
+  const unprefixed = name.slice('RANKD'.length);
+  return withSuggestion(
+    'matches no setting',
+    fewNames(known.filter((env) => env.endsWith(unprefixed))) ?? suggest(name, known),
+  );
+}
+
+/** The message for an unknown name: `unknown setting`, with a suggestion if a known name is similar. */
+export function unknownSetting(path: string): string {
+  const entry = /^(keys|webhooks\.targets)\.\d+\.(.+)$/.exec(path);
+  if (entry !== null) return unknownEntrySetting(entry[2] ?? '', entry[1] === 'keys' ? ofKeys : ofTargets);
+  if (namesSecret(path)) {
+    const [file, variable] = path.startsWith('store.')
+      ? ['store.password_file', passwordVariable]
+      : [keyFile, keyVariable];
+    return `unknown setting; a secret never goes here: name its file in ${file} or set ${variable}`;
+  }
+  return withSuggestion(
+    'unknown setting',
+    misplaced(path) ?? suggest(path, [...settings.map(({ path }) => path), ...sections]),
+  );
+}
+
+const ofKeys = { known: keySettings, advice: 'give its hash, which `rankd key hash -` prints' };
+const ofTargets = { known: webhookSettings, advice: 'name its file in url_file or secret_file' };
+
+function unknownEntrySetting(
+  name: string,
+  { known, advice }: { known: readonly EntrySetting[]; advice: string },
+): string {
+  if (namesSecret(name) || /^(url|address)$/i.test(name)) return `unknown setting; a secret never goes here: ${advice}`;
+  const names = known.map(({ path }) => path);
+  return withSuggestion('unknown setting', suggest(name, names));
+}
+
+function namesSecret(path: string): boolean {
+  return /(key|secret|token|password|credential)$/i.test(path);
+}
+
+/** Settings of the same name in other sections. */
+function misplaced(path: string): string | undefined {
+  const name = path.slice(path.lastIndexOf('.') + 1);
+  return fewNames(settings.map(({ path }) => path).filter((path) => path.endsWith(`.${name}`)));
+}
+
+/** `undefined` if the list has no name, or too many to suggest. */
+function fewNames(found: string[]): string | undefined {
+  return found.length > 0 && found.length <= 3 ? found.join(' or ') : undefined;
+}
+
+function withSuggestion(text: string, suggestion: string | undefined): string {
+  return suggestion === undefined ? text : `${text}; did you mean ${suggestion}?`;
+}
