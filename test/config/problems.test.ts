@@ -136,8 +136,8 @@ describe('a wrong value is refused at its place, with the value and the expected
     ['server: {port: "7265"}', 'server.port: is "7265"; expected a whole number from 0 to 65535, without quotes'],
     ['policy: {max_rank: 0}', 'policy.max_rank: is 0; expected a whole number from 1 to 254, or the name of a role'],
     [
-      'policy: {max_rank: "999"}',
-      'policy.max_rank: is "999"; expected a whole number from 1 to 254, or the name of a role',
+      'policy: {max_rank: "0"}',
+      'policy.max_rank: is "0"; expected a whole number from 1 to 254, or the name of a role',
     ],
     ['server: {port: -1}', 'server.port: is -1; expected a whole number from 0 to 65535'],
     ['server: {port: }', 'server.port: has no value; expected a whole number from 0 to 65535'],
