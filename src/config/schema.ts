@@ -102,7 +102,9 @@ export const settingsSchema = section({
         'Roles with power over others: allow; operator: no game gives or takes them; or a list of more such roles.',
       ),
     protected_members: ids().default([]).describe('Ids of users whose rank rankd never changes.'),
-    protected_roles: roles().default([]).describe('Ranks, role ids or role names; rankd never changes the rank of their holders.'),
+    protected_roles: roles()
+      .default([])
+      .describe('Ranks, role ids or role names; rankd never changes the rank of their holders.'),
     steps: oneOf(['any', 'adjacent'])
       .default('any')
       .describe('any, or adjacent: only to the next rank up or down (of the ladder, if set), except locked ranks.'),

@@ -206,7 +206,13 @@ describe('what can’t be copied is one sentence, and nothing is made where it w
     ['one place twice', 'backup.db', './backup.db', 2, /--from and --to are the same place: .*backup\.db/],
     ['one directory twice', 'DATA', 'DATA', 2, /the same place: .*\/data/],
     ['one database twice', 'USED', 'USED', 2, /the same place: \w+ on 127/],
-    ['another engine', 'backup.db', 'mysql://rankd@db/rankd', 78, /--to: is not the URL of a store; expected postgres:/],
+    [
+      'another engine',
+      'backup.db',
+      'mysql://rankd@db/rankd',
+      78,
+      /--to: is not the URL of a store; expected postgres:/,
+    ],
     [
       'no place for a directory',
       'backup.db',
