@@ -53,7 +53,7 @@ export async function search({ rounds, database }: { rounds: number; database: F
 
 async function logIn({ home }: Rankd): Promise<{ msFor(path: string): Promise<number> }> {
   const link = await askDashboardLink({ dataDir: home.dataDir, by: 'cli:bench@host' });
-  if (link === undefined || link === 'too old' || link.state !== 'made') throw new Error('the daemon made no link');
+  if (link === undefined || link.state !== 'made') throw new Error('the daemon made no link');
   const { origin, hash } = new URL(link.url);
   const send = async (path: string, method: string, headers: Record<string, string>, body?: string) => {
     const request = http.request(origin + path, { method, headers: { 'sec-fetch-site': 'same-origin', ...headers } });

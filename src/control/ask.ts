@@ -43,25 +43,22 @@ export async function askLook(dataDir: string, changeId: string): Promise<boolea
   return (await ask<LookOutcome>(what, answerTimeoutMs))?.isTaken ?? false;
 }
 
-/** A link to the page of the daemon of a data directory; `too old` if that daemon knows no page, `undefined` if none answers in time. */
+/** Asks the daemon of a data directory for a link to its page; `undefined` if none answers in time. */
 export function askDashboardLink(asking: { dataDir: string; by: string }) {
   return askDashboard<LinkOutcome>(asking, '/dashboard');
 }
 
-/** Has the daemon log everybody out of the page; as `askDashboardLink`. */
+/** Ends all sessions of the page; `undefined` if no daemon answers in time. */
 export function askDashboardLogout(asking: { dataDir: string; by: string }) {
   return askDashboard<{ sessions: number }>(asking, '/dashboard/logout');
 }
 
-async function askDashboard<Told>(
+function askDashboard<Answer>(
   { dataDir, by }: { dataDir: string; by: string },
   path: string,
-): Promise<Told | 'too old' | undefined> {
+): Promise<Answer | undefined> {
   const headers = { [operatorHeader]: encodeURIComponent(by) };
-  const what = { dataDir, path, method: 'POST', headers };
-  const answer = await exchangeWithDaemon(what, dashboardTimeoutMs);
-  if (answer?.status === 404) return 'too old';
-  return answer?.status === 200 ? (JSON.parse(answer.body) as Told) : undefined;
+  return ask<Answer>({ dataDir, path, method: 'POST', headers }, dashboardTimeoutMs);
 }
 
 /** The first one has the page loaded. */

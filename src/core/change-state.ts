@@ -100,5 +100,5 @@ export function compensating(
   now: number,
 ): ChangeUpdate {
   const after: RankChange = { ...change, phase: 'compensate', ...why };
-  return { change: after, isHeld: true, holds: [], events: [changeEvent(after, 'roll_back', now)] };
+  return { change: after, isHeld: true, holds: [], events: [changeEvent(after, 'compensate', now)] };
 }

@@ -23,7 +23,7 @@ export interface Doing {
 
 /** Every action of the audit: what it is about, and what happened to that. */
 const actions = {
-  rank: ['pending', 'begin', 'applied', 'refused', 'failed', 'unknown', 'roll_back', 'late_write', 'list'],
+  rank: ['pending', 'begin', 'applied', 'refused', 'failed', 'unknown', 'compensate', 'late_write', 'list'],
   suspension: ['begin', 'renew', 'extend', 'reopen', 'end', 'lift', 'supersede', 'forfeit', 'stuck'],
   history: ['undo_begin', 'undo', 'prune'],
   person: ['forget'],
@@ -58,12 +58,11 @@ function event(action: Action, subject: string, detail: Record<string, unknown>,
 // ---- rank changes ----
 
 /**
- * A step in the life of a rank change, at that time (epoch milliseconds). `roll_back` is where the change is to be compensated: the audits
- * of every installation have that word, and it can't be changed there.
+ * A step in the life of a rank change, at that time (epoch milliseconds). `compensate`: from here on, rankd restores the roles from before.
  */
 export function changeEvent(
   change: RankChange,
-  step: RankChange['state'] | 'begin' | 'roll_back' | 'late_write',
+  step: RankChange['state'] | 'begin' | 'compensate' | 'late_write',
   at: number,
 ): DomainEvent {
   const { id, by, rankeeId, code, rolesBefore, rolesAfter, keyId, placeId, undoId, dryRun, hold } = change;

@@ -14,8 +14,8 @@ export interface NodeStatus {
   budget: Array<{ operation: string; limit: number; left: number; waiting: number }>;
   /** Why the credential is not accepted; null if it is. */
   credentialProblem: string | null;
-  /** How far the server's clock is ahead of that of the daemon's machine; one from before says nothing of it. */
-  serverAheadMs?: number;
+  /** How far the server's clock is ahead of that of the daemon's machine. */
+  serverAheadMs: number;
   /** Of each setting that all nodes should share, by name: two nodes with the same fingerprint have the same value. */
   settings: Record<string, string>;
 }
@@ -60,7 +60,7 @@ export const maxSkewMs = 2_000;
 
 /** The machines of daemons that have not ended whose clocks are apart from the server's: records go by the server's, their logs by their own. */
 export function clocksApart(nodes: readonly SeenNode[]): Array<{ name: string; serverAheadMs: number }> {
-  return nodes.flatMap(({ name, state, status: { serverAheadMs = 0 } }) =>
+  return nodes.flatMap(({ name, state, status: { serverAheadMs } }) =>
     state === 'ended' || Math.abs(serverAheadMs) < maxSkewMs ? [] : [{ name, serverAheadMs }],
   );
 }

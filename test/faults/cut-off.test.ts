@@ -43,7 +43,7 @@ async function startNode({ store, fake, baseUrl = fake.baseUrl, deadline = '20s'
   const app = daemon.app.current;
   const status: NodeStatus = {
     ...{ version: '1', url: daemon.url, group: app.group.title, isDraining: false, uptimeSeconds: 0 },
-    ...{ requestsInFlight: 0, callsWaiting: 0, budget: [], credentialProblem: null, settings: {} },
+    ...{ requestsInFlight: 0, callsWaiting: 0, budget: [], credentialProblem: null, serverAheadMs: 0, settings: {} },
   };
   await app.store.nodes?.showNode({
     ...{ name: daemon.url, status: () => status, carryOut: async () => undefined },

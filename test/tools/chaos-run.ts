@@ -272,7 +272,7 @@ async function openWorld(
       await client.end();
     },
     async mishaps() {
-      const [late, putBack] = await Promise.all([eventsOf('rank.late_write'), eventsOf('rank.roll_back')]);
+      const [late, putBack] = await Promise.all([eventsOf('rank.late_write'), eventsOf('rank.compensate')]);
       return {
         late: late.map(({ detail }) => Number(detail.rankeeId)),
         putBack: new Map(putBack.map(({ subject, detail }) => [subject, detail.rolesAfter ?? []])),

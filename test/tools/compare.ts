@@ -12,7 +12,7 @@ export interface KeptChange {
   /** The caller's own name for the request: a request that is sent again has the same. */
   command?: string | null | undefined;
   dryRun: boolean;
-  /** `roll_back` where it was to be put back; the list on the command line does not tell. */
+  /** `compensate` where it was to be put back; the list on the command line does not tell. */
   phase?: string;
   /** What it was to give (role ids as in `rolesAfter`), if it was put back. */
   meant?: number[] | undefined;

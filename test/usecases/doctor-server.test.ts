@@ -40,7 +40,12 @@ test.each<[Partial<ServerFacts>, 'ok' | 'warn' | 'FAIL', string]>([
 
 test('daemons that differ, or whose clocks are 2 s and more apart from the server’s, are named; one that has ended is not', () => {
   const node = (name: string, rest: Partial<NodeStatus>, state: SeenNode['state'] = 'serving') =>
-    ({ id: name, name, state, status: { version: '1', group: 'g', settings: {}, ...rest } }) as SeenNode;
+    ({
+      id: name,
+      name,
+      state,
+      status: { version: '1', group: 'g', settings: {}, serverAheadMs: 0, ...rest },
+    }) as SeenNode;
   const alike = [node('east', { serverAheadMs: 1_999 }), node('west', {})];
   expect(nodesFindings(alike)).toEqual([]);
   const found = nodesFindings([

@@ -203,14 +203,14 @@ function apart(shown: Shown): Shown {
   return (screen) => shown(screen).replace(/^(?=.)/, '\n');
 }
 
-/** Null if there is nothing to tell; a daemon from before says nothing of it. */
-function stuckText(stuck: DaemonStatus['stuckSuspensions'] = null): string | null {
+/** Null if no suspension is stuck, or if the database does not answer. */
+function stuckText(stuck: DaemonStatus['stuckSuspensions']): string | null {
   if (stuck === null || stuck.length === 0) return null;
   return `STUCK: ${stuck.join(', ')} can't be given the roles from before; rankd suspension list`;
 }
 
-/** Null if there is none; a daemon from before says nothing of them. */
-function webhooksText(webhooks: DaemonStatus['webhooks'] = null): string | null {
+/** Null if there is no webhook, or if the database does not answer. */
+function webhooksText(webhooks: DaemonStatus['webhooks']): string | null {
   if (webhooks === null || webhooks.length === 0) return null;
   const troubled = webhooks.filter(({ state }) => state !== 'enabled');
   if (troubled.length === 0) return `${webhooks.length} in order`;
@@ -239,7 +239,7 @@ function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {
     version: `${version} (Node.js ${node})`,
     uptime: age(uptimeSeconds),
     'listens on': url,
-    'for games': daemon.publicUrl ?? null, // a daemon from before says nothing of it
+    'for games': daemon.publicUrl,
     metrics: metricsUrl,
     group: simulated
       ? 'SIMULATED: nothing here touches Roblox'
@@ -277,8 +277,8 @@ function budgetText(budget: DaemonStatus['budget']): string {
   return budget.map(({ operation, left, limit }) => `${operation} ${left}/${limit}`).join(', ') || 'not limited';
 }
 
-/** Null while it does not listen; a daemon from before says nothing of it. */
-function pageText(dashboard: DaemonStatus['dashboard'] = null): string | null {
+/** Null while the page does not listen. */
+function pageText(dashboard: DaemonStatus['dashboard']): string | null {
   return dashboard && `${dashboard.url}, ${counted(dashboard.sessions, 'session')}`;
 }
 

@@ -374,7 +374,7 @@ export function changeContract(at: StoreCase): void {
       };
       expect(steps.map(({ action, subject, by, detail }) => ({ action, subject, by, detail }))).toEqual([
         { action: 'rank.begin', subject: change.id, by: change.by, detail },
-        { action: 'rank.roll_back', subject: change.id, by: change.by, detail: { ...detail, code: why.code } },
+        { action: 'rank.compensate', subject: change.id, by: change.by, detail: { ...detail, code: why.code } },
         { action: 'rank.unknown', subject: change.id, by: change.by, detail: { ...detail, code: unknown.code } },
         {
           action: 'rank.refused',

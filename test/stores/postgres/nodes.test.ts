@@ -172,7 +172,7 @@ const status = {
     uptimeSeconds: 3,
     requestsInFlight: 0,
   },
-  ...{ callsWaiting: 0, budget: [], credentialProblem: null, settings: {} },
+  ...{ callsWaiting: 0, budget: [], credentialProblem: null, serverAheadMs: 0, settings: {} },
 };
 
 /** A daemon as its operator names it. */

@@ -28,8 +28,8 @@ export function findNames(dataDir: string, { placesLike, placesOf, usersLike }: 
     return {
       keys: keys.all(),
       places: found.map(({ placeId }) => placeId),
-      roles: ifKept(() => rolesOf(database)),
-      users: usersLike === undefined ? [] : ifKept(() => usersOf(database, usersLike)),
+      roles: rolesOf(database),
+      users: usersLike === undefined ? [] : usersOf(database, usersLike),
     };
   } catch {
     return { keys: [], places: [], roles: [], users: [] };
@@ -59,13 +59,4 @@ function usersOf(database: Database.Database, usersLike: string): string[] {
   );
   const like = `${usersLike.replaceAll(/[%_\\]/g, '\\$&')}%`;
   return named.all({ like, max: maxNames, maxChanges }).map(({ name }) => name);
-}
-
-/** Nothing if the database is from before they were kept. */
-function ifKept<T>(find: () => T[]): T[] {
-  try {
-    return find();
-  } catch {
-    return [];
-  }
 }
