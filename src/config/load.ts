@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { z } from 'zod';
 import { outboundProxy } from '../base/outbound-proxy.ts';
@@ -54,21 +55,24 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
     ...{ settings: storeSettingsOf(origins), env, isUrlInFile: origins.get('store.url')?.source === 'file' },
     folderOf: (setting) => folderOf(`store.${setting}`),
   });
-  const ofStore = store.problems.map(({ setting, text }) => {
-    const layer = layers.find(({ values }) => values.has(`store.${setting}`));
-    return { ...(layer?.locationOf(['store', setting]) ?? { setting: `store.${setting}` }), text };
-  });
-  const wrong = [...problems, ...invalid, ...platform.problems, ...ofTargets.problems, ...ofStore];
+  const locationOf = (setting: string) => {
+    const layer = layers.find(({ values }) => values.has(setting));
+    return layer?.locationOf(setting.split('.')) ?? { setting };
+  };
+  const ofStore = store.problems.map(({ setting, text }) => ({ ...locationOf(`store.${setting}`), text }));
+  const absolute = (name: string, path: string | undefined) => path && resolve(folderOf(name), path);
+  const files = {
+    groupFile: absolute('platform.group_file', settings?.platform.group_file),
+    headFile: absolute('audit.head_file', settings?.audit.head_file),
+  };
+  const text = 'is a folder; expected the path of a file in it';
+  const ofHeadFile = isFolder(files.headFile) ? [{ ...locationOf('audit.head_file'), text }] : [];
+  const wrong = [...problems, ...invalid, ...platform.problems, ...ofTargets.problems, ...ofStore, ...ofHeadFile];
   const all = wrong.length > 0 ? wrong : platform.missing;
   if (settings === undefined || platform.choice === undefined || all.length > 0) {
     throw new ConfigError(all, { file: file?.name });
   }
 
-  const absolute = (name: string, path: string | undefined) => path && resolve(folderOf(name), path);
-  const files = {
-    groupFile: absolute('platform.group_file', settings.platform.group_file),
-    headFile: absolute('audit.head_file', settings.audit.head_file),
-  };
   return {
     config: toConfig(settings, platform.choice, {
       files,
@@ -87,6 +91,15 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
       ...store.warnings,
     ],
   };
+}
+
+/** False also for a path that this user may not look at: the daemon reports that when it opens the file. */
+function isFolder(path: string | undefined): boolean {
+  try {
+    return path !== undefined && statSync(path).isDirectory();
+  } catch {
+    return false;
+  }
 }
 
 /** Merges the layers, of which the first with a value wins, and checks the result. Returns the settings, or a problem for each mistake. */

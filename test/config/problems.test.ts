@@ -362,3 +362,9 @@ describe('variables that start with RANKD_', () => {
     expect(box.load({ env: { RANKD_DATA_DIR: '/data', RANKD_CONFIG: 'other.yaml' } }).file).toBe(path);
   });
 });
+
+test('a folder for audit.head_file is refused at its place', () => {
+  expect(box.complaints('audit: {head_file: /}')).toEqual([
+    'rankd.yaml:1:20 audit.head_file: is a folder; expected the path of a file in it',
+  ]);
+});
