@@ -113,7 +113,7 @@ const unreadableSection =
 
 /** Loads the parser only here: most commands need none. */
 async function parseYaml(text: string): Promise<{ store?: unknown } | null | 'invalid'> {
-  const { parseDocument } = await import('yaml');
+  const { parseDocument } = (await import('yaml')).default; // the bundler gives a CommonJS package no other export
   const document = parseDocument(text, { logLevel: 'silent', prettyErrors: false });
   if (document.errors.length > 0) return 'invalid';
   try {

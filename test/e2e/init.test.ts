@@ -57,7 +57,7 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
   });
   expect(code, screen).toBe(0);
   expect(screen).not.toMatch(new RegExp(`${roblox.apiKey}|a-key-of-another|rk_live_xxx`));
-  expect(screen).toContain('here belongs the Roblox key');
+  expect(screen).toContain('use the Roblox key here');
   expect(screen).toContain('Roblox does not accept this key (401 0: Invalid API Key).\n');
   expect(screen).toContain('It acts as user RankBot (9001), rank 200');
   expect(screen).toContain('with group:write for group');
