@@ -62,7 +62,7 @@ test('the platform that a new configuration brings is watched as well', async ()
   writeFileSync(file, `metrics: { enabled: true, port: 0 }\nplatform: { group_file: "${group}" }\n`);
   daemon.process.kill('SIGHUP');
   await expect.poll(() => daemon.log).toContain('the configuration was reloaded');
-  expect(await reads()).toBeGreaterThan(before);
+  await expect.poll(reads, { timeout: 5_000 }).toBeGreaterThan(before); // scrapes within a second share a rendering
 });
 
 test('the budget of a platform that a new configuration took away is not told any more', async () => {
@@ -76,5 +76,5 @@ test('the budget of a platform that a new configuration took away is not told an
   expect(await paced()).not.toEqual([]);
   writeFileSync(file, `${metrics}platform: { kind: simulated }\n`);
   await world.home.json('reload');
-  expect(await paced()).toEqual([]);
+  await expect.poll(paced, { timeout: 5_000 }).toEqual([]);
 });

@@ -60,7 +60,7 @@ test.concurrent.each([
   const before = await home.json<Shown>('workspace', 'show');
   const result = await home.here(['workspace', ...args], { input: 'y\n' });
   expect(result).toMatchObject({ code: 2, stdout: '' });
-  expect(result.stderr).toMatch(/^error: [^\n]+\ntry: [^\n]*-y\n$/);
+  expect(result.stderr).toMatch(/^error: [^\n]+\ntry: add -y, [^\n]+\n$/);
   expect(await home.json<Shown>('workspace', 'show')).toEqual(before);
 });
 

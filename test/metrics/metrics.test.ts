@@ -121,11 +121,12 @@ test('a call that waits for its turn is seen in the queue', async () => {
   const labels = { operation: 'memberships' } as const;
   const at = async (name: string) => sampleOf(await scrape(system.metricsUrl), `rankd_platform_${name}`, labels);
   system.fake.faults.add({ ...labels, kind: 'status 429', headers: { 'retry-after': '3' }, times: 1 });
-  const call = system.app.platform.getMember(1001, system.call());
-  await expect.poll(() => at('queue_depth')).toBe(1);
+  const asked = system.call();
+  const call = system.app.platform.getMember(1001, { ...asked, deadlineAt: asked.deadlineAt + 8_000 });
+  await expect.poll(() => at('queue_depth'), { timeout: 2_900 }).toBe(1);
   expect(await at('budget_left')).toBe(0);
   await call;
-  await expect.poll(() => at('queue_depth')).toBe(0);
+  await expect.poll(() => at('queue_depth'), { timeout: 5_000 }).toBe(0);
   expect(await at('queue_wait_seconds_total')).toBeGreaterThan(0.5);
 });
 

@@ -39,8 +39,9 @@ test('scrapes within a second share one rendering, and there is never more than 
   first.push(ask());
   finish();
   expect(new Set(await Promise.all(first))).toEqual(new Set(['rendering 1\n']));
+  await clock.advance(1_000);
   const second = [ask(), ask()];
-  await expect.poll(() => begun).toBe(2);
+  await expect.poll(() => begun, { timeout: 5_000 }).toBe(2);
   finish();
   expect(await Promise.all(second)).toEqual(['rendering 2\n', 'rendering 2\n']);
   await clock.advance(999);

@@ -199,7 +199,7 @@ export class UpstreamClient {
     return this.#parsed(request, body);
   }
 
-  /** Only a read with an unreadable response is retried, as it can be a proxy's page. A write was accepted. */
+  /** A read with an unreadable response is retried, as it can be a proxy's page; one of the wrong shape, by a daemon. A write was accepted. */
   #parsed<T>(request: UpstreamRequest<T>, body: string | undefined): { value: T } | Failure {
     const { parse, schema, isWrite = false } = request;
     const json = jsonOf(body);
@@ -211,7 +211,7 @@ export class UpstreamClient {
     } catch (thrown) {
       if (isWrite) return unreadable(isWrite, thrown);
       const telling = flaws.filter((flaw) => !flaw.endsWith('unknown field'));
-      return { error: unfamiliar(telling, thrown), isTransient: false };
+      return { error: unfamiliar(telling, thrown), isTransient: this.#isPatient };
     }
   }
 

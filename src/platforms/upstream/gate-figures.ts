@@ -22,9 +22,12 @@ export class GateFigures {
     this.#responseTime.note(ms);
   }
 
-  noteAdmission(waitedMs = 0): void {
+  noteAdmission(): void {
     this.#admissions.admitted += 1;
-    this.#admissions.waitedMs += waitedMs;
+  }
+
+  noteWait(ms: number): void {
+    this.#admissions.waitedMs += ms;
   }
 
   noteReading({ remaining, resetMs }: RateReading, now: number): void {

@@ -237,7 +237,8 @@ export class Gate {
       ...{ lane, deadlineAt, ...ask },
       admit: () => {
         signal.removeEventListener('abort', abort);
-        this.#figures.noteAdmission(this.#clock.monotonic() - since);
+        this.#figures.noteWait(this.#clock.monotonic() - since);
+        if (call.kind !== 'reserve') this.#figures.noteAdmission();
         resolve();
       },
       refuse: (error) => {

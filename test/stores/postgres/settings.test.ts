@@ -33,7 +33,7 @@ const evil = `
   CREATE FUNCTION evil.current_setting(text) RETURNS text LANGUAGE sql AS $$ SELECT 'evil' $$`;
 
 test.each([
-  `default_transaction_isolation = 'serializable'; statement_timeout = 1; lock_timeout = 1; synchronous_commit = off`,
+  `default_transaction_isolation = 'serializable'; statement_timeout = 25; lock_timeout = 1; synchronous_commit = off`,
   `default_transaction_isolation = 'repeatable read'; default_transaction_read_only = on; search_path = evil, pg_catalog; idle_in_transaction_session_timeout = 1; standard_conforming_strings = off`,
 ])('60 changes of five members by two daemons at once are all 200, though the user has %s', async (settings) => {
   const address = await databaseWith(settings);

@@ -95,7 +95,7 @@ export const migrations: readonly string[] = [
     done_by         TEXT    NOT NULL,
     dry_run         INTEGER NOT NULL CHECK (dry_run IN (0, 1)),
     demotion        INTEGER NOT NULL CHECK (demotion IN (0, 1)),
-    privileged      INTEGER NOT NULL CHECK (privileged IN (0, 1)),
+    privileged      INTEGER NOT NULL DEFAULT 0 CHECK (privileged IN (0, 1)),
     top_rank        INTEGER NOT NULL,
     command         TEXT,
     reason          TEXT,
