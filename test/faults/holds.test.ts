@@ -14,11 +14,12 @@ import { ManualClock } from '../support/manual-clock.ts';
 import {
   type OpenCloudApp,
   type OpenCloudAppOptions,
+  openCloudApp,
   openCloudAppOn,
   sampleRoles,
   sampleUsers,
 } from '../support/open-cloud-app.ts';
-import type { Answer } from '../support/open-test-app.ts';
+import { type Answer, send } from '../support/open-test-app.ts';
 
 vi.setConfig({ maxConcurrency: 8 });
 
@@ -525,4 +526,21 @@ test.concurrent(
     },
     { policy: { suspension: { role: undefined, maxMs: day } } },
   ),
+);
+
+test.each(['has left', 'has left and come back'])(
+  'a key does not end the suspension of a member who %s: no rule would be asked',
+  async (what) => {
+    await using system = await openCloudApp({ scopes: ['verify', 'rank', 'suspend'] });
+    const { fake, app, url, secret: key } = system;
+    fake.group.setMember(ann, [officer]);
+    const ask = (path: string, rest = {}) =>
+      send(`${url}/v2/${path}?placeid=1`, { method: 'POST', key, body: { robloxUserId: ann, ...rest } });
+    expect((await ask('suspend', { duration: '1d' })).status).toBe(200);
+    fake.group.removeMember(ann);
+    if (what !== 'has left') fake.group.setMember(ann, []);
+    expect((await ask('unsuspend')).status).toBe(404);
+    const [hold] = await app.store.listHolds({ group: app.group.title, rankeeId: ann, limit: 1 });
+    expect(hold).toMatchObject({ state: 'active' });
+  },
 );

@@ -32,9 +32,11 @@ export async function runOnTerminal(
   const exited = new Promise<number | null>((resolve, reject) => child.once('error', reject).once('close', resolve));
   let seen = 0;
   for (const [question, answer] of answers) {
-    await vi.waitUntil(() => screen.includes(question, seen), { timeout: 20_000 }).catch(() => {
-      throw new Error(`${question} was not asked:\n${screen.slice(-2_000)}`);
-    });
+    await vi
+      .waitUntil(() => screen.includes(question, seen), { timeout: 20_000 })
+      .catch(() => {
+        throw new Error(`${question} was not asked:\n${screen.slice(-2_000)}`);
+      });
     seen = screen.length;
     child.stdin.write(`${typeof answer === 'string' ? answer : await answer(screen)}\r`);
   }

@@ -1,4 +1,4 @@
-import { isRankdError } from '../../base/errors.ts';
+import { isRankdError, RankdError } from '../../base/errors.ts';
 import { refusalOfUntouchable } from '../../core/acting-account.ts';
 import { memberTitle, restoredMessage } from '../../core/describe.ts';
 import { type HoldUpdate, type HoldVerdict, isResting, judgeHold, postponed } from '../../core/holds.ts';
@@ -123,6 +123,7 @@ async function intentFor(app: Ranking, check: HoldCheck, call: CallContext): Pro
   const seen = { member, roles: scheme.roles, isOver: as !== undefined, givenAt, force };
   const judge = (now: Hold) => judgeHold(now, seen, doing);
   const verdict = judge(hold);
+  if (verdict.do === 'keep' && caller.keyId !== undefined) refuseForfeit(hold, verdict.update);
   if (member === undefined || verdict.do === 'keep') return keep(app, { hold, caller }, judge);
   const acting = await app.group.acting(call);
   const untouchable = refusalOfUntouchable(hold.rankeeId, acting);
@@ -157,6 +158,15 @@ async function intentFor(app: Ranking, check: HoldCheck, call: CallContext): Pro
       : `${restoredMessage(draft, { scheme, plan, between: [] })}${missing}`;
   const policyCase = { policy: policyFor(scheme, app.policy) };
   return { change: withPlan(draft, { plan, scheme, policyCase }), approve, success, secretId: caller.secretId };
+}
+
+/** A key can't end the suspension of a member who has left, or who came back without roles: no rule would be asked. */
+function refuseForfeit(hold: Hold, { holds }: HoldUpdate): void {
+  if (!holds.some(({ state }) => state === 'forfeited')) return;
+  throw new RankdError(
+    'member_not_found',
+    `${memberTitle(hold)} has left the group, so the suspension goes on until its end.`,
+  );
 }
 
 function commandOf({ as }: HoldCheck): string {
