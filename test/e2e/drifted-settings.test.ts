@@ -83,7 +83,7 @@ for (const engine of ['SQLite', 'PostgreSQL']) {
     // A restart, and a reload of the same text, keep the meaning and raise no second alarm.
     await daemon.stop();
     daemon = await system.serve();
-    expect(daemon.log).toContain('names 50');
+    await expect.poll(() => daemon.log).toContain('names 50');
     expect(await give(125)).toEqual([403, 'rank_not_allowed']);
     expect(await give(50)).toEqual([200, undefined]);
     const same = await home.here(['reload']);
