@@ -30,7 +30,7 @@ export const shared = {
   expect: { poll: { timeout: 20_000 } },
   retry: process.env['CI'] === undefined ? 0 : 1, // where other work shares the machine, a race may be lost once; at a desk every failure shows
   maxWorkers: 4,
-  isolate: true, // a test of one file can't leave anything behind for those of another
+  isolate: false, // no test leaves anything in a module: a worker for many files saves loading them anew for each
 } satisfies TestOptions;
 
 /** The daemons of tests keep their data in PostgreSQL. */

@@ -150,8 +150,9 @@ test('with --json, a migration is a line of JSON on stderr, and stdout has the d
 });
 
 test('on PostgreSQL, db migrate shows the line that dumps the database', async () => {
-  const { url, address } = await postgresDatabase();
+  const { url, address } = await postgresDatabase('empty'); // a database with the next schema is no use to other tests
   const home = newHome();
+  expect((await home.here(['key', 'create', 'game'], { env: { RANKD_STORE_URL: url } })).code).toBe(0);
   const db = (...args: string[]) =>
     home.run(['db', 'migrate', ...args], { env: { RANKD_STORE_URL: url }, script: later.binary });
   const { user, port, database } = address;
