@@ -28,7 +28,6 @@ export const shared = {
   testTimeout: 120_000,
   hookTimeout: 120_000,
   expect: { poll: { timeout: 20_000 } },
-  retry: process.env['CI'] === undefined ? 0 : 1, // where other work shares the machine, a race may be lost once; at a desk every failure shows
   maxWorkers: 4,
   isolate: false, // no test leaves anything in a module: a worker for many files saves loading them anew for each
 } satisfies TestOptions;
