@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import {
@@ -92,8 +93,9 @@ function readText({ path, name }: ConfigLocation): string {
       hint: 'name the right file with --config; to make thousands of game keys, use `rankd key create`',
     });
   }
-  if (!isUtf16(bytes)) return bytes.toString('utf8');
-  throw new RankdError('config_invalid', `${name} is saved as UTF-16; rankd reads UTF-8.`, {
+  if (isUtf8(bytes)) return bytes.toString('utf8');
+  const encoding = isUtf16(bytes) ? 'as UTF-16' : 'in another encoding than UTF-8, such as Latin-1';
+  throw new RankdError('config_invalid', `${name} is saved ${encoding}; rankd reads UTF-8.`, {
     hint: 'save the file as UTF-8 in your editor, then run the command again',
   });
 }

@@ -294,8 +294,8 @@ function closed(hold: Hold, state: EndedState, message: string, doing: Doing): H
   return { holds: [ended], events: [suspensionEvent(verbs[state], ended, doing)] };
 }
 
-/** The hold with another end. */
-export function extended(hold: Hold, endsAt: number, doing: Doing): HoldUpdate {
+/** The hold with another end. Only the operator extends one, and it is the operator's from then on: no key can end it. */
+export function extended({ keyId: _, ...hold }: Hold, endsAt: number, doing: Doing): HoldUpdate {
   const after: Hold = { ...hold, endsAt };
   return { holds: [after], events: [suspensionEvent('extend', after, doing)] };
 }

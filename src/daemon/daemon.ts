@@ -52,7 +52,7 @@ export function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const { trustedProxies } = address;
     const listener = await metrics?.serve({ app, server }, { ...metricsConfig, trustedProxies });
     if (listener !== undefined) closers.push(listener);
-    const url = await listen(server, address, options.log);
+    const url = await listen(server, address, { log: options.log, publicUrl: options.config.server.publicUrl });
     closers.push(startWorkers(app, heads));
     return {
       app,
@@ -76,12 +76,13 @@ async function loadMetrics(clock: Clock): Promise<Metrics> {
 async function listen(
   server: FastifyInstance,
   { host, port }: { host: string; port: number },
-  log: Logger,
+  { log, publicUrl }: { log: Logger; publicUrl: string | undefined },
 ): Promise<string> {
   const hint = 'rankd serve --port 7266';
   const at = await listenAt(server, { section: 'server' }, { host, ports: [port], hint });
   const url = listenUrl(at);
-  if (!isLoopback(at.address)) log.warn({ url, problem: 'plain http' }, plainHttp);
+  const hasProxy = publicUrl?.startsWith('https:') ?? false;
+  if (!isLoopback(at.address) && !hasProxy) log.warn({ url, problem: 'plain http' }, plainHttp);
   return url;
 }
 

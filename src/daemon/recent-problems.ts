@@ -79,6 +79,7 @@ async function isOver(problem: Problem, standing: Standing, now: number): Promis
   switch (code) {
     case 'platform_unavailable':
     case 'platform_busy':
+    case 'platform_rejected':
       return Math.max(read, write) > at;
     case 'platform_credential': // a key that may read can still lack the right to write
       return !standing.isCredentialDead && (changeId === undefined ? read : write) > at;

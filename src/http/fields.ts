@@ -85,6 +85,9 @@ function givenPlaceId(fields: unknown, where: string): number | undefined {
   const { placeid, placeId } = Object(fields) as { placeid?: unknown; placeId?: unknown };
   const given = isMissing(placeid, where) ? placeId : placeid;
   if (isMissing(given, where)) return undefined;
+  if (!isMissing(placeId, where) && String(placeId) !== String(given)) {
+    throw new RankdError('invalid_request', `placeid and placeId in the ${where} differ; send one of them.`);
+  }
   if (Number.isSafeInteger(given) && (given as number) >= 0) return given as number; // the usual case skips the slower schema
   const { success, data } = id.safeParse(given);
   if (!success) throw new RankdError('invalid_request', `placeid in the ${where} ${wholeNumber}.`);

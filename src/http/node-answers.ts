@@ -27,7 +27,7 @@ export function answerForNode(server: Server, { log, clock, section, headers, fo
   const report = (protocol: keyof ForeignProtocols, from: string | undefined) => {
     if (foreign !== undefined) foreign[protocol] += 1;
     const due = counted.take(protocol, onceAMinute);
-    const sentence = `${from} speaks ${protocol} to a port that speaks plain HTTP/1.1: ${foreignProtocols[protocol]}`;
+    const sentence = `a caller speaks ${protocol} to a port that speaks plain HTTP/1.1: ${foreignProtocols[protocol]}`;
     if (due !== undefined) log.warn({ from, listener: section, ...due }, sentence);
   };
   server.on('clientError', (error: ParseError, socket) => {

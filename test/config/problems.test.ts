@@ -111,6 +111,13 @@ describe('invalid or unsupported YAML is refused with its place', () => {
     expect(lines).toEqual([typeof complaint === 'string' ? complaint : expect.stringMatching(complaint)]);
   });
 
+  test('Latin-1', () => {
+    writeFileSync(box.path('rankd.yaml'), Buffer.from('policy: {locked_roles: [Café]}\n', 'latin1'));
+    expect(box.failure().message).toBe(
+      'rankd.yaml is saved in another encoding than UTF-8, such as Latin-1; rankd reads UTF-8.',
+    );
+  });
+
   test.each(['utf16le', 'utf-16be'])('%s', (encoding) => {
     const text = Buffer.from('\uFEFFgroup: {id: 5}\n', 'utf16le');
     writeFileSync(box.path('rankd.yaml'), encoding === 'utf16le' ? text : text.swap16());

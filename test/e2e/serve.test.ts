@@ -80,6 +80,12 @@ describe('serve', () => {
     expect(daemon.log).toContain(daemon.url);
   });
 
+  test('behind the proxy that server.public_url names, it does not warn of plain HTTP', async () => {
+    const env = { RANKD_SERVER_PUBLIC_URL: 'https://rankd.example.com' };
+    await using daemon = await DaemonHere.start(home, { args: ['--host', '0.0.0.0'], env });
+    expect(daemon.log).not.toMatch(plainHttp);
+  });
+
   test.each(['127.0.0.1', '127.0.0.2', '::1', 'localhost'])(
     'on %s, which only this machine reaches, it warns of nothing',
     async (host) => {

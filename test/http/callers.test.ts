@@ -88,7 +88,7 @@ test.each([
       expect(answer).toMatchObject({ status: 400, json: { message: expect.stringContaining(protocol) } });
     }
     const lines = app.logLines.map((line) => JSON.parse(line)).filter(({ level }) => level === 'warn');
-    const msg = expect.stringContaining(`127.0.0.1 speaks ${protocol} to a port that speaks plain HTTP/1.1: `);
+    const msg = expect.stringContaining(`a caller speaks ${protocol} to a port that speaks plain HTTP/1.1: `);
     expect(lines).toMatchObject([{ from: '127.0.0.1', msg }]);
     const count = sampleOf(await scrape(app.metricsUrl), 'rankd_foreign_connections_total', { protocol });
     expect(count).toBe(3);

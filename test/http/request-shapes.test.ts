@@ -84,6 +84,16 @@ describe('the place id', () => {
     async (query) => expectError(await rank(rankBody(), {}, query), invalid),
   );
 
+  test('given twice and differently is refused, as one of them is a mistake', async () => {
+    const answer = await verify({ placeid: place, placeId: place + 1 });
+    expect([answer.status, messageOf(answer)]).toEqual([
+      400,
+      'placeid and placeId in the body differ; send one of them.',
+    ]);
+    expect((await verify({ placeid: place, placeId: String(place) })).status).toBe(200);
+    expect((await rank(rankBody(), {}, `placeid=${place}&placeId=7`)).status).toBe(400);
+  });
+
   test('may be spelled placeId in both places', async () => {
     expect((await verify({ placeId: place })).status).toBe(200);
     expect((await rank(rankBody(), {}, `placeId=${place}`)).status).toBe(200);

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { extended } from '../../src/core/holds.ts';
 import { codeOf, messageOf } from '../support/answers.ts';
 import { type Answer, openTestApp, place, roles, send, type TestApp } from '../support/open-test-app.ts';
 
@@ -54,6 +55,15 @@ test('a key that may suspend takes all roles for a time, and gives exactly them 
   });
   expect(await app.heldBy(ann)).toEqual(before);
   expect(told(await ask('unsuspend', { robloxUserId: ann }))).toEqual([404, 'not_suspended']);
+});
+
+test('a suspension that the operator extended is the operator’s: no key ends it', async () => {
+  const { suspensionId } = (await ask('suspend', { robloxUserId: 1005, duration: '1h' })).json as {
+    suspensionId: string;
+  };
+  const doing = { by: 'cli:ann@host', at: Date.now() };
+  await app.store.updateHold(suspensionId, (hold) => extended(hold, doing.at + 86_400_000, doing));
+  expect(told(await ask('unsuspend', { robloxUserId: 1005 }))).toEqual([403, 'suspended_by_operator']);
 });
 
 test('of two keys that suspend a member at once, one does, and either may lift it', async () => {
