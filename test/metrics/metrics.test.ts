@@ -125,6 +125,7 @@ test('a call that waits for its turn is seen in the queue', async () => {
   const call = system.app.platform.getMember(1001, { ...asked, deadlineAt: asked.deadlineAt + 8_000 });
   await expect.poll(() => at('queue_depth'), { timeout: 2_900 }).toBe(1);
   expect(await at('budget_left')).toBe(0);
+  system.clock.skip(3_000);
   await call;
   await expect.poll(() => at('queue_depth'), { timeout: 5_000 }).toBe(0);
   expect(await at('queue_wait_seconds_total')).toBeGreaterThan(0.5);
