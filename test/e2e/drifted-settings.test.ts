@@ -70,10 +70,11 @@ for (const engine of ['SQLite', 'PostgreSQL']) {
       { setting: 'policy.locked_roles', entry: '50', message: expect.stringMatching(drift), fix },
     ]);
     expect((await home.here(['status'])).stdout).toContain('write locked_roles: [125]');
-    const doctor = (await home.here(['doctor', '--json'])).json<Doctor>();
-    expect(doctor.findings.filter(({ check }) => check === 'roles')).toEqual([
-      { check: 'roles', grade: 'FAIL', text: expect.stringMatching(drift), fix },
-    ]);
+    const doctor = async () => (await home.here(['doctor', '--json'])).json<Doctor>().findings;
+    // On a busy machine, one doctor may not get all its answers from Roblox in time.
+    await expect
+      .poll(doctor)
+      .toContainEqual({ check: 'roles', grade: 'FAIL', text: expect.stringMatching(drift), fix });
     expect(await home.here(['health', '--ready'])).toMatchObject({
       code: 0,
       stderr: expect.stringContaining('warning: policy.locked_roles names 50'),
