@@ -195,7 +195,7 @@ test.concurrent('a problem of the platform leaves with the next call that succee
   );
   roblox.faults.clear();
   await expect.poll(async () => (await fetch(`${daemon.url}/readyz`)).status, { timeout: 10_000 }).toBe(200);
-  expect(await problems()).toEqual([]);
+  await expect.poll(problems, { timeout: 10_000 }).toEqual([]);
   roblox.faults.add({ operation: 'assign', kind: 'hang', when: 'after', times: 20 });
   expect((await daemon.rank(secret, { newRankId: 20 })).status).toBe(504);
   expect(await problems()).toContainEqual(expect.stringMatching(/^POST \/v1\/ranker 504 outcome_unknown/));

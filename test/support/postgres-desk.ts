@@ -82,6 +82,7 @@ async function openDatabases(closers: AsyncDisposableStack): Promise<Databases> 
   await admin.query(`CREATE DATABASE ${template.database}`);
   const store = await openPostgresStore({ address: template, clock: new ManualClock() });
   await store.close();
+  let shapeWhenNew: string | undefined;
   const made = new Map<string, pg.Client>();
   const answer = (database: string) => {
     return { address: { ...server, database }, password: password?.(), authority: authority.pem };
@@ -110,12 +111,14 @@ async function openDatabases(closers: AsyncDisposableStack): Promise<Databases> 
   return {
     async serve(request) {
       if ('giveBack' in request) {
-        await made.get(request.giveBack)?.query(emptyAgain);
-        idle.push(request.giveBack);
+        const client = made.get(request.giveBack);
+        await client?.query(emptyAgain);
+        if ((await shapeSeenBy(client)) === shapeWhenNew) idle.push(request.giveBack);
         return { done: true };
       }
       if (request.make === 'empty') return answer(await make(''));
       const database = idle.pop() ?? (await make(`TEMPLATE ${template.database} STRATEGY file_copy`));
+      shapeWhenNew ??= await shapeSeenBy(made.get(database));
       return answer(database);
     },
   };
@@ -135,6 +138,26 @@ const emptyAgain = `
   UPDATE rankd.audit_anchor SET last_id = 0, hash = decode(repeat('00', 32), 'hex');
   SELECT setval(oid::regclass, 1, false) FROM pg_class WHERE relnamespace = 'rankd'::regnamespace AND relkind = 'S';
   RESET session_replication_role`;
+
+/** Everything in a database but its rows. The next test never gets a database that a test has altered. */
+async function shapeSeenBy(client: pg.Client | undefined): Promise<string | undefined> {
+  return (await client?.query(shape))?.rows[0]?.shape;
+}
+
+const shape = `
+  SELECT string_agg(thing, E'\\n' ORDER BY thing) AS shape FROM (
+    SELECT 'schema ' || nspname FROM pg_namespace WHERE nspname !~ '^pg_(toast_)?temp'
+    UNION ALL SELECT 'relation ' || oid::regclass || coalesce(reloptions::text, '') FROM pg_class WHERE relnamespace = 'rankd'::regnamespace
+    UNION ALL SELECT 'index ' || indexdef FROM pg_indexes WHERE schemaname = 'rankd'
+    UNION ALL SELECT 'column ' || a.attrelid::regclass || a.attname || format_type(atttypid, atttypmod) || attnotnull || coalesce(pg_get_expr(adbin, adrelid), '')
+      FROM pg_attribute AS a JOIN pg_class AS c ON c.oid = attrelid LEFT JOIN pg_attrdef ON adrelid = attrelid AND adnum = attnum
+      WHERE relnamespace = 'rankd'::regnamespace AND attnum > 0
+    UNION ALL SELECT 'constraint ' || conrelid::regclass || conname || pg_get_constraintdef(oid) FROM pg_constraint WHERE connamespace = 'rankd'::regnamespace
+    UNION ALL SELECT 'trigger ' || tgrelid::regclass || tgname || tgenabled::text FROM pg_trigger WHERE NOT tgisinternal
+    UNION ALL SELECT 'function ' || oid::regprocedure || prosrc FROM pg_proc WHERE pronamespace = 'rankd'::regnamespace
+    UNION ALL SELECT 'setting ' || setconfig::text FROM pg_db_role_setting WHERE setdatabase = (SELECT oid FROM pg_database WHERE datname = current_database())
+    UNION ALL SELECT 'step ' || s::text FROM rankd.schema_steps AS s
+  ) AS things (thing)`;
 
 function addressOf({ socketDir, port, user }: { socketDir: string; port: number; user: string }): ServerAddress {
   return { host: socketDir, port, user, database: 'postgres', tls: false };

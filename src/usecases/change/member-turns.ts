@@ -7,6 +7,13 @@ export const maxOfALane = 10;
 export interface MemberTurn extends Disposable {
   /** True if nobody is ahead. */
   isFirst: boolean;
+  /** In the queue that all nodes share, once it was joined. */
+  position: string | undefined;
+  /**
+   * The lowest of `position` and those of all turns of the member here. The first change of a node may join the shared queue after those
+   * behind it. If it waited at its own position, two nodes could wait for each other.
+   */
+  lowest(position: string | undefined): string | undefined;
   /** Resolves when everyone ahead is through. Rejects if `signal` is aborted before that. */
   comes(signal: AbortSignal): Promise<void>;
 }
@@ -14,6 +21,7 @@ export interface MemberTurn extends Disposable {
 /** One change at a time for each member, in order of arrival. Different members do not wait for each other. */
 export class MemberTurns {
   readonly #last = new Map<number, Promise<void>>();
+  readonly #ofMember = new Map<number, Set<MemberTurn>>();
   /** How many wait or have their turn, by member and lane. */
   readonly #inLine = new Map<string, number>();
 
@@ -34,8 +42,15 @@ export class MemberTurns {
     const before = this.#last.get(userId);
     const { promise: through, resolve: pass } = Promise.withResolvers<void>();
     this.#last.set(userId, through);
-    return {
+    const turns = this.#ofMember.get(userId) ?? new Set();
+    this.#ofMember.set(userId, turns);
+    const turn: MemberTurn = {
       isFirst: before === undefined,
+      position: undefined,
+      lowest: (position) => {
+        const all = [position, ...[...turns].map((other) => other.position)].filter((one) => one !== undefined);
+        return all.sort((one, other) => Number(one) - Number(other))[0];
+      },
       comes: async (signal) => {
         signal.throwIfAborted();
         if (before !== undefined) await abortable(before, signal);
@@ -44,6 +59,8 @@ export class MemberTurns {
         const left = (this.#inLine.get(share) ?? 0) - 1;
         if (left > 0) this.#inLine.set(share, left);
         else this.#inLine.delete(share);
+        turns.delete(turn);
+        if (turns.size === 0) this.#ofMember.delete(userId);
         // If this one gave up waiting, the next one still waits for those ahead.
         void Promise.resolve(before).then(pass);
         void through.then(() => {
@@ -51,5 +68,7 @@ export class MemberTurns {
         });
       },
     };
+    turns.add(turn);
+    return turn;
   }
 }

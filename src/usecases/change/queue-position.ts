@@ -71,14 +71,17 @@ export class QueuePosition implements AsyncDisposable {
 
   /** True if nobody on another node is ahead. */
   async #isNext(): Promise<boolean> {
-    const position = this.#position ?? (await this.#joining);
+    const position = this.#turn.lowest(this.#position ?? (await this.#joining));
     const seen = await this.#app.store.queueStanding({ rankeeId: this.#rankeeId, position });
     this.#position = seen.position;
     return seen.isNext;
   }
 
   #join(): Promise<string> {
-    this.#joining ??= this.#app.store.enqueue(this.#rankeeId);
+    this.#joining ??= this.#app.store.enqueue(this.#rankeeId).then((position) => {
+      this.#turn.position = position;
+      return position;
+    });
     return this.#joining;
   }
 }

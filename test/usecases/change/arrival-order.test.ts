@@ -6,6 +6,7 @@ import { loadConfig } from '../../../src/config/load.ts';
 import { createPlatform } from '../../../src/platforms/create-platform.ts';
 import type { Clock, Platform } from '../../../src/ports/index.ts';
 import { changeRank } from '../../../src/usecases/change/change-rank.ts';
+import { QueuePosition } from '../../../src/usecases/change/queue-position.ts';
 import { messageOf, rankBody } from '../../support/answers.ts';
 import { openTestApp, place, roles } from '../../support/open-test-app.ts';
 import { platformWith } from '../../support/platform-with.ts';
@@ -150,4 +151,23 @@ test.each([
   const [first, second] = await rawAnswers(daemon.url, Buffer.concat(asked));
   expect(first && messageOf(first)).toMatch(/is now .*\(rank 50\)/);
   expect(second && messageOf(second)).toMatch(/is now .*\(rank 10\), was .*\(rank 50\)/);
+});
+
+test('the first changes of two nodes never wait for each other, though those behind them joined the queue before', async () => {
+  await using daemon = await openTestApp();
+  const loaded = loadConfig({ flags: { 'platform.kind': 'simulated' }, env: {}, cwd: daemon.dataDir });
+  const config = { ...loaded.config, ...(await storeOf(daemon.dataDir)) };
+  await using shell = await openRanking({ config, dataDir: daemon.dataDir });
+  const arrivals = [daemon.app, daemon.app, shell, shell].map(
+    (node) => new QueuePosition(node, { rankeeId: member, lane: 'all' }),
+  );
+  const joined = async () => (await shell.store.queueStanding({ rankeeId: member })).position;
+  await expect.poll(joined, { interval: 5 }).toBe('3');
+  using deadline = deadlineIn(systemClock, 5_000);
+  const call = { signal: deadline.signal, deadlineAt: Number.POSITIVE_INFINITY, lane: 'all' };
+  const through = arrivals.map(async (position) => {
+    await position.comes(call);
+    await position[Symbol.asyncDispose]();
+  });
+  await Promise.all(through);
 });
