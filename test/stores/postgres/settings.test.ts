@@ -1,6 +1,7 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import type { ServerAddress } from '../../../src/base/server-address.ts';
+import { Database, type Reader } from '../../../src/stores/postgres/engine/database.ts';
 import { postgresOperations } from '../../../src/stores/postgres/operations.ts';
 import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
 import { serverFindings } from '../../../src/usecases/doctor/server.ts';
@@ -67,6 +68,45 @@ test('work that collided with that of others is tried again, and is never report
     message: expect.stringContaining('collided with this'),
   });
   await onServer(address, 'DROP TRIGGER collide ON rankd.rank_changes; DROP TRIGGER collide ON rankd.member_queue');
+});
+
+test('whatever runs a transaction runs it again after a collision, for a second at most', async () => {
+  const { address } = await postgresDatabase();
+  await onServer(
+    address,
+    `CREATE FUNCTION rankd.collide(code text) RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+      RAISE EXCEPTION 'collided' USING ERRCODE = code; END $$;
+    CREATE SEQUENCE rankd.tries;
+    CREATE FUNCTION rankd.collide_thrice() RETURNS text LANGUAGE plpgsql AS $$ BEGIN
+      IF nextval('rankd.tries') % 4 <> 0 THEN PERFORM rankd.collide('40001'); END IF; RETURN 'done'; END $$`,
+  );
+  const db = new Database(address);
+  const within = async (asked: Reader, mayPass: () => boolean) => {
+    if (!mayPass()) await asked.get(`SELECT rankd.collide(@code)`, { code: '40P01' });
+    return 'done';
+  };
+  const ways: Record<string, (mayPass: () => boolean) => Promise<unknown>> = {
+    read: (mayPass) => db.read((reader) => within(reader, mayPass)),
+    write: (mayPass) => db.write((transaction) => within(transaction, mayPass)),
+    underLock: (mayPass) => db.underLock((transaction) => within(transaction, mayPass)),
+  };
+  for (const [name, run] of Object.entries(ways)) {
+    let tries = 0;
+    expect([name, await run(() => ++tries > 3)]).toEqual([name, 'done']);
+    const since = performance.now();
+    await expect(
+      run(() => false),
+      name,
+    ).rejects.toMatchObject({
+      code: 'store_unavailable',
+      message: expect.stringContaining('collided with this'),
+    });
+    expect(performance.now() - since, name).toBeLessThan(4_000);
+  }
+  const alone = 'SELECT rankd.collide_thrice() AS done';
+  for (const ask of [db.all(alone), db.work(alone), db.beat(alone).then(({ rows }) => rows)])
+    expect(await ask).toEqual([{ done: 'done' }]);
+  await db.close();
 });
 
 test('no variable of PostgreSQL’s own clients in the environment changes a connection', async () => {

@@ -76,7 +76,7 @@ export class Database implements Reader {
     return (await this.ask<Row>(sql, bindings)).rows;
   }
 
-  /** As `all`, and tells which connection answered. If that breaks soon, it is asked once more on a new one. */
+  /** As `all`, and reports which connection answered. If that breaks soon, the statement is sent again on a new one. */
   async ask<Row extends object>(sql: string, bindings?: Bindings): Promise<{ rows: Row[]; sessionId: number }> {
     const ask = async () => {
       const session = await this.#reading.session();
@@ -104,8 +104,7 @@ export class Database implements Reader {
    * `write`. Resolves with the rows that it returns.
    */
   async work<Row extends object>(sql: string, bindings?: Bindings): Promise<Row[]> {
-    const work = async () => (await (await this.#working.session()).sendAlone<Row>(sql, bindings)).rows;
-    return this.#guard(() => unlessCollided(work));
+    return this.#guard(async () => (await (await this.#working.session()).sendAlone<Row>(sql, bindings)).rows);
   }
 
   /** What is read behind the statements that `work` was given before. */
@@ -120,8 +119,10 @@ export class Database implements Reader {
   /** As `ask`, on a connection of its own: nothing that this handle does holds a beat up. */
   async beat<Row extends object>(sql: string, bindings?: Bindings): Promise<{ rows: Row[]; sessionId: number }> {
     const session = await this.#beating.session();
-    const beat = async () => ({ rows: (await session.sendAlone<Row>(sql, bindings)).rows, sessionId: session.id });
-    return this.#guard(() => unlessCollided(beat));
+    return this.#guard(async () => ({
+      rows: (await session.sendAlone<Row>(sql, bindings)).rows,
+      sessionId: session.id,
+    }));
   }
 
   /**
@@ -140,13 +141,13 @@ export class Database implements Reader {
     };
   }
 
-  /** Several reads of one state of the database. */
+  /** Several reads of one snapshot of the database. `work` may run again. */
   read<T>(work: (reader: Reader) => Promise<T>): Promise<T> {
-    const look = async () => {
-      const session = await this.#looking.session();
-      const transaction = new Transaction(session, session.beginReading);
-      return this.#guard(() => transaction.complete(work));
-    };
+    const look = () =>
+      this.#guard(async () => {
+        const session = await this.#looking.session();
+        return new Transaction(session, session.beginReading).complete(work);
+      });
     const looked = this.#lastLook.then(look, look);
     this.#lastLook = looked;
     return looked;
@@ -169,7 +170,7 @@ export class Database implements Reader {
         throw error;
       }
     };
-    const write = () => this.#guard(() => unlessCollided(tryToWrite));
+    const write = () => this.#guard(tryToWrite);
     const written = this.#lastWrite.then(write, write);
     written.catch((error: unknown) => {
       if (isRankdError(error, 'store_unavailable')) this.hasFailedToWrite = true;
@@ -192,11 +193,16 @@ export class Database implements Reader {
     if (head !== undefined && this.#comparedOn === sessionId) this.lastHead = head;
   }
 
-  /** Runs texts in one transaction, under a lock that others who do this wait for: for what is there before the audit has a head. */
-  async underLock<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
-    const session = await this.#writing.session();
-    const begin = `${session.begin}; SELECT pg_advisory_xact_lock(hashtext('rankd schema'))`;
-    return this.#guard(() => new Transaction(session, begin).complete(work));
+  /**
+   * Runs `work` in one transaction, under a lock that all callers of this share: for what is done before the audit has a head. `work` may run
+   * again.
+   */
+  underLock<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
+    return this.#guard(async () => {
+      const session = await this.#writing.session();
+      const begin = `${session.begin}; SELECT pg_advisory_xact_lock(hashtext('rankd schema'))`;
+      return new Transaction(session, begin).complete(work);
+    });
   }
 
   async close(): Promise<void> {
@@ -225,9 +231,10 @@ export class Database implements Reader {
     }
   }
 
+  /** Everything that this handle runs goes through here: `work` runs again if the server took it back for a collision. */
   async #guard<T>(work: () => Promise<T>): Promise<T> {
     try {
-      return await work();
+      return await unlessCollided(work);
     } catch (error) {
       throw toStoreError(error instanceof LostCommit ? error.cause : error, this.address);
     }
