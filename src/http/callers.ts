@@ -15,11 +15,13 @@ import { failedAuthLimit, failedPlaceLimit, type Limit, limitsOf } from './throt
 /** The sender of a request that rankd accepts. */
 export interface Admitted {
   caller: KeyRecord;
-  /** `undefined` if the key needs none. */
+  /** `undefined` if the key does not need one. */
   placeId: number | undefined;
 }
 
-/** Accepts a caller who names the place in the query, or leaves that to the header `Roblox-Id`. Throws the refusal. */
+/**
+ * Admits a caller that names its place in the query or, failing that, in the header `Roblox-Id`. Throws the refusal.
+ */
 export async function admitCaller(exchange: Exchange): Promise<Admitted> {
   const { api, app, request, route } = exchange;
   const placeId = placeOf(request);
@@ -34,7 +36,7 @@ export async function admitCaller(exchange: Exchange): Promise<Admitted> {
   return { caller, placeId };
 }
 
-/** The record of a request's key, or the refusal. A promise only if the store has to wait. */
+/** The record of a request's key, or the refusal. Returns a promise only if the store has to wait. */
 export function authenticateRequest(
   app: Pick<DaemonContext, 'store'>,
   {
@@ -46,7 +48,10 @@ export function authenticateRequest(
   return fingerprint instanceof RankdError ? fingerprint : authenticate(app, { fingerprint, placeId });
 }
 
-/** The latest header of each connection. The next one is usually the same, and hashing a key costs more than all checks of it. */
+/**
+ * The latest header of each connection. The next one is usually the same, and hashing a key costs more than all its
+ * other checks.
+ */
 const latest = new WeakMap<Duplex, { authorization: string; fingerprint: KeyFingerprint | RankdError }>();
 
 function bearerFingerprint({ headers, raw: { socket } }: FastifyRequest): KeyFingerprint | RankdError {
@@ -96,7 +101,7 @@ export function authorize(exchange: Exchange, keyRecord: FoundKey, placeId: numb
   const scope = route.key?.scope ?? 'verify';
   const now = app.clock.now();
   const refusal = refusalOf(keyRecord, { scope, group: app.group.title, placeId, now, refusePlace });
-  // The sender of a secret that is not valid must not learn that it once was.
+  // A caller with an invalid secret must not learn that it was once valid.
   if (retiring !== undefined && refusal?.code !== 'invalid_key') reply.headers(retirementHeaders(retiring, key));
   if (refusal !== undefined) return refuse(exchange, refusal, key);
   const robloxId = String(request.headers['roblox-id'] ?? '');
@@ -128,7 +133,10 @@ export async function authorizeChange(
   return (await api.throttle.takeOfAll(limits, reply)) ?? caller;
 }
 
-/** The latest refusal of each caller. A game that may not call retries all the time, and creating the error takes longer than all checks. */
+/**
+ * The latest refusal of each caller. A refused game retries all the time, and creating the error takes longer than all
+ * checks.
+ */
 const latestRefusals = new WeakMap<Caller, RankdError>();
 
 function refusePlace(caller: Caller, placeId: number): RankdError {
@@ -140,9 +148,9 @@ function refusePlace(caller: Caller, placeId: number): RankdError {
 }
 
 /**
- * Counts a refused caller for the audit. A network that sends too many invalid keys, or a key that is tried with too many places, gets
- * `too_many_requests` instead. Only refusals count: game servers share addresses and keys, and the wrong keys and places of others must
- * not lock out the right ones.
+ * Counts a refused caller for the audit. A network that sends too many invalid keys, or a key that is tried with too
+ * many places, gets `too_many_requests` instead. Only refusals count: game servers share addresses and keys, so another
+ * caller's wrong keys and places must not lock out a valid one.
  */
 function refuse({ api, app, request, reply }: Exchange, refusal: RankdError, key?: Key): RankdError {
   const limits = limitsOn(refusal, app.limits, { from: request.from, key });

@@ -14,12 +14,12 @@ import { admitCaller } from './callers.ts';
 import { idempotencyKey } from './fields.ts';
 import type { Exchange } from './route.ts';
 
-/** A change that an admitted caller asks for. */
+/** A change requested by an admitted caller. */
 export interface RequestedChange {
   placeId: number | undefined;
   caller: KeyRecord;
   asked: AskedChange;
-  /** A repeat with the same Idempotency-Key must ask for the same. */
+  /** A repeat with the same Idempotency-Key must have the same content. */
   content: unknown;
 }
 
@@ -51,7 +51,7 @@ export function callIn({ signal, at: deadlineAt }: Deadline, { key }: KeyRecord)
   return { signal, deadlineAt, lane: key.id };
 }
 
-/** Makes a change, and records it for answer and log. Throws the reason if it is not applied. */
+/** Makes a change and records it for the answer and the log. Throws the reason if the change is not applied. */
 export async function makeChange(
   exchange: Exchange,
   { caller, placeId, asked, content }: RequestedChange,
@@ -65,7 +65,7 @@ export async function makeChange(
   return appliedChange(exchange, await changeRank(exchange.app, command, deadline));
 }
 
-/** Records a change for answer and log. Throws the reason if it is not applied. */
+/** Records a change for the answer and the log. Throws the reason if the change is not applied. */
 export function appliedChange({ app, request, reply }: Exchange, answer: ChangeAnswer): RankChange {
   warnOfPause(app.log, answer);
   request.notes.facts = {
@@ -90,8 +90,8 @@ export function ranksOf({
 }
 
 /**
- * Returns values in the order of the calls, even if a later one is available first: rankd changes members in order of arrival, and the
- * lookup of one key can take longer than that of the next.
+ * Returns values in the order of the calls, even if a later one is ready first: rankd changes members in order of
+ * arrival, and one key lookup can take longer than the next.
  */
 export function inOrder<Value>(): (value: Value | Promise<Value>) => Promise<Value> {
   let earlier: Promise<unknown> = Promise.resolve();
@@ -124,7 +124,10 @@ export function idempotencyOf(given: string | string[] | undefined, content: unk
   return { idempotency: { key: crypto().hash('sha256', text), fingerprint } };
 }
 
-/** Logs a warning for the one change that paused its key. The history has the changes that the pause then stopped. */
+/**
+ * Logs a warning for the one change that paused its key. The history has the changes that were refused because of the
+ * pause.
+ */
 function warnOfPause(log: Logger, { change, error }: ChangeAnswer): void {
   if (!error?.details?.pausedNow) return;
   const { hint, details } = error;
@@ -154,7 +157,7 @@ export function withoutOmitted(
   return Object.fromEntries(given) as unknown as RankRequest;
 }
 
-/** The request of a client that does not name the player who asks. */
+/** The request of a client that does not name the requesting player. */
 export function anonymousRequest({
   userId,
   newRankId = 0,

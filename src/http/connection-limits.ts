@@ -9,16 +9,19 @@ import { endWithError } from './node-answers.ts';
 import { networkOf } from './throttle.ts';
 import { CountedLines } from './token-buckets.ts';
 
-/** The part of `maxConnections` that one network may have. */
+/** The share of `maxConnections` that one network may use. */
 const networkShare = 1 / 4;
-/** Above this part of `maxConnections`, a request that takes longer than `slowMs` to arrive makes room for a new connection. */
+/**
+ * Above this share of `maxConnections`, a request that takes longer than `slowMs` to arrive makes room for a new
+ * connection.
+ */
 const crowdedShare = 3 / 4;
 const slowMs = 1_000;
 
-/** A connection ends if its caller reads nothing of an answer for this long, or up to twice as long. */
+/** A connection is closed if its caller reads nothing of an answer for this long, or up to twice as long. */
 const unreadMs = 15_000;
 
-/** The reason in the log why a connection was closed because of others, by the limit. */
+/** The log line for each limit: why a connection was closed to make room. */
 const lines = {
   all: (most: string) => `a connection was closed to make room for another: ${most}`,
   network: (most: string) =>
@@ -37,8 +40,9 @@ interface Limits {
 }
 
 /**
- * Ends connections on which nobody reads, and keeps room for new ones. If there is none, the request that has taken longest to
- * arrive is ended, or else the connection that has been idle for longest. A new connection is closed only if all others wait for rankd.
+ * Closes connections whose callers do not read, and reserves room for new ones. If there is no room, the slowest
+ * request to arrive is ended, or else the connection that has been idle for longest. A new connection is closed only if
+ * all others are waiting for rankd.
  */
 export function limitConnections(
   server: Server,
@@ -59,7 +63,7 @@ export function limitConnections(
 
   server.on('connection', (socket: Socket) => {
     const openedAt = clock.monotonic();
-    const { remoteAddress = '' } = socket; // undefined if the caller has hung up
+    const { remoteAddress = '' } = socket; // undefined if the caller has disconnected
     const network = isTrusted(remoteAddress) ? undefined : networkOf(remoteAddress);
     const newcomer = { socket, isSending: false, isNew: true, since: openedAt };
     if (open.countOf(network) >= maxConnections * networkShare) {
@@ -73,7 +77,8 @@ export function limitConnections(
     if (socket.destroyed) return;
     const opened = { network, openedAt, unread: 0, isNew: true };
     open.add(socket, opened);
-    // The next turn of the event loop reads what the caller has sent by now, and the one after it begins here.
+    // The next turn of the event loop reads the data that the caller has sent so far, and the turn after it runs this
+    // check.
     setImmediate(() =>
       setImmediate(() => {
         opened.isNew = false;
@@ -92,23 +97,26 @@ export function limitConnections(
   });
 }
 
-/** A connection that does not wait for rankd. */
+/** A connection that is not waiting for rankd. */
 interface Expendable {
   socket: Socket;
-  /** True if its first request, or the body of its latest one, has not arrived in full. Otherwise it is idle, or its answers are not read. */
+  /**
+   * True if its first request, or the body of its latest one, has not fully arrived. Otherwise it is idle, or its
+   * answers are not being read.
+   */
   isSending: boolean;
-  /** True if nothing could be read from it yet: a busy daemon must not blame a caller for that. */
+  /** True if nothing could be read from it yet: rankd may be busy, which is not the caller's fault. */
   isNew: boolean;
-  /** Since when, on `Clock.monotonic()`. */
+  /** Start of this state, on `Clock.monotonic()`. */
   since: number;
 }
 
 interface Opened {
-  /** `undefined`: a trusted proxy, which speaks for many callers. */
+  /** `undefined` for a trusted proxy, which forwards requests of many callers. */
   network: string | undefined;
   /** On `Clock.monotonic()`. */
   openedAt: number;
-  /** How much of its answers waited to be read at the last look, in bytes. */
+  /** Unread bytes of its answers at the previous check. */
   unread: number;
   isNew: boolean;
 }
@@ -135,7 +143,7 @@ class OpenConnections {
     if (this.#open.delete(socket)) this.#count(opened?.network, -1);
   }
 
-  /** Of one network, or of all: the one that sends for longest, or else the one that is idle for longest. */
+  /** The connection of one network, or of all, that has been sending for longest, or else has been idle for longest. */
   leastNeeded(network?: string): Expendable | undefined {
     let least: Expendable | undefined;
     for (const [socket, opened] of this.#open) {
@@ -146,7 +154,7 @@ class OpenConnections {
     return least;
   }
 
-  /** Ends those of which nothing was read since the last look. */
+  /** Closes connections whose callers have read nothing since the previous check. */
   endUnread(): void {
     for (const [socket, opened] of this.#open) {
       const unread = socket.writableLength;

@@ -1,13 +1,13 @@
 import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** What is known of a connection. */
+/** The state of a connection. */
 export interface Connection {
   /** The responses that are still to be sent, in the order of their requests. */
   unanswered: ServerResponse[];
-  /** When the head of its latest request had arrived, on `Clock.monotonic()`; `undefined`: it never sent a whole one. */
+  /** The arrival of the latest request's head, on `Clock.monotonic()`; `undefined` if no complete head has arrived. */
   latestAt: number | undefined;
-  /** True once an answer says that the connection ends with it: nothing may be sent after that. */
+  /** True once an answer has announced the end of the connection: nothing may be sent after it. */
   isClosing: boolean;
 }
 
@@ -21,12 +21,15 @@ export function connectionOf(socket: Duplex): Connection {
   return connection;
 }
 
-/** How many requests of one connection may wait for their answers. Games and proxies wait for one before they send the next. */
+/**
+ * At most this many requests of one connection wait for answers. Games and proxies wait for one answer before they send
+ * the next request.
+ */
 const maxUnanswered = 16;
 
 /**
- * Notes the next request of a connection. False if it is one too many: it gets no answer, nothing behind it is looked at, and the
- * connection ends with the answer to the last that was noted.
+ * Records the next request of a connection. Returns false if the limit is reached: rankd then ignores this request and
+ * everything after it, and closes the connection after the last answer.
  */
 export function noteRequest(
   connection: Connection,
@@ -46,16 +49,16 @@ export function noteRequest(
 }
 
 /**
- * Node.js makes objects for each of the thousands of requests that one packet can hold, and keeps them until those before are
- * answered. It does not document this way to stop it: 2 says, as for another protocol, that HTTP ends here.
+ * One packet can hold thousands of requests. Node.js creates objects for each, and holds them until all earlier ones
+ * are answered. This undocumented return value stops it: 2 means that HTTP ends here and another protocol follows.
  */
 function stopParsing(socket: Duplex & { parser?: { onIncoming: () => number } }): void {
   if (socket.parser) socket.parser.onIncoming = () => 2;
 }
 
 /**
- * Drops this response and all before it. A response has no socket while it waits for the responses to earlier requests of
- * its connection: then it is dropped once it is closed.
+ * Removes this response and all earlier ones. A pipelined response has no socket until the earlier responses are done;
+ * in that case, it is removed on `close`.
  */
 export function dropAnswered(unanswered: ServerResponse[], response: ServerResponse): void {
   const drop = () => void unanswered.splice(0, unanswered.indexOf(response) + 1);
@@ -63,14 +66,14 @@ export function dropAnswered(unanswered: ServerResponse[], response: ServerRespo
   else response.once('close', drop);
 }
 
-/** Closes a connection after a response, even if its headers are written already and it waits for earlier responses. */
+/** Closes a connection after a response, even if its headers are already written and it waits for earlier responses. */
 export function closeAfter(response: ServerResponse, socket: Duplex): void {
-  if (!response.shouldKeepAlive) return; // it will be closed anyway
+  if (!response.shouldKeepAlive) return; // Node will close it anyway
   response.shouldKeepAlive = false;
   response.on('close', () => endConnection(socket));
 }
 
-/** Ends a connection after these bytes, even if the peer does not end its side. */
+/** Sends these bytes and closes a connection, even if the peer does not end its side. */
 export function endConnection(socket: Duplex, bytes = ''): void {
   if (socket.writable) socket.end(bytes, () => socket.destroy());
   else socket.destroy();

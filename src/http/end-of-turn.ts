@@ -3,8 +3,8 @@ import { asRankdError, type RankdError } from '../base/errors.ts';
 let waiting: Array<() => void> = [];
 
 /**
- * Runs `work` at the end of this turn of the event loop, when everything that arrives in the turn was received. All work of a
- * turn runs without a pause, in order of arrival. It must not throw, or the rest would not run.
+ * Runs `work` at the end of this turn of the event loop, once all input of the turn was received. All work of a turn
+ * runs without a pause, in order of arrival. It must not throw, or the rest would not run.
  */
 export function atEndOfTurn(work: () => void): void {
   if (waiting.push(work) === 1) setImmediate(runAll);
@@ -19,8 +19,9 @@ function runAll(): void {
 type Request = (failure?: RankdError) => void;
 
 /**
- * Lets requests go on once the store knows what changed before they were received. The store is asked once for all requests of
- * a turn, after the last of them was received. Requests that arrive while it is asked share the next question, unless this one fails.
+ * Handles requests once the store has the changes made before their arrival. One call of the store serves all requests
+ * of a turn, and is made after the last of them was received. Requests that arrive during the call share the next one,
+ * unless this one fails.
  */
 export class Freshness {
   readonly #freshen: () => Promise<void> | undefined;
@@ -31,7 +32,10 @@ export class Freshness {
     this.#freshen = freshen;
   }
 
-  /** Calls `request` when the store was asked: with the error, if that failed. Requests go on in order of arrival. */
+  /**
+   * Calls `request` after the store was refreshed, with the error if that failed. Requests continue in order of
+   * arrival.
+   */
   wait(request: Request): void {
     this.#waiting.push(request);
     if (this.#isAsking) return;
@@ -49,7 +53,8 @@ export class Freshness {
         if (freshened !== undefined) await freshened; // a promise costs time, and most stores need none
       } catch (error) {
         failure = asRankdError(error);
-        requests.push(...this.#waiting.splice(0)); // those that arrived meanwhile would wait as long for the same
+        // requests that arrived during the call would wait as long for the same error
+        requests.push(...this.#waiting.splice(0));
       }
       for (const request of requests) request(failure);
     }

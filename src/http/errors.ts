@@ -3,8 +3,8 @@ import { type ErrorCode, RankdError, reasons } from '../base/errors.ts';
 import type { Family } from './compat/family.ts';
 
 /**
- * The status of every code. Codes for the operator never reach a game: it gets `internal` instead, or `store_unavailable` for
- * `config_invalid`, which only the store throws while rankd runs.
+ * The status of every code. Codes for the operator never reach a game, which gets `internal` instead, or
+ * `store_unavailable` for `config_invalid`, which only the store throws while rankd runs.
  */
 export const statuses = {
   missing_placeid: 400,
@@ -96,12 +96,12 @@ export const meanings = {
   no_further_rank: 'The member already has the highest or lowest rank that can be given.',
   configuration_misfit:
     'A setting of rankd names a role that the group no longer has, and this change depends on it; only the operator can correct that.',
-  user_not_found: 'No user of Roblox has that name.',
-  user_renamed: 'The user only once had that name; send the user id or the current name, which the message has.',
+  user_not_found: 'No Roblox user has that name.',
+  user_renamed: 'The user no longer has that name; send the user id or the current name, which is in the message.',
   idempotency_mismatch: 'The Idempotency-Key was used for another request.',
   idempotency_in_progress: 'The first request with this Idempotency-Key is still running.',
   not_found: 'This address does not exist.',
-  method_not_allowed: 'The address takes other methods; `Allow` names them.',
+  method_not_allowed: 'The address does not accept this method; `Allow` lists those it accepts.',
   request_timeout: 'The request took too long to arrive.',
   body_too_large: 'The body is larger than 64 KiB.',
   headers_too_large: 'The headers are larger than 16 KiB.',
@@ -111,7 +111,7 @@ export const meanings = {
   member_suspended: 'The member is suspended for a time; until then no game can change the rank.',
   already_suspended: 'The member is suspended already; the message has the end.',
   not_suspended: 'The member is not suspended.',
-  suspended_by_operator: 'The operator suspended the member, and alone can lift that.',
+  suspended_by_operator: 'The operator suspended the member, and only the operator can end that.',
   key_paused: 'The circuit breaker or the operator paused the key; the operator resumes it.',
   internal: 'An error inside rankd; its log has the details.',
   platform_rejected: 'Roblox refused the change for another reason.',
@@ -135,10 +135,10 @@ export interface ErrorAnswer {
   json: string;
 }
 
-/** An answer stays below 2 KB; this leaves room for the rest of it. */
+/** Limits the message, to keep an answer below 2 KB. */
 const maxMessageBytes = 1_500;
 
-/** Answers a request with the public part of an error. The rest goes to the log. */
+/** Answers a request with the public part of an error. The log gets the rest. */
 export function sendError({
   error,
   request,
@@ -159,32 +159,32 @@ export function sendError({
   return reply.code(status).type('application/json; charset=utf-8').send(json);
 }
 
-/** The same answer in the form that clients of another service understand. */
+/** The same answer in the form that clients of another service expect. */
 function asFamily({ code, json, ...answer }: ErrorAnswer, { statuses, errorFields }: Family): ErrorAnswer {
   const translated = { ...answer, code, status: statuses[code] ?? answer.status };
   return { ...translated, json: JSON.stringify({ ...JSON.parse(json), ...errorFields(translated) }) };
 }
 
-/** Fastify's refusals in rankd's words. */
+/** Replaces Fastify's refusals by rankd's. */
 export function fromFramework(error: unknown): unknown {
   const { statusCode = 500 } = Object(error) as { statusCode?: number };
   if (statusCode >= 500) return error;
   return new RankdError('invalid_request', 'The request could not be read: check its address.', { cause: error });
 }
 
-/** The answer to an error: only what the caller can act on, and nothing about the inside of rankd. */
+/** The answer to an error: only details that the caller can act on, and no internals of rankd. */
 export function answerTo(error: unknown, requestId: string): ErrorAnswer {
   const { code, message, retryAfterMs } = publicPart(error) ?? internalError(requestId);
   const retryAfter = retryAfterMs === undefined ? undefined : Math.max(1, Math.ceil(retryAfterMs / 1000));
   const reason = reasons[code];
-  // Built by hand, which takes half as long: only the message can have characters that JSON escapes.
+  // Built by hand, which takes half the time: only the message can contain characters that JSON escapes.
   const fits = fitting(message);
   const start = `{"success":false,"error":"${reason}","code":"${code}","message":${JSON.stringify(fits)}`;
   const json = `${start},"requestId":"${requestId}"${retryAfter === undefined ? '' : `,"retryAfter":${retryAfter}`}}`;
   return { status: statuses[code], code, reason, message: fits, retryAfter, json };
 }
 
-/** As much of a message as fits: callers choose the names in it, and one character can take six bytes in JSON. */
+/** Cuts a message to the limit: callers choose the names in it, and one character can take six bytes in JSON. */
 function fitting(message: string): string {
   if (message.length * 6 <= maxMessageBytes) return message;
   let bytes = 0;
@@ -197,7 +197,7 @@ function fitting(message: string): string {
   return fits;
 }
 
-/** The error as a caller may see it, if at all. */
+/** The error as a caller may see it; `undefined` if it is internal. */
 function publicPart(error: unknown): RankdError | undefined {
   if (!(error instanceof RankdError)) return undefined;
   if (error.code !== 'config_invalid') return isPublic(error.code) ? error : undefined;
@@ -205,6 +205,6 @@ function publicPart(error: unknown): RankdError | undefined {
 }
 
 function internalError(requestId: string): RankdError {
-  const message = `Something went wrong inside rankd; its log says what under request ${requestId}.`;
+  const message = `Something went wrong inside rankd; its log has the details under request ${requestId}.`;
   return RankdError.withoutStack('internal', message);
 }

@@ -4,7 +4,7 @@ import { RankdError } from '../base/errors.ts';
 import { withoutKeys } from '../core/api-key.ts';
 import { isUserName } from '../core/user-name.ts';
 
-/** The fields that requests share, and how rankd reads them. */
+/** The fields that requests share, and their schemas. */
 
 const wholeNumber = `must be a whole number from 0 to ${Number.MAX_SAFE_INTEGER}`;
 const idError = ({ input }: { input?: unknown }) => (input === undefined ? 'is missing' : wholeNumber);
@@ -52,7 +52,7 @@ export function namesOneMember(
   const message =
     robloxUserId == null
       ? 'robloxUserId or username is missing'
-      : 'robloxUserId and username are both there; send one of them';
+      : 'robloxUserId and username are both set; send only one';
   context.addIssue({ code: 'custom', message });
 }
 
@@ -61,7 +61,7 @@ export const notAnObject = { error: 'The body must be a JSON object' };
 
 export const idempotencyKey = z.string().max(128);
 
-/** Fields that match the schema. Throws an `invalid_request` that names every field that does not. */
+/** Returns the fields by the schema. Throws an `invalid_request` that names every invalid field. */
 export function parseFields<Schema extends z.ZodType>(schema: Schema, given: unknown): z.output<Schema> {
   const { success, data, error } = schema.safeParse(given);
   if (success) return data;
@@ -76,7 +76,7 @@ export function parsePlaceId(fields: unknown, where: 'query' | 'body'): number {
   throw new RankdError('missing_placeid', `Send the place id (game.PlaceId) as placeid in the ${where}.`);
 }
 
-/** The place that a request comes from, by its query or else by the header `Roblox-Id`. */
+/** The place of a request, from its query or else from the header `Roblox-Id`. */
 export function placeOf({ query, headers }: Pick<FastifyRequest, 'query' | 'headers'>): number | undefined {
   return givenPlaceId(query, 'query') ?? givenPlaceId({ placeid: headers['roblox-id'] }, 'header Roblox-Id');
 }

@@ -17,11 +17,11 @@ import { type Notes, nextRequestId, pathOf, requestLog } from './request-log.ts'
 declare module 'fastify' {
   interface FastifyRequest {
     notes: Notes;
-    /** The address of the caller: of the connection, or what a trusted proxy says that it is. */
+    /** The caller's address: the connection's, or the one that a trusted proxy reports. */
     from: string;
   }
   interface FastifyInstance {
-    /** By the address of the route. */
+    /** By path. */
     allowedMethods: ReadonlyMap<string, readonly string[]>;
   }
 }
@@ -29,34 +29,34 @@ declare module 'fastify' {
 export interface ListenerOptions {
   log: Logger;
   clock: Pick<Clock, 'monotonic' | 'sleep'>;
-  /** The section of the configuration that it belongs to. Lines of the log name it, except those of `server`. */
+  /** The listener's section of the configuration. Its log lines name it, except for `server`. */
   section: 'server' | 'dashboard' | 'metrics';
   maxConnections: number;
   /** Addresses and networks of reverse proxies. */
   trustedProxies: readonly string[];
-  /** Of every answer, those that Node.js gives by itself included. */
+  /** Headers of every answer, including those that Node.js sends by itself. */
   headers?: () => Readonly<Record<string, string>>;
-  /** How long requests may take to finish once the listener closes. */
+  /** Time for requests to finish once the listener closes. */
   graceMs?: number;
   notFound: (path: string) => RankdError;
   sendError?: typeof sendError;
-  /** Counts the connections on which something else than HTTP/1.1 is spoken. */
+  /** Counts connections on which a protocol other than HTTP/1.1 is spoken. */
   foreign?: ForeignProtocols;
 }
 
 /** A constant, because the types for Node.js 22 lack some of these options and refuse unknown ones in a literal. */
 const nodeOptions = {
   requireHostHeader: false,
-  // By default, Node uses the first of two lines of a header; a proxy in front of rankd may use the other.
+  // By default, Node.js uses the first of two lines of a header; a proxy in front of rankd may use the other.
   joinDuplicateHeaders: true,
   headersTimeout: 10_000,
-  // By default, Node checks for overdue requests only every 30 s.
+  // By default, Node.js checks for overdue requests only every 30 s.
   connectionsCheckingInterval: 1_000,
 };
 
 /**
- * The one way to create an HTTP listener: connections, requests sent ahead, unread answers and time are limited on each, every error is
- * JSON, and every answer has a request id. It does not listen yet: `listenAt`.
+ * Creates every HTTP listener of rankd, each with limits on connections, pipelining, unread answers and time, JSON
+ * errors, and a request id in every answer. The listener does not listen until `listenAt`.
  */
 export function createListener(options: ListenerOptions): FastifyInstance {
   const { log, clock, trustedProxies, graceMs = 0, sendError: send = sendError } = options;
@@ -89,18 +89,18 @@ export function createListener(options: ListenerOptions): FastifyInstance {
       return senderOf(socket.remoteAddress, headers['x-forwarded-for'], isTrusted);
     },
   });
-  // These hooks take a callback: with a promise each, the hooks alone would cost a tenth of a verification.
+  // These hooks take a callback: promises would cost a tenth of a verification.
   server.addHook('onRequest', (request, reply, done) => {
     if (begin(request, reply)) done();
   });
   server.addHook('onSend', (request, reply, _payload, done) => {
-    // Node reads nothing after a request for another protocol, even if it is answered in this one.
+    // Node.js reads nothing after a request for another protocol, even if this one is answered as HTTP.
     if (request.headers.upgrade !== undefined) closeWith(reply);
     dropAnswered(request.notes.unanswered, reply.raw);
     logAnswer(request, reply);
     done();
   });
-  // A caller who does not read an answer, or never sends a whole request, would be waited for forever.
+  // Otherwise a caller that does not read its answer, or never sends a complete request, would delay the close forever.
   server.addHook('preClose', async () => {
     if (graceMs === 0) return server.server.closeAllConnections();
     const late = setTimeout(() => server.server.closeAllConnections(), graceMs);
@@ -111,7 +111,7 @@ export function createListener(options: ListenerOptions): FastifyInstance {
   const methods = new Map<string, string[]>();
   server.decorate('allowedMethods', methods);
   server.addHook('onRoute', ({ url, method, config }) => {
-    if (config?.family !== undefined) return; // where it is off, there is nothing at all
+    if (config?.family !== undefined) return; // an imitated service that is off has no addresses here
     methods.set(url, [...(methods.get(url) ?? []), ...[method].flat()]);
   });
   server.setNotFoundHandler((request, reply) => {
@@ -124,7 +124,9 @@ export function createListener(options: ListenerOptions): FastifyInstance {
   return server;
 }
 
-/** Listens; of `ports`, on the first that is free. Throws `port_taken`, `no_permission` or `config_invalid`. */
+/**
+ * Listens on the port, or on the first free one of `ports`. Throws `port_taken`, `no_permission` or `config_invalid`.
+ */
 export async function listenAt(
   server: FastifyInstance,
   { section }: Pick<ListenerOptions, 'section'>,
@@ -144,20 +146,20 @@ export async function listenAt(
   return server.server.address() as AddressInfo;
 }
 
-/** The connection ends with this answer. */
+/** Closes the connection after this answer. */
 export function closeWith(reply: FastifyReply): void {
   reply.header('connection', 'close');
   connectionOf(reply.request.raw.socket).isClosing = true;
 }
 
-/** Begins a request. False if it is one too many on its connection: it is not handled. */
+/** Begins a request. Returns false if its connection has too many unanswered ones: it is not handled. */
 function beginning({
   clock,
   section,
   headers,
 }: ListenerOptions): (request: FastifyRequest, reply: FastifyReply) => boolean {
   const facts: Notes['facts'] = section === 'server' ? {} : { listener: section };
-  const level = section === 'server' ? 'info' : 'debug'; // a page reads, and Prometheus scrapes, every few seconds
+  const level = section === 'server' ? 'info' : 'debug'; // a page polls, and Prometheus scrapes, every few seconds
   return (request, reply) => {
     const connection = connectionOf(request.raw.socket);
     const arrivedAt = clock.monotonic();
@@ -176,7 +178,7 @@ function withoutSchemas(): never {
   throw new Error('routes of rankd have no Fastify schemas');
 }
 
-/** Fastify would refuse bodies that are not sent as JSON. */
+/** By default, Fastify refuses bodies that are not sent as JSON. */
 function leaveBodiesAlone(server: FastifyInstance): void {
   for (const method of server.supportedMethods) {
     server.addHttpMethod(method, { hasBody: false, overrideExisting: true });

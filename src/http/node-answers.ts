@@ -10,18 +10,22 @@ import { answerTo } from './errors.ts';
 import { nextRequestId } from './request-log.ts';
 import { CountedLines } from './token-buckets.ts';
 
-/** The protocols that a wrongly configured proxy speaks to a port for plain HTTP/1.1, and how to correct that. */
+/** The protocols that a misconfigured proxy may speak to a plain HTTP/1.1 port, and the fix for each. */
 const foreignProtocols = {
   TLS: 'write http:// in front of this address, not https://',
   'HTTP/2': 'let the proxy speak HTTP/1.1 to rankd',
-  'the PROXY protocol': 'turn it off in the proxy, which names its callers in X-Forwarded-For',
+  'the PROXY protocol': 'turn it off in the proxy, and send X-Forwarded-For instead',
 } as const satisfies Record<keyof ForeignProtocols, string>;
 
 const onceAMinute = { perMinute: 1, burst: 1 };
 
-/** Node answers some requests by itself, without a body. This gives those answers the JSON shape and the headers of all others. */
+/**
+ * Node.js answers some requests by itself, without a body. This gives those answers the JSON body and the headers of
+ * all others.
+ */
 export function answerForNode(server: Server, { log, clock, section, headers, foreign }: NodeAnswers): void {
-  // A caller who has sent a whole request may end their side and wait for the answer. Node.js does not document this option.
+  // A caller that has sent a complete request may end its side and wait for the answer. Node.js does not document this
+  // option.
   Object.assign(server, { httpAllowHalfOpen: true });
   const counted = new CountedLines(clock);
   const report = (protocol: keyof ForeignProtocols, from: string | undefined) => {
@@ -50,11 +54,14 @@ interface NodeAnswers {
 }
 
 interface ParseError extends NodeJS.ErrnoException {
-  /** What had arrived. */
+  /** The data received so far. */
   rawPacket?: Buffer;
 }
 
-/** By the first bytes of a connection: a TLS record of a handshake, the preface of HTTP/2, or a header of the PROXY protocol, 1 or 2. */
+/**
+ * The protocol by the first bytes of a connection: a TLS handshake record, the HTTP/2 preface, or a header of the PROXY
+ * protocol, version 1 or 2.
+ */
 function protocolOf(bytes: Buffer = Buffer.alloc(0)): keyof ForeignProtocols | undefined {
   const text = bytes.toString('latin1', 0, 16);
   if (bytes[0] === 0x16 && (bytes[1] ?? 3) === 3) return 'TLS';
@@ -64,12 +71,12 @@ function protocolOf(bytes: Buffer = Buffer.alloc(0)): keyof ForeignProtocols | u
 }
 
 /**
- * Ends a connection that can't be read any further, with an error. If an earlier request on it still waits for its answer, the
- * connection ends with that answer instead: a change that is about to succeed must not look refused.
+ * Ends a connection that can't be read any further, with an error. If an earlier request on it still waits for its
+ * answer, the connection ends with that answer instead: a change that is about to succeed must not look refused.
  */
 function endAfterAnswers(socket: Duplex, error: RankdError, headers?: Readonly<Record<string, string>>): void {
   const { unanswered, isClosing } = connectionOf(socket);
-  if (isClosing) return; // Node.js ends the connection with the answer that says so
+  if (isClosing) return; // Node.js ends the connection after the answer that announced the end
   const response = unanswered.findLast(({ req }) => req.complete);
   if (response === undefined) endWithError(socket, error, headers);
   else closeAfter(response, socket);
@@ -88,14 +95,14 @@ function clientError({ code }: NodeJS.ErrnoException, protocol: keyof ForeignPro
   }
 }
 
-/** Accepted by at least one address here. CONNECT and `*` name no address. */
+/** Methods that at least one address here accepts. CONNECT and `*` name no address. */
 export const acceptedSomewhere = ['GET', 'HEAD', 'POST'];
 
 export function methodNotAllowed(method: string, allowed: readonly string[]): RankdError {
   return new RankdError('method_not_allowed', `${method} is not allowed here; send ${allowed.join(' or ')}.`);
 }
 
-/** Answers a connection that has no response for it, and ends it. */
+/** Sends an error on a connection that has no response object for it, and closes the connection. */
 export function endWithError(socket: Duplex, error: RankdError, headers: Readonly<Record<string, string>> = {}): void {
   const requestId = nextRequestId();
   const { status, reason, json } = answerTo(error, requestId);

@@ -4,12 +4,12 @@ import { RankdError } from '../base/errors.ts';
 import { zlib } from '../base/node-modules.ts';
 import { atEndOfTurn } from './end-of-turn.ts';
 
-/** The largest body, before and after unpacking, in bytes. */
+/** The largest body in bytes, both compressed and decompressed. */
 const bodyLimit = 65_536;
 
 /**
- * Reads the body of a request whatever its content type: games send JSON as text/plain or without a type. Calls `then` with
- * the bytes when all have arrived, at the end of a turn of the event loop or later, or with the reason why they can't be read.
+ * Reads the body of a request whatever its content type: games send JSON as text/plain or without a type. Calls `then`
+ * with all bytes, at the end of a turn of the event loop or later, or with the error if they can't be read.
  */
 export function readBody(request: IncomingMessage, then: (body: Buffer | RankdError) => void, limit = bodyLimit): void {
   if (Number(request.headers['content-length']) > limit) return void then(bodyTooLarge(limit));
@@ -47,8 +47,8 @@ function collect(request: IncomingMessage, then: (body: Buffer | RankdError) => 
 }
 
 /**
- * The bytes of a body that may be packed with gzip. If it can't be unpacked, the error is returned for `jsonBody` to throw:
- * a caller is first told whether the key is accepted. Synchronous, or requests that came later would be handled first.
+ * Decompresses a body that may be gzip. Returns an error for `jsonBody` to throw later, because a caller first learns
+ * whether its key is valid. Synchronous: otherwise later requests would overtake this one.
  */
 export function unpack(body: Buffer, encoding = ''): Buffer | RankdError {
   const name = encoding.trim().toLowerCase();
@@ -83,14 +83,11 @@ export function jsonBody({ body }: FastifyRequest): unknown {
 }
 
 function unknownEncoding(): RankdError {
-  return new RankdError(
-    'invalid_request',
-    'The body has an encoding that is not understood. Send it plain or as gzip.',
-  );
+  return new RankdError('invalid_request', 'The body has an unknown encoding. Send it plain or as gzip.');
 }
 
 function brokenOff(): RankdError {
-  return new RankdError('invalid_request', 'The request broke off before all of it had arrived.');
+  return new RankdError('invalid_request', 'The request ended before all of it had arrived.');
 }
 
 function bodyTooLarge(limit = bodyLimit): RankdError {

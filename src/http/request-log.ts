@@ -17,9 +17,9 @@ export function nextRequestId(): string {
   return idPrefix + count.toString(36);
 }
 
-/** Notes about a request, from which its log line is made. */
+/** Facts about a request, for its log line. */
 export interface Notes {
-  /** The arrival of its headers, on `Clock.monotonic()`. Its deadline counts from then. */
+  /** The arrival of its headers, on `Clock.monotonic()`. The deadline counts from this time. */
   arrivedAt: number;
   /** The unanswered requests of its connection: see `connections.ts`. */
   unanswered: ServerResponse[];
@@ -35,8 +35,8 @@ export interface Notes {
 }
 
 /**
- * The limit per code, for callers without a key and for each key. Thousands of requests a second must not fill the disk with log lines;
- * the audit has the sums of refused callers.
+ * The limit per code, for callers without a key and for each key. Thousands of requests a second must not fill the disk
+ * with log lines; the audit has the totals of refused callers.
  */
 const errorLines: Rate = { perMinute: 1, burst: 20 };
 /** The limit per warning. Only callers with a valid key cause these. */
@@ -50,7 +50,7 @@ export function requestLog({
   log: Logger;
   clock: Pick<Clock, 'monotonic'>;
 }): (request: FastifyRequest, reply: FastifyReply) => void {
-  // No field of these lines has the name of a secret, and the search for such fields costs as much as the line.
+  // No field of these lines has the name of a secret, and searching for such fields costs as much as the line.
   const lines = log.child({}, { redact: [], level: 'trace' });
   const counted = new CountedLines(clock);
   return (request, { statusCode }) => {
@@ -61,7 +61,7 @@ export function requestLog({
     const due = isCounted ? counted.take(`${error?.code} ${facts['keyId']}`, errorLines) : nothing;
     if (due && failure !== undefined) log.error({ err: failure, requestId: request.id }, 'request failed');
     const level = due ? wanted : 'debug';
-    if (!log.isLevelEnabled(level)) return; // the parent's level: a child does not notice a new one
+    if (!log.isLevelEnabled(level)) return; // the parent's level: a child logger does not follow changes
     const { method, id, routeOptions, url } = request; // getters: Fastify computes these
     const ms = Math.round(clock.monotonic() - arrivedAt);
     const path = routeOptions.url ?? withoutSecrets(pathOf(url)).slice(0, maxPathLength);
@@ -76,7 +76,7 @@ export function requestLog({
 
 const nothing = {};
 
-/** The fields that the log has of an error: more than its caller gets. */
+/** The log's fields for an error: more than its caller gets. */
 function factsOf(error: RankdError, status: number): Record<string, unknown> {
   const { code, details, message, connection, cause } = error;
   if (details !== undefined) return { code, why: describeRefusal(details) };

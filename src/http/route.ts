@@ -19,8 +19,8 @@ declare module 'fastify' {
 }
 
 /**
- * A route with everything that rankd registers and describes it by: Fastify's routes, the OpenAPI document, the page /docs and the
- * tables of docs/api.md come from the same list.
+ * A route with everything that rankd registers and describes it by: Fastify's routes, the OpenAPI document, the page
+ * /docs and the tables of docs/api.md are built from the same list.
  */
 export interface Route<
   Body extends z.ZodType = z.ZodType,
@@ -31,24 +31,27 @@ export interface Route<
   path: string;
   /** The prose of its description. Routes that imitate another service have none. */
   docs?: RouteDocs;
-  /** Absent: the route serves callers without a key, too. */
+  /** Omitted if the route also serves callers without a key. */
   key?: KeyUse;
   /** True if it changes ranks. It then takes an `Idempotency-Key`, and its answer names the change. */
   changesRanks?: boolean;
-  /** The fields of the query, besides the place. */
+  /** The query's fields, except the place. */
   query?: Query;
   body?: Content<Body>;
   /** The answers with status 200, one for each content type. */
   answers?: readonly [Content<Answer>, ...Content[]];
-  /** Headers of its answers, besides those that `key` and `changesRanks` imply. */
+  /** Headers of its answers, in addition to those that `key` and `changesRanks` imply. */
   answerHeaders?: readonly AnswerHeader[];
-  /** The error codes of its answers, besides those of every request and every key. */
+  /** The error codes of its answers, in addition to those of every request and every key. */
   codes?: readonly PublicCode[];
-  /** Answers a request: rankd sends the returned object as JSON. A handler that has sent its reply itself returns nothing. */
+  /**
+   * Answers a request: rankd sends the returned object as JSON. A handler that has already sent its reply returns
+   * nothing.
+   */
   handler: (exchange: Exchange<z.output<Body>, z.output<Query>>) => Result<z.input<Answer>>;
 }
 
-/** A route that the OpenAPI document has. */
+/** A route that appears in the OpenAPI document. */
 export type DescribedRoute = Route & { docs: RouteDocs };
 
 interface RouteDocs {
@@ -78,14 +81,14 @@ export interface Content<Schema extends z.ZodType = z.ZodType> {
 
 type Result<Answer> = Answer | Promise<Answer> | FastifyReply | Promise<FastifyReply> | Promise<undefined> | undefined;
 
-/** Checks the types of a route: its handler against its schemas, and its examples against them. */
+/** Checks the types of a route: its handler and its examples must match its schemas. */
 export function route<Body extends z.ZodType, Query extends z.ZodType, Answer extends z.ZodType>(
   definition: Route<Body, Query, Answer>,
 ): Route {
   return definition as unknown as Route;
 }
 
-/** What the handlers of all routes share. */
+/** Shared by the handlers of all routes. */
 export interface ApiContext {
   live: LiveContext;
   throttle: Throttle;
@@ -251,7 +254,7 @@ export function allCodes({ key, codes = [] }: Route): PublicCode[] {
 /** The headers of every answer. */
 export const commonHeaders = ['x-request-id', 'x-simulated-group'] as const satisfies AnswerHeader[];
 
-/** The headers of a route's answers, besides those of every answer. */
+/** The headers of a route's answers, in addition to those of every answer. */
 export function ownHeaders({ key, changesRanks = false, answerHeaders = [] }: Route): AnswerHeader[] {
   return [
     ...(key === undefined ? [] : (['RateLimit-Policy', 'RateLimit', 'Deprecation', 'Sunset'] as const)),

@@ -11,12 +11,12 @@ import { registerRoutes } from './route.ts';
 import { routes } from './routes/all.ts';
 import { Throttle } from './throttle.ts';
 
-/** The HTTP API, not listening yet. */
+/** Creates the HTTP API. It does not listen yet. */
 export function createServer(
   app: LiveContext,
   { trustedProxies, maxConnections }: Pick<Config['server'], 'trustedProxies' | 'maxConnections'>,
 ): FastifyInstance {
-  const { log, clock, store, requests, foreign } = app.current; // a new configuration replaces none of these
+  const { log, clock, store, requests, foreign } = app.current; // a reload replaces none of these
   const server = createListener({
     ...{ log, clock, section: 'server', maxConnections, trustedProxies, foreign, notFound },
     headers: () => (isSimulatedGroup(app.current.group.title) ? simulated : nothing),
@@ -72,5 +72,5 @@ function notFound(path: string): RankdError {
   const known = path.startsWith('/v2/')
     ? 'Of /v2, rankd has rank, promote, demote, member, roles and workspace; it has no sessions, applications and ranking centers.'
     : 'rankd answers POST /v1/apikey and POST /v1/ranker.';
-  return new RankdError('not_found', `There is nothing at this address. ${known} /docs tells more.`);
+  return new RankdError('not_found', `This address does not exist. ${known} See /docs.`);
 }

@@ -13,9 +13,8 @@ const refusals = {
   verify: (perMinute) => `This key may be verified ${perMinute} times a minute; slow down.`,
   place: (perMinute) => `With this key, a place may send ${perMinute} rank requests a minute; slow down.`,
   rank: (perMinute) => `This key may send ${perMinute} rank requests a minute; slow down.`,
-  'failed-place': () =>
-    'Too many requests for places that are not on the whitelist of this key have come; check the whitelist.',
-  'failed-auth': () => 'Too many requests without a key that is accepted have come from this address; check the key.',
+  'failed-place': () => 'Too many requests for places that are not on the whitelist of this key; check the whitelist.',
+  'failed-auth': () => 'Too many requests without a valid key have come from this address; check the key.',
 } satisfies Record<string, (perMinute: number) => string>;
 
 export interface Limit extends Rate {
@@ -57,7 +56,10 @@ export function failedAuthLimit({ failedAuthPerMinute: perMinute }: LimitsConfig
   return { name: 'failed-auth', of: networkOf(address), perMinute, burst: perMinute };
 }
 
-/** The limit on requests with one key for places that are not on its whitelist, so that no caller can try them all. */
+/**
+ * The limit on requests with one key for places that are not on its whitelist. It stops a caller from trying many
+ * places.
+ */
 export function failedPlaceLimit({ failedAuthPerMinute: perMinute }: LimitsConfig, { id }: Key): Limit {
   return { name: 'failed-place', of: id, perMinute, burst: perMinute };
 }
@@ -79,7 +81,7 @@ export function networkOf(address = ''): string {
 /** The length of the longest IPv6 address. */
 const maxNameLength = 45;
 
-/** Per limit. A group has fewer keys and places, and callers from more networks at once are an attack. */
+/** Per limit. A group has fewer keys and places; callers from more networks at once are an attack. */
 const maxBuckets = 10_000;
 
 interface Counter {

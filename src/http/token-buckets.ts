@@ -1,7 +1,7 @@
 import type { Clock } from '../ports/index.ts';
 
 export interface Rate {
-  /** The average over a long time. */
+  /** The long-term average. */
   perMinute: number;
   /** The number of tokens in a full bucket. */
   burst: number;
@@ -34,14 +34,18 @@ interface Bucket {
 }
 
 /**
- * Token buckets by name. Callers can make up names, so at most `maxBuckets` exist, in two generations. The older generation is dropped
- * as a whole (the hashlru algorithm), which loses nothing: a bucket that was not used for long is full again.
+ * Token buckets by name. Callers can make up names, so at most `maxBuckets` exist, in two generations. The older
+ * generation is dropped as a whole (the hashlru algorithm), which loses nothing: a bucket that has not been used for
+ * long is full again.
  */
 export class TokenBuckets {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #maxBuckets: number;
   #recent = new Map<string, Bucket>();
-  /** The previous generation. Moving a bucket to the end of one list with each request would cost more than the count. */
+  /**
+   * The previous generation. Moving a bucket to the end of a single list on each request would cost more than the
+   * count.
+   */
   #older = new Map<string, Bucket>();
 
   constructor(clock: Pick<Clock, 'monotonic'>, maxBuckets: number) {
@@ -64,7 +68,7 @@ export class TokenBuckets {
     return taken({ isAllowed, left: bucket.tokens }, { perMinute, burst });
   }
 
-  /** Sets the tokens of a bucket to the count of all nodes. */
+  /** Sets the tokens of a bucket to the total over all nodes. */
   correct(name: string, tokens: number): void {
     const bucket = this.#recent.get(name) ?? this.#older.get(name);
     if (bucket === undefined) return;
@@ -85,7 +89,7 @@ export class TokenBuckets {
   }
 }
 
-/** A kind is made of a code and the id of a key. */
+/** Each kind is a code and a key id. */
 const maxKinds = 1_000;
 
 /** Limits the log lines that callers can cause, per kind, and counts the omitted ones. */

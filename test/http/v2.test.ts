@@ -80,10 +80,7 @@ describe('POST /v2/rank', () => {
   test.each<[unknown, string]>([
     [{}, 'rank is missing.'],
     [{ rank: 20 }, 'robloxUserId or username is missing.'],
-    [
-      { robloxUserId: 1001, username: 'Newcomer', rank: 20 },
-      'robloxUserId and username are both there; send one of them.',
-    ],
+    [{ robloxUserId: 1001, username: 'Newcomer', rank: 20 }, 'robloxUserId and username are both set; send only one.'],
     [{ robloxUserId: 0, rank: 20 }, 'robloxUserId must be above 0.'],
     [
       { username: 'Ann Example', rank: 20 },

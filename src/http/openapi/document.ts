@@ -16,7 +16,7 @@ import {
   type Route,
 } from '../route.ts';
 
-/** A schema as JSON Schema 2020-12, as far as rankd's schemas use it. */
+/** JSON Schema 2020-12, limited to the keywords that rankd's schemas use. */
 interface JsonSchema {
   type?: string | string[];
   description?: string;
@@ -25,7 +25,7 @@ interface JsonSchema {
   [keyword: string]: unknown;
 }
 
-/** The one shape of every error. */
+/** Every error has this shape. */
 export const errorSchema = z.strictObject({
   success: z.literal(false),
   error: z.string().describe('The short reason of the code.'),
@@ -107,7 +107,7 @@ interface Parameter {
   schema: JsonSchema;
 }
 
-/** The fields of a request besides its body. */
+/** The fields of a request except the body. */
 function parametersOf({ key, query, changesRanks = false }: Route): Parameter[] {
   const ofQuery = query instanceof z.ZodObject ? Object.entries<z.ZodType>(query.shape) : [];
   return [
@@ -180,7 +180,7 @@ function methodOf({ method }: Route): string {
   return method.toLowerCase();
 }
 
-/** A name for a part of a page. */
+/** The anchor of a section in a page. */
 export function anchorOf(route: Route): string {
   return `${methodOf(route)}${route.path.replaceAll('/', '-')}`;
 }
@@ -212,7 +212,7 @@ export function errorRows(route: Route): string[][] {
   );
 }
 
-/** In words, such as `whole number or text`. An object has its fields in brackets. */
+/** A type in words, such as `whole number or text`. The fields of an object are in brackets. */
 function typeOf({ type = '', anyOf, enum: values, items, properties }: JsonSchema): string {
   if (Array.isArray(type)) return type.map((one: string) => typeWords[one]).join(' or ');
   if (Array.isArray(anyOf)) return [...new Set((anyOf as JsonSchema[]).map(typeOf))].join(' or ');
@@ -232,11 +232,11 @@ const typeWords: Record<string, string> = {
   null: 'null',
 };
 
-/** The request of a route as a shell sends it, and as a script of a game does; none if it has no body. */
+/** The request of a route for a shell, and for a game script; none if it has no body. */
 export function requestExamples({ path, key, body }: Route): string[] {
   if (body === undefined) return [];
   const example = Object.entries(Object(body.example));
-  const needsPlace = key?.place === 'query'; // for the others, a game server's place comes from Roblox
+  const needsPlace = key?.place === 'query'; // a game server's other requests get their place from Roblox
   const takesPlace = key !== undefined && key.place !== 'body';
   return [forShell(`${path}${takesPlace ? '?placeid=1' : ''}`, example), forGame(path, needsPlace, example)];
 }

@@ -36,7 +36,7 @@ const duration = z
   .union([z.int({ error: durationError }), text.refine(isDuration, { error: durationError })], { error: durationError })
   .describe('The length of the suspension: `3d`, `12h`, `30m`, or whole seconds.');
 
-/** The fields of every change on /v2. The member is named by id or by name. */
+/** The fields of every change on /v2. The member is given by id or by name. */
 const changeFields = {
   ...memberFields,
   reason: optionalText.describe('Why, in your own words; 200 characters of it are stored with the change.'),
@@ -274,7 +274,7 @@ async function unsuspend(exchange: Exchange<z.output<typeof stepBody>>): Promise
   return suspensionOf(change, { workspaceId: caller.workspace.id, requestId: request.id }, hold);
 }
 
-/** The request for the member with that name. */
+/** The request with the user id of the named member. */
 async function withMember(
   app: DaemonContext,
   { request, username }: Pick<Asked, 'request' | 'username'>,

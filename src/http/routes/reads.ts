@@ -168,7 +168,7 @@ async function answer<Found extends { message: string }>(
   const { caller } = await admitCaller(exchange);
   using deadline = deadlineOf(exchange);
   const found = await find({ app, caller, call: callIn(deadline, caller) });
-  request.notes.level = 'debug'; // games ask all the time, and it changes nothing
+  request.notes.level = 'debug'; // games poll this, and it changes nothing
   const mark = isSimulatedGroup(app.group.title) ? ' (simulated group)' : '';
   return { success: true, requestId: request.id, ...found, message: found.message + mark };
 }

@@ -14,7 +14,7 @@ const greeting = {
   openapi: '/openapi.json',
 } as const;
 
-/** Relative links work behind a proxy that serves rankd below another path, too. */
+/** Relative links also work behind a proxy that serves rankd below another path. */
 const greetingPage = Buffer.from(`<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>rankd</title></head>
@@ -155,7 +155,10 @@ export const serviceRoutes: readonly Route[] = [
   }),
 ];
 
-/** Made on the first request. All answers share the bytes: callers that do not read their answers must not cost a copy each. */
+/**
+ * Created on the first request. All answers share the bytes: callers that do not read their answers must not cost a
+ * copy each.
+ */
 let json: Buffer | undefined;
 let page: Buffer | undefined;
 
@@ -173,7 +176,7 @@ function sendPage({ request, reply }: Exchange, html: Buffer, contentPolicy: str
 
 /** Proves to `rankd doctor --url` that its own daemon answers. */
 function prove({ app, request, reply }: Exchange): void {
-  request.notes.level = 'debug'; // monitoring asks every few seconds
+  request.notes.level = 'debug'; // monitoring polls every few seconds
   const { [questionHeader]: question, authorization } = request.headers;
   const proof = proofOf(app.identity, { question, authorization });
   if (proof !== undefined) reply.header(proofHeader, proof);

@@ -92,7 +92,10 @@ export const v1Routes: readonly Route[] = [
   }),
 ];
 
-/** Games verify all the time. This handler sends its reply itself, and waits for nothing unless the store does. */
+/**
+ * Games verify keys all the time. This handler sends its reply directly, and is synchronous unless the store has to
+ * wait.
+ */
 function verifyKey(exchange: Exchange): Promise<undefined> | undefined {
   const { app, request, reply } = exchange;
   const placeId = parsePlaceId(jsonBody(request), 'body');
