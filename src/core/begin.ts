@@ -3,9 +3,8 @@ import { type Caller, invalidKey, refusalOf, wrongMode } from './access.ts';
 import { changeEvent, type DomainEvent, keyPaused } from './events.ts';
 import { type HoldsOfMember, holdsAfter, refusalOfHold, refusalOfLift, scopeOf } from './holds.ts';
 import type { KeyEdit } from './key-changes.ts';
-import type { Hold, Key, Member, RankChange } from './model.ts';
-import { firstRefusal, refusalOfComeback } from './policy.ts';
-import { restorePlan } from './role-plan.ts';
+import type { Hold, Key, RankChange } from './model.ts';
+import { comebackOf, firstRefusal } from './policy.ts';
 import type { PolicyCase, PolicyRule } from './rules/rule.ts';
 
 /**
@@ -78,10 +77,7 @@ export interface BeginCase {
 export function judgeBegin(begin: BeginCase, facts: BeginFacts): BeginVerdict {
   const { change, after } = begin;
   if (facts.openId !== undefined || facts.latestId !== after) return { do: 'stale' };
-  const error =
-    refusalOfAccess(change, facts) ??
-    refusalOfHolds(change, facts.holds, { ...begin.policyCase, key: facts.caller?.key ?? begin.policyCase.key }) ??
-    refusalOfRules(begin, facts);
+  const error = refusalOfAccess(change, facts) ?? refusalOfHolds(change, facts.holds) ?? refusalOfRules(begin, facts);
   if (error !== undefined) return { do: 'refuse', error, events: [] };
   return tripped(begin, facts) ?? allowed(change, facts);
 }
@@ -100,18 +96,10 @@ function stepOf({ state }: RankChange): RankChange['state'] | 'begin' {
 export function refusalOfHolds(
   change: Pick<RankChange, 'hold' | 'undoId' | 'keyId'>,
   { open, own }: HoldsOfMember,
-  of: PolicyCase,
 ): RankdError | undefined {
   const { hold, keyId } = change;
   const endsHold = hold?.does === 'return' || hold?.does === 'lift';
-  const refusal = endsHold && own !== undefined ? refusalOfLift(own, keyId) : refusalOfHold(change, open);
-  if (refusal !== undefined || keyId === undefined || hold?.does !== 'begin' || open === undefined) return refusal;
-  return refusalOfComeback({ ...of, plan: restorePlan(of.scheme, memberOf(of), open.rolesBefore) });
-}
-
-/** The member as the plan found them. */
-function memberOf({ request, plan }: PolicyCase): Member {
-  return { userId: request.rankeeId, roleIds: plan.goal.from };
+  return endsHold && own !== undefined ? refusalOfLift(own, keyId) : refusalOfHold(change, open);
 }
 
 function refusalOfAccess(change: RankChange, { caller, now }: BeginFacts): RankdError | undefined {
@@ -123,11 +111,12 @@ function refusalOfAccess(change: RankChange, { caller, now }: BeginFacts): Rankd
 }
 
 /** The policy once more, with the key as it is now. Of changes by one ranker that were approved side by side, only the first begins. */
-function refusalOfRules({ policyCase, recheck }: BeginCase, facts: BeginFacts): RankdError | undefined {
-  const { caller, rankerChangedAt, now } = facts;
+function refusalOfRules({ change, policyCase, recheck }: BeginCase, facts: BeginFacts): RankdError | undefined {
+  const { caller, holds, rankerChangedAt, now } = facts;
   const asOfNow: PolicyCase = {
     ...policyCase,
     key: caller?.key ?? policyCase.key,
+    ...(change.hold?.does === 'begin' && { comeback: comebackOf(policyCase, holds.open) }),
     sinceRankersLastChangeMs: rankerChangedAt === undefined ? undefined : now - rankerChangedAt,
   };
   return firstRefusal(recheck, asOfNow);

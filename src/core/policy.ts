@@ -1,6 +1,7 @@
 import type { RankdError } from '../base/errors.ts';
 import { refusalAboveActing } from './acting-account.ts';
-import { rise } from './role-plan.ts';
+import type { Hold } from './model.ts';
+import { type RolePlan, restorePlan, rise } from './role-plan.ts';
 import { cooldown, rankerCooldown } from './rules/cooldowns.ts';
 import { direction, directionOfReturn, steps } from './rules/moves.ts';
 import { privilegedRoles } from './rules/privileged-roles.ts';
@@ -28,21 +29,40 @@ const withoutSteps = policyRules.filter((rule) => rule !== steps);
 
 /**
  * The rules for each kind of change that a caller requests. A suspension may take a member down by any number of ranks, and the return from it
- * gives them back. A return is judged as a promotion to the roles that it gives.
+ * gives them back. Roles that return are judged as a promotion: by the return itself, and by a suspension that brings them back early.
  */
 export const rulesFor = {
   rank: policyRules,
-  suspension: withoutSteps,
-  return: withoutSteps.map((rule) => (rule === direction ? directionOfReturn : rule)),
+  suspension: withoutSteps.map(alsoOnComeback),
+  return: withoutSteps.map(onReturn),
 } as const satisfies Record<string, readonly PolicyRule[]>;
 
+function onReturn(rule: PolicyRule): PolicyRule {
+  return rule === direction ? directionOfReturn : rule;
+}
+
+function alsoOnComeback(rule: PolicyRule): PolicyRule {
+  const { name } = rule;
+  return { name, refusal: (of) => rule.refusal(of) ?? refusalOfComeback(of, onReturn(rule).refusal) };
+}
+
+/** The refusal of what `of.comeback` gives. A comeback that leaves the member no higher than now is no promotion. */
+export function refusalOfComeback(of: PolicyCase, refusal: PolicyRule['refusal']): RankdError | undefined {
+  const { comeback } = of;
+  if (comeback === undefined || (refusal === directionOfReturn.refusal && rise(comeback) <= 0)) return undefined;
+  return refusal({ ...of, plan: comeback });
+}
+
 /**
- * A suspension ends a temporary rank, and gives the roles from before that rank back at its own end. Why the caller may not bring them back
- * early; `undefined` if the caller may.
+ * A suspension ends a temporary rank, and at its own end the roles from before that rank return. A key that suspends brings them back
+ * early; `undefined` if no role returns by this key.
  */
-export function refusalOfComeback(of: PolicyCase): RankdError | undefined {
-  const rules = [ceiling, lockedRoles, privilegedRoles, ...(rise(of.plan) > 0 ? [directionOfReturn] : [])];
-  return firstRefusal(rules, of);
+export function comebackOf(
+  { key, request, scheme, plan }: Pick<PolicyCase, 'key' | 'request' | 'scheme' | 'plan'>,
+  open: Hold | undefined,
+): RolePlan | undefined {
+  if (key === undefined || open?.kind !== 'temporary') return undefined;
+  return restorePlan(scheme, { userId: request.rankeeId, roleIds: plan.goal.from }, open.rolesBefore);
 }
 
 /** Rules on what may be changed at all hold for an undo too. Rules on who asks, how often and how far at once do not. */

@@ -1,7 +1,18 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { deadlineIn } from '../../src/base/clock.ts';
 import { extended } from '../../src/core/holds.ts';
+import type { KeyRules } from '../../src/core/model.ts';
+import { changeRank } from '../../src/usecases/change/change-rank.ts';
 import { codeOf, messageOf } from '../support/answers.ts';
-import { type Answer, openTestApp, place, roles, send, type TestApp } from '../support/open-test-app.ts';
+import {
+  type Answer,
+  type ConfigOverrides,
+  openTestApp,
+  place,
+  roles,
+  send,
+  type TestApp,
+} from '../support/open-test-app.ts';
 
 let app: TestApp;
 let key: string;
@@ -138,3 +149,52 @@ test('the circuit breaker counts a suspension as a demotion, whether the member 
   expect(told(await suspend(1002))).toEqual([429, 'key_paused']);
   expect(await other.heldBy(1002)).toEqual([roles.officer, roles.base]);
 });
+
+const breaker = { enabled: true, demotions: 10, highRank: 50, highChanges: 1, windowMs: 600_000 };
+
+/** Rules that the suspension itself passes, and the roles that return at its end do not. */
+const comebacks: Record<
+  string,
+  { from?: number; rules?: KeyRules; policy?: ConfigOverrides['policy']; asked?: object; second?: true; answer: string }
+> = {
+  ceiling: { rules: { maxRank: 20 }, answer: 'rank_not_allowed' },
+  floor: {
+    ...{ from: 1, rules: { minRank: 10 }, policy: { suspension: { role: 10, maxMs: 86_400_000 } } },
+    answer: 'rank_not_allowed',
+  },
+  'locked roles': { policy: { lockedRoles: [50] }, answer: 'rank_not_allowed' },
+  'privileged roles': { policy: { privilegedRoles: [50] }, answer: 'rank_not_allowed' },
+  direction: { rules: { direction: 'demote' }, answer: 'key_not_allowed' },
+  'ranker rank': {
+    ...{ policy: { rankerCheck: 'verify' }, asked: { rankerId: bob, rankerName: 'Bob' } },
+    answer: 'ranker_not_allowed',
+  },
+  breaker: { policy: { breaker }, second: true, answer: 'key_paused' },
+};
+
+test.each(Object.entries(comebacks))(
+  'a suspension that ends a temporary rank passes the rules of a promotion to the roles from before: %s',
+  async (_, { from = 50, rules = {}, policy = {}, asked, second, answer }) => {
+    await using other = await openTestApp();
+    const give = async (rankeeId: number, newRankId: number, forMs?: number) => {
+      using deadline = deadlineIn(other.app.clock, 5_000);
+      const request = { rankeeId, rankeeName: '', rankerId: 0, rankerName: '', newRankId };
+      const hold = forMs && ({ kind: 'temporary', endsAt: Date.now() + forMs } as const);
+      const caller = { by: 'cli:ann@host', dryRun: false };
+      expect((await changeRank(other.app, { caller, request, ...(hold && { hold }) }, deadline)).error).toBeUndefined();
+    };
+    for (const member of [ann, 1005]) {
+      await give(member, from);
+      await give(member, from === 1 ? 20 : 10, 3_600_000);
+    }
+    await other.stop();
+    await using ruled = await openTestApp({ dataDir: other.dataDir, config: { policy } });
+    const secret = await ruled.createKey({ scopes: ['suspend'], rules });
+    const suspend = (robloxUserId: number) =>
+      ruled.post(`/v2/suspend?placeid=${place}`, { key: secret, body: { robloxUserId, duration: '1h', ...asked } });
+    if (second) expect((await suspend(1005)).status).toBe(200);
+    const held = await ruled.heldBy(ann);
+    expect(codeOf(await suspend(ann))).toBe(answer);
+    expect(await ruled.heldBy(ann)).toEqual(held);
+  },
+);

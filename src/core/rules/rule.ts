@@ -38,6 +38,8 @@ export interface PolicyCase {
   request: RankRequest;
   scheme: RoleScheme;
   plan: RolePlan;
+  /** The plan by which roles return early because of a key's suspension; it has to pass the rules as well. */
+  comeback?: RolePlan | undefined;
   /** `undefined` if the platform does not say who acts. Then it refuses by itself what the account may not do. */
   acting: ActingAccount | undefined;
   /** Milliseconds since the rankee's last applied change; `undefined` if there is none. */

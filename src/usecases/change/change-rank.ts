@@ -131,7 +131,7 @@ async function approve(
   const { change, approved } = checked.value;
   const success = successMessage(draft, approved.plan);
   if (!draft.dryRun) return { change, approved, success };
-  const refusal = refusalOfHolds(draft, { open: await openHold(app, draft.rankeeId) }, approved.policyCase); // a real change is judged as it begins
+  const refusal = refusalOfHolds(draft, { open: await openHold(app, draft.rankeeId) }); // a real change is judged as it begins
   if (refusal !== undefined) return { change, error: refusal };
   return {
     change: withPlan(change, approved),

@@ -65,13 +65,14 @@ export function withPlan(
   {
     plan,
     scheme,
-    policyCase: { policy },
+    policyCase: { policy, comeback },
   }: Pick<ApprovedChange, 'plan' | 'scheme'> & {
-    policyCase: Pick<PolicyCase, 'policy'>;
+    policyCase: Pick<PolicyCase, 'policy' | 'comeback'>;
   },
 ): RankChange {
   const { from, to } = plan.goal;
   const involved = scheme.roles.filter(({ id }) => from.includes(id) || to.includes(id));
+  const counted = scheme.roles.filter((role) => involved.includes(role) || comeback?.goal.to.includes(role.id));
   return {
     ...draft,
     roleId: plan.target.id,
@@ -80,8 +81,8 @@ export function withPlan(
     rolesAfter: to,
     roles: involved.map(({ id, name, rank }) => ({ id, name, rank })),
     demotion: takesAway(plan) || (draft.hold?.does === 'begin' && draft.hold.kind === 'suspension'),
-    topRank: Math.max(0, ...involved.map(({ rank }) => rank)),
-    privileged: involved.some((role) => isPrivileged(role, policy.privilegedRoles)),
+    topRank: Math.max(0, ...counted.map(({ rank }) => rank)),
+    privileged: counted.some((role) => isPrivileged(role, policy.privilegedRoles)),
   };
 }
 

@@ -1,12 +1,13 @@
 import { refusalAboveActing } from '../../core/acting-account.ts';
 import { roleTitle } from '../../core/describe.ts';
 import type { RankRequest, Role } from '../../core/model.ts';
-import { policyRules, refusalOfUndo, rulesFor } from '../../core/policy.ts';
+import { comebackOf, policyRules, refusalOfComeback, refusalOfUndo, rulesFor } from '../../core/policy.ts';
 import { policyFor } from '../../core/policy-names.ts';
 import { heldRoles } from '../../core/role-scheme.ts';
 import { mustVerifyRanker, refusalOfRanker } from '../../core/rules/rankers.ts';
 import type { PolicyCase, PolicyRule } from '../../core/rules/rule.ts';
 import type { CallContext } from '../../ports/index.ts';
+import { openHold } from '../holds/open-hold.ts';
 import type { ChangeCommand } from './change-command.ts';
 import { type Examiner, strict } from './examiner.ts';
 import type { PlannedChange } from './plan-change.ts';
@@ -50,13 +51,17 @@ export async function checkPlan(
   const { plan, scheme, acting } = planned;
   const isQuiet = kind === 'rank' && plan.steps.length === 0; // a suspension begins or ends whatever the member holds
   const rules = rulesFor[kind];
+  const asked = { policy: policyFor(scheme, app.policy), key: caller.rules, request, scheme, plan, acting };
+  const comeback = kind === 'suspension' ? comebackOf(asked, await openHold(app, request.rankeeId)) : undefined;
   const policyCase: PolicyCase = {
-    ...{ policy: policyFor(scheme, app.policy), key: caller.rules, request, scheme, plan, acting },
+    ...asked,
+    ...(comeback !== undefined && { comeback }),
     ...(isQuiet ? noPace : paceOf(app, paces ?? (await pacesOf(app, request)))),
   };
   if (!isQuiet) {
     for (const { name, refusal } of rules) examiner.hold(name, refusal(policyCase));
-    examiner.hold('acting account', refusalAboveActing(policyCase));
+    const aboveActing = refusalAboveActing(policyCase) ?? refusalOfComeback(policyCase, refusalAboveActing);
+    examiner.hold('acting account', aboveActing);
     await examiner.find(
       'ranker rank',
       () => verifyRanker(app, policyCase, call),
@@ -121,7 +126,8 @@ async function verifyRanker(app: Ranking, of: PolicyCase, call: CallContext): Pr
   if (!mustVerifyRanker(of)) return undefined;
   const ranker = await readMember(app, of.request.rankerId, call);
   const roles = ranker && heldRoles((await app.group.schemeFor(ranker, call)).roles, ranker);
-  const refusal = refusalOfRanker(of, roles);
+  const refusalOf = (plan: PolicyCase) => refusalOfRanker(plan, roles);
+  const refusal = refusalOf(of) ?? refusalOfComeback(of, refusalOf);
   if (refusal !== undefined) throw refusal;
   return roles;
 }
