@@ -1,9 +1,11 @@
 import diagnostics from 'node:diagnostics_channel';
 import type { FastifyInstance } from 'fastify';
 import { expect, test } from 'vitest';
+import { accessChecks } from '../../src/core/access.ts';
 import type { RankChange } from '../../src/core/model.ts';
 import type { Platform } from '../../src/ports/index.ts';
 import { keepOutcome } from '../../src/usecases/change/change-outcome.ts';
+import { checkNames } from '../../src/usecases/change/check-plan.ts';
 import { applied, begin, newChange, operate, operator } from '../contracts/store/samples.ts';
 import { openTestApp, place, roles, send, type TestApp } from '../support/open-test-app.ts';
 import { configFor, type KeyRoute, keyRoutes, type RouteRule, routeRules, routeTitle } from './route-rules.ts';
@@ -155,6 +157,12 @@ test('every one of these requests is granted where no rule forbids it', async ()
   const found: string[] = [];
   for (const route of keyRoutes) found.push(await scene.answer(route));
   expect(found.filter((answer) => !answer.includes(' became '))).toEqual([]);
+});
+
+test('every check of a change has a column', () => {
+  const checks = [...accessChecks, ...checkNames.map((name) => ({ name }))].map(({ name }) => name);
+  const others = ['key', 'platform', 'rank', 'member']; // `key` has several columns, and the last three check the group and not the key
+  expect(Object.keys(routeRules)).toEqual(expect.arrayContaining(checks.filter((name) => !others.includes(name))));
 });
 
 test('every route of the server that takes a key and can change a rank is held against every rule', async () => {

@@ -133,7 +133,8 @@ export const routeRules: Record<string, RouteRule> = {
     ...{ key: () => ({ rules: { selfRank: 'deny' } }), ranker: 'the member' },
     answer: (route) => (namesRanker(route) ? 'ranker_not_allowed' : anonymous),
   },
-  'ranker check': { policy: { rankerCheck: 'verify' }, ranker: 'an Officer', answer: always('ranker_not_allowed') },
+  ranker: { policy: { rankerCheck: 'claimed' }, answer: always('ranker_not_allowed') },
+  'ranker rank': { policy: { rankerCheck: 'verify' }, ranker: 'an Officer', answer: always('ranker_not_allowed') },
   cooldown: { policy: { cooldownMs: 600_000 }, before: 'the member was changed', answer: always('cooldown') },
   'ranker cooldown': {
     ...{ policy: { rankerCooldownMs: 600_000 }, ranker: 'an Officer', before: 'the ranker changed another' },
