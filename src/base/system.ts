@@ -1,3 +1,4 @@
+import { readFileSync, statSync } from 'node:fs';
 import { platform } from 'node:os';
 import { type PlatformPath, posix, win32 } from 'node:path';
 
@@ -55,7 +56,7 @@ export interface System {
   sharedFileSystem(path: string, type: number): string | undefined;
 }
 
-export interface Account {
+interface Account {
   env: Record<string, string | undefined>;
   home: string;
 }
@@ -168,4 +169,30 @@ export const thisSystem: System = byPlatform[platform()] ?? linux;
 /** What a variable names, unless it is empty or, as the XDG base directory specification says to ignore, relative. */
 function folder(path: PlatformPath, named: string | undefined, otherwise: string): string {
   return named !== undefined && path.isAbsolute(named) ? named : otherwise;
+}
+
+/** A user of the operating system, by number. */
+export interface SystemUser {
+  uid: number;
+  /** The user's own group. */
+  gid: number;
+}
+
+/** The user's name by /etc/passwd. A user who is not in that file is `#1000`, which sudo accepts as well. */
+export function systemUserName(uid: number): string {
+  const entries = passwd().map((line) => line.split(':'));
+  return entries.find(([, , id]) => id === String(uid))?.[0] ?? `#${uid}`;
+}
+
+/** The name of the user who owns the file or folder, as above. */
+export function ownerOf(path: string): string {
+  return systemUserName(statSync(path).uid);
+}
+
+function passwd(): string[] {
+  try {
+    return readFileSync('/etc/passwd', 'utf8').split('\n');
+  } catch {
+    return [];
+  }
 }

@@ -1,11 +1,10 @@
 import { lookup } from 'node:dns/promises';
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { request as httpRequest } from 'node:http';
+import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import type { PeerCertificate, TLSSocket } from 'node:tls';
 import { type ConnectionFailure, connectionFailure, TimedOut } from '../base/connection-cause.ts';
-import { membershipOf } from '../base/networks.ts';
+import { membershipOf } from '../base/net.ts';
 import { crypto } from '../base/node-modules.ts';
 import { shorten } from '../base/text.ts';
 import { isoDay } from '../base/time.ts';

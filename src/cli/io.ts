@@ -1,5 +1,4 @@
-import type { System } from '../base/system.ts';
-import type { SystemUser } from '../base/system-user.ts';
+import type { System, SystemUser } from '../base/system.ts';
 
 /** The world as a command sees it: what it reads, where it writes, who runs it. `main.ts` makes the real one. */
 export interface Io {

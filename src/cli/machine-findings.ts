@@ -1,12 +1,12 @@
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { crowdIn } from '../base/access-list.ts';
-import { isInDataDir, isOnReadOnlyFileSystem } from '../base/files/data-dir.ts';
+import { isInDataDir, isOnReadOnlyFileSystem } from '../base/data-dir.ts';
 import { crypto, https } from '../base/node-modules.ts';
 import { type System, thisSystem } from '../base/system.ts';
 import { loadSqlite } from '../stores/engine.ts';
 import { type Finding, fail, ok, warn } from '../usecases/doctor/finding.ts';
+import { crowdIn } from './windows-access.ts';
 
 /** What this machine provides: Node.js, the data directory, room on its disk, the port, the clock. */
 

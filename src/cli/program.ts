@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { asRankdError, RankdError } from '../base/errors.ts';
-import { suggest } from '../base/suggest.ts';
+import { suggest } from '../base/text.ts';
 import { version } from '../base/version.ts';
 import { requireNamed } from '../config/locate.ts';
 import { Cli } from './cli.ts';

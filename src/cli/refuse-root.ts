@@ -1,7 +1,7 @@
 import { type Stats, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { RankdError } from '../base/errors.ts';
-import { systemUserName } from '../base/system-user.ts';
+import { systemUserName } from '../base/system.ts';
 import { withoutKeys } from '../core/api-key.ts';
 import type { Io } from './io.ts';
 

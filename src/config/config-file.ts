@@ -15,8 +15,7 @@ import {
   type YAMLError,
   type YAMLMap,
 } from 'yaml';
-import { codeOf } from '../base/error-code.ts';
-import { RankdError } from '../base/errors.ts';
+import { codeOf, RankdError } from '../base/errors.ts';
 import type { Layer } from './layers.ts';
 import { type ConfigLocation, missingConfig } from './locate.ts';
 import type { Location, Problem } from './problem.ts';

@@ -1,5 +1,5 @@
+import type { ServerAddress } from '../base/net.ts';
 import type { OutboundProxy } from '../base/outbound-proxy.ts';
-import type { ServerAddress } from '../base/server-address.ts';
 import { toDeclaredKey } from './declared-key.ts';
 import type { DeclaredWebhook } from './declared-webhook.ts';
 import type { PlatformChoice } from './platform-choice.ts';

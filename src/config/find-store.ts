@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { codeOf } from '../base/error-code.ts';
-import { RankdError } from '../base/errors.ts';
-import type { ServerAddress } from '../base/server-address.ts';
+import { codeOf, RankdError } from '../base/errors.ts';
+import type { ServerAddress } from '../base/net.ts';
 import { type ConfigLocation, type ConfigLocationSources, locateConfig, trustedConfig } from './locate.ts';
 import { ConfigError, type Problem } from './problem.ts';
 import { chooseStore, type StoreSettings } from './store-choice.ts';

@@ -1,4 +1,4 @@
-import { suggest } from '../base/suggest.ts';
+import { suggest } from '../base/text.ts';
 import type { Location, Problem } from './problem.ts';
 import { keyFile, keyVariable, passwordVariable } from './secret.ts';
 import { type EntrySetting, keySettings, type Setting, sections, settings, webhookSettings } from './settings.ts';

@@ -1,10 +1,8 @@
 import { existsSync, lstatSync, realpathSync, statSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { codeOf } from '../base/error-code.ts';
-import { RankdError } from '../base/errors.ts';
-import { type System, thisSystem } from '../base/system.ts';
-import type { SystemUser } from '../base/system-user.ts';
+import { codeOf, RankdError } from '../base/errors.ts';
+import { type System, type SystemUser, thisSystem } from '../base/system.ts';
 
 export interface ConfigLocationSources {
   /** `--config`; null means that no file is read. */

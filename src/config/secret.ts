@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
-import { codeOf } from '../base/error-code.ts';
+import { codeOf } from '../base/errors.ts';
 import { thisSystem } from '../base/system.ts';
 
 /** The variables that hold the Roblox key and the password of the store; neither may be in the file. */

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
+import { isOnThisMachine, isSocket, type ServerAddress } from '../base/net.ts';
 import { crypto } from '../base/node-modules.ts';
-import { isOnThisMachine, isSocket, type ServerAddress } from '../base/server-address.ts';
 import { passwordVariable, readSecretText, systemdCredential } from './secret.ts';
 
 /** The settings of the section `store`, as text. */

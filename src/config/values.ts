@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import * as z from 'zod';
-import { asBaseUrl } from '../base/base-url.ts';
+import { asBaseUrl } from '../base/net.ts';
 import { durationPattern, parseDuration } from '../base/time.ts';
 
 /** The kinds of values that settings have. The message of each check describes a valid value. */

@@ -4,7 +4,7 @@ import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { basename, dirname, isAbsolute, join } from 'node:path';
-import { codeOf } from '../base/error-code.ts';
+import { codeOf } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { crypto, http } from '../base/node-modules.ts';
 import { thisSystem } from '../base/system.ts';

@@ -1,5 +1,4 @@
-import { RankdError } from '../base/errors.ts';
-import type { RefusalDetails } from '../base/refusal-details.ts';
+import { RankdError, type RefusalDetails } from '../base/errors.ts';
 import { isSimulatedGroup } from './group-title.ts';
 import type { Key, KeyRecord, KeyState, Scope } from './model.ts';
 

@@ -1,6 +1,5 @@
 import { RankdError } from '../base/errors.ts';
-import { suggest } from '../base/suggest.ts';
-import { shorten } from '../base/text.ts';
+import { shorten, suggest } from '../base/text.ts';
 import { roleTitle } from './describe.ts';
 import { listRoles } from './list-roles.ts';
 import type { Role } from './model.ts';

@@ -1,5 +1,5 @@
 import { asRankdError, RankdError } from '../base/errors.ts';
-import { appendTo } from '../base/files/lines.ts';
+import { appendTo } from '../base/files.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { newestEvent, noteHeads } from '../usecases/history/audit-heads.ts';
 

@@ -5,7 +5,7 @@ import type { Config } from '../config/config.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import { ConfigError } from '../config/problem.ts';
 import type { ReloadOutcome } from '../control/control.ts';
-import { callWithin } from '../ports/call-context.ts';
+import { callWithin } from '../ports/platform.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { declareConfigured } from '../usecases/declare-configured.ts';
 import { checkGroup } from '../usecases/group/check-group.ts';

@@ -1,7 +1,7 @@
 import { isRankdError } from '../base/errors.ts';
 import type { RankChange } from '../core/model.ts';
-import { callWithin } from '../ports/call-context.ts';
 import type { CallContext } from '../ports/index.ts';
+import { callWithin } from '../ports/platform.ts';
 import { takeLateLooks } from '../usecases/change/late-look.ts';
 import { type RecoveryTries, recoverChanges, wasLeftBehind } from '../usecases/change/recover-changes.ts';
 import type { DaemonContext, LiveContext } from '../usecases/daemon-context.ts';

@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { RankdError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
-import { membershipOf } from '../base/networks.ts';
+import { membershipOf } from '../base/net.ts';
 import type { Clock } from '../ports/index.ts';
 import { connectionOf } from './connections.ts';
 import { endWithError } from './node-answers.ts';

@@ -1,11 +1,10 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import Fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
-import { codeOf } from '../base/error-code.ts';
-import type { RankdError } from '../base/errors.ts';
-import { listenError } from '../base/listen-error.ts';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import Fastify from 'fastify';
+import { codeOf, type RankdError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
-import { membershipOf, senderOf } from '../base/networks.ts';
+import { listenError, membershipOf, senderOf } from '../base/net.ts';
 import type { Clock } from '../ports/index.ts';
 import type { ForeignProtocols } from '../usecases/daemon-context.ts';
 import { limitConnections } from './connection-limits.ts';

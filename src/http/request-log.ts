@@ -1,8 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { RankdError } from '../base/errors.ts';
+import { describeRefusal, type RankdError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
-import { describeRefusal } from '../base/refusal-details.ts';
 import { newId } from '../core/api-key.ts';
 import type { Clock } from '../ports/index.ts';
 import { CountedLines, type Rate } from './token-buckets.ts';

@@ -1,8 +1,7 @@
 import { isIP, isIPv4 } from 'node:net';
 import type { FastifyReply } from 'fastify';
 import ipaddr from 'ipaddr.js';
-import { RankdError } from '../base/errors.ts';
-import type { RefusalDetails } from '../base/refusal-details.ts';
+import { RankdError, type RefusalDetails } from '../base/errors.ts';
 import type { LimitsConfig } from '../config/config.ts';
 import type { Key, Scope } from '../core/model.ts';
 import type { Clock, LimitStore, SharedLimit } from '../ports/index.ts';

@@ -1,6 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { ErrorCode } from '../base/errors.ts';
-import type { RefusalReason } from '../base/refusal-details.ts';
+import type { ErrorCode, RefusalReason } from '../base/errors.ts';
 import { version } from '../base/version.ts';
 import { changeCodes, endState } from '../core/change-codes.ts';
 

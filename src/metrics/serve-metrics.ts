@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
 import { RankdError } from '../base/errors.ts';
-import { listenUrl } from '../base/listen-url.ts';
 import type { Logger } from '../base/log.ts';
+import { listenUrl } from '../base/net.ts';
 import { zlib } from '../base/node-modules.ts';
 import { createListener, listenAt } from '../http/listener.ts';
 import type { Clock } from '../ports/index.ts';

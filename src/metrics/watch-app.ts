@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify';
 import { Counter, Gauge } from 'prom-client';
 import type { Outcome } from '../core/webhooks/progress.ts';
-import { callWithin } from '../ports/call-context.ts';
+import { callWithin } from '../ports/platform.ts';
 import { changeSurprises } from '../usecases/change/platform-trust.ts';
 import { type DaemonContext, type LiveContext, surprisesOf } from '../usecases/daemon-context.ts';
 import { stuckHolds } from '../usecases/holds/open-hold.ts';

@@ -3,7 +3,6 @@ import type { Surprise } from '../base/surprises.ts';
 import { doubling } from '../base/time.ts';
 import { refusalOfCredential } from '../core/credential.ts';
 import type { Credential, Group, Member, Role } from '../core/model.ts';
-import { withShare } from '../ports/call-context.ts';
 import type {
   CallContext,
   Clock,
@@ -14,6 +13,7 @@ import type {
   RoleWrite,
   WriteKind,
 } from '../ports/index.ts';
+import { withShare } from '../ports/platform.ts';
 import { ForbiddenRead } from './upstream/platform-error.ts';
 
 const probeAfterMs = doubling(10_000, 60_000);

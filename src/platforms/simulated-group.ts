@@ -1,7 +1,6 @@
 import { closeSync, openSync } from 'node:fs';
 import Database from 'better-sqlite3';
-import { codeOf } from '../base/error-code.ts';
-import { RankdError } from '../base/errors.ts';
+import { codeOf, RankdError } from '../base/errors.ts';
 import type { Member, Role } from '../core/model.ts';
 import type { NamedUser } from '../core/user-name.ts';
 

@@ -1,8 +1,8 @@
 import type { BeginFacts, BeginVerdict, MemberWindow } from '../core/begin.ts';
 import type { ChangeUpdate } from '../core/change-state.ts';
 import type { DomainEvent } from '../core/events.ts';
-import type { HoldsOfMember } from '../core/holds.ts';
-import type { ChangeState, RankChange } from '../core/model.ts';
+import type { HoldsOfMember, HoldUpdate } from '../core/holds.ts';
+import type { ChangeState, Hold, HoldState, RankChange } from '../core/model.ts';
 
 /** Which changes are meant. Without any field, it is all of them. */
 export interface ChangeSelection {
@@ -157,4 +157,63 @@ export interface ChangeStore {
   countChanges(since: number, group?: string): Promise<Record<ChangeState, number>>;
   /** Every open change, oldest first. */
   openChanges(): Promise<OpenChange[]>;
+}
+
+export interface HoldFilter {
+  group: string;
+  rankeeId?: number | undefined;
+  states?: readonly HoldState[] | undefined;
+  limit: number;
+}
+
+/** Suspensions and temporary ranks. They begin and end with rank changes, in `ChangeStore`. */
+export interface HoldStore {
+  /** The hold with this id, also one that is over; `undefined` if none is kept. */
+  findHold(id: string): Promise<Hold | undefined>;
+  /** Newest first. */
+  listHolds(filter: HoldFilter): Promise<Hold[]>;
+  /**
+   * The holds that are active or stuck and whose end and next try are due at `now` (epoch milliseconds), those that end first at the head.
+   * With `isAnew`, no next try is waited for.
+   */
+  dueHolds(query: { group: string; now: number; isAnew: boolean; limit: number }): Promise<Hold[]>;
+  /**
+   * Changes a hold that is active or stuck, as `judge` says, together with its events. `judge` is synchronous and pure, and may run
+   * more than once. Resolves with the hold as it is kept now; `undefined` if it is in another state.
+   */
+  updateHold(id: string, judge: (hold: Hold) => HoldUpdate): Promise<Hold | undefined>;
+}
+
+/** An Idempotency-Key as a request brings it. In each group, a key of the API has its own. */
+export interface IdempotencySlot {
+  keyId: string;
+  idempotencyKey: string;
+  group: string;
+}
+
+export interface IdempotencyClaim extends IdempotencySlot {
+  /** What the request asks for: two requests with the same fingerprint are the same. */
+  fingerprint: string;
+  /** Changes from before this time do not count (epoch milliseconds). */
+  since: number;
+}
+
+/** How an Idempotency-Key stood when it was claimed. `change` is the one that it already stands for, in whatever state. */
+export type IdempotencyStanding =
+  | { is: 'claimed' }
+  | { is: 'running'; fingerprint: string }
+  | { is: 'used'; change: RankChange };
+
+/**
+ * The requests with an Idempotency-Key that are in flight. When a node ends, its claims end with it. A claim of a live node that no request in
+ * its process holds, because its release failed or its answer was lost, is free as soon as the store answers.
+ */
+export interface IdempotencyStore {
+  /**
+   * Claims the key for a request of this handle, unless it stands for a change already, or another request has claimed it, here or at any
+   * other handle. Of all that claim it at once, one succeeds.
+   */
+  claimIdempotencyKey(claim: IdempotencyClaim): Promise<IdempotencyStanding>;
+  /** Gives back a claim of this handle. */
+  releaseIdempotencyKey(slot: IdempotencySlot): Promise<void>;
 }

@@ -3,13 +3,11 @@ import type { Platform } from './platform.ts';
 import type { Store } from './store.ts';
 
 export type { Clock } from '../base/clock.ts';
-export type * from './budget-ledger.ts';
-export type { CallContext, Reservation, WriteLease } from './call-context.ts';
-export type { AddressVerdict, Courier, Letter, TargetAnswer } from './courier.ts';
+export type * from './change-store.ts';
 export type * from './platform.ts';
 export type * from './store.ts';
-export type * from './store-contents.ts';
 export type * from './store-operations.ts';
+export type * from './webhooks.ts';
 
 /**
  * The contracts between the use cases and the world. Every adapter passes the suite of its port in `test/contracts`.

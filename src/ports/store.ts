@@ -1,28 +1,18 @@
 import type { Clock } from '../base/clock.ts';
 import type { RankdError } from '../base/errors.ts';
 import type { AuditMention, AuditRow, ChainLink, EmptiedMention } from '../core/audit.ts';
+import type { StillDeclared } from '../core/declarations.ts';
+import type { DeclarationClash, DeclarationFacts, DeclarationVerdict, NewDeclaration } from '../core/declared-keys.ts';
 import type { DomainEvent } from '../core/events.ts';
 import type { Forgetting, Mentions, WithoutPerson } from '../core/forgetting.ts';
-import type { AuditEvent, Role, WhitelistEntry, Workspace } from '../core/model.ts';
+import type { JudgeKey, NewKey } from '../core/key-changes.ts';
+import type { AuditEvent, Key, KeyRecord, Role, WhitelistEntry, Workspace } from '../core/model.ts';
+import type { NodeStatus, SeenNode } from '../core/nodes.ts';
 import type { RoleMeaning } from '../core/role-settings.ts';
 import type { Verdict } from '../core/verdict.ts';
 import type { JudgeEntries } from '../core/whitelist.ts';
-import type { BudgetStore } from './budget-ledger.ts';
-import type { ChangeStore } from './change-store.ts';
-import type { HoldStore } from './hold-store.ts';
-import type { IdempotencyStore } from './idempotency-store.ts';
-import type { KeyStore } from './key-store.ts';
-import type { LimitStore } from './limit-store.ts';
-import type { NodeStore } from './node-store.ts';
-import type { WebhookStore } from './webhook-store.ts';
-
-export type * from './change-store.ts';
-export type * from './hold-store.ts';
-export type * from './idempotency-store.ts';
-export type * from './key-store.ts';
-export type * from './limit-store.ts';
-export type * from './node-store.ts';
-export type * from './webhook-store.ts';
+import type { ChangeStore, HoldStore, IdempotencyStore } from './change-store.ts';
+import type { WebhookStore } from './webhooks.ts';
 
 /**
  * Everything rankd remembers. Every method that writes is one durable transaction: it resolves once what it wrote is safe, and
@@ -217,4 +207,172 @@ export interface AuditStore {
    * removes them only with the event that emptied them.
    */
   emptiedMentions(): Promise<{ anchorId: number; lastId: number; mentions: EmptiedMention[] }>;
+}
+
+export type { KeyRecord, NewSecret } from '../core/model.ts';
+
+/** The fact that a request was allowed with a secret. */
+export interface KeyUse {
+  secretId: string;
+  placeId: number | undefined;
+  /** Epoch milliseconds. */
+  at: number;
+}
+
+export interface KeySelection {
+  /** Only keys with one of these ids. */
+  ids?: readonly string[];
+  /** Only keys of this name. */
+  name?: string;
+  /** Only keys that were made after the key of this id. */
+  after?: string;
+  /** Only keys that are neither revoked nor expired at that time (epoch milliseconds). */
+  acceptedAt?: number;
+  /** Only keys that were made on a simulated group, or only others. */
+  isSimulated?: boolean;
+  limit?: number;
+}
+
+/**
+ * Keys and their secrets. A `judge` is synchronous and pure, and may run more than once; its facts stay true until its verdict is
+ * carried out.
+ */
+export interface KeyStore {
+  /**
+   * Finds out what others changed about keys, places and the workspace. It is asked once for all requests of a turn of the
+   * event loop, after the last of them was received, and their look-ups follow. `undefined` if there is nothing to wait for, as
+   * with SQLite. Throws or rejects with `store_unavailable`.
+   */
+  freshen(): Promise<void> | undefined;
+  /**
+   * The record of the key that has or had a secret with this hash, or `undefined` if no key ever had one; or a promise of that.
+   * SQLite answers at once. The record is not older than the latest `freshen`. It is shared: do not change it.
+   */
+  lookUpKey(query: { hash: string; placeId: number }): KeyRecord | undefined | Promise<KeyRecord | undefined>;
+  /**
+   * Keeps a new key with its event, if `judge` allows it. `judge` gets the key that has the name already and is not revoked.
+   * Throws its refusal.
+   */
+  createKey(key: NewKey, judge: (namesake: Key | undefined) => Verdict<NewKey>): Promise<Key>;
+  /** The key with this id, else the one with this name: one that is not revoked if there is one, else the newest. */
+  findKey(idOrName: string): Promise<Key | undefined>;
+  /** The selected keys, oldest first. */
+  listKeys(selection?: KeySelection): Promise<Key[]>;
+  /** Changes a key as `judge` says, with its events. Throws `not_found`, and the refusal of `judge`: then nothing is changed. */
+  updateKey(keyId: string, judge: JudgeKey): Promise<Key>;
+  /**
+   * Makes the declared keys and their places hold, as `judge` says. Resolves with what is in the way; then nothing is changed. Where
+   * several daemons share the store, a key holds as long as the node of any handle declares it; `stillDeclared` is what others declare and
+   * this node does not, or otherwise.
+   */
+  declareKeys(
+    declared: readonly NewDeclaration[],
+    judge: (facts: DeclarationFacts) => DeclarationVerdict,
+  ): Promise<{ clashes: DeclarationClash[]; stillDeclared: StillDeclared[] }>;
+  /** Keeps the last use of each of these secrets. */
+  recordKeyUses(uses: readonly KeyUse[]): Promise<void>;
+}
+
+/** A daemon as it takes part among others. */
+export interface ShownNode {
+  name: string;
+  /** Is asked with each beat. */
+  status(): NodeStatus;
+  /** Carries out what an operator asked of this node; resolves with what came of it, as JSON can hold it. */
+  carryOut(command: NodeCommand): Promise<unknown>;
+  /** Is told when another daemon is gone, or when this one had to join anew: what it declared may count otherwise now. */
+  onNodesChanged(): void;
+  /** Is told if the store has lost audit events that were confirmed, as after a failover: the numbers of the first and of the last. */
+  onLost?(range: { fromId: number; toId: number }): void;
+}
+
+/** What an operator asks of a daemon from any machine. `by`: whom the audit names. */
+export interface NodeCommand {
+  does: 'reload';
+  by: string;
+  /** True if every entry that names roles is to be read again. */
+  relearns: boolean;
+}
+
+/** The daemons that work on one store, and what they tell one another. A store that one daemon alone can work on has none of it. */
+export interface NodeStore {
+  /** Shows this handle as a daemon to all others, from now on until it is closed. Throws `store_unavailable`. */
+  showNode(node: ShownNode): Promise<void>;
+  /** True if this handle knew of no other daemon as it looked last, a second ago or less. */
+  readonly isAlone: boolean;
+  /** All daemons by name, with those that ended without a word within the last day and were not started again. */
+  listNodes(): Promise<SeenNode[]>;
+  /** True if this node has a task that one node alone has, until that one ends; each that asks takes one that nobody has. */
+  hasTask(task: string): Promise<boolean>;
+  /** Asks a node to carry out a command, which it does within seconds if it is alive. Resolves with an id for `outcomeOf`. */
+  askNode(nodeId: string, command: NodeCommand): Promise<string>;
+  /** What came of what a node was asked; `undefined` as long as nothing has. */
+  outcomeOf(commandId: string): Promise<{ outcome: unknown } | undefined>;
+}
+
+/** A token bucket of all nodes together. */
+export interface SharedLimit {
+  /** Names it among all limits. */
+  name: string;
+  perMinute: number;
+  burst: number;
+}
+
+/** How often callers were let through, and how long ago the first of them was: a limit fills up from then on. */
+export interface Spent {
+  count: number;
+  agoMs: number;
+}
+
+/** What callers have used up of their limits, counted over all nodes that share the store. It may be lost with the store's server: then all are full. */
+export interface LimitStore {
+  /**
+   * Takes one from each limit in turn, up to the first of which nothing is left: that one stays as it is. Of all nodes that ask at once, no
+   * more are allowed than there are. Resolves with those that were asked, and what is left of each.
+   */
+  takeShared(limits: readonly SharedLimit[]): Promise<Array<{ isAllowed: boolean; left: number }>>;
+  /** Tells what this node has let through by itself. Resolves with what is left of each for all nodes; it can be less than nothing. */
+  spend(spent: ReadonlyArray<SharedLimit & Spent>): Promise<number[]>;
+  /** Forgets limits that are full again. */
+  forgetFullLimits(): Promise<void>;
+}
+
+/** What is known of an account that the ledger does not have. */
+export interface OpeningFacts<Account> {
+  /** The ledger's time. */
+  now: number;
+  /** The account as this process knew it, if it did: the ledger has lost it, or what came last of it. */
+  known?: Account;
+  /** When a change of a rank was asked for last (on the ledger's time), as the ledger knows it. */
+  lastChangeAt?: number;
+}
+
+/** An account, by the operation whose calls it counts, and how it is opened. `open` is pure and may run more than once. */
+export interface AccountName<Account> {
+  operation: string;
+  open(facts: OpeningFacts<Account>): Account;
+}
+
+/**
+ * Keeps, of each operation of the platform, how much of its budget is spent. An account is a plain record, which JSON keeps.
+ * Changes of one account never interleave, whoever makes them.
+ */
+export interface BudgetLedger {
+  /**
+   * Has `change` change the account, at the ledger's time, and resolves with what it returns. It changes nothing but the account that it
+   * gets, waits for nothing, and may run more than once, each time on the account as it is then; the last run counts.
+   */
+  change<Account extends object, Result>(
+    name: AccountName<Account>,
+    change: (account: Account, now: number) => Result,
+  ): Promise<Result>;
+}
+
+/** The budget of a platform's key, if all who work with this store share it. */
+export interface BudgetStore {
+  /**
+   * The ledger of all nodes that work with the same key. `undefined` if this store is of one machine: then each process has a budget of
+   * its own. `credential` is the SHA-256 of the key, in hex.
+   */
+  budgetLedger(credential: string): BudgetLedger | undefined;
 }

@@ -1,5 +1,5 @@
-import { privateFile } from '../base/files/data-dir.ts';
-import { placeOf, type ServerAddress } from '../base/server-address.ts';
+import { privateFile } from '../base/data-dir.ts';
+import { placeOf, type ServerAddress } from '../base/net.ts';
 import type { Clock, CopyPlace, StoreEngine, StoreOperations } from '../ports/index.ts';
 import { loadSqlite } from './sqlite/engine/sqlite-error.ts';
 import { acquireDaemonLock, daemonLockName, isDaemonRunning, nodeFileName } from './sqlite/files/daemon-lock.ts';

@@ -1,7 +1,7 @@
 import { type ErrorCode, isRankdError, type RankdError } from '../base/errors.ts';
 import { doubling } from '../base/time.ts';
 import { refusalOfCredential } from '../core/credential.ts';
-import { callWithin } from '../ports/call-context.ts';
+import { callWithin } from '../ports/platform.ts';
 import type { Ranking } from './change/ranking.ts';
 
 /** What became of many members. */

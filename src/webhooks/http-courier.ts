@@ -1,11 +1,10 @@
 import { type LookupAddress, type LookupAllOptions, lookup } from 'node:dns';
-import type { ClientRequest, IncomingMessage } from 'node:http';
-import { request as httpRequest } from 'node:http';
+import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { type Clock, deadlineIn } from '../base/clock.ts';
 import { connectionFailure, TimedOut } from '../base/connection-cause.ts';
-import { membershipOf } from '../base/networks.ts';
+import { membershipOf } from '../base/net.ts';
 import { proxyFor } from '../base/outbound-proxy.ts';
 import { controlCharacters } from '../base/text.ts';
 import { version } from '../base/version.ts';

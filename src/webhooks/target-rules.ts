@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
-import { membershipOf } from '../base/networks.ts';
+import { membershipOf } from '../base/net.ts';
 
 /** True for an address on the public internet, in any notation. */
 export function isPublic(address: string): boolean {

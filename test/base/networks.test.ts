@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { membershipOf } from '../../src/base/networks.ts';
+import { membershipOf } from '../../src/base/net.ts';
 
 test.each([
   ['127.0.0.9', true],

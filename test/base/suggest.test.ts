@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { suggest } from '../../src/base/suggest.ts';
+import { suggest } from '../../src/base/text.ts';
 
 const names = ['server.port', 'server.host', 'policy.max_rank', 'log.level', 'log'];
 

@@ -39,7 +39,7 @@ test('the home of a user is HOME, else that of the account, else the root', () =
 });
 
 const light = [
-  ...['config/data-dir', 'config/locate', 'config/secret', 'base/error-code'],
+  ...['config/data-dir', 'config/locate', 'config/secret'],
   ...['base/errors', 'base/system', 'base/node-modules', 'base/time'],
 ];
 

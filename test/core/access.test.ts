@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import type { RankdError } from '../../src/base/errors.ts';
-import { describeRefusal } from '../../src/base/refusal-details.ts';
+import { describeRefusal, type RankdError } from '../../src/base/errors.ts';
 import { type AccessQuestion, accessChecks, invalidKey, keyState, refusalOf } from '../../src/core/access.ts';
 import type { Key } from '../../src/core/model.ts';
 import type { KeyRecord } from '../../src/ports/index.ts';

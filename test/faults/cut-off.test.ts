@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { createLog } from '../../src/base/log.ts';
-import type { ServerAddress } from '../../src/base/server-address.ts';
+import type { ServerAddress } from '../../src/base/net.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import type { NodeStatus } from '../../src/core/nodes.ts';
 import { startDaemon } from '../../src/daemon/daemon.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { expect, onTestFinished, test } from 'vitest';
 import { createLog } from '../../src/base/log.ts';
-import type { ServerAddress } from '../../src/base/server-address.ts';
+import type { ServerAddress } from '../../src/base/net.ts';
 import { loadConfig } from '../../src/config/load.ts';
 import { startDaemon } from '../../src/daemon/daemon.ts';
 import { createKey } from '../../src/usecases/keys/keys.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { membershipOf, senderOf } from '../../src/base/networks.ts';
+import { membershipOf, senderOf } from '../../src/base/net.ts';
 import { openTestApp, send } from '../support/open-test-app.ts';
 import { rawAnswers } from '../support/raw-answers.ts';
 import { sampleOf, scrape } from '../support/scrape.ts';

@@ -1,7 +1,6 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { type System, thisSystem } from '../../src/base/system.ts';
-import type { SystemUser } from '../../src/base/system-user.ts';
+import { type System, type SystemUser, thisSystem } from '../../src/base/system.ts';
 import type { Io } from '../../src/cli/io.ts';
 
 export interface RunOptions {

@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { inject, onTestFinished } from 'vitest';
-import type { ServerAddress } from '../../src/base/server-address.ts';
+import type { ServerAddress } from '../../src/base/net.ts';
 import type { DeskAnswer, DeskRequest } from './postgres-desk.ts';
 
 /** A database of its own on the PostgreSQL server of this run; disposing gives it back. */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
-import type { ServerAddress } from '../../src/base/server-address.ts';
+import type { ServerAddress } from '../../src/base/net.ts';
 import { openPostgresStore } from '../../src/stores/postgres/postgres-store.ts';
 import { Authority } from './certificates.ts';
 import { ManualClock } from './manual-clock.ts';

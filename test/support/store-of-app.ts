@@ -2,7 +2,7 @@ import { cpSync } from 'node:fs';
 import { join } from 'node:path';
 import Sqlite from 'better-sqlite3';
 import pg from 'pg';
-import type { ServerAddress } from '../../src/base/server-address.ts';
+import type { ServerAddress } from '../../src/base/net.ts';
 import type { Clock, StoreEngine } from '../../src/ports/index.ts';
 import { engineOf } from '../../src/stores/engine.ts';
 import { waitAlsoFor } from './manual-clock.ts';

@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
 import { openRanking } from '../../app.ts';
 import { asRankdError, isRankdError, RankdError } from '../../base/errors.ts';
-import { ScratchDirectory } from '../../base/files/scratch-directory.ts';
+import { ScratchDirectory } from '../../base/files.ts';
 import type { Config } from '../../config/config.ts';
 import type { Origin } from '../../config/layers.ts';
 import { searchPath, trustedConfig } from '../../config/locate.ts';
 import { ConfigError } from '../../config/problem.ts';
 import { withoutKeys } from '../../core/api-key.ts';
 import { roleEntries } from '../../core/role-settings.ts';
-import { callWithin } from '../../ports/call-context.ts';
+import { callWithin } from '../../ports/platform.ts';
 import { checkedConfigDocument, configFileDocument, settingsDocument } from '../../usecases/documents/config.ts';
 import { strayRoles } from '../../usecases/group/check-group.ts';
 import type { Cli } from '../cli.ts';

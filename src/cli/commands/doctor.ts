@@ -4,15 +4,14 @@ import { type Command, Option } from 'commander';
 import { checkLivePlatform, openRanking } from '../../app.ts';
 import { systemClock } from '../../base/clock.ts';
 import { RankdError } from '../../base/errors.ts';
-import { requireRoom, withFiles } from '../../base/files/new-file.ts';
-import { ScratchDirectory } from '../../base/files/scratch-directory.ts';
+import { requireRoom, ScratchDirectory, withFiles } from '../../base/files.ts';
 import { version } from '../../base/version.ts';
 import type { LoadedConfig } from '../../config/load.ts';
 import { askIdentity, askStatus } from '../../control/ask.ts';
 import { controlPath } from '../../control/control.ts';
 import { whyNoSocket } from '../../control/listen.ts';
-import { callWithin } from '../../ports/call-context.ts';
 import type { LiveFinding } from '../../ports/index.ts';
+import { callWithin } from '../../ports/platform.ts';
 import { examined, type Finding, fail, findingsDocument, ok, warn } from '../../usecases/doctor/finding.ts';
 import {
   credentialFindings,
@@ -48,8 +47,8 @@ import { printable } from '../output/safe-text.ts';
 import { noScreen, type Shown } from '../output/screen.ts';
 import { whileWaiting } from '../output/waiting.ts';
 import { wrapped } from '../output/width.ts';
-import { readAccessList } from '../read-access-list.ts';
 import { chosenWith, otherGroup } from '../same-group.ts';
+import { readAccessList } from '../windows-access.ts';
 
 export function doctorCommand(program: Command, cli: Cli): void {
   program

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import type { Command } from 'commander';
-import { type NewFile, requireRoom, withFiles } from '../../base/files/new-file.ts';
+import { type NewFile, requireRoom, withFiles } from '../../base/files.ts';
 import { gameFilesDocument, gameModelDocument } from '../../usecases/documents/game.ts';
 import type { Cli } from '../cli.ts';
 import { type GameScript, readGameScripts } from '../game/game-scripts.ts';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { RankdError } from '../../base/errors.ts';
-import { localUrl } from '../../base/listen-url.ts';
+import { localUrl } from '../../base/net.ts';
 import { crypto } from '../../base/node-modules.ts';
 import { askIdentity, askStatus, exchange } from '../../control/ask.ts';
 import { proofHeader, proofOf, questionHeader } from '../../core/proof.ts';

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { makeFile } from '../../base/files/new-file.ts';
+import { makeFile } from '../../base/files.ts';
 import { scriptDocument } from '../../usecases/documents/game.ts';
 import type { Cli } from '../cli.ts';
 import { readGameScripts } from '../game/game-scripts.ts';

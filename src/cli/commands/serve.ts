@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { localUrl } from '../../base/listen-url.ts';
+import { localUrl } from '../../base/net.ts';
 import { paints, plain } from '../../base/paint.ts';
 import type { Config } from '../../config/config.ts';
 import type { Daemon } from '../../daemon/daemon.ts';

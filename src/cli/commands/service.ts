@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Command } from 'commander';
 import { RankdError } from '../../base/errors.ts';
-import { renameFile } from '../../base/files/rename-file.ts';
+import { renameFile } from '../../base/files.ts';
 import { removedServiceDocument, serviceDocument } from '../../usecases/documents/installation.ts';
 import type { Cli } from '../cli.ts';
 import { examples } from '../output/help.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { RankdError } from '../../base/errors.ts';
-import type { NewFile } from '../../base/files/new-file.ts';
+import type { NewFile } from '../../base/files.ts';
 import type { GameScript, GameScripts } from './game-scripts.ts';
 import { toModel } from './rbxmx.ts';
 

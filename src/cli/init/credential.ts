@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 import { isRankdError, RankdError } from '../../base/errors.ts';
-import { requireRoom } from '../../base/files/new-file.ts';
+import { requireRoom } from '../../base/files.ts';
 import { flawOfKey } from '../../config/platform-choice.ts';
 import { hintOf } from '../../usecases/documents/error.ts';
 import { asGroupId } from '../input/arguments.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { InvalidArgumentError } from 'commander';
 import { isRankdError } from '../../base/errors.ts';
-import type { NewFile } from '../../base/files/new-file.ts';
+import type { NewFile } from '../../base/files.ts';
 import type { Config } from '../../config/config.ts';
 import type { Cli } from '../cli.ts';
 import { type GameScripts, readGameScripts } from '../game/game-scripts.ts';

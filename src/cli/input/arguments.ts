@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander';
-import { asBaseUrl } from '../../base/base-url.ts';
 import { systemClock } from '../../base/clock.ts';
 import { RankdError } from '../../base/errors.ts';
+import { asBaseUrl } from '../../base/net.ts';
 import { parseDuration, parseMoment } from '../../base/time.ts';
 import { isKeyName } from '../../core/api-key.ts';
 import { maxReasonLength } from '../../core/model.ts';

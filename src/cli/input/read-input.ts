@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { codeOf } from '../../base/error-code.ts';
-import { RankdError } from '../../base/errors.ts';
+import { codeOf, RankdError } from '../../base/errors.ts';
 import type { Io } from '../io.ts';
 
 /** What is in a file that the user named; `-` is standard input. Throws `not_found`, `no_permission`, or `usage` for a folder. */

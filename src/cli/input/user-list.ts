@@ -1,5 +1,5 @@
 import { isRankdError, RankdError } from '../../base/errors.ts';
-import { callWithin } from '../../ports/call-context.ts';
+import { callWithin } from '../../ports/platform.ts';
 import type { ListedMember } from '../../usecases/change/change-list.ts';
 import type { Ranking } from '../../usecases/change/ranking.ts';
 import { findUser } from '../../usecases/people/find-user.ts';

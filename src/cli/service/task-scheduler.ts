@@ -1,6 +1,6 @@
 import { win32 } from 'node:path';
 import type { Cli } from '../cli.ts';
-import { systemFolder } from '../read-access-list.ts';
+import { systemFolder } from '../windows-access.ts';
 import { remarkOnConfig, serveLine, xmlText } from './serve-line.ts';
 import type { ServiceManager } from './service-manager.ts';
 

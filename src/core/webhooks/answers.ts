@@ -1,5 +1,5 @@
-import { retryAfterMs } from '../../base/retry-after.ts';
 import { shorten } from '../../base/text.ts';
+import { retryAfterMs } from '../../base/time.ts';
 import type { Outcome } from './progress.ts';
 import { maxRetryAfterMs } from './schedule.ts';
 import type { WebhookKind } from './webhook.ts';

@@ -1,4 +1,4 @@
-import { suggest } from '../../base/suggest.ts';
+import { suggest } from '../../base/text.ts';
 import type { AuditEvent, RankChange } from '../model.ts';
 
 /** The event that an event of the audit is told as. What has no name here is told to no webhook. */

@@ -1,6 +1,5 @@
 import type { FastifyReply } from 'fastify';
-import { codeOf } from '../../base/error-code.ts';
-import { asRankdError, type ErrorCode, RankdError } from '../../base/errors.ts';
+import { asRankdError, codeOf, type ErrorCode, RankdError } from '../../base/errors.ts';
 import { escapeControls } from '../../base/text.ts';
 import { fromFramework, type sendError, statuses } from '../../http/errors.ts';
 import { errorDocument, pageHintOf } from '../../usecases/documents/error.ts';

@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http';
 import type { FastifyInstance, FastifyReply } from 'fastify';
-import { listenUrl, localUrl } from '../../base/listen-url.ts';
+import { listenUrl, localUrl } from '../../base/net.ts';
 import type { DashboardConfig } from '../../config/config.ts';
 import { listenAt } from '../../http/listener.ts';
 import type { LiveContext } from '../../usecases/daemon-context.ts';

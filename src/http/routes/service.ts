@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify';
 import * as z from 'zod';
 import { isSimulatedGroup } from '../../core/group-title.ts';
 import { proofHeader, proofOf, questionHeader } from '../../core/proof.ts';
-import { callWithin } from '../../ports/call-context.ts';
+import { callWithin } from '../../ports/platform.ts';
 import { requireReady } from '../../usecases/upkeep/readiness.ts';
 import { type Exchange, isDescribed, platformCodes, type Route, route } from '../route.ts';
 

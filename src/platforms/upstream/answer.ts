@@ -1,4 +1,4 @@
-import { retryAfterMs } from '../../base/retry-after.ts';
+import { retryAfterMs } from '../../base/time.ts';
 
 /** A complete HTTP response. */
 export interface Answer {

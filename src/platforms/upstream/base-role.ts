@@ -1,6 +1,6 @@
 import { abortable } from '../../base/clock.ts';
-import { withShare } from '../../ports/call-context.ts';
 import type { CallContext, Clock } from '../../ports/index.ts';
+import { withShare } from '../../ports/platform.ts';
 import type { ListedRole, Membership } from './resources.ts';
 
 /** Where the id of the group's base role is kept from one start to the next. */

@@ -1,5 +1,5 @@
 import { RankdError } from '../../base/errors.ts';
-import { placeOf, type ServerAddress } from '../../base/server-address.ts';
+import { placeOf, type ServerAddress } from '../../base/net.ts';
 import { counted } from '../../base/text.ts';
 import type { Clock, CopiedContents, CopyPlace, KeptRow, StoreContents } from '../../ports/index.ts';
 import { type CopyTarget, copiedTables, copyContents, hexOf, pagesOf } from '../copy-contents.ts';

@@ -1,4 +1,4 @@
-import type { ServerAddress } from '../../base/server-address.ts';
+import type { ServerAddress } from '../../base/net.ts';
 import { thisSystem } from '../../base/system.ts';
 
 /**

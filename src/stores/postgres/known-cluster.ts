@@ -1,9 +1,9 @@
 import { existsSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { privateFile } from '../../base/data-dir.ts';
 import { RankdError } from '../../base/errors.ts';
-import { privateFile } from '../../base/files/data-dir.ts';
-import { writeWhole } from '../../base/files/write-whole.ts';
-import { hostAndPort, placeOf, type ServerAddress } from '../../base/server-address.ts';
+import { writeWhole } from '../../base/files.ts';
+import { hostAndPort, placeOf, type ServerAddress } from '../../base/net.ts';
 
 /** In place of the identifier of a cluster whose server does not let the user ask for it. */
 export const untold = 'untold';

@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { RankdError } from '../../base/errors.ts';
-import { placeOf } from '../../base/server-address.ts';
+import { placeOf } from '../../base/net.ts';
 import { newId } from '../../core/api-key.ts';
 import type { ChainLink } from '../../core/audit.ts';
 import type { NodeState, NodeStatus, SeenNode } from '../../core/nodes.ts';

@@ -1,5 +1,5 @@
 import { systemClock } from '../../base/clock.ts';
-import { placeOf, type ServerAddress } from '../../base/server-address.ts';
+import { placeOf, type ServerAddress } from '../../base/net.ts';
 import type { Clock, OpenOptions, Store } from '../../ports/index.ts';
 import { auditStore } from './audit.ts';
 import { budgetLedger } from './budget-ledger.ts';

@@ -1,4 +1,4 @@
-import { isOnThisMachine, isSocket, type ServerAddress } from '../../base/server-address.ts';
+import { isOnThisMachine, isSocket, type ServerAddress } from '../../base/net.ts';
 import type { Clock, ServerFacts } from '../../ports/index.ts';
 import type { Database } from './engine/database.ts';
 

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { privateFile } from '../../base/files/data-dir.ts';
+import { privateFile } from '../../base/data-dir.ts';
 import { newId } from '../../core/api-key.ts';
 import type { OpenedFiles } from './engine/opened-files.ts';
 import { isNodeName } from './files/daemon-lock.ts';

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { isOnReadOnlyFileSystem, privateFile, tightenFile } from '../../base/files/data-dir.ts';
+import { isOnReadOnlyFileSystem, privateFile, tightenFile } from '../../base/data-dir.ts';
 import type { Clock, OpenOptions, Store } from '../../ports/index.ts';
 import { KeyCache } from '../key-cache.ts';
 import { othersWork, unmigrated } from '../schema-errors.ts';

@@ -3,8 +3,8 @@ import { doubling } from '../../base/time.ts';
 import type { Member, Role } from '../../core/model.ts';
 import { sideEffects } from '../../core/side-effects.ts';
 import { hasTakenEffect, type Step } from '../../core/steps.ts';
-import { unboundedLease } from '../../ports/call-context.ts';
 import type { CallContext } from '../../ports/index.ts';
+import { unboundedLease } from '../../ports/platform.ts';
 import { outcomeUnknown } from './change-outcome.ts';
 import type { Ranking } from './ranking.ts';
 

@@ -3,7 +3,7 @@ import { hasLeftSince } from '../../core/holds.ts';
 import type { RankChange } from '../../core/model.ts';
 import { heldIds } from '../../core/role-scheme.ts';
 import { holdsOthers, steps, stepsLeft } from '../../core/steps.ts';
-import { callWithin } from '../../ports/call-context.ts';
+import { callWithin } from '../../ports/platform.ts';
 import { isOfApplied, type LateLook } from './platform-trust.ts';
 import type { Ranking } from './ranking.ts';
 

@@ -1,6 +1,6 @@
 import type { RankChange } from '../../core/model.ts';
-import { callWithin } from '../../ports/call-context.ts';
 import type { OpenChange } from '../../ports/index.ts';
+import { callWithin } from '../../ports/platform.ts';
 import { backgroundDeadlineMs, type Ranking } from './ranking.ts';
 import { isAbandoned, reconcileChange } from './reconcile-change.ts';
 

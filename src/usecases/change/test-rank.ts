@@ -1,5 +1,4 @@
-import { isRankdError, RankdError } from '../../base/errors.ts';
-import { describeRefusal } from '../../base/refusal-details.ts';
+import { describeRefusal, isRankdError, RankdError } from '../../base/errors.ts';
 import { accessChecks, type Caller } from '../../core/access.ts';
 import { refusalOfHold } from '../../core/holds.ts';
 import type { Key, RankRequest } from '../../core/model.ts';

@@ -3,8 +3,8 @@ import type { Logger } from '../../base/log.ts';
 import { policyFor, strayNames } from '../../core/policy-names.ts';
 import type { RoleMisfit } from '../../core/role-settings.ts';
 import { flawOfSuspendedRole } from '../../core/suspended-role.ts';
-import { callWithin } from '../../ports/call-context.ts';
 import type { CallContext } from '../../ports/index.ts';
+import { callWithin } from '../../ports/platform.ts';
 import type { Ranking } from '../change/ranking.ts';
 
 const timeoutMs = 3_000;

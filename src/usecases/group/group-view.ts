@@ -16,8 +16,8 @@ import {
   type TakenUp,
 } from '../../core/role-settings.ts';
 import { resolveTarget } from '../../core/target.ts';
-import { withShare } from '../../ports/call-context.ts';
 import type { CallContext, Clock, Platform, Store } from '../../ports/index.ts';
+import { withShare } from '../../ports/platform.ts';
 import { Remembered } from './remembered.ts';
 
 const rolesLifeMs = 30_000;

@@ -1,4 +1,4 @@
-import { appendTo, linesOf } from '../../base/files/lines.ts';
+import { appendTo, linesOf } from '../../base/files.ts';
 import { headIn, headLine } from '../../core/audit.ts';
 import type { Ports } from '../../ports/index.ts';
 

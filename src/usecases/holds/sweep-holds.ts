@@ -1,5 +1,5 @@
 import type { Hold } from '../../core/model.ts';
-import { callWithin } from '../../ports/call-context.ts';
+import { callWithin } from '../../ports/platform.ts';
 import { backgroundDeadlineMs, type Ranking } from '../change/ranking.ts';
 import { checkHold } from './end-hold.ts';
 

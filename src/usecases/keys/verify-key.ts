@@ -1,4 +1,4 @@
-import { describeRefusal } from '../../base/refusal-details.ts';
+import { describeRefusal } from '../../base/errors.ts';
 import { accessChecks, noPlace, wrongMode } from '../../core/access.ts';
 import { hashKey, keyMode } from '../../core/api-key.ts';
 import type { Key, KeyMode, KeyRecord } from '../../core/model.ts';

@@ -1,6 +1,6 @@
 import { isRankdError } from '../../base/errors.ts';
-import { callWithin } from '../../ports/call-context.ts';
 import type { CallContext, Ports } from '../../ports/index.ts';
+import { callWithin } from '../../ports/platform.ts';
 
 /** For so long a name is shown: users can change theirs. */
 const nameLifeMs = 24 * 3_600_000;

@@ -1,5 +1,4 @@
-import type { RankdError } from '../../base/errors.ts';
-import type { RefusalDetails } from '../../base/refusal-details.ts';
+import type { RankdError, RefusalDetails } from '../../base/errors.ts';
 import { callersRefused, dashboardEvent } from '../../core/events.ts';
 import type { Ports } from '../../ports/index.ts';
 

@@ -1,5 +1,5 @@
 import { judgeAlarms, type RoleMisfit } from '../../core/role-settings.ts';
-import { callWithin } from '../../ports/call-context.ts';
+import { callWithin } from '../../ports/platform.ts';
 import type { DaemonContext } from '../daemon-context.ts';
 import { isInCharge } from './in-charge.ts';
 

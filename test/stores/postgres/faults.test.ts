@@ -1,6 +1,6 @@
 import { connect, createServer, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import type { ServerAddress } from '../../../src/base/server-address.ts';
+import type { ServerAddress } from '../../../src/base/net.ts';
 import { judgeWorkspace } from '../../../src/core/workspace.ts';
 import type { Store } from '../../../src/ports/index.ts';
 import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';

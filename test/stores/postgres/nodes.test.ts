@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
-import type { ServerAddress } from '../../../src/base/server-address.ts';
+import type { ServerAddress } from '../../../src/base/net.ts';
 import { judgeDeclarations, type NewDeclaration } from '../../../src/core/declared-keys.ts';
 import type { ShownNode, Store } from '../../../src/ports/index.ts';
 import { engineOf } from '../../../src/stores/engine.ts';

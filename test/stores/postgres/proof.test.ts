@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
-import type { ServerAddress } from '../../../src/base/server-address.ts';
+import type { ServerAddress } from '../../../src/base/net.ts';
 import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
 import { type FakeServer, md5Of, startFakePostgres } from '../../support/fake-postgres.ts';
 

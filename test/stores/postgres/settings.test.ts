@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
-import type { ServerAddress } from '../../../src/base/server-address.ts';
+import type { ServerAddress } from '../../../src/base/net.ts';
 import { Database, type Reader } from '../../../src/stores/postgres/engine/database.ts';
 import { postgresOperations } from '../../../src/stores/postgres/operations.ts';
 import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';

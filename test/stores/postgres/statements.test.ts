@@ -1,7 +1,7 @@
 import { connect, createServer, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
-import type { ServerAddress } from '../../../src/base/server-address.ts';
+import type { ServerAddress } from '../../../src/base/net.ts';
 import { Database } from '../../../src/stores/postgres/engine/database.ts';
 import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
 import { applied, begin, finish, newChange, newKey, newSecret, operate } from '../../contracts/store/samples.ts';

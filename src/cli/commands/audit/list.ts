@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { RankdError } from '../../../base/errors.ts';
-import { suggest } from '../../../base/suggest.ts';
+import { suggest } from '../../../base/text.ts';
 import { auditActions } from '../../../core/events.ts';
 import type { AuditEvent } from '../../../core/model.ts';
 import { eventDocument } from '../../../usecases/documents/audit.ts';

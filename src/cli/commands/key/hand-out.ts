@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { systemClock } from '../../../base/clock.ts';
 import { RankdError } from '../../../base/errors.ts';
-import { makeFile } from '../../../base/files/new-file.ts';
+import { makeFile } from '../../../base/files.ts';
 import type { Key } from '../../../core/model.ts';
 import { keyDocument } from '../../../usecases/documents/key.ts';
 import type { KeepSecret, MintedKey } from '../../../usecases/keys/keys.ts';

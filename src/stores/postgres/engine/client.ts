@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import pg from 'pg';
 import { RankdError } from '../../../base/errors.ts';
-import { hostAndPort, isSocket, type ServerAddress } from '../../../base/server-address.ts';
+import { hostAndPort, isSocket, type ServerAddress } from '../../../base/net.ts';
 import { types } from './types.ts';
 
 /** How long a connection may take to be made, and a statement to be answered. */

@@ -1,6 +1,6 @@
 import { systemClock } from '../../../base/clock.ts';
 import { isRankdError, RankdError } from '../../../base/errors.ts';
-import type { ServerAddress } from '../../../base/server-address.ts';
+import type { ServerAddress } from '../../../base/net.ts';
 import type { ChainLink } from '../../../core/audit.ts';
 import { KnownCluster } from '../known-cluster.ts';
 import type { TimeLook } from '../server-clock.ts';

@@ -1,9 +1,8 @@
 import type { Socket } from 'node:net';
 import type pg from 'pg';
 import { systemClock } from '../../../base/clock.ts';
-import { codeOf } from '../../../base/error-code.ts';
-import { RankdError } from '../../../base/errors.ts';
-import type { ServerAddress } from '../../../base/server-address.ts';
+import { codeOf, RankdError } from '../../../base/errors.ts';
+import type { ServerAddress } from '../../../base/net.ts';
 import type { TimeLook } from '../server-clock.ts';
 import { connectProven, internalsOf, makeClient } from './client.ts';
 import { isLost, toStoreError } from './postgres-error.ts';

@@ -1,7 +1,6 @@
 import { type ConnectionCause, causeOf, connectionFailure } from '../../../base/connection-cause.ts';
-import { codeOf } from '../../../base/error-code.ts';
-import { RankdError, type RankdErrorOptions } from '../../../base/errors.ts';
-import { hostAndPort, placeOf, type ServerAddress } from '../../../base/server-address.ts';
+import { codeOf, RankdError, type RankdErrorOptions } from '../../../base/errors.ts';
+import { hostAndPort, placeOf, type ServerAddress } from '../../../base/net.ts';
 import { unproven } from './client.ts';
 
 /** The oldest PostgreSQL that rankd works with. */

@@ -1,6 +1,6 @@
 import type pg from 'pg';
-import { codeOf } from '../../../base/error-code.ts';
-import type { ServerAddress } from '../../../base/server-address.ts';
+import { codeOf } from '../../../base/errors.ts';
+import type { ServerAddress } from '../../../base/net.ts';
 import { untold } from '../known-cluster.ts';
 import { serverTime } from '../server-clock.ts';
 import { checksNothing, frozen, oldestServer, otherEncoding, standby, superseded, tooOld } from './postgres-error.ts';

@@ -1,4 +1,4 @@
-import { placeOf } from '../../../base/server-address.ts';
+import { placeOf } from '../../../base/net.ts';
 import { othersWork } from '../../schema-errors.ts';
 import type { Database } from '../engine/database.ts';
 import { type Beating, beatEveryMs } from '../nodes.ts';

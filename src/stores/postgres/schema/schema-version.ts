@@ -1,5 +1,5 @@
 import { RankdError } from '../../../base/errors.ts';
-import { placeOf, type ServerAddress } from '../../../base/server-address.ts';
+import { placeOf, type ServerAddress } from '../../../base/net.ts';
 import { version as rankdVersion } from '../../../base/version.ts';
 import type { Reader } from '../engine/database.ts';
 import { migrations } from './migrations.ts';

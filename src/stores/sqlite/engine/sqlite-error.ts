@@ -1,7 +1,6 @@
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
-import { codeOf } from '../../../base/error-code.ts';
-import { RankdError, type RankdErrorOptions } from '../../../base/errors.ts';
+import { codeOf, RankdError, type RankdErrorOptions } from '../../../base/errors.ts';
 
 /** Turns an error of SQLite (https://sqlite.org/rescode.html) into what the operator reads. A RankdError is returned as it is. */
 export function toStoreError(error: unknown, file: string): RankdError {

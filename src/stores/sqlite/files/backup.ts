@@ -1,11 +1,8 @@
 import { closeSync, openSync, readSync, realpathSync, rmSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { isOnReadOnlyFileSystem } from '../../../base/data-dir.ts';
 import { RankdError } from '../../../base/errors.ts';
-import { isOnReadOnlyFileSystem } from '../../../base/files/data-dir.ts';
-import { asFileError } from '../../../base/files/file-error.ts';
-import { behindLinks } from '../../../base/files/links.ts';
-import { ScratchDirectory } from '../../../base/files/scratch-directory.ts';
-import { companions, writeWhole } from '../../../base/files/write-whole.ts';
+import { asFileError, behindLinks, companions, ScratchDirectory, writeWhole } from '../../../base/files.ts';
 import { crypto } from '../../../base/node-modules.ts';
 import type { Backup, BackupTarget } from '../../../ports/index.ts';
 import { schemaVersion } from '../schema/schema-version.ts';

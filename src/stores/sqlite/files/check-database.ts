@@ -1,6 +1,5 @@
 import { statSync } from 'node:fs';
-import { codeOf } from '../../../base/error-code.ts';
-import { RankdError } from '../../../base/errors.ts';
+import { codeOf, RankdError } from '../../../base/errors.ts';
 import type { StoreCheck, StoreReport } from '../../../ports/index.ts';
 import type { Connection } from '../engine/connection.ts';
 import { schemaFlaws } from '../schema/schema-flaws.ts';

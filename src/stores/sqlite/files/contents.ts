@@ -1,10 +1,8 @@
 import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
+import { isOnReadOnlyFileSystem, privateFile } from '../../../base/data-dir.ts';
 import { RankdError } from '../../../base/errors.ts';
-import { isOnReadOnlyFileSystem, privateFile } from '../../../base/files/data-dir.ts';
-import { asFileError } from '../../../base/files/file-error.ts';
-import { removeLeftScratch, ScratchDirectory } from '../../../base/files/scratch-directory.ts';
-import { writeWhole } from '../../../base/files/write-whole.ts';
+import { asFileError, removeLeftScratch, ScratchDirectory, writeWhole } from '../../../base/files.ts';
 import type {
   Backup,
   BackupTarget,

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { isInDataDir, privateFile } from '../../../base/data-dir.ts';
 import { RankdError } from '../../../base/errors.ts';
-import { isInDataDir, privateFile } from '../../../base/files/data-dir.ts';
 import { isLockTaken, type ProcessLock, takeLock } from './process-lock.ts';
 
 /**

@@ -1,9 +1,8 @@
 import { copyFileSync, existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { isOnReadOnlyFileSystem, refuseLink } from '../../../base/data-dir.ts';
 import { RankdError } from '../../../base/errors.ts';
-import { isOnReadOnlyFileSystem, refuseLink } from '../../../base/files/data-dir.ts';
-import { asFileError } from '../../../base/files/file-error.ts';
-import { ScratchDirectory } from '../../../base/files/scratch-directory.ts';
+import { asFileError, ScratchDirectory } from '../../../base/files.ts';
 import { Connection } from '../engine/connection.ts';
 
 export const databaseName = 'rankd.db';

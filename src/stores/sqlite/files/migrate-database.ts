@@ -1,7 +1,6 @@
 import { closeSync, openSync } from 'node:fs';
 import { RankdError } from '../../../base/errors.ts';
-import { asFileError } from '../../../base/files/file-error.ts';
-import { removeDatabase } from '../../../base/files/write-whole.ts';
+import { asFileError, removeDatabase } from '../../../base/files.ts';
 import { crypto } from '../../../base/node-modules.ts';
 import type { Clock, Migration } from '../../../ports/index.ts';
 import { Connection } from '../engine/connection.ts';

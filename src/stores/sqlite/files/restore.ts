@@ -1,9 +1,7 @@
 import { constants, copyFileSync, existsSync, linkSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { codeOf } from '../../../base/error-code.ts';
-import { RankdError } from '../../../base/errors.ts';
-import { renameFile } from '../../../base/files/rename-file.ts';
-import { companions, writeWhole } from '../../../base/files/write-whole.ts';
+import { codeOf, RankdError } from '../../../base/errors.ts';
+import { companions, renameFile, writeWhole } from '../../../base/files.ts';
 import { databaseRestored } from '../../../core/events.ts';
 import type { Clock, ExaminedBackup, RestoreRequest } from '../../../ports/index.ts';
 import { appendEvent } from '../audit.ts';

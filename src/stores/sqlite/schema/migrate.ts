@@ -1,4 +1,4 @@
-import { writeWhole } from '../../../base/files/write-whole.ts';
+import { writeWhole } from '../../../base/files.ts';
 import { version as rankdVersion } from '../../../base/version.ts';
 import type { Clock, Migration } from '../../../ports/index.ts';
 import type { Connection } from '../engine/connection.ts';

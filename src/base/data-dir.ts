@@ -14,11 +14,9 @@ import {
   statSync,
 } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import { codeOf } from '../error-code.ts';
-import { RankdError } from '../errors.ts';
-import { thisSystem } from '../system.ts';
-import { ownerOf, type SystemUser } from '../system-user.ts';
-import { asFileError } from './file-error.ts';
+import { codeOf, RankdError } from './errors.ts';
+import { asFileError } from './files.ts';
+import { ownerOf, type SystemUser, thisSystem } from './system.ts';
 
 /**
  * The path of a file that only rankd's user may read, made empty where it is missing; the directory likewise.

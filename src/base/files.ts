@@ -1,0 +1,347 @@
+import {
+  accessSync,
+  closeSync,
+  constants,
+  createReadStream,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  lstatSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { appendFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import { codeOf, RankdError } from './errors.ts';
+import { type System, thisSystem } from './system.ts';
+
+interface WholeFile {
+  to: string;
+  /** What it is called until it is whole; in the same directory. Whatever is there is removed. */
+  unfinished: string;
+  mayReplace: boolean;
+}
+
+/**
+ * Makes a private file that is there whole or not at all, whenever the process or the machine stops: `write` fills an empty
+ * one, which gets its name once it is on the disk, by its path or its descriptor. Returns what `write` does.
+ *
+ * Throws `already_exists` where it may not replace, `no_permission`, `not_found` (the directory) and `store_unavailable`
+ * (the disk is full or fails); what was there before is left as it was.
+ */
+export function writeWhole<T>(
+  { to, unfinished, mayReplace }: WholeFile,
+  write: (unfinished: string, descriptor: number) => T,
+): T {
+  try {
+    if (!mayReplace) refuseExisting(to, replaceable);
+    removeDatabase(unfinished);
+    const descriptor = openSync(unfinished, 'wx', 0o600);
+    try {
+      const result = closing(descriptor, () => {
+        const result = write(unfinished, descriptor);
+        fsyncSync(descriptor);
+        return result;
+      });
+      giveName({ to, unfinished, mayReplace });
+      return result;
+    } finally {
+      removeDatabase(unfinished);
+    }
+  } catch (error) {
+    throw asFileError(error, to);
+  }
+}
+
+/** What SQLite keeps beside a database while it works on it; left behind, it would be applied to the next file of that name. */
+export const companions = ['-journal', '-wal', '-shm'];
+
+export function removeDatabase(file: string): void {
+  for (const suffix of ['', ...companions]) rmSync(file + suffix, { force: true });
+}
+
+function giveName({ to, unfinished, mayReplace }: WholeFile): void {
+  if (mayReplace) renameFile(unfinished, to);
+  else linkNew(unfinished, to);
+  if (thisSystem.syncsFolders) forceToDisk(dirname(to));
+}
+
+/** Gives a file a second name that nothing has yet; on a file system without links it is moved there instead. */
+function linkNew(from: string, to: string): void {
+  try {
+    linkSync(from, to);
+  } catch (error) {
+    refuseExisting(to, replaceable);
+    if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EISDIR'].includes(codeOf(error))) throw error;
+    renameFile(from, to);
+  }
+}
+
+function forceToDisk(path: string): void {
+  const descriptor = openSync(path, 'r');
+  closing(descriptor, () => fsyncSync(descriptor));
+}
+
+function closing<T>(descriptor: number, work: () => T): T {
+  try {
+    return work();
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+const replaceable = 'choose another name, or replace it with --force';
+
+export interface NewFile {
+  /** Absolute. */
+  path: string;
+  text: string;
+  mode?: number;
+}
+
+/**
+ * Throws what would keep a file from being made there: `already_exists`, `usage` (it is a folder), `not_found` (its folder) or
+ * `no_permission`; `hint` is what to do where it exists.
+ */
+export function requireRoom(file: string, hint = anotherName): void {
+  try {
+    accessSync(dirname(file), constants.W_OK | constants.X_OK);
+  } catch (cause) {
+    throw asFileError(cause, file);
+  }
+  refuseExisting(file, hint);
+}
+
+/** Makes a file that was not there, and that is on the disk then. Throws as `requireRoom`, and `store_unavailable` where the disk is full. */
+export function makeFile({ path, text, mode = 0o666 }: NewFile): void {
+  const file = openNew(path, mode);
+  try {
+    writeFileSync(file, text);
+    fsyncSync(file);
+  } catch (cause) {
+    rmSync(path);
+    throw asFileError(cause, path);
+  } finally {
+    closeSync(file);
+  }
+}
+
+function openNew(path: string, mode: number): number {
+  try {
+    return openSync(path, 'wx', mode);
+  } catch (cause) {
+    throw codeOf(cause) === 'EEXIST' ? alreadyThere(path, anotherName) : asFileError(cause, path);
+  }
+}
+
+/** Makes the files, then does `work`. If `work` fails, puts everything back. Renames the files that these replace to `.old`. */
+export async function withFiles<T>(files: NewFile[], work: () => Promise<T>): Promise<T> {
+  const undo: Array<() => void> = [];
+  try {
+    for (const file of files) makeInPlace(file, undo);
+    return await work();
+  } catch (error) {
+    for (const step of undo) step();
+    throw error;
+  }
+}
+
+function makeInPlace(file: NewFile, undo: Array<() => void>): void {
+  const { path } = file;
+  if (existsSync(path)) {
+    renameFile(path, `${path}.old`);
+    undo.unshift(() => renameFile(`${path}.old`, path));
+  }
+  makeFile(file);
+  undo.unshift(() => rmSync(path));
+}
+
+const anotherName = 'choose another name, or move that file away';
+
+/**
+ * Gives a file its name, in the place of another one that may have it. Where another program can keep that one from being replaced
+ * as long as it looks at it, this waits for at most a second, and blocks the thread meanwhile. Throws what the system throws.
+ */
+export function renameFile(
+  from: string,
+  to: string,
+  { system = thisSystem, rename = renameSync }: { system?: System; rename?: typeof renameSync } = {},
+): void {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      rename(from, to);
+      return;
+    } catch (error) {
+      if (tries === maxTries || !system.passingRenameErrors.includes(codeOf(error))) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryEveryMs);
+    }
+  }
+}
+
+const maxTries = 20;
+const retryEveryMs = 50;
+
+/**
+ * The file that would be replaced: what links of these users (by uid) and of root lead to; the path itself if there is none or it is a folder.
+ *
+ * Throws `no_permission` for another user's link, which could lead to any file of ours, and `usage` for what is neither a file nor a folder.
+ */
+export function behindLinks(path: string, users: readonly number[]): string {
+  if (!existsSync(path)) return path;
+  if (statSync(path).isDirectory()) return path;
+  if (!statSync(path).isFile()) throw notFile(path);
+  const found = lstatSync(path);
+  if (!found.isSymbolicLink()) return realpathSync(path);
+  if (![0, ...users].includes(found.uid)) throw foreignLink(path, found.uid);
+  return behindLinks(resolve(realpathSync(dirname(path)), readlinkSync(path)), users);
+}
+
+function notFile(path: string): RankdError {
+  return new RankdError('usage', `${path} is neither a file nor a folder; no backup can take its place.`, {
+    hint: 'choose another name; `rankd backup -` writes to standard output',
+  });
+}
+
+function foreignLink(path: string, uid: number): RankdError {
+  return new RankdError('no_permission', `${path} is a link of another user (uid ${uid}) and was not followed.`, {
+    hint: `choose another name, in a folder that only you write to, or remove the link: ${thisSystem.commands.remove(path)}`,
+  });
+}
+
+/** Adds text at the end of a file and waits for the disk. The file is made (0600) if it is missing, its folder is not. Throws as `asFileError`. */
+export async function appendTo(file: string, text: string): Promise<void> {
+  await appendFile(file, text, { mode: 0o600, flush: true }).catch((error) => {
+    throw asFileError(error, file);
+  });
+}
+
+/** The lines of a file, whatever its size. Throws what Node throws if it can't be read. */
+export function linesOf(file: string): AsyncIterable<string> {
+  return createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY });
+}
+
+const prefix = 'rankd-scratch-';
+
+/** A data directory for a command that must not change anything. It is removed with its scope. */
+export class ScratchDirectory implements Disposable {
+  readonly path: string;
+
+  constructor(parent = tmpdir()) {
+    this.path = mkdtempSync(join(parent, prefix));
+  }
+
+  [Symbol.dispose](): void {
+    rmSync(this.path, { recursive: true, force: true });
+  }
+}
+
+/** Removes what a command that was killed has left in a directory. */
+export function removeLeftScratch(parent: string): void {
+  for (const name of readdirSync(parent))
+    if (name.startsWith(prefix)) rmSync(join(parent, name), { recursive: true, force: true });
+}
+
+/** A failure of the file that was to be written, in the operator's words. */
+export function asFileError(error: unknown, file: string): unknown {
+  const describe = failures[codeOf(error instanceof RankdError ? error.cause : error)];
+  if (describe === undefined) return error;
+  const { code, message, hint } = describe(file);
+  return new RankdError(code, message, { hint, cause: error });
+}
+
+/** Throws `alreadyThere` where anything has that name, be it a link that leads nowhere. */
+function refuseExisting(file: string, hint: string): void {
+  if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) throw alreadyThere(file, hint);
+}
+
+/** What is in the place of a new file: `already_exists`, or `usage` for a folder. */
+function alreadyThere(file: string, hint: string): RankdError {
+  const isFolder = existsSync(file) && statSync(file).isDirectory();
+  const message = `${file} already exists and was left as it is.`;
+  const { code, ...told } = isFolder ? folder(file) : { code: 'already_exists' as const, message, hint };
+  return new RankdError(code, told.message, { hint: told.hint });
+}
+
+type Failure = (file: string) => { code: RankdError['code']; message: string; hint: string };
+
+const noPermission: Failure = (file) => ({
+  code: 'no_permission',
+  message: `rankd may not write ${file}.`,
+  hint: `choose a folder that this user may write to, or run rankd as a user that may write to ${dirname(file)}`,
+});
+const noSpace: Failure = (file) => ({
+  code: 'store_unavailable',
+  message: `The disk of ${dirname(file)} is full, so ${file} was not written.`,
+  hint: `free space on the file system of ${dirname(file)}, or choose another one`,
+});
+const diskFailed: Failure = (file) => ({
+  code: 'store_unavailable',
+  message: `The disk of ${dirname(file)} reported an error, so ${file} was not written.`,
+  hint: `check the disk of ${dirname(file)}, its quota and the system log, or choose another one`,
+});
+const inUse: Failure = (file) => ({
+  code: 'conflict',
+  message: `${file} is in use, so it was not replaced.`,
+  hint: `close the program that uses ${file}, or choose another name`,
+});
+const tooManyOpen: Failure = (file) => ({
+  code: 'store_unavailable',
+  message: `No more files may be open, so ${file} was not written.`,
+  hint: 'raise the limit of open files (ulimit -n; LimitNOFILE= in a systemd unit), or find what holds so many',
+});
+const nameTooLong: Failure = (file) => ({
+  code: 'usage',
+  message: `The name ${file} is too long for its file system.`,
+  hint: 'choose a shorter one',
+});
+const notSupported: Failure = (file) => ({
+  code: 'store_unavailable',
+  message: `The file system of ${dirname(file)} can't do what rankd needs there, so ${file} was not written.`,
+  hint: 'choose a folder on a local disk; network and FAT file systems lack locks, links or sockets',
+});
+const noFolder: Failure = (file) => ({
+  code: 'not_found',
+  message: `There is no folder ${dirname(file)}.`,
+  hint: thisSystem.commands.makeFolder(dirname(file)),
+});
+
+const folder: Failure = (file) => ({
+  code: 'usage',
+  message: `${file} is a folder.`,
+  hint: `name a new file in it, such as ${join(file, 'NAME')}`,
+});
+
+/** By the codes of the operating system, and those of SQLite that only a write can end with. */
+const failures: Record<string, Failure> = {
+  EACCES: noPermission,
+  EPERM: noPermission,
+  EROFS: noPermission,
+  EBUSY: inUse,
+  EMFILE: tooManyOpen,
+  ENFILE: tooManyOpen,
+  ENAMETOOLONG: nameTooLong,
+  ENOTSUP: notSupported,
+  EOPNOTSUPP: notSupported,
+  ENOSYS: notSupported,
+  ENOLCK: notSupported,
+  ENOSPC: noSpace,
+  EDQUOT: noSpace,
+  SQLITE_FULL: noSpace,
+  EFBIG: diskFailed,
+  EIO: diskFailed,
+  SQLITE_IOERR_WRITE: diskFailed,
+  SQLITE_IOERR_TRUNCATE: diskFailed,
+  SQLITE_IOERR_FSYNC: diskFailed,
+  ENOENT: noFolder,
+  ENOTDIR: noFolder,
+  EISDIR: folder,
+};

@@ -1,0 +1,166 @@
+import { type AddressInfo, BlockList, isIP, isIPv6 } from 'node:net';
+import { codeOf, RankdError } from './errors.ts';
+
+/**
+ * An address below which a service answers, without a slash at its end. `undefined` if the text is none, or one over which a key could be
+ * read on its way.
+ */
+export function asBaseUrl(text: string): string | undefined {
+  if (!URL.canParse(text) || /[?#@\s]/.test(text)) return undefined;
+  const { protocol, hostname, href } = new URL(text);
+  const isSafe = protocol === 'https:' || (protocol === 'http:' && isLoopbackName(hostname));
+  return isSafe ? href.replace(/\/+$/, '') : undefined;
+}
+
+/** Of a URL, which writes every IPv4 address as four numbers. */
+function isLoopbackName(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
+}
+
+/** Where a server listens, e.g. `http://127.0.0.1:7265` or `http://[::]:7265`. */
+export function listenUrl({ address, family, port }: AddressInfo): string {
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+}
+
+/** The same address as programs on this machine reach it: a server may listen on all addresses. */
+export function localUrl(url: string): string {
+  return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
+}
+
+/** Whether only programs on this machine reach an address. */
+export function isLoopback(address: string): boolean {
+  return membershipOf(['127.0.0.0/8', '::1'])(address);
+}
+
+/** The error of a listener in words that the operator can act on. A mistake in rankd is returned as it is. */
+export function listenError(
+  cause: unknown,
+  {
+    host,
+    port,
+    hint,
+    section,
+  }: { host: string; port: number; hint: string; section: 'server' | 'metrics' | 'dashboard' },
+): unknown {
+  const where = `${host}:${port}`;
+  switch (codeOf(cause)) {
+    case 'EADDRINUSE':
+      return new RankdError('port_taken', `Another program already listens on ${where} (${section}.port).`, {
+        cause,
+        hint: `stop it, or choose another port: ${hint}`,
+      });
+    case 'EACCES':
+      return new RankdError('no_permission', `This user may not listen on ${where} (${section}.port).`, {
+        cause,
+        hint: `choose a port from 1024 up: ${hint}`,
+      });
+    case 'EADDRNOTAVAIL':
+    case 'EAI_AGAIN':
+    case 'ENOTFOUND':
+      return new RankdError('config_invalid', `${host} is not an address of this machine.`, {
+        cause,
+        hint: `set ${section}.host to 127.0.0.1, or to 0.0.0.0 for all addresses`,
+      });
+    case 'EINVAL':
+    case 'EAFNOSUPPORT':
+      return new RankdError('config_invalid', `This machine can't listen on ${host}.`, {
+        cause,
+        hint: host.toLowerCase().startsWith('fe80:')
+          ? `a link-local address needs its interface: set ${section}.host to ${host}%eth0, with the name that the machine has for it`
+          : `set ${section}.host to 127.0.0.1, or to 0.0.0.0 for all addresses`,
+      });
+    default:
+      return isSystemError(cause)
+        ? new RankdError('config_invalid', `rankd can't listen on ${where} (${codeOf(cause)}).`, {
+            cause,
+            hint: `check ${section}.host and ${section}.port`,
+          })
+        : cause;
+  }
+}
+
+/** An error of the operating system has its name for the call that failed; a mistake in rankd has none. */
+function isSystemError(cause: unknown): boolean {
+  return cause instanceof Error && 'syscall' in cause;
+}
+
+/**
+ * Whether an address is one of these, or in one of these networks. An IPv4 address may be written as IPv6 (`::ffff:…`), an IPv6
+ * address may have a zone (`fe80::1%eth0`), and what is no address is in none.
+ */
+export function membershipOf(networks: readonly string[]): (address: string) => boolean {
+  const list = new BlockList();
+  for (const network of networks) {
+    const [address = '', prefix = isIPv6(network) ? '128' : '32'] = network.split('/');
+    list.addSubnet(address, Number(prefix), familyOf(address));
+  }
+  return (text) => {
+    const [address = ''] = text.split('%', 1);
+    return isIP(address) > 0 && list.check(address, familyOf(address));
+  };
+}
+
+function familyOf(address: string): 'ipv4' | 'ipv6' {
+  return isIPv6(address) ? 'ipv6' : 'ipv4';
+}
+
+/**
+ * The address of a request's sender: the connection's peer, or the last address in `X-Forwarded-For` that is no trusted proxy's. Entries
+ * may have a port or brackets. An entry that is no address counts as the proxy's that wrote it.
+ */
+export function senderOf(
+  peer: string | undefined,
+  forwardedFor: string | string[] | undefined,
+  isTrusted: (address: string) => boolean,
+): string {
+  let sender = peer ?? ''; // undefined once the peer has hung up
+  for (const entry of String(forwardedFor ?? '')
+    .split(',')
+    .reverse()) {
+    const address = isTrusted(sender) ? addressIn(entry.trim()) : undefined;
+    if (address === undefined) return sender;
+    sender = address;
+  }
+  return sender;
+}
+
+/** e.g. of `203.0.113.7:5001`, `[2001:db8::1]:443` and `2001:db8::1`. */
+function addressIn(entry: string): string | undefined {
+  const [, inBrackets, withPort] = /^(?:\[([^\]]*)\]|([\d.]+))(?::\d{1,5})?$/.exec(entry) ?? [];
+  const address = inBrackets ?? withPort ?? entry;
+  return isIP(address) > 0 ? address : undefined;
+}
+
+/** Where a PostgreSQL server is, and how rankd gets in. */
+export interface ServerAddress {
+  /** A host name or address, or the directory of a socket. */
+  host: string;
+  port: number;
+  database: string;
+  user: string;
+  /** A function, so that nothing prints it. */
+  password?: (() => string) | undefined;
+  /** False: no TLS. Otherwise the server's certificate is checked, by these authorities (PEM) or, without any, the system's. */
+  tls: false | { ca?: string | undefined };
+}
+
+/** The server as messages name it. It never holds a password. */
+export function placeOf({ host, port, database }: ServerAddress): string {
+  return isSocket(host) ? `${database} on the socket in ${host}` : `${database} on ${hostAndPort({ host, port })}`;
+}
+
+/** What it listens on: `HOST:PORT`, or the file of its socket. */
+export function hostAndPort({ host, port }: Pick<ServerAddress, 'host' | 'port'>): string {
+  if (isSocket(host)) return `${host}/.s.PGSQL.${port}`;
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** Whether a host is the directory of a socket. */
+export function isSocket(host: string): boolean {
+  return host.startsWith('/');
+}
+
+/** Whether nobody else can listen to what goes there. */
+export function isOnThisMachine(host: string): boolean {
+  return isSocket(host) || host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
+}
