@@ -2,33 +2,33 @@ import { RankdError, type RefusalDetails } from '../base/errors.ts';
 import { isSimulatedGroup } from './group-title.ts';
 import type { Key, KeyRecord, KeyState, Scope } from './model.ts';
 
-/** What a caller asks for: an operation on a group, from a place, at a time (epoch milliseconds). */
+/** A caller's request: an operation on a group, from a place, at a time (epoch milliseconds). */
 export interface AccessQuestion {
   scope: Scope;
-  /** The title of the group; `undefined` if it is not known. */
+  /** The title of the group; `undefined` if unknown. */
   group: string | undefined;
-  /** `undefined` if the caller names none. */
+  /** `undefined` if the caller names no place. */
   placeId: number | undefined;
   now: number;
-  /** Another way to what `placeRefusal` returns. */
+  /** Replaces `placeRefusal`, e.g. with a cached refusal. */
   refusePlace?: typeof placeRefusal;
 }
 
-/** Stands for no place where one has to be named. No whitelist can contain it. */
+/** Used if a place is required and none was given. No whitelist can contain it. */
 export const noPlace = 0;
 
-/** What is known about the caller. */
+/** The facts about the caller. */
 export type Caller = Omit<KeyRecord, 'secretId'>;
 
 /** One condition that a caller must meet. */
 export interface AccessCheck {
-  /** As `rank test` lists it. */
+  /** The name in `rank test`. */
   name: string;
   /** `undefined` if the condition is met. */
   refusal(caller: Caller, question: AccessQuestion): RankdError | undefined;
 }
 
-/** Every condition that the caller behind a known key must meet, in the order in which they are checked. */
+/** Every condition for the caller behind a known key, in the order of the checks. */
 export const accessChecks: readonly AccessCheck[] = [
   {
     name: 'workspace',
@@ -111,7 +111,7 @@ function notListed({ key, entry }: Caller, placeId: number): RankdError {
   );
 }
 
-/** No whitelist can contain place 0, so the usual advice would not help. */
+/** No whitelist can contain place 0, so the usual hint would not help. */
 function unpublished({ id }: Key): RankdError {
   return RankdError.withoutStack(
     'place_not_whitelisted',
@@ -138,12 +138,14 @@ export function keyState(key: Key, now: number): KeyState {
   return key.secrets.some((secret) => secret.expiresAt !== undefined && secret.expiresAt > now) ? 'rotating' : 'active';
 }
 
-/** A secret begins with its mode. The refusal of a secret whose key is kept with the other mode. */
+/** A secret begins with its mode. Refuses a secret whose key is stored with the other mode. */
 export function wrongMode({ id, name, mode }: Key): RankdError {
   return invalidKey({ reason: 'wrong_mode', keyId: id, mode }, `rankd key show ${name}`);
 }
 
-/** Every key that is not accepted gets the same text, so that no caller learns which keys exist. The log and the audit say why. */
+/**
+ * Every invalid key gets the same text, so no caller learns which keys exist. The log and the audit have the reason.
+ */
 export function invalidKey(details: RefusalDetails, hint: string): RankdError {
   return RankdError.withoutStack(
     'invalid_key',

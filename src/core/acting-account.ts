@@ -4,7 +4,7 @@ import type { ActingAccount, Role } from './model.ts';
 import { heldRoles } from './role-scheme.ts';
 import type { PolicyCase } from './rules/rule.ts';
 
-/** The acting account, judged by all the roles it holds, as permissions add up. */
+/** The acting account, judged by all its roles, because permissions add up. */
 export function actingAccount(
   { userId, ownerId }: Pick<ActingAccount, 'userId' | 'ownerId'>,
   held: Role[],
@@ -17,8 +17,8 @@ export function actingAccount(
 }
 
 /**
- * True if the account can give this role and take it away. If it is not known who acts, the platform decides. Roblox lets an
- * account manage only members and roles strictly below its own highest rank; the owner can manage every role.
+ * True if the account can give and take this role. If the acting account is unknown, the platform decides. Roblox lets
+ * an account manage only members and roles strictly below its own highest rank; the owner can manage every role.
  * Source: Roblox help on group ranks, and the announcement of several roles per member (March 2026).
  */
 export function reaches(acting: ActingAccount | undefined, { rank }: Role): boolean {
@@ -31,7 +31,7 @@ export function standingWords(acting: ActingAccount): string {
   return acting.userId === acting.ownerId ? 'the owner' : `rank ${acting.rank}`;
 }
 
-/** What the operator should know if the owner's own account acts; `undefined` if another one does. */
+/** The operator's warning if rankd acts with the owner's account; otherwise `undefined`. */
 export function ownerRisk({ userId, ownerId }: ActingAccount): { text: string; fix: string } | undefined {
   if (userId !== ownerId) return undefined;
   return {
@@ -45,7 +45,7 @@ export function isOutsider({ userId, ownerId, rank }: ActingAccount): boolean {
   return rank === 0 && userId !== ownerId;
 }
 
-/** The refusal to rank the owner or the acting account. Nobody can do that, and it takes no call to know. */
+/** The refusal to rank the owner or the acting account. Roblox always refuses this, so it needs no call. */
 export function refusalOfUntouchable(rankeeId: number, acting: ActingAccount | undefined): RankdError | undefined {
   if (rankeeId === acting?.ownerId) return refusalOfOwner(rankeeId);
   if (rankeeId !== acting?.userId) return undefined;
@@ -56,14 +56,17 @@ function refusalOfOwner(rankeeId: number): RankdError {
   return untouchable(`Member ${rankeeId} owns the group; an owner's rank can't be changed.`);
 }
 
-/** The refusal to rank somebody who holds the owner's rank, which once Roblox has moved a group to its new roles need not be the owner. */
+/**
+ * The refusal to rank a member with the owner's rank. In a group that Roblox has moved to its new roles, such a member
+ * need not be the owner.
+ */
 export function refusalOfOwnersRank(rankeeId: number, role: Role): RankdError {
   return untouchable(
     `Member ${rankeeId} holds ${roleTitle(role)}, and whoever holds the owner's rank can't be changed.`,
   );
 }
 
-/** The refusal if the acting account can't manage the new role, or one that the member holds. */
+/** The refusal if the acting account can't manage the new role or one of the member's roles. */
 export function refusalAboveActing({ acting, request, scheme, plan }: PolicyCase): RankdError | undefined {
   const held = heldRoles(scheme.roles, { userId: request.rankeeId, roleIds: plan.goal.from });
   const involved = [...held, plan.target].find((role) => !reaches(acting, role));

@@ -5,7 +5,7 @@ const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const shape = /^rk_(live|test)_[0-9A-Za-z]{36}$/;
 const checksumLength = 6;
 
-/** A secret that was just made. `secret` is shown once; `stored` is all that is kept of it. */
+/** A new secret. `secret` is shown once; only `stored` is saved. */
 export interface FreshSecret {
   secret: string;
   stored: NewSecret;
@@ -18,7 +18,9 @@ export function mintKey(mode: KeyMode): FreshSecret {
   return { secret, stored: { hash: hashKey(secret), masked: maskKey(secret) } };
 }
 
-/** The mode that a well-formed key names; `undefined` if its shape or its checksum is wrong: it is mistyped, cut off, or no key. */
+/**
+ * The mode of a well-formed key; `undefined` if its shape or checksum is wrong: it is mistyped, cut off, or not a key.
+ */
 export function keyMode(secret: string): KeyMode | undefined {
   const mode = shape.exec(secret)?.[1];
   const isIntact = secret.endsWith(checksum(secret.slice(0, -checksumLength)));
@@ -26,22 +28,22 @@ export function keyMode(secret: string): KeyMode | undefined {
 }
 
 /**
- * SHA-256 of the whole key, in hex. A plain hash is enough: 30 random base62 characters (178 bits) leave nothing to
- * guess, and equality of the hash is the only look-up, so no comparison depends on the secret's characters.
+ * SHA-256 of the whole key, in hex. A plain hash is enough: 30 random base62 characters (178 bits) can't be guessed,
+ * and keys are looked up only by an equal hash, so no comparison depends on the secret's characters.
  */
 export function hashKey(secret: string): string {
   return crypto().hash('sha256', secret);
 }
 
-/** What may be shown and logged of a key: enough to tell keys apart, too little to use one. */
+/** The part of a key that may be shown and logged: enough to tell keys apart, too little to use one. */
 export function maskKey(secret: string): string {
   return `${secret.slice(0, 11)}…${secret.slice(-3)}`;
 }
 
 /**
- * Masks API keys in text of callers and operators, who put them into addresses, arguments and wrong fields by mistake. All such text
- * passes through here before rankd stores, logs or shows it. Finds a key also without its prefix, percent-encoded, in base64 and broken
- * by white space. Leaves a key that `maskKey` has masked as it is.
+ * Masks API keys in text from callers and operators, who put them into addresses, arguments and wrong fields by
+ * mistake. All such text passes through here before rankd stores, logs or shows it. Also finds a key without its
+ * prefix, percent-encoded, in base64, or broken by white space. Leaves keys that `maskKey` has already masked.
  */
 export function withoutKeys(text: string): string {
   const disguised = [decodedPercents(text), text.replaceAll(/\s+/g, '')].find(
@@ -61,7 +63,10 @@ function holdsKey(text: string): boolean {
   return keyPartsIn(text).length > 0;
 }
 
-/** The 36 characters behind the prefix of each key in the text; the checksum tells them from other text. Reads so many runs at most, for speed. */
+/**
+ * The 36 characters after the prefix of each key in the text; the checksum separates them from other text. Reads at
+ * most `maxRuns` runs, for speed.
+ */
 function keyPartsIn(text: string): string[] {
   const runs = text.match(/[0-9A-Za-z]{36,80}/g)?.slice(0, maxRuns) ?? [];
   const parts = runs.flatMap((run) => Array.from({ length: run.length - 35 }, (_, from) => run.slice(from, from + 36)));
@@ -74,22 +79,22 @@ function decodedPercents(text: string): string {
   return text.replaceAll(/%([0-7][0-9a-f])/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 }
 
-/** True for a name that is safe in a shell, a log line and a hint, and that is not a secret in the wrong place. */
+/** True for a name that is safe in a shell, a log line and a hint, and is not a misplaced secret. */
 export function isKeyName(text: string): boolean {
   return /^(?!.*rk_(live|test)_)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(text);
 }
 
 /**
- * A public identifier, e.g. `key_8TqLx0vBz3Rw`. It has 71 random bits, so it is unique without asking anyone. Nobody gains by guessing
- * one, so `Math.random` is enough; a cryptographic source takes longer than a look-up of a key, and 4 ms at the start.
+ * A public identifier, e.g. `key_8TqLx0vBz3Rw`. Its 71 random bits make it unique without a check. Guessing one gains
+ * nothing, so `Math.random` is enough; a cryptographic source takes longer than a key lookup, and 4 ms at the start.
  */
 export function newId(prefix: 'ws' | 'key' | 'undo' | 'req' | 'node' | 'hold' | 'list' | 'wh'): string {
   return `${prefix}_${base62(12, anyBelow)}`;
 }
 
 /**
- * The id of a change asked for at that time (epoch milliseconds), e.g. `chg_VbflntX4kQ2mX7Lp`: ids sort by time, so that new ones stand
- * on the same page of their index, however many millions are before them. Beside the time, an id has 53 random bits.
+ * The id of a change requested at that time (epoch milliseconds), e.g. `chg_VbflntX4kQ2mX7Lp`. Ids sort by time, so new
+ * ones share an index page, even after millions of changes. In addition to the time, an id has 53 random bits.
  */
 export function newChangeId(askedAt: number): string {
   return `chg_${inBase62(askedAt, 7)}${base62(9, anyBelow)}`;
@@ -103,7 +108,7 @@ function base62(length: number, draw: (below: number) => number): string {
   return Array.from({ length }, () => alphabet[draw(alphabet.length)]).join('');
 }
 
-/** CRC-32 in base62: tells a mistyped key from an unknown one without asking the store. */
+/** CRC-32 in base62: detects a mistyped key without asking the store. */
 function checksum(body: string): string {
   return inBase62(zlib().crc32(body), checksumLength);
 }

@@ -3,7 +3,7 @@ import { type AuditRow, type ChainLink, commitmentTo, linkHash } from './audit.t
 import type { DomainEvent } from './events.ts';
 import type { AuditEvent } from './model.ts';
 
-/** The row of an event that is kept after `last`, with fresh salts for the people it names. */
+/** The row of an event after `last`, with fresh salts for the people it names. */
 export function rowAfter(last: ChainLink, { detail, people: named = {}, ...event }: DomainEvent): AuditRow {
   const people = Object.entries(named).map(([field, userId]) => ({ field, userId, salt: newSalt() }));
   const commitments = Object.fromEntries(people.map(({ field, ...person }) => [field, commitmentTo(person)]));
@@ -11,7 +11,7 @@ export function rowAfter(last: ChainLink, { detail, people: named = {}, ...event
   return { ...row, people, hash: linkHash(last.hash, row) };
 }
 
-/** The event of a row, with the people whom it names. */
+/** The event of a row, including the people it names. */
 export function eventOf({ hash: _, detail, people, ...event }: AuditRow): AuditEvent {
   return {
     ...event,

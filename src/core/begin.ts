@@ -8,28 +8,28 @@ import { comebackOf, firstRefusal } from './policy.ts';
 import type { PolicyCase, PolicyRule } from './rules/rule.ts';
 
 /**
- * The changes to count since a moment (epoch milliseconds): demotions; or any change of a member who holds, or is to hold, a
- * privileged role or at least a certain rank.
+ * Selects the changes to count: demotions, or changes of a member who holds, or would hold, a privileged role or at
+ * least a certain rank. `since` is in epoch milliseconds.
  */
 export interface MemberWindow {
   of: 'demotions' | 'privileged' | { fromRank: number };
   since: number;
 }
 
-/** How many different members may be changed in a window, by one key and over all keys. */
+/** The number of different members that one key, or all keys, may change in a window. */
 export interface MemberLimit extends MemberWindow {
   byKey: number;
   byAll: number;
 }
 
-/** A member whom a key changed; `at` is when the newest of these changes was asked for (epoch milliseconds). */
+/** A member changed by a key; `at` is when the newest of these changes was requested (epoch milliseconds). */
 export interface ChangedMember {
   rankeeId: number;
   keyId: string;
   at: number;
 }
 
-/** What the verdict depends on. All of it is true at the same moment, and stays true until the verdict is carried out. */
+/** The facts for the verdict, from one transaction: they stay true until the verdict is stored. */
 export interface BeginFacts {
   /** Epoch milliseconds. */
   now: number;
@@ -38,41 +38,41 @@ export interface BeginFacts {
   /** The member's open change. */
   openId?: string | undefined;
   holds: HoldsOfMember;
-  /** The key, its place and the workspace as they are now; absent for the operator, and if there is no such key. */
+  /** The key, its place and the workspace as they are now; absent for the operator, and if the key does not exist. */
   caller?: Caller | undefined;
-  /** When the ranker last changed anybody (epoch milliseconds). */
+  /** The time of the ranker's last change (epoch milliseconds). */
   rankerChangedAt?: number | undefined;
   /**
-   * For each window that was asked for, the members whom keys changed, or may yet turn out to have changed, since then and up to
-   * now. Open changes count; dry runs and changes that left the roles as they were do not. What is dated later than now does not
-   * count either: it was asked for before the clock was set back.
+   * For each requested window, the members whom keys changed, or may have changed, since its start. Open changes count;
+   * dry runs and changes without an effect on roles do not. Changes dated later than now do not count either: they were
+   * requested before the clock was set back.
    */
   changedMembers: readonly ChangedMember[][];
 }
 
-/** What becomes of a change that is about to begin. */
+/** The outcome for a change that is about to begin. */
 export type BeginVerdict =
   | { do: 'begin'; holds: Hold[]; events: DomainEvent[] }
-  /** Another change of the member came between: what was read of the member may be stale. */
+  /** Another change of the member happened in the meantime: the member's roles, as read, may be stale. */
   | { do: 'stale' }
-  /** `pause` is there if the key is to be paused with it. */
+  /** `pause` is set if the key is paused as well. */
   | { do: 'refuse'; error: RankdError; pause?: { keyId: string; edit: KeyEdit }; events: DomainEvent[] };
 
 export interface BeginCase {
-  /** The intent: what is to be kept before the first write. */
+  /** The intent: the record to store before the first write. */
   change: RankChange;
   /** The member's newest change when the member was read. */
   after: string | undefined;
-  /** What the policy was asked about, and the rules that are asked again, because much can have happened since. */
+  /** The case that the policy judged before, and the rules to check again, because facts may have changed since. */
   policyCase: PolicyCase;
   recheck: readonly PolicyRule[];
-  /** Of the circuit breaker; the facts have the changed members of each, in this order. */
+  /** The circuit breaker's limits; the facts have the changed members of each, in this order. */
   limits: readonly MemberLimit[];
 }
 
 /**
- * Judges whether a change that was approved may begin now. What was withdrawn, narrowed or used up since then counts:
- * a change that they no longer allow does not begin.
+ * Judges whether an approved change may begin now. Permissions that were withdrawn, narrowed or used up since the
+ * approval count: a change that is no longer allowed does not begin.
  */
 export function judgeBegin(begin: BeginCase, facts: BeginFacts): BeginVerdict {
   const { change, after } = begin;
@@ -87,12 +87,12 @@ function allowed(change: RankChange, { holds: of, now }: BeginFacts): BeginVerdi
   return { do: 'begin', holds, events: [changeEvent(change, stepOf(change), now), ...events] };
 }
 
-/** A change that leads where the member is has ended as it begins. */
+/** A change to the roles that the member already has ends as it begins. */
 function stepOf({ state }: RankChange): RankChange['state'] | 'begin' {
   return state === 'pending' ? 'begin' : state;
 }
 
-/** Why the member's holds forbid the change; `undefined` if they allow it. */
+/** The member's holds that forbid the change, as a refusal; `undefined` if they allow it. */
 export function refusalOfHolds(
   change: Pick<RankChange, 'hold' | 'undoId' | 'keyId'>,
   { open, own }: HoldsOfMember,
@@ -122,7 +122,7 @@ function refusalOfRules({ change, policyCase, recheck }: BeginCase, facts: Begin
   return firstRefusal(recheck, asOfNow);
 }
 
-/** The refusal that pauses the key, if the change would go beyond a limit of the circuit breaker. */
+/** The refusal that pauses the key, if the change would exceed a limit of the circuit breaker. */
 function tripped({ change, limits }: BeginCase, { caller, changedMembers, now }: BeginFacts): BeginVerdict | undefined {
   const { keyId } = change;
   if (keyId === undefined) return undefined;
@@ -130,7 +130,7 @@ function tripped({ change, limits }: BeginCase, { caller, changedMembers, now }:
   const { resumedAt = 0 } = key;
   for (const [index, limit] of limits.entries()) {
     if (!isCounted(change, limit)) continue;
-    const countFrom = resumedAt <= now ? resumedAt : 0; // lifting the pause of a key begins its count anew
+    const countFrom = resumedAt <= now ? resumedAt : 0; // a resumed key is counted from zero
     const members = (changedMembers[index] ?? []).filter(({ at }) => at >= countFrom);
     const byAll = countWith(change.rankeeId, members);
     const byKey = countWith(
@@ -149,7 +149,7 @@ function isCounted({ demotion, privileged, topRank }: RankChange, { of }: Member
   return of === 'privileged' ? privileged : topRank >= of.fromRank;
 }
 
-/** How many different members these are, together with the one who is to be changed. */
+/** The number of different members, including the one to be changed. */
 function countWith(rankeeId: number, members: readonly ChangedMember[]): number {
   return new Set([...members.map((member) => member.rankeeId), rankeeId]).size;
 }

@@ -1,7 +1,7 @@
 import type { ErrorCode } from '../base/errors.ts';
 import type { ChangeState } from './model.ts';
 
-/** The codes of a no that stays: a rule of rankd or of the platform says it. Asking again gives the same answer. */
+/** The codes of a final refusal by a rule of rankd or of the platform. A retry gets the same answer. */
 const refusals = new Set<ErrorCode>([
   'invalid_key',
   'place_not_whitelisted',
@@ -20,7 +20,10 @@ const refusals = new Set<ErrorCode>([
   'key_paused',
 ]);
 
-/** The codes after which nothing was changed and trying again can end differently. They are never replayed to a repeat of the request. */
+/**
+ * The codes after which nothing was changed and a retry can have another outcome. They are never replayed to a repeat
+ * of the request.
+ */
 const passing = new Set<ErrorCode>([
   'invalid_key',
   'place_not_whitelisted',
@@ -42,18 +45,18 @@ export const changeCodes: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   ...(['outcome_unknown', 'platform_rejected', 'internal'] as const),
 ]);
 
-/** How a change ends that ends with this code. */
+/** The state of a change that ends with this code. */
 export function endState(code: ErrorCode): Exclude<ChangeState, 'pending' | 'applied'> {
   if (code === 'outcome_unknown') return 'unknown';
   return refusals.has(code) ? 'refused' : 'failed';
 }
 
-/** True if a repeat with the same idempotency key gets this outcome again. */
+/** True if a repeat with the same idempotency key gets the same outcome. */
 export function isKept(code: ErrorCode | null): boolean {
   return code === null || !passing.has(code);
 }
 
-/** True if asking the platform again, later, can end differently: then nothing is decided yet. */
+/** True if a later attempt at the platform can have another outcome: nothing is decided yet. */
 export function canStillPass(code: ErrorCode): boolean {
   return passing.has(code) || code === 'outcome_unknown';
 }

@@ -3,30 +3,30 @@ import { changeEvent, type DomainEvent } from './events.ts';
 import { type HoldsOfMember, holdsAfter } from './holds.ts';
 import type { ChangeState, Hold, RankChange } from './model.ts';
 
-/** How a change ended, or that it is not known yet. */
+/** The outcome of a change, or that it is not known yet. */
 export interface ChangeOutcome {
   state: Exclude<ChangeState, 'pending'>;
   code: ErrorCode | null;
   message: string;
-  /** The roles seen at the end. If it is absent, the wanted roles stay in the record. */
+  /** The roles seen at the end. If absent, the record still has the wanted roles. */
   rolesAfter?: number[] | undefined;
-  /** If true, the idempotency key is released, so that a repeat is tried anew. */
+  /** If true, the idempotency key is released, and a repeat is a new attempt. */
   forgetIdempotencyKey?: boolean;
 }
 
-/** What becomes of an open change and of the member's holds, with what the audit is told of it. */
+/** The new record of a change and of the member's holds, with the audit events. */
 export interface ChangeUpdate {
   change: RankChange;
-  /** The holds that are new, or differ from before. */
+  /** The holds that are new or have changed. */
   holds: Hold[];
-  /** True if its holder goes on working on it; otherwise it has none from then on. */
+  /** True if its holder continues to work on it; otherwise it has no holder. */
   isHeld: boolean;
   events: DomainEvent[];
 }
 
 /**
- * What an outcome makes of an open change at that time (epoch milliseconds). A change that becomes unknown keeps what its
- * reconciliation needs: the roles that were wanted and, if it is being put back, the reason for that.
+ * Applies an outcome to an open change at that time (epoch milliseconds). A change that becomes unknown retains the
+ * data for its reconciliation: the wanted roles and, if it is being compensated, the reason.
  */
 export function applyOutcome(
   { change, holds }: { change: RankChange; holds: HoldsOfMember },
@@ -52,8 +52,9 @@ interface Ended {
 }
 
 /**
- * A change that was told as applied, and that the platform was seen not to hold, or the other way round: its outcome is unknown
- * again. `wanted` has the roles that it was for: a change that was refused has those that were found instead.
+ * Reopens a change that was reported as applied while a later read shows otherwise, or the reverse: its outcome is
+ * unknown again. `wanted` has the change's target roles, because the record of a refused change has the roles that were
+ * found.
  */
 export function reopened(ended: Ended, wanted: Pick<RankChange, 'rolesAfter'>, now: number): ChangeUpdate {
   const seen =
@@ -65,8 +66,8 @@ export function reopened(ended: Ended, wanted: Pick<RankChange, 'rolesAfter'>, n
 }
 
 /**
- * A change that has ended, and of which a write may have reached the platform after that, by a process that had stood still: its outcome is
- * unknown again. `wanted` has the roles that it was for.
+ * Reopens an ended change if one of its writes may have reached the platform late, from a stalled process: its outcome
+ * is unknown again. `wanted` has the change's target roles.
  */
 export function reopenedLate(ended: Ended, wanted: Pick<RankChange, 'rolesAfter'>, now: number): ChangeUpdate {
   const message =
@@ -93,7 +94,9 @@ function updated(
   return { change, isHeld, holds, events: [event, ...events] };
 }
 
-/** The change as it is once it is to be put back, for this reason. It is kept before the first write of the compensation. */
+/**
+ * The change once it is being compensated, for this reason. It is stored before the first write of the compensation.
+ */
 export function compensating(
   { change }: { change: RankChange },
   why: { code: ErrorCode; message: string },

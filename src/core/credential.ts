@@ -2,8 +2,9 @@ import { RankdError } from '../base/errors.ts';
 import type { Credential } from './model.ts';
 
 /**
- * Why nothing can be changed with this credential; `undefined` if it works or the platform does not say. That the platform does not
- * list the scope is no proof, as it may list it in another shape one day; it is one if a write was denied, too.
+ * Why this credential can't change anything; `undefined` if it works or the platform does not report it. A missing
+ * scope in the platform's list proves nothing by itself, because the list's format may change; together with a denied
+ * write, it does.
  */
 export function refusalOfCredential(
   { state, refusal, canWrite }: Credential,
@@ -16,7 +17,7 @@ export function refusalOfCredential(
     : undefined;
 }
 
-/** The words can be about the address of this machine, the key or its scopes. */
+/** The platform's words can be about this machine's address, the key, or its scopes. */
 export function refusedKey(refusal: string): RankdError {
   return new RankdError('platform_credential', `Roblox does not accept the Roblox key (${refusal}).`, {
     hint: 'check on the Creator Dashboard that the key is active, allows this address and has group:read and group:write for the group',

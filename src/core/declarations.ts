@@ -1,35 +1,40 @@
-/** A declaration as a node keeps it. `seq` rises with each that is made: of two of a name, the higher one holds. */
+/**
+ * A declaration as a node stores it. `seq` rises with each new one: of two with the same name, the higher one applies.
+ */
 export interface KeptDeclaration<Declaration> {
   declaration: Declaration;
   seq: number;
 }
 
-/** What this node declared last, and what other nodes that are alive declare. Both are empty if one daemon alone works on the store. */
+/** This node's latest declarations, and those of other live nodes. Both are empty if only one daemon uses the store. */
 export interface NodeDeclarations<Declaration> {
   kept: readonly KeptDeclaration<Declaration>[];
   elsewhere: ReadonlyArray<KeptDeclaration<Declaration> & { node: string }>;
 }
 
-/** What other nodes declare and this one does not, or otherwise. `inForce`: whose declaration holds, if this node has one. */
+/**
+ * Something that other nodes declare, but this one does not, or differently. `inForce`: the node whose declaration
+ * applies, if this node has its own.
+ */
 export interface StillDeclared {
   name: string;
   nodes: string[];
   inForce?: 'own' | 'theirs';
 }
 
-/** What becomes of what a configuration declares, beside what other nodes declare. */
+/** The effect of a configuration's declarations, given those of other nodes. */
 export interface ComparedDeclarations<Declaration> {
-  /** What holds from now on, oldest first. */
+  /** The declarations that apply from now on, oldest first. */
   inForce: Declaration[];
-  /** What this node declares otherwise than before, and the names that it declares no longer. */
+  /** The declarations that this node has changed, and the names that it no longer declares. */
   renewed: Declaration[];
   dropped: string[];
   stillDeclared: StillDeclared[];
 }
 
 /**
- * What is declared holds while any node declares it, by the newest of their declarations. `isSame`: both declare the same, wherever that
- * stands in their files. `excludes`: both can't hold.
+ * A declaration applies while any node declares it; the newest of several applies. `isSame`: both declare the same,
+ * wherever it is in their files. `excludes`: both can't apply at once.
  */
 export function compareDeclarations<Declaration extends { name: string }>(
   declared: readonly Declaration[],
@@ -72,7 +77,7 @@ export function compareDeclarations<Declaration extends { name: string }>(
   };
 }
 
-/** Whose declaration of this name is the newest; `undefined` if nobody declares it. */
+/** The node with the newest declaration of this name; `undefined` if no node declares it. */
 export function newestOf(
   name: string,
   { kept, elsewhere }: NodeDeclarations<{ name: string }>,
@@ -80,6 +85,6 @@ export function newestOf(
   const seqOf = (all: readonly KeptDeclaration<{ name: string }>[]) =>
     Math.max(...all.filter(({ declaration }) => declaration.name === name).map(({ seq }) => seq));
   const [own, theirs] = [seqOf(kept), seqOf(elsewhere)];
-  if (own === theirs) return undefined; // there is none
+  if (own === theirs) return undefined; // neither exists
   return own > theirs ? 'own' : 'theirs';
 }

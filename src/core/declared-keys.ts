@@ -3,33 +3,36 @@ import { type Doing, type DomainEvent, keyDeclared, keyRevoked, placeEvent } fro
 import { ruleNames } from './key-rules.ts';
 import type { Key, KeyDeclaration } from './model.ts';
 
-/** A key that is declared; `id` is for one that was not declared before. */
+/** A declared key; a key that was not declared before gets `id`. */
 export interface NewDeclaration extends KeyDeclaration {
   id: string;
 }
 
-/** A declared key whose name or secret a key has that is not declared. */
+/** A declared key with the name or secret of an undeclared key. */
 export interface DeclarationClash {
-  /** The position of the declared key among those given. */
+  /** The position among the declared keys. */
   index: number;
   field: 'name' | 'hash';
   key: Key;
 }
 
-/** What the store knows of keys and secrets when a configuration declares its keys. */
+/** The store's facts on keys and secrets when a configuration declares its keys. */
 export interface DeclarationFacts extends NodeDeclarations<NewDeclaration> {
-  /** Every key that is or was declared, newest first, with the places that are declared for it. */
+  /** Every key that is or was declared, newest first, with its declared places. */
   declared: ReadonlyArray<{ key: Key; placeIds: readonly number[] }>;
-  /** Keys that are not declared, not revoked, and have one of the declared names. */
+  /** Undeclared, unrevoked keys with one of the declared names. */
   namesakes: readonly Key[];
-  /** The declared secrets that the store has already. `isAccepted`: no end is set for it. `owner`: its key, if that is not declared. */
+  /**
+   * The declared secrets that the store already has. `isAccepted`: no end is set for it. `owner`: its key, if that is
+   * undeclared.
+   */
   secrets: ReadonlyArray<{ hash: string; keyId: string; isAccepted: boolean; owner?: Key }>;
 }
 
-/** A declared key as it is to hold from now on, with its one secret. */
+/** A declared key as it applies from now on, with its one secret. */
 export interface DeclaredKey {
   declaration: NewDeclaration;
-  /** The id it had before, or its new one. */
+  /** Its existing id, or a new one. */
   id: string;
   isNew: boolean;
   addedPlaces: number[];
@@ -37,11 +40,11 @@ export interface DeclaredKey {
 }
 
 export type DeclarationVerdict =
-  /** Something is in the way: nothing is changed. */
+  /** A key is in the way: nothing is changed. */
   | { clashes: DeclarationClash[] }
   /**
-   * `ended`: the ids of keys that are declared no more, which are revoked. `renewed` and `dropped`: what this node declares otherwise than
-   * before, and the names that it declares no longer.
+   * `ended`: the ids of keys that are no longer declared, which are revoked. `renewed` and `dropped`: the declarations
+   * that this node has changed, and the names that it no longer declares.
    */
   | {
       clashes: [];
@@ -53,7 +56,7 @@ export type DeclarationVerdict =
       events: DomainEvent[];
     };
 
-/** How the keys of the configuration differ from those that the store has, and what becomes of both. */
+/** Compares the keys of the configuration with those in the store, and returns the changes to both. */
 export function judgeDeclarations(
   declared: readonly NewDeclaration[],
   doing: Doing,
@@ -75,12 +78,12 @@ export function judgeDeclarations(
   };
 }
 
-/** A secret is that of the newest key that has it. */
+/** A secret belongs to the newest key that has it. */
 function excludes(one: NewDeclaration, other: NewDeclaration): boolean {
   return one.name === other.name || one.hash === other.hash;
 }
 
-/** True if both declare the same key alike, wherever that stands in their files. */
+/** True if both declare the same key with the same settings, wherever it is in their files. */
 function isSame(one: NewDeclaration, other: NewDeclaration): boolean {
   const all = ({ name, hash, whitelist, ...rest }: NewDeclaration) =>
     JSON.stringify([name, hash, [...whitelist.placeIds].sort(), definitionOf({ name, hash, whitelist, ...rest })]);
@@ -96,7 +99,7 @@ function clashesOf({ name, hash }: KeyDeclaration, index: number, facts: Declara
   ];
 }
 
-/** The key that a declaration continues: the newest of this name that is or was declared. */
+/** The key that a declaration continues: the newest one, declared now or earlier, with this name. */
 function before({ name }: KeyDeclaration, { declared }: DeclarationFacts) {
   return declared.find(({ key }) => key.name === name);
 }
@@ -113,7 +116,7 @@ function declaredKey(declaration: NewDeclaration, facts: DeclarationFacts): Decl
   };
 }
 
-/** The events of a declared key; there are none if it is declared as it was. */
+/** The events of a declared key; none if its declaration is unchanged. */
 function eventsOf({ declaration, id, ...places }: DeclaredKey, facts: DeclarationFacts, doing: Doing): DomainEvent[] {
   const known = before(declaration, facts)?.key;
   const secret = facts.secrets.find(({ hash }) => hash === declaration.hash);
@@ -127,7 +130,7 @@ function eventsOf({ declaration, id, ...places }: DeclaredKey, facts: Declaratio
   ];
 }
 
-/** True if a declaration changes the key. Where it stands in the file does not count. A revoked key always differs. */
+/** Compared to detect a changed declaration. The position in the file does not count. A revoked key always differs. */
 function definitionOf(key: Key | KeyDeclaration): string {
   const { mode, scopes, expiresAt } = key;
   const rules = 'rules' in key ? key.rules : key;

@@ -1,6 +1,6 @@
 import { RankdError } from '../base/errors.ts';
 
-/** The refusal to change what the configuration declares: the file would no longer tell the truth. */
+/** The refusal to change a declared record: otherwise, the file would no longer match the store. */
 export function refusalOfDeclared(
   what: string,
   { declaredIn }: { declaredIn?: string },

@@ -4,17 +4,17 @@ import type { Hold, HoldPart, RankChange, RankRequest, Role } from './model.ts';
 import type { RolePlan } from './role-plan.ts';
 import type { RoleScheme } from './role-scheme.ts';
 
-/** How messages name a member: `Sam (1001)`, or `Member 1001` if the caller gave no name. */
+/** A member in messages: `Sam (1001)`, or `Member 1001` if the caller gave no name. */
 export function memberTitle({ rankeeName, rankeeId }: Pick<RankRequest, 'rankeeName' | 'rankeeId'>): string {
   return rankeeName === '' ? `Member ${rankeeId}` : `${shorten(rankeeName, 40)} (${rankeeId})`;
 }
 
-/** How the operator is told of a user: `user RankBot (9001)`, or `user 9001` if the name is not known. */
+/** A user in messages for the operator: `user RankBot (9001)`, or `user 9001` if the name is unknown. */
 export function userTitle(userId: number, name: string | undefined): string {
   return name === undefined ? `user ${userId}` : `user ${name} (${userId})`;
 }
 
-/** How messages name a role: `Officer (rank 20)`. */
+/** A role in messages: `Officer (rank 20)`. */
 export function roleTitle({ name, rank }: Pick<Role, 'name' | 'rank'>): string {
   return `${shorten(name, 40)} (rank ${rank})`;
 }
@@ -30,14 +30,14 @@ export function successMessage(request: RankRequest & { hold?: HoldPart }, plan:
   return `${memberTitle(request)} is suspended ${until}${as}${old}.`;
 }
 
-/** `until 2026-12-01 18:00 UTC`, or that only a person ends it. */
+/** `until 2026-12-01 18:00 UTC`, or the text for a hold that only a person ends. */
 export function untilWhen({ endsAt }: Pick<Hold, 'endsAt'>): string {
   return endsAt === undefined
     ? 'until somebody lifts it'
     : `until ${isoTime(endsAt).slice(0, 16).replace('T', ' ')} UTC`;
 }
 
-/** `Ann (1001) is suspended until 2026-12-01 18:00 UTC.`, or the same of a temporary rank. */
+/** `Ann (1001) is suspended until 2026-12-01 18:00 UTC.`, or the same for a temporary rank. */
 export function holdTitle(hold: Hold): string {
   const what = hold.kind === 'suspension' ? 'is suspended' : 'has a temporary rank';
   return `${memberTitle(hold)} ${what} ${untilWhen(hold)}.`;
@@ -48,11 +48,11 @@ function rankMessage(request: RankRequest, plan: RolePlan): string {
   const { target, highestBefore: old, steps } = plan;
   if (steps.length === 0) return `${who} already is ${roleTitle(target)}.`;
   if (old !== undefined && old.id !== target.id) return `${who} is now ${roleTitle(target)}, was ${roleTitle(old)}.`;
-  // The target was the member's highest role before, so only roles below it are taken away.
+  // The target already was the member's highest role, so only lower roles are taken.
   return `${who} is still ${roleTitle(target)}, without the ladder's lower roles.`;
 }
 
-/** The message that is kept with a change that put roles back. */
+/** The message in the record of a change that restored roles. */
 export function restoredMessage(
   request: Pick<RankRequest, 'rankeeName' | 'rankeeId'>,
   { scheme, plan, between }: { scheme: RoleScheme; plan: RolePlan; between: RankChange[] },

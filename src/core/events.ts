@@ -4,24 +4,24 @@ import type { AuditEvent, Hold, Key, KeyDeclaration, KeyRules, Plan, RankChange 
 import type { Webhook } from './webhooks/webhook.ts';
 
 /**
- * What happened, as a value. A store keeps an event in the transaction of what it tells of; the audit numbers and chains them.
- * No `detail` ever holds a secret or its hash.
+ * An event as a value. A store saves it in the same transaction as the change that it records; the audit numbers and
+ * chains events. No `detail` ever holds a secret or its hash.
  */
 export interface DomainEvent extends Omit<AuditEvent, 'id'> {
   /**
-   * Fields of `detail` that name people on the platform, by their user ids. The chain holds a commitment in the place of each, so that a
-   * person can be forgotten and the chain still be verified.
+   * Fields of `detail` that name people on the platform, by user id. The chain holds a commitment instead of each id,
+   * so that a person can be forgotten without breaking the chain.
    */
   people?: Readonly<Partial<Record<PersonalField, number>>>;
 }
 
-/** Who does something, as the audit names them, and when (epoch milliseconds). */
+/** The actor, as the audit names it, and the time (epoch milliseconds). */
 export interface Doing {
   by: string;
   at: number;
 }
 
-/** Every action of the audit: what it is about, and what happened to that. */
+/** Every action of the audit, by its subject. */
 const actions = {
   rank: ['pending', 'begin', 'applied', 'refused', 'failed', 'unknown', 'compensate', 'late_write', 'list'],
   suspension: ['begin', 'renew', 'extend', 'reopen', 'end', 'lift', 'supersede', 'forfeit', 'stuck'],
@@ -58,7 +58,8 @@ function event(action: Action, subject: string, detail: Record<string, unknown>,
 // ---- rank changes ----
 
 /**
- * A step in the life of a rank change, at that time (epoch milliseconds). `compensate`: from here on, rankd restores the roles from before.
+ * A step in the life of a rank change, at that time (epoch milliseconds). `compensate`: rankd begins to restore the
+ * earlier roles.
  */
 export function changeEvent(
   change: RankChange,
@@ -81,7 +82,7 @@ export function suspensionEvent(
   return { ...event(`suspension.${what}`, id, detail, doing), people: { rankeeId } };
 }
 
-/** A person was removed from this many changes and events; `mentionsHash` binds the event to the mentions that it emptied. */
+/** A person was removed from this many changes and events; `mentionsHash` binds the event to the emptied mentions. */
 export function personForgotten(
   pseudonym: number,
   detail: { changes: number; events: number; mentions: number; mentionsHash: string },
@@ -90,7 +91,7 @@ export function personForgotten(
   return event(forgetAction, String(pseudonym), detail, doing);
 }
 
-/** A list of members whose ranks are changed one after the other: a run of it begins, or has done all of it. */
+/** A list of rank changes, made one after another: a run begins, or has completed the list. */
 export function rankList(
   listId: string,
   detail: { does: 'begin' | 'end'; content: string; members: number },
@@ -99,7 +100,7 @@ export function rankList(
   return event('rank.list', listId, detail, doing);
 }
 
-/** A run of `rankd history undo` begins, or has ended: then `detail` has its result. */
+/** A run of `rankd history undo` begins, or has ended with the result in `detail`. */
 export function historyUndone(
   { undoId, does }: { undoId: string; does: 'begin' | 'end' },
   {
@@ -124,7 +125,7 @@ export function keyCreated(
   return event('key.create', id, detail, doing);
 }
 
-/** A key that was made on the simulated group is good for the real one from now on. */
+/** A key from the simulated group becomes valid for the real one. */
 export function keyAdopted(keyId: string, doing: Doing): DomainEvent {
   return event('key.adopt', keyId, {}, doing);
 }
@@ -139,7 +140,7 @@ export function keyDeclared(
   return event('key.declare', keyId, detail, doing);
 }
 
-/** A key as events name it: people know it by its name. */
+/** A key in events: people know it by its name. */
 type NamedKey = Pick<Key, 'id' | 'name'>;
 
 export function keyRotated({ id, name }: NamedKey, oldExpiresAt: number, doing: Doing): DomainEvent {
@@ -188,7 +189,7 @@ export function planChanged(workspaceId: string, plans: { from: Plan; to: Plan }
 
 // ---- webhooks ----
 
-/** Something that an operator, or the configuration, did to a webhook. No event holds its address or its secret. */
+/** An operator, or the configuration, changed a webhook. No event holds its address or its secret. */
 export function webhookEvent(
   what: 'add' | 'declare' | 'set' | 'rotate' | 'enable' | 'remove' | 'redeliver',
   { id, name }: Pick<Webhook, 'id' | 'name'>,
@@ -198,26 +199,26 @@ export function webhookEvent(
   return event(`webhook.${what}`, id, { name, ...detail }, doing);
 }
 
-/** By an operator, or by the daemon if the target stays dead. */
+/** Disabled by an operator, or by the daemon if the target stays dead. */
 export function webhookDisabled({ id, name }: Pick<Webhook, 'id' | 'name'>, why: string, doing: Doing): DomainEvent {
   return event('webhook.disable', id, { name, why }, doing);
 }
 
-/** Events that a webhook never gets: the numbers of the first and of the last, and how many they are. */
+/** Events that a webhook never gets: the first number, the last number, and the count. */
 export interface Skipped {
   fromId: number;
   toId: number;
   count: number;
 }
 
-/** These events were too old, or were left out on purpose; the webhook never gets them. */
+/** The webhook never gets these events: they were too old, or skipped on purpose. */
 export function eventsSkipped({ id, name }: Pick<Webhook, 'id' | 'name'>, skipped: Skipped, doing: Doing): DomainEvent {
   return event('webhook.skip', id, { name, ...skipped }, doing);
 }
 
 // ---- the credential ----
 
-/** What became of the credential that rankd acts with, as the platform says. */
+/** A change in the state of rankd's credential, as the platform reports it. */
 export function credentialEvent(
   what: 'refuse' | 'accept' | 'expire_soon',
   detail: { message?: string; expiresAt?: string },
@@ -228,7 +229,7 @@ export function credentialEvent(
 
 // ---- the page ----
 
-/** Something about the page for the operator and who may use it. No event holds a link, a cookie or a token. */
+/** An event about the operator's page and its users. No event holds a link, a cookie or a token. */
 export function dashboardEvent(
   what: 'link' | 'login' | 'logout' | 'refuse',
   detail: Record<string, unknown>,
@@ -239,12 +240,12 @@ export function dashboardEvent(
 
 // ---- the daemon and its store ----
 
-/** How often callers were refused with this code since the last such event. */
+/** The number of callers refused with this code since the previous such event. */
 export function callersRefused(code: string, detail: Record<string, unknown>, doing: Doing): DomainEvent {
   return event('caller.refused', code, detail, doing);
 }
 
-/** The server of the store lost events that were confirmed: from the first to the last that a node knows of. */
+/** The store's server lost confirmed events: the range is from the first to the last one known to a node. */
 export function storeLost(range: { fromId: number; toId: number }, doing: Doing): DomainEvent {
   return event('store.lost', 'audit', range, doing);
 }
@@ -254,7 +255,7 @@ export function historyPruned({ removed, before }: { removed: number; before: nu
   return event('history.prune', 'retention', detail, doing);
 }
 
-/** Retention is to remove the audit's beginning, up to this row. */
+/** Retention is about to remove the start of the audit, up to this row. */
 export function auditPruned(
   { removed, before, upTo }: { removed: number; before: number; upTo: ChainLink },
   doing: Doing,
@@ -271,7 +272,7 @@ export function configReloaded(
   return event('config.reload', file, names, doing);
 }
 
-/** An entry of a setting no longer says which role it means. */
+/** An entry of a setting no longer identifies its role. */
 export function configurationDrifted(
   { setting, entry, message, fix }: { setting: string; entry: string; message: string; fix: string },
   doing: Doing,
@@ -279,7 +280,7 @@ export function configurationDrifted(
   return event('configuration.drift', setting, { entry, message, fix }, doing);
 }
 
-/** The entry says again what it means, or is not written any more. */
+/** The entry identifies its role again, or was removed. */
 export function configurationFits({ setting, entry }: { setting: string; entry: string }, doing: Doing): DomainEvent {
   return event('configuration.fit', setting, { entry }, doing);
 }

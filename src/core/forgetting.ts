@@ -5,29 +5,29 @@ import { isOpenHold } from './holds.ts';
 import type { Hold, RankChange } from './model.ts';
 import type { Verdict } from './verdict.ts';
 
-/** Where a person is named. */
+/** The records that name a person. */
 export interface Mentions {
-  /** How many rank changes name the person, as rankee or as ranker. */
+  /** The number of rank changes that name the person, as rankee or as ranker. */
   changes: number;
-  /** How many audit events do. */
+  /** The number of audit events that name the person. */
   events: number;
-  /** True if a change of this member has begun and has not ended. */
+  /** True if a change of this member has begun and not ended. */
   isOpen: boolean;
 }
 
-/** A user and the number that stands for that user from then on. */
+/** A user and the pseudonym that replaces the user id. */
 export interface Forgetting {
   userId: number;
   pseudonym: number;
 }
 
-/** What is left of the records that named the person. */
+/** The records that named the person, without the person. */
 export interface WithoutPerson {
   change(change: RankChange): RankChange;
   hold(hold: Hold): Hold;
 }
 
-/** What stands in for the texts that named a forgotten person. */
+/** Replaces texts that named a forgotten person. */
 const forgottenText = 'It named a person who was forgotten.';
 
 /** Decides whether the person may be forgotten now, and returns the records without the person. `emptied`: where the audit names them. */
@@ -60,8 +60,8 @@ export function judgeForgetting(
 }
 
 /**
- * The change with the pseudonym in place of the person, and without the texts that the person's name may be in. The fingerprint
- * of the request goes too: it is a hash over the names, which somebody could find by trying.
+ * The change with the pseudonym in place of the person, and without texts that may contain the person's name. The
+ * fingerprint of the request is removed, too: it is a hash over the names, so it could be found by guessing.
  */
 function withoutPerson(change: RankChange, { userId, pseudonym }: Forgetting): RankChange {
   const { command: _, reason: _reason, idempotencyKey: _key, fingerprint: _fingerprint, ...rest } = change;
@@ -73,7 +73,7 @@ function withoutPerson(change: RankChange, { userId, pseudonym }: Forgetting): R
   };
 }
 
-/** The same of a suspension. Nobody gets roles back any more whose user id is forgotten. */
+/** The suspension without the person. It no longer gives any roles back, because the user id is forgotten. */
 function holdWithout(hold: Hold, { userId, pseudonym }: Forgetting, { at }: Doing): Hold {
   const { reason: _, ...rest } = hold;
   const isRankee = hold.rankeeId === userId;

@@ -1,11 +1,11 @@
 import { withoutKeys } from './api-key.ts';
 
-/** A platform, as far as it identifies its group. */
+/** The fields of a platform that identify its group. */
 type PlatformGroup =
   | { kind: 'open-cloud'; groupId: number; baseUrl: string }
   | { kind: 'simulated'; groupFile: string | undefined };
 
-/** A title that no two groups share. Changes and idempotency keys count in their own group only. */
+/** A title that no two groups share. Changes and idempotency keys apply only within their own group. */
 export function groupTitle(platform: PlatformGroup): string {
   if (platform.kind === 'open-cloud') return `group ${platform.groupId} on ${new URL(platform.baseUrl).host}`;
   return platform.groupFile === undefined ? simulatedGroup : withoutKeys(`${simulatedGroup} of ${platform.groupFile}`);
@@ -14,7 +14,7 @@ export function groupTitle(platform: PlatformGroup): string {
 /** The start of the title of every simulated group, and of no other. */
 export const simulatedGroup = 'the simulated group';
 
-/** Whether the group of this title is simulated. */
+/** True if the group of this title is simulated. */
 export function isSimulatedGroup(title: string): boolean {
   return title.startsWith(simulatedGroup);
 }

@@ -10,35 +10,35 @@ import { tookEffect } from './undo.ts';
 
 /** The holds that a change of a member may concern. */
 export interface HoldsOfMember {
-  /** The member's hold that is not over. */
+  /** The member's hold that has not ended. */
   open?: Hold | undefined;
-  /** The hold that the change itself names, whatever its state. */
+  /** The hold that the change refers to, in any state. */
   own?: Hold | undefined;
 }
 
-/** The states of a hold that is not over. */
+/** The states of a hold that has not ended. */
 export const openStates: readonly HoldState[] = ['active', 'ending', 'stuck'];
 
-/** The states of a hold that nobody is bringing to its end. */
+/** The states of a hold that no change is ending. */
 export const restingStates = ['active', 'stuck'] as const satisfies HoldState[];
 
-/** True if nobody is bringing the hold to its end. */
+/** True if no change is ending the hold. */
 export function isResting({ state }: Pick<Hold, 'state'>): boolean {
   return restingStates.some((resting) => resting === state);
 }
 
-/** True as long as the hold is in force, or its end still has to be brought about. */
+/** True while the hold is in force or its end is not complete. */
 export function isOpenHold({ state }: Pick<Hold, 'state'>): boolean {
   return openStates.includes(state);
 }
 
-/** What a key has to be allowed for this change. */
+/** The scope that a key needs for this change. */
 export function scopeOf({ hold }: Pick<RankChange, 'hold'>): Scope {
   const isSuspension = hold?.does === 'return' || (hold?.does === 'begin' && hold.kind === 'suspension');
   return isSuspension ? 'suspend' : 'rank';
 }
 
-/** Why the member may not be changed while this hold is open; `undefined` if the member may. */
+/** The refusal to change a member while this hold is open; `undefined` if the change is allowed. */
 export function refusalOfHold(
   change: Pick<RankChange, 'hold' | 'undoId'>,
   open: Hold | undefined,
@@ -52,7 +52,7 @@ export function refusalOfHold(
   });
 }
 
-/** Why this caller may not end the hold; `undefined` if the caller may. A key ends only suspensions that some key began. */
+/** The refusal to end the hold; `undefined` if this caller may. A key can end only suspensions that a key began. */
 export function refusalOfLift(hold: Hold, keyId: string | undefined): RankdError | undefined {
   if (keyId === undefined || hold.keyId !== undefined) return undefined;
   const what =
@@ -70,7 +70,10 @@ function alreadySuspended(open: Hold): RankdError {
   });
 }
 
-/** The hold that an applied change began. A temporary rank before it ends with it: the roles from before that one come back. */
+/**
+ * The hold that an applied change began. If it ends a temporary rank, it later restores the roles from before that
+ * rank.
+ */
 export function holdBegunBy(
   change: RankChange,
   { id, kind, endsAt }: Extract<HoldPart, { does: 'begin' }>,
@@ -93,7 +96,7 @@ export function holdBegunBy(
   };
 }
 
-/** What becomes of the holds as a change gets on, with what the audit is told of them. */
+/** The changes to the holds as a change progresses, with the audit events. */
 export interface HoldUpdate {
   holds: Hold[];
   events: DomainEvent[];
@@ -101,11 +104,13 @@ export interface HoldUpdate {
 
 const nothing: HoldUpdate = { holds: [], events: [] };
 
-/** How long a return that was refused rests before it is tried again, in milliseconds. */
+/** The time until a refused return is tried again. */
 const stuckMs = 3_600_000;
 const backOffMs = doubling(5_000, 300_000);
 
-/** What becomes of the member's holds once the change is as it is now. It is kept in the same transaction as the change. */
+/**
+ * The member's holds after the change reached its present state. They are stored in the same transaction as the change.
+ */
 export function holdsAfter(change: RankChange, of: HoldsOfMember, now: number): HoldUpdate {
   if (change.dryRun) return nothing;
   switch (change.state) {
@@ -138,13 +143,16 @@ function afterApplied(change: RankChange, of: HoldsOfMember, now: number): HoldU
   }
   if (own === undefined) return nothing;
   if (part.does !== 'renew') return over(own, part.does === 'return' ? part.as : 'lifted', change, doing);
-  // Who leaves loses the roles from before, as on Roblox.
+  // A member who leaves the group loses the earlier roles, as on Roblox.
   const { awaySince: _, ...kept } = own;
   const renewed: Hold = { ...kept, state: 'active', rolesBefore: change.rolesBefore, rolesDuring: change.rolesAfter };
   return { holds: [renewed], events: [suspensionEvent('renew', renewed, doing)] };
 }
 
-/** The holds as they were before the undone changes: first the one that these began or reopened is over, then the one that they ended is open. */
+/**
+ * Restores the holds from before the undone changes: first the hold that they began or reopened ends, then the one that
+ * they ended is opened again.
+ */
 function afterUndo(
   change: RankChange,
   { id, reopens, isDue, recloses }: Extract<HoldPart, { does: 'undo' }>,
@@ -168,13 +176,16 @@ function reopened(hold: Hold, doing: Doing): HoldUpdate {
   return { holds: [again], events: [suspensionEvent('reopen', again, doing)] };
 }
 
-/** The change that ended the hold is undone after the hold's end: the undo gave the roles from before the hold back. */
+/**
+ * The change that ended the hold is undone after the hold's time is up: the undo gives the roles from before the hold
+ * back.
+ */
 function overdue(hold: Hold, { message }: RankChange, doing: Doing): HoldUpdate {
   const ended: Hold = { ...hold, state: 'ended', endedAt: doing.at, message };
   return { holds: [ended], events: [suspensionEvent('end', ended, doing)] };
 }
 
-/** The hold as it is once it is over. `by` is the change that ended it. */
+/** The ended hold. `by` is the change that ended it. */
 function over(hold: Hold, state: EndedState, by: Pick<RankChange, 'id' | 'message'>, doing: Doing): HoldUpdate {
   const { nextTryAt: _, code: _code, ...kept } = hold;
   const ended: Hold = { ...kept, state, returnChangeId: by.id, endedAt: doing.at, message: by.message };
@@ -183,7 +194,7 @@ function over(hold: Hold, state: EndedState, by: Pick<RankChange, 'id' | 'messag
 
 const verbs = { ended: 'end', lifted: 'lift', superseded: 'supersede', forfeited: 'forfeit' } as const;
 
-/** A return that has begun, or of which it is not known again whether it was applied. */
+/** A return has begun, or its outcome is unknown again. */
 function whileOpen({ id, hold }: RankChange, { own }: HoldsOfMember): HoldUpdate {
   if (hold?.does !== 'return' || own === undefined) return nothing;
   const { endedAt: _, ...kept } = own;
@@ -194,18 +205,18 @@ function afterRefusal(change: RankChange, { own }: HoldsOfMember, now: number): 
   const { hold: part, code, message } = change;
   if (own === undefined || code === null) return nothing;
   const doing = { by: 'daemon', at: now };
-  // It was told as begun, and the platform was seen not to hold it.
+  // The change was reported as begun, and a read then showed otherwise.
   if (part?.does === 'begin') return over(own, 'superseded', change, doing);
   if (part?.does === 'undo' && part.reopens !== undefined && isOpenHold(own) && change.undoOf !== undefined)
     return over(own, part.reopens, { id: change.undoOf, message }, doing);
   if (part?.does !== 'return') return nothing;
   const isDue = own.endsAt !== undefined && own.endsAt <= now;
   if (isDue) return postponed(own, { code, message }, doing);
-  const { returnChangeId: _, ...kept } = own; // it was to be lifted early, and goes on
+  const { returnChangeId: _, ...kept } = own; // the early end did not happen, so the hold continues
   return { holds: [{ ...kept, state: 'active' }], events: [] };
 }
 
-/** The hold whose return could not be made now: it is tried again soon, or is stuck. */
+/** A hold whose return failed: it is retried soon, or is stuck. */
 export function postponed(hold: Hold, why: { code: ErrorCode; message: string }, doing: Doing): HoldUpdate {
   const { returnChangeId: _, ...kept } = hold;
   const isPassing = canStillPass(why.code) || why.code === 'member_not_found';
@@ -216,18 +227,21 @@ export function postponed(hold: Hold, why: { code: ErrorCode; message: string },
   return { holds: [later], events: isNew ? [suspensionEvent('stuck', later, doing)] : [] };
 }
 
-/** What is to be done about a hold whose member was read. */
+/** The verdict on a hold whose member was read. */
 export type HoldVerdict =
-  /** Give these roles (ids). `missing` are those of before that the group no longer lists and the member does not hold. */
+  /**
+   * Give these roles (ids). `missing` has earlier roles that the group no longer lists and the member does not hold.
+   */
   | { do: 'give_back'; roles: number[]; missing: number[] }
   /** The member came back without the roles of the hold: give them again. */
   | { do: 'renew'; roles: number[] }
   | { do: 'keep'; update: HoldUpdate };
 
 /**
- * Compares what the member holds with what the hold gave. `isOver`: the hold is to end now. `force`: the roles from before are given
- * back whatever the member holds. `givenAt`: when a change last gave the roles of the hold; a membership that began later is a rejoin,
- * however short the absence was. `member` is `undefined` if the user is not in the group.
+ * Compares the member's roles with those that the hold gave. `isOver`: the hold must end now. `force`: restore the
+ * earlier roles whatever the member holds. `givenAt`: the latest time at which a change gave the roles of the hold; a
+ * membership that began later is a rejoin, however short the absence was. `member` is `undefined` if the user is not in
+ * the group.
  */
 export function judgeHold(
   hold: Hold,
@@ -241,7 +255,7 @@ export function judgeHold(
   doing: Doing,
 ): HoldVerdict {
   if (member === undefined) return { do: 'keep', update: awayFromGroup(hold, isOver, doing) };
-  // What the group's list omits is nobody's to give back, and its coming and going says nothing about the hold.
+  // rankd can't give back unlisted roles, and their changes prove nothing about the hold.
   const listed = (ids: number[]) => heldIds(roles, { roleIds: ids }).filter((id) => !isUnlisted(roles, id));
   const held = listed(member.roleIds).join();
   const isBare = held === listed([]).join();
@@ -269,14 +283,14 @@ export function judgeHold(
   return { do: 'keep', update: closed(hold, 'superseded', message, doing) };
 }
 
-/** True if the member's present membership began after that moment (epoch milliseconds). */
+/** True if the member's present membership began after that time (epoch milliseconds). */
 function hasRejoined({ joinedAt }: Pick<Member, 'joinedAt'>, since: number): boolean {
   return joinedAt !== undefined && joinedAt > since;
 }
 
 /**
- * True if the member left and came back after the change was requested, and so lost all roles. Clocks differ, and a member who holds a role of
- * the change has not left: that keeps one who joined just before it apart.
+ * True if the member left and came back after the change was requested, and lost all roles with that. Clocks differ: a
+ * member who still holds a role of the change has not left, which excludes one who joined just before the change.
  */
 export function hasLeftSince({ rolesBefore, rolesAfter, requestedAt }: RankChange, member: Member): boolean {
   return hasRejoined(member, requestedAt) && holdsNone({ from: rolesBefore, to: rolesAfter }, member.roleIds);
@@ -294,7 +308,10 @@ function closed(hold: Hold, state: EndedState, message: string, doing: Doing): H
   return { holds: [ended], events: [suspensionEvent(verbs[state], ended, doing)] };
 }
 
-/** The hold with another end. Only the operator extends one, and it is the operator's from then on: no key can end it. */
+/**
+ * The hold with another end. Only the operator extends one, and an extended hold belongs to the operator: no key can
+ * end it.
+ */
 export function extended({ keyId: _, ...hold }: Hold, endsAt: number, doing: Doing): HoldUpdate {
   const after: Hold = { ...hold, endsAt };
   return { holds: [after], events: [suspensionEvent('extend', after, doing)] };

@@ -25,23 +25,23 @@ export interface NewKey extends KeyRules {
   secret: NewSecret;
 }
 
-/** What changes in a key. Fields that are left out stay as they are. Times are epoch milliseconds. */
+/** The changes to a key. Omitted fields stay as they are. Times are epoch milliseconds. */
 export interface KeyEdit {
   rules?: KeyRulesChange;
   revokedAt?: number;
-  /** null lifts a pause. */
+  /** null lifts the pause. */
   pausedAt?: number | null;
   resumedAt?: number;
-  /** null makes a key of the simulated group good for every group. */
+  /** null makes a key of the simulated group valid for every group. */
   isSimulated?: null;
   /** A new secret. Each older one is accepted until `olderUntil`, or until its own end if that is earlier. */
   secret?: NewSecret & { olderUntil: number };
 }
 
-/** Judges a change of a key, given the key as the store has it. */
+/** Judges a change of a key, given the stored key. */
 export type JudgeKey = (key: Key) => Verdict<KeyEdit>;
 
-/** Judges whether a key can be made. `namesake` is a key that has the name already and is not revoked. */
+/** Judges whether a key can be created. `namesake` is an unrevoked key with the same name. */
 export function judgeNewKey(key: NewKey, doing: Doing): (namesake: Key | undefined) => Verdict<NewKey> {
   return (namesake) => {
     if (namesake === undefined) return { change: key, events: [keyCreated(key, rulesOf(key), doing)] };
@@ -75,7 +75,7 @@ export function judgeRules(rules: KeyRulesChange, doing: Doing): JudgeKey {
   };
 }
 
-/** Judges that a key which was made on the simulated group is good for the real one too. */
+/** Judges the adoption of a key from the simulated group: it becomes valid for the real group, too. */
 export function judgeAdoption(doing: Doing): JudgeKey {
   return (key) => {
     const refusal = refusalOfRevoked(key, 'it cannot be taken over');
@@ -84,7 +84,7 @@ export function judgeAdoption(doing: Doing): JudgeKey {
   };
 }
 
-/** Judges the end of a key. If it is revoked already, the time of that stays. */
+/** Judges the end of a key. A key that is already revoked retains its time. */
 export function judgeRevocation(doing: Doing): JudgeKey {
   return (key) => {
     const refusal = refusalOfOwn(key);
@@ -93,7 +93,7 @@ export function judgeRevocation(doing: Doing): JudgeKey {
   };
 }
 
-/** Pauses a key, or lifts the pause. If it is paused already, the time of that stays. */
+/** Pauses a key, or lifts the pause. A key that is already paused retains its time. */
 export function judgePause({ paused, reason }: { paused: boolean; reason: string }, doing: Doing): JudgeKey {
   return (key) => {
     const refusal = paused ? refusalOfRevoked(key, 'there is nothing to pause') : undefined;

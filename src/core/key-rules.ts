@@ -1,6 +1,6 @@
 import type { KeyRules } from './model.ts';
 
-/** The rules to set; null takes a rule away, and those left out stay as they are. */
+/** The rules to set; null removes a rule, and omitted ones stay as they are. */
 export type KeyRulesChange = { [Rule in keyof KeyRules]?: KeyRules[Rule] | null };
 
 export const ruleNames = [
@@ -16,12 +16,12 @@ export const ruleNames = [
   'ratePerMinute',
 ] as const satisfies ReadonlyArray<keyof KeyRules>;
 
-/** The rules among the fields of something that has them. */
+/** Picks the rules from an object's fields. */
 export function rulesOf(key: KeyRules): KeyRules {
   return Object.fromEntries(ruleNames.flatMap((rule) => (key[rule] === undefined ? [] : [[rule, key[rule]]])));
 }
 
-/** Each rule that the change makes different, with its value before and after. */
+/** Each rule whose value changes, with its value before and after. */
 export function changedRules(before: KeyRules, change: KeyRulesChange): Record<string, { from: unknown; to: unknown }> {
   const changed = ruleNames.filter((rule) => change[rule] !== undefined && change[rule] !== (before[rule] ?? null));
   return Object.fromEntries(changed.map((rule) => [rule, { from: before[rule] ?? null, to: change[rule] }]));

@@ -1,7 +1,7 @@
 import { shorten } from '../base/text.ts';
 import type { Role } from './model.ts';
 
-/** How many bytes of UTF-8 a list may take in a message. */
+/** The maximum size of a list in a message, in bytes of UTF-8. */
 const maxBytes = 900;
 
 /** e.g. `1 (Member), 10 (Officer)`: each role with its rank, or with another number. */
@@ -9,7 +9,7 @@ export function listRoles(roles: Role[], numberOf = ({ rank }: Role) => rank): s
   return listWithin(roles.map((role) => `${numberOf(role)} (${shorten(role.name, 32)})`));
 }
 
-/** As many items as there is room for, then how many were left out. */
+/** As many items as fit, then the number of omitted ones. */
 function listWithin(items: string[]): string {
   let bytes = 0;
   const shown = items.filter((item) => {

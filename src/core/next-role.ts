@@ -12,15 +12,16 @@ import {
 } from './role-scheme.ts';
 import { isNamed } from './rules/touched-roles.ts';
 
-/** How far from the rank that a member holds. */
+/** The distance from the member's present rank. */
 export interface Steps {
   step: Direction;
-  /** How many ranks up or down; one unless given. */
+  /** The number of ranks up or down; 1 by default. */
   stepCount?: number | undefined;
 }
 
 /**
- * The role that a member gets so many ranks up or down. Locked roles are skipped. Throws `no_further_rank` and `ambiguous_rank`.
+ * The role that is the given number of ranks above or below a member's. Locked roles are skipped. Throws
+ * `no_further_rank` and `ambiguous_rank`.
  */
 export function nextRole(
   scheme: RoleScheme,
@@ -62,13 +63,16 @@ export function neighbour(
   return target;
 }
 
-/** A step can't be told which role is meant, so its sentence names what can. */
+/** A step names no role, so its error lists the roles that can be named. */
 function ambiguousStep(direction: 'up' | 'down', roles: [Role, ...Role[]]): RankdError {
   const message = `The next rank ${direction} is ${roles[0].rank}, which more than one role has. Set one of them by its role id instead: ${listRoles(roles, ({ id }) => id)}.`;
   return new RankdError('ambiguous_rank', message, { hint: 'rankd rank set USER ROLE_ID' });
 }
 
-/** The roles that members go up and down by, ascending by rank. A locked role is left out, because nobody could get onto it or off it. */
+/**
+ * The roles for steps up and down, ascending by rank. Locked roles are left out, because no change can give or take
+ * them.
+ */
 export function rungs(scheme: RoleScheme, lockedRoles: number[]): Role[] {
   return givableRoles(scheme).filter((role) => !isNamed(role, lockedRoles));
 }

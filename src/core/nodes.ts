@@ -1,29 +1,29 @@
-/** What a daemon shows of itself to all who share its store. */
+/** The status that a daemon publishes to all daemons on its store. */
 export interface NodeStatus {
   version: string;
   /** e.g. `http://10.0.0.5:7265` */
   url: string;
-  /** The group that it changes ranks in, in words. */
+  /** The title of the group whose ranks it changes. */
   group: string;
   isDraining: boolean;
   uptimeSeconds: number;
   requestsInFlight: number;
-  /** Calls that wait for their turn in the platform's budget. */
+  /** Calls waiting for the platform's budget. */
   callsWaiting: number;
-  /** Calls that could start now, by kind; empty if the platform sets no pace. */
+  /** Calls that could start now, by kind; empty if the platform has no limits. */
   budget: Array<{ operation: string; limit: number; left: number; waiting: number }>;
-  /** Why the credential is not accepted; null if it is. */
+  /** The reason the credential is refused; null if it is accepted. */
   credentialProblem: string | null;
-  /** How far the server's clock is ahead of that of the daemon's machine. */
+  /** The server's clock minus that of the daemon's machine. */
   serverAheadMs: number;
-  /** Of each setting that all nodes should share, by name: two nodes with the same fingerprint have the same value. */
+  /** A fingerprint of each setting that all nodes should share, by name: equal fingerprints mean equal values. */
   settings: Record<string, string>;
 }
 
-/** `no lease`: it has not been heard of for so long that it may not work · `ended`: others have given it up. */
+/** `no lease`: its heartbeat is too old, so it may not work · `ended`: other nodes have declared it dead. */
 export type NodeState = 'serving' | 'draining' | 'no lease' | 'ended';
 
-/** A daemon as all who share its store see it. */
+/** A daemon as all daemons on its store see it. */
 export interface SeenNode {
   id: string;
   name: string;
@@ -31,13 +31,15 @@ export interface SeenNode {
   status: NodeStatus;
 }
 
-/** What nodes do not agree on: who agrees with whom, by name. Those whose value is not known are left out. */
+/**
+ * A setting on which nodes differ: names of nodes, grouped by equal values. Nodes whose value is unknown are left out.
+ */
 export interface Difference {
   setting: string;
   sides: string[][];
 }
 
-/** What differs between the nodes that have not ended: the version, the group, and settings by name. */
+/** The differences between the nodes that have not ended: version, group, and settings by name. */
 export function differencesOf(nodes: readonly SeenNode[]): Difference[] {
   const alive = nodes.filter(({ state }) => state !== 'ended');
   const all = alive.map(({ name, status: { version, group, settings } }) => ({
@@ -55,10 +57,13 @@ export function differencesOf(nodes: readonly SeenNode[]): Difference[] {
   });
 }
 
-/** From here on, clocks are told to be apart. */
+/** A larger difference between clocks is reported. */
 export const maxSkewMs = 2_000;
 
-/** The machines of daemons that have not ended whose clocks are apart from the server's: records go by the server's, their logs by their own. */
+/**
+ * The machines of live daemons whose clocks differ from the server's: records use the server's time, logs use the
+ * machine's.
+ */
 export function clocksApart(nodes: readonly SeenNode[]): Array<{ name: string; serverAheadMs: number }> {
   return nodes.flatMap(({ name, state, status: { serverAheadMs } }) =>
     state === 'ended' || Math.abs(serverAheadMs) < maxSkewMs ? [] : [{ name, serverAheadMs }],

@@ -6,10 +6,13 @@ import type { Policy } from './rules/rule.ts';
 
 type Naming = 'maxRank' | 'minRank' | 'lockedRoles' | 'privilegedRoles' | 'protectedRoles';
 
-/** The group owner's rules as they were written: they may name roles. */
+/** The group owner's rules as written: they may name roles. */
 export type PolicySettings = Omit<Policy, Naming> & Pick<NamingSettings, Naming>;
 
-/** The rules with the roles that their settings mean. A bound whose role is gone bounds nothing here: `refusalOfMisfit` refuses the change. */
+/**
+ * The rules with their roles resolved. A bound whose role is gone does not limit anything here: `refusalOfMisfit`
+ * refuses the change.
+ */
 export function policyFor({ named }: Pick<ResolvedRoles, 'named'>, settings: PolicySettings): Policy {
   const ids = (roles: readonly Role[]) => roles.map(({ id }) => id);
   const { maxRank, minRank, privilegedRoles } = settings;
@@ -23,7 +26,7 @@ export function policyFor({ named }: Pick<ResolvedRoles, 'named'>, settings: Pol
   };
 }
 
-/** A sentence for each name in the policy's lists that several roles have, all of which are meant. */
+/** A sentence for each name in the policy's lists that several roles share; all of these are meant. */
 export function strayNames(
   roles: Role[],
   { lockedRoles, privilegedRoles, protectedRoles }: Pick<NamingSettings, Extract<Naming, `${string}Roles`>>,

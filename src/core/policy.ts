@@ -10,7 +10,7 @@ import { namedRanker, selfRank } from './rules/rankers.ts';
 import { ceiling, floor, lockedRoles } from './rules/ranks.ts';
 import type { PolicyCase, PolicyRule } from './rules/rule.ts';
 
-/** Every rule that needs no further look at the group, in the order in which they are checked. */
+/** Every rule that needs no further read of the group, in the order of the checks. */
 export const policyRules: readonly PolicyRule[] = [
   ceiling,
   floor,
@@ -65,10 +65,13 @@ export function comebackOf(
   return restorePlan(scheme, { userId: request.rankeeId, roleIds: plan.goal.from }, open.rolesBefore);
 }
 
-/** Rules on what may be changed at all hold for an undo too. Rules on who asks, how often and how far at once do not. */
+/**
+ * Rules about the roles and members that may be changed apply to an undo, too. Rules about the ranker, the pace and the
+ * step size do not.
+ */
 const rulesThatHold = [ceiling, floor, lockedRoles, protectedMembers];
 
-/** Why these roles may not be put back; `undefined` if they may. */
+/** The refusal to restore these roles; `undefined` if they may be restored. */
 export function refusalOfUndo(
   of: Pick<PolicyCase, 'policy' | 'request' | 'scheme' | 'plan' | 'acting'>,
 ): RankdError | undefined {

@@ -1,21 +1,21 @@
 import { crypto } from '../base/node-modules.ts';
 
-/** With this header, whoever asks a daemon over the internet gives it a question. */
+/** The header with a question to a daemon that is asked over the internet. */
 export const questionHeader = 'x-rankd-question';
-/** The daemon's answer to it. */
+/** The header with the daemon's answer. */
 export const proofHeader = 'x-rankd-proof';
 
 const question = /^[\w-]{1,64}$/;
 
-/** What reached a daemon of the headers that it is asked with. */
+/** The headers of the question, as the daemon received them. */
 export interface Asked {
   question: unknown;
   authorization: string | undefined;
 }
 
 /**
- * What a daemon answers to a question. Only who knows its identity can tell that it was this one, and whether the header Authorization
- * came through; the answer says nothing else.
+ * A daemon's answer to a question. A client that knows the daemon's identity can check that this daemon answered, and
+ * that the header Authorization arrived; the answer reveals nothing else.
  */
 export function proofOf(identity: string, { question: asked, authorization = '' }: Asked): string | undefined {
   if (typeof asked !== 'string' || !question.test(asked)) return undefined;

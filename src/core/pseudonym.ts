@@ -1,11 +1,11 @@
 import { crypto } from '../base/node-modules.ts';
 
-/** A number that stands for a person who was forgotten. It is drawn, not worked out, so that nothing leads back from it to the user. */
+/** A random number that replaces a forgotten person. It is not derived from the user id, so it can't be traced back. */
 export function newPseudonym(): number {
   return -crypto().randomInt(1, 2 ** 47);
 }
 
-/** True for the id of a person who was forgotten: no user has one below zero. */
+/** True for the id of a forgotten person: no user id is below zero. */
 export function isPseudonym(userId: number): boolean {
   return userId < 0;
 }

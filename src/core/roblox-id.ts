@@ -3,8 +3,8 @@ import { RankdError } from '../base/errors.ts';
 /**
  * The refusal of a request whose header Roblox-Id is not the place that the request names, or `undefined` if it is.
  *
- * Roblox puts the place id into this header of every request of a game server, and no script can set it. Anyone outside of
- * Roblox can, so the header tells games apart but proves nothing. Source: the documentation of HttpService.
+ * Roblox puts the place id into this header of every request from a game server, and no script can set it. Other
+ * clients can, so the header tells games apart but proves nothing. Source: the documentation of HttpService.
  */
 export function refusalOfRobloxId({ header, placeId }: RobloxIdClaim): RankdError | undefined {
   if (header === String(placeId)) return undefined;

@@ -1,14 +1,14 @@
 import type { Role } from './model.ts';
 import { type RoleScheme, rolesNamed } from './role-scheme.ts';
 
-/** A role as people write it: a rank (up to 255), a role id (above), or the role's name. */
+/** A role as people write it: a rank (up to 255), a role id (above 255), or the role's name. */
 export type RoleName = number | string;
 
 export function isRank(name: RoleName): name is number {
   return typeof name === 'number' && name <= 255;
 }
 
-/** The names that a setting can hold. A number would be a rank or an id, and a long word may be a secret in the wrong place. */
+/** The names that a setting can hold. A number would be a rank or an id, and a long word may be a misplaced secret. */
 export const writableName = /^(?!.*rk_(live|test)_)(?!.*\S{41})(?=.*\D).{1,100}$/u;
 
 /** The roles that a rank, role id or name means. */
@@ -16,7 +16,7 @@ export function rolesMeant(group: Pick<RoleScheme, 'roles' | 'rankOne'>, name: R
   return typeof name === 'number' ? rolesNamed(group, name) : rolesCalled(group.roles, name);
 }
 
-/** The roles with this name, whatever its case; if there is none, those whose name differs in spaces, `_` and `-` alone. */
+/** The roles with this name, ignoring case; if there is none, those whose names differ only in spaces, `_` and `-`. */
 export function rolesCalled<Named extends Pick<Role, 'name'>>(roles: Named[], name: string): Named[] {
   const called = roles.filter((role) => folded(role.name) === folded(name));
   if (called.length > 0 || squeezed(name) === '') return called;

@@ -14,22 +14,24 @@ import {
 } from './role-scheme.ts';
 import { type Goal, type Step, steps } from './steps.ts';
 
-/** How a member gets to the target, and what must hold afterwards. */
+/** The steps from a member's roles to the target, and the roles afterwards. */
 export interface RolePlan {
   target: Role;
   goal: Goal;
-  /** Empty if the member is there already. */
+  /** Empty if the member already has the target. */
   steps: Step[];
-  /** The highest role that counted before the change; `undefined` if none did. After it, the target is the highest. */
+  /**
+   * The highest counting role before the change; `undefined` if there was none. After it, the target is the highest.
+   */
   highestBefore: Role | undefined;
 }
 
 /**
- * Plans how a member comes to hold `target` as highest role.
+ * Plans the steps that make `target` a member's highest role.
  *
- * With a ladder, the target replaces all other roles of the ladder; roles off the ladder stay. Without a ladder, the target
- * replaces the roles above it and the roles at the member's highest rank; lower roles stay. Every member has the base role: it is
- * never written, and a member reaches it by losing the others.
+ * With a ladder, the target replaces all other roles of the ladder; roles off the ladder stay. Without a ladder, the
+ * target replaces the roles above it and the roles at the member's highest rank; lower roles stay. Every member has the
+ * base role: it is never written, and a member reaches it by losing the others.
  */
 export function rolePlan(scheme: RoleScheme, member: Member, target: Role): RolePlan {
   const before = heldRoles(scheme.roles, member);
@@ -49,8 +51,8 @@ function superseded(scheme: RoleScheme, managed: Role[], target: Role): Role[] {
 }
 
 /**
- * Plans how a member comes to hold exactly these roles (ids) again, except those that the group no longer has or that its list omits. The target is the
- * highest of them that counts. Throws `unknown_rank` if no role is left that counts.
+ * Plans a return to exactly these roles (ids), except those that the group no longer has or that its list omits. The
+ * target is the highest counting role among them. Throws `unknown_rank` if no counting role is left.
  */
 export function restorePlan(scheme: RoleScheme, member: Member, wanted: number[]): RolePlan {
   const after = heldRoles(scheme.roles, { ...member, roleIds: wanted });
@@ -59,7 +61,10 @@ export function restorePlan(scheme: RoleScheme, member: Member, wanted: number[]
   return planFrom(scheme, member, { after, target });
 }
 
-/** Plans a suspension: all custom roles go, and the target comes, whether the ladder has it or not. The base role stays. */
+/**
+ * Plans a suspension: all custom roles are taken, and the target is given, whether it is on the ladder or not. The base
+ * role stays.
+ */
 export function suspensionPlan(scheme: RoleScheme, member: Member, target: Role): RolePlan {
   const after = heldRoles(scheme.roles, { ...member, roleIds: [target.id] });
   return planFrom(scheme, member, { after, target });
@@ -77,17 +82,20 @@ function planFrom(scheme: RoleScheme, member: Member, { after, target }: { after
   return plan;
 }
 
-/** True if the member loses roles and gets no higher by it. */
+/** True if the member loses roles without rising. */
 export function takesAway(plan: RolePlan): boolean {
   return rise(plan) <= 0 && plan.steps.some(({ kind }) => kind === 'unassign');
 }
 
-/** Above zero if the member goes up, below zero if the member goes down. */
+/** Positive if the member rises, negative if the member drops. */
 export function rise({ target, highestBefore }: RolePlan): number {
   return heightOf(target) - heightOf(highestBefore);
 }
 
-/** True if the member holds what the change was for: exactly its roles for an undo or a suspension, its rank for any other change. */
+/**
+ * True if the member has reached the change's goal: exactly its roles for an undo or a suspension, its rank for any
+ * other change.
+ */
 export function isReached(
   scheme: RoleScheme,
   change: Pick<RankChange, 'roleId' | 'rolesAfter' | 'undoOf' | 'hold'>,
@@ -99,13 +107,13 @@ export function isReached(
     heldIds(roles, { roleIds: ids })
       .filter((id) => !isUnlisted(roles, id))
       .join();
-  // When it was planned, it may not have been known which role every member has.
+  // The base role may have been unknown at planning time.
   if (isExact(change)) return heldWith(member.roleIds) === heldWith(rolesAfter);
   const target = scheme.roles.find((role) => role.id === roleId);
   return target !== undefined && rolePlan(scheme, member, target).steps.length === 0;
 }
 
-/** True if the change is for exactly its roles, and not for a rank that other roles may stay beside. */
+/** True if the goal is exactly these roles, rather than a rank next to which other roles may stay. */
 function isExact({ undoOf, hold }: Pick<RankChange, 'undoOf' | 'hold'>): boolean {
   if (undoOf !== undefined) return true;
   if (hold?.does === 'begin') return hold.kind === 'suspension';

@@ -1,30 +1,30 @@
 import { RankdError } from '../base/errors.ts';
 import type { Member, Role } from './model.ts';
 
-/** The roles of a group, and what the configuration makes of them. */
+/** The roles of a group, as the configuration uses them. */
 export interface RoleScheme {
   /** Ascending by rank, the base role before others of its rank. */
   roles: Role[];
-  /** The roles of the promotion ladder, ascending by rank; `undefined`: none is configured. */
+  /** The roles of the promotion ladder, ascending by rank; `undefined` without a ladder. */
   ladder: Role[] | undefined;
   rankOne: RankOne;
 }
 
 /**
- * What the rank of the base role means if custom roles share it: those, or the base role. In most groups they do: groups
- * from before March 2026 kept their roles, and got a base role at rank 1 beside their own lowest role.
- * Source: Roblox's announcement of several roles per member (devforum 4525605).
+ * The meaning of the base role's rank if custom roles share it: those, or the base role. Most groups share it: groups
+ * from before March 2026 kept their roles, and got a base role at rank 1 next to their own lowest role. Source:
+ * Roblox's announcement of several roles per member (devforum 4525605).
  */
 export type RankOne = 'custom' | 'base';
 
-/** The roles that a number means: a role id above 255, a rank up to 255. */
+/** The roles for a number: a role id above 255, or a rank up to 255. */
 export function rolesNamed({ roles, rankOne }: Pick<RoleScheme, 'roles' | 'rankOne'>, number: number): Role[] {
   const named = roles.filter((role) => (number > 255 ? role.id : role.rank) === number);
   const isShared = named.some(isBase) && !named.every(isBase);
   return isShared ? named.filter((role) => isBase(role) === (rankOne === 'base')) : named;
 }
 
-/** How high a role is among those that count. The base role is below every other, whatever its rank. */
+/** The height of a role among those that count. The base role is below all others, whatever its rank. */
 export function heightOf(role: Role | undefined): number {
   return role === undefined || isBase(role) ? 0 : role.rank;
 }
@@ -33,12 +33,12 @@ function isBase({ kind }: Role): boolean {
   return kind === 'base';
 }
 
-/** True for a role that may be the base role. What depends on that can't be told at present; all other changes can. */
+/** True for a role that may be the base role. Changes that depend on it must wait; all others can be made. */
 export function isUnclear({ kind }: Role): boolean {
   return kind === 'unclear';
 }
 
-/** The error of whatever depends on which role is the base role. */
+/** The error of a change that depends on which role is the base role. */
 export function undecided(): RankdError {
   return new RankdError(
     'platform_unavailable',
@@ -65,12 +65,15 @@ export function givableRoles(scheme: RoleScheme): Role[] {
   return scheme.roles.filter((role) => isCounted(scheme, role));
 }
 
-/** The roles a member holds, including the base role, which every member has. Ids that name none of `roles` are left out. */
+/** A member's roles, including the base role, which every member has. Ids of unknown roles are left out. */
 export function heldRoles(roles: Role[], member: Member): Role[] {
   return roles.filter((role) => role.kind === 'base' || (role.kind !== 'guest' && member.roleIds.includes(role.id)));
 }
 
-/** The highest of the roles that count; `undefined` if none does. Throws `platform_unavailable` if that depends on an unclear one. */
+/**
+ * The highest counting role; `undefined` if there is none. Throws `platform_unavailable` if it depends on an unclear
+ * one.
+ */
 export function highestRole(scheme: RoleScheme, held: Role[]): Role | undefined {
   const counted = held.filter((role) => isCounted(scheme, role));
   if (counted.length === 0 && scheme.roles.some(isUnclear)) throw undecided();
@@ -83,8 +86,8 @@ export function roleIds(roles: Pick<Role, 'id'>[]): number[] {
 }
 
 /**
- * The ids of everything a member holds, ascending, as records keep them: also of roles that the group's list omits. The base role
- * counts whether the platform lists it or not.
+ * The ids of a member's roles for the records, ascending, including roles that the group's list omits. The base role is
+ * included whether the platform lists it or not.
  */
 export function heldIds(roles: Role[], member: Pick<Member, 'roleIds'>): number[] {
   const guest = roles.find(({ kind }) => kind === 'guest');
@@ -102,7 +105,7 @@ function ascending(ids: number[]): number[] {
   return ids.sort((a, b) => a - b);
 }
 
-/** The number by which a request can name this role: its rank, or its id if the rank means another role or several. */
+/** A number that names this role in a request: its rank, or its id if the rank does not identify it. */
 export function nameForRequest(scheme: Pick<RoleScheme, 'roles' | 'rankOne'>, { id, rank }: Role): number {
   return rolesNamed(scheme, rank).every((role) => role.id === id) ? rank : id;
 }

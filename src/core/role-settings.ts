@@ -8,14 +8,17 @@ import { isUnclear, type RoleScheme } from './role-scheme.ts';
 import { isNamed } from './rules/touched-roles.ts';
 import type { Verdict } from './verdict.ts';
 
-/** The changes that a misfit refuses: rank changes, suspensions, or both. `null`: none. */
+/** The changes that a misfit blocks: rank changes, suspensions, or both. `null`: none. */
 type Stops = 'ranks' | 'suspensions' | 'everything' | null;
 
 interface SettingKind {
   isList: boolean;
-  /** True if each entry has to mean exactly one role, which members can hold. Otherwise an entry means every role that fits it. */
+  /**
+   * True if each entry must identify exactly one role that members can hold. Otherwise an entry includes every matching
+   * role.
+   */
   meansOne: boolean;
-  /** The changes that are refused while an entry has never been read, as nobody knows which role it means. */
+  /** The changes that are refused while an entry has never been resolved, because its role is unknown. */
   ifUnread: Stops;
   /** The changes that are refused once the role is gone. */
   ifGone: Stops;
@@ -44,29 +47,29 @@ const settingKinds = {
   'policy.min_rank': bound,
 } as const satisfies Record<string, SettingKind>;
 
-/** A rule of the key itself refuses what depends on the role, so other keys are not affected. */
+/** A rule of the key itself refuses changes that depend on the role; other keys are not affected. */
 const keyBound: SettingKind = { ...single, ifUnread: null, ifGone: null, loss: 'the key can change no rank' };
 
 export type RoleSetting = keyof typeof settingKinds;
 
-/** One entry of a setting that names roles. `setting` is a `RoleSetting`, or says which rule of which key it is. */
+/** One entry of a setting that names roles. `setting` is a `RoleSetting`, or names the rule and its key. */
 export interface RoleEntry {
   setting: string;
   entry: RoleName;
 }
 
-/** The roles that an entry named when rankd read it first, as they were then. */
+/** The roles that an entry named when rankd first resolved it, with their names and ranks at that time. */
 export interface RoleMeaning {
   setting: string;
-  /** The entry as it is written. */
+  /** The entry as written. */
   entry: string;
-  /** Empty if the entry could never be read. */
+  /** Empty if the entry could never be resolved. */
   roles: Array<Pick<Role, 'id' | 'name' | 'rank'>>;
-  /** What the last alarm about this entry said; null if it fits. */
+  /** The text of the last alarm about this entry; null if it fits. */
   told: string | null;
 }
 
-/** An entry that no longer says what it means. */
+/** An entry that no longer identifies its role. */
 export interface RoleMisfit {
   setting: string;
   entry: string;
@@ -74,27 +77,27 @@ export interface RoleMisfit {
   /** The line to write, or the command to run. */
   fix: string;
   stops: Stops;
-  /** True if it is not known which role is meant, because the entry could never be read. */
+  /** True if the role is unknown, because the entry could never be resolved. */
   isUnread: boolean;
 }
 
 export interface ResolvedRoles {
-  /** The roles that each setting means, as they are now. */
+  /** The present roles of each setting. */
   named: Readonly<Record<RoleSetting, readonly Role[]>>;
   misfits: readonly RoleMisfit[];
 }
 
-/** The roles of a group, and the meaning of all settings that name some. */
+/** The roles of a group, and the resolved roles of all settings. */
 export interface GroupScheme extends RoleScheme, ResolvedRoles {}
 
-/** The settings, as far as they name roles. */
+/** The settings that name roles. */
 export interface NamingSettings {
   ladder: RoleName[] | undefined;
   suspensionRole: RoleName | undefined;
   lockedRoles: RoleName[];
   privilegedRoles: 'allow' | 'operator' | RoleName[];
   protectedRoles: RoleName[];
-  /** A number up to 255 is a rank, and no role. */
+  /** A number up to 255 is a rank, not a role. */
   maxRank: RoleName;
   minRank: RoleName;
 }
@@ -114,7 +117,7 @@ export function roleEntries(settings: NamingSettings): RoleEntry[] {
   return Object.entries(entries).flatMap(([setting, names]) => names.map((entry) => ({ setting, entry })));
 }
 
-/** The roles that set the bounds of these keys. */
+/** The roles that define the bounds of these keys. */
 export function keyEntries(keys: ReadonlyArray<Pick<Key, 'name' | 'maxRankRole' | 'minRankRole'>>): RoleEntry[] {
   return keys.flatMap(({ name, maxRankRole, minRankRole }) => [
     ...(maxRankRole === undefined ? [] : [{ setting: `the max_rank of key ${name}`, entry: maxRankRole }]),
@@ -125,8 +128,8 @@ export function keyEntries(keys: ReadonlyArray<Pick<Key, 'name' | 'maxRankRole' 
 type Roles = Pick<RoleScheme, 'roles' | 'rankOne'>;
 
 /**
- * The roles that the entries mean. An entry that was read before means the roles that it meant then, under whatever number and name they
- * have now. `learned` has the meanings of those that are read for the first time.
+ * Resolves entries to roles. An entry that was resolved before still means the same roles, whatever their numbers and
+ * names are now. `learned` has the meanings of entries that are resolved for the first time.
  */
 export function resolveRoles(
   group: Roles,
@@ -154,23 +157,23 @@ export function resolveRoles(
   };
 }
 
-/** Without any rung, no member has a rank that could be changed. */
+/** Without any rung, no rank can be changed. */
 function stopsRanks(misfit: RoleMisfit): RoleMisfit {
   return misfit.setting === 'group.ladder' && misfit.stops === null ? { ...misfit, stops: 'ranks' } : misfit;
 }
 
-/** The roles that an entry means, and how they differ from what is written. */
+/** The roles of an entry, and their differences from its text. */
 interface ResolvedEntry {
   roles: Role[];
-  /** Set if the entry is read for the first time. */
+  /** Set if the entry is resolved for the first time. */
   learned?: RoleMeaning;
-  /** Set if it can't be read. */
+  /** The reason it can't be resolved. */
   flaw?: string;
-  /** Those that it meant, and that the group no longer has. */
+  /** Its roles that the group no longer has. */
   gone: RoleMeaning['roles'];
-  /** Those that it means, although it does not say so any more. */
+  /** Its roles that no longer match its text. */
   moved: Role[];
-  /** Those that it says, and does not mean. */
+  /** Roles that match its text but are not its own. */
   others: Role[];
 }
 
@@ -212,14 +215,17 @@ function canBeHeld({ kind }: Role): boolean {
   return kind !== 'guest' && kind !== 'owner' && kind !== 'private';
 }
 
-/** The roles that the entry names as the group is now. A list that guards takes a rank for every role that has it, also the base role. */
+/**
+ * The present roles that match the entry's text. In a list that protects, a rank includes every role with that rank,
+ * even the base role.
+ */
 function saidBy(group: Roles, { setting, entry }: RoleEntry): Role[] {
   if (kindOf(setting).meansOne) return rolesMeant(group, entry);
   if (typeof entry === 'string') return rolesCalled(group.roles, entry);
   return group.roles.filter((role) => isNamed(role, [entry]));
 }
 
-/** `isUnclear`: which role is meant depends on which one is the base role, and the platform does not say that now. */
+/** `isUnclear`: the role depends on which one is the base role, and the platform does not report that at present. */
 function readEntry(group: Roles, one: RoleEntry): { roles: Role[]; flaw?: string; isUnclear?: true } {
   const { setting, entry } = one;
   const roles = saidBy(group, one);
@@ -239,7 +245,7 @@ function readEntry(group: Roles, one: RoleEntry): { roles: Role[]; flaw?: string
   return { roles: [], flaw: `${entry} is the ${role.kind} role, which can never be given` };
 }
 
-/** Two rungs of one rank, if there are. */
+/** Two rungs with the same rank, if any. */
 function clashOf(ladder: readonly Role[]): [Role, Role] | undefined {
   const rungs = ladder.filter(isRung);
   const index = rungs.findIndex((role, at) => !isUnclear(role) && role.rank === rungs[at + 1]?.rank);
@@ -247,7 +253,7 @@ function clashOf(ladder: readonly Role[]): [Role, Role] | undefined {
   return index < 0 || one === undefined || other === undefined ? undefined : [one, other];
 }
 
-/** The base role is below every rung, so it is none itself. */
+/** The base role is below every rung, so it is not a rung. */
 function isRung({ kind }: { kind: RoleKind }): boolean {
   return kind !== 'base';
 }
@@ -308,7 +314,10 @@ function titleOf({ id, name }: Pick<Role, 'id' | 'name'>): string {
   return `${shorten(name, 40)} (role id ${id})`;
 }
 
-/** The line that says what is meant: with each entry of the setting that does not, by a number or a name of today. */
+/**
+ * The line to write so that the setting names its roles again: each entry that no longer matches gets a present number
+ * or name.
+ */
 function fixOf(group: Roles, one: RoleEntry & ResolvedEntry, all: Array<RoleEntry & ResolvedEntry>): string {
   const { setting, others } = one;
   if (!(setting in settingKinds)) return keyFix(setting);
@@ -334,7 +343,10 @@ function keyFix(setting: string): string {
   return `rankd key set ${name} --${rule.replace('_', '-')} RANK`;
 }
 
-/** The name that the entry would have today: a rank for a rank, a name for a name. If that names another role too, or was read before, its id; a rank if it is a bound. */
+/**
+ * The entry's name today: a rank for a rank, a name for a name. If another role shares it, or it was resolved before,
+ * the id; for a bound, a rank.
+ */
 function nameOf(
   group: Roles,
   role: Role,
@@ -356,7 +368,7 @@ function written(name: RoleName): string {
   return typeof name === 'number' ? String(name) : JSON.stringify(name);
 }
 
-/** The refusal of a change that depends on an entry whose role is not known. */
+/** The refusal of a change that depends on an entry with an unknown role. */
 export function refusalOfMisfit(
   { misfits }: Pick<ResolvedRoles, 'misfits'>,
   of: 'ranks' | 'suspensions' | 'everything',
@@ -372,8 +384,8 @@ export function misfitError({ message, fix }: Pick<RoleMisfit, 'message' | 'fix'
 // ---- what the store has of it ----
 
 /**
- * Judges which meanings to keep once these entries were read. What another daemon read first counts, except where `isRenewed` says that an entry is
- * to be read again. `prunes`: meanings of entries that are not written any more are forgotten.
+ * Selects the meanings to store after these entries were resolved. The first meaning stored by any daemon counts,
+ * unless `isRenewed` asks to resolve the entry again. `prunes`: deletes the meanings of entries that no longer exist.
  */
 export function judgeMeanings(
   { entries, learned, isRenewed, prunes }: TakenUp,
@@ -401,7 +413,10 @@ export interface TakenUp {
   prunes: boolean;
 }
 
-/** Judges which alarms to raise: one for each entry that does not fit in a way that no alarm told, and a word once it fits again. */
+/**
+ * Selects the alarms to raise: one for each misfit that no alarm has reported yet, and an event once the entry fits
+ * again.
+ */
 export function judgeAlarms(
   misfits: readonly RoleMisfit[],
   doing: Doing,

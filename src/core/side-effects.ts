@@ -1,7 +1,7 @@
 import type { Role } from './model.ts';
 import type { Step } from './steps.ts';
 
-/** What became of the roles (ids) that the steps of a change do not name. */
+/** The changes to roles (ids) that no step of a change names. */
 export interface SideEffects {
   vanished: number[];
   appeared: number[];
@@ -9,9 +9,9 @@ export interface SideEffects {
 }
 
 /**
- * Compares the roles (ids) that a member holds after some of the steps with those held before all of them: what the steps do not name
- * should be the same. The base role does not count, because a platform may list it or not. Nor does a role held before that is none of
- * `roles`: it is being deleted, or the platform denies that it exists.
+ * Compares the roles (ids) that a member holds after some of the steps with those before all of them: roles that no
+ * step names should be the same. The base role does not count, because a platform may or may not list it. Nor does an
+ * earlier role that is missing from `roles`: it is being deleted, or the platform denies that it exists.
  */
 export function sideEffects(
   roles: Role[],
@@ -31,13 +31,13 @@ export function sideEffects(
   };
 }
 
-/** How many changes in a row made roles vanish that nobody named, and how many made some appear. */
+/** The number of consecutive changes in which unrelated roles vanished, and in which some appeared. */
 export interface Streaks {
   vanished: number;
   appeared: number;
 }
 
-/** A change ends a streak only if it could have gone on: of a member without other roles, none can vanish. */
+/** A change ends a streak only if it could have extended it: a member without other roles can't lose any. */
 export function streaksAfter(streaks: Streaks, { vanished, appeared, kept }: SideEffects): Streaks {
   return {
     vanished: vanished.length > 0 ? streaks.vanished + 1 : kept.length > 0 ? 0 : streaks.vanished,

@@ -9,7 +9,7 @@ export interface Step {
   roleId: number;
 }
 
-/** The writes that lead from one set of roles to the other. Roles are given first, so that the member is never without one. */
+/** The writes from one set of roles to the other. Roles are given first, so the member is never without one. */
 export function steps({ from, to }: Goal): Step[] {
   return [
     ...to.filter((id) => !from.includes(id)).map((roleId): Step => ({ kind: 'assign', roleId })),
@@ -17,7 +17,7 @@ export function steps({ from, to }: Goal): Step[] {
   ];
 }
 
-/** The goal of putting everything back. */
+/** The goal of a compensation. */
 export function reversed({ from, to }: Goal): Goal {
   return { from: to, to: from };
 }
@@ -28,8 +28,8 @@ export function hasTakenEffect(step: Step, seen: number[]): boolean {
 }
 
 /**
- * The steps that are left for a member seen with the roles `seen` (ids). Roles that the goal does not touch don't count.
- * `undefined` if the member is in none of the states on the way: somebody else has changed these roles since.
+ * The remaining steps for a member who was seen with the roles `seen` (ids). Roles outside the goal don't count.
+ * `undefined` if the member is in none of the intermediate states: another change has touched these roles since.
  */
 export function stepsLeft(goal: Goal, seen: number[]): Step[] | undefined {
   const all = steps(goal);
@@ -40,8 +40,8 @@ export function stepsLeft(goal: Goal, seen: number[]): Step[] | undefined {
 }
 
 /**
- * The steps that give a member back what was lost who is seen (role ids) with fewer roles than both before and after, though
- * nobody gave another one. `undefined` for any other member.
+ * The steps that restore lost roles of a member who was seen with fewer roles (ids) than both before and after the
+ * change, although no other role was added. `undefined` for any other member.
  */
 export function stepsIfTooFew(goal: Goal, seen: number[]): Step[] | undefined {
   const isTooFew = seen.length < Math.min(goal.from.length, goal.to.length);
@@ -54,7 +54,7 @@ export function holdsNone(goal: Goal, seen: number[]): boolean {
   return !steps(goal).some(({ roleId }) => seen.includes(roleId));
 }
 
-/** True if the member holds a role (ids) that the change neither found nor left: somebody else has given it. */
+/** True if the member holds a role (ids) from neither before nor after the change: someone else has given it. */
 export function holdsOthers({ from, to }: Goal, seen: number[]): boolean {
   return seen.some((id) => !from.includes(id) && !to.includes(id));
 }

@@ -7,8 +7,8 @@ import { isUnclear, type RoleScheme, undecided } from './role-scheme.ts';
 import { isNamed } from './rules/touched-roles.ts';
 
 /**
- * What suspended members hold: the role that is asked for, or the base role alone. Throws `unknown_rank`, `ambiguous_name` if several
- * roles are meant, and `platform_unavailable` if it is not clear which one is the base role.
+ * The role of suspended members: the requested one, or only the base role. Throws `unknown_rank`, `ambiguous_name` if
+ * several roles match, and `platform_unavailable` if the base role is unclear.
  */
 export function suspendedRole(scheme: RoleScheme, asked: RoleName | undefined): Role {
   const named = asked === undefined ? scheme.roles : rolesMeant(scheme, asked);
@@ -28,7 +28,7 @@ export function suspendedRole(scheme: RoleScheme, asked: RoleName | undefined): 
   });
 }
 
-/** What keeps members from being suspended with the role of the setting, in words; `undefined` if nothing does. */
+/** The reason that members can't be suspended with the role of the setting; `undefined` if they can. */
 export function flawOfSuspendedRole(
   role: Role,
   { lockedRoles, acting }: { lockedRoles: number[]; acting: ActingAccount | undefined },

@@ -7,8 +7,8 @@ import { type RoleName, rolesMeant } from './role-name.ts';
 import { givableRoles, isUnclear, nameForRequest, type RoleScheme, undecided } from './role-scheme.ts';
 
 /**
- * The role that is asked for, among those that count: by a rank up to 255, a role id above, or a name.
- * Throws `unknown_rank`, `ambiguous_rank`, `ambiguous_name`, `rank_not_allowed` for guest, owner and roles off the ladder, or
+ * The requested role, among those that count: by a rank up to 255, a role id above 255, or a name. Throws
+ * `unknown_rank`, `ambiguous_rank`, `ambiguous_name`, `rank_not_allowed` for guest, owner and roles off the ladder, or
  * `platform_unavailable` for one that may be the base role.
  */
 export function resolveTarget(scheme: RoleScheme, asked: RoleName): Role {

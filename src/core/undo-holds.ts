@@ -4,19 +4,19 @@ import { memberTitle, untilWhen } from './describe.ts';
 import { isOpenHold } from './holds.ts';
 import type { EndedState, Hold, HoldPart, RankChange, Role } from './model.ts';
 
-/** What an undo makes of the member: the roles (ids) to give back, and what becomes of the holds. */
+/** The result of an undo for the member: the roles (ids) to give back, and the changes to the holds. */
 export interface RestoredHolds {
   roles: number[];
   part: HoldPart | undefined;
-  /** True if a hold is reopened or ended, even where the member holds the roles already. */
+  /** True if a hold is reopened or ended, even if the member already has the roles. */
   changesHolds: boolean;
-  /** For the end of the message: the hold that is in force again, or whose time is up. */
+  /** The end of the message: the hold that is in force again, or whose time is up. */
   sentence: string;
 }
 
 /**
- * The roles and holds from before `earliest`, the oldest of the changes that are undone. `holds` are all that are recorded of the member. Returns
- * the refusal where they can't be as they were.
+ * The roles and holds from before `earliest`, the oldest undone change. `holds` has all recorded holds of the member.
+ * Returns a refusal if they can't be restored.
  */
 export function holdsBefore(
   earliest: RankChange,

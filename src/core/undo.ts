@@ -1,22 +1,23 @@
 import type { RankChange } from './model.ts';
 
-/** What it means to undo changes of one member. */
+/** The meaning of an undo of one member's changes. */
 export type Undoing =
-  /** The roles from before `earliest` are put back. That also undoes `between`, changes that are not selected. */
+  /** Restores the roles from before `earliest`. That also undoes `between`, changes that are not selected. */
   | { kind: 'put_back'; earliest: RankChange; between: RankChange[]; undoId: string | undefined }
   /** Every selected change has been undone already, by the undo `undoId`. */
   | { kind: 'already'; undoId: string | undefined }
-  /** The newest change that counts is not selected. */
+  /** The newest counting change is not selected. */
   | { kind: 'changed_since'; by: RankChange };
 
-/** True if the change left the member with other roles than before, or began or ended a hold. */
+/** True if the change altered the member's roles, or began or ended a hold. */
 export function tookEffect({ state, dryRun, rolesBefore, rolesAfter, hold }: RankChange): boolean {
   return state === 'applied' && !dryRun && (hold !== undefined || rolesBefore.join() !== rolesAfter.join());
 }
 
 /**
- * `timeline` holds the changes that took effect on the member, newest first. It reaches back to the oldest selected change and to
- * every change that its undos took back. An undo that is not selected cancels out with the changes that it took back: neither counts.
+ * `timeline` holds the changes that took effect on the member, newest first. It reaches back to the oldest selected
+ * change and to every change that its undos reverted. An unselected undo cancels out with the changes that it reverted:
+ * neither counts.
  */
 export function undoing(timeline: RankChange[], isSelected: (change: RankChange) => boolean): Undoing {
   const { live, undoId } = liveChanges(timeline, isSelected);
@@ -29,7 +30,7 @@ export function undoing(timeline: RankChange[], isSelected: (change: RankChange)
   return { kind: 'put_back', earliest, between, undoId };
 }
 
-/** The timeline without the changes that were undone. `undoId` is the newest undo that took back a selected change. */
+/** The timeline without the undone changes. `undoId` is the newest undo that reverted a selected change. */
 function liveChanges(
   timeline: RankChange[],
   isSelected: (change: RankChange) => boolean,

@@ -1,5 +1,5 @@
 import type { RankdError } from '../base/errors.ts';
 import type { DomainEvent } from './events.ts';
 
-/** What core makes of facts: a change that a store carries out together with its events, or why there is none. */
+/** Core's judgement of facts: a change for the store to save together with its events, or a refusal. */
 export type Verdict<Change> = { change: Change; events: DomainEvent[] } | { refusal: RankdError };

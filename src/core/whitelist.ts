@@ -5,13 +5,13 @@ import { type Doing, placeEvent } from './events.ts';
 import type { WhitelistEntry } from './model.ts';
 import type { Verdict } from './verdict.ts';
 
-/** What changes of a key's whitelist: entries that are new or different, and places that go. */
+/** The changes to a key's whitelist: new or changed entries, and removed places. */
 export interface WhitelistEdit {
   put: WhitelistEntry[];
   remove: number[];
 }
 
-/** Judges a change of a key's whitelist. Gets the entries, of the places that it is about, that there are. */
+/** Judges a change of a key's whitelist. Gets the existing entries of the places concerned. */
 export type JudgeEntries = (entries: readonly WhitelistEntry[]) => Verdict<WhitelistEdit>;
 
 interface Places {
@@ -23,7 +23,7 @@ interface NamedPlaces extends Places {
   keyName: string;
 }
 
-/** An entry that exists is made active again; its note is replaced if one is given. */
+/** An existing entry becomes active again; its note is replaced if a new one is given. */
 export function judgeAdding(
   { keyId, placeIds, note }: Places & { note?: string | undefined },
   doing: Doing,
@@ -45,7 +45,7 @@ export function judgeAdding(
   };
 }
 
-/** All of the places, or none of them. */
+/** Changes all of the places, or none. */
 export function judgeActive({ active, ...places }: NamedPlaces & { active: boolean }, doing: Doing): JudgeEntries {
   const { keyId } = places;
   return (entries) => {
@@ -57,7 +57,7 @@ export function judgeActive({ active, ...places }: NamedPlaces & { active: boole
   };
 }
 
-/** All of the places, or none of them; with `ifExists`, those of them that are there. */
+/** Removes all of the places, or none; with `ifExists`, only those on the whitelist. */
 export function judgeRemoval(
   { ifExists = false, ...places }: NamedPlaces & { ifExists?: boolean },
   doing: Doing,
@@ -93,7 +93,7 @@ function refusalOfMissing(
 
 const maxNamed = 20;
 
-/** A list of a hundred thousand is no message. */
+/** A list of a hundred thousand would not fit into a message. */
 function someOf(placeIds: number[]): string {
   const named = placeIds.slice(0, maxNamed).join(', ');
   return placeIds.length <= maxNamed ? named : `${named} and ${placeIds.length - maxNamed} more`;

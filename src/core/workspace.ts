@@ -2,7 +2,7 @@ import { type Doing, planChanged, workspaceActivated } from './events.ts';
 import type { Plan, Workspace } from './model.ts';
 import type { Verdict } from './verdict.ts';
 
-/** Suspends the workspace or takes it up again, or changes its plan. */
+/** Suspends or resumes the workspace, or changes its plan. */
 export function judgeWorkspace(
   { active, plan }: { active?: boolean | undefined; plan?: Plan | undefined },
   doing: Doing,

@@ -14,7 +14,7 @@ export const cooldown: PolicyRule = {
   },
 };
 
-/** A change that no player asked for has no ranker, so it has no such cooldown. */
+/** A change without a player behind it has no ranker, so this cooldown does not apply. */
 export const rankerCooldown: PolicyRule = {
   name: 'ranker cooldown',
   refusal({ policy, request, sinceRankersLastChangeMs }) {
@@ -34,7 +34,7 @@ interface RankersPace {
   sinceLastChangeMs: number | undefined;
 }
 
-/** The refusal of a change that comes too soon after the ranker's last change. */
+/** The refusal of a change that comes too soon after the ranker's previous one. */
 function refusalOfRankersPace({ rankerId, cooldownMs, sinceLastChangeMs }: RankersPace): RankdError | undefined {
   const retryAfterMs = msLeft(cooldownMs, sinceLastChangeMs);
   if (retryAfterMs === 0) return undefined;
@@ -45,7 +45,9 @@ function refusalOfRankersPace({ rankerId, cooldownMs, sinceLastChangeMs }: Ranke
   );
 }
 
-/** `sinceMs` is negative if the clock was set back. The cooldown then counts as over, as it could otherwise last for hours. */
+/**
+ * `sinceMs` is negative if the clock was set back. The cooldown then counts as over: it could otherwise last for hours.
+ */
 function msLeft(cooldownMs: number, sinceMs = Number.POSITIVE_INFINITY): number {
   return sinceMs < 0 ? 0 : Math.max(0, cooldownMs - sinceMs);
 }

@@ -11,7 +11,7 @@ export const direction: PolicyRule = {
   refusal: ({ key, plan }) => refusalOfDirection(key, directionOf(plan)),
 };
 
-/** The end of a suspension is a promotion, even where the member's highest rank stays as it is. */
+/** The end of a suspension is a promotion, even if the member's highest rank stays the same. */
 export const directionOfReturn: PolicyRule = {
   name: 'direction',
   refusal: ({ key }) => refusalOfDirection(key, 'promote'),

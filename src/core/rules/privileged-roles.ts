@@ -4,7 +4,9 @@ import type { Role } from '../model.ts';
 import type { PolicyCase, PolicyRule, PrivilegedRoles } from './rule.ts';
 import { isNamed, touchedRoles } from './touched-roles.ts';
 
-/** A stolen key must not make its thief somebody who can change ranks, or let others in. The operator has no key. */
+/**
+ * The thief of a key must not be able to gain roles that can change ranks or admit members. The operator has no key.
+ */
 export const privilegedRoles: PolicyRule = {
   name: 'privileged roles',
   refusal({ policy, key, scheme, plan }) {
@@ -33,7 +35,7 @@ export function isPrivileged(role: Role, setting: PrivilegedRoles): boolean {
   return (role.powers ?? []).length > 0 || (Array.isArray(setting) && isNamed(role, setting));
 }
 
-/** The custom roles that are privileged, and those of which neither the platform nor the setting tells. */
+/** The privileged custom roles, and those for which neither the platform nor the setting shows whether they are. */
 export function privilegesAmong(roles: Role[], setting: PrivilegedRoles): { privileged: Role[]; untold: Role[] } {
   const custom = roles.filter(({ kind }) => kind === 'custom');
   const privileged = custom.filter((role) => isPrivileged(role, setting));

@@ -23,7 +23,7 @@ export const selfRank: PolicyRule = {
   },
 };
 
-/** What the request alone shows: it must name a player as ranker, and not the rankee. */
+/** Checks the request alone: it must name a player as ranker, other than the rankee. */
 export const namedRanker: PolicyRule = {
   name: 'ranker',
   refusal(of) {
@@ -43,8 +43,8 @@ export function mustVerifyRanker(of: PolicyCase): boolean {
 }
 
 /**
- * The refusal if the ranker's roles (`undefined`: no member) do not allow the change. As on Roblox itself, all roles of both
- * members count, and the group's owner can manage every role.
+ * The refusal if the ranker's roles (`undefined`: not a member) do not allow the change. As on Roblox itself, all roles
+ * of both members count, and the group's owner can manage every role.
  */
 export function refusalOfRanker(of: PolicyCase, rankersRoles: Role[] | undefined): RankdError | undefined {
   const { policy, request, scheme, plan, acting } = of;
@@ -67,7 +67,7 @@ export function refusalOfRanker(of: PolicyCase, rankersRoles: Role[] | undefined
   return notAllowed(`Ranker ${rankerId} has rank ${rank}, not above ${what}: policy.ranker_check is verify.`, hint);
 }
 
-/** True if no player has to be behind the change: the operator asks, or a game that may rank by itself. */
+/** True if the change needs no player behind it: it comes from the operator, or from a game that may rank by itself. */
 function speaksForItself({ key, request }: PolicyCase): boolean {
   if (key === undefined) return request.rankerId === 0;
   return key.isSystem === true && (request.rankerId === 0 || request.rankerId === request.rankeeId);

@@ -16,7 +16,7 @@ export const ceiling: PolicyRule = {
   },
 };
 
-/** Both ends of a change must be at or above the floor: a member below it is not raised to it either. */
+/** Both ends of a change must be at or above the floor: a member below it can't be raised to it either. */
 export const floor: PolicyRule = {
   name: 'floor',
   refusal(of) {
@@ -45,7 +45,7 @@ export const lockedRoles: PolicyRule = {
   },
 };
 
-/** True if neither the ceiling nor the floor keeps the role from being given. */
+/** True if the role is within the floor and the ceiling. */
 export function isWithinBounds({ rank }: Role, of: Bounded): boolean {
   const [floor, ceiling] = [floorOf(of), ceilingOf(of)];
   return !('code' in floor) && !('code' in ceiling) && rank >= floor.rank && rank <= ceiling.rank;
@@ -53,7 +53,7 @@ export function isWithinBounds({ rank }: Role, of: Bounded): boolean {
 
 type Bounded = Pick<PolicyCase, 'policy' | 'key'> & { scheme: Pick<PolicyCase['scheme'], 'roles'> };
 
-/** A bound, and what to tell a caller who meets it. */
+/** A bound, and its text for a refused caller. */
 interface Bound {
   rank: number;
   setBy: string;
@@ -76,7 +76,7 @@ function floorOf({ policy, key, scheme }: Bounded): Bound | RankdError {
     : { rank: policy.minRank, setBy: 'policy.min_rank', hint: 'lower policy.min_rank in rankd.yaml' };
 }
 
-/** The rank that a role has now, for a key whose bound was named by that role. */
+/** The present rank of the role that defines a key's bound. */
 function rankNow({ roles }: Bounded['scheme'], roleId: number | undefined): number | 'gone' | undefined {
   return roleId === undefined ? undefined : (roles.find(({ id }) => id === roleId)?.rank ?? 'gone');
 }

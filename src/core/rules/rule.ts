@@ -3,7 +3,7 @@ import type { ActingAccount, KeyRules, RankRequest } from '../model.ts';
 import type { RolePlan } from '../role-plan.ts';
 import type { RoleScheme } from '../role-scheme.ts';
 
-/** The group owner's rules. Roles are named by rank number or role id. */
+/** The group owner's rules. Roles are given by rank number or role id. */
 export interface Policy {
   minRank: number;
   maxRank: number;
@@ -16,7 +16,7 @@ export interface Policy {
   selfRank: 'allow' | 'deny';
   /** `claimed`: the request must name another player. `verify`: that player must also rank above the rankee on the platform. */
   rankerCheck: 'off' | 'claimed' | 'verify';
-  /** The least rank that a ranker must have with `verify`. */
+  /** The lowest rank that a ranker must have with `verify`. */
   minRankerRank: number;
   /** The least time between two changes of one rankee. */
   cooldownMs: number;
@@ -25,15 +25,16 @@ export interface Policy {
 }
 
 /**
- * Who may give and take privileged roles. `allow`: whoever may give and take others. `operator`: games only with a key that is made
- * for it. A list is as `operator`, and names roles (ranks or role ids) that are privileged whatever the platform shows.
+ * The callers that may give and take privileged roles. `allow`: the same as for other roles. `operator`: the operator,
+ * and games whose key is made for it. A list works like `operator`, and names roles (ranks or role ids) that are
+ * privileged whatever the platform shows.
  */
 export type PrivilegedRoles = 'allow' | 'operator' | number[];
 
-/** Everything a rule may look at. */
+/** The facts for the rules. */
 export interface PolicyCase {
   policy: Policy;
-  /** How the key narrows the policy; `undefined`: the operator asks. */
+  /** The key's restrictions of the policy; `undefined` for the operator. */
   key: KeyRules | undefined;
   request: RankRequest;
   scheme: RoleScheme;
