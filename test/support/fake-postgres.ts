@@ -1,5 +1,5 @@
 import { createHash, createHmac, pbkdf2Sync } from 'node:crypto';
-import { createServer, type Socket } from 'node:net';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
 /** What a program on the port of PostgreSQL asks of whoever connects. */
@@ -13,10 +13,13 @@ export interface FakeServer {
   asks?: readonly Asks[];
   /** How it ends SCRAM: by success without a signature, at once or after the client's proof; with that of another password; or with the right one. */
   proves?: 'never' | 'no signature' | { password: string };
+  /** Listens on a socket in this directory, instead of 127.0.0.1. */
+  directory?: string | undefined;
 }
 
 /** A program that speaks as much of PostgreSQL's protocol as is needed to be turned down. `heard` is all that it was sent. */
 export interface FakePostgres {
+  host: string;
   port: number;
   heard(): string;
 }
@@ -54,9 +57,12 @@ export async function startFakePostgres(fake: FakeServer = {}): Promise<FakePost
       else socket.write(refusal);
     }
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { directory } = fake;
+  const at = directory === undefined ? { port: 0, host: '127.0.0.1' } : { path: `${directory}/.s.PGSQL.5432` };
+  await new Promise<void>((resolve) => server.listen(at, resolve));
   onTestFinished(() => void server.close());
-  return { port: (server.address() as { port: number }).port, heard: () => Buffer.concat(heard).toString('latin1') };
+  const port = directory === undefined ? (server.address() as AddressInfo).port : 5432;
+  return { host: directory ?? '127.0.0.1', port, heard: () => Buffer.concat(heard).toString('latin1') };
 }
 
 async function* piecesOf(socket: Socket, heard: Buffer[]): AsyncGenerator<Buffer> {

@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 
 /** A shell that removes a folder as soon as this process has ended, however that ends, or its input is closed. */
-export function removeAfterwards(folder: string, user: { uid?: number; gid?: number } = {}): ChildProcess {
+export function removeAfterwards(folder: string): ChildProcess {
   const keeper = spawn('sh', ['-c', 'cat >/dev/null; sleep 1; rm -rf "$1"', 'sh', folder], {
-    ...{ cwd: '/', stdio: ['pipe', 'ignore', 'ignore'], detached: true, ...user },
+    ...{ cwd: '/', stdio: ['pipe', 'ignore', 'ignore'], detached: true },
   });
   keeper.unref();
   (keeper.stdin as unknown as { unref(): void }).unref();

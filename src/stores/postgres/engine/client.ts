@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import pg from 'pg';
 import { RankdError } from '../../../base/errors.ts';
 import { hostAndPort, isSocket, type ServerAddress } from '../../../base/net.ts';
+import { openDirectory } from './socket-path.ts';
 import { types } from './types.ts';
 
 /** How long a connection may take to be made, and a statement to be answered. */
@@ -48,14 +49,18 @@ export function makeClient(address: ServerAddress): pg.Client {
 
 /**
  * Connects. Throws `store_unavailable` if nothing proves that this is the server: where a password is configured and the certificate is not
- * checked, only SCRAM does. The driver checks the server's signature if one arrives; it does not miss one that never does.
+ * checked, only SCRAM does; a socket without a password has to be where no other user can put one. The driver checks the server's signature
+ * if one arrives; it does not miss one that never does.
  */
 export async function connectProven(client: pg.Client, address: ServerAddress): Promise<void> {
   await client.connect();
+  const isPathProof = isSocket(address.host) && address.password === undefined;
+  const open = isPathProof ? openDirectory(address) : undefined;
+  if (open !== undefined) throw unguarded(address, open);
   const { saslSession } = internalsOf(client);
   if (saslSession === null) return;
   if (saslSession !== undefined) throw unproven(address);
-  if (mustProve(address) && !isSocket(address.host)) throw asksForNothing(address);
+  if (mustProve(address)) throw asksForNothing(address);
 }
 
 function mustProve({ password, tls }: ServerAddress): boolean {
@@ -65,11 +70,13 @@ function mustProve({ password, tls }: ServerAddress): boolean {
 /** By the driver's event. */
 const weakForms = { authenticationCleartextPassword: 'in cleartext', authenticationMD5Password: 'as MD5' };
 
-const orTls = 'or turn TLS on there and set store.tls: verify';
+function orElse({ host }: ServerAddress): string {
+  return isSocket(host) ? 'or give rankd no password, and take peer' : 'or turn TLS on there and set store.tls: verify';
+}
 
 function asksForPassword(address: ServerAddress, form: string): RankdError {
   return distrusted(`The PostgreSQL server asks for the password ${form}, which rankd does not send without TLS.`, {
-    hint: `let ${hostAndPort(address)} ask ${address.user} for it by SCRAM: password_encryption = scram-sha-256, ALTER ROLE ${address.user} PASSWORD '…', scram-sha-256 in pg_hba.conf; ${orTls}`,
+    hint: `let ${hostAndPort(address)} ask ${address.user} for it by SCRAM: password_encryption = scram-sha-256, ALTER ROLE ${address.user} PASSWORD '…', scram-sha-256 in pg_hba.conf; ${orElse(address)}`,
   });
 }
 
@@ -77,7 +84,13 @@ function asksForNothing(address: ServerAddress): RankdError {
   const message =
     'The PostgreSQL server lets rankd in without its password, so nothing proves that it is the right one.';
   return distrusted(message, {
-    hint: `write scram-sha-256 in place of trust in pg_hba.conf of ${hostAndPort(address)}; ${orTls}`,
+    hint: `write scram-sha-256 in place of trust or peer in pg_hba.conf of ${hostAndPort(address)}; ${orElse(address)}`,
+  });
+}
+
+function unguarded(address: ServerAddress, directory: string): RankdError {
+  return distrusted("The PostgreSQL server's socket is where another user of the machine could have put one.", {
+    hint: `other users can replace ${hostAndPort(address)}, because ${directory} is theirs or open to all: move it with unix_socket_directories to a directory that only PostgreSQL's user writes; or give ${address.user} a password and rankd the same one, which the server then has to prove that it knows`,
   });
 }
 
