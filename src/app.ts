@@ -10,7 +10,7 @@ import { isSameEntry, roleEntries } from './core/role-settings.ts';
 import { createPlatform } from './platforms/create-platform.ts';
 import { CredentialBreaker } from './platforms/credential-breaker.ts';
 import type { LiveCheckOptions } from './platforms/live-check.ts';
-import type { Courier, Instrumentation, LiveFinding, OpenOptions, Platform, Ports } from './ports/index.ts';
+import type { Instrumentation, LiveFinding, OpenOptions, Platform, Ports, WebhookSender } from './ports/index.ts';
 import { engineOf } from './stores/engine.ts';
 import { MemberTurns } from './usecases/change/member-turns.ts';
 import { type Alarm, PlatformTrust } from './usecases/change/platform-trust.ts';
@@ -29,7 +29,7 @@ export interface AppOptions {
   /** Absolute path. */
   dataDir: string;
   /** Ports to use instead of those the configuration names; whoever gives one closes it. */
-  overrides?: Partial<Ports & { courier: Courier }>;
+  overrides?: Partial<Ports & { sender: WebhookSender }>;
   watch?: Instrumentation;
 }
 
@@ -92,7 +92,7 @@ export async function openApp(
     identity: crypto().randomBytes(32).toString('base64url'),
     ...{ refused: new RefusedCallers(), keyUses: new KeyUses(), requests: { count: 0, isDraining: false } },
     ...{ deliveries: new DeliveryCounts(), foreign: { TLS: 0, 'HTTP/2': 0, 'the PROXY protocol': 0 } },
-    courier: options.overrides?.courier ?? openCourier(ports.clock),
+    sender: options.overrides?.sender ?? openWebhookSender(ports.clock),
   };
   const contextOf = (config: Config, platform: Platform): DaemonContext =>
     Object.freeze({ ...unchanging, ...configuredParts(config, { ...ports, platform }, log) });
@@ -136,10 +136,10 @@ export async function openApp(
 }
 
 /** Carries requests to webhooks. What it needs is loaded with the first of them. */
-export function openCourier(clock: Clock): Courier {
-  const loaded = async () => (await import('./webhooks/http-courier.ts')).httpCourier(clock);
+export function openWebhookSender(clock: Clock): WebhookSender {
+  const loaded = async () => (await import('./webhooks/http-sender.ts')).httpWebhookSender(clock);
   return {
-    send: async (letter, signal) => (await loaded()).send(letter, signal),
+    send: async (request, signal) => (await loaded()).send(request, signal),
     judgeAddress: async (target) => (await loaded()).judgeAddress(target),
   };
 }

@@ -1,5 +1,5 @@
 import { compareDeclarations, type NodeDeclarations, type StillDeclared } from './declarations.ts';
-import { type Doing, type DomainEvent, keyDeclared, keyRevoked, placeEvent } from './events.ts';
+import { type Actor, type DomainEvent, keyDeclared, keyRevoked, placeEvent } from './events.ts';
 import { ruleNames } from './key-rules.ts';
 import type { Key, KeyDeclaration } from './model.ts';
 
@@ -59,7 +59,7 @@ export type DeclarationVerdict =
 /** Compares the keys of the configuration with those in the store, and returns the changes to both. */
 export function judgeDeclarations(
   declared: readonly NewDeclaration[],
-  doing: Doing,
+  actor: Actor,
 ): (facts: DeclarationFacts) => DeclarationVerdict {
   return (facts) => {
     const clashes = declared.flatMap((declaration, index) => clashesOf(declaration, index, facts));
@@ -71,8 +71,8 @@ export function judgeDeclarations(
       .map(({ key }) => key)
       .filter(({ name, revokedAt }) => revokedAt === undefined && !names.has(name));
     const events = [
-      ...keys.flatMap((key) => eventsOf(key, facts, doing)),
-      ...ended.map((key) => keyRevoked(key, { reason: 'no longer declared' }, doing)),
+      ...keys.flatMap((key) => eventsOf(key, facts, actor)),
+      ...ended.map((key) => keyRevoked(key, { reason: 'no longer declared' }, actor)),
     ];
     return { clashes: [], keys, ended: ended.map(({ id }) => id), renewed, dropped, stillDeclared, events };
   };
@@ -117,16 +117,16 @@ function declaredKey(declaration: NewDeclaration, facts: DeclarationFacts): Decl
 }
 
 /** The events of a declared key; none if its declaration is unchanged. */
-function eventsOf({ declaration, id, ...places }: DeclaredKey, facts: DeclarationFacts, doing: Doing): DomainEvent[] {
+function eventsOf({ declaration, id, ...places }: DeclaredKey, facts: DeclarationFacts, actor: Actor): DomainEvent[] {
   const known = before(declaration, facts)?.key;
   const secret = facts.secrets.find(({ hash }) => hash === declaration.hash);
   const isNewSecret = secret === undefined || secret.keyId !== id || !secret.isAccepted;
   const isDifferent = known === undefined || isNewSecret || definitionOf(known) !== definitionOf(declaration);
   const detail = { keyId: id, declaredIn: declaration.whitelist.declaredIn };
   return [
-    ...(isDifferent ? [keyDeclared(id, declaration, isNewSecret, doing)] : []),
-    ...places.addedPlaces.map((placeId) => placeEvent('add', placeId, detail, doing)),
-    ...places.removedPlaces.map((placeId) => placeEvent('remove', placeId, detail, doing)),
+    ...(isDifferent ? [keyDeclared(id, declaration, isNewSecret, actor)] : []),
+    ...places.addedPlaces.map((placeId) => placeEvent('add', placeId, detail, actor)),
+    ...places.removedPlaces.map((placeId) => placeEvent('remove', placeId, detail, actor)),
   ];
 }
 

@@ -16,7 +16,7 @@ export interface DomainEvent extends Omit<AuditEvent, 'id'> {
 }
 
 /** The actor, as the audit names it, and the time (epoch milliseconds). */
-export interface Doing {
+export interface Actor {
   by: string;
   at: number;
 }
@@ -48,7 +48,7 @@ export const auditActions: readonly string[] = Object.entries(actions).flatMap((
   happened.map((what) => `${subject}.${what}`),
 );
 
-function event(action: Action, subject: string, detail: Record<string, unknown>, { by, at }: Doing): DomainEvent {
+function event(action: Action, subject: string, detail: Record<string, unknown>, { by, at }: Actor): DomainEvent {
   const told = JSON.parse(
     JSON.stringify(detail, (_, value) => (typeof value === 'string' ? withoutKeys(value) : value)),
   );
@@ -76,28 +76,28 @@ export function changeEvent(
 export function suspensionEvent(
   what: 'begin' | 'renew' | 'extend' | 'reopen' | 'end' | 'lift' | 'supersede' | 'forfeit' | 'stuck',
   { id, kind, rankeeId, changeId, returnChangeId, endsAt, keyId, placeId, code }: Hold,
-  doing: Doing,
+  actor: Actor,
 ): DomainEvent {
   const detail = { kind, changeId, returnChangeId, endsAt, keyId, placeId, code };
-  return { ...event(`suspension.${what}`, id, detail, doing), people: { rankeeId } };
+  return { ...event(`suspension.${what}`, id, detail, actor), people: { rankeeId } };
 }
 
 /** A person was removed from this many changes and events; `mentionsHash` binds the event to the emptied mentions. */
 export function personForgotten(
   pseudonym: number,
   detail: { changes: number; events: number; mentions: number; mentionsHash: string },
-  doing: Doing,
+  actor: Actor,
 ): DomainEvent {
-  return event(forgetAction, String(pseudonym), detail, doing);
+  return event(forgetAction, String(pseudonym), detail, actor);
 }
 
 /** A list of rank changes, made one after another: a run begins, or has completed the list. */
 export function rankList(
   listId: string,
   detail: { does: 'begin' | 'end'; content: string; members: number },
-  doing: Doing,
+  actor: Actor,
 ): DomainEvent {
-  return event('rank.list', listId, detail, doing);
+  return event('rank.list', listId, detail, actor);
 }
 
 /** A run of `rankd history undo` begins, or has ended with the result in `detail`. */
@@ -108,10 +108,10 @@ export function historyUndone(
     rankerId,
     ...detail
   }: Record<string, unknown> & { rankeeId?: number | undefined; rankerId?: number | undefined },
-  doing: Doing,
+  actor: Actor,
 ): DomainEvent {
   const people = { ...(rankeeId !== undefined && { rankeeId }), ...(rankerId !== undefined && { rankerId }) };
-  return { ...event(does === 'begin' ? 'history.undo_begin' : 'history.undo', undoId, detail, doing), people };
+  return { ...event(does === 'begin' ? 'history.undo_begin' : 'history.undo', undoId, detail, actor), people };
 }
 
 // ---- keys ----
@@ -119,53 +119,53 @@ export function historyUndone(
 export function keyCreated(
   { id, name, mode, scopes, expiresAt, isSimulated }: Omit<Key, 'createdAt' | 'secrets'>,
   rules: KeyRules,
-  doing: Doing,
+  actor: Actor,
 ): DomainEvent {
   const detail = { name, mode, scopes, ...rules, expiresAt, ...(isSimulated && { isSimulated }) };
-  return event('key.create', id, detail, doing);
+  return event('key.create', id, detail, actor);
 }
 
 /** A key from the simulated group becomes valid for the real one. */
-export function keyAdopted(keyId: string, doing: Doing): DomainEvent {
-  return event('key.adopt', keyId, {}, doing);
+export function keyAdopted(keyId: string, actor: Actor): DomainEvent {
+  return event('key.adopt', keyId, {}, actor);
 }
 
 export function keyDeclared(
   keyId: string,
   { name, mode, scopes, rules, expiresAt, declaredIn }: KeyDeclaration,
   isNewSecret: boolean,
-  doing: Doing,
+  actor: Actor,
 ): DomainEvent {
   const detail = { name, mode, scopes, ...rules, expiresAt, declaredIn, isNewSecret };
-  return event('key.declare', keyId, detail, doing);
+  return event('key.declare', keyId, detail, actor);
 }
 
 /** A key in events: people know it by its name. */
 type NamedKey = Pick<Key, 'id' | 'name'>;
 
-export function keyRotated({ id, name }: NamedKey, oldExpiresAt: number, doing: Doing): DomainEvent {
-  return event('key.rotate', id, { name, oldExpiresAt }, doing);
+export function keyRotated({ id, name }: NamedKey, oldExpiresAt: number, actor: Actor): DomainEvent {
+  return event('key.rotate', id, { name, oldExpiresAt }, actor);
 }
 
 export function keyRulesSet(
   keyId: string,
   changed: Record<string, { from: unknown; to: unknown }>,
-  doing: Doing,
+  actor: Actor,
 ): DomainEvent {
-  return event('key.set', keyId, changed, doing);
+  return event('key.set', keyId, changed, actor);
 }
 
-export function keyRevoked({ id, name }: NamedKey, detail: { reason?: string }, doing: Doing): DomainEvent {
-  return event('key.revoke', id, { name, ...detail }, doing);
+export function keyRevoked({ id, name }: NamedKey, detail: { reason?: string }, actor: Actor): DomainEvent {
+  return event('key.revoke', id, { name, ...detail }, actor);
 }
 
 /** The circuit breaker, or an operator, pauses a key. */
-export function keyPaused({ id, name }: NamedKey, reason: string, doing: Doing): DomainEvent {
-  return event('key.pause', id, { name, reason }, doing);
+export function keyPaused({ id, name }: NamedKey, reason: string, actor: Actor): DomainEvent {
+  return event('key.pause', id, { name, reason }, actor);
 }
 
-export function keyResumed({ id, name }: NamedKey, reason: string, doing: Doing): DomainEvent {
-  return event('key.resume', id, { name, reason }, doing);
+export function keyResumed({ id, name }: NamedKey, reason: string, actor: Actor): DomainEvent {
+  return event('key.resume', id, { name, reason }, actor);
 }
 
 // ---- the whitelist and the workspace ----
@@ -174,17 +174,17 @@ export function placeEvent(
   what: 'add' | 'enable' | 'disable' | 'remove',
   placeId: number,
   detail: { keyId: string; note?: string | undefined; added?: boolean; declaredIn?: string },
-  doing: Doing,
+  actor: Actor,
 ): DomainEvent {
-  return event(`whitelist.${what}`, String(placeId), detail, doing);
+  return event(`whitelist.${what}`, String(placeId), detail, actor);
 }
 
-export function workspaceActivated(workspaceId: string, active: boolean, doing: Doing): DomainEvent {
-  return event(active ? 'workspace.resume' : 'workspace.suspend', workspaceId, {}, doing);
+export function workspaceActivated(workspaceId: string, active: boolean, actor: Actor): DomainEvent {
+  return event(active ? 'workspace.resume' : 'workspace.suspend', workspaceId, {}, actor);
 }
 
-export function planChanged(workspaceId: string, plans: { from: Plan; to: Plan }, doing: Doing): DomainEvent {
-  return event('workspace.plan', workspaceId, plans, doing);
+export function planChanged(workspaceId: string, plans: { from: Plan; to: Plan }, actor: Actor): DomainEvent {
+  return event('workspace.plan', workspaceId, plans, actor);
 }
 
 // ---- webhooks ----
@@ -194,14 +194,14 @@ export function webhookEvent(
   what: 'add' | 'declare' | 'set' | 'rotate' | 'enable' | 'remove' | 'redeliver',
   { id, name }: Pick<Webhook, 'id' | 'name'>,
   detail: Record<string, unknown>,
-  doing: Doing,
+  actor: Actor,
 ): DomainEvent {
-  return event(`webhook.${what}`, id, { name, ...detail }, doing);
+  return event(`webhook.${what}`, id, { name, ...detail }, actor);
 }
 
 /** Disabled by an operator, or by the daemon if the target stays dead. */
-export function webhookDisabled({ id, name }: Pick<Webhook, 'id' | 'name'>, why: string, doing: Doing): DomainEvent {
-  return event('webhook.disable', id, { name, why }, doing);
+export function webhookDisabled({ id, name }: Pick<Webhook, 'id' | 'name'>, why: string, actor: Actor): DomainEvent {
+  return event('webhook.disable', id, { name, why }, actor);
 }
 
 /** Events that a webhook never gets: the first number, the last number, and the count. */
@@ -212,8 +212,8 @@ export interface Skipped {
 }
 
 /** The webhook never gets these events: they were too old, or skipped on purpose. */
-export function eventsSkipped({ id, name }: Pick<Webhook, 'id' | 'name'>, skipped: Skipped, doing: Doing): DomainEvent {
-  return event('webhook.skip', id, { name, ...skipped }, doing);
+export function eventsSkipped({ id, name }: Pick<Webhook, 'id' | 'name'>, skipped: Skipped, actor: Actor): DomainEvent {
+  return event('webhook.skip', id, { name, ...skipped }, actor);
 }
 
 // ---- the credential ----
@@ -222,9 +222,9 @@ export function eventsSkipped({ id, name }: Pick<Webhook, 'id' | 'name'>, skippe
 export function credentialEvent(
   what: 'refuse' | 'accept' | 'expire_soon',
   detail: { message?: string; expiresAt?: string },
-  doing: Doing,
+  actor: Actor,
 ): DomainEvent {
-  return event(`credential.${what}`, 'platform', detail, doing);
+  return event(`credential.${what}`, 'platform', detail, actor);
 }
 
 // ---- the page ----
@@ -233,66 +233,66 @@ export function credentialEvent(
 export function dashboardEvent(
   what: 'link' | 'login' | 'logout' | 'refuse',
   detail: Record<string, unknown>,
-  doing: Doing,
+  actor: Actor,
 ): DomainEvent {
-  return event(`dashboard.${what}`, 'dashboard', detail, doing);
+  return event(`dashboard.${what}`, 'dashboard', detail, actor);
 }
 
 // ---- the daemon and its store ----
 
 /** The number of callers refused with this code since the previous such event. */
-export function callersRefused(code: string, detail: Record<string, unknown>, doing: Doing): DomainEvent {
-  return event('caller.refused', code, detail, doing);
+export function callersRefused(code: string, detail: Record<string, unknown>, actor: Actor): DomainEvent {
+  return event('caller.refused', code, detail, actor);
 }
 
 /** The store's server lost confirmed events: the range is from the first to the last one known to a node. */
-export function storeLost(range: { fromId: number; toId: number }, doing: Doing): DomainEvent {
-  return event('store.lost', 'audit', range, doing);
+export function storeLost(range: { fromId: number; toId: number }, actor: Actor): DomainEvent {
+  return event('store.lost', 'audit', range, actor);
 }
 
-export function historyPruned({ removed, before }: { removed: number; before: number }, doing: Doing): DomainEvent {
+export function historyPruned({ removed, before }: { removed: number; before: number }, actor: Actor): DomainEvent {
   const detail = { removed, olderThan: new Date(before).toISOString() };
-  return event('history.prune', 'retention', detail, doing);
+  return event('history.prune', 'retention', detail, actor);
 }
 
 /** Retention is about to remove the start of the audit, up to this row. */
 export function auditPruned(
   { removed, before, upTo }: { removed: number; before: number; upTo: ChainLink },
-  doing: Doing,
+  actor: Actor,
 ): DomainEvent {
   const detail = { removed, olderThan: new Date(before).toISOString(), upToId: upTo.id, upToHash: upTo.hash };
-  return event(pruneAction, 'retention', detail, doing);
+  return event(pruneAction, 'retention', detail, actor);
 }
 
 export function configReloaded(
   file: string,
   names: { applied: string[]; needRestart: string[] },
-  doing: Doing,
+  actor: Actor,
 ): DomainEvent {
-  return event('config.reload', file, names, doing);
+  return event('config.reload', file, names, actor);
 }
 
 /** An entry of a setting no longer identifies its role. */
 export function configurationDrifted(
   { setting, entry, message, fix }: { setting: string; entry: string; message: string; fix: string },
-  doing: Doing,
+  actor: Actor,
 ): DomainEvent {
-  return event('configuration.drift', setting, { entry, message, fix }, doing);
+  return event('configuration.drift', setting, { entry, message, fix }, actor);
 }
 
 /** The entry identifies its role again, or was removed. */
-export function configurationFits({ setting, entry }: { setting: string; entry: string }, doing: Doing): DomainEvent {
-  return event('configuration.fit', setting, { entry }, doing);
+export function configurationFits({ setting, entry }: { setting: string; entry: string }, actor: Actor): DomainEvent {
+  return event('configuration.fit', setting, { entry }, actor);
 }
 
-export function configRefused(file: string, message: string, doing: Doing): DomainEvent {
-  return event('config.refuse', file, { message }, doing);
+export function configRefused(file: string, message: string, actor: Actor): DomainEvent {
+  return event('config.refuse', file, { message }, actor);
 }
 
 export function databaseRestored(
   database: string,
   detail: { file: string; kept: string | null },
-  doing: Doing,
+  actor: Actor,
 ): DomainEvent {
-  return event('database.restore', database, detail, doing);
+  return event('database.restore', database, detail, actor);
 }

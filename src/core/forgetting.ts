@@ -1,6 +1,6 @@
 import { RankdError } from '../base/errors.ts';
 import { type AuditMention, mentionsHash } from './audit.ts';
-import { type Doing, personForgotten } from './events.ts';
+import { type Actor, personForgotten } from './events.ts';
 import { isOpenHold } from './holds.ts';
 import type { Hold, RankChange } from './model.ts';
 import type { Verdict } from './verdict.ts';
@@ -33,7 +33,7 @@ const forgottenText = 'It named a person who was forgotten.';
 /** Decides whether the person may be forgotten now, and returns the records without the person. `emptied`: where the audit names them. */
 export function judgeForgetting(
   forgetting: Forgetting,
-  doing: Doing,
+  actor: Actor,
 ): (mentions: Mentions, emptied: readonly AuditMention[]) => Verdict<WithoutPerson> {
   return ({ isOpen, changes, events }, emptied) => {
     if (isOpen) {
@@ -46,13 +46,13 @@ export function judgeForgetting(
     return {
       change: {
         change: (change) => withoutPerson(change, forgetting),
-        hold: (hold) => holdWithout(hold, forgetting, doing),
+        hold: (hold) => holdWithout(hold, forgetting, actor),
       },
       events: [
         personForgotten(
           forgetting.pseudonym,
           { changes, events, mentions: emptied.length, mentionsHash: mentionsHash(emptied) },
-          doing,
+          actor,
         ),
       ],
     };
@@ -74,7 +74,7 @@ function withoutPerson(change: RankChange, { userId, pseudonym }: Forgetting): R
 }
 
 /** The suspension without the person. It no longer gives any roles back, because the user id is forgotten. */
-function holdWithout(hold: Hold, { userId, pseudonym }: Forgetting, { at }: Doing): Hold {
+function holdWithout(hold: Hold, { userId, pseudonym }: Forgetting, { at }: Actor): Hold {
   const { reason: _, ...rest } = hold;
   const isRankee = hold.rankeeId === userId;
   return {

@@ -2,7 +2,7 @@ import { type ErrorCode, RankdError } from '../base/errors.ts';
 import { doubling } from '../base/time.ts';
 import { canStillPass } from './change-codes.ts';
 import { holdTitle, memberTitle, untilWhen } from './describe.ts';
-import { type Doing, type DomainEvent, suspensionEvent } from './events.ts';
+import { type Actor, type DomainEvent, suspensionEvent } from './events.ts';
 import type { EndedState, Hold, HoldPart, HoldState, Member, RankChange, Role, Scope } from './model.ts';
 import { heldIds, isUnlisted } from './role-scheme.ts';
 import { holdsNone } from './steps.ts';
@@ -157,7 +157,7 @@ function afterUndo(
   change: RankChange,
   { id, reopens, isDue, recloses }: Extract<HoldPart, { does: 'undo' }>,
   { open, own }: HoldsOfMember,
-  doing: Doing,
+  doing: Actor,
 ): HoldUpdate {
   const by = { id: recloses?.by ?? change.id, message: change.message };
   const closing =
@@ -170,7 +170,7 @@ function afterUndo(
 }
 
 /** The hold as it was before a change ended it. */
-function reopened(hold: Hold, doing: Doing): HoldUpdate {
+function reopened(hold: Hold, doing: Actor): HoldUpdate {
   const { returnChangeId: _, endedAt: _ended, nextTryAt: _next, code: _code, ...kept } = hold;
   const again: Hold = { ...kept, state: 'active', tries: 0, message: '' };
   return { holds: [again], events: [suspensionEvent('reopen', again, doing)] };
@@ -180,13 +180,13 @@ function reopened(hold: Hold, doing: Doing): HoldUpdate {
  * The change that ended the hold is undone after the hold's time is up: the undo gives the roles from before the hold
  * back.
  */
-function overdue(hold: Hold, { message }: RankChange, doing: Doing): HoldUpdate {
+function overdue(hold: Hold, { message }: RankChange, doing: Actor): HoldUpdate {
   const ended: Hold = { ...hold, state: 'ended', endedAt: doing.at, message };
   return { holds: [ended], events: [suspensionEvent('end', ended, doing)] };
 }
 
 /** The ended hold. `by` is the change that ended it. */
-function over(hold: Hold, state: EndedState, by: Pick<RankChange, 'id' | 'message'>, doing: Doing): HoldUpdate {
+function over(hold: Hold, state: EndedState, by: Pick<RankChange, 'id' | 'message'>, doing: Actor): HoldUpdate {
   const { nextTryAt: _, code: _code, ...kept } = hold;
   const ended: Hold = { ...kept, state, returnChangeId: by.id, endedAt: doing.at, message: by.message };
   return { holds: [ended], events: [suspensionEvent(verbs[state], ended, doing)] };
@@ -217,7 +217,7 @@ function afterRefusal(change: RankChange, { own }: HoldsOfMember, now: number): 
 }
 
 /** A hold whose return failed: it is retried soon, or is stuck. */
-export function postponed(hold: Hold, why: { code: ErrorCode; message: string }, doing: Doing): HoldUpdate {
+export function postponed(hold: Hold, why: { code: ErrorCode; message: string }, doing: Actor): HoldUpdate {
   const { returnChangeId: _, ...kept } = hold;
   const isPassing = canStillPass(why.code) || why.code === 'member_not_found';
   const waitMs = isPassing ? backOffMs(hold.tries) : stuckMs;
@@ -252,7 +252,7 @@ export function judgeHold(
     givenAt = hold.beginsAt,
     force = false,
   }: { member: Member | undefined; roles: Role[]; isOver: boolean; givenAt?: number | undefined; force?: boolean },
-  doing: Doing,
+  doing: Actor,
 ): HoldVerdict {
   if (member === undefined) return { do: 'keep', update: awayFromGroup(hold, isOver, doing) };
   // rankd can't give back unlisted roles, and their changes prove nothing about the hold.
@@ -296,13 +296,13 @@ export function hasLeftSince({ rolesBefore, rolesAfter, requestedAt }: RankChang
   return hasRejoined(member, requestedAt) && holdsNone({ from: rolesBefore, to: rolesAfter }, member.roleIds);
 }
 
-function awayFromGroup(hold: Hold, isOver: boolean, doing: Doing): HoldUpdate {
+function awayFromGroup(hold: Hold, isOver: boolean, doing: Actor): HoldUpdate {
   const away: Hold = { ...hold, awaySince: hold.awaySince ?? doing.at };
   if (isOver) return closed(away, 'forfeited', `${memberTitle(hold)} is no longer in the group.`, doing);
   return hold.awaySince === undefined ? { holds: [away], events: [] } : nothing;
 }
 
-function closed(hold: Hold, state: EndedState, message: string, doing: Doing): HoldUpdate {
+function closed(hold: Hold, state: EndedState, message: string, doing: Actor): HoldUpdate {
   const { nextTryAt: _, code: _code, ...kept } = hold;
   const ended: Hold = { ...kept, state, endedAt: doing.at, message };
   return { holds: [ended], events: [suspensionEvent(verbs[state], ended, doing)] };
@@ -312,7 +312,7 @@ function closed(hold: Hold, state: EndedState, message: string, doing: Doing): H
  * The hold with another end. Only the operator extends one, and an extended hold belongs to the operator: no key can
  * end it.
  */
-export function extended({ keyId: _, ...hold }: Hold, endsAt: number, doing: Doing): HoldUpdate {
+export function extended({ keyId: _, ...hold }: Hold, endsAt: number, doing: Actor): HoldUpdate {
   const after: Hold = { ...hold, endsAt };
   return { holds: [after], events: [suspensionEvent('extend', after, doing)] };
 }

@@ -1,7 +1,7 @@
 import { RankdError } from '../base/errors.ts';
 import { refusalOfDeclared } from './declared.ts';
 import {
-  type Doing,
+  type Actor,
   keyAdopted,
   keyCreated,
   keyPaused,
@@ -42,9 +42,9 @@ export interface KeyEdit {
 export type JudgeKey = (key: Key) => Verdict<KeyEdit>;
 
 /** Judges whether a key can be created. `namesake` is an unrevoked key with the same name. */
-export function judgeNewKey(key: NewKey, doing: Doing): (namesake: Key | undefined) => Verdict<NewKey> {
+export function judgeNewKey(key: NewKey, actor: Actor): (namesake: Key | undefined) => Verdict<NewKey> {
   return (namesake) => {
-    if (namesake === undefined) return { change: key, events: [keyCreated(key, rulesOf(key), doing)] };
+    if (namesake === undefined) return { change: key, events: [keyCreated(key, rulesOf(key), actor)] };
     const refusal = new RankdError('already_exists', `A key named ${key.name} exists already.`, {
       hint: `look at it with \`rankd key show ${key.name}\`, or pass --if-not-exists`,
     });
@@ -55,52 +55,52 @@ export function judgeNewKey(key: NewKey, doing: Doing): (namesake: Key | undefin
 /** Judges a new secret for a key. The old secrets are accepted until `oldExpiresAt` (epoch milliseconds) at most. */
 export function judgeRotation(
   { secret, oldExpiresAt }: { secret: NewSecret; oldExpiresAt: number },
-  doing: Doing,
+  actor: Actor,
 ): JudgeKey {
   return (key) => {
     const refusal = refusalOfOwn(key) ?? refusalOfRevoked(key, 'it cannot get a new secret');
     if (refusal !== undefined) return { refusal };
     return {
       change: { secret: { ...secret, olderUntil: oldExpiresAt } },
-      events: [keyRotated(key, oldExpiresAt, doing)],
+      events: [keyRotated(key, oldExpiresAt, actor)],
     };
   };
 }
 
-export function judgeRules(rules: KeyRulesChange, doing: Doing): JudgeKey {
+export function judgeRules(rules: KeyRulesChange, actor: Actor): JudgeKey {
   return (key) => {
     const refusal = refusalOfOwn(key) ?? refusalOfRevoked(key, 'there is nothing left to set');
     if (refusal !== undefined) return { refusal };
-    return { change: { rules }, events: [keyRulesSet(key.id, changedRules(key, rules), doing)] };
+    return { change: { rules }, events: [keyRulesSet(key.id, changedRules(key, rules), actor)] };
   };
 }
 
 /** Judges the adoption of a key from the simulated group: it becomes valid for the real group, too. */
-export function judgeAdoption(doing: Doing): JudgeKey {
+export function judgeAdoption(actor: Actor): JudgeKey {
   return (key) => {
     const refusal = refusalOfRevoked(key, 'it cannot be taken over');
     if (refusal !== undefined) return { refusal };
-    return { change: { isSimulated: null }, events: [keyAdopted(key.id, doing)] };
+    return { change: { isSimulated: null }, events: [keyAdopted(key.id, actor)] };
   };
 }
 
 /** Judges the end of a key. A key that is already revoked retains its time. */
-export function judgeRevocation(doing: Doing): JudgeKey {
+export function judgeRevocation(actor: Actor): JudgeKey {
   return (key) => {
     const refusal = refusalOfOwn(key);
     if (refusal !== undefined) return { refusal };
-    return { change: { revokedAt: key.revokedAt ?? doing.at }, events: [keyRevoked(key, {}, doing)] };
+    return { change: { revokedAt: key.revokedAt ?? actor.at }, events: [keyRevoked(key, {}, actor)] };
   };
 }
 
 /** Pauses a key, or lifts the pause. A key that is already paused retains its time. */
-export function judgePause({ paused, reason }: { paused: boolean; reason: string }, doing: Doing): JudgeKey {
+export function judgePause({ paused, reason }: { paused: boolean; reason: string }, actor: Actor): JudgeKey {
   return (key) => {
     const refusal = paused ? refusalOfRevoked(key, 'there is nothing to pause') : undefined;
     if (refusal !== undefined) return { refusal };
     return paused
-      ? { change: { pausedAt: key.pausedAt ?? doing.at }, events: [keyPaused(key, reason, doing)] }
-      : { change: { pausedAt: null, resumedAt: doing.at }, events: [keyResumed(key, reason, doing)] };
+      ? { change: { pausedAt: key.pausedAt ?? actor.at }, events: [keyPaused(key, reason, actor)] }
+      : { change: { pausedAt: null, resumedAt: actor.at }, events: [keyResumed(key, reason, actor)] };
   };
 }
 

@@ -1,7 +1,7 @@
 import { RankdError } from '../base/errors.ts';
 import { shorten } from '../base/text.ts';
 import { roleTitle } from './describe.ts';
-import { configurationDrifted, configurationFits, type Doing, type DomainEvent } from './events.ts';
+import { type Actor, configurationDrifted, configurationFits, type DomainEvent } from './events.ts';
 import type { Key, Role, RoleKind } from './model.ts';
 import { isRank, type RoleName, rolesCalled, rolesMeant, writableName } from './role-name.ts';
 import { isUnclear, type RoleScheme } from './role-scheme.ts';
@@ -389,7 +389,7 @@ export function misfitError({ message, fix }: Pick<RoleMisfit, 'message' | 'fix'
  */
 export function judgeMeanings(
   { entries, learned, isRenewed, prunes }: TakenUp,
-  doing: Doing,
+  actor: Actor,
 ): (kept: RoleMeaning[]) => Verdict<RoleMeaning[]> {
   return (kept) => {
     const events: DomainEvent[] = [];
@@ -398,7 +398,7 @@ export function judgeMeanings(
       const isUnread = one.roles.length === 0;
       const isReplaced = (isUnread || isRenewed(one)) && learned.some((read) => isSameEntry(one, read));
       const stays = !isReplaced && (!prunes || isUnread || isWritten(one));
-      if (!stays && one.told !== null) events.push(configurationFits(one, doing));
+      if (!stays && one.told !== null) events.push(configurationFits(one, actor));
       return stays;
     });
     const added = learned.filter((read) => !staying.some((one) => isSameEntry(one, read)));
@@ -419,7 +419,7 @@ export interface TakenUp {
  */
 export function judgeAlarms(
   misfits: readonly RoleMisfit[],
-  doing: Doing,
+  actor: Actor,
 ): (kept: RoleMeaning[]) => Verdict<RoleMeaning[]> {
   return (kept) => {
     const events: DomainEvent[] = [];
@@ -428,10 +428,10 @@ export function judgeAlarms(
     const change = [...kept, ...added].flatMap((one): RoleMeaning[] => {
       const misfit = misfits.find((candidate) => isSameEntry(candidate, one));
       if (misfit !== undefined) {
-        if (misfit.message !== one.told) events.push(configurationDrifted(misfit, doing));
+        if (misfit.message !== one.told) events.push(configurationDrifted(misfit, actor));
         return [{ ...one, told: misfit.message }];
       }
-      if (one.told !== null) events.push(configurationFits(one, doing));
+      if (one.told !== null) events.push(configurationFits(one, actor));
       return one.roles.length === 0 ? [] : [{ ...one, told: null }];
     });
     return { change, events };

@@ -1,7 +1,7 @@
 import { RankdError } from '../base/errors.ts';
 import { withoutKeys } from './api-key.ts';
 import { refusalOfDeclared } from './declared.ts';
-import { type Doing, placeEvent } from './events.ts';
+import { type Actor, placeEvent } from './events.ts';
 import type { WhitelistEntry } from './model.ts';
 import type { Verdict } from './verdict.ts';
 
@@ -26,7 +26,7 @@ interface NamedPlaces extends Places {
 /** An existing entry becomes active again; its note is replaced if a new one is given. */
 export function judgeAdding(
   { keyId, placeIds, note }: Places & { note?: string | undefined },
-  doing: Doing,
+  actor: Actor,
 ): JudgeEntries {
   const kept = note && withoutKeys(note);
   return (entries) => {
@@ -35,24 +35,24 @@ export function judgeAdding(
     if (refusal !== undefined) return { refusal };
     const places = [...new Set(placeIds)];
     const put = places.map((placeId): WhitelistEntry => {
-      const entry = before.get(placeId) ?? { keyId, placeId, note: '', addedAt: doing.at };
+      const entry = before.get(placeId) ?? { keyId, placeId, note: '', addedAt: actor.at };
       return { ...entry, active: true, ...(kept !== undefined && { note: kept }) };
     });
     const events = places.map((placeId) =>
-      placeEvent('add', placeId, { keyId, note: kept, added: !before.has(placeId) }, doing),
+      placeEvent('add', placeId, { keyId, note: kept, added: !before.has(placeId) }, actor),
     );
     return { change: { put, remove: [] }, events };
   };
 }
 
 /** Changes all of the places, or none. */
-export function judgeActive({ active, ...places }: NamedPlaces & { active: boolean }, doing: Doing): JudgeEntries {
+export function judgeActive({ active, ...places }: NamedPlaces & { active: boolean }, actor: Actor): JudgeEntries {
   const { keyId } = places;
   return (entries) => {
     const refusal = refusalOfMissing(places, entries) ?? firstRefusal(entries);
     if (refusal !== undefined) return { refusal };
     const what = active ? 'enable' : 'disable';
-    const events = entries.map(({ placeId }) => placeEvent(what, placeId, { keyId }, doing));
+    const events = entries.map(({ placeId }) => placeEvent(what, placeId, { keyId }, actor));
     return { change: { put: entries.map((entry) => ({ ...entry, active })), remove: [] }, events };
   };
 }
@@ -60,14 +60,14 @@ export function judgeActive({ active, ...places }: NamedPlaces & { active: boole
 /** Removes all of the places, or none; with `ifExists`, only those on the whitelist. */
 export function judgeRemoval(
   { ifExists = false, ...places }: NamedPlaces & { ifExists?: boolean },
-  doing: Doing,
+  actor: Actor,
 ): JudgeEntries {
   const { keyId } = places;
   return (entries) => {
     const missing = ifExists ? undefined : refusalOfMissing(places, entries);
     const refusal = missing ?? firstRefusal(entries);
     if (refusal !== undefined) return { refusal };
-    const events = entries.map(({ placeId, note }) => placeEvent('remove', placeId, { keyId, note }, doing));
+    const events = entries.map(({ placeId, note }) => placeEvent('remove', placeId, { keyId, note }, actor));
     return { change: { put: [], remove: entries.map(({ placeId }) => placeId) }, events };
   };
 }

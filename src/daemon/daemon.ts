@@ -11,7 +11,7 @@ import type { OpenOptions } from '../ports/index.ts';
 import { engineOf } from '../stores/engine.ts';
 import { declareConfigured } from '../usecases/declare-configured.ts';
 import { checkGroup } from '../usecases/group/check-group.ts';
-import { HeadNotes } from './head-notes.ts';
+import { AuditHeadWriter } from './head-notes.ts';
 import { startWorkers, warnOfPlatform } from './workers.ts';
 
 export interface DaemonOptions extends AppOptions, Pick<OpenOptions, 'onMigrated'> {
@@ -25,7 +25,7 @@ export interface Daemon {
   url: string;
   /** e.g. `http://127.0.0.1:9265/metrics`; `undefined` where metrics are off. */
   metricsUrl: string | undefined;
-  heads: HeadNotes;
+  heads: AuditHeadWriter;
   /** Refuses what is new, finishes what runs, keeps what was gathered in memory, and closes everything. */
   stop(): Promise<void>;
 }
@@ -45,7 +45,7 @@ export function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await checkGroup(app.current);
     await declareConfigured(app.current, options.config);
     await app.takeEffect();
-    const heads = new HeadNotes();
+    const heads = new AuditHeadWriter();
     await heads.note(app.current);
     const server = createServer(app, options.config.server);
     closers.push(() => server.close());

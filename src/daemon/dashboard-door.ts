@@ -3,7 +3,7 @@ import type { LinkOutcome } from '../control/control.ts';
 import type { Dashboard, DashboardOptions } from '../dashboard/server/dashboard.ts';
 
 /** The page for the operator. It is loaded once somebody asks for it, so that it costs those nothing who never do. */
-export class DashboardDoor implements AsyncDisposable {
+export class LazyDashboard implements AsyncDisposable {
   readonly #options: DashboardOptions;
   #loading: Promise<Dashboard> | undefined;
   #dashboard: Dashboard | undefined;

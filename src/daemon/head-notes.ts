@@ -4,7 +4,7 @@ import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { newestEvent, noteHeads } from '../usecases/history/audit-heads.ts';
 
 /** Notes the heads of the audit while a daemon runs, also those of commands beside it. */
-export class HeadNotes {
+export class AuditHeadWriter {
   #lastId: number | undefined;
   #isFailing = false;
 

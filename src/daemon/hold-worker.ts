@@ -23,14 +23,14 @@ export class HoldWorker {
     const { isSteady, jumpedMs } = this.#wallClock.look();
     if (jumpedMs !== undefined) app.log.warn({ jumpedMs, problem: 'clock' }, sentenceOf(jumpedMs));
     if (!isSteady) return;
-    const isAnew = this.#seen !== app;
+    const retryNow = this.#seen !== app;
     this.#seen = app.deadCredential() === undefined ? app : undefined;
     if (this.#seen === undefined) return;
     const report = ({ id, tries }: { id: string; tries: number }, error: Error) => {
       if (tries === 0)
         app.log.warn({ err: error, holdId: id }, 'a suspension or temporary rank cannot be ended yet; trying again');
     };
-    await endDueHolds(app, { isAnew, stop: this.#stop, report });
+    await endDueHolds(app, { retryNow, stop: this.#stop, report });
   }
 
   async sweep(): Promise<void> {

@@ -11,7 +11,7 @@ import { declareConfigured } from '../usecases/declare-configured.ts';
 import { checkGroup } from '../usecases/group/check-group.ts';
 import { credentialWarnings } from '../usecases/group/credential-warnings.ts';
 import { keepServedGroup } from '../usecases/group/served-group.ts';
-import { tellReload } from '../usecases/upkeep/tell-reload.ts';
+import { auditReload } from '../usecases/upkeep/tell-reload.ts';
 
 export interface LiveConfigOptions {
   app: ServedApp;
@@ -142,13 +142,13 @@ async function tellApplied(app: DaemonContext, asked: Asked, { applied, needRest
     needRestart: needRestart.map(({ name }) => name),
   };
   app.log.info(names, 'the configuration was reloaded');
-  await tellReload(app, { ...asked, ...names });
+  await auditReload(app, { ...asked, ...names });
 }
 
 async function tellRefused(app: DaemonContext, asked: Asked, cause: unknown): Promise<void> {
   const why = cause instanceof RankdError ? { why: cause.message } : { err: cause };
   app.log.error({ ...why, problem: 'configuration' }, 'the new configuration was refused; the old one stays in force');
-  await tellReload(app, { ...asked, refused: asRankdError(cause).message });
+  await auditReload(app, { ...asked, refused: asRankdError(cause).message });
 }
 
 /** At once, so that nobody waits for the next change to learn that a new credential is of no use. */

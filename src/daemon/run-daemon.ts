@@ -19,11 +19,11 @@ import { isAnyKeyAccepted, keysOfSimulation, pausedAmong } from '../usecases/key
 import { viewWebhooks } from '../usecases/webhooks/view-webhooks.ts';
 import { showWorkspace } from '../usecases/workspace/workspace.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
-import { DashboardDoor } from './dashboard-door.ts';
+import { LazyDashboard } from './dashboard-door.ts';
 import { LiveConfig } from './live-config.ts';
 import { RecentProblems } from './recent-problems.ts';
 import { showNode } from './show-node.ts';
-import { tellStanding } from './standing.ts';
+import { logStartupSummary } from './standing.ts';
 import { reportToServiceManager } from './systemd.ts';
 
 export interface RunOptions {
@@ -127,7 +127,7 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
     await showNode({ daemon, live, startedAt: startedAt.monotonic });
     const pageFolder = join(process.packageDir, 'dist', 'dashboard');
     const { trustedProxies } = config.server;
-    const door = new DashboardDoor({
+    const door = new LazyDashboard({
       ...{ live: daemon.app, config: config.dashboard, trustedProxies, pageFolder, status },
       typedAs: process.typedAs,
     });
@@ -148,7 +148,7 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
       async stopOn(signal) {
         await warnOfSimulatedKeys(daemon.app.current);
         closers.push(await reportToServiceManager({ ...daemon.app.current, env: process.env }));
-        closers.push(tellStanding(daemon.app.current, config));
+        closers.push(logStartupSummary(daemon.app.current, config));
         const stopping = new AbortController();
         const cause = await Promise.race([signal, untilOutgrown(daemon.app.current, stopping.signal)]);
         stopping.abort();

@@ -7,7 +7,7 @@ import { callWithin } from '../ports/platform.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { examineGroup } from '../usecases/group/examine-group.ts';
 import { acceptedKeys } from '../usecases/keys/keys.ts';
-import { userNameIfTold } from '../usecases/people/name-members.ts';
+import { userNameIfKnown } from '../usecases/people/name-members.ts';
 import { cannotRank } from './workers.ts';
 
 const timeoutMs = 10_000;
@@ -16,7 +16,7 @@ const timeoutMs = 10_000;
  * Logs once in which real group the daemon ranks, as whom and for how many keys, or why it can't because of that account. Disposing it
  * ends the look. If the group or the key is wrong, the look at the credential says so.
  */
-export function tellStanding(app: DaemonContext, { platform }: Config): AsyncDisposable {
+export function logStartupSummary(app: DaemonContext, { platform }: Config): AsyncDisposable {
   const stopping = new AbortController();
   const told = platform.kind === 'simulated' ? Promise.resolve() : tell(app, platform.groupId, stopping.signal);
   return {
@@ -41,5 +41,5 @@ async function tell(app: DaemonContext, groupId: number, stop: AbortSignal): Pro
 async function standing(app: DaemonContext, groupId: number, call: CallContext): Promise<string> {
   const { group, acting } = await examineGroup(app, call, groupId);
   const keys = counted((await acceptedKeys(app, app.group)).length, 'game key');
-  return `ranks in ${group.name} (${group.id})${acting === undefined ? '' : ` as ${userTitle(acting.userId, await userNameIfTold(app, acting.userId, call))}`}; ${keys}`;
+  return `ranks in ${group.name} (${group.id})${acting === undefined ? '' : ` as ${userTitle(acting.userId, await userNameIfKnown(app, acting.userId, call))}`}; ${keys}`;
 }

@@ -11,7 +11,7 @@ import { isInCharge } from '../usecases/upkeep/in-charge.ts';
 import { pruneRecords } from '../usecases/upkeep/prune-records.ts';
 import { CredentialTeller } from '../usecases/upkeep/tell-credential.ts';
 import { MisfitTeller } from '../usecases/upkeep/tell-misfits.ts';
-import type { HeadNotes } from './head-notes.ts';
+import type { AuditHeadWriter } from './head-notes.ts';
 import { HoldWorker } from './hold-worker.ts';
 import { PlatformWarnings } from './platform-warnings.ts';
 import { deliverEvents } from './webhook-worker.ts';
@@ -29,7 +29,7 @@ const endHoldsEveryMs = 5_000;
 const sweepEveryMs = 600_000;
 
 /** Reconciles open changes, ends suspensions, looks after the credential, removes old records, and keeps what is gathered in memory. Returns a function that stops it all. */
-export function startWorkers(live: LiveContext, heads: HeadNotes): () => Promise<void> {
+export function startWorkers(live: LiveContext, heads: AuditHeadWriter): () => Promise<void> {
   const stopping = new AbortController();
   const app = live.current; // only parts of it that every configuration shares are used
   const credential = watchCredential(live, stopping.signal);

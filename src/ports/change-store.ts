@@ -174,9 +174,9 @@ export interface HoldStore {
   listHolds(filter: HoldFilter): Promise<Hold[]>;
   /**
    * The holds that are active or stuck and whose end and next try are due at `now` (epoch milliseconds), those that end first at the head.
-   * With `isAnew`, no next try is waited for.
+   * With `retryNow`, no next try is waited for.
    */
-  dueHolds(query: { group: string; now: number; isAnew: boolean; limit: number }): Promise<Hold[]>;
+  dueHolds(query: { group: string; now: number; retryNow: boolean; limit: number }): Promise<Hold[]>;
   /**
    * Changes a hold that is active or stuck, as `judge` says, together with its events. `judge` is synchronous and pure, and may run
    * more than once. Resolves with the hold as it is kept now; `undefined` if it is in another state.

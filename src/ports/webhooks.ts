@@ -78,7 +78,7 @@ export interface WebhookStore {
 }
 
 /** One request to a target. */
-export interface Letter {
+export interface WebhookRequest {
   method: 'GET' | 'POST';
   /** As good as a password. */
   address: string;
@@ -105,9 +105,9 @@ export interface AddressVerdict {
 }
 
 /** Carries requests to the targets of webhooks: to the address that is given, to no other, and never to one that is not public. */
-export interface Courier {
+export interface WebhookSender {
   /** Never rejects, but for `signal`. A redirect is an answer like any other. */
-  send(letter: Letter, signal?: AbortSignal): Promise<TargetAnswer>;
+  send(request: WebhookRequest, signal?: AbortSignal): Promise<TargetAnswer>;
   /** Looks the address up and sends nothing. Throws nothing. */
-  judgeAddress(target: Pick<Letter, 'address' | 'allowPrivate' | 'proxy'>): Promise<AddressVerdict>;
+  judgeAddress(target: Pick<WebhookRequest, 'address' | 'allowPrivate' | 'proxy'>): Promise<AddressVerdict>;
 }

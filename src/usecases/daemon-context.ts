@@ -3,7 +3,7 @@ import type { Logger } from '../base/log.ts';
 import type { Surprise } from '../base/surprises.ts';
 import type { Config, LimitsConfig, RetentionConfig } from '../config/config.ts';
 import type { Credential } from '../core/model.ts';
-import type { Courier } from '../ports/index.ts';
+import type { WebhookSender } from '../ports/index.ts';
 import type { Ranking } from './change/ranking.ts';
 import type { KeyUses } from './keys/key-uses.ts';
 import type { RefusedCallers } from './upkeep/refused-callers.ts';
@@ -33,7 +33,7 @@ export interface DaemonContext extends Readonly<Ranking> {
   /** What becomes of requests whose header Roblox-Id does not fit the place they name. */
   readonly robloxId: Config['security']['robloxId'];
   /** Carries events to webhooks. */
-  readonly courier: Courier;
+  readonly sender: WebhookSender;
   readonly webhooks: WebhookSettings;
   /** The other services whose requests are answered. */
   readonly compat: Config['compat'];

@@ -6,7 +6,7 @@ import { holdReads } from '../support/platform-with.ts';
 import { rawAnswers } from '../support/raw-answers.ts';
 
 /** How many are neither over a limit nor without an accepted key. */
-const letIn = async (count: number, ask: () => Promise<{ status: number }>) => {
+const countAdmitted = async (count: number, ask: () => Promise<{ status: number }>) => {
   const answers = await Promise.all(Array.from({ length: count }, ask));
   return answers.filter(({ status }) => status !== 429 && status !== 401).length;
 };
@@ -36,9 +36,9 @@ describe('rank requests of one key', () => {
     await using world = await open();
     const { app, clock } = world;
     const key = await app.createKey();
-    expect(await letIn(320, rank(app, key))).toBe(300);
+    expect(await countAdmitted(320, rank(app, key))).toBe(300);
     await clock.advance(10_000);
-    expect(await letIn(120, rank(app, key))).toBe(100);
+    expect(await countAdmitted(120, rank(app, key))).toBe(100);
     const refused = await rank(app, key)();
     expectError(refused, { status: 429, code: 'too_many_requests', error: 'Too many requests', waits: true });
     expect(refused.headers).toMatchObject({
@@ -53,17 +53,17 @@ describe('rank requests of one key', () => {
     const { app } = world;
     const slow = await app.createKey({ name: 'slow', rules: { ratePerMinute: 2 } });
     const fast = await app.createKey({ name: 'fast', rules: { ratePerMinute: 600 } });
-    expect(await letIn(6, rank(app, slow))).toBe(2);
+    expect(await countAdmitted(6, rank(app, slow))).toBe(2);
     expect(messageOf(await rank(app, slow)())).toContain('2 rank requests a minute');
     expect((await rank(app, fast)()).headers['ratelimit-policy']).toBe('"rank";q=5;w=1');
-    expect(await letIn(6, rank(app, await app.createKey()))).toBe(5);
+    expect(await countAdmitted(6, rank(app, await app.createKey()))).toBe(5);
   });
 
   test('have a limit per place where one is set, and other places lose nothing by it', async () => {
     await using world = await open({ placePerMinute: 3 });
     const { app } = world;
     const key = await app.createKey({ places: [place, 43] });
-    expect(await letIn(5, rank(app, key))).toBe(3);
+    expect(await countAdmitted(5, rank(app, key))).toBe(3);
     const refused = await rank(app, key)();
     expect([codeOf(refused), refused.headers['ratelimit-policy']]).toEqual(['too_many_requests', '"place";q=3;w=60']);
     const elsewhere = await rank(app, key, 43)();
@@ -89,7 +89,7 @@ describe('rank requests of one key', () => {
 
   test('pass in any number where the limit is 0', async () => {
     await using world = await open({ rankPerMinute: 0 });
-    expect(await letIn(400, rank(world.app, await world.app.createKey()))).toBe(400);
+    expect(await countAdmitted(400, rank(world.app, await world.app.createKey()))).toBe(400);
   });
 });
 
@@ -118,10 +118,10 @@ describe('requests without a key that is accepted', () => {
     await using world = await open({ failedAuthPerMinute: 1 });
     const { app } = world;
     const key = await app.createKey();
-    expect(await letIn(50, verify(app, wrong))).toBe(0);
+    expect(await countAdmitted(50, verify(app, wrong))).toBe(0);
     expect(codeOf(await verify(app, wrong)())).toBe('too_many_requests');
-    expect(await letIn(50, verify(app, key))).toBe(50);
-    expect(await letIn(50, rank(app, key))).toBe(50);
+    expect(await countAdmitted(50, verify(app, key))).toBe(50);
+    expect(await countAdmitted(50, rank(app, key))).toBe(50);
   });
 
   test('are told apart by the address that a trusted proxy names, IPv6 by its network', async () => {
@@ -193,8 +193,8 @@ describe('requests with one key for places that are not on its whitelist', () =>
     const [key, other] = [await app.createKey(), await app.createKey({ name: 'other' })];
     for (let elsewhere = 1; elsewhere <= 10; elsewhere += 1) await app.verify(key, elsewhere);
     expect(codeOf(await app.verify(key, 11))).toBe('too_many_requests');
-    expect(await letIn(50, verify(app, key))).toBe(50);
-    expect(await letIn(50, rank(app, key))).toBe(50);
+    expect(await countAdmitted(50, verify(app, key))).toBe(50);
+    expect(await countAdmitted(50, rank(app, key))).toBe(50);
     expect(codeOf(await app.verify(other, 11))).toBe('place_not_whitelisted');
   });
 

@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
-import type { Courier } from '../../src/ports/index.ts';
+import type { WebhookSender } from '../../src/ports/index.ts';
 
 /** A message that Discord kept. */
 export interface KeptMessage {
@@ -52,7 +52,7 @@ export class FakeDiscord {
   }
 
   /** Takes requests without a network, for tests on a manual clock. */
-  get courier(): Courier {
+  get sender(): WebhookSender {
     return {
       send: async ({ method, address, body = '' }) => {
         const answer = this.answer(method, new URL(address), body);

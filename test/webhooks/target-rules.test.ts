@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { callableWith, literalIn } from '../../src/webhooks/target-rules.ts';
+import { callableWith, literalIn } from '../../src/webhooks/http-sender.ts';
 
 /** Every way to write an address that is not on the public internet. */
 const notPublic = [

@@ -20,7 +20,7 @@ import { initDocument } from '../../usecases/documents/installation.ts';
 import { type ExaminedGroup, examineGroup } from '../../usecases/group/examine-group.ts';
 import { keepServedGroup } from '../../usecases/group/served-group.ts';
 import type { MintedKey } from '../../usecases/keys/keys.ts';
-import { userNameIfTold } from '../../usecases/people/name-members.ts';
+import { userNameIfKnown } from '../../usecases/people/name-members.ts';
 import type { Cli } from '../cli.ts';
 import { obtainCredential } from '../init/credential.ts';
 import { makeFirstKey, requestFirstKey, requireFreeName, secretFile } from '../init/first-key.ts';
@@ -199,7 +199,7 @@ async function examineLive(cli: Cli, config: Config, { groupId }: { groupId: num
   using call = callWithin(app.clock, app.deadlineMs, 'operator');
   return await whileWaiting(cli.line, 'waiting for Roblox', async () => {
     const found = await examineGroup(app, call, groupId);
-    return { ...found, accountName: found.acting && (await userNameIfTold(app, found.acting.userId, call)) };
+    return { ...found, accountName: found.acting && (await userNameIfKnown(app, found.acting.userId, call)) };
   });
 }
 

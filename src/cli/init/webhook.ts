@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { openCourier } from '../../app.ts';
+import { openWebhookSender } from '../../app.ts';
 import { systemClock } from '../../base/clock.ts';
 import { asRankdError, isRankdError } from '../../base/errors.ts';
 import type { Config } from '../../config/config.ts';
@@ -30,7 +30,7 @@ export async function requestWebhook(cli: Cli, config: Config): Promise<FirstWeb
   if (!io.isTerminal) return undefined;
   const known = await cli.withStore(viewWebhooks);
   if (known.some(({ webhook }) => webhook.name === name)) return undefined;
-  const sending = { clock: systemClock, courier: openCourier(systemClock), webhooks: settingsOf(config.webhooks) };
+  const sending = { clock: systemClock, sender: openWebhookSender(systemClock), webhooks: settingsOf(config.webhooks) };
   const hidden = { ask: (text: string) => io.askHidden(text), stderr: (text: string) => io.stderr(text) };
   const parse = async (text: string) => {
     if (text === '') return undefined;

@@ -1,5 +1,5 @@
 import { compareDeclarations, type NodeDeclarations, type StillDeclared } from '../declarations.ts';
-import { type Doing, webhookEvent } from '../events.ts';
+import { type Actor, webhookEvent } from '../events.ts';
 import type { Verdict } from '../verdict.ts';
 import { maxWebhooks, type Webhook } from './webhook.ts';
 import { type Edit, freshWebhook } from './webhook-changes.ts';
@@ -57,7 +57,7 @@ export function clashesOf(
 export function declaredEdit(
   own: readonly NewWebhookDeclaration[],
   { webhooks, newestEvent, ...nodes }: WebhookFacts,
-  doing: Doing,
+  actor: Actor,
 ): Extract<Verdict<DeclaredEdit>, { change: unknown }> {
   const { inForce, ...declarations } = compareDeclarations<NewWebhookDeclaration>(own, nodes, {
     isSame,
@@ -67,15 +67,15 @@ export function declaredEdit(
   const before = webhooks.filter(({ declaredIn }) => declaredIn !== undefined);
   const put = declared.flatMap((declaration) => {
     const known = before.find(({ name }) => name === declaration.name);
-    if (known === undefined) return [freshWebhook({ ...declaration, createdAt: doing.at }, newestEvent)];
+    if (known === undefined) return [freshWebhook({ ...declaration, createdAt: actor.at }, newestEvent)];
     const now = continued(known, declaration);
     return JSON.stringify(now) === JSON.stringify(known) ? [] : [now];
   });
   const ended = before.filter(({ name }) => !declared.some((one) => one.name === name));
   const told = put.filter((now) => definitionOf(now) !== definitionOf(before.find(({ id }) => id === now.id)));
   const events = [
-    ...told.map((webhook) => webhookEvent('declare', webhook, detailOf(webhook), doing)),
-    ...ended.map((webhook) => webhookEvent('remove', webhook, { reason: 'no longer declared' }, doing)),
+    ...told.map((webhook) => webhookEvent('declare', webhook, detailOf(webhook), actor)),
+    ...ended.map((webhook) => webhookEvent('remove', webhook, { reason: 'no longer declared' }, actor)),
   ];
   return { change: { put, remove: ended.map(({ id }) => id), ...declarations }, events };
 }

@@ -36,7 +36,7 @@ const typeOfAction = {
 export type WebhookEventType = (typeof typeOfAction)[keyof typeof typeOfAction];
 
 /** Actions of the audit that can be events. */
-export const toldActions: readonly string[] = Object.keys(typeOfAction);
+export const deliveredActions: readonly string[] = Object.keys(typeOfAction);
 
 export const eventTypes: readonly WebhookEventType[] = [...new Set(Object.values(typeOfAction))];
 

@@ -1,4 +1,4 @@
-import { type Doing, type DomainEvent, eventsSkipped, type Skipped, webhookDisabled } from '../events.ts';
+import { type Actor, type DomainEvent, eventsSkipped, type Skipped, webhookDisabled } from '../events.ts';
 import { isAlarm, type WebhookEventType } from './event-types.ts';
 import { deadAfterMs, deadAfterTries, maxTries, nextTryAt, triesInPlace } from './schedule.ts';
 import type { Delivery, Webhook } from './webhook.ts';
@@ -138,14 +138,14 @@ export type LeftOut = Pick<Webhook, 'cursor' | 'alarmCursor'> & Skipped;
 export function leftOut(
   webhook: Webhook,
   { cursor, alarmCursor, ...range }: LeftOut,
-  doing: Doing,
+  actor: Actor,
 ): Pick<Judged, 'put' | 'events'> & { webhook: Partial<Webhook> } {
   if (cursor <= webhook.cursor && alarmCursor <= webhook.alarmCursor) return { webhook: {}, put: [], events: [] };
   const moved = {
     cursor: Math.max(cursor, webhook.cursor),
     alarmCursor: Math.max(alarmCursor, webhook.alarmCursor),
   };
-  return { webhook: moved, put: [], events: [eventsSkipped(webhook, range, doing)] };
+  return { webhook: moved, put: [], events: [eventsSkipped(webhook, range, actor)] };
 }
 
 /** The cursors behind these events. */

@@ -1,6 +1,6 @@
 import { RankdError } from '../../base/errors.ts';
 import { refusalOfDeclared } from '../declared.ts';
-import { type Doing, webhookEvent } from '../events.ts';
+import { type Actor, webhookEvent } from '../events.ts';
 import type { Verdict } from '../verdict.ts';
 import { maxWebhooks, type Webhook } from './webhook.ts';
 
@@ -20,12 +20,12 @@ export function freshWebhook(webhook: NewWebhook, newestEvent: number): Webhook 
   return { ...webhook, state: 'enabled', cursor: newestEvent, alarmCursor: newestEvent, failedTries: 0 };
 }
 
-export function judgeNewWebhook(webhook: NewWebhook, doing: Doing): JudgeWebhooks {
+export function judgeNewWebhook(webhook: NewWebhook, actor: Actor): JudgeWebhooks {
   return (webhooks, newestEvent) => {
     const { name, kind, shown, events } = webhook;
     const refusal = refusalOfNew(webhook, webhooks);
     if (refusal !== undefined) return { refusal };
-    const event = webhookEvent('add', webhook, { kind, target: shown, events: events.join(', ') }, doing);
+    const event = webhookEvent('add', webhook, { kind, target: shown, events: events.join(', ') }, actor);
     return { change: { put: [freshWebhook({ ...webhook, name }, newestEvent)], remove: [] }, events: [event] };
   };
 }

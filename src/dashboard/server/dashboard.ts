@@ -5,7 +5,7 @@ import type { DashboardConfig } from '../../config/config.ts';
 import { listenAt } from '../../http/listener.ts';
 import type { LiveContext } from '../../usecases/daemon-context.ts';
 import type { DaemonStatus } from '../../usecases/documents/status.ts';
-import { tellDashboard } from '../../usecases/upkeep/tell-dashboard.ts';
+import { auditDashboard } from '../../usecases/upkeep/tell-dashboard.ts';
 import { Chart } from '../../usecases/views/chart.ts';
 import { PageUndos } from '../../usecases/views/page-undo.ts';
 import { watchViews } from '../../usecases/views/watch.ts';
@@ -67,7 +67,7 @@ export class Dashboard implements AsyncDisposable {
       chart: new Chart(() => this.streams.tell(['chart', 'keys', 'status'])),
       undos: this.#undos,
     };
-    void this.streams.breathe(clock, this.#closing.signal);
+    void this.streams.sendHeartbeats(clock, this.#closing.signal);
     void this.#closeUnused();
   }
 
@@ -88,7 +88,7 @@ export class Dashboard implements AsyncDisposable {
   /** A link that logs in once. `by` is the operator who asks for it. Throws as `open`. */
   async link(by: string): Promise<{ url: string; expiresAt: number; tunnel: string | null }> {
     const { url, tunnel } = await this.open();
-    await tellDashboard(this.#app, 'link', { by });
+    await auditDashboard(this.#app, 'link', { by });
     const { secret, expiresAt } = this.#sessions.newLink(by);
     return { url: `${url}/login#${secret}`, expiresAt, tunnel };
   }
@@ -96,7 +96,7 @@ export class Dashboard implements AsyncDisposable {
   /** Logs everybody out. Resolves with how many that were. */
   async logAllOut(by: string): Promise<number> {
     const sessions = this.#sessions.logAllOut();
-    await tellDashboard(this.#app, 'logout', { by, sessions });
+    await auditDashboard(this.#app, 'logout', { by, sessions });
     return sessions;
   }
 

@@ -13,7 +13,7 @@ import { countOpenChanges, searchChanges, showChange } from '../../usecases/hist
 import { liftHold, listHolds } from '../../usecases/holds/holds.ts';
 import { pauseKey, resumeKey } from '../../usecases/keys/keys.ts';
 import { listUsedKeys } from '../../usecases/keys/used-keys.ts';
-import { tellDashboard } from '../../usecases/upkeep/tell-dashboard.ts';
+import { auditDashboard } from '../../usecases/upkeep/tell-dashboard.ts';
 import type { Chart } from '../../usecases/views/chart.ts';
 import { maxUndone, type PageUndos, previewUndo } from '../../usecases/views/page-undo.ts';
 import { testWebhook } from '../../usecases/webhooks/try-webhook.ts';
@@ -75,7 +75,7 @@ export const routes: Readonly<Record<string, Route>> = {
       const login = sessions.logIn(String(fields['link']));
       if (login === undefined)
         throw RankdError.withoutStack('link_refused', 'This link was used already, or is older than five minutes.');
-      await tellDashboard(app, 'login', { by: login.session.by });
+      await auditDashboard(app, 'login', { by: login.session.by });
       return { document: { session: { ...sessionDocument(login.session, typedAs), token: login.token } }, login };
     },
   },
@@ -91,7 +91,7 @@ export const routes: Readonly<Record<string, Route>> = {
     needs: 'session',
     async answer({ sessions }, { app, session }) {
       sessions.logOut(session);
-      await tellDashboard(app, 'logout', { by: session.by });
+      await auditDashboard(app, 'logout', { by: session.by });
       return { document: {}, login: 'out' };
     },
   },

@@ -44,7 +44,7 @@ export class Streams {
   }
 
   /** Writes something now and then, so that whatever stands between keeps the streams open. */
-  async breathe(clock: Clock, stop: AbortSignal): Promise<void> {
+  async sendHeartbeats(clock: Clock, stop: AbortSignal): Promise<void> {
     while (!stop.aborted) {
       await clock.sleep(breatheEveryMs, stop).catch(() => undefined);
       if (!stop.aborted) this.#write(': still here\n\n');

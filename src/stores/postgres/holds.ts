@@ -24,8 +24,8 @@ export function holdStore(db: Database): HoldStore {
     listHolds: (filter) =>
       holdsWhere(db, `${whereOf(conditions, filter)} ORDER BY seq DESC LIMIT @limit`, { ...filter }),
 
-    async dueHolds({ isAnew, ...query }) {
-      const isDue = isAnew ? 'true' : '(next_try_at IS NULL OR next_try_at <= @now)';
+    async dueHolds({ retryNow, ...query }) {
+      const isDue = retryNow ? 'true' : '(next_try_at IS NULL OR next_try_at <= @now)';
       const due = `group_title = @group AND ${inStates(restingStates)} AND ends_at <= @now AND ${isDue}`;
       return holdsWhere(db, `${due} ORDER BY ends_at LIMIT @limit`, query);
     },

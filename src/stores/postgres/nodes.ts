@@ -175,17 +175,17 @@ export class Nodes implements NodeStore {
   async #join(): Promise<string> {
     const id = newId('node');
     const sentAt = this.#own.monotonic();
-    const isAnew = this.#last !== undefined;
+    const retryNow = this.#last !== undefined;
     await this.#db.work(joinSql, {
       id,
       at: this.#clock.now(),
       before: this.#last,
-      predecessor: isAnew ? undefined : nodeIn(this.#file),
+      predecessor: retryNow ? undefined : nodeIn(this.#file),
     });
     if (this.#file !== undefined) writeFileSync(this.#file, `${id}\n`, { mode: 0o600 });
     this.#mine = { id, leaseUntil: sentAt + leaseMs };
     this.#last = id;
-    if (isAnew) this.#shown?.onNodesChanged();
+    if (retryNow) this.#shown?.onNodesChanged();
     this.#beating ??= this.#keepBeating().finally(() => {
       this.#beating = undefined;
     });

@@ -29,8 +29,8 @@ export function holdStore(db: Connection): HoldStore {
       return db.all<RowOf<Hold>>(sql, { ...filter, states: JSON.stringify(filter.states) }).map(toHold);
     },
 
-    async dueHolds({ isAnew, ...query }) {
-      const isDue = isAnew ? 'TRUE' : '(next_try_at IS NULL OR next_try_at <= @now)';
+    async dueHolds({ retryNow, ...query }) {
+      const isDue = retryNow ? 'TRUE' : '(next_try_at IS NULL OR next_try_at <= @now)';
       const sql = `${selectHold} WHERE group_title = @group AND ${inStates(restingStates)} AND ends_at <= @now AND ${isDue}
                    ORDER BY ends_at LIMIT @limit`;
       return db.all<RowOf<Hold>>(sql, query).map(toHold);

@@ -130,7 +130,7 @@ async function afterTakeOver(app: Ranking, change: RankChange, outcome: ChangeOu
 }
 
 /** If time ran out before any write was sent, the platform is busy; the outcome is not unknown. */
-export function asRefusal(cause: unknown, call: CallContext): RankdError {
+export function toRankdError(cause: unknown, call: CallContext): RankdError {
   if (cause instanceof RankdError) return cause;
   if (call.signal.aborted) {
     return new RankdError('platform_busy', 'The change could not begin in time; nothing was changed. Try again.', {

@@ -6,7 +6,7 @@ import type { RankChange } from '../../core/model.ts';
 import type { CallContext } from '../../ports/index.ts';
 import { openHold } from '../holds/open-hold.ts';
 import type { ChangeCommand } from './change-command.ts';
-import { asRefusal, carryOutChange, type FinishedChange, keepEnded } from './change-member.ts';
+import { carryOutChange, type FinishedChange, keepEnded, toRankdError } from './change-member.ts';
 import { type ChangeResult, resultOf } from './change-outcome.ts';
 import { draftOf, withPlan } from './change-record.ts';
 import { type ApprovedChange, checkPlan, type Paces, pacesOf } from './check-plan.ts';
@@ -147,7 +147,7 @@ async function orRefusal<T>(work: Promise<T>, call: CallContext): Promise<{ valu
   try {
     return { value: await work };
   } catch (cause) {
-    return { error: asRefusal(cause, call) };
+    return { error: toRankdError(cause, call) };
   }
 }
 

@@ -18,7 +18,7 @@ import { hintOf } from '../documents/error.ts';
 import type { DaemonStatus } from '../documents/status.ts';
 import { strayPolicy } from '../group/check-group.ts';
 import { credentialWarnings } from '../group/credential-warnings.ts';
-import { userNameIfTold } from '../people/name-members.ts';
+import { userNameIfKnown } from '../people/name-members.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
 /** What the platform says of the key, the group and the account that rankd acts with. */
@@ -69,7 +69,7 @@ export async function groupFindings(app: Ranking, call: CallContext): Promise<Fi
   const custom = scheme.roles.filter(({ kind }) => kind === 'custom');
   return [
     ...about,
-    account(acting, acting && (await userNameIfTold(app, acting.userId, call))),
+    account(acting, acting && (await userNameIfKnown(app, acting.userId, call))),
     ...permission(acting),
     ...(acting === undefined || isOutsider(acting) || acting.mayChangeRanks === false
       ? []

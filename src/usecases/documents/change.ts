@@ -2,11 +2,11 @@ import { isoOrNull, isoTime } from '../../base/time.ts';
 import { isSimulatedGroup } from '../../core/group-title.ts';
 import type { RankChange } from '../../core/model.ts';
 import type { CheckResult, DryRun } from '../change/test-rank.ts';
-import type { ToldChange } from '../history/history.ts';
+import type { ChangeView } from '../history/history.ts';
 import { hintOf } from './error.ts';
 
 /** A rank change in a list: always the same fields, null if absent or unknown. Times are ISO 8601. */
-export function changeDocument({ change, keyName, userName }: ToldChange) {
+export function changeDocument({ change, keyName, userName }: ChangeView) {
   return {
     id: change.id,
     state: change.state,
@@ -54,7 +54,7 @@ function holdPartDocument({ hold }: RankChange) {
 }
 
 /** The same with everything else that an operator may want to know of one change. */
-export function detailedChangeDocument(told: ToldChange) {
+export function detailedChangeDocument(told: ChangeView) {
   const { change } = told;
   return {
     ...changeDocument(told),
@@ -75,7 +75,7 @@ export function whoAsked({ keyId, by, rankerId, rankerName }: RankChange): strin
 }
 
 /** The way on which the change came: the name of a key, `undo`, or else `page` or `shell`. */
-export function wayOf({ change: { keyId, undoId, by }, keyName }: ToldChange): string {
+export function wayOf({ change: { keyId, undoId, by }, keyName }: ChangeView): string {
   if (keyId !== undefined) return keyName ?? keyId;
   if (undoId !== undefined) return 'undo';
   return by.startsWith('web:') ? 'page' : 'shell';

@@ -8,7 +8,7 @@ import { isWithinBounds } from '../../core/rules/ranks.ts';
 import { isNamed } from '../../core/rules/touched-roles.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from '../change/ranking.ts';
-import { userNameIfTold } from '../people/name-members.ts';
+import { userNameIfKnown } from '../people/name-members.ts';
 
 export interface GroupFacts {
   group: Group;
@@ -25,7 +25,7 @@ export async function showGroup(
 ): Promise<GroupFacts> {
   const { acting, givable } = await findGivable({ group, policy }, undefined, call);
   if (acting === undefined) return { group: await platform.group(call), acting, givable: undefined };
-  const name = await userNameIfTold({ platform }, acting.userId, call);
+  const name = await userNameIfKnown({ platform }, acting.userId, call);
   return { group: await platform.group(call), acting: { ...acting, ...(name !== undefined && { name }) }, givable };
 }
 

@@ -3,7 +3,7 @@ import type { AuditEvent } from '../../core/model.ts';
 import type { AuditFilter, Ports } from '../../ports/index.ts';
 
 /** An event, with the names of what it tells of. */
-export interface ToldEvent {
+export interface AuditEventView {
   event: AuditEvent;
   /** Of the key that did it; absent if no key did. */
   keyName: string | undefined;
@@ -14,7 +14,7 @@ export interface ToldEvent {
 }
 
 /** The events, newest first. */
-export async function listEvents({ store }: Pick<Ports, 'store'>, filter: AuditFilter): Promise<ToldEvent[]> {
+export async function listEvents({ store }: Pick<Ports, 'store'>, filter: AuditFilter): Promise<AuditEventView[]> {
   const events = await store.listAudit(filter);
   const ids = events.flatMap(({ by, subject, detail }) => [keyIdIn(by), subject, detail['keyId']]);
   const keyIds = [...new Set(ids.filter((id) => typeof id === 'string' && id.startsWith('key_')))] as string[];

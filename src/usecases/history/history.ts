@@ -4,7 +4,7 @@ import type { Ports as AllPorts, ChangeFilter, ChangeSelection } from '../../por
 import { namesOf } from '../people/name-members.ts';
 
 /** A rank change, with the names of the key that asked for it and of the member, as both are called now. */
-export interface ToldChange {
+export interface ChangeView {
   change: RankChange;
   /** Absent for a change by the operator. */
   keyName?: string | undefined;
@@ -15,7 +15,7 @@ export interface ToldChange {
 type Ports = Pick<AllPorts, 'store' | 'clock'>;
 
 /** The changes, newest first. */
-export async function listChanges(ports: Ports, filter: ChangeFilter): Promise<ToldChange[]> {
+export async function listChanges(ports: Ports, filter: ChangeFilter): Promise<ChangeView[]> {
   return withNames(ports, await ports.store.listChanges(filter));
 }
 
@@ -23,7 +23,7 @@ export async function listChanges(ports: Ports, filter: ChangeFilter): Promise<T
 export async function searchChanges(
   ports: Ports,
   filter: ChangeFilter & { cursor?: string | undefined },
-): Promise<{ changes: ToldChange[]; next: string | undefined }> {
+): Promise<{ changes: ChangeView[]; next: string | undefined }> {
   const { changes, next } = await ports.store.searchChanges(filter);
   return { changes: await withNames(ports, changes), next };
 }
@@ -31,7 +31,7 @@ export async function searchChanges(
 const pageRows = 500;
 
 /** All selected changes, newest first, page by page: memory stays flat however long the history is. */
-export async function* changePages(ports: Ports, selection: ChangeSelection): AsyncGenerator<ToldChange[]> {
+export async function* changePages(ports: Ports, selection: ChangeSelection): AsyncGenerator<ChangeView[]> {
   let cursor: string | undefined;
   do {
     const { changes, next } = await ports.store.pageChanges({ ...selection, limit: pageRows, cursor });
@@ -41,7 +41,7 @@ export async function* changePages(ports: Ports, selection: ChangeSelection): As
 }
 
 /** The change with this id. Throws `not_found`. */
-export async function showChange(ports: Ports, id: string): Promise<ToldChange> {
+export async function showChange(ports: Ports, id: string): Promise<ChangeView> {
   const change = await ports.store.findChange(id);
   const [told] = await withNames(ports, change === undefined ? [] : [change]);
   if (told !== undefined) return told;
@@ -54,7 +54,7 @@ export async function asKept({ store }: Pick<Ports, 'store'>, change: RankChange
 }
 
 /** The same changes, with names. */
-export async function withNames(ports: Ports, changes: RankChange[]): Promise<ToldChange[]> {
+export async function withNames(ports: Ports, changes: RankChange[]): Promise<ChangeView[]> {
   const ids = [...new Set(changes.flatMap(({ keyId = [] }) => keyId))];
   const names = new Map(
     ids.length === 0 ? [] : (await ports.store.listKeys({ ids })).map(({ id, name }) => [id, name]),

@@ -10,7 +10,7 @@ import { refusalOfMisfit } from '../../core/role-settings.ts';
 import type { CallContext } from '../../ports/index.ts';
 import { callWithin } from '../../ports/platform.ts';
 import type { ChangeCaller, Idempotency } from '../change/change-command.ts';
-import { asRefusal, carryOutChange, type FinishedChange, type Intent, keepEnded } from '../change/change-member.ts';
+import { carryOutChange, type FinishedChange, type Intent, keepEnded, toRankdError } from '../change/change-member.ts';
 import { keepRefusal } from '../change/change-rank.ts';
 import { draftOf, withPlan } from '../change/change-record.ts';
 import { type ApprovedChange, checkPlan, checkUndo } from '../change/check-plan.ts';
@@ -50,7 +50,7 @@ export async function checkHold(app: Ranking, check: HoldCheck, within?: CallCon
   try {
     return await checkInTurn(app, check, call);
   } catch (cause) {
-    throw asRefusal(cause, call);
+    throw toRankdError(cause, call);
   }
 }
 
@@ -88,7 +88,7 @@ async function finish(
     const approved = await approve();
     return change.dryRun ? await rehearsed(app, intent) : await carryOutChange(app, { ...intent, approved }, call);
   } catch (cause) {
-    const error = asRefusal(cause, call);
+    const error = toRankdError(cause, call);
     if (isRankdError(error, 'above_acting_account') && (await app.group.renew(call))) return 'stale'; // it is planned again, by what was read just now
     if (change.keyId === undefined) throw error;
     return keepRefusal(app, change, error);

@@ -12,16 +12,16 @@ const operations = ['memberships', 'assign', 'unassign'];
 
 export interface HoldRound {
   /** If true, no next try is waited for, because what was in the way may be gone. */
-  isAnew: boolean;
+  retryNow: boolean;
   stop: AbortSignal;
   report: (hold: Hold, error: RankdError) => void;
 }
 
 /** Ends the holds that are due, oldest first, with at most what leaves callers half of the platform's budget. */
-export async function endDueHolds(app: Ranking, { isAnew, stop, report }: HoldRound): Promise<void> {
+export async function endDueHolds(app: Ranking, { retryNow, stop, report }: HoldRound): Promise<void> {
   const limit = Math.min(perRound, spareChanges(app));
   if (limit === 0) return;
-  const due = await app.store.dueHolds({ group: app.group.title, now: app.clock.now(), isAnew, limit });
+  const due = await app.store.dueHolds({ group: app.group.title, now: app.clock.now(), retryNow, limit });
   const queue = due.values();
   const work = async () => {
     for (const hold of queue) {

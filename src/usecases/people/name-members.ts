@@ -33,7 +33,7 @@ export async function namesOf(
 }
 
 /** The user's name, unless the platform does not tell it now. */
-export function userNameIfTold(
+export function userNameIfKnown(
   { platform }: Pick<Ports, 'platform'>,
   userId: number,
   call: CallContext,

@@ -10,7 +10,7 @@ import { undoing } from '../../core/undo.ts';
 import { holdsBefore } from '../../core/undo-holds.ts';
 import type { CallContext, ChangeSelection } from '../../ports/index.ts';
 import { callWithin } from '../../ports/platform.ts';
-import { asRefusal, carryOutChange, type FinishedChange, type Intent, keepEnded } from '../change/change-member.ts';
+import { carryOutChange, type FinishedChange, type Intent, keepEnded, toRankdError } from '../change/change-member.ts';
 import { resultOf } from '../change/change-outcome.ts';
 import { draftOf, withPlan } from '../change/change-record.ts';
 import { checkUndo } from '../change/check-plan.ts';
@@ -53,7 +53,7 @@ export async function undoMember(app: Ranking, command: UndoCommand, rankee: Ran
   try {
     return await (command.dryRun ? rehearse : undoInTurn)(app, { command, draft }, call);
   } catch (cause) {
-    const error = asRefusal(cause, call);
+    const error = toRankdError(cause, call);
     if (error.code === 'outcome_unknown') return { state: 'unknown', error };
     if (error.code === 'member_not_found') return { state: 'left_group' };
     if (canStillPass(error.code)) throw error;

@@ -2,7 +2,7 @@ import { dashboardEvent } from '../../core/events.ts';
 import type { Ports } from '../../ports/index.ts';
 
 /** Writes into the audit who used the page for the operator, or was refused there. */
-export async function tellDashboard(
+export async function auditDashboard(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   what: Parameters<typeof dashboardEvent>[0],
   { by, ...detail }: { by: string } & Record<string, unknown>,

@@ -9,7 +9,7 @@ export type Reload = { by: string; file: string } & (
 );
 
 /** Writes into the audit what came of a reload. It never rejects: a configuration is in force even if this can't be written down. */
-export async function tellReload(
+export async function auditReload(
   { store, clock, log }: Pick<Ports, 'store' | 'clock'> & { log: Logger },
   reload: Reload,
 ): Promise<void> {

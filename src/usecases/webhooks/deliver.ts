@@ -10,7 +10,7 @@ import type { DeliveryCounts } from './delivery-counts.ts';
 import { alarmMessage, asPlainLine, logMessages, type PlannedMessage } from './discord-messages.ts';
 import { isPassed, leaveOutOld, nextEvents, type Part } from './outbox.ts';
 import { type Sending, sendMessage, sendSigned, targetOf } from './target.ts';
-import { eventBody, type ToldEvent, toldEvents } from './told-events.ts';
+import { type EventView, eventBody, viewEvents } from './told-events.ts';
 
 /** What delivering takes, under one configuration. */
 export interface Delivering extends Sending {
@@ -103,7 +103,7 @@ async function toProgram(round: Round): Promise<boolean> {
   const one = await nextForProgram(round);
   if (one === 'again') return true;
   if (one === undefined) return false;
-  const [told] = await toldEvents(app, [one]);
+  const [told] = await viewEvents(app, [one]);
   if (told === undefined) return false;
   const workspace = await app.store.getWorkspace();
   const id = eventId(workspace.id, told.sequence);
@@ -194,7 +194,7 @@ async function toDiscord(round: Round): Promise<boolean> {
   if (events === 'again') return true;
   const isMore = await sendPlanned(
     round,
-    logMessages(await toldEvents(app, events), app.clock.now(), { isBurst: isBurst({ digests }) }),
+    logMessages(await viewEvents(app, events), app.clock.now(), { isBurst: isBurst({ digests }) }),
   );
   if (!isMore) return false; // what was gathered goes on at once when the target takes it again
   progress.gathering = undefined;
@@ -218,7 +218,7 @@ async function sendAlarms(round: Round): Promise<boolean | undefined> {
   const events = await look(round, 'alarms', 10);
   if (events === 'again') return true;
   if (events.length === 0) return undefined;
-  return sendPlanned(round, [alarmMessage(await toldEvents(round.app, events), round.webhook.mention)]);
+  return sendPlanned(round, [alarmMessage(await viewEvents(round.app, events), round.webhook.mention)]);
 }
 
 /** What an operator asked for once more. */
@@ -230,7 +230,7 @@ async function sendAgain(round: Round): Promise<boolean> {
   const events = await app.store.findEvents(sequences);
   const gone = sequences.filter((sequence) => !events.some(({ event }) => event.id === sequence));
   for (const sequence of gone) await giveUp(round, sequence);
-  return sendPlanned(round, logMessages(await toldEvents(app, events), app.clock.now()));
+  return sendPlanned(round, logMessages(await viewEvents(app, events), app.clock.now()));
 }
 
 /** Sends messages in order, with alarms between them. False if the target can't take more now. */
@@ -257,7 +257,7 @@ async function sendOne({ app, target, signal }: Round, planned: PlannedMessage):
 
 // ---- what came of it ----
 
-async function record(round: Round, events: readonly ToldEvent[], outcome: Outcome): Promise<void> {
+async function record(round: Round, events: readonly EventView[], outcome: Outcome): Promise<void> {
   const { app, webhook } = round;
   const { name } = webhook;
   const sequences = events.map(({ sequence }) => sequence);

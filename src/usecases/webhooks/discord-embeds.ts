@@ -6,19 +6,19 @@ import { profileLink, profileOf, quoted } from '../../core/webhooks/discord-text
 import { fixOf, type WebhookEventType } from '../../core/webhooks/event-types.ts';
 import { moveOf } from '../../core/webhooks/told-change.ts';
 import { wayOf, whoAsked } from '../documents/change.ts';
-import type { ToldChange } from '../history/history.ts';
-import type { ToldEvent } from './told-events.ts';
+import type { ChangeView } from '../history/history.ts';
+import type { EventView } from './told-events.ts';
 
 const nameLength = 80;
 
 /** An event as an embed for people. */
-export function embedOf(told: ToldEvent): Embed {
+export function embedOf(told: EventView): Embed {
   const at = isoTime(told.event.at);
   return { ...(told.told === undefined ? ofRankd(told) : ofChange(told, told.told)), timestamp: at };
 }
 
 /** One line about an event, for digests and for where an embed is refused. `isPlain`: nothing in it is a link. */
-export function lineOf({ type, event, told, sequence }: ToldEvent): string {
+export function lineOf({ type, event, told, sequence }: EventView): string {
   if (told === undefined)
     return `${titles[type] ?? type}: ${quoted(subjectOf(event.detail, event.subject), nameLength)}`;
   const { change } = told;
@@ -30,7 +30,7 @@ export function lineOf({ type, event, told, sequence }: ToldEvent): string {
 const signs = { promotion: '⬆', demotion: '⬇', sideways: '↔' } as const;
 
 /** What several events come to, e.g. `37 promotions, 4 demotions, 2 refused in 20 s, by key my-game`. */
-export function summaryOf(events: readonly ToldEvent[]): string {
+export function summaryOf(events: readonly EventView[]): string {
   const kinds = new Map<string, number>();
   for (const told of events) kinds.set(kindOf(told), (kinds.get(kindOf(told)) ?? 0) + 1);
   const counts = [...kinds].map(([kind, count]) => (pluralized.has(kind) ? counted(count, kind) : `${count} ${kind}`));
@@ -44,7 +44,7 @@ export function summaryOf(events: readonly ToldEvent[]): string {
 
 const pluralized = new Set(['promotion', 'demotion', 'other event']);
 
-function kindOf({ type, told }: ToldEvent): string {
+function kindOf({ type, told }: EventView): string {
   if (told === undefined) return 'other event';
   if (type === 'rank.refused') return 'refused';
   if (type === 'rank.failed') return 'failed';
@@ -52,7 +52,7 @@ function kindOf({ type, told }: ToldEvent): string {
   return move === 'sideways' ? 'moved sideways' : move;
 }
 
-function ofChange({ type, sequence }: ToldEvent, told: ToldChange): Embed {
+function ofChange({ type, sequence }: EventView, told: ChangeView): Embed {
   const { change } = told;
   const simulated = isSimulatedGroup(change.group) ? 'SIMULATED · ' : '';
   const from = change.placeId === undefined ? wayOf(told) : `${wayOf(told)}, place ${change.placeId}`;
@@ -70,17 +70,17 @@ function ofChange({ type, sequence }: ToldEvent, told: ToldChange): Embed {
   };
 }
 
-function askerOf({ change }: ToldChange): string {
+function askerOf({ change }: ChangeView): string {
   return change.keyId !== undefined && change.rankerId > 0
     ? change.rankerName || String(change.rankerId)
     : whoAsked(change);
 }
 
-function memberOf({ change, userName }: ToldChange): string {
+function memberOf({ change, userName }: ChangeView): string {
   return quoted(userName || change.rankeeName || String(change.rankeeId), nameLength);
 }
 
-function outcomeWords(type: WebhookEventType, { change }: ToldChange): string {
+function outcomeWords(type: WebhookEventType, { change }: ChangeView): string {
   if (type === 'rank.refused') return 'not changed';
   if (type === 'rank.failed') return 'could not be changed';
   if (type === 'rank.unsettled') return 'may have been changed: rankd is finding out';
@@ -88,20 +88,20 @@ function outcomeWords(type: WebhookEventType, { change }: ToldChange): string {
   return { promotion: 'promoted', demotion: 'demoted', sideways: 'moved' }[moveOf(change)];
 }
 
-function colorOf(type: WebhookEventType, { change }: ToldChange): number {
+function colorOf(type: WebhookEventType, { change }: ChangeView): number {
   if (type === 'rank.refused' || type === 'rank.failed') return colors.refused;
   if (type === 'rank.unsettled') return colors.alarm;
   return change.undoOf === undefined ? colors[moveOf(change)] : colors.undo;
 }
 
-function descriptionOf(type: WebhookEventType, told: ToldChange): string {
+function descriptionOf(type: WebhookEventType, told: ChangeView): string {
   const roles = rolesOf(told, '**');
   const { message } = told.change;
   return type === 'rank.changed' || message === '' ? roles : `${roles}\n${quoted(message, 500)}`;
 }
 
 /** e.g. `Trainee (10) → **Officer (20)**` */
-function rolesOf({ change }: ToldChange, strong: string): string {
+function rolesOf({ change }: ChangeView, strong: string): string {
   const { roles = [], oldRoleId, roleId, newRankId } = change;
   const named = (id: number) => {
     const role = roles.find((one) => one.id === id);
@@ -138,7 +138,7 @@ const titles: Partial<Record<WebhookEventType, string>> = {
   'events.skipped': 'Events were left out',
 };
 
-function ofRankd(told: ToldEvent): Embed {
+function ofRankd(told: EventView): Embed {
   const { type, event, sequence } = told;
   const { detail, subject, by } = event;
   const facts = type === 'undo.finished' ? undoFacts(detail) : Object.entries(detail);

@@ -9,12 +9,12 @@ import {
 } from '../../core/webhooks/discord-message.ts';
 import { maxEmbeds } from '../../core/webhooks/schedule.ts';
 import { embedOf, lineOf, summaryOf } from './discord-embeds.ts';
-import type { ToldEvent } from './told-events.ts';
+import type { EventView } from './told-events.ts';
 
 /** A message with the events that it tells. */
 export interface PlannedMessage {
   message: DiscordMessage;
-  events: readonly ToldEvent[];
+  events: readonly EventView[];
 }
 
 const maxLines = 100;
@@ -22,7 +22,7 @@ const maxMessages = 5;
 const digestAfterMs = 24 * 3_600_000;
 
 /** The messages that tell these events, in order. `isBurst`: a digest was sent just before. */
-export function logMessages(events: readonly ToldEvent[], now: number, { isBurst = false } = {}): PlannedMessage[] {
+export function logMessages(events: readonly EventView[], now: number, { isBurst = false } = {}): PlannedMessage[] {
   const [first] = events;
   if (first === undefined) return [];
   const isOld = now - first.event.at > digestAfterMs;
@@ -32,7 +32,7 @@ export function logMessages(events: readonly ToldEvent[], now: number, { isBurst
 }
 
 /** Alarms notify, and none of them is in a digest. */
-export function alarmMessage(events: readonly ToldEvent[], mention: string | undefined): PlannedMessage {
+export function alarmMessage(events: readonly EventView[], mention: string | undefined): PlannedMessage {
   const several = events.slice(0, maxEmbeds);
   const fitting = fits(several.map(embedOf)) ? several : events.slice(0, 1);
   return { message: loudMessage(fitting.map(embedOf), mention), events: fitting };
@@ -45,8 +45,8 @@ export function asPlainLine({ events }: PlannedMessage): DiscordMessage {
 }
 
 /** A line for each event, as many as fit; the last message tells how many more there are. */
-function digest(events: readonly ToldEvent[], atMost: number): PlannedMessage[] {
-  const parts: Array<{ lines: string[]; events: ToldEvent[] }> = [];
+function digest(events: readonly EventView[], atMost: number): PlannedMessage[] {
+  const parts: Array<{ lines: string[]; events: EventView[] }> = [];
   let told = 0;
   for (const event of events.slice(0, maxLines)) {
     const line = lineOf(event);

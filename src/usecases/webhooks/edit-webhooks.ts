@@ -17,7 +17,7 @@ import { boundsOf, type Sending } from './target.ts';
 
 type Tools = Pick<Ports, 'store' | 'clock'>;
 
-export interface WebhookRequest {
+export interface WebhookDefinition {
   name: string;
   target: WebhookAddress;
   events: string[];
@@ -29,7 +29,7 @@ export interface WebhookRequest {
 /** Makes a webhook; one for programs has a secret, which is shown this once. Throws `already_exists` and `conflict`. */
 export async function addWebhook(
   { store, clock }: Tools,
-  { name, target, events, mention, isForGames, by }: WebhookRequest,
+  { name, target, events, mention, isForGames, by }: WebhookDefinition,
   keep: KeepSecret = () => () => undefined,
 ): Promise<{ webhook: Webhook; secret: string | undefined }> {
   const secret = target.kind === 'standard' ? newWebhookSecret() : undefined;
@@ -61,7 +61,7 @@ export function addressFrom(text: string, kind?: Webhook['kind']): WebhookAddres
  * `warn` if the address can't be called now.
  */
 export async function refuseForbidden(
-  { courier, webhooks }: Sending,
+  { sender, webhooks }: Sending,
   { address, shown }: WebhookAddress,
   warn: (doubt: RankdError) => void,
 ): Promise<void> {
@@ -70,7 +70,7 @@ export async function refuseForbidden(
     throw new RankdError('already_exists', `The webhook ${twin}, which the configuration declares, has this address.`, {
       hint: `rankd webhook show ${twin}`,
     });
-  const { refusal, doubt } = await courier.judgeAddress({ address, ...boundsOf(webhooks) });
+  const { refusal, doubt } = await sender.judgeAddress({ address, ...boundsOf(webhooks) });
   if (refusal !== undefined)
     throw new RankdError('usage', `Nothing can be sent to ${shown}: ${refusal}.`, {
       hint: 'allow the network of your own machine in the configuration: webhooks: { allow_private: [192.168.1.0/24] }',

@@ -1,10 +1,10 @@
 import type { Skipped } from '../../core/events.ts';
 import {
   alarmActions,
+  deliveredActions,
   isAlarm,
   isFor,
   type OutboxEvent,
-  toldActions,
   typeOf,
 } from '../../core/webhooks/event-types.ts';
 import { type LeftOut, leftOut } from '../../core/webhooks/progress.ts';
@@ -32,7 +32,7 @@ export async function nextEvents(
     if (type === undefined || !isFor(webhook, one, hash)) return false;
     return isAlarm(type) === (part === 'alarms');
   };
-  const actions = part === 'alarms' ? alarmActions : toldActions;
+  const actions = part === 'alarms' ? alarmActions : deliveredActions;
   const events: OutboxEvent[] = [];
   let upTo = after;
   let asked = Math.min(pageEvents, limit); // who wants one event is spared the changes of all that follow, as a rule

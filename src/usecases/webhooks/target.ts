@@ -7,7 +7,7 @@ import type { DiscordMessage } from '../../core/webhooks/discord-message.ts';
 import type { Outcome } from '../../core/webhooks/progress.ts';
 import { signedHeaders } from '../../core/webhooks/signature.ts';
 import type { Webhook } from '../../core/webhooks/webhook.ts';
-import type { Clock, Courier } from '../../ports/index.ts';
+import type { Clock, WebhookSender } from '../../ports/index.ts';
 
 /** What the configuration says of webhooks. */
 export interface WebhookSettings {
@@ -31,7 +31,7 @@ export function settingsOf({ targets, ...settings }: WebhooksConfig): WebhookSet
 /** What sending takes. */
 export interface Sending {
   clock: Clock;
-  courier: Courier;
+  sender: WebhookSender;
   webhooks: WebhookSettings;
 }
 
@@ -64,19 +64,19 @@ type Target = NonNullable<ReturnType<typeof targetOf>>;
 
 /** Sends an event for programs, signed. Rejects only if `signal` is aborted. */
 export async function sendSigned(
-  { clock, courier, webhooks }: Sending,
+  { clock, sender, webhooks }: Sending,
   { address, secrets }: Target,
   { id, body }: { id: string; body: string },
   signal?: AbortSignal,
 ): Promise<Outcome> {
   const headers = { 'content-type': 'application/json', ...signedHeaders({ id, body, atMs: clock.now() }, secrets) };
-  const letter = { method: 'POST', address, headers, body, secrets, ...boundsOf(webhooks) } as const;
-  return outcomeOf('standard', await courier.send(letter, signal), clock.now());
+  const request = { method: 'POST', address, headers, body, secrets, ...boundsOf(webhooks) } as const;
+  return outcomeOf('standard', await sender.send(request, signal), clock.now());
 }
 
 /** Sends a message to Discord. It says whether it was kept only if it is asked to. Rejects only if `signal` is aborted. */
 export async function sendMessage(
-  { clock, courier, webhooks }: Sending,
+  { clock, sender, webhooks }: Sending,
   target: Target,
   message: DiscordMessage,
   signal?: AbortSignal,
@@ -85,8 +85,8 @@ export async function sendMessage(
   url.searchParams.set('wait', 'true');
   const headers = { 'content-type': 'application/json', 'user-agent': `DiscordBot (rankd, ${version})` };
   const bounds = { address: url.href, secrets: [target.address], ...boundsOf(webhooks) };
-  const letter = { method: 'POST', headers, body: JSON.stringify(message), ...bounds } as const;
-  return outcomeOf('discord', await courier.send(letter, signal), clock.now());
+  const request = { method: 'POST', headers, body: JSON.stringify(message), ...bounds } as const;
+  return outcomeOf('discord', await sender.send(request, signal), clock.now());
 }
 
 export function boundsOf({ timeoutMs, allowPrivate, proxy }: WebhookSettings) {

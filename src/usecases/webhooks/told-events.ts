@@ -4,22 +4,22 @@ import { fixOf, type OutboxEvent, typeOf, type WebhookEventType } from '../../co
 import { changeAt, moveOf } from '../../core/webhooks/told-change.ts';
 import type { Ports } from '../../ports/index.ts';
 import { detailedChangeDocument } from '../documents/change.ts';
-import { type ToldChange, withNames } from '../history/history.ts';
+import { type ChangeView, withNames } from '../history/history.ts';
 
 /** An event as webhooks are told of it. */
-export interface ToldEvent {
+export interface EventView {
   sequence: number;
   type: WebhookEventType;
   event: OutboxEvent['event'];
   /** The change that it is about, as it was then. */
-  told?: ToldChange;
+  told?: ChangeView;
 }
 
 /** Gives events their names. What is no event for webhooks is left out. */
-export async function toldEvents(
+export async function viewEvents(
   ports: Pick<Ports, 'store' | 'clock'>,
   events: readonly OutboxEvent[],
-): Promise<ToldEvent[]> {
+): Promise<EventView[]> {
   const changes = events.flatMap(({ event, change }) => (change === undefined ? [] : [changeAt(event, change)]));
   const named = changes.length === 0 ? [] : await withNames(ports, changes);
   const found = [...named];
@@ -33,7 +33,7 @@ export async function toldEvents(
 
 /** The body of an event for programs. `groupTitle` is that of the daemon: an event that is about no change has no other. */
 export function eventBody(
-  { sequence, type, event, told }: ToldEvent,
+  { sequence, type, event, told }: EventView,
   { workspaceId, groupTitle }: { workspaceId: string; groupTitle: string },
 ): string {
   const title = told?.change.group ?? groupTitle;
@@ -47,13 +47,13 @@ export function eventBody(
   return JSON.stringify({ type, timestamp: isoTime(event.at), data });
 }
 
-function aboutNoChange(told: Pick<ToldEvent, 'type' | 'event'>) {
+function aboutNoChange(told: Pick<EventView, 'type' | 'event'>) {
   const { by, subject, detail } = told.event;
   const fix = fixOf(told.type, told.event);
   return { by, subject, detail, ...(fix !== undefined && { try: fix }) };
 }
 
-function aboutChange(told: ToldChange, type: WebhookEventType) {
+function aboutChange(told: ChangeView, type: WebhookEventType) {
   const { undoOf, hold } = told.change;
   return {
     ...(type === 'rank.changed' && { direction: moveOf(told.change) }),

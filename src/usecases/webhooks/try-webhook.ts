@@ -41,10 +41,10 @@ async function testEvent({ store, clock }: Tools, { name }: Webhook): Promise<{ 
 
 /** What Discord says a webhook is called. Throws `not_found` if there is none at this address any more. */
 export async function lookAtDiscord(
-  { courier, webhooks }: Sending,
+  { sender, webhooks }: Sending,
   { address }: WebhookAddress,
 ): Promise<{ name: string; channelId: string } | undefined> {
-  const answer = await courier.send({ method: 'GET', address, ...boundsOf(webhooks) });
+  const answer = await sender.send({ method: 'GET', address, ...boundsOf(webhooks) });
   if (!answer.isAnswered || answer.status >= 500 || answer.status === 429) return undefined;
   if (answer.status >= 400) {
     throw new RankdError('usage', `Discord knows no webhook at this address (${answer.status}).`, {

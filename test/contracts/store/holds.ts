@@ -94,13 +94,13 @@ export function holdContract(at: StoreCase): void {
         await begin(at.store, change);
         await keepOutcome(at, change.id, applied);
       }
-      const due = async (now: number, isAnew = false) =>
-        (await at.other.dueHolds({ group, now, isAnew, limit: 9 })).map(({ id }) => id);
+      const due = async (now: number, retryNow = false) =>
+        (await at.other.dueHolds({ group, now, retryNow, limit: 9 })).map(({ id }) => id);
       expect(await due(3_000)).toEqual(['hold_2', 'hold_1']);
       await at.store.updateHold('hold_2', (hold) => ({ holds: [{ ...hold, nextTryAt: 8_000 }], events: [] }));
       expect(await due(3_000)).toEqual(['hold_1']);
       expect(await due(3_000, true)).toEqual(['hold_2', 'hold_1']);
-      expect(await at.other.dueHolds({ group: 'another', now: 9_999, isAnew: true, limit: 9 })).toEqual([]);
+      expect(await at.other.dueHolds({ group: 'another', now: 9_999, retryNow: true, limit: 9 })).toEqual([]);
     });
 
     test('is changed with its events, and not once it is over', async () => {

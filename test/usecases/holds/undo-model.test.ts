@@ -127,7 +127,7 @@ class World {
   }
 
   endDue() {
-    return this.doing(() => endDueHolds(this.app, { isAnew: true, stop, report: () => undefined }));
+    return this.doing(() => endDueHolds(this.app, { retryNow: true, stop, report: () => undefined }));
   }
 
   /** Undoes the newest changes of a member, and compares roles and holds with those from before. */

@@ -149,7 +149,7 @@ test('an event of a group with thousands of roles stays below 20 KB, and says ho
   const roles = ids.map((id) => ({ id, name: 'x'.repeat(100), rank: 1 }));
   await refuse(1, { rolesBefore: ids, rolesAfter: ids, roles });
   await clock.advance(2_000);
-  const [{ letter: { body = '' } = {}, event } = {}] = targets.sent;
+  const [{ request: { body = '' } = {}, event } = {}] = targets.sent;
   expect(Buffer.byteLength(body)).toBeLessThanOrEqual(20_000);
   expect(event?.data.change).toMatchObject({ rolesBefore: ids.slice(0, 100), rolesBeforeCount: 5_000 });
 });

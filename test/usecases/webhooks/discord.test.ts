@@ -7,7 +7,7 @@ async function scene() {
   let discord!: FakeDiscord;
   const opened = await openDelivery((clock) => {
     discord = new FakeDiscord(clock);
-    return discord.courier;
+    return discord.sender;
   });
   return { ...opened, discord };
 }

@@ -4,11 +4,11 @@ import type { RankChange } from '../../../src/core/model.ts';
 import { readAddress } from '../../../src/core/webhooks/address.ts';
 import type { Webhook } from '../../../src/core/webhooks/webhook.ts';
 import { deliverEvents } from '../../../src/daemon/webhook-worker.ts';
-import type { Courier, Letter, TargetAnswer } from '../../../src/ports/index.ts';
+import type { TargetAnswer, WebhookRequest, WebhookSender } from '../../../src/ports/index.ts';
 import { openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
 import type { LiveContext } from '../../../src/usecases/daemon-context.ts';
 import { DeliveryCounts } from '../../../src/usecases/webhooks/delivery-counts.ts';
-import { addWebhook, type WebhookRequest } from '../../../src/usecases/webhooks/edit-webhooks.ts';
+import { addWebhook, type WebhookDefinition } from '../../../src/usecases/webhooks/edit-webhooks.ts';
 import { requireWebhook } from '../../../src/usecases/webhooks/require-webhook.ts';
 import { newChange, operate, record } from '../../contracts/store/samples.ts';
 import { discordAddress } from '../../support/fake-discord.ts';
@@ -19,15 +19,15 @@ export const hour = 3_600_000;
 export const day = 24 * hour;
 
 /** The worker of a daemon on a manual clock, with a real store and targets that the test plays. */
-export async function openDelivery(courierOn: (clock: ManualClock) => Courier) {
+export async function openDelivery(courierOn: (clock: ManualClock) => WebhookSender) {
   const clock = new ManualClock();
   const store = await openSqliteStore({ dataDir: tempDir(), clock });
-  const courier = courierOn(clock);
+  const sender = courierOn(clock);
   const webhooks = { timeoutMs: 15_000, allowPrivate: [], callerUrl: 'match', declared: new Map() };
   const app = {
     store,
     clock,
-    courier,
+    sender,
     webhooks,
     log: pino({ level: 'silent' }),
     group: { title: 'group 7 on x' },
@@ -58,7 +58,7 @@ export async function openDelivery(courierOn: (clock: ManualClock) => Courier) {
       stop = new AbortController();
       running = deliverEvents(live, stop.signal);
     },
-    add: async (name: string, address: string, rest: Partial<WebhookRequest> = {}): Promise<Webhook> => {
+    add: async (name: string, address: string, rest: Partial<WebhookDefinition> = {}): Promise<Webhook> => {
       const target = readAddress(address);
       if ('refusal' in target) throw target.refusal;
       const events = target.kind === 'discord' ? ['all'] : ['refusals'];
@@ -96,13 +96,13 @@ export async function openDelivery(courierOn: (clock: ManualClock) => Courier) {
 }
 
 /** Targets that answer as the test says, by the host of their address. */
-export class FakeTargets implements Courier {
+export class FakeTargets implements WebhookSender {
   readonly sent: Array<{
     host: string;
     at: number;
     id: string;
     event: { type: string; data: { sequence: number; change?: { rankeeId: number } } };
-    letter: Letter;
+    request: WebhookRequest;
   }> = [];
   answer: (host: string, rankeeId: number | undefined) => Partial<TargetAnswer & { status: number }> | 'hang' = () => ({
     status: 204,
@@ -113,14 +113,14 @@ export class FakeTargets implements Courier {
     this.#clock = clock;
   }
 
-  async send(letter: Letter, signal?: AbortSignal): Promise<TargetAnswer> {
-    const { host } = new URL(letter.address);
-    const event = JSON.parse(letter.body ?? '{}');
-    this.sent.push({ host, at: this.#clock.now(), id: letter.headers?.['webhook-id'] ?? '', event, letter });
+  async send(request: WebhookRequest, signal?: AbortSignal): Promise<TargetAnswer> {
+    const { host } = new URL(request.address);
+    const event = JSON.parse(request.body ?? '{}');
+    this.sent.push({ host, at: this.#clock.now(), id: request.headers?.['webhook-id'] ?? '', event, request });
     const answer = this.answer(host, event.data?.change?.rankeeId);
     if (answer !== 'hang')
       return { isAnswered: true, status: 0, header: () => undefined, text: '', ...answer } as TargetAnswer;
-    await this.#clock.sleep(letter.timeoutMs, signal);
+    await this.#clock.sleep(request.timeoutMs, signal);
     return { isAnswered: false, error: 'it does not answer in time (15 s)' };
   }
 

@@ -2,12 +2,12 @@ import { expect, test } from 'vitest';
 import { historyUndone, keyPaused, keyRevoked } from '../../../src/core/events.ts';
 import { isAlarm, typeOf } from '../../../src/core/webhooks/event-types.ts';
 import { embedOf, lineOf } from '../../../src/usecases/webhooks/discord-embeds.ts';
-import { eventBody, type ToldEvent } from '../../../src/usecases/webhooks/told-events.ts';
+import { type EventView, eventBody } from '../../../src/usecases/webhooks/told-events.ts';
 
 const doing = { by: 'daemon', at: Date.UTC(2026, 0, 1) };
 const key = { id: 'key_8TqLx0vBz3Rw', name: 'points-game' };
 
-function told(event: ReturnType<typeof keyPaused>): ToldEvent {
+function told(event: ReturnType<typeof keyPaused>): EventView {
   const kept = { ...event, id: 7 };
   const type = typeOf({ event: kept });
   if (type === undefined) throw new Error('no webhook is told of it');

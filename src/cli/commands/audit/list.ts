@@ -4,7 +4,7 @@ import { suggest } from '../../../base/text.ts';
 import { auditActions } from '../../../core/events.ts';
 import type { AuditEvent } from '../../../core/model.ts';
 import { eventDocument } from '../../../usecases/documents/audit.ts';
-import { eventPages, followEvents, listEvents, type ToldEvent } from '../../../usecases/history/audit.ts';
+import { type AuditEventView, eventPages, followEvents, listEvents } from '../../../usecases/history/audit.ts';
 import { withKeyId } from '../../../usecases/keys/find-key.ts';
 import type { Cli } from '../../cli.ts';
 import { moment, refuseEmptyPeriod, wholeNumber } from '../../input/arguments.ts';
@@ -118,7 +118,7 @@ async function follow(cli: Cli, events: (stop: AbortSignal) => AsyncIterable<Aud
   }
 }
 
-function cellsOf(told: ToldEvent): Cell[] {
+function cellsOf(told: AuditEventView): Cell[] {
   const { event, keyName, keyNames } = told;
   const [, by = '', action = '', subject = '', detail = ''] = rowOf(event);
   return [
@@ -131,7 +131,7 @@ function cellsOf(told: ToldEvent): Cell[] {
 }
 
 /** e.g. `name my-game, scopes verify rank`, without what has no value. */
-function inWords({ event, keyNames, roleNames }: ToldEvent, screen: Screen): string {
+function inWords({ event, keyNames, roleNames }: AuditEventView, screen: Screen): string {
   const fields = Object.entries(event.detail).flatMap(([field, value]) => {
     if (value === null || (Array.isArray(value) && value.length === 0)) return [];
     const name = labelOf(field);

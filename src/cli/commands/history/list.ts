@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { isSimulatedGroup } from '../../../core/group-title.ts';
 import type { RankChange } from '../../../core/model.ts';
 import { changeDocument, changeTitle, holdWords, wayOf, whoAsked, withId } from '../../../usecases/documents/change.ts';
-import { listChanges, type ToldChange } from '../../../usecases/history/history.ts';
+import { type ChangeView, listChanges } from '../../../usecases/history/history.ts';
 import { withKeyId } from '../../../usecases/keys/find-key.ts';
 import type { Cli } from '../../cli.ts';
 import { wholeNumber } from '../../input/arguments.ts';
@@ -42,7 +42,7 @@ async function list(cli: Cli, { limit, ...options }: SelectionOptions & { limit:
   });
 }
 
-function toRow(told: ToldChange): Cell[] {
+function toRow(told: ChangeView): Cell[] {
   const { change } = told;
   return [
     when(change.requestedAt),

@@ -1,5 +1,5 @@
 import { InvalidArgumentError } from 'commander';
-import { openCourier } from '../../../app.ts';
+import { openWebhookSender } from '../../../app.ts';
 import { systemClock } from '../../../base/clock.ts';
 import { eventGroups } from '../../../core/webhooks/event-types.ts';
 import { isWebhookName } from '../../../core/webhooks/webhook.ts';
@@ -41,5 +41,5 @@ export async function readAddressText({ io }: Cli, urlFile: string | undefined):
 /** What sends beside the daemon, as it would. */
 export async function sendingOf(cli: Cli): Promise<Sending> {
   const { config } = await cli.loadConfig();
-  return { clock: systemClock, courier: openCourier(systemClock), webhooks: settingsOf(config.webhooks) };
+  return { clock: systemClock, sender: openWebhookSender(systemClock), webhooks: settingsOf(config.webhooks) };
 }

@@ -2,12 +2,12 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
-import { httpCourier } from '../../src/webhooks/http-courier.ts';
+import { httpWebhookSender } from '../../src/webhooks/http-sender.ts';
 import { startWebhookSink } from '../support/webhook-sink.ts';
 
 let lookups = 0;
 let answers: string[][] = [];
-const courier = httpCourier(systemClock, (_name, _options, done) => {
+const sender = httpWebhookSender(systemClock, (_name, _options, done) => {
   const found = answers[Math.min(lookups, answers.length - 1)] ?? [];
   lookups += 1;
   done(
@@ -16,7 +16,7 @@ const courier = httpCourier(systemClock, (_name, _options, done) => {
   );
 });
 const post = (address: string, rest: { allowPrivate?: string[]; timeoutMs?: number; secrets?: string[] } = {}) =>
-  courier.send({ method: 'POST', address, body: '{}', timeoutMs: 5_000, allowPrivate: [], ...rest });
+  sender.send({ method: 'POST', address, body: '{}', timeoutMs: 5_000, allowPrivate: [], ...rest });
 
 /** Every name has these addresses, one list for each time that it is looked up. */
 function names(...found: string[][]): void {
@@ -114,7 +114,7 @@ test('who says a status in time has answered, whether the text after it drips, b
 });
 
 test('a name that is never found out does not hold up its request for longer than the target may take', async () => {
-  const stuck = httpCourier(systemClock, () => undefined);
+  const stuck = httpWebhookSender(systemClock, () => undefined);
   const answer = await stuck.send({ method: 'POST', address: 'https://x.example/', timeoutMs: 200, allowPrivate: [] });
   expect(answer).toEqual({ isAnswered: false, error: 'it does not answer in time (0 s)' });
 });

@@ -1,33 +1,33 @@
 import { type LookupAddress, type LookupAllOptions, lookup } from 'node:dns';
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
-import type { LookupFunction } from 'node:net';
+import { isIP, type LookupFunction } from 'node:net';
+import ipaddr from 'ipaddr.js';
 import { type Clock, deadlineIn } from '../base/clock.ts';
 import { connectionFailure, TimedOut } from '../base/connection-cause.ts';
 import { membershipOf } from '../base/net.ts';
 import { proxyFor } from '../base/outbound-proxy.ts';
 import { controlCharacters } from '../base/text.ts';
 import { version } from '../base/version.ts';
-import type { Courier, Letter, TargetAnswer } from '../ports/index.ts';
-import { callableWith, forbidden, isPublic, literalIn } from './target-rules.ts';
+import type { TargetAnswer, WebhookRequest, WebhookSender } from '../ports/index.ts';
 
 const connectTimeoutMs = 10_000;
 const maxAnswerBytes = 2_048;
 
-/** A courier over HTTP. It heeds no proxy, follows no redirect, and keeps no connection open. */
-export function httpCourier(clock: Clock, look: Lookup = lookup): Courier {
+/** Sends over HTTP. It uses no proxy, follows no redirect and keeps no connection open. */
+export function httpWebhookSender(clock: Clock, look: Lookup = lookup): WebhookSender {
   return {
-    async send(letter, signal) {
-      using deadline = deadlineIn(clock, letter.timeoutMs);
+    async send(request, signal) {
+      using deadline = deadlineIn(clock, request.timeoutMs);
       const stop = signal === undefined ? deadline.signal : AbortSignal.any([deadline.signal, signal]);
       try {
-        return await exchange(letter, { clock, look }, stop);
+        return await exchange(request, { clock, look }, stop);
       } catch (error) {
         signal?.throwIfAborted();
         if (error instanceof Forbidden) return { isAnswered: false, error: error.message };
-        const seconds = Math.round(letter.timeoutMs / 1000);
+        const seconds = Math.round(request.timeoutMs / 1000);
         const failure = deadline.signal.aborted ? new TimedOut(`${seconds} s`) : error;
-        return { isAnswered: false, error: `${inWords(failure)}${besideProxy(letter)}` };
+        return { isAnswered: false, error: `${inWords(failure)}${besideProxy(request)}` };
       }
     },
 
@@ -62,29 +62,29 @@ class Forbidden extends Error {}
  * addresses that were judged, whatever the name means a moment later.
  */
 async function exchange(
-  letter: Letter,
+  request: WebhookRequest,
   { clock, look }: { clock: Clock; look: Lookup },
   signal: AbortSignal,
 ): Promise<TargetAnswer> {
-  const url = new URL(letter.address);
-  const mayCall = judgeOf(url, letter.allowPrivate);
+  const url = new URL(request.address);
+  const mayCall = judgeOf(url, request.allowPrivate);
   const literal = literalIn(url);
   if (literal !== undefined && !mayCall(literal)) throw new Forbidden(whyForbidden(literal));
   const found = Promise.withResolvers<IncomingMessage>();
-  const request = (url.protocol === 'http:' ? httpRequest : httpsRequest)(
+  const outgoing = (url.protocol === 'http:' ? httpRequest : httpsRequest)(
     url,
     {
-      method: letter.method,
-      headers: { 'user-agent': `rankd/${version}`, ...letter.headers, ...lengthOf(letter.body) },
+      method: request.method,
+      headers: { 'user-agent': `rankd/${version}`, ...request.headers, ...lengthOf(request.body) },
       agent: false,
       lookup: judgedLookup(look, mayCall),
       signal,
     },
     found.resolve,
   );
-  request.on('error', found.reject);
-  giveUpConnecting(request, clock, signal);
-  request.end(letter.body);
+  outgoing.on('error', found.reject);
+  giveUpConnecting(outgoing, clock, signal);
+  outgoing.end(request.body);
   try {
     const response = await found.promise;
     const text = await beginningOf(response);
@@ -92,9 +92,9 @@ async function exchange(
       const value = response.headers[name];
       return Array.isArray(value) ? value[0] : value;
     };
-    return { isAnswered: true, status: response.statusCode ?? 0, header, text: without(text, letter) };
+    return { isAnswered: true, status: response.statusCode ?? 0, header, text: without(text, request) };
   } finally {
-    request.destroy();
+    outgoing.destroy();
   }
 }
 
@@ -165,7 +165,7 @@ async function beginningOf(response: IncomingMessage): Promise<string> {
 }
 
 /** What a target said, on one line and without anything that is as good as a password, as it was sent or decoded. */
-function without(text: string, { address, secrets = [] }: Letter): string {
+function without(text: string, { address, secrets = [] }: WebhookRequest): string {
   const { pathname, search, searchParams } = new URL(address);
   const inPath = pathname.split('/');
   const parts = [
@@ -197,7 +197,38 @@ function inWords(error: unknown): string {
 }
 
 /** A target that is judged by its address can't be called through a proxy, which looks the name up itself. */
-function besideProxy({ address, proxy }: Pick<Letter, 'address' | 'proxy'>): string {
+function besideProxy({ address, proxy }: Pick<WebhookRequest, 'address' | 'proxy'>): string {
   const variable = proxyFor(address, proxy);
   return variable === undefined ? '' : `; webhooks do not use the proxy in ${variable}`;
+}
+
+/** True for an address on the public internet, in any notation. */
+export function isPublic(address: string): boolean {
+  if (isIP(address) === 0) return false;
+  const parsed = ipaddr.process(address);
+  if (parsed.range() !== 'unicast') return false;
+  return parsed instanceof ipaddr.IPv6 ? parsed.match(globalUnicast) : parsed.toString() !== azureHost;
+}
+
+/** IANA has allocated no other unicast addresses; private networks such as Yggdrasil use the rest. */
+const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
+
+/** The platform's own services on every virtual machine of Azure, which its documentation calls a public address. */
+const azureHost = '168.63.129.16';
+
+/** Judges addresses: those that are public, and those that the operator allows. */
+export function callableWith(allowPrivate: readonly string[]): (address: string) => boolean {
+  const isAllowed = membershipOf(allowPrivate);
+  return (address) => isPublic(address) || isAllowed(address);
+}
+
+/** The address in the host of a URL, if it is written as a number; `URL` has made `0x7f.1` and the like one of the usual forms. */
+export function literalIn({ hostname }: URL): string | undefined {
+  const bare = hostname.replace(/^\[(.*)\]$/, '$1');
+  return isIP(bare) > 0 ? bare : undefined;
+}
+
+/** Why rankd calls no such address, and what to do about it. */
+export function forbidden(address: string): string {
+  return `its address ${address} is not public; if it is yours, add it to webhooks.allow_private`;
 }
