@@ -34,7 +34,7 @@ const actions = {
   credential: ['refuse', 'accept', 'expire_soon'],
   dashboard: ['link', 'login', 'logout', 'refuse'],
   caller: ['refused'],
-  store: ['lost'],
+  store: ['accept', 'lost'],
   audit: ['prune'],
   config: ['reload', 'refuse'],
   configuration: ['drift', 'fit'],
@@ -248,6 +248,15 @@ export function callersRefused(code: string, detail: Record<string, unknown>, ac
 /** The store's server lost confirmed events: the range is from the first to the last one known to a node. */
 export function storeLost(range: { fromId: number; toId: number }, actor: Actor): DomainEvent {
   return event('store.lost', 'audit', range, actor);
+}
+
+/** The operator accepted another database server than before; identifiers of clusters, `known` is null if the data directory had no note of one. */
+export function storeAccepted(
+  place: string,
+  detail: { known: string | null; found: string },
+  actor: Actor,
+): DomainEvent {
+  return event('store.accept', place, detail, actor);
 }
 
 export function historyPruned({ removed, before }: { removed: number; before: number }, actor: Actor): DomainEvent {

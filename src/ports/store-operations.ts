@@ -94,8 +94,8 @@ export interface KnownServer {
   /** The one that rankd worked with before; `undefined` if the data directory has no note of one. */
   known: string | undefined;
   found: string;
-  /** Makes the one that was found the known one, also for a daemon of the data directory that runs. */
-  accept(): void;
+  /** Makes the found one the known one, also for a running daemon of the data directory; the audit there records it, unless the database is still empty. */
+  accept(by: string): Promise<void>;
 }
 
 /** How a server keeps the data, and how it is reached. */

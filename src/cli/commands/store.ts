@@ -52,7 +52,7 @@ export function storeCommands(program: Command, cli: Cli): void {
 }
 
 async function accept(cli: Cli): Promise<void> {
-  const server = await acceptServer(cli.operations, ({ place, known, found }) =>
+  const server = await acceptServer(cli.operations, cli.by, ({ place, known, found }) =>
     confirm(cli, `Work with the cluster ${found}, which answers for ${place} now, in place of ${known}?`),
   );
   const document = acceptDocument(server);

@@ -1,5 +1,6 @@
 import { RankdError } from '../../base/errors.ts';
 import { placeOf, type ServerAddress } from '../../base/net.ts';
+import { storeAccepted } from '../../core/events.ts';
 import type {
   Clock,
   KeptRole,
@@ -11,6 +12,7 @@ import type {
   StoreOperations,
   StoreReport,
 } from '../../ports/index.ts';
+import { appendEvents } from './audit.ts';
 import { dumpLine, restoreLine } from './dump.ts';
 import { type Database, onDatabase, type Reader } from './engine/database.ts';
 import { type ClusterMemory, KnownCluster, untold } from './known-cluster.ts';
@@ -45,9 +47,16 @@ export function postgresOperations({ address, clock, clusters }: ServerPlace): D
     serverFacts: () => on((db) => serverFacts(db, { address, clock })),
     async server() {
       const cluster = new KnownCluster(address);
-      await onDatabase(address, (db) => db.get('SELECT 1 AS one'), cluster);
+      const schema = await onDatabase(address, (db) => schemaVersion(db, address), cluster);
       const { found = untold } = cluster;
-      return { place: placeOf(address), known: clusters.find(), found, accept: () => clusters.keep(found) };
+      const [place, known] = [placeOf(address), clusters.find()];
+      const accept = async (by: string) => {
+        const accepted = storeAccepted(place, { known: known ?? null, found }, { by, at: clock.now() });
+        const record = (db: Database) => db.write((transaction) => appendEvents(transaction, [accepted]));
+        if (schema > 0) await onDatabase(address, record, cluster);
+        clusters.keep(found);
+      };
+      return { place, known, found, accept };
     },
     migrate: (advise) =>
       onExisting(async (db, schema) => {

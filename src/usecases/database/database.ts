@@ -97,6 +97,7 @@ export async function copyStore({ from, to }: { from: CopyPlace; to: CopyPlace }
  */
 export async function acceptServer(
   operations: Pick<StoreOperations, 'server'>,
+  by: string,
   confirm: (server: KnownServer) => Promise<void>,
 ): Promise<KnownServer> {
   const server = await operations.server();
@@ -107,6 +108,6 @@ export async function acceptServer(
   }
   if (server.known === server.found) return server;
   if (server.known !== undefined) await confirm(server);
-  server.accept();
+  await server.accept(by);
   return server;
 }

@@ -21,6 +21,8 @@ test('another cluster on the port of PostgreSQL is refused by daemon and command
   await onServer({ ...at2, database: 'postgres' }, `CREATE DATABASE "${address.database}"`);
   if (address.user !== other.user)
     await onServer({ ...at2, database: 'postgres' }, `CREATE ROLE "${address.user}" SUPERUSER LOGIN`);
+  const acceptances = async () =>
+    (await run('audit', 'list', '--action', 'store.accept', '--json')).json<{ events: object[] }>().events;
   const clusterOf = async (where: typeof address) =>
     String((await onServer(where, 'SELECT system_identifier::text AS id FROM pg_control_system()'))[0]?.['id']);
   const [before, after] = [await clusterOf(address), await clusterOf({ ...at2, database: address.database })];
@@ -67,6 +69,14 @@ test('another cluster on the port of PostgreSQL is refused by daemon and command
   const accepted = await run('store', 'accept', '-y', '--json');
   expect(accepted.json()).toMatchObject({ server: { known: before, found: after, accepted: true } });
   expect((await run('store', 'accept', '--json')).json()).toMatchObject({ server: { known: after, accepted: false } });
+  expect(await acceptances()).toEqual([]); // the database there was empty
   expect(await run('key', 'create', 'next')).toMatchObject({ code: 0 });
   await expect.poll(async () => codeOf(await daemon.verify(key))).toBe('invalid_key'); // it knows the other one's keys now
+
+  proxy.serverPort = address.port;
+  proxy.cut();
+  expect(await run('store', 'accept', '-y')).toMatchObject({ code: 0 });
+  const event = { action: 'store.accept', by: expect.any(String), detail: { known: after, found: before } };
+  expect(await acceptances()).toMatchObject([event]);
+  expect((await run('audit', 'verify')).code).toBe(0);
 });
