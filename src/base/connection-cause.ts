@@ -1,3 +1,5 @@
+import type { UnusedProxy } from './outbound-proxy.ts';
+
 /**
  * Why a server can't be reached: one vocabulary for Roblox, webhooks, PostgreSQL and the public address. `words` fit after a colon or in
  * brackets, and `hint` gets the place that was called. A permanent cause stays until a person does something about it.
@@ -104,12 +106,12 @@ export interface ConnectionFailure {
 }
 
 /**
- * Reads the cause out of what Node.js, undici or OpenSSL threw. `at` is the place that was called, for the hint. `unusedProxy` names the
- * variable with a proxy that rankd does not go through: on many networks, that is the reason.
+ * Reads the cause out of what Node.js, undici or OpenSSL threw. `at` is the place that was called, for the hint. `unusedProxy` is
+ * one that rankd does not go through: on many networks, that is the reason.
  */
 export function connectionFailure(
   error: unknown,
-  { at, unusedProxy }: { at: string; unusedProxy?: string | undefined },
+  { at, unusedProxy }: { at: string; unusedProxy?: UnusedProxy | undefined },
 ): ConnectionFailure {
   const { cause, code } = knownCause(error) ?? { cause: 'failed' as const, code: codesIn(error)[0] };
   const { words, hint, ...meaning }: Meaning = meanings[cause];
@@ -117,7 +119,7 @@ export function connectionFailure(
   const isProxyMissing = unusedProxy !== undefined && reachCauses.has(cause);
   return {
     cause,
-    words: isProxyMissing ? `${told}, and the proxy in ${unusedProxy} is not used` : told,
+    words: isProxyMissing ? `${told}, and the proxy in ${unusedProxy.variable} is not used` : told,
     hint: isProxyMissing ? useProxy(unusedProxy) : hint(at),
     isPermanent: meaning.isPermanent ?? false,
   };
@@ -134,9 +136,11 @@ export function causeOf(error: unknown): ConnectionCause | undefined {
 }
 
 /** Node.js reads HTTPS_PROXY and HTTP_PROXY alone, in both cases, and for `fetch` and `https` together since these versions. */
-export const proxyVersions = 'Node.js 22.21, 24.5 or newer';
+const proxyVersions = 'Node.js 22.21, 24.5 or newer';
 
-export function useProxy(variable: string): string {
+export function useProxy({ variable, tooOldNode }: UnusedProxy): string {
+  if (tooOldNode !== undefined)
+    return `to go through the proxy, start rankd with ${proxyVersions}: NODE_USE_ENV_PROXY does not work on Node.js ${tooOldNode}`;
   const name = /^all_proxy$/i.test(variable) ? `set HTTPS_PROXY to the proxy that ${variable} names, and` : 'set';
   return `to go through the proxy, ${name} NODE_USE_ENV_PROXY=1 where rankd is started (${proxyVersions})`;
 }

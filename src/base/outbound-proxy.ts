@@ -4,25 +4,55 @@ export interface OutboundProxy {
   variables: { https?: string; http?: string };
   /** Hosts that are called without it: `*`, `example.com` with all below it, each with or without a port. */
   exceptions: string[];
-  /** True if Node.js was told to use it. */
-  isUsed: boolean;
+  /** Whether Node.js uses it, or why it does not. */
+  use: 'used' | 'not asked for' | { tooOldNode: string };
+}
+
+/** How this process was started. */
+export interface NodeStart {
+  /** e.g. `22.14.0` */
+  version: string;
+  /** The options of Node.js on the command line. */
+  options: readonly string[];
+}
+
+/** A proxy that rankd does not go through. */
+export interface UnusedProxy {
+  /** The variable that names it. */
+  variable: string;
+  /** The version of Node.js, if it was asked to use the proxy and is too old for that. */
+  tooOldNode?: string;
 }
 
 /** `undefined` if no variable names one. */
-export function outboundProxy(env: Record<string, string | undefined>): OutboundProxy | undefined {
+export function outboundProxy(env: Record<string, string | undefined>, node?: NodeStart): OutboundProxy | undefined {
   const set = (...names: string[]) => names.find((name) => (env[name] ?? '').trim() !== '');
   const https = set('https_proxy', 'HTTPS_PROXY', 'all_proxy', 'ALL_PROXY');
   const http = set('http_proxy', 'HTTP_PROXY', 'all_proxy', 'ALL_PROXY');
   if (https === undefined && http === undefined) return undefined;
-  const isTold = env['NODE_USE_ENV_PROXY'] === '1' || /--use-env-proxy\b/.test(env['NODE_OPTIONS'] ?? '');
   return {
     variables: { ...(https !== undefined && { https }), ...(http !== undefined && { http }) },
     exceptions: (env[set('no_proxy', 'NO_PROXY') ?? ''] ?? '')
       .toLowerCase()
       .split(/[\s,]+/)
       .filter(Boolean),
-    isUsed: isTold,
+    use: useOf(env, node),
   };
+}
+
+/** An option counts more than the variable, and one on the command line more than one in NODE_OPTIONS. */
+function useOf(env: Record<string, string | undefined>, node: NodeStart | undefined): OutboundProxy['use'] {
+  const options = [...(env['NODE_OPTIONS'] ?? '').split(/\s+/), ...(node?.options ?? [])];
+  const option = options.findLast((one) => /^--(no-)?use[-_]env[-_]proxy$/.test(one));
+  const isAsked = option === undefined ? env['NODE_USE_ENV_PROXY'] === '1' : !option.startsWith('--no-');
+  if (!isAsked) return 'not asked for';
+  return node === undefined || goesThroughProxies(node.version) ? 'used' : { tooOldNode: node.version };
+}
+
+/** For `fetch` and `https` alike. https://nodejs.org/docs/latest-v24.x/api/cli.html#--use-env-proxy */
+function goesThroughProxies(version: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  return major > 24 || (major === 24 && minor >= 5) || (major === 22 && minor >= 21);
 }
 
 /** The variable with the proxy for this address; `undefined` if there is none for it. */
@@ -39,10 +69,12 @@ export function proxyFor(address: string, proxy: OutboundProxy | undefined): str
   return isExcepted ? undefined : proxy.variables[protocol === 'https:' ? 'https' : 'http'];
 }
 
-/** The same, if rankd connects without it. Node.js knows no ALL_PROXY. */
-export function unusedProxyFor(address: string, proxy: OutboundProxy | undefined): string | undefined {
+/** The proxy for this address, if rankd connects without it. Node.js knows no ALL_PROXY. */
+export function unusedProxyFor(address: string, proxy: OutboundProxy | undefined): UnusedProxy | undefined {
   const variable = proxyFor(address, proxy);
-  return proxy?.isUsed && !/^all_proxy$/i.test(variable ?? '') ? undefined : variable;
+  if (proxy === undefined || variable === undefined) return undefined;
+  if (typeof proxy.use === 'object') return { variable, ...proxy.use };
+  return proxy.use === 'used' && !/^all_proxy$/i.test(variable) ? undefined : { variable };
 }
 
 const defaultPorts: Record<string, string> = { 'https:': '443', 'http:': '80' };

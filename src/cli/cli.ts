@@ -175,8 +175,8 @@ export class Cli {
 
   /** Where the configuration is looked for. */
   get configSources(): ConfigLocationSources {
-    const { env, cwd, user } = this.io;
-    return { configFile: this.options.config, env, cwd, user };
+    const { env, cwd, user, nodeVersion: version, nodeOptions: options } = this.io;
+    return { configFile: this.options.config, env, cwd, user, node: { version, options } };
   }
 
   /** The configuration; loads the YAML parser and the schema only for commands that need them. */

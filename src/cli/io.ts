@@ -44,6 +44,8 @@ export interface Io {
   /** The user who runs this process; `undefined` on Windows. */
   user: SystemUser | undefined;
   nodeVersion: string;
+  /** The options of Node.js on the command line. */
+  nodeOptions: readonly string[];
   pid: number;
   /** How this command line was started: Node.js and rankd, as absolute paths. */
   command: [node: string, rankd: string];

@@ -71,6 +71,7 @@ const io: Io = {
   },
   user: processUser(),
   nodeVersion: process.versions.node,
+  nodeOptions: process.execArgv,
   pid: process.pid,
   command: [process.execPath, join(packageDir, 'bin', 'rankd.js')],
   get typedAs() {

@@ -78,7 +78,7 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
       files,
       targets,
       store: store.server,
-      proxy: outboundProxy(env),
+      proxy: outboundProxy(env, sources.node),
       at: (path) => file?.locationOf(path).at ?? '',
     }),
     file: location?.path,

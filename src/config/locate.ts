@@ -2,6 +2,7 @@ import { existsSync, lstatSync, realpathSync, statSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { codeOf, RankdError } from '../base/errors.ts';
+import type { NodeStart } from '../base/outbound-proxy.ts';
 import { type System, type SystemUser, thisSystem } from '../base/system.ts';
 
 export interface ConfigLocationSources {
@@ -11,6 +12,8 @@ export interface ConfigLocationSources {
   cwd: string;
   /** The user of this process; absent on Windows, where a file's owner is not a number. */
   user?: SystemUser | undefined;
+  /** Absent: a Node.js that can do everything. */
+  node?: NodeStart;
 }
 
 export interface ConfigLocation {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { causeOf, connectionFailure, TimedOut } from '../../src/base/connection-cause.ts';
+import { causeOf, connectionFailure, TimedOut, useProxy } from '../../src/base/connection-cause.ts';
 import { outboundProxy, proxyFor, unusedProxyFor } from '../../src/base/outbound-proxy.ts';
 
 function failing(code: string, { message = code, syscall }: { message?: string; syscall?: string } = {}): Error {
@@ -73,7 +73,7 @@ test('an error that has nothing to do with a connection, or is its own cause, is
 
 describe('a proxy', () => {
   const address = 'https://apis.roblox.com';
-  const unused = (env: Record<string, string>, url = address) => unusedProxyFor(url, outboundProxy(env));
+  const unused = (env: Record<string, string>) => unusedProxyFor(address, outboundProxy(env))?.variable;
 
   test.each<[Record<string, string>, string | undefined]>([
     [{}, undefined],
@@ -85,6 +85,7 @@ describe('a proxy', () => {
     [{ HTTPS_PROXY: 'http://proxy:3128', NODE_USE_ENV_PROXY: '1' }, undefined],
     [{ HTTPS_PROXY: 'http://proxy:3128', NODE_USE_ENV_PROXY: '0' }, 'HTTPS_PROXY'],
     [{ HTTPS_PROXY: 'http://proxy:3128', NODE_OPTIONS: '--use-env-proxy' }, undefined],
+    [{ HTTPS_PROXY: 'http://proxy:3128', NODE_OPTIONS: '--no-use-env-proxy', NODE_USE_ENV_PROXY: '1' }, 'HTTPS_PROXY'],
     [{ ALL_PROXY: 'http://proxy:3128', NODE_USE_ENV_PROXY: '1' }, 'ALL_PROXY'],
     [{ HTTPS_PROXY: 'http://proxy:3128', NO_PROXY: 'example.com, .roblox.com' }, undefined],
     [{ HTTPS_PROXY: 'http://proxy:3128', no_proxy: '*' }, undefined],
@@ -92,6 +93,34 @@ describe('a proxy', () => {
     [{ HTTPS_PROXY: 'http://proxy:3128', NO_PROXY: 'apis.roblox.com:8443,blox.com' }, 'HTTPS_PROXY'],
   ])('of %o, the unused one is %s', (env, variable) => {
     expect(unused(env)).toBe(variable);
+  });
+
+  test.each<[version: string, isUsed: boolean]>([
+    ['22.14.0', false],
+    ['22.20.0', false],
+    ['22.21.0', true],
+    ['23.11.0', false],
+    ['24.4.1', false],
+    ['24.5.0', true],
+    ['25.0.0', true],
+  ])('that NODE_USE_ENV_PROXY asks for is used by Node.js %s: %s', (version, isUsed) => {
+    const proxy = outboundProxy(
+      { HTTPS_PROXY: 'http://proxy:3128', NODE_USE_ENV_PROXY: '1' },
+      { version, options: [] },
+    );
+    const tooOld = { variable: 'HTTPS_PROXY', tooOldNode: version };
+    expect(unusedProxyFor(address, proxy)).toEqual(isUsed ? undefined : tooOld);
+    if (!isUsed) expect(useProxy(tooOld)).toContain(`NODE_USE_ENV_PROXY does not work on Node.js ${version}`);
+  });
+
+  test.each<[options: string[], isUsed: boolean]>([
+    [['--use-env-proxy'], true],
+    [['--use_env_proxy'], true],
+    [['--use-env-proxy', '--no-use-env-proxy'], false],
+    [[], false],
+  ])('is used as the options of Node.js %o say: %s', (options, isUsed) => {
+    const proxy = outboundProxy({ HTTPS_PROXY: 'http://proxy:3128' }, { version: '24.21.0', options });
+    expect(unusedProxyFor(address, proxy) === undefined).toBe(isUsed);
   });
 
   test('for http counts HTTP_PROXY', () => {
@@ -102,7 +131,7 @@ describe('a proxy', () => {
 
   test('that is not used is part of the reason, with the variable that turns it on, but not of a bad certificate', () => {
     const of = (code: string) =>
-      connectionFailure(failing(code), { at: 'apis.roblox.com', unusedProxy: 'HTTPS_PROXY' });
+      connectionFailure(failing(code), { at: 'apis.roblox.com', unusedProxy: { variable: 'HTTPS_PROXY' } });
     expect(of('ENOTFOUND')).toMatchObject({
       words: 'its name is not known (ENOTFOUND), and the proxy in HTTPS_PROXY is not used',
       hint: expect.stringContaining('NODE_USE_ENV_PROXY=1'),

@@ -152,15 +152,22 @@ test('a refusal of the address of this machine is repeated in the words of Roblo
   });
 });
 
-test.each<[string, Record<string, string>, string | undefined]>([
+test.each<[string, Record<string, string>, string | undefined, string?]>([
   ['is set and not used', { HTTP_PROXY: 'http://u:geheim@proxy:3128' }, 'warn'],
   ['is not for this host', { HTTP_PROXY: 'http://u:geheim@proxy:3128', NO_PROXY: '127.0.0.1' }, undefined],
-  ['is used', { HTTP_PROXY: 'http://u:geheim@proxy:3128', NODE_USE_ENV_PROXY: '1' }, 'ok'],
-])('a proxy of the environment that %s is told of as that', async (_, env, grade) => {
+  ['is used', { HTTP_PROXY: 'http://u:geheim@proxy:3128', NODE_USE_ENV_PROXY: '1' }, 'ok', '24.5.0'],
+  [
+    'this Node.js can not use',
+    { HTTP_PROXY: 'http://u:geheim@proxy:3128', NODE_USE_ENV_PROXY: '1' },
+    'warn',
+    '22.14.0',
+  ],
+])('a proxy of the environment that %s is told of as that', async (_, env, grade, nodeVersion = '24.5.0') => {
   await using system = await openCloudHome();
-  const { stdout } = await system.home.here(['doctor', '--json'], { env });
+  const { stdout } = await system.home.here(['doctor', '--json'], { env, nodeVersion });
   const { findings } = JSON.parse(stdout) as { findings: Finding[] };
   expect(findings.find(({ check }) => check === 'proxy')?.grade).toBe(grade);
+  expect(stdout.includes('NODE_USE_ENV_PROXY does not work on Node.js 22.14.0')).toBe(nodeVersion === '22.14.0');
   expect(stdout).not.toContain('geheim');
 });
 

@@ -12,6 +12,8 @@ export interface RunOptions {
   dataDir?: string;
   /** Of a command in this process: the system whose commands and paths it prints, instead of this one. */
   system?: System;
+  /** Of a command in this process: the version of Node.js that it takes itself to run on. */
+  nodeVersion?: string;
   /** True if Ctrl-C comes as soon as the command has begun. */
   isInterrupted?: boolean;
   /** The file that Node.js is told to run, for a process of its own: the one that is on the shell's path, unless another is named. */
@@ -36,7 +38,8 @@ class WatchedIo {
   /** Talk and log. */
   talk = '';
   readonly system: System;
-  readonly nodeVersion = process.versions.node;
+  readonly nodeVersion: string;
+  readonly nodeOptions: readonly string[] = [];
   readonly user = thisUser();
   readonly pid = process.pid;
   readonly packageDir = packageDir;
@@ -48,9 +51,10 @@ class WatchedIo {
   constructor(
     env: Record<string, string>,
     { folder, cwd }: Pick<CliFolders, 'folder' | 'cwd'>,
-    system: System = thisSystem,
+    { system = thisSystem, nodeVersion = process.versions.node }: Pick<RunOptions, 'system' | 'nodeVersion'> = {},
   ) {
     this.system = system;
+    this.nodeVersion = nodeVersion;
     this.env = env;
     this.cwd = cwd;
     this.home = env['HOME'] ?? folder;
@@ -86,10 +90,10 @@ export class PipedIo extends WatchedIo implements Io {
 
   constructor(
     home: CliFolders,
-    { env = {}, cwd = home.cwd, dataDir = home.dataDir, input = '', isInterrupted = false, system }: RunOptions,
+    { env = {}, cwd = home.cwd, dataDir = home.dataDir, input = '', isInterrupted = false, ...machine }: RunOptions,
   ) {
     const basics = { PATH: process.env['PATH'] ?? '', HOME: home.folder, RANKD_DATA_DIR: dataDir };
-    super({ ...basics, ...env }, { ...home, cwd }, system);
+    super({ ...basics, ...env }, { ...home, cwd }, machine);
     this.#input = input;
     this.stopSignal = isInterrupted ? Promise.resolve('SIGINT') : new Promise(() => undefined);
   }
@@ -120,7 +124,7 @@ export class TerminalIo extends WatchedIo implements Io {
 
   /** `answers`: what is typed at each question, in turn. */
   constructor(home: CliFolders, answers: string[] = [], system: System = thisSystem) {
-    super({ RANKD_DATA_DIR: home.dataDir }, home, system);
+    super({ RANKD_DATA_DIR: home.dataDir }, home, { system });
     this.#answers = answers;
   }
 

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { deadlineIn } from '../../base/clock.ts';
 import { connectionFailure } from '../../base/connection-cause.ts';
 import { asRankdError, RankdError } from '../../base/errors.ts';
-import { type OutboundProxy, unusedProxyFor } from '../../base/outbound-proxy.ts';
+import { type OutboundProxy, type UnusedProxy, unusedProxyFor } from '../../base/outbound-proxy.ts';
 import type { Surprises } from '../../base/surprises.ts';
 import { doubling } from '../../base/time.ts';
 import type { CallContext, Clock, WriteLease } from '../../ports/index.ts';
@@ -108,7 +108,7 @@ export class UpstreamClient {
   readonly #writes: WriteSender;
   readonly #surprises: Surprises;
   readonly #reach: Reach;
-  readonly #unusedProxy: string | undefined;
+  readonly #unusedProxy: UnusedProxy | undefined;
   readonly #isPatient: boolean;
   readonly #tuning: UpstreamTuning;
 

@@ -186,7 +186,7 @@ export function proxyFindings({ proxy, baseUrl, legacyBaseUrl, usersBaseUrl }: O
   const hosts = [baseUrl, legacyBaseUrl, usersBaseUrl];
   const [unused] = hosts.flatMap((url) => unusedProxyFor(url, proxy) ?? []);
   if (unused !== undefined)
-    return [warn('proxy', `${unused} is set, but rankd connects to Roblox without it`, useProxy(unused))];
+    return [warn('proxy', `${unused.variable} is set, but rankd connects to Roblox without it`, useProxy(unused))];
   const [used] = hosts.flatMap((url) => proxyFor(url, proxy) ?? []);
   return used === undefined
     ? []
