@@ -29,14 +29,14 @@ export class PlatformWarnings {
 
   /** At the first failure, long before the retries of a call are over, and again if the reason changes. */
   #warnOfUnreached({ platform, log }: DaemonContext): void {
-    const { unreached } = platform.reachability();
+    const { unreached, reached } = platform.reachability();
     for (const { host, error, since } of unreached) {
       if (this.#unreached.get(host) === error.message) continue;
       const fields = { host, since: isoTime(since), cause: error.connection, hint: error.hint, problem: 'platform' };
       log.warn(fields, error.message);
     }
     for (const host of this.#unreached.keys())
-      if (unreached.every((one) => one.host !== host)) log.info({ host }, 'Roblox can be reached again');
+      if (reached.includes(host)) log.info({ host }, 'Roblox can be reached again');
     this.#unreached = new Map(unreached.map(({ host, error }) => [host, error.message]));
   }
 }

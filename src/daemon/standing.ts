@@ -11,9 +11,10 @@ import { userNameIfKnown } from '../usecases/people/name-members.ts';
 import { cannotRank } from './workers.ts';
 
 const timeoutMs = 10_000;
+const againAfterMs = 5_000;
 
 /**
- * Logs once in which real group the daemon ranks, as whom and for how many keys, or why it can't because of that account. Disposing it
+ * Logs once, as soon as Roblox can be reached, in which real group the daemon ranks, as whom and for how many keys, or why it can't because of that account. Disposing it
  * ends the look. If the group or the key is wrong, the look at the credential says so.
  */
 export function logStartupSummary(app: DaemonContext, { platform }: Config): AsyncDisposable {
@@ -28,12 +29,18 @@ export function logStartupSummary(app: DaemonContext, { platform }: Config): Asy
 }
 
 async function tell(app: DaemonContext, groupId: number, stop: AbortSignal): Promise<void> {
+  while ((await tellOnce(app, groupId, stop)) === 'unreached' && !stop.aborted)
+    await app.clock.sleep(againAfterMs, stop).catch(() => undefined);
+}
+
+async function tellOnce(app: DaemonContext, groupId: number, stop: AbortSignal): Promise<'unreached' | undefined> {
   using within = callWithin(app.clock, timeoutMs, 'start');
   const call = { ...within, signal: AbortSignal.any([within.signal, stop]) };
   try {
     app.log.info(await standing(app, groupId, call));
   } catch (error) {
     if (!isRankdError(error)) throw error;
+    if (error.connection !== undefined) return 'unreached';
     if (error.code === 'above_acting_account') app.log.warn({ err: error, problem: 'group' }, cannotRank);
   }
 }

@@ -113,7 +113,7 @@ async function recover(live: LiveContext, stop: AbortSignal): Promise<void> {
   await Promise.all(rounds);
 }
 
-/** Asks about the credential every hour. A dead one is tried more often, so that it is used soon after it works again. */
+/** Asks about the credential every hour. While it is dead, or the platform unreached, a call every few seconds finds out when that is over. */
 async function watchCredential(live: LiveContext, stop: AbortSignal): Promise<void> {
   const said = new Set<string>();
   const withCall = async (work: (app: DaemonContext, call: CallContext) => Promise<unknown>) => {
@@ -134,7 +134,9 @@ async function watchCredential(live: LiveContext, stop: AbortSignal): Promise<vo
   await Promise.all([
     every(live.current, checkEveryMs, stop, () => withCall(check)),
     every(live.current, reviveEveryMs, stop, async () => {
-      if (live.current.deadCredential() !== undefined) await withCall(({ platform }, call) => platform.group(call));
+      const { deadCredential, platform } = live.current;
+      if (deadCredential() !== undefined) await withCall(({ platform }, call) => platform.group(call));
+      else if (platform.reachability().unreached.length > 0) await withCall(check);
     }),
   ]);
 }

@@ -95,7 +95,7 @@ export class SimulatedPlatform implements Platform {
   }
 
   reachability(): Reachability {
-    return { unreached: [] };
+    return { unreached: [], reached: [] };
   }
 
   surprises(): [] {

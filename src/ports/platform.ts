@@ -62,6 +62,8 @@ export interface Platform {
 export interface Reachability {
   /** Hosts that can't be reached at present, and since when (epoch milliseconds). */
   unreached: Array<{ host: string; error: RankdError; since: number }>;
+  /** Hosts that can be reached. Of one that was not called for a while, nothing is known. */
+  reached: string[];
   /** How far the clock of this machine is ahead of the platform's; absent if no answer showed that. */
   clockAheadMs?: number | undefined;
 }

@@ -1,15 +1,19 @@
+import dns from 'node:dns';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { createServer as createHttp } from 'node:http';
 import { createServer as createHttps } from 'node:https';
 import { type AddressInfo, createServer as createTcp, type Server, type Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { codeOf, rankBody } from '../support/answers.ts';
 import { BuiltSession } from '../support/built-session.ts';
 import { Authority, type Credentials } from '../support/certificates.ts';
 import { DaemonHere } from '../support/daemon-here.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
+import { openCloudHome } from '../support/open-cloud-home.ts';
 import { CliHome } from '../support/run-cli.ts';
+import { send } from '../support/send.ts';
 
 /** Real sockets that fail each in its own way, as Roblox, a webhook and PostgreSQL. */
 
@@ -132,6 +136,31 @@ function overTls(protocol: 'https' | 'postgres', credentials: Credentials): Prom
   );
 }
 
+test('a daemon that runs finds out within seconds that a name is known again, though no game asks', async () => {
+  await using system = await openCloudHome();
+  const { port } = new URL(system.roblox.baseUrl);
+  let isKnown = false;
+  const real = dns.lookup;
+  const lookup = vi.spyOn(dns, 'lookup').mockImplementation(((host: string, ...rest: unknown[]) => {
+    if (host !== 'localhost' || isKnown) return Reflect.apply(real, dns, ['127.0.0.1', ...rest]);
+    const answer = rest.at(-1) as (error: Error) => void;
+    setImmediate(answer, Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' }));
+  }) as typeof dns.lookup);
+  onTestFinished(() => lookup.mockRestore());
+  const url = `http://localhost:${port}`;
+  const urls = {
+    RANKD_PLATFORM_BASE_URL: url,
+    RANKD_PLATFORM_LEGACY_BASE_URL: url,
+    RANKD_PLATFORM_USERS_BASE_URL: url,
+  };
+  const daemon = await system.serve(urls);
+  await expect.poll(() => daemon.log, { timeout: 10_000 }).toMatch(/its name is not known/);
+  isKnown = true;
+  await expect.poll(() => daemon.log, { timeout: 15_000 }).toMatch(/Roblox can be reached again/);
+  await expect.poll(() => daemon.log, { timeout: 15_000 }).toMatch(/ranks in .* as /);
+  expect((await system.home.here(['status'])).stdout).not.toMatch(/NOT REACHED/);
+});
+
 describe.each(cases)('$cause', ({ cause, words, hint, hintOfStore = hint, place, isChild, isPermanent }) => {
   let home: CliHome;
   let session: BuiltSession | undefined;
@@ -214,5 +243,15 @@ ${isPermanent ? '' : `server: { deadline: ${cause === 'timed_out' ? 3 : 1}s }\n`
     }));
     expect({ status, body }).toEqual({ status: 503, body: expect.stringMatching(words) });
     expect(body).not.toMatch(/localhost|rankd\.invalid/);
+  });
+
+  test.runIf(isPermanent)('a game gets its answer at once', async () => {
+    const key = await home.createKey(`for-${cause}`);
+    await using daemon = await (isChild ? DaemonProcess.start(home, { env: env(home) }) : DaemonHere.start(home));
+    const begun = performance.now();
+    const answer = await send(`${daemon.url}/v1/ranker?placeid=1`, { method: 'POST', key, body: rankBody() });
+    expect({ status: answer.status, code: codeOf(answer) }).toEqual({ status: 503, code: 'platform_unavailable' });
+    // The deadline of a request is 20 s.
+    expect(performance.now() - begun).toBeLessThan(5_000);
   });
 });

@@ -39,7 +39,7 @@ function breakerUnderTest() {
     reserve: async () => ({ [Symbol.dispose]: () => undefined }),
     pace: () => [],
     surprises: () => [],
-    reachability: () => ({ unreached: [] }),
+    reachability: () => ({ unreached: [], reached: [] }),
     assignRole: () => answer('assign', member),
     unassignRole: () => answer('unassign', member),
     checkCredential: () => answer('check', state.credential),

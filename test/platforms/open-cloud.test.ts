@@ -566,6 +566,19 @@ describe('a write', () => {
   });
 });
 
+test.each<[string, tries: number | 'many']>([
+  ['ENOTFOUND', 2],
+  ['CERT_HAS_EXPIRED', 2],
+  ['ECONNREFUSED', 'many'],
+])('a call whose connection fails with %s is tried that often: %s', async (code, tries) => {
+  const fetch = vi.fn(async () => {
+    throw new TypeError('fetch failed', { cause: Object.assign(new Error(code), { code }) });
+  });
+  expect(await codeOf(platformOn(fake, { fetch }).group(callIn(1_000)))).toBe('platform_unavailable');
+  if (tries === 'many') expect(fetch.mock.calls.length).toBeGreaterThan(3);
+  else expect(fetch).toHaveBeenCalledTimes(tries);
+});
+
 describe("the platform's budget", () => {
   test('begins as documented for each operation, before the platform has said anything', () => {
     const limits = Object.fromEntries(platform.pace().map(({ operation, limit }) => [operation, limit]));

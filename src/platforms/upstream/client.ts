@@ -37,7 +37,7 @@ export interface UpstreamOptions {
   surprises: Surprises;
   reach: Reach;
   proxy?: OutboundProxy | undefined;
-  /** True if a call that can't succeed before someone intervenes, as with an unknown host name, is still retried until its deadline. */
+  /** True if a read with a response of the wrong shape is retried until its deadline. */
   isPatient?: boolean | undefined;
   tuning?: Partial<UpstreamTuning>;
 }
@@ -92,6 +92,8 @@ interface Failure {
   error: RankdError;
   /** True if a retry can succeed. */
   isTransient: boolean;
+  /** True if one retry is enough, as where the host's name is not known: the cause rarely passes before someone intervenes. */
+  isRetriedOnce?: boolean;
   /** True if the gate already makes the next try wait. */
   isGated?: boolean;
   /** The shortest wait before the next try, in milliseconds. */
@@ -160,6 +162,7 @@ export class UpstreamClient {
       if (
         !result.isTransient ||
         request.isTriedOnce ||
+        (result.isRetriedOnce && tries > 0) ||
         !(result.isGated || (await this.#backOff(request, { tries, leastMs: result.leastWaitMs ?? 0 }, call)))
       )
         throw unknown ?? last;
@@ -227,8 +230,7 @@ export class UpstreamClient {
       failure.cause === 'timed_out' && now - sentAt < Math.min(tellingMs, this.#tuning.perTryTimeoutMs);
     const isCalledOff = call.signal.aborted && now < call.deadlineAt;
     if (!isCutShort && !isCalledOff) this.#reach.failed(this.#baseUrl, error);
-    const isTransient = this.#isPatient || !failure.isPermanent;
-    if (!isWrite || isUnsent) return { error, isTransient };
+    if (!isWrite || isUnsent) return { error, isTransient: true, isRetriedOnce: failure.isPermanent };
     return { error: unknownOutcome(failure.words, { cause, connection: failure.cause }), isTransient: true };
   }
 

@@ -5,8 +5,11 @@ interface Host {
   /** Tries without an answer since the last answer. */
   failures: number;
   hasAnswered: boolean;
-  failing?: { error: RankdError; since: number };
+  failing?: { error: RankdError; since: number; lastAt: number };
 }
+
+/** For so long a host counts as unreached that is not called again: a quiet daemon may need it once a day only. */
+const failureLifeMs = 600_000;
 
 /** Which hosts of the platform answer. One connection that breaks is no news where the next try may succeed: two in a row are. */
 export class Reach {
@@ -21,9 +24,10 @@ export class Reach {
   failed(baseUrl: string, error: RankdError): void {
     const host = this.#hosts.get(baseUrl) ?? { failures: 0, hasAnswered: false };
     const failures = host.failures + 1;
-    const since = host.failing?.since ?? this.#now();
+    const lastAt = this.#now();
+    const since = this.#isUnreached(host) ? host.failing.since : lastAt;
     const isNews = !host.hasAnswered || failures > 1;
-    this.#hosts.set(baseUrl, { ...host, failures, ...(isNews && { failing: { error, since } }) });
+    this.#hosts.set(baseUrl, { ...host, failures, ...(isNews && { failing: { error, since, lastAt } }) });
   }
 
   /** The `Date` header is in whole seconds, and compared with the clock of this machine, whatever clock rankd works with. */
@@ -36,8 +40,12 @@ export class Reach {
   state(): Reachability {
     const hosts = [...this.#hosts].map(([baseUrl, host]) => ({ ...host, host: new URL(baseUrl).host }));
     return {
-      unreached: hosts.flatMap(({ host, failing }) => (failing === undefined ? [] : [{ host, ...failing }])),
+      unreached: hosts.filter(this.#isUnreached).map(({ host, failing: { error, since } }) => ({ host, error, since })),
+      reached: hosts.flatMap(({ host, failing }) => (failing === undefined ? [host] : [])),
       clockAheadMs: this.#clockAheadMs,
     };
   }
+
+  #isUnreached = <T extends Host>(host: T): host is T & { failing: NonNullable<Host['failing']> } =>
+    host.failing !== undefined && this.#now() - host.failing.lastAt < failureLifeMs;
 }

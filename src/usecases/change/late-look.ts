@@ -1,3 +1,4 @@
+import { asRankdError } from '../../base/errors.ts';
 import { reopened } from '../../core/change-state.ts';
 import { hasLeftSince } from '../../core/holds.ts';
 import type { RankChange } from '../../core/model.ts';
@@ -9,6 +10,8 @@ import type { Ranking } from './ranking.ts';
 
 /** How long to wait before a look that failed, or that there was no room for, in milliseconds. */
 const waitMs = 1_000;
+/** The same where the platform can't be reached, which often takes a while to pass and fails at once. */
+const unreachedWaitMs = 5_000;
 const maxTries = 5;
 
 /** Takes the looks of this process as they fall due, one after the other, until `stop` is aborted. */
@@ -74,9 +77,10 @@ async function takeLateLook(current: () => Ranking, stop: AbortSignal): Promise<
   if (leftMs > 0) return clock.sleep(leftMs, stop);
   if (!hasRoom(current())) return clock.sleep(waitMs, stop);
   look.tries += 1;
-  const isThrough = await lookAgain(current(), look, stop).catch(() => false);
-  if (isThrough || look.tries >= maxTries) return trust.endLook(look);
-  look.dueAt = clock.monotonic() + waitMs * look.tries;
+  const isThrough = await lookAgain(current(), look, stop).catch(asRankdError);
+  if (isThrough === true || look.tries >= maxTries) return trust.endLook(look);
+  const isUnreached = isThrough !== false && isThrough.connection !== undefined;
+  look.dueAt = clock.monotonic() + (isUnreached ? unreachedWaitMs : waitMs) * look.tries;
 }
 
 /** Callers come first: a tenth of the budget for reading members is left to them, and nobody waits for it. */
