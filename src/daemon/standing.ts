@@ -29,20 +29,22 @@ export function logStartupSummary(app: DaemonContext, { platform }: Config): Asy
 }
 
 async function tell(app: DaemonContext, groupId: number, stop: AbortSignal): Promise<void> {
-  while ((await tellOnce(app, groupId, stop)) === 'unreached' && !stop.aborted)
+  while (!stop.aborted && !(await isTold(app, groupId, stop)))
     await app.clock.sleep(againAfterMs, stop).catch(() => undefined);
 }
 
-async function tellOnce(app: DaemonContext, groupId: number, stop: AbortSignal): Promise<'unreached' | undefined> {
+/** False if the platform could not be reached. */
+async function isTold(app: DaemonContext, groupId: number, stop: AbortSignal): Promise<boolean> {
   using within = callWithin(app.clock, timeoutMs, 'start');
   const call = { ...within, signal: AbortSignal.any([within.signal, stop]) };
   try {
     app.log.info(await standing(app, groupId, call));
   } catch (error) {
     if (!isRankdError(error)) throw error;
-    if (error.connection !== undefined) return 'unreached';
+    if (error.connection !== undefined) return false;
     if (error.code === 'above_acting_account') app.log.warn({ err: error, problem: 'group' }, cannotRank);
   }
+  return true;
 }
 
 async function standing(app: DaemonContext, groupId: number, call: CallContext): Promise<string> {
