@@ -14,6 +14,13 @@ export interface HoldsOfMember {
   open?: Hold | undefined;
   /** The hold that the change refers to, in any state. */
   own?: Hold | undefined;
+  /** The hold that this change ended, if the end still stands. */
+  ended?: Hold | undefined;
+}
+
+/** The id recorded as `returnChangeId` of a hold that this change ended: an undo that restores an earlier end names the change of that end. */
+export function endingChange({ id, hold }: Pick<RankChange, 'id' | 'hold'>): string {
+  return (hold?.does === 'undo' && hold.recloses?.by) || id;
 }
 
 /** The states of a hold that has not ended. */
@@ -155,17 +162,17 @@ function afterApplied(change: RankChange, of: HoldsOfMember, now: number): HoldU
  */
 function afterUndo(
   change: RankChange,
-  { id, reopens, isDue, recloses }: Extract<HoldPart, { does: 'undo' }>,
+  { id, reopens, ends, recloses }: Extract<HoldPart, { does: 'undo' }>,
   { open, own }: HoldsOfMember,
   doing: Actor,
 ): HoldUpdate {
-  const by = { id: recloses?.by ?? change.id, message: change.message };
+  const by = { id: endingChange(change), message: change.message };
   const closing =
     open === undefined || (open.id === id && reopens !== undefined)
       ? nothing
       : over(open, recloses?.as ?? 'lifted', by, doing);
-  if (own === undefined || isOpenHold(own) || (reopens === undefined && !isDue)) return closing;
-  const restoring = isDue ? overdue(own, change, doing) : reopened(own, doing);
+  if (own === undefined || isOpenHold(own) || (reopens ?? ends) === undefined) return closing;
+  const restoring = ends !== undefined ? overdue(own, change, doing) : reopened(own, doing);
   return { holds: [...closing.holds, ...restoring.holds], events: [...closing.events, ...restoring.events] };
 }
 
@@ -201,19 +208,35 @@ function whileOpen({ id, hold }: RankChange, { own }: HoldsOfMember): HoldUpdate
   return { holds: [{ ...kept, state: 'ending', returnChangeId: id }], events: [] };
 }
 
-function afterRefusal(change: RankChange, { own }: HoldsOfMember, now: number): HoldUpdate {
+function afterRefusal(change: RankChange, of: HoldsOfMember, now: number): HoldUpdate {
   const { hold: part, code, message } = change;
-  if (own === undefined || code === null) return nothing;
   const doing = { by: 'daemon', at: now };
-  // The change was reported as begun, and a read then showed otherwise.
-  if (part?.does === 'begin') return over(own, 'superseded', change, doing);
-  if (part?.does === 'undo' && part.reopens !== undefined && isOpenHold(own) && change.undoOf !== undefined)
-    return over(own, part.reopens, { id: change.undoOf, message }, doing);
-  if (part?.does !== 'return') return nothing;
+  if (part?.does !== 'return') return afterRefutation(change, of, doing);
+  const { own } = of;
+  if (own === undefined || code === null) return nothing;
   const isDue = own.endsAt !== undefined && own.endsAt <= now;
   if (isDue) return postponed(own, { code, message }, doing);
   const { returnChangeId: _, ...kept } = own; // the early end did not happen, so the hold continues
   return { holds: [{ ...kept, state: 'active' }], events: [] };
+}
+
+/**
+ * Restores the holds from before a change that was reported as applied and that later reads disproved. A change that was refused at once had not
+ * changed any hold.
+ */
+function afterRefutation(change: RankChange, { open, own, ended }: HoldsOfMember, doing: Actor): HoldUpdate {
+  const closing = own === undefined ? nothing : withdrawn(change, own, doing);
+  const isFree = open === undefined || closing.holds.some(({ id }) => id === open.id);
+  const isOver = ended !== undefined && !isOpenHold(ended);
+  const restoring = isFree && isOver ? reopened(ended, doing) : nothing;
+  return { holds: [...closing.holds, ...restoring.holds], events: [...closing.events, ...restoring.events] };
+}
+
+/** Takes back what the change did to the hold that it refers to. */
+function withdrawn({ id, message, undoOf = id, hold: part }: RankChange, own: Hold, doing: Actor): HoldUpdate {
+  if (part?.does === 'begin') return isOpenHold(own) ? over(own, 'superseded', { id, message }, doing) : nothing;
+  const was = part?.does === 'undo' ? (part.reopens ?? part.ends) : undefined;
+  return was === undefined || own.state === was ? nothing : over(own, was, { id: undoOf, message }, doing);
 }
 
 /** A hold whose return failed: it is retried soon, or is stuck. */

@@ -365,8 +365,8 @@ export type HoldPart =
       id: string;
       /** The state from which the hold is reopened; absent if it stays ended. */
       reopens?: EndedState;
-      /** True if the hold would be reopened, but its time is up: the earlier roles are given back. */
-      isDue?: true;
+      /** Set if the hold would be reopened, but its time is up and the earlier roles are given back: its state before that. */
+      ends?: EndedState;
       /**
        * Set if the undone change had reopened the member's open hold: its earlier end state, and the change that had
        * ended it.

@@ -41,7 +41,7 @@ export function holdsBefore(
         : {
             does: 'undo',
             id,
-            ...(endedByIt !== undefined && (isDue ? { isDue } : { reopens: endedByIt.state as EndedState })),
+            ...(endedByIt !== undefined && { [isDue ? 'ends' : 'reopens']: endedByIt.state as EndedState }),
             ...(recloses && { recloses }),
           },
     changesHolds: open !== undefined || (endedByIt !== undefined && !isDue),

@@ -5,6 +5,7 @@ import type { Hold } from '../../src/core/model.ts';
 import type { HoldAsked } from '../../src/usecases/change/change-command.ts';
 import type { ChangeAnswer } from '../../src/usecases/change/change-rank.ts';
 import { changeRank } from '../../src/usecases/change/change-rank.ts';
+import { lookAtChange } from '../../src/usecases/change/late-look.ts';
 import type { DaemonContext } from '../../src/usecases/daemon-context.ts';
 import { checkHold } from '../../src/usecases/holds/end-hold.ts';
 import { extendHold, liftHold } from '../../src/usecases/holds/holds.ts';
@@ -403,6 +404,102 @@ test.concurrent(
       expect([(await hold()).state, held()]).toEqual(['ended', before]);
     }
   }),
+);
+
+/** Changes that end holds, and what led to them. Roblox accepts the last one and then does not hold it. */
+const refuted: Record<
+  string,
+  { first: (system: System) => Promise<unknown>; does: (system: System) => Promise<unknown> }
+> = {
+  'the undo of a suspension': {
+    first: ({ suspend }) => suspend(ann, { forMs: 60 * minute }),
+    does: undoNewest,
+  },
+  'the undo of a lift': {
+    first: async (system) => {
+      await system.suspend(ann, { forMs: 60 * minute });
+      await system.pass(minute);
+      await lift(system);
+    },
+    does: undoNewest,
+  },
+  'the undo of a suspension over a temporary rank': {
+    first: async (system) => {
+      await system.temporarily(20, 90 * minute);
+      await system.pass(minute);
+      await system.suspend(ann, { forMs: 60 * minute });
+    },
+    does: undoNewest,
+  },
+  'the undo of that undo': {
+    first: async (system) => {
+      await system.temporarily(20, 90 * minute);
+      await system.pass(minute);
+      await system.suspend(ann, { forMs: 60 * minute });
+      await system.pass(minute);
+      await undoNewest(system);
+    },
+    does: undoNewest,
+  },
+  'the undo of a change that had ended a temporary rank whose time is up': {
+    first: async (system) => {
+      await system.temporarily(20, 30 * minute);
+      await system.ask(10);
+      await system.pass(40 * minute);
+    },
+    does: undoNewest,
+  },
+  'a change that ended a temporary rank': {
+    first: ({ temporarily }) => temporarily(20, 90 * minute),
+    does: ({ ask }) => ask(10),
+  },
+  'a suspension over a temporary rank': {
+    first: ({ temporarily }) => temporarily(20, 90 * minute),
+    does: ({ suspend }) => suspend(ann, { forMs: 60 * minute }),
+  },
+  'a lift': { first: ({ suspend }) => suspend(ann, { forMs: 60 * minute }), does: lift },
+};
+
+async function undoNewest(system: System) {
+  const [newest] = await system.app.store.listChanges({ rankeeId: ann, limit: 1 });
+  expect(await undo(system, [newest?.id ?? ''])).toMatchObject([{ state: 'put_back' }]);
+}
+
+function lift({ app, clock }: System) {
+  return clock.passUntil(liftHold(app, { rankeeId: ann, caller: { by, dryRun: false }, force: false }));
+}
+
+test.concurrent.each(Object.entries(refuted))(
+  'once Roblox is seen not to hold %s, roles and holds are what they were before',
+  (_, { first, does }) =>
+    withHolds(async (system) => {
+      const { app, fake, held, pass, clock } = system;
+      const state = async () => {
+        const holds = await app.store.listHolds({ group: app.group.title, rankeeId: ann, limit: 9 });
+        const kept = ({ id, kind, state, endsAt, rolesBefore, rolesDuring, returnChangeId }: Hold) => ({
+          ...{ id, kind, state, endsAt, rolesBefore, rolesDuring, returnChangeId },
+        });
+        return { roles: held(), holds: holds.map(kept) };
+      };
+      await first(system);
+      await pass(minute);
+      const was = await state();
+      const open = was.holds.filter(({ state }) => state === 'active');
+      fake.writesOnlyEcho = true;
+      await does(system);
+      fake.writesOnlyEcho = false;
+      expect(await state()).not.toEqual(was);
+      const [change] = await app.store.listChanges({ rankeeId: ann, limit: 1 });
+      await lookAtChange(app, change?.id ?? '');
+      await clock.advance(40_000);
+      expect(await app.store.findChange(change?.id ?? '')).toMatchObject({ state: 'failed' });
+      const now = await state();
+      const others = now.holds.filter(({ id }) => !was.holds.some((hold) => hold.id === id));
+      expect(others.filter(({ state }) => state !== 'superseded')).toEqual([]);
+      expect({ ...now, holds: now.holds.filter((hold) => !others.includes(hold)) }).toEqual(was);
+      await pass(100 * minute);
+      if (open.length > 0) expect(held()).toEqual(open[0]?.rolesBefore.filter((id) => id !== sampleRoles.base));
+    })(),
 );
 
 test.concurrent(

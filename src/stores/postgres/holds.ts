@@ -1,4 +1,11 @@
-import { type HoldsOfMember, isResting, openStates, restingStates } from '../../core/holds.ts';
+import {
+  endingChange,
+  type HoldsOfMember,
+  isOpenHold,
+  isResting,
+  openStates,
+  restingStates,
+} from '../../core/holds.ts';
 import type { Hold, RankChange } from '../../core/model.ts';
 import type { HoldFilter, HoldStore } from '../../ports/index.ts';
 import { holdColumns as columns, selected, upsertInto } from '../columns.ts';
@@ -44,27 +51,36 @@ export function holdStore(db: Database): HoldStore {
 }
 
 /** What a change of this member may concern. Called in the transaction that keeps the change. */
-export async function holdsOf(db: Reader, { group, rankeeId, hold }: RankChange): Promise<HoldsOfMember> {
-  const [[open], own] = await Promise.all([
-    holdsWhere(db, `rankee_id = @rankeeId AND group_title = @group AND ${inStates(openStates)}`, { rankeeId, group }),
-    hold && findHold(db, hold.id),
-  ]);
-  return { open, own };
+export async function holdsOf(db: Reader, change: RankChange): Promise<HoldsOfMember> {
+  const { group, rankeeId, hold } = change;
+  const named = { rankeeId, group, ownId: hold?.id ?? '', endedBy: endingChange(change) };
+  return concerning(await holdsWhere(db, ofMember, named), change);
 }
+
+const ofMember = `
+  (rankee_id = @rankeeId AND group_title = @group AND (${inStates(openStates)} OR return_change_id = @endedBy)) OR id = @ownId`;
 
 /** The same for a change that is kept already, by its id: nothing has to be known of it before. */
 export async function holdsOfChange(db: Reader, changeId: string): Promise<(change: RankChange) => HoldsOfMember> {
   const holds = await holdsWhere(db, ofChange, { changeId });
-  return ({ hold }) => ({
-    open: holds.find(({ state }) => openStates.includes(state)),
+  return (change) => concerning(holds, change);
+}
+
+function concerning(holds: Hold[], change: RankChange): HoldsOfMember {
+  const { hold } = change;
+  return {
+    open: holds.find(isOpenHold),
     own: hold && holds.find(({ id }) => id === hold.id),
-  });
+    ended: holds.find(({ returnChangeId }) => returnChangeId === endingChange(change)),
+  };
 }
 
 const ofChange = `
-  (${inStates(openStates)} AND (rankee_id, group_title) = (
-    SELECT rankee_id, group_title FROM rankd.rank_changes WHERE rank_changes.id = @changeId))
-  OR id = (SELECT hold::json ->> 'id' FROM rankd.rank_changes WHERE rank_changes.id = @changeId)`;
+  (rankee_id, group_title) = (SELECT rankee_id, group_title FROM rankd.rank_changes WHERE rank_changes.id = @changeId)
+  AND (${inStates(openStates)}
+    OR id = (SELECT hold::json ->> 'id' FROM rankd.rank_changes WHERE rank_changes.id = @changeId)
+    OR return_change_id IN (
+      SELECT unnest(ARRAY[rank_changes.id, hold::json #>> '{recloses,by}']) FROM rankd.rank_changes WHERE rank_changes.id = @changeId))`;
 
 /** Writes holds as they are now. Those that are over come first: a member has one that is open. */
 export function keepHolds(transaction: Transaction, holds: readonly Hold[]): void {

@@ -1,4 +1,11 @@
-import { type HoldsOfMember, isResting, openStates, restingStates } from '../../core/holds.ts';
+import {
+  endingChange,
+  type HoldsOfMember,
+  isOpenHold,
+  isResting,
+  openStates,
+  restingStates,
+} from '../../core/holds.ts';
 import type { Hold, RankChange } from '../../core/model.ts';
 import type { HoldFilter, HoldStore } from '../../ports/index.ts';
 import { absent, holdColumns as columns, selected, upsertInto } from '../columns.ts';
@@ -50,15 +57,17 @@ export function holdStore(db: Connection): HoldStore {
 }
 
 /** What a change of this member may concern. Called in the transaction that keeps the change. */
-export function holdsOf(db: Connection, { group, rankeeId, hold }: RankChange): HoldsOfMember {
-  const row = db.get<RowOf<Hold>>(
-    `${selectHold} WHERE rankee_id = @rankeeId AND group_title = @group AND ${inStates(openStates)}`,
-    {
-      rankeeId,
-      group,
-    },
-  );
-  return { open: row && toHold(row), own: hold && findHold(db, hold.id) };
+export function holdsOf(db: Connection, change: RankChange): HoldsOfMember {
+  const { group, rankeeId, hold } = change;
+  const endedBy = endingChange(change);
+  const where = `(${inStates(openStates)} OR return_change_id = @endedBy)`;
+  const holds = db
+    .all<RowOf<Hold>>(`${selectHold} WHERE rankee_id = @rankeeId AND group_title = @group AND ${where}`, {
+      ...{ rankeeId, group, endedBy },
+    })
+    .map(toHold);
+  const [open, ended] = [holds.find(isOpenHold), holds.find(({ returnChangeId }) => returnChangeId === endedBy)];
+  return { open, ended, own: hold && findHold(db, hold.id) };
 }
 
 /** Writes holds as they are now. Those that are over come first: a member has one that is open. */
