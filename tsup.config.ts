@@ -2,8 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { defineConfig } from 'tsup';
 import { writeNotices } from './config/build/third-party-notices.ts';
-import { readGameScripts } from './src/cli/game/game-scripts.ts';
-import { toModel } from './src/cli/game/rbxmx.ts';
+import { readGameScripts, toModel } from './src/cli/game-models.ts';
 
 const page = 'dist/dashboard';
 

@@ -18,7 +18,7 @@ const dayMs = 86_400_000;
 /** Let's Encrypt's certificates are renewed a month before their end: https://letsencrypt.org/docs/faq/ */
 const soonDays = 14;
 
-export interface SoughtDaemon {
+interface SoughtDaemon {
   /** What its proofs are made with. */
   identity: string;
   /** Where it listens on this machine. */

@@ -15,17 +15,13 @@ import { engineOf } from '../stores/engine.ts';
 import type { Alarm } from '../usecases/change/platform-trust.ts';
 import { hintOf } from '../usecases/documents/error.ts';
 import { keepServedGroup } from '../usecases/group/served-group.ts';
-import type { Io } from './io.ts';
-import type { GlobalOptions } from './options.ts';
-import { jsonLine, printableLines } from './output/safe-text.ts';
-import { type Shown, screenOf } from './output/screen.ts';
-import { TerminalLine } from './output/terminal-line.ts';
-import { whileWaiting } from './output/waiting.ts';
-import { asTyped } from './output/wording.ts';
+import { chosenWith, type DaemonAndConfig, isSimulatedHere, otherGroup, refuseLostDatabase } from './daemon-here.ts';
+import type { GlobalOptions, Io } from './io.ts';
+import { asTyped } from './output/help.ts';
+import { type Shown, screenOf } from './output/table.ts';
+import { TerminalLine, whileWaiting } from './output/terminal.ts';
+import { jsonLine, printableLines } from './output/text.ts';
 import { refuseRoot } from './refuse-root.ts';
-import { refuseLostDatabase } from './same-database.ts';
-import { chosenWith, otherGroup } from './same-group.ts';
-import { isSimulatedHere, type Surroundings } from './surroundings.ts';
 
 /** Variables whose settings matter to a command that needs no configuration. */
 const settingVariables = /^RANKD_(AUDIT_HEAD_FILE|GROUP_ID|PLATFORM_KIND)$/;
@@ -200,7 +196,7 @@ export class Cli {
     work: (ports: Pick<Ports, 'store' | 'clock'>, isSimulated: () => Promise<boolean>) => Promise<T>,
   ): Promise<T> {
     return this.#withStore((ports) =>
-      this.#whileNoting(ports, (surroundings) => work(ports, () => isSimulatedHere(ports, surroundings))),
+      this.#whileNoting(ports, (found) => work(ports, () => isSimulatedHere(ports, found))),
     );
   }
 
@@ -283,13 +279,12 @@ export class Cli {
    */
   async #whileNoting<T>(
     ports: Pick<Ports, 'store' | 'clock'>,
-    work: (surroundings: Surroundings) => Promise<T>,
+    work: (found: DaemonAndConfig) => Promise<T>,
   ): Promise<T> {
     const daemon = await refuseLostDatabase(this.dataDir);
-    const surroundings = { daemon, config: daemon === undefined ? await this.#configAround() : 'none' } as const;
-    const file = typeof surroundings.config === 'object' ? surroundings.config.audit.headFile : undefined;
-    const done =
-      file === undefined ? await work(surroundings) : await this.#notingHeads(ports, file, () => work(surroundings));
+    const found = { daemon, config: daemon === undefined ? await this.#configAround() : 'none' } as const;
+    const file = typeof found.config === 'object' ? found.config.audit.headFile : undefined;
+    const done = file === undefined ? await work(found) : await this.#notingHeads(ports, file, () => work(found));
     const { text } = await this.#engine.place();
     const server =
       daemon === undefined
@@ -325,7 +320,7 @@ export class Cli {
   }
 
   /** A configuration that has a mistake keeps no command from working that needs none; where there is none, nothing is loaded. */
-  async #configAround(): Promise<Surroundings['config']> {
+  async #configAround(): Promise<DaemonAndConfig['config']> {
     const sources = this.configSources;
     const isSet = Object.keys(sources.env).some((name) => settingVariables.test(name));
     if (!isSet && locateConfig(sources) === undefined) return 'none';

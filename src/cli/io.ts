@@ -65,3 +65,13 @@ export interface Io {
   /** Resolves once nobody reads the results any more. */
   readerGone: Promise<void>;
 }
+
+/** The options that every command takes, anywhere on the line. */
+export interface GlobalOptions {
+  config?: string;
+  dataDir?: string;
+  json?: boolean;
+  quiet?: boolean;
+  verbose?: boolean;
+  yes?: boolean;
+}

@@ -7,9 +7,9 @@ import { isatty } from 'node:tty';
 import { RankdError } from '../base/errors.ts';
 import { type SystemUser, thisSystem } from '../base/system.ts';
 import { homeFolder } from '../config/locate.ts';
-import { questionWord } from './completion/answer-shell.ts';
+import { questionWord } from './completion/complete.ts';
 import type { Io } from './io.ts';
-import { commandFor } from './output/wording.ts';
+import { commandFor } from './output/help.ts';
 import { runCli } from './program.ts';
 import { Signals } from './signals.ts';
 

@@ -31,13 +31,12 @@ import { suspensionCommands } from './commands/suspension.ts';
 import { webhookCommands } from './commands/webhook.ts';
 import { whitelistCommands } from './commands/whitelist.ts';
 import { workspaceCommands } from './commands/workspace.ts';
-import { answerShell, questionWord } from './completion/answer-shell.ts';
+import { answerShell, questionWord } from './completion/complete.ts';
 import { filled } from './input/arguments.ts';
 import type { Io } from './io.ts';
 import { ExitCode, exitCodes, formatError } from './output/errors.ts';
-import { allCommands, examples, withExamplesFor, withHelpCommand } from './output/help.ts';
-import { jsonLine } from './output/safe-text.ts';
-import { asTyped } from './output/wording.ts';
+import { allCommands, asTyped, examples, withExamplesFor, withHelpCommand } from './output/help.ts';
+import { jsonLine } from './output/text.ts';
 
 const versionAsked = 'rankd.version';
 

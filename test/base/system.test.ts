@@ -5,7 +5,7 @@ import { describe, expect, test } from 'vitest';
 import { renameFile } from '../../src/base/files.ts';
 import { systems } from '../../src/base/system.ts';
 import { dataDirFindings } from '../../src/cli/machine-findings.ts';
-import { commandFor } from '../../src/cli/output/wording.ts';
+import { commandFor } from '../../src/cli/output/help.ts';
 import { crowdIn } from '../../src/cli/windows-access.ts';
 import { dataDirectory } from '../../src/config/data-dir.ts';
 import { searchPath } from '../../src/config/locate.ts';

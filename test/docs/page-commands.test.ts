@@ -3,7 +3,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { systems } from '../../src/base/system.ts';
-import { walk } from '../../src/cli/completion/walk.ts';
+import { walk } from '../../src/cli/completion/complete.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { sections } from '../../src/config/settings.ts';
 import { newWebhookSecret } from '../../src/core/webhooks/signature.ts';

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { systems } from '../../src/base/system.ts';
-import { walk } from '../../src/cli/completion/walk.ts';
+import { walk } from '../../src/cli/completion/complete.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import type { TerminalIo } from '../support/command-io.ts';
 

@@ -1,7 +1,7 @@
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { displayWidth } from '../../src/cli/output/width.ts';
+import { displayWidth } from '../../src/cli/output/text.ts';
 import { BuiltSession } from '../support/built-session.ts';
 import { DaemonHere } from '../support/daemon-here.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type System, systems, thisSystem } from '../../src/base/system.ts';
-import { walk } from '../../src/cli/completion/walk.ts';
+import { walk } from '../../src/cli/completion/complete.ts';
 import { allCommands } from '../../src/cli/output/help.ts';
 import { createProgram, runCli as runHere } from '../../src/cli/program.ts';
 import { TerminalIo } from '../support/command-io.ts';

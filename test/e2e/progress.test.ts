@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Command } from 'commander';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Cli } from '../../src/cli/cli.ts';
-import { whileStreaming, whileWaiting } from '../../src/cli/output/waiting.ts';
+import { whileStreaming, whileWaiting } from '../../src/cli/output/terminal.ts';
 import { runCli } from '../../src/cli/program.ts';
 import { TerminalIo } from '../support/command-io.ts';
 import { type FakeOpenCloud, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';

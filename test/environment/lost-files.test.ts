@@ -54,7 +54,7 @@ test('a command that the daemon would not see says so and changes nothing, and s
   for (const args of commands) {
     const { code, stderr } = await home.here(args);
     expect({ args, code }).toEqual({ args, code: 69 });
-    expect(stderr).toContain('does not use this database any more, so nothing was changed');
+    expect(stderr).toContain('no longer uses this database, so nothing was changed');
     expect(stderr).toContain('start it again');
   }
   expect(await home.json('audit', 'verify')).toEqual(before);

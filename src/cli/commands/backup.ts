@@ -8,7 +8,7 @@ import { backupDocument } from '../../usecases/documents/database.ts';
 import type { Cli } from '../cli.ts';
 import { examples } from '../output/help.ts';
 import { facts } from '../output/table.ts';
-import { whileWorking } from '../output/waiting.ts';
+import { whileWorking } from '../output/terminal.ts';
 
 export function backupCommand(program: Command, cli: Cli): void {
   program

@@ -12,10 +12,9 @@ import { callWithin } from '../../ports/platform.ts';
 import { checkedConfigDocument, configFileDocument, settingsDocument } from '../../usecases/documents/config.ts';
 import { strayRoles } from '../../usecases/group/check-group.ts';
 import type { Cli } from '../cli.ts';
-import { examples } from '../output/help.ts';
+import { examples, settingText } from '../output/help.ts';
 import { table } from '../output/table.ts';
-import { whileWaiting } from '../output/waiting.ts';
-import { settingText } from '../output/wording.ts';
+import { whileWaiting } from '../output/terminal.ts';
 
 const groupTimeoutMs = 5_000;
 

@@ -6,7 +6,7 @@ import { linkDocument } from '../../usecases/documents/dashboard.ts';
 import type { Cli } from '../cli.ts';
 import { openInBrowser } from '../open-in-browser.ts';
 import { examples } from '../output/help.ts';
-import { whileWaiting } from '../output/waiting.ts';
+import { whileWaiting } from '../output/terminal.ts';
 import { notAnswering, requireAnswer } from './health.ts';
 
 export function dashboardCommand(program: Command, cli: Cli): void {

@@ -7,7 +7,7 @@ import type { Cli } from '../cli.ts';
 import { ExitCode } from '../output/errors.ts';
 import { examples } from '../output/help.ts';
 import { facts, table } from '../output/table.ts';
-import { whileWorking } from '../output/waiting.ts';
+import { whileWorking } from '../output/terminal.ts';
 import { hasRetention } from './audit/verify.ts';
 
 export function databaseCommands(program: Command, cli: Cli): void {

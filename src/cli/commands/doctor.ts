@@ -38,16 +38,15 @@ import { inspectKeys } from '../../usecases/keys/inspect-keys.ts';
 import { viewWebhooks } from '../../usecases/webhooks/view-webhooks.ts';
 import { showWorkspace } from '../../usecases/workspace/workspace.ts';
 import type { Cli } from '../cli.ts';
+import { chosenWith, otherGroup } from '../daemon-here.ts';
 import { type AskedUser, asGameUrl, asUser, newFileName } from '../input/arguments.ts';
 import { userIdOf } from '../input/people.ts';
 import { clockFindings, dataDirFindings, nodeFindings, portFindings } from '../machine-findings.ts';
 import { ExitCode } from '../output/errors.ts';
 import { examples } from '../output/help.ts';
-import { printable } from '../output/safe-text.ts';
-import { noScreen, type Shown } from '../output/screen.ts';
-import { whileWaiting } from '../output/waiting.ts';
-import { wrapped } from '../output/width.ts';
-import { chosenWith, otherGroup } from '../same-group.ts';
+import { noScreen, type Shown } from '../output/table.ts';
+import { whileWaiting } from '../output/terminal.ts';
+import { printable, wrapped } from '../output/text.ts';
 import { readAccessList } from '../windows-access.ts';
 
 export function doctorCommand(program: Command, cli: Cli): void {

@@ -4,9 +4,18 @@ import type { Command } from 'commander';
 import { type NewFile, requireRoom, withFiles } from '../../base/files.ts';
 import { gameFilesDocument, gameModelDocument } from '../../usecases/documents/game.ts';
 import type { Cli } from '../cli.ts';
-import { type GameScript, readGameScripts } from '../game/game-scripts.ts';
-import { configured, gameUrl, secretOption, urlOption } from '../game/game-values.ts';
-import { type Model, modelFile, modelOf, systemNamed } from '../game/models.ts';
+import {
+  configured,
+  type GameScript,
+  gameUrl,
+  type Model,
+  modelFile,
+  modelOf,
+  readGameScripts,
+  secretOption,
+  systemNamed,
+  urlOption,
+} from '../game-models.ts';
 import { asGroupId, filled, wholeNumber } from '../input/arguments.ts';
 import { examples } from '../output/help.ts';
 import { table } from '../output/table.ts';

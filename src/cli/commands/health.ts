@@ -7,7 +7,7 @@ import { proofHeader, proofOf, questionHeader } from '../../core/proof.ts';
 import { healthDocument } from '../../usecases/documents/daemon.ts';
 import type { Cli } from '../cli.ts';
 import { examples } from '../output/help.ts';
-import { whileWaiting } from '../output/waiting.ts';
+import { whileWaiting } from '../output/terminal.ts';
 
 const timeoutMs = 4_000;
 
@@ -43,7 +43,7 @@ async function health(cli: Cli, isReadyAsked: boolean): Promise<void> {
   for (const misfit of misfits) cli.say(`warning: ${misfit}`);
 }
 
-export async function requireDaemon({ dataDir, operations }: Cli): Promise<void> {
+async function requireDaemon({ dataDir, operations }: Cli): Promise<void> {
   if (await operations.isDaemonRunning()) return;
   throw new RankdError('daemon_unavailable', `No rankd daemon runs on the data directory ${dataDir}.`, {
     hint: 'start it with `rankd serve`, or name another directory with --data-dir',

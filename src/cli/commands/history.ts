@@ -26,7 +26,7 @@ export function historyCommands(program: Command, cli: Cli): void {
   undoCommand(history, cli);
 }
 
-export function showCommand(history: Command, cli: Cli): void {
+function showCommand(history: Command, cli: Cli): void {
   history
     .command('show')
     .description('everything about one rank change')

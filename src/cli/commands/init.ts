@@ -14,6 +14,7 @@ import { ownerRisk, standingWords } from '../../core/acting-account.ts';
 import { userTitle } from '../../core/describe.ts';
 import { listRoles } from '../../core/list-roles.ts';
 import type { ActingAccount, Role } from '../../core/model.ts';
+import { nameForRequest, type RoleScheme } from '../../core/role-scheme.ts';
 import { privilegesAmong } from '../../core/rules/privileged-roles.ts';
 import { callWithin } from '../../ports/platform.ts';
 import { initDocument } from '../../usecases/documents/installation.ts';
@@ -22,17 +23,15 @@ import { keepServedGroup } from '../../usecases/group/served-group.ts';
 import type { MintedKey } from '../../usecases/keys/keys.ts';
 import { userNameIfKnown } from '../../usecases/people/name-members.ts';
 import type { Cli } from '../cli.ts';
+import { notItsFile } from '../daemon-here.ts';
 import { obtainCredential } from '../init/credential.ts';
 import { makeFirstKey, requestFirstKey, requireFreeName, secretFile } from '../init/first-key.ts';
-import { type ForGameOptions, gameModels, requestForGame } from '../init/for-game.ts';
-import { chooseLadder, ladderEntries } from '../init/ladder.ts';
-import { nextSteps } from '../init/next-steps.ts';
+import { type ForGameOptions, gameModels, nextSteps, requestForGame } from '../init/for-game.ts';
 import { makeWebhook, requestWebhook } from '../init/webhook.ts';
 import { asGameUrl, asGroupId, asPlaceId, filled, keyName, newFileName } from '../input/arguments.ts';
 import { isAgreed } from '../input/confirm.ts';
 import { examples } from '../output/help.ts';
-import { whileWaiting } from '../output/waiting.ts';
-import { notItsFile } from '../service/daemon-file.ts';
+import { whileWaiting } from '../output/terminal.ts';
 import { printSecret } from './key/hand-out.ts';
 import { serve } from './serve.ts';
 
@@ -253,4 +252,32 @@ function permissionWords({ mayChangeRanks }: ActingAccount): string {
 function relativeTo(configFile: string, file: string): string {
   const path = relative(dirname(configFile), file);
   return path.startsWith('..') ? file : `./${path}`;
+}
+
+/** The roles of the ladder, ascending; `undefined` if there is to be none. */
+async function chooseLadder(cli: Cli, { ladder }: { ladder?: boolean }, givable: Role[]): Promise<Role[] | undefined> {
+  const { proposed, leftOut } = proposeLadder(givable);
+  const isAsked = ladder || cli.io.isTerminal;
+  if (leftOut.length > 0 && isAsked)
+    cli.say(`Not for a ladder, as they share a rank, so that none is above the other: ${listRoles(leftOut)}.`);
+  if (proposed.length === 0 || !isAsked) return undefined;
+  if (ladder) return proposed;
+  cli.say(
+    'With a promotion ladder, rankd keeps each member in exactly one of its roles and leaves all other roles alone.\nIf you are not sure, press Enter.',
+  );
+  return (await isAgreed(cli, `Make these the ladder: ${listRoles(proposed)}?`, { preset: true }))
+    ? proposed
+    : undefined;
+}
+
+/** The custom roles, without those that share a rank with another: no ladder can hold both. */
+function proposeLadder(givable: Role[]): { proposed: Role[]; leftOut: Role[] } {
+  const custom = givable.filter(({ kind }) => kind === 'custom');
+  const isShared = (role: Role) => custom.some(({ id, rank }) => rank === role.rank && id !== role.id);
+  return { proposed: custom.filter((role) => !isShared(role)), leftOut: custom.filter(isShared) };
+}
+
+/** The roles as the configuration names them. */
+function ladderEntries(group: Pick<RoleScheme, 'roles' | 'rankOne'>, ladder: Role[]): number[] {
+  return ladder.map((role) => nameForRequest(group, role));
 }

@@ -19,12 +19,12 @@ import type { Run } from '../../usecases/run-many.ts';
 import type { Cli } from '../cli.ts';
 import type { AskedUser } from '../input/arguments.ts';
 import { confirm } from '../input/confirm.ts';
+import { findListed, readUsers } from '../input/lists.ts';
 import { rankOf, userOf } from '../input/people.ts';
-import { findListed, readUsers } from '../input/user-list.ts';
 import { whileLooking } from '../late-looks.ts';
 import { ExitCode, exitCodes, formatError } from '../output/errors.ts';
-import { Progress } from '../output/progress.ts';
 import { table } from '../output/table.ts';
+import { Progress } from '../output/terminal.ts';
 
 /** A change of rank for everybody in a file. */
 export interface AskedList {

@@ -6,13 +6,11 @@ import type { ReloadOutcome } from '../../control/control.ts';
 import { nodeReloadsDocument, reloadDocument } from '../../usecases/documents/daemon.ts';
 import { askNodes, noDaemon } from '../../usecases/upkeep/ask-nodes.ts';
 import type { Cli } from '../cli.ts';
+import { notItsFile, strangerTo } from '../daemon-here.ts';
 import { ExitCode, exitCodes } from '../output/errors.ts';
-import { examples } from '../output/help.ts';
-import type { Shown } from '../output/screen.ts';
-import { table } from '../output/table.ts';
-import { whileWaiting } from '../output/waiting.ts';
-import { settingText } from '../output/wording.ts';
-import { notItsFile, strangerTo } from '../service/daemon-file.ts';
+import { examples, settingText } from '../output/help.ts';
+import { type Shown, table } from '../output/table.ts';
+import { whileWaiting } from '../output/terminal.ts';
 import { notAnswering, requireAnswer } from './health.ts';
 
 /** How long a reload may take: longer than the daemon waits for a platform that does not answer. */

@@ -8,11 +8,11 @@ import { asFileError, ScratchDirectory } from '../../base/files.ts';
 import { restoreBackup } from '../../usecases/database/database.ts';
 import { restoreDocument } from '../../usecases/documents/database.ts';
 import type { Cli } from '../cli.ts';
+import { namingDaemon } from '../daemon-here.ts';
 import { confirm } from '../input/confirm.ts';
-import { namingDaemon } from '../other-daemon.ts';
 import { examples } from '../output/help.ts';
 import { facts } from '../output/table.ts';
-import { whileWorking } from '../output/waiting.ts';
+import { whileWorking } from '../output/terminal.ts';
 
 export function restoreCommand(program: Command, cli: Cli): void {
   program

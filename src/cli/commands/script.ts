@@ -3,8 +3,7 @@ import type { Command } from 'commander';
 import { makeFile } from '../../base/files.ts';
 import { scriptDocument } from '../../usecases/documents/game.ts';
 import type { Cli } from '../cli.ts';
-import { readGameScripts } from '../game/game-scripts.ts';
-import { gameUrl, secretOption, standalone, urlOption } from '../game/game-values.ts';
+import { gameUrl, readGameScripts, secretOption, standalone, urlOption } from '../game-models.ts';
 import { newFileName } from '../input/arguments.ts';
 import { examples } from '../output/help.ts';
 

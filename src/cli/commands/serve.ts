@@ -1,15 +1,16 @@
 import type { Command } from 'commander';
 import { localUrl } from '../../base/net.ts';
 import { paints, plain } from '../../base/paint.ts';
+import type { System } from '../../base/system.ts';
 import type { Config } from '../../config/config.ts';
 import type { Daemon } from '../../daemon/daemon.ts';
+import type { Ports } from '../../ports/index.ts';
 import { servingDocument } from '../../usecases/documents/daemon.ts';
-import { isAnyKeyAccepted } from '../../usecases/keys/keys.ts';
+import { createKey, isAnyKeyAccepted, type KeyRequest, listKeys } from '../../usecases/keys/keys.ts';
 import type { Cli } from '../cli.ts';
-import { firstSteps } from '../init/first-steps.ts';
-import { namingDaemon } from '../other-daemon.ts';
+import { namingDaemon } from '../daemon-here.ts';
 import { examples } from '../output/help.ts';
-import { isColored } from '../output/screen.ts';
+import { isColored } from '../output/table.ts';
 
 interface ServeOptions {
   host?: string;
@@ -96,4 +97,38 @@ function flagsOf({ host, port, simulate }: ServeOptions): Record<string, string>
 function logLevel({ options }: Cli, { log }: Config): Config['log']['level'] {
   if (options.verbose) return 'debug';
   return options.quiet ? 'warn' : log.level;
+}
+
+const demoPlace = 1;
+const demoMember = 1001;
+const demoKey: KeyRequest = { name: 'demo', mode: 'live', scopes: ['verify', 'rank'], isSimulated: true };
+
+/** What a newcomer can do next. If there is no key yet and a secret may be shown, makes a demo key for the simulated group. */
+async function firstSteps(
+  ports: Pick<Ports, 'store' | 'clock'>,
+  { url, by, maySayKey, system }: { url: string; by: string; maySayKey: boolean; system: System },
+): Promise<string> {
+  if ((await listKeys(ports, { limit: 1 })).keys.length > 0) return 'Keys: rankd key list';
+  if (!maySayKey) return `No key yet. Make one: rankd key create demo, then rankd whitelist add ${demoPlace}`;
+  const place = { id: demoPlace, note: 'made for the first run' };
+  const { secret } = await createKey(ports, { ...demoKey, place, by });
+  return `
+A demo key was made, and place ${demoPlace} put on its whitelist. The key is shown this once:
+
+  ${secret}
+
+Verify it:
+
+  ${system.post({ url: `${url}/v1/apikey`, secret, body: { placeid: demoPlace } })}
+
+Make member ${demoMember} an Officer (rank 20):
+
+  ${system.post({
+    url: `${url}/v1/ranker?placeid=${demoPlace}`,
+    secret,
+    body: { rankerName: 'You', rankerId: 0, rankeeName: 'Newcomer', rankeeId: demoMember, newRankId: 20 },
+  })}
+
+Then see it: rankd rank show ${demoMember}, and rankd history list
+`;
 }

@@ -11,11 +11,8 @@ import { unjudgedLateWrites } from '../../usecases/history/late-writes.ts';
 import type { Cli } from '../cli.ts';
 import { ExitCode } from '../output/errors.ts';
 import { examples } from '../output/help.ts';
-import type { Shown } from '../output/screen.ts';
-import { facts, table } from '../output/table.ts';
-import { whileWaiting } from '../output/waiting.ts';
-import { WatchScreen } from '../output/watch-screen.ts';
-import { ago, when } from '../output/when.ts';
+import { ago, facts, type Shown, table, when } from '../output/table.ts';
+import { WatchScreen, whileWaiting } from '../output/terminal.ts';
 import { maybeStarting } from './health.ts';
 
 const watchEveryMs = 2_000;

@@ -13,7 +13,7 @@ import { filled } from '../input/arguments.ts';
 import { confirm } from '../input/confirm.ts';
 import { examples } from '../output/help.ts';
 import { facts } from '../output/table.ts';
-import { whileWorking } from '../output/waiting.ts';
+import { whileWorking } from '../output/terminal.ts';
 
 export function storeCommands(program: Command, cli: Cli): void {
   const store = program

@@ -22,8 +22,7 @@ import { type AskedUser, asRank, asRanker, asReason, asUser, wholeNumber } from 
 import { userOf } from '../input/people.ts';
 import { whileLooking } from '../late-looks.ts';
 import { examples } from '../output/help.ts';
-import { facts, table } from '../output/table.ts';
-import { when } from '../output/when.ts';
+import { facts, table, when } from '../output/table.ts';
 import { printDryRun } from './dry-run.ts';
 
 const userHelp = 'user id, name, or address of the profile page';

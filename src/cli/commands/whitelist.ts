@@ -13,11 +13,10 @@ import {
 } from '../../usecases/whitelist/whitelist.ts';
 import type { Cli } from '../cli.ts';
 import { asPlaceId } from '../input/arguments.ts';
-import { collectIds, readIds } from '../input/id-list.ts';
+import { collectIds, readIds } from '../input/lists.ts';
 import { ExitCode } from '../output/errors.ts';
 import { examples } from '../output/help.ts';
-import { table } from '../output/table.ts';
-import { when } from '../output/when.ts';
+import { table, when } from '../output/table.ts';
 
 interface PlaceOptions {
   key?: string;

@@ -1,21 +1,64 @@
 import type { Argument, Command, Option } from 'commander';
+import { systemClock } from '../../base/clock.ts';
+import { dataDirectory } from '../../config/data-dir.ts';
+import { storeFinder } from '../../config/find-store.ts';
 import { rolesCalled } from '../../core/role-name.ts';
 import type { KeptRole, StoreOperations } from '../../ports/index.ts';
-import { systemNames } from '../game/models.ts';
-import { optionsOf, walk } from './walk.ts';
+import { engineOf } from '../../stores/engine.ts';
+import { systemNames } from '../game-models.ts';
+import type { Io } from '../io.ts';
+import { refuseRoot } from '../refuse-root.ts';
+
+/** The first word of a line with which a shell asks how its own line can go on. */
+export const questionWord = '__complete';
+
+/** How long a shell waits for names that are on a server. */
+const giveUpAfterMs = 300;
+
+/**
+ * Answers `__complete WORD… :CURRENT`; the colon is there so that an empty word is not lost on the way. Prints a line for each
+ * candidate, with a tab before its description, or only `:file` or `:directory`. Nobody could read an error here, so none is shown.
+ */
+export async function answerShell(program: Command, line: readonly string[], io: Io): Promise<void> {
+  const words = line.slice(0, -1);
+  const current = (line.at(-1) ?? ':').slice(1);
+  try {
+    const answer = await complete(program, { words, current }, async (query) => {
+      const { env, cwd, user } = io;
+      const dataDir = dataDirectory(optionIn('--data-dir', words), io);
+      refuseRoot(dataDir, io, words);
+      const configFile = optionIn('--config', words) ?? optionIn('-c', words);
+      const server = await storeFinder({ configFile, env, cwd, user })?.();
+      const found = engineOf({ dataDir, clock: systemClock, server }).operations.findNames(query);
+      if (server === undefined) return found;
+      return Promise.race([found, systemClock.sleep(giveUpAfterMs).then(() => Promise.reject(new Error('too late')))]);
+    });
+    if (typeof answer === 'string') io.stdout(`:${answer}\n`);
+    else io.stdout(answer.map(({ value, description }) => `${value}\t${description}\n`).join(''));
+  } catch {
+    // no candidates
+  }
+}
+
+/** The value of an option on the line. It is not finished, so commander can't parse it. */
+function optionIn(option: string, words: readonly string[]): string | undefined {
+  const after = words.slice(words.indexOf(option) + 1).filter((word) => word !== '=');
+  if (words.includes(option)) return after[0];
+  return words.find((word) => word.startsWith(`${option}=`))?.slice(option.length + 1);
+}
 
 type FindNames = StoreOperations['findNames'];
 
 /** What may come next: words with their meaning, or the files that the shell finds. */
-export type Answer = Candidate[] | 'file' | 'directory';
+type Answer = Candidate[] | 'file' | 'directory';
 
-export interface Candidate {
+interface Candidate {
   value: string;
   description: string;
 }
 
 /** The words that `current` can become, after the whole `words`. */
-export async function complete(
+async function complete(
   program: Command,
   { words, current }: { words: readonly string[]; current: string },
   findNames: StoreOperations['findNames'],
@@ -142,4 +185,66 @@ function matching(candidates: Candidate[], current: string): Candidate[] {
 function withPrefix(prefix: string, answer: Answer): Answer {
   if (typeof answer === 'string') return answer;
   return answer.map(({ value, description }) => ({ value: prefix + value, description }));
+}
+
+/** Where a line stands in the tree of commands. */
+interface Position {
+  command: Command;
+  /** The option whose value comes next. */
+  pending: Option | undefined;
+  /** The argument that comes next. */
+  argument: Argument | undefined;
+  /** True while a command may still come. */
+  takesCommand: boolean;
+  /** True after `--`: what follows is not an option. */
+  onlyArguments: boolean;
+  /** Words that fit nowhere in the tree. */
+  unknown: string[];
+}
+
+/** Follows whole words from the root. Shells may split `--key=x` at the sign: a `=` by itself belongs to the option before it. */
+export function walk(program: Command, words: readonly string[]): Position {
+  let command = program;
+  let pending: Option | undefined;
+  let taken = 0;
+  let onlyArguments = false;
+  const unknown: string[] = [];
+  for (const word of words) {
+    const child = taken === 0 && !onlyArguments ? childOf(command, word) : undefined;
+    if (pending !== undefined && !(pending.variadic && word.startsWith('-'))) {
+      if (word !== '=' && !pending.variadic) pending = undefined;
+    } else if (word === '--') {
+      pending = undefined;
+      onlyArguments = true;
+    } else if (word.startsWith('-') && word !== '-' && !onlyArguments) {
+      const [flag = ''] = word.split('=', 1);
+      const option = optionsOf(command).find(({ long, short }) => flag === long || flag === short);
+      pending = undefined;
+      if (option === undefined) unknown.push(word);
+      else if ((option.required || option.optional) && !word.includes('=')) pending = option;
+    } else if (child !== undefined) {
+      command = child;
+    } else if (!(word === 'help' && command === program && taken === 0)) {
+      if (argumentAt(command, taken) === undefined) unknown.push(word);
+      taken += 1;
+    }
+  }
+  const argument = argumentAt(command, taken);
+  const takesCommand = taken === 0 && !onlyArguments && command.commands.length > 0;
+  return { command, pending, argument, takesCommand, onlyArguments, unknown };
+}
+
+/** The options a command takes, those of the whole program included. */
+function optionsOf(command: Command): Option[] {
+  const help = command.createHelp();
+  return [...help.visibleOptions(command), ...help.visibleGlobalOptions(command)];
+}
+
+function childOf(command: Command, word: string): Command | undefined {
+  return command.commands.find((child) => child.name() === word || child.aliases().includes(word));
+}
+
+function argumentAt({ registeredArguments }: Command, index: number): Argument | undefined {
+  const last = registeredArguments.at(-1);
+  return registeredArguments[index] ?? (last?.variadic ? last : undefined);
 }

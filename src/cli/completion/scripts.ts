@@ -1,4 +1,4 @@
-import { questionWord } from './answer-shell.ts';
+import { questionWord } from './complete.ts';
 
 /** What each shell runs to ask rankd how a line can go on. */
 export const scripts = {

@@ -7,10 +7,10 @@ import { flawOfKey } from '../../config/platform-choice.ts';
 import { hintOf } from '../../usecases/documents/error.ts';
 import { asGroupId } from '../input/arguments.ts';
 import type { Io } from '../io.ts';
-import { ask } from './questions.ts';
+import { printableLines } from '../output/text.ts';
 
 /** The platform's key, and the file that holds it or will hold it. */
-export interface Credential {
+interface Credential {
   secret: string;
   /** Absolute. */
   file: string;
@@ -78,5 +78,21 @@ function readSecret(file: string): string {
       cause,
       hint: 'name a file that you can read with --credential-file, or - to type it in on standard input',
     });
+  }
+}
+
+/** Asks until `parse` accepts the answer; shows why it does not. An empty answer means the preset, if there is one. */
+export async function ask<T>(
+  io: Pick<Io, 'ask' | 'stderr'>,
+  { question, parse, preset = '' }: { question: string; parse: (text: string) => T | Promise<T>; preset?: string },
+): Promise<T> {
+  for (;;) {
+    const text = (await io.ask(printableLines(question))).trim() || preset;
+    try {
+      return await parse(text);
+    } catch (error) {
+      if (!(error instanceof InvalidArgumentError)) throw error;
+      io.stderr(`${printableLines(error.message)}\n`);
+    }
   }
 }

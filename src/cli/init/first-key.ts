@@ -8,10 +8,10 @@ import type { Cli } from '../cli.ts';
 import { keepIn } from '../commands/key/hand-out.ts';
 import { asPlaceId, keyName } from '../input/arguments.ts';
 import { isAgreed } from '../input/confirm.ts';
-import { ask } from './questions.ts';
+import { ask } from './credential.ts';
 
 /** What the games' first key should be. */
-export interface FirstKey {
+interface FirstKey {
   name: string;
   place: number | undefined;
 }

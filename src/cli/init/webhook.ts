@@ -12,11 +12,11 @@ import { lookAtDiscord, testWebhook } from '../../usecases/webhooks/try-webhook.
 import { viewWebhooks } from '../../usecases/webhooks/view-webhooks.ts';
 import type { Cli } from '../cli.ts';
 import { inWords } from '../commands/webhook/test.ts';
-import { whileWaiting } from '../output/waiting.ts';
-import { ask } from './questions.ts';
+import { whileWaiting } from '../output/terminal.ts';
+import { ask } from './credential.ts';
 
 /** The channel in Discord that is to be told of each change. */
-export interface FirstWebhook {
+interface FirstWebhook {
   target: WebhookAddress;
   sending: Sending;
 }

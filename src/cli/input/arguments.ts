@@ -7,7 +7,6 @@ import { isKeyName } from '../../core/api-key.ts';
 import { maxReasonLength } from '../../core/model.ts';
 import type { RoleName } from '../../core/role-name.ts';
 import { isUserName } from '../../core/user-name.ts';
-import { idInAddress } from './addresses.ts';
 
 /** The argument that names one key. */
 export const keyArgument = ['<key>', 'id or name of the key'] as const;
@@ -168,4 +167,21 @@ export function keyName(text: string): string {
   throw new InvalidArgumentError(
     'It must be 1 to 64 letters, digits, dots, dashes or underscores, and begin with a letter or digit. The key itself is never its name.',
   );
+}
+
+/** Where the id stands in the addresses of each kind of page. */
+const pages = {
+  user: [/\/users\/(\d+)/],
+  group: [/\/(?:communities|groups|share\/g)\/(\d+)/],
+  place: [/\/places\/(\d+)/, /\/games\/(\d+)/, /[?&]placeid=(\d+)/i],
+  experience: [/\/experiences\/(\d+)/],
+};
+
+/** The id in a pasted address of roblox.com; `undefined` if the text is no address of such a page. */
+export function idInAddress(kind: keyof typeof pages, text: string): number | undefined {
+  const [, path] = /^(?:https?:\/\/)?(?:[\w-]+\.)?roblox\.com(\/[^#]*)/i.exec(text.trim()) ?? [];
+  if (path === undefined) return undefined;
+  const [digits] = pages[kind].flatMap((page) => page.exec(path)?.[1] ?? []);
+  const id = Number(digits);
+  return id > 0 && Number.isSafeInteger(id) ? id : undefined;
 }

@@ -1,7 +1,7 @@
 import { RankdError } from '../../base/errors.ts';
 import type { Cli } from '../cli.ts';
 import { ExitCode } from '../output/errors.ts';
-import { jsonLine } from '../output/safe-text.ts';
+import { jsonLine } from '../output/text.ts';
 
 /**
  * Asks on a terminal unless -y is given. Throws `usage` if nobody can answer. If the answer is no, it says that nothing was changed and ends

@@ -2,7 +2,7 @@ import type { ErrorCode, RankdError } from '../../base/errors.ts';
 import { ConfigError } from '../../config/problem.ts';
 import { withoutKeys } from '../../core/api-key.ts';
 import { errorDocument } from '../../usecases/documents/error.ts';
-import { jsonLine, printable, printableLines } from './safe-text.ts';
+import { jsonLine, printable, printableLines } from './text.ts';
 
 /** 0 means done. The others follow the customs of shells and sysexits(3). */
 export const exitCodes = {
@@ -63,7 +63,7 @@ export const exitCodes = {
   schema_newer: 78,
 } as const satisfies Record<ErrorCode, number>;
 
-export interface ErrorFormat {
+interface ErrorFormat {
   asJson: boolean;
   /** If true, the whole chain of causes is shown too. */
   isVerbose?: boolean;

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { System } from '../../base/system.ts';
+import { type System, thisSystem } from '../../base/system.ts';
 
 const heading = '\nExamples:\n';
 
@@ -54,4 +54,40 @@ export function withHelpCommand(program: Command, line: string[]): string[] {
 /** A command with all below it. */
 export function allCommands(command: Command): Command[] {
   return [command, ...command.commands.flatMap(allCommands)];
+}
+
+/** The value of a setting for a person. */
+export function settingText(value: unknown): string {
+  if (value === undefined || value === null) return '-';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** The text with its commands (`rankd key list`) as the user would type them here, where `typedAs` stands for `rankd`. */
+export function asTyped(text: string, program: Command, typedAs: string): string {
+  const names = program.commands.map((command) => command.name()).join('|');
+  return text.replaceAll(new RegExp(`\\brankd (?=(?:${names})\\b|--?\\w|\\[)`, 'g'), () => `${typedAs} `);
+}
+
+/**
+ * What starts rankd again the way it was started: a name that the shell does not know helps nobody, and one that npx does not find is
+ * fetched from the registry, whoever has it there. `script`: the absolute path that Node.js was told to run. `cwd`: the current
+ * folder, if there is one. npm names its own command in the environment of what it starts.
+ */
+export function commandFor({ script, cwd, env }: StartedBy, system: System = thisSystem): string {
+  const { sep } = system.path;
+  const [packages, product, folder, name] = script.split(sep).slice(-4);
+  if (name === 'rankd' && folder !== '.bin') return 'rankd';
+  if (env['npm_command'] !== undefined) return 'npx rankd';
+  // On Windows, npm puts no link on the path, but `rankd.cmd`, which starts this script.
+  if (system.name === 'windows' && packages === 'node_modules' && product === 'rankd') return 'rankd';
+  const path = script.startsWith(cwd + sep) ? script.slice((cwd + sep).length) : script;
+  const word = system.quote(path);
+  if (name !== 'rankd') return `node ${word}`;
+  return path === script ? word : `./${word}`;
+}
+
+interface StartedBy {
+  script: string;
+  cwd: string | undefined;
+  env: Record<string, string | undefined>;
 }

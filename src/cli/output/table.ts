@@ -1,8 +1,7 @@
-import type { Paints } from '../../base/paint.ts';
-import { printable } from './safe-text.ts';
-import { type Cell, noScreen, type Screen, type Shown } from './screen.ts';
-import { when } from './when.ts';
-import { displayWidth, fitted, wrapped } from './width.ts';
+import { type Paints, paints, plain } from '../../base/paint.ts';
+import { isoTime, localDay, localTime } from '../../base/time.ts';
+import type { Io } from '../io.ts';
+import { displayWidth, fitted, printable, wrapped } from './text.ts';
 
 /** One thing for a person: a line for each field of its document that has a value. */
 export function facts(document: Record<string, unknown>): Shown {
@@ -141,4 +140,71 @@ function fieldsBelow(names: string[], values: string[], columns: number): string
   return fields.length === 0
     ? []
     : wrapped(fields.join(' · '), width, ' · ').flatMap((line) => wrapped(line, width).map((text) => gap + text));
+}
+
+/** Where a result is shown to a person. A pipe or a file is no screen: it gets everything, without colors, with times in UTC. */
+export interface Screen {
+  /** How wide it is; undefined if it does not tell. */
+  columns: number | undefined;
+  paint: Paints;
+  /** Epoch milliseconds, which times are told from. */
+  now: number;
+}
+
+/** Text whose shape depends on where it is shown. It holds no control characters but those of colors. */
+export type Shown = (screen?: Screen) => string;
+
+export type Cell = string | Shown;
+
+/** How a pipe or a file is written to. */
+export const noScreen = { columns: undefined, paint: plain };
+
+export function screenOf(io: Pick<Io, 'stdoutIsTerminal' | 'screenSize' | 'env'>, now: number): Screen | undefined {
+  if (!io.stdoutIsTerminal) return undefined;
+  return { columns: io.screenSize?.columns, paint: isColored(io.env) ? paints : plain, now };
+}
+
+/** https://no-color.org, and FORCE_COLOR as Node.js reads it, which has the last word. */
+export function isColored(env: Record<string, string | undefined>): boolean {
+  const { NO_COLOR: no = '', FORCE_COLOR: force, TERM: terminal } = env;
+  if (force !== undefined) return force !== '0' && force !== 'false';
+  return no === '' && terminal !== 'dumb';
+}
+
+/** A time: short and local for a person, e.g. `today 16:01`; in UTC and whole where a script may read it. */
+export function when(epochMs: number | undefined | null): Cell {
+  if (epochMs === undefined || epochMs === null) return '-';
+  return (screen) => timeText(epochMs, screen);
+}
+
+export function timeText(epochMs: number, screen: Screen | undefined): string {
+  return screen === undefined ? isoTime(epochMs) : shortTime(epochMs, screen.now);
+}
+
+/** As `when`, for what happened lately, e.g. `15 min ago`. */
+export function ago(epochMs: number | undefined | null): Cell {
+  if (epochMs === undefined || epochMs === null) return '-';
+  return (screen) => {
+    const minutes = screen && Math.floor((screen.now - epochMs) / 60_000);
+    if (minutes === undefined || minutes < 0 || minutes >= 60) return timeText(epochMs, screen);
+    return minutes === 0 ? 'just now' : `${minutes} min ago`;
+  };
+}
+
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+
+/** e.g. `today 16:01`, `yesterday 16:01`, `24 Nov 16:01`, `24 Nov 2025`, on this machine's clock. */
+function shortTime(epochMs: number, now: number): string {
+  const at = new Date(epochMs);
+  const time = localTime(epochMs).slice(0, 5);
+  const near = [-1, 0, 1].find((days) => localDay(epochMs) === localDay(dayFrom(now, days)));
+  if (near !== undefined) return `${near === 0 ? 'today' : near < 0 ? 'yesterday' : 'tomorrow'} ${time}`;
+  const day = `${at.getDate()} ${months[at.getMonth()]}`;
+  return at.getFullYear() === new Date(now).getFullYear() ? `${day} ${time}` : `${day} ${at.getFullYear()}`;
+}
+
+/** Days have 23 or 25 hours where the clock is set forward or back. */
+function dayFrom(now: number, days: number): number {
+  const at = new Date(now);
+  return at.setDate(at.getDate() + days);
 }

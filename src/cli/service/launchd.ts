@@ -1,5 +1,4 @@
-import { remarkOnConfig, serveLine, xmlText } from './serve-line.ts';
-import type { ServiceManager } from './service-manager.ts';
+import { remarkOnConfig, type ServiceManager, serveLine, xmlText } from './service-manager.ts';
 
 const label = 'rankd';
 

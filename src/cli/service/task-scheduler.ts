@@ -1,8 +1,7 @@
 import { win32 } from 'node:path';
 import type { Cli } from '../cli.ts';
 import { systemFolder } from '../windows-access.ts';
-import { remarkOnConfig, serveLine, xmlText } from './serve-line.ts';
-import type { ServiceManager } from './service-manager.ts';
+import { remarkOnConfig, type ServiceManager, serveLine, xmlText } from './service-manager.ts';
 
 const task = 'rankd';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { printable } from '../../../src/cli/output/safe-text.ts';
+import { printable } from '../../../src/cli/output/text.ts';
 
 test.each(['👩‍🚀 Pilot', '👩🏽‍💻', '🏳️‍🌈', '👨‍👩‍👧‍👦', 'Général', 'นาย', '❤️'])('%s is shown as it is', (text) => {
   expect(printable(text)).toBe(text);

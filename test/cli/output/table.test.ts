@@ -1,9 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { paints, plain } from '../../../src/base/paint.ts';
-import { isColored } from '../../../src/cli/output/screen.ts';
-import { table } from '../../../src/cli/output/table.ts';
-import { ago, when } from '../../../src/cli/output/when.ts';
-import { displayWidth } from '../../../src/cli/output/width.ts';
+import { ago, isColored, table, when } from '../../../src/cli/output/table.ts';
+import { displayWidth } from '../../../src/cli/output/text.ts';
 
 afterEach(() => vi.unstubAllEnvs());
 

@@ -8,14 +8,10 @@ import { type AuditEventView, eventPages, followEvents, listEvents } from '../..
 import { withKeyId } from '../../../usecases/keys/find-key.ts';
 import type { Cli } from '../../cli.ts';
 import { moment, refuseEmptyPeriod, wholeNumber } from '../../input/arguments.ts';
-import { csvLine, refuseJson } from '../../output/csv.ts';
-import { examples } from '../../output/help.ts';
-import { printable } from '../../output/safe-text.ts';
-import type { Cell, Screen } from '../../output/screen.ts';
-import { labelOf, table } from '../../output/table.ts';
-import { whileStreaming } from '../../output/waiting.ts';
-import { timeText, when } from '../../output/when.ts';
-import { settingText } from '../../output/wording.ts';
+import { examples, settingText } from '../../output/help.ts';
+import { type Cell, labelOf, type Screen, table, timeText, when } from '../../output/table.ts';
+import { whileStreaming } from '../../output/terminal.ts';
+import { csvLine, printable, refuseJson } from '../../output/text.ts';
 
 interface ListOptions {
   by?: string;

@@ -7,7 +7,7 @@ import { type AuditVerdict, describeBreak, verifyAudit } from '../../../usecases
 import type { Cli } from '../../cli.ts';
 import { ExitCode } from '../../output/errors.ts';
 import { examples } from '../../output/help.ts';
-import { whileWorking } from '../../output/waiting.ts';
+import { whileWorking } from '../../output/terminal.ts';
 
 const help = `
 Each event holds a SHA-256 over itself and the event before it. If an event was edited, removed, inserted or moved, the

@@ -3,10 +3,9 @@ import { detailedChangeDocument } from '../../../usecases/documents/change.ts';
 import { changePages } from '../../../usecases/history/history.ts';
 import { withKeyId } from '../../../usecases/keys/find-key.ts';
 import type { Cli } from '../../cli.ts';
-import { csvLine, refuseJson } from '../../output/csv.ts';
 import { examples } from '../../output/help.ts';
-import { jsonLine } from '../../output/safe-text.ts';
-import { whileStreaming } from '../../output/waiting.ts';
+import { whileStreaming } from '../../output/terminal.ts';
+import { csvLine, jsonLine, refuseJson } from '../../output/text.ts';
 import { queryOf, type SelectionOptions, stateOption, withSelection } from './selection.ts';
 
 type Format = 'csv' | 'jsonl';

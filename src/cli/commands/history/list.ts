@@ -7,9 +7,7 @@ import { withKeyId } from '../../../usecases/keys/find-key.ts';
 import type { Cli } from '../../cli.ts';
 import { wholeNumber } from '../../input/arguments.ts';
 import { examples } from '../../output/help.ts';
-import type { Cell } from '../../output/screen.ts';
-import { table } from '../../output/table.ts';
-import { when } from '../../output/when.ts';
+import { type Cell, table, when } from '../../output/table.ts';
 import { queryOf, type SelectionOptions, stateOption, withSelection } from './selection.ts';
 
 export function listCommand(history: Command, cli: Cli): void {

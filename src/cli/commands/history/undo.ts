@@ -15,7 +15,7 @@ import type { Cli } from '../../cli.ts';
 import { confirm } from '../../input/confirm.ts';
 import { whileLooking } from '../../late-looks.ts';
 import { examples } from '../../output/help.ts';
-import { Progress } from '../../output/progress.ts';
+import { Progress } from '../../output/terminal.ts';
 import { queryOf, type SelectionOptions, withSelection } from './selection.ts';
 import { printUndo } from './undo-report.ts';
 

@@ -7,9 +7,7 @@ import { listKeys } from '../../../usecases/keys/keys.ts';
 import type { Cli } from '../../cli.ts';
 import { wholeNumber } from '../../input/arguments.ts';
 import { examples } from '../../output/help.ts';
-import type { Cell } from '../../output/screen.ts';
-import { table } from '../../output/table.ts';
-import { ago, when } from '../../output/when.ts';
+import { ago, type Cell, table, when } from '../../output/table.ts';
 import { describeRules } from './rule-options.ts';
 
 export function listCommand(key: Command, cli: Cli): void {

@@ -6,9 +6,7 @@ import { showKey } from '../../../usecases/keys/keys.ts';
 import type { Cli } from '../../cli.ts';
 import { keyArgument } from '../../input/arguments.ts';
 import { examples } from '../../output/help.ts';
-import type { Cell } from '../../output/screen.ts';
-import { card, cellOf } from '../../output/table.ts';
-import { timeText } from '../../output/when.ts';
+import { type Cell, card, cellOf, timeText } from '../../output/table.ts';
 
 export function showCommand(key: Command, cli: Cli): void {
   key

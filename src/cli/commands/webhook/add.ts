@@ -8,7 +8,7 @@ import { viewWebhook } from '../../../usecases/webhooks/view-webhooks.ts';
 import type { Cli } from '../../cli.ts';
 import { ExitCode } from '../../output/errors.ts';
 import { examples } from '../../output/help.ts';
-import { whileWaiting } from '../../output/waiting.ts';
+import { whileWaiting } from '../../output/terminal.ts';
 import { keepIn, outOption } from '../key/hand-out.ts';
 import { asDiscordId, eventsOption, readAddressText, sendingOf, urlFileOption, webhookName } from './input.ts';
 import { exitCodeOf, inWords } from './test.ts';

@@ -6,7 +6,7 @@ import { isWebhookName } from '../../../core/webhooks/webhook.ts';
 import { type Sending, settingsOf } from '../../../usecases/webhooks/target.ts';
 import type { Cli } from '../../cli.ts';
 import { filled } from '../../input/arguments.ts';
-import { readInput } from '../../input/read-input.ts';
+import { readInput } from '../../input/lists.ts';
 
 export const nameArgument = ['<name>', 'name of the webhook'] as const;
 

@@ -6,8 +6,7 @@ import { maxCounted, viewWebhook, viewWebhooks } from '../../../usecases/webhook
 import type { Cli } from '../../cli.ts';
 import { confirm } from '../../input/confirm.ts';
 import { examples } from '../../output/help.ts';
-import { facts, table } from '../../output/table.ts';
-import { when } from '../../output/when.ts';
+import { facts, table, when } from '../../output/table.ts';
 import { nameArgument } from './input.ts';
 
 export function listCommand(webhook: Command, cli: Cli): void {

@@ -5,7 +5,7 @@ import { type TestOutcome, testWebhook } from '../../../usecases/webhooks/try-we
 import type { Cli } from '../../cli.ts';
 import { ExitCode } from '../../output/errors.ts';
 import { examples } from '../../output/help.ts';
-import { whileWaiting } from '../../output/waiting.ts';
+import { whileWaiting } from '../../output/terminal.ts';
 import { nameArgument, sendingOf } from './input.ts';
 
 export function testCommand(webhook: Command, cli: Cli): void {

@@ -1,3 +1,22 @@
+import { RankdError } from '../../base/errors.ts';
+import { controlCharacters, escapeControls } from '../../base/text.ts';
+import type { GlobalOptions } from '../io.ts';
+
+/** Replaces line breaks and control characters in callers' text, so that it can't forge a row or control the terminal. */
+export function printable(text: string): string {
+  return text.replaceAll(controlCharacters, '\uFFFD');
+}
+
+/** As `printable`, for text whose line breaks are rankd's own. */
+export function printableLines(text: string): string {
+  return text.split('\n').map(printable).join('\n');
+}
+
+/** A document on a line of its own. JSON does not escape every character that controls a terminal. */
+export function jsonLine(document: Record<string, unknown>): string {
+  return `${escapeControls(JSON.stringify(document))}\n`;
+}
+
 /** How many columns of a terminal a text takes. */
 export function displayWidth(text: string): number {
   if (/^[ -~\u2026]*$/.test(text)) return text.length; // with the ellipsis of masked keys
@@ -50,3 +69,27 @@ const wide =
   /^[\u1100-\u115F\u2E80-\u303E\u3041-\uA4CF\uA960-\uA97F\uAC00-\uD7A3\uF900-\uFAFF\uFE10-\uFE19\uFE30-\uFE6F\uFF01-\uFF60\uFFE0-\uFFE6\u{16FE0}-\u{18DFF}\u{1AFF0}-\u{1B2FF}\u{20000}-\u{3FFFD}]|\p{Emoji_Presentation}|\uFE0F/u;
 
 const zeroWidth = /[\p{Mn}\p{Me}\p{Cf}]/gu;
+
+/** One line of CSV (RFC 4180), its line break included. Cells are safe to open in a spreadsheet and to show on a terminal. */
+export function csvLine(cells: ReadonlyArray<string | number | boolean | null>): string {
+  return `${cells.map((cell) => quoted(harmless(printable(cell === null ? '' : String(cell))))).join(',')}\r\n`;
+}
+
+/**
+ * Spreadsheets run cells that begin like this as formulas, in full-width forms (＝＋－＠) and after spaces too; an apostrophe makes them
+ * text.
+ * Source: OWASP, CSV injection.
+ */
+function harmless(text: string): string {
+  return /^\s*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/.test(text) ? `'${text}` : text;
+}
+
+function quoted(text: string): string {
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** Throws `usage` with `--json`: that promises one document, and rows are not one. */
+export function refuseJson({ options }: { options: GlobalOptions }, flag: string): void {
+  if (!options.json) return;
+  throw new RankdError('usage', `--json and ${flag} exclude each other.`, { hint: `leave --json or ${flag} out` });
+}

@@ -1,0 +1,101 @@
+import { isRankdError, RankdError } from '../base/errors.ts';
+import { thisSystem } from '../base/system.ts';
+import type { Config } from '../config/config.ts';
+import { type ConfigLocationSources, distrustOfFound, isSameFile, locateConfig } from '../config/locate.ts';
+import { askStatus } from '../control/ask.ts';
+import { groupTitle } from '../core/group-title.ts';
+import type { Ports } from '../ports/index.ts';
+import type { DaemonStatus } from '../usecases/documents/status.ts';
+import { servesRealGroup } from '../usecases/group/served-group.ts';
+
+/** A command works on the store directly, while a daemon may serve it. These checks find out if the two disagree. */
+
+export interface DaemonAndConfig {
+  /** The daemon of the data directory; `undefined` if none answers. */
+  daemon: DaemonStatus | undefined;
+  /** The configuration that a daemon started here would have; `none` if a daemon answered. */
+  config: Config | 'none' | 'unreadable';
+}
+
+/** Whether ranks are changed on a simulated group here. The daemon decides, or else the one that could be started here. */
+export async function isSimulatedHere(
+  ports: Pick<Ports, 'store'>,
+  { daemon, config }: DaemonAndConfig,
+): Promise<boolean> {
+  if (daemon !== undefined) return daemon.platform === 'simulated';
+  if (config === 'unreadable') return false;
+  if (config !== 'none' && config.platform.kind === 'open-cloud') return false;
+  const isChosen = config !== 'none' && config.platform.kind === 'simulated' && !config.platform.isDefault;
+  return isChosen || !(await servesRealGroup(ports));
+}
+
+/**
+ * Throws `store_unavailable` if the daemon of the data directory has lost its database: it would not see the command's writes. Call it
+ * once the command has opened the store, which notices later changes of its files itself. Resolves with the daemon's status;
+ * `undefined` if none answers.
+ */
+export async function refuseLostDatabase(dataDir: string): Promise<DaemonStatus | undefined> {
+  const daemon = await askStatus(dataDir);
+  const problem = daemon?.storeProblem ?? null;
+  if (problem === null) return daemon;
+  throw new RankdError(
+    'store_unavailable',
+    `The daemon that runs here no longer uses this database, so nothing was changed. It reports: ${problem}`,
+    { hint: `stop the daemon, check the files in ${dataDir}, start it again, then run the command again` },
+  );
+}
+
+/**
+ * The conflict if the daemon of the data directory changes ranks in another group than the one in `config`, such as a simulated group
+ * that somebody tries things on: both would share one history. `undefined` if no daemon answers, or both mean the same group.
+ */
+export function otherGroup(
+  daemon: Pick<DaemonStatus, 'changesRanksIn'> | undefined,
+  { platform }: Config,
+): RankdError | undefined {
+  const ours = groupTitle(platform);
+  if (daemon === undefined || daemon.changesRanksIn === ours) return undefined;
+  return new RankdError(
+    'conflict',
+    `The daemon that runs here changes ranks in ${daemon.changesRanksIn}, and this command works on ${ours}.`,
+    {
+      hint: "let both use one group: `rankd status` shows the daemon's, `rankd config path` the settings of this command; then `rankd reload`, or restart `rankd serve`",
+    },
+  );
+}
+
+/** The configuration for a command next to a simulated daemon that is the same by default: the operator started that one on purpose. */
+export function chosenWith(daemon: Pick<DaemonStatus, 'changesRanksIn'> | undefined, config: Config): Config {
+  const { platform } = config;
+  if (platform.kind !== 'simulated' || daemon?.changesRanksIn !== groupTitle(platform)) return config;
+  return { ...config, platform: { ...platform, isDefault: false } };
+}
+
+/** If another daemon holds the lock of the data directory, the error with its process and address; any other error as it is. */
+export async function namingDaemon(dataDir: string, error: unknown): Promise<unknown> {
+  if (!isRankdError(error, 'conflict')) return error;
+  const daemon = await askStatus(dataDir);
+  if (daemon === undefined) return error;
+  const { pid, url } = daemon;
+  return new RankdError('conflict', `A rankd daemon serves ${dataDir} already: process ${pid}, on ${url}.`, {
+    hint: 'look at it with `rankd status`, and stop it first; or name another directory with --data-dir',
+    cause: error,
+  });
+}
+
+/** The file that commands read here, if the daemon reads another one: edits of it do not reach the daemon. */
+export function strangerTo(
+  { configSources }: { configSources: ConfigLocationSources },
+  daemonFile: string | null,
+): string | undefined {
+  const here = locateConfig(configSources);
+  if (here === undefined || distrustOfFound(here, configSources) !== undefined) return undefined;
+  return daemonFile === null || !isSameFile(here.path, daemonFile) ? here.path : undefined;
+}
+
+/** `daemonFile` is null if the daemon reads none. */
+export function notItsFile(daemonFile: string | null, file: string): string {
+  const its =
+    daemonFile === null ? 'was started without a configuration file, so it does not read' : `reads ${daemonFile}, not`;
+  return `the daemon ${its} ${file}. If it should read that file, stop it and run: rankd serve --config ${thisSystem.quote(file)}`;
+}

@@ -1,0 +1,177 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { RankdError } from '../base/errors.ts';
+import type { NewFile } from '../base/files.ts';
+import type { Config } from '../config/config.ts';
+import { asGameUrl, filled } from './input/arguments.ts';
+
+/** A model for a game. */
+export interface Model {
+  name: string;
+  scripts: GameScript[];
+  /** Where in the game it goes, as Studio's Explorer names it. */
+  place: string;
+  /** What a player types for a promotion, if it has commands. */
+  typed?: string;
+}
+
+const told: Record<string, Pick<Model, 'place' | 'typed'>> = {
+  Rankd: { place: 'ServerScriptService' },
+  BasicAdmin: { place: 'the folder Plugins of your Basic Admin Essentials', typed: ':promote NAME' },
+  Adonis: { place: 'Adonis_Loader > Config > Plugins', typed: ':promote NAME' },
+  HDAdmin: { place: 'HD Admin > CustomFeatures > Server > Modules', typed: ';promote NAME' },
+  Cmdr: { place: 'the folder that you give to Cmdr.Registry:RegisterCommandsIn', typed: 'promote NAME' },
+  Chat: { place: 'ServerScriptService', typed: '/promote NAME' },
+};
+
+/** The admin systems that there are models for. */
+export const systemNames: readonly string[] = Object.keys(told).filter((name) => told[name]?.typed !== undefined);
+
+export function modelOf(name: string, scripts: GameScript[]): Model {
+  return { name, scripts, ...(told[name] ?? { place: 'the place that docs/in-game.md says' }) };
+}
+
+/** The model for an admin system. Throws `not_found` if there is none. */
+export function systemNamed({ systems }: GameScripts, asked: string): Model {
+  const [name, scripts] = [...systems].find(([name]) => name.toLowerCase() === asked.toLowerCase()) ?? [];
+  if (name !== undefined && scripts !== undefined) return modelOf(name, scripts);
+  throw new RankdError(
+    'not_found',
+    `rankd has no commands for an admin system named ${asked}. It has some for ${[...systems.keys()].join(', ')}.`,
+    { hint: 'rankd game list' },
+  );
+}
+
+export function modelFile(folder: string, { name, scripts }: Model): NewFile[] {
+  return [{ path: join(folder, `${name}.rbxmx`), text: toModel(scripts) }];
+}
+
+/** What is filled into the scripts for a game. */
+export interface GameValues {
+  /** Where games reach rankd. */
+  url: string;
+  /** The name of the secret of the game that holds the key. */
+  secret: string;
+  groupId?: number | undefined;
+  /** The least rank in the group with which a player may use the commands. */
+  minGroupRank?: number | undefined;
+}
+
+export const urlOption = ['--url <url>', 'where games reach rankd (default: server.public_url)', asGameUrl] as const;
+export const secretOption = [
+  '--secret <name>',
+  "name of the game's secret that holds the key",
+  filled,
+  'rankd',
+] as const;
+
+/** Where games reach rankd: as the command line says, or the configuration. `command`: what to type with `--url`. */
+export function gameUrl(url: string | undefined, { server }: Pick<Config, 'server'>, command: string): string {
+  const known = url ?? server.publicUrl;
+  if (known !== undefined) return known;
+  throw new RankdError('usage', 'Nothing says where games reach rankd: server.public_url is not set.', {
+    hint: `${command} --url https://rankd.example.com, or set server.public_url in rankd.yaml`,
+  });
+}
+
+/** The module Rankd as one script, which needs no other. */
+export function standalone({ source }: GameScript, { url, secret }: GameValues): string {
+  return withFields(source, { url, secret });
+}
+
+/** The module Rankd with the values in the script Config below it. */
+export function configured(rankd: GameScript, values: GameValues): GameScript {
+  const children = rankd.children.map((child) =>
+    child.name === 'Config' ? { ...child, source: withFields(child.source, { ...values }) } : child,
+  );
+  return { ...rankd, children };
+}
+
+/** A script for a game, or a folder of them, as Roblox has it. */
+export interface GameScript {
+  name: string;
+  class: 'ModuleScript' | 'Script' | 'Folder';
+  source: string;
+  children: GameScript[];
+}
+
+/** What this package has for games. */
+export interface GameScripts {
+  /** The module Rankd, with the modules that belong to it below. */
+  rankd: GameScript;
+  /** The scripts for each admin system, by its name. */
+  systems: ReadonlyMap<string, GameScript[]>;
+}
+
+/** A file `Name.luau` is the ModuleScript of that name, and `Name.server.luau` a Script, as Rojo has it. */
+export function readGameScripts(packageDir: string): GameScripts {
+  const folder = join(packageDir, 'dist', 'game');
+  const modules = scriptsIn(folder).filter((one) => one.class !== 'Folder');
+  const rankd = modules.find(({ name }) => name === 'Rankd');
+  if (rankd === undefined) throw new Error(`${folder} has no Rankd.luau`);
+  const plugins = scriptsIn(folder).find(({ name }) => name === 'plugins')?.children ?? [];
+  return {
+    rankd: { ...rankd, children: modules.filter((one) => one !== rankd) },
+    systems: new Map(plugins.map(({ name, children }) => [name, children])),
+  };
+}
+
+function scriptsIn(folder: string): GameScript[] {
+  return readdirSync(folder, { withFileTypes: true })
+    .toSorted((one, other) => (one.name < other.name ? -1 : 1))
+    .flatMap((entry): GameScript[] => {
+      const path = join(folder, entry.name);
+      if (entry.isDirectory()) return [{ name: entry.name, class: 'Folder', source: '', children: scriptsIn(path) }];
+      const [, name, server] = /^(.+?)(\.server)?\.luau$/.exec(entry.name) ?? [];
+      if (name === undefined) return [];
+      const kind = server === undefined ? 'ModuleScript' : 'Script';
+      return [{ name, class: kind, source: readFileSync(path, 'utf8'), children: [] }];
+    });
+}
+
+/** The source of a script with these values in its table, where each has a line of its own: `name = value,`. What is `undefined` stays. */
+function withFields(source: string, fields: Record<string, string | number | undefined>): string {
+  return Object.entries(fields).reduce((text, [name, value]) => {
+    if (value === undefined) return text;
+    const line = new RegExp(`^(\\t${name} = ).*,$`, 'm');
+    if (!line.test(text)) throw new Error(`the script has no line for ${name}`);
+    return text.replace(line, (_, lead: string) => `${lead}${luauOf(value)},`);
+  }, source);
+}
+
+/** The value as Luau writes it. Of a text, only what has no meaning of its own anywhere stays as it is; the rest becomes numbers. */
+function luauOf(value: string | number): string {
+  if (typeof value === 'number') return String(value);
+  const characters = [...Buffer.from(value)].map((byte) => {
+    const character = String.fromCharCode(byte);
+    return /[\w .,:/@%+-]/.test(character) ? character : `\\${String(byte).padStart(3, '0')}`;
+  });
+  return `"${characters.join('')}"`;
+}
+
+/** A model in Roblox's XML format, which Studio takes by Insert from File. */
+export function toModel(scripts: GameScript[]): string {
+  let count = 0;
+  const item = ({ name, class: kind, source, children }: GameScript, indent: string): string => {
+    count += 1;
+    const lines = [
+      `<Item class="${kind}" referent="RBX${count}">`,
+      '\t<Properties>',
+      `\t\t<string name="Name">${escaped(name)}</string>`,
+      ...(kind === 'Folder' ? [] : [`\t\t<ProtectedString name="Source">${sectioned(source)}</ProtectedString>`]),
+      '\t</Properties>',
+    ];
+    const below = children.map((child) => item(child, `${indent}\t`));
+    return [...lines.map((line) => indent + line), ...below, `${indent}</Item>`].join('\n');
+  };
+  return `<roblox version="4">\n${scripts.map((script) => item(script, '\t')).join('\n')}\n</roblox>\n`;
+}
+
+function escaped(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
+}
+
+/** The text as it is: what would end such a section is cut in two. */
+function sectioned(text: string): string {
+  return `<![CDATA[${text.replaceAll(']]>', ']]]]><![CDATA[>')}]]>`;
+}

@@ -1,0 +1,159 @@
+import { systemClock } from '../../base/clock.ts';
+import { localTime } from '../../base/time.ts';
+import type { GlobalOptions, Io } from '../io.ts';
+
+const eraseLine = '\r\u001b[K';
+
+/**
+ * One line below the output that is overwritten while something takes its time. Only a person sees it: it is silent off a
+ * terminal, with -q and with --json.
+ */
+export class TerminalLine {
+  readonly #io: Pick<Io, 'stderr' | 'showsProgress' | 'env'>;
+  readonly #options: () => GlobalOptions;
+  #isShown = false;
+  #holders = 0;
+
+  constructor(io: Pick<Io, 'stderr' | 'showsProgress' | 'env'>, options: () => GlobalOptions) {
+    this.#io = io;
+    this.#options = options;
+  }
+
+  /** True while something else, such as a question or a progress bar, writes there. */
+  get isHeld(): boolean {
+    return this.#holders > 0;
+  }
+
+  show(text: string): void {
+    const { quiet, json } = this.#options();
+    const { showsProgress, env } = this.#io;
+    if (!showsProgress || quiet || json || env['TERM'] === 'dumb') return;
+    this.#io.stderr(eraseLine + text);
+    this.#isShown = true;
+  }
+
+  /** Clears the line for other output. */
+  clear(): void {
+    if (this.#isShown) this.#io.stderr(eraseLine);
+    this.#isShown = false;
+  }
+
+  /** Keeps others from writing there until it is disposed. */
+  hold(): Disposable {
+    this.clear();
+    this.#holders += 1;
+    return {
+      [Symbol.dispose]: () => {
+        this.clear();
+        this.#holders -= 1;
+      },
+    };
+  }
+}
+
+const everyMs = 1_000;
+
+/** Runs `work`. If it takes more than a second, the line says what is being done and for how long. */
+export async function whileWaiting<T>(line: TerminalLine, what: string, work: () => Promise<T>): Promise<T> {
+  const done = new AbortController();
+  const startedAt = systemClock.monotonic();
+  const tell = async () => {
+    for (;;) {
+      await systemClock.sleep(everyMs, done.signal);
+      const seconds = Math.round((systemClock.monotonic() - startedAt) / 1000);
+      if (!line.isHeld) line.show(`${what}, ${seconds} s`);
+    }
+  };
+  tell().catch(() => undefined); // ends when the work does
+  try {
+    return await work();
+  } finally {
+    done.abort();
+    line.clear();
+  }
+}
+
+/** The same for results that are printed as they come. On a screen, the results themselves show that something happens. */
+export function whileStreaming<T>(
+  { io, line }: { io: Pick<Io, 'stdoutIsTerminal'>; line: TerminalLine },
+  what: string,
+  work: () => Promise<T>,
+): Promise<T> {
+  return io.stdoutIsTerminal ? work() : whileWaiting(line, what, work);
+}
+
+/** The same for work that blocks this process, so that no timer can fire: the line is shown before it begins. */
+export async function whileWorking<T>(line: TerminalLine, what: string, work: () => T | Promise<T>): Promise<T> {
+  line.show(`${what} …`);
+  try {
+    return await work();
+  } finally {
+    line.clear();
+  }
+}
+
+const width = 24;
+
+/** Shows on the terminal's line how far a long command has got. */
+export class Progress implements Disposable {
+  readonly #line: TerminalLine;
+  readonly #held: Disposable;
+  readonly #total: number;
+  readonly #startedAt = systemClock.monotonic();
+
+  constructor(line: TerminalLine, total: number) {
+    this.#line = line;
+    this.#held = line.hold();
+    this.#total = total;
+    this.show(0);
+  }
+
+  show(done: number): void {
+    const filled = Math.floor((width * done) / this.#total);
+    const bar = '#'.repeat(filled) + '-'.repeat(width - filled);
+    this.#line.show(`[${bar}] ${done}/${this.#total}${this.#timeLeft(done)}`);
+  }
+
+  /** Clears the line. */
+  [Symbol.dispose](): void {
+    this.#held[Symbol.dispose]();
+  }
+
+  #timeLeft(done: number): string {
+    if (done === 0 || done === this.#total) return '';
+    const leftMs = ((systemClock.monotonic() - this.#startedAt) / done) * (this.#total - done);
+    const seconds = Math.ceil(leftMs / 1000);
+    return seconds < 90 ? `, about ${seconds} s left` : `, about ${Math.ceil(seconds / 60)} min left`;
+  }
+}
+
+/** The other screen, without a cursor, and lines that are cut where the screen ends. */
+const enter = '\u001b[?1049h\u001b[?25l\u001b[?7l';
+const leave = '\u001b[?7h\u001b[?25h\u001b[?1049l';
+const home = '\u001b[H';
+const eraseToEndOfLine = '\u001b[K';
+const eraseBelow = '\u001b[J';
+
+/** A terminal's other screen, for what is shown again and again: as much as it has room for. What was there before comes back. */
+export class WatchScreen implements Disposable {
+  readonly #io: Pick<Io, 'stdout' | 'screenSize'>;
+
+  constructor(io: Pick<Io, 'stdout' | 'screenSize'>) {
+    this.#io = io;
+    io.stdout(enter);
+  }
+
+  /** Shows the first lines of `text`, which matter most, and when that was. */
+  show(text: string): void {
+    const lines = text.split('\n');
+    const room = (this.#io.screenSize?.rows ?? lines.length + 1) - 1;
+    const left = lines.length - room;
+    const shown = left > 0 ? [...lines.slice(0, room - 1), `… ${left + 1} more lines`] : lines;
+    const all = [...shown, `looked at ${localTime(systemClock.now())}, Ctrl-C ends it`];
+    this.#io.stdout(`${home}${all.map((line) => line + eraseToEndOfLine).join('\n')}${eraseBelow}`);
+  }
+
+  [Symbol.dispose](): void {
+    this.#io.stdout(leave);
+  }
+}
