@@ -6,11 +6,19 @@ import { deadlineIn } from '../../src/base/clock.ts';
 import { changeRank } from '../../src/usecases/change/change-rank.ts';
 import type { DaemonContext } from '../../src/usecases/daemon-context.ts';
 import { pauseKey, resumeKey } from '../../src/usecases/keys/keys.ts';
+import { type ReadyCheck, readyChecks } from '../../src/usecases/upkeep/readiness.ts';
 import { addressFrom, addWebhook, disableWebhook } from '../../src/usecases/webhooks/edit-webhooks.ts';
 import { ManualClock } from '../support/manual-clock.ts';
-import { type OpenCloudApp, openCloudAppOn, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
+import {
+  type OpenCloudApp,
+  type OpenCloudAppOptions,
+  openCloudAppOn,
+  sampleRoles,
+  sampleUsers,
+} from '../support/open-cloud-app.ts';
 import { firing, type Scrape } from '../support/promql.ts';
 import { type Sample, scrape } from '../support/scrape.ts';
+import { send } from '../support/send.ts';
 import { isOnPostgres } from '../support/store-of-app.ts';
 
 vi.setConfig({ maxConcurrency: 4 });
@@ -92,9 +100,9 @@ async function suspend(app: DaemonContext, { forMs }: { forMs: number }): Promis
   return changeRank(app, { caller: { by, dryRun: false }, request, hold }, deadline);
 }
 
-async function opened(): Promise<System> {
+async function opened(rest: OpenCloudAppOptions['policy'] = {}): Promise<System> {
   const clock = new ManualClock();
-  const policy = { suspension: { role: recruit, maxMs: 86_400_000 } };
+  const policy = { suspension: { role: recruit, maxMs: 86_400_000 }, ...rest };
   const system = await clock.passUntil(openCloudAppOn(clock, { hasMetrics: true, deadlineMs: 5_000, policy }));
   system.fake.group.setMember(ann, [officer, captain]);
   await addWebhook(system.app, { name: 'bot', target, events: ['all'], by });
@@ -127,12 +135,58 @@ describe.concurrent('fires once it has happened, and not before:', () => {
   });
 });
 
-test.runIf(!isOnPostgres)('a store that takes no writes is scraped as such, and what it knows is absent', async () => {
-  await using system = await opened();
+/** What makes each check of readiness fail. */
+const mishaps = {
+  running: ({ app }) => {
+    app.requests.isDraining = true;
+  },
+  credential: async (system) => events['RankdCannotChangeRanks']?.happens(system),
+  trust: ({ app }) => {
+    for (const userId of [1, 2, 3]) app.trust.noteSideEffects(userId, { vanished: [officer], appeared: [], kept: [] });
+  },
+  store: ({ dataDir }) => renameSync(join(dataDir, 'rankd.db'), join(dataDir, 'moved.db')),
+  platform: async (system) => events['RankdNotReady']?.happens(system),
+  configuration: async ({ fake, clock }) => {
+    fake.group.roles = fake.group.roles.filter(({ id }) => id !== captain);
+    await clock.advance(minute);
+  },
+} satisfies Record<ReadyCheck, (system: System) => unknown>;
+
+test.for(readyChecks)('rankd_ready is 0 for %s alone while that keeps ranks from being changed', async (check) => {
+  if (check === 'store' && isOnPostgres) return;
+  await using system = await opened({ maxRank: 'Captain' });
+  const ready = ({ samples }: Scrape) =>
+    Object.fromEntries(
+      samples.flatMap(({ name, labels, value }) => (name === 'rankd_ready' ? [[labels['check'], value]] : [])),
+    );
+  const all = Object.fromEntries(readyChecks.map((name) => [name, 1]));
+  expect(ready(await scraped(system))).toEqual(all);
+  await mishaps[check](system);
+  const after = await scraped(system);
+  expect(ready(after)).toEqual({ ...all, [check]: 0 });
   const { expr } = rules.find(({ alert }) => alert === 'RankdNotReady') ?? expect.fail('there is no such alert');
+  const hasAlert = ['store', 'platform', 'configuration'].includes(check);
+  expect(firing(expr, after)).toEqual(hasAlert ? [{ check }] : []);
+  if (check === 'store') renameSync(join(system.dataDir, 'moved.db'), join(system.dataDir, 'rankd.db'));
+});
+
+test('a scrape that has no time to wait for Roblox does not make rankd unready for others', async () => {
+  await using system = await opened();
+  const { fake, clock, url, metricsUrl } = system;
+  const readyz = async () => (await clock.passUntil(send(`${url}/readyz`, {}))).status;
+  expect(await readyz()).toBe(200);
+  await clock.advance(minute);
+  fake.faults.add({ operation: 'roles', kind: 'hang', times: 1 });
+  const begun = clock.monotonic();
+  await clock.passUntil(scrape(metricsUrl));
+  expect(clock.monotonic() - begun).toBeGreaterThanOrEqual(3_000);
+  expect(await readyz()).toBe(200);
+});
+
+test.runIf(!isOnPostgres)('what a store knows is absent while it takes no writes', async () => {
+  await using system = await opened();
   renameSync(join(system.dataDir, 'rankd.db'), join(system.dataDir, 'moved.db'));
   const gone = await scraped(system);
-  expect(firing(expr, gone)).toEqual([{ check: 'store' }]);
   const names = new Set(gone.samples.map(({ name }) => name));
   for (const name of ['rankd_keys_paused', 'rankd_suspensions_stuck', 'rankd_webhook_backlog'])
     expect(names).not.toContain(name);

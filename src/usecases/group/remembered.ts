@@ -1,4 +1,5 @@
 import { abortable } from '../../base/clock.ts';
+import { isRankdError } from '../../base/errors.ts';
 import type { CallContext, Clock } from '../../ports/index.ts';
 
 export interface HowOld {
@@ -36,7 +37,8 @@ export class Remembered<T> {
   async get(call: CallContext, { maxAgeMs = this.#lifeMs, failureLifeMs = 0 }: HowOld = {}): Promise<T> {
     const now = this.#clock.monotonic();
     if (this.#kept !== undefined && this.isFresh(maxAgeMs)) return this.#kept.value;
-    if (this.#failed !== undefined && now - this.#failed.at < failureLifeMs) throw this.#failed.error;
+    const { error, at } = this.#failed ?? { at: Number.NEGATIVE_INFINITY };
+    if (now - at < failureLifeMs && !isForWantOfTime(error)) throw error;
     const others = this.#reading;
     if (others !== undefined) {
       // The first reader's deadline is not ours: if its read fails, we try with our own.
@@ -60,4 +62,9 @@ export class Remembered<T> {
       this.#reading = undefined;
     }
   }
+}
+
+/** True if a caller with more time may have got the value. */
+function isForWantOfTime(error: unknown): boolean {
+  return isRankdError(error) && (error.code === 'platform_busy' || error.connection === 'timed_out');
 }
