@@ -7,7 +7,7 @@ import type { BudgetStore, Clock, GroupStore, Platform } from '../ports/index.ts
 import { sampleGroup } from './sample-group.ts';
 import { SimulatedPlatform } from './simulated.ts';
 
-/** The platform the configuration names. */
+/** Creates the platform named in the configuration. */
 export async function createPlatform({
   config,
   dataDir,
@@ -19,7 +19,7 @@ export async function createPlatform({
   dataDir: string;
   clock: Clock;
   store: Pick<GroupStore, 'findBaseRole' | 'keepBaseRole'> & BudgetStore;
-  /** True in a daemon, which retries what a command reports at once. */
+  /** True in a daemon, which retries errors that a command reports at once. */
   isServed?: boolean;
 }): Promise<Platform> {
   switch (config.kind) {
@@ -52,8 +52,8 @@ async function seedOf(groupFile: string | undefined) {
 }
 
 /**
- * Each group file has its own database. A shared one would be overwritten as soon as a configuration names another file, even if
- * the daemon then refuses that configuration or has not loaded it yet: the group that it still works with would be gone.
+ * Each group file has its own database. A new configuration with another group file would overwrite a shared one, even
+ * if the daemon then refuses that configuration or has not loaded it yet: its present group would be lost.
  */
 function databaseOf(groupFile: string | undefined): string {
   if (groupFile === undefined) return 'simulated-group.db';

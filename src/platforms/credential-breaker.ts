@@ -17,23 +17,26 @@ import { withShare } from '../ports/platform.ts';
 import { ForbiddenRead } from './upstream/platform-error.ts';
 
 const probeAfterMs = doubling(10_000, 60_000);
-/** How long the platform's word on the credential counts when a single write is refused. */
+/** The lifetime of the platform's report on the credential after a single refused write. */
 const checkLifeMs = 10_000;
-/** The share of a call's time that a check may take: the call goes on without it. */
+/** The share of a call's time that a check may take; after that, the call continues without it. */
 const checkShare = 0.25;
 
 export interface CredentialBreakerOptions {
   platform: Platform;
   clock: Clock;
-  /** Called when the credential is found dead or dead for another reason, and with `undefined` when it works again. */
+  /**
+   * Called when the credential stops working, or fails for another reason, and with `undefined` when it works again.
+   */
   report: (dead: RankdError | undefined) => void;
 }
 
 /**
- * A platform behind a circuit breaker, which opens when the credential is dead: every call is then refused at once with
- * `platform_credential`, except that now and then one of them asks the platform whether the credential works again. If the
- * platform can't say, that call is tried. A refused write may be about one member only, and a read that is forbidden about the
- * group, so they open the breaker only if the platform says that the credential is dead, or does not list the scope to write.
+ * A circuit breaker around a platform. It opens when the credential stops working: every call is then refused at once
+ * with `platform_credential`, except for an occasional probe that asks the platform whether the credential works again.
+ * If the platform can't tell, the probing call is tried. A refused write may concern only one member, and a forbidden
+ * read only the group, so these open the breaker only if the platform reports that the credential is dead or lacks the
+ * scope to write.
  */
 export class CredentialBreaker implements Platform {
   readonly readLagMs: number;
@@ -41,12 +44,12 @@ export class CredentialBreaker implements Platform {
   readonly #clock: Clock;
   readonly #report: CredentialBreakerOptions['report'];
   #latest: Credential | undefined;
-  /** True from a write that was denied for the credential's sake to one that was not. */
+  /** True after a write was denied because of the credential, until the next successful write. */
   #isWriteDenied = false;
-  /** Until then (on `Clock.monotonic()`) the platform's word on the credential counts. */
+  /** The platform's report on the credential is valid until this time, on `Clock.monotonic()`. */
   #knownUntil = 0;
   #open: { error: RankdError; probeAt: number } | undefined;
-  /** Probes since a call last succeeded: the check of a credential can pass while calls are still refused. */
+  /** Probes since the last successful call: the check of a credential can pass while calls are still refused. */
   #probes = 0;
   #workedAt = { read: 0, write: 0 };
 
@@ -61,17 +64,17 @@ export class CredentialBreaker implements Platform {
     return this.#platform.changeMs;
   }
 
-  /** Why all calls are refused at present; `undefined` while the credential works. */
+  /** The reason all calls are refused at present; `undefined` while the credential works. */
   get dead(): RankdError | undefined {
     return this.#open?.error;
   }
 
-  /** When a read and a write last succeeded, in epoch milliseconds; 0 before that. */
+  /** The times of the last successful read and write, in epoch milliseconds; 0 if there was none. */
   get workedAt(): { read: number; write: number } {
     return this.#workedAt;
   }
 
-  /** What the platform last said of the credential. */
+  /** The platform's last report on the credential. */
   get latest(): Credential | undefined {
     return this.#latest;
   }
@@ -96,7 +99,7 @@ export class CredentialBreaker implements Platform {
     return this.#read(call, () => this.#platform.membersWith(roleId, call));
   }
 
-  /** It needs no credential. */
+  /** This call needs no credential. */
   findUser(name: string, call: CallContext): ReturnType<Platform['findUser']> {
     return this.#platform.findUser(name, call);
   }
@@ -117,7 +120,7 @@ export class CredentialBreaker implements Platform {
     return this.#write(call, () => this.#platform.unassignRole(change, call));
   }
 
-  /** Throws why the credential is dead without asking the platform, if it is and the next probe is not due. */
+  /** Throws the known error of a dead credential without asking the platform, unless the next probe is due. */
   async checkCredential(call: CallContext): Promise<Credential> {
     const open = this.#open;
     if (open !== undefined) {
@@ -176,11 +179,13 @@ export class CredentialBreaker implements Platform {
     }
   }
 
-  /** A call was refused, which may be about what it asked for alone: the platform is asked whether it is the credential. */
+  /**
+   * A refused call may concern only its own subject, so this asks the platform whether the credential is the reason.
+   */
   async #askAfterRefusal(call: CallContext): Promise<void> {
     const now = this.#clock.monotonic();
     if (now >= this.#knownUntil) {
-      this.#knownUntil = now + checkLifeMs; // other refused calls need not ask as well
+      this.#knownUntil = now + checkLifeMs; // other refused calls use the same report
       await this.#ask(call);
     } else if (this.#latest !== undefined) {
       const refusal = refusalOfCredential(this.#latest, this.#isWriteDenied);
@@ -188,7 +193,7 @@ export class CredentialBreaker implements Platform {
     }
   }
 
-  /** Refuses at once while the credential is dead. A call that is tried all the same and succeeds shows that it works again. */
+  /** Refuses at once while the credential is dead. A probe that succeeds closes the breaker. */
   async #tried<T>(call: CallContext, work: () => Promise<T>): Promise<T> {
     const isDead = this.#open !== undefined;
     if (isDead) {
@@ -201,7 +206,7 @@ export class CredentialBreaker implements Platform {
     return done;
   }
 
-  /** Why the credential is of no use; `undefined` if it works or the platform does not say. */
+  /** The error of the credential; `undefined` if it works or the platform does not report its state. */
   async #ask(call: CallContext): Promise<RankdError | undefined> {
     try {
       return refusalOfCredential(

@@ -24,7 +24,7 @@ const member = z.strictObject(
       .optional(),
     roles: z.array(z.int('must be a rank or a role id'), 'must be a list of ranks or role ids').default([]),
   },
-  'must be a member: id and roles, and a name if there is one',
+  'must be a member: id and roles, and optionally a name',
 );
 
 export const groupDescription = z.strictObject(
@@ -39,5 +39,8 @@ export const groupDescription = z.strictObject(
   'must hold a group: name, id, roles, owner, acting_account, members',
 );
 
-/** A group as a person writes it: members name roles by rank (up to 255) or id (above), and what every group has can be left out. */
+/**
+ * A group in a group file: members name roles by rank (up to 255) or id (above 255), and roles that every group has may
+ * be omitted.
+ */
 export type GroupDescription = z.output<typeof groupDescription>;

@@ -7,14 +7,14 @@ import { toSeed } from './group-seed.ts';
 import type { GroupSeed } from './simulated-group.ts';
 
 interface Problem {
-  /** Keys and list positions that lead to it. */
+  /** Keys and list positions of the value. */
   path: Array<string | number>;
   what: string;
 }
 
 /**
- * Reads the group of a simulation from YAML; `toSeed` says what may be left out.
- * Throws `config_invalid` with every problem of the file, each as `file:line:column`.
+ * Reads the group of a simulation from YAML, completed by `toSeed`. Throws `config_invalid` with every problem of the
+ * file, each as `file:line:column`.
  */
 export function loadGroupFile(file: string): GroupSeed {
   const lines = new LineCounter();
@@ -41,12 +41,14 @@ function read(file: string): string {
   } catch (cause) {
     throw new RankdError('config_invalid', `The group file ${file} cannot be read.`, {
       cause,
-      hint: 'check its path and that the user who runs rankd may read it',
+      hint: 'check its path, and that the user who runs rankd may read it',
     });
   }
 }
 
-/** The document as plain data. Only this finds an alias without an anchor, or one that expands without end. */
+/**
+ * The document as plain data. Only this conversion detects an alias without an anchor, or one that expands endlessly.
+ */
 function plain(document: Document, file: string): unknown {
   try {
     return document.toJS();
@@ -76,13 +78,13 @@ function invalid(told: string[]): RankdError {
       ? `The group file is not valid: ${only}`
       : `The group file has ${told.length} problems:\n  ${told.join('\n  ')}`;
   return new RankdError('config_invalid', what, {
-    hint: `correct it; a group file holds ${fields.join(', ')}, as docs/settings.md says`,
+    hint: `correct it; a group file has ${fields.join(', ')}: see docs/settings.md`,
   });
 }
 
 const fields = Object.keys(groupDescription.shape);
 
-/** Where the value at `path` begins. If there is none, where the nearest value around it begins. */
+/** The offset of the value at `path`, or else of the nearest value around it. */
 function offsetOf(document: Document, path: Problem['path']): number {
   for (let length = path.length; length > 0; length -= 1) {
     const node = document.getIn(path.slice(0, length), true);

@@ -3,12 +3,12 @@ import { rolesNamed } from '../core/role-scheme.ts';
 import type { GroupDescription } from './group-description.ts';
 import type { GroupSeed } from './simulated-group.ts';
 
-/** Notes a problem at a path of the description. All problems are reported at once. */
+/** Records a problem at a path of the description. All problems are reported together. */
 export type Complain = (path: Array<string | number>, what: string) => void;
 
 /**
- * Completes a description: the guest role (rank 0), the base role (the one marked `base`, otherwise the one of rank 1), the
- * owner's role (rank 255) and role ids (10000 + rank). Use the result only if nothing was complained about.
+ * Completes a description with the guest role (rank 0), the base role (the one marked `base`, otherwise the one with
+ * rank 1), the owner's role (rank 255) and role ids (10000 + rank). Use the result only if there were no problems.
  */
 export function toSeed(group: GroupDescription, complain: Complain): GroupSeed {
   const roles = completeRoles(group, complain);
@@ -36,16 +36,19 @@ function completeRoles(group: GroupDescription, complain: Complain): Role[] {
   for (const [index, role] of roles.entries()) {
     const twin = roles.findIndex((other) => other.id === role.id);
     if (twin < index)
-      complain(['roles', index], `has the id of roles[${twin}], ${role.id}; roles of one rank need an id each`);
+      complain(
+        ['roles', index],
+        `has the id of roles[${twin}], ${role.id}; roles that share a rank need different ids`,
+      );
     const sameKind = roles.findIndex((other) => other.kind === role.kind);
     if (role.kind !== 'custom' && sameKind < index) {
-      complain(['roles', index, 'rank'], `can be held by one role only: a group has one ${role.kind} role`);
+      complain(['roles', index, 'rank'], `belongs to one role only: a group has one ${role.kind} role`);
     }
   }
   return [...missingRoles(group, roles), ...roles];
 }
 
-/** The index of the base role in the list; -1 if it is left out. */
+/** The index of the base role in the list; -1 if it is omitted. */
 function baseOf({ roles }: GroupDescription, complain: Complain): number {
   const marked = roles.flatMap((role, index) => (role.base === true ? [index] : []));
   for (const index of marked.slice(1)) complain(['roles', index, 'base'], 'marks a second base role; a group has one');
@@ -66,13 +69,13 @@ function baseOf({ roles }: GroupDescription, complain: Complain): number {
   else if (lower >= 0)
     complain(
       ['roles', base, 'base'],
-      `cannot mark rank ${rank}: the role every member holds is the lowest, and roles[${lower}] is below`,
+      `cannot mark rank ${rank}: the role that every member holds is the lowest, and roles[${lower}] is below it`,
     );
   return base;
 }
 
 function missingRoles(group: GroupDescription, roles: Role[]): Role[] {
-  const isTaken = roles.some(({ id }) => id === idFor(1)); // by a role of rank 1 that is not the base role
+  const isTaken = roles.some(({ id }) => id === idFor(1)); // by a role with rank 1 that is not the base role
   const everyGroupHas: Role[] = [
     { id: idFor(0), name: 'Guest', rank: 0, kind: 'guest' },
     { id: idFor(isTaken ? 256 : 1), name: 'Member', rank: 1, kind: 'base' },
@@ -98,13 +101,13 @@ function toMembers(group: GroupDescription, roles: Role[], complain: Complain): 
   return withOwner(group, roles, members);
 }
 
-/** The id of the role that `entry` names, or what is wrong with it. */
+/** The id of the role that `entry` names, or the problem with it. */
 function heldRole(roles: Role[], entry: number, isOwner: boolean): number | string {
   const [role, other] = rolesNamed({ roles, rankOne: 'custom' }, entry);
   if (role === undefined) return `names no role of the group: ${entry}`;
   if (other !== undefined) return `names rank ${entry}, which two roles share; use a role id`;
   if (role.kind === 'guest') return 'names the guest role, which no member holds';
-  if (role.kind === 'owner' && !isOwner) return "names the owner's role; who owns the group is said by `owner`";
+  if (role.kind === 'owner' && !isOwner) return "names the owner's role; set `owner` instead";
   return role.id;
 }
 
@@ -116,7 +119,7 @@ function withOwner({ owner }: GroupDescription, roles: Role[], members: Member[]
   return [...others, { userId: owner, roleIds: [...new Set([...listed, ...ownerRoleIds])] }];
 }
 
-/** The id does not change when other roles are added or moved. It is above 255, where ranks end. */
+/** The id does not change when other roles are added or moved. It is above 255, the highest rank. */
 function idFor(rank: number): number {
   return 10_000 + rank;
 }

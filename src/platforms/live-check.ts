@@ -18,15 +18,15 @@ export interface LiveCheckOptions {
   legacyBaseUrl: string;
   clock: Clock;
   signal: AbortSignal;
-  /** A member for writes that change nothing; without one, no write is tried. */
+  /** The member for the write test, which changes nothing; if omitted, no write is tried. */
   memberId?: number | undefined;
 }
 
 const maxBodyBytes = 1024 * 1024;
 const maxSkewMs = 30_000;
-/** Reads have been seen to lag behind a write by up to 6.75 s. */
+/** Reads were observed to lag behind a write by up to 6.75 s. */
 const readLagMs = 10_000;
-/** Calls a minute, for each operation, from the Open Cloud reference. */
+/** Calls a minute for each operation, from the Open Cloud reference. */
 const documentedLimits = { group: 150, other: 300 };
 
 /**
@@ -85,7 +85,7 @@ const checks: Record<string, Look> = {
     return [
       ...departures(json, 'Group'),
       ...(json['owner'] === undefined || owner !== undefined ? [] : ['Group.owner: not users/ID']),
-      ...(json['locked'] === true ? ['Group.locked: the group is locked, so nobody can be ranked'] : []),
+      ...(json['locked'] === true ? ['Group.locked: the group is locked, so no member can be ranked'] : []),
       ...(skewMs > maxSkewMs ? ['Date: more than 30 s from the clock of this machine'] : []),
     ];
   },
@@ -127,7 +127,7 @@ const checks: Record<string, Look> = {
 
   async role(platform, { roles }) {
     const role = roles.find(({ rank }) => rank > 0 && rank < 255);
-    if (role === undefined) return ['GroupRole: there is none to look at'];
+    if (role === undefined) return ['GroupRole: there is none to check'];
     const { json } = await platform.read(`/roles/${role.id}`);
     const alone = readable(json, 'GroupRole', parseRole);
     const differing = (['id', 'name', 'rank'] as const).filter((field) => alone?.[field] !== role[field]);
@@ -152,17 +152,17 @@ const checks: Record<string, Look> = {
   },
 
   async 'acting account'(platform, { actingId, baseId }) {
-    if (actingId === undefined) return ['ApiKey.authorizedUserId: not told'];
+    if (actingId === undefined) return ['ApiKey.authorizedUserId: missing'];
     const { json } = await platform.read(`/memberships?${filterBy(`user == 'users/${actingId}'`)}`);
     const [membership] = readable(json, 'ListGroupMembershipsResponse', parseMembershipPage).items;
-    if (membership === undefined) return [...memberFlaws(json), 'GroupMembership: the acting account is no member'];
+    if (membership === undefined) return [...memberFlaws(json), 'GroupMembership: the acting account is not a member'];
     const { role, roles = [] } = membership;
     const isListed = role === undefined || role === baseId || roles.includes(role);
     return [...memberFlaws(json), ...(isListed ? [] : ['GroupMembership.role: not among roles'])];
   },
 
   async 'base members'(platform, { baseId }) {
-    if (baseId === undefined) return ['the base role is not known, so its members were not looked for'];
+    if (baseId === undefined) return ['the base role is unknown, so its members were not read'];
     const { json } = await platform.read(
       `/memberships?maxPageSize=1&${filterBy(`role == 'groups/${platform.groupId}/roles/${baseId}'`)}`,
     );
@@ -171,7 +171,7 @@ const checks: Record<string, Look> = {
 
   async 'no member'(platform) {
     const { json } = await platform.read(`/memberships?${filterBy("user == 'users/1'")}`);
-    return memberFlaws(json); // user 1 is Roblox itself, a member of few groups; an empty list is the usual answer
+    return memberFlaws(json); // user 1 is Roblox itself, a member of few groups; the usual response is an empty list
   },
 
   async 'all groups'(platform, { actingId, ownerId }) {
@@ -204,7 +204,7 @@ const checks: Record<string, Look> = {
   },
 };
 
-/** Gives a role that is held and takes one that is not, and checks the responses against a read. */
+/** Gives a role that the member holds and takes one that the member lacks, and compares the responses with a read. */
 async function tryWrites(
   platform: LivePlatform,
   { roles, actingId, baseId }: Seen,
@@ -249,7 +249,7 @@ function rolesShown(json: Json): number[] | undefined {
   }
 }
 
-/** The platform without pacing, retries or trust. */
+/** The platform without pacing, retries or assumptions about responses. */
 class LivePlatform {
   readonly groupId: number;
   readonly masked: (text: string) => string;
@@ -267,18 +267,18 @@ class LivePlatform {
     return wanted(await this.#send(`${baseUrl}/api-keys/v1/introspect`, { body: { apiKey } })).json;
   }
 
-  /** Below the group; anything but 200 throws. */
+  /** Reads a path below the group. Throws for any status but 200. */
   async read(path: string): Promise<Heard> {
     return wanted(await this.ask(path));
   }
 
-  /** Below all groups. */
+  /** Reads a path below all groups. */
   async readAny(path: string): Promise<Heard> {
     const { baseUrl, apiKey } = this.#options;
     return wanted(await this.#send(`${baseUrl}/cloud/v2/groups/-${path}`, { apiKey }));
   }
 
-  /** Below the group, on the public host, which gets no key. */
+  /** Reads a path below the group on the public host, without the key. */
   async readPublic(path: string): Promise<Json> {
     return wanted(await this.#send(`${this.#options.legacyBaseUrl}/v1/groups/${this.groupId}/${path}`, {})).json;
   }
@@ -342,17 +342,17 @@ function wanted(heard: Heard): Heard {
   return heard;
 }
 
-/** A response lacks a part that rankd needs, or has it in another shape. */
+/** A response that lacks a part that rankd needs, or has it in another shape. */
 class Misshapen extends Error {
   readonly flaws: string[];
 
   constructor(flaws: string[], cause: unknown) {
-    super('the answer has another shape', { cause });
+    super('the response has another shape', { cause });
     this.flaws = flaws;
   }
 }
 
-/** Throws `Misshapen` with the differences, by path and type. */
+/** Throws `Misshapen` with the differences by path and type. */
 function readable<T>(json: unknown, schema: SchemaName, parse: (json: unknown) => T): T {
   try {
     return parse(json);

@@ -43,19 +43,19 @@ import { WriteSpacing } from './upstream/write-spacing.ts';
 export interface OpenCloudOptions {
   groupId: number;
   apiKey: string;
-  /** Open Cloud, e.g. `https://apis.roblox.com`: the only host that ever sees the key. */
+  /** Open Cloud, e.g. `https://apis.roblox.com`: the only host that ever receives the key. */
   baseUrl: string;
   /** The host of the public role list, e.g. `https://groups.roblox.com`. */
   legacyBaseUrl: string;
   /** The host of the user names, e.g. `https://users.roblox.com`. */
   usersBaseUrl: string;
   clock: Clock;
-  /** By default, it lasts as long as the process. */
+  /** By default, the id is remembered only as long as the process runs. */
   baseRoleMemory?: BaseRoleMemory;
-  /** Holds the budget if other nodes share it. */
+  /** The ledger of the budget if other nodes share it. */
   ledger?: BudgetLedger | undefined;
   proxy?: OutboundProxy | undefined;
-  /** As `UpstreamOptions.isPatient`. */
+  /** See `UpstreamOptions.isPatient`. */
   isPatient?: boolean | undefined;
   fetch?: typeof globalThis.fetch;
   tuning?: Partial<OpenCloudTuning>;
@@ -64,16 +64,16 @@ export interface OpenCloudOptions {
 export interface OpenCloudTuning extends UpstreamTuning {
   /** The timeout of the public role list. */
   publicRolesTimeoutMs: number;
-  /** The timeout of a name look-up. */
+  /** The timeout of a name lookup. */
   userNamesTimeoutMs: number;
 }
 
-/** A page may be empty although others follow; this many in a row are a fault. */
+/** A page may be empty although more pages follow; this many empty pages in a row are an error. */
 const maxEmptyPages = 3;
 
-/** A group on Roblox, through Open Cloud v2 and an API key that acts as the account that owns it. */
+/** A group on Roblox, through Open Cloud v2 with an API key. Calls act as the account that owns the key. */
 export class OpenCloudPlatform implements Platform {
-  /** Reads have been seen to lag behind a write by up to 6.75 s. */
+  /** Reads were observed to lag behind a write by up to 6.75 s. */
   readonly readLagMs = 8_000;
   readonly #groupId: number;
   readonly #apiKey: string;
@@ -131,7 +131,7 @@ export class OpenCloudPlatform implements Platform {
     this.#writeSpacing = new WriteSpacing(clock);
   }
 
-  /** Most changes give one role and take one. */
+  /** Assumes one role given and one taken, as in most changes. */
   get changeMs(): number {
     const { assign, unassign } = this.#gates;
     return this.#openCloud.shortestTryMs(assign) + this.#openCloud.shortestTryMs(unassign);
@@ -156,7 +156,9 @@ export class OpenCloudPlatform implements Platform {
     });
   }
 
-  /** Every member holds the base role, though the list of roles may omit it. Source: GroupService.GetRolesInGroupAsync. */
+  /**
+   * Every member holds the base role, even if the list of roles omits it. Source: GroupService.GetRolesInGroupAsync.
+   */
   async #omittedBase(id: number, call: CallContext): Promise<ListedRole> {
     this.#surprises.note('roles', baseRoleOmitted);
     this.#omitted ??= (await this.role(id, call).catch(() => undefined)) ?? { id, name: 'Member', rank: 1 };
@@ -216,7 +218,10 @@ export class OpenCloudPlatform implements Platform {
     return this.#write('unassign', change, call);
   }
 
-  /** Sends the key in the body only: with a dead key in the header, Roblox would refuse the request before looking at the body. */
+  /**
+   * Sends the key in the body only: with a dead key in the header, Roblox would refuse the request without reading the
+   * body.
+   */
   async checkCredential(call: CallContext): Promise<Credential> {
     const request = {
       operation: 'introspect',
@@ -229,7 +234,7 @@ export class OpenCloudPlatform implements Platform {
       parse: (json: unknown) => parseCredential(json, this.#groupId),
     } as const;
     return this.#openCloud.request(request, call).catch((error): Credential => {
-      // If this request is forbidden from here, or no longer exists, that proves nothing about the key.
+      // If this request is forbidden, or no longer exists, that proves nothing about the key.
       if (error instanceof ForbiddenRead || isRankdError(error, 'platform_rejected')) return { state: 'untold' };
       if (error instanceof RefusedKey) return { state: 'invalid', refusal: error.refusal };
       throw error;
@@ -248,7 +253,7 @@ export class OpenCloudPlatform implements Platform {
     return this.#surprises.list();
   }
 
-  /** Each call ends by its own deadline, and idle connections don't keep the process alive. */
+  /** Each call ends by its own deadline, and idle connections don't prevent the process from exiting. */
   async close(): Promise<void> {
     await Promise.all(Object.values(this.#gates).map((gate) => gate.end()));
   }
@@ -281,8 +286,8 @@ export class OpenCloudPlatform implements Platform {
   }
 
   /**
-   * All pages of a list, until a page token repeats. The other parameters must be the same for every page, or Open Cloud refuses
-   * the token.
+   * All pages of a list, until a page token repeats. The other parameters must be the same for every page; otherwise
+   * Open Cloud refuses the token.
    */
   async *#pages<T>({ path, ...rest }: Read<Page<T>>, call: CallContext): AsyncGenerator<T[]> {
     const tokens = new Set<string>();
@@ -295,10 +300,10 @@ export class OpenCloudPlatform implements Platform {
       pagePath = `${path}&pageToken=${encodeURIComponent(nextPageToken)}`;
       emptyPages = items.length === 0 ? emptyPages + 1 : 0;
     }
-    throw new RankdError('platform_rejected', `Roblox keeps answering with empty pages of a list. Try again later.`);
+    throw new RankdError('platform_rejected', `Roblox keeps returning empty pages of a list. Try again later.`);
   }
 
-  /** A role that moves while the pages are read can appear twice. A group without roles does not exist. */
+  /** A role that moves between pages during the read can appear twice. A group without roles does not exist. */
   async #listRoles(call: CallContext): Promise<ListedRole[]> {
     const roles = new Map<number, ListedRole>();
     for await (const page of this.#pages({ ...rolePage, path: '/roles?maxPageSize=20' }, call)) {
@@ -310,7 +315,7 @@ export class OpenCloudPlatform implements Platform {
     return [...roles.values()];
   }
 
-  /** The id of the role that the public list marks as base. */
+  /** The id of the role that the public list marks as the base role. */
   #readPublicList(call: CallContext): Promise<number | undefined> {
     const request = {
       operation: 'publicRoles',
@@ -350,7 +355,7 @@ export class OpenCloudPlatform implements Platform {
 
 interface Read<T> {
   operation: Operation;
-  /** Below the group's path. */
+  /** A path below the group's. */
   path: string;
   schema: SchemaName;
   parse(json: unknown): T;
@@ -363,7 +368,10 @@ const membershipPage = {
   parse: parseMembershipPage,
 } as const;
 
-/** The member that the response to a write shows; `undefined` if it shows none, or another user. The write was accepted nevertheless. */
+/**
+ * The member in the response to a write; `undefined` if it shows none, or another user. The write was accepted
+ * nevertheless.
+ */
 function memberShown(json: unknown, userId: number): Member | undefined {
   try {
     const member = memberOf(parseMembership(json));
@@ -373,7 +381,7 @@ function memberShown(json: unknown, userId: number): Member | undefined {
   }
 }
 
-/** A failed name look-up has nothing to do with the credential, and the caller can send the user id instead. */
+/** A failed name lookup is unrelated to the credential, and the caller can send the user id instead. */
 function namesUnavailable(cause: unknown): RankdError {
   const { code, message, hint, connection, retryAfterMs = 5_000 } = asRankdError(cause);
   return new RankdError(
@@ -391,8 +399,5 @@ function namesUnavailable(cause: unknown): RankdError {
 /** A response about another user proves nothing about the requested member. */
 function sameUser(member: Member, userId: number): Member {
   if (member.userId === userId) return member;
-  throw new RankdError(
-    'platform_rejected',
-    `Roblox answered about user ${member.userId} where user ${userId} was asked for.`,
-  );
+  throw new RankdError('platform_rejected', `Roblox returned user ${member.userId} instead of user ${userId}.`);
 }

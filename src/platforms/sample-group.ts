@@ -1,8 +1,9 @@
 import type { GroupSeed } from './simulated-group.ts';
 
 /**
- * The group that rankd uses if none is configured. It is made up, and its name says so. Its member ids are easy to type, and
- * some ids are above 2^32, as real ones are. Like most real groups it has a role of its own at rank 1 beside the base role.
+ * The group that rankd uses by default. It is fictitious, as its name shows. Its member ids are easy to type, and some
+ * ids are above 2^32, as real ones are. Like most real groups, it has a role of its own at rank 1 next to the base
+ * role.
  */
 export const sampleGroup: GroupSeed = {
   id: 1,

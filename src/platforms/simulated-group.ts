@@ -4,26 +4,28 @@ import { codeOf, RankdError } from '../base/errors.ts';
 import type { Member, Role } from '../core/model.ts';
 import type { NamedUser } from '../core/user-name.ts';
 
-/** The group that a simulation starts with. Every id is at most 2^53-1. */
+/** The initial state of a simulated group. Every id is at most 2^53-1. */
 export interface GroupSeed {
   id: number;
   name: string;
-  /** A member who holds the owner role; absent if nobody owns the group. */
+  /** A member who holds the owner role; absent if the group has no owner. */
   ownerId?: number;
-  /** The account that rankd acts as. */
+  /** The account that rankd acts with. */
   actingUserId: number;
   /** Includes the guest and the base role, and the owner role if there is an owner. */
   roles: Role[];
-  /** Owner and acting account included. Everyone holds the base role, listed or not. */
+  /** Includes the owner and the acting account. Everyone holds the base role, listed or not. */
   members: Member[];
-  /** The names of users, of those who have one. */
+  /** The names of the users that have one. */
   users?: NamedUser[];
 }
 
 /** Marks an SQLite file as a simulated group: `rksg`. */
 const applicationId = 0x726b7367;
 
-/** How long a call waits for another process to finish its write, in milliseconds. The wait blocks the event loop. */
+/**
+ * The time that a call waits for another process to finish its write, in milliseconds. The wait blocks the event loop.
+ */
 const busyTimeoutMs = 1000;
 
 const anId = `BETWEEN 1 AND ${Number.MAX_SAFE_INTEGER}`;
@@ -53,9 +55,9 @@ const schema = `
 `;
 
 /**
- * Opens or creates the file of a simulated group (mode 0600; its folder must exist). The file is filled from `seed` if it is
- * new or was filled from another seed. Otherwise what was written to it stays.
- * Throws `config_invalid` for a file that is something else, and SQLite's own errors.
+ * Opens or creates the file of a simulated group (mode 0600; its folder must exist). The file is filled from `seed` if
+ * it is new or was filled from another seed; otherwise its content stays. Throws `config_invalid` for a file of another
+ * kind, and SQLite's own errors.
  */
 export function openGroup(file: string, seed: GroupSeed): Database.Database {
   createPrivate(file);
@@ -72,10 +74,13 @@ export function openGroup(file: string, seed: GroupSeed): Database.Database {
   }
 }
 
-/** SQLite gives its -wal and -shm files the mode of the main file, so the main file is created before SQLite does it. */
+/**
+ * SQLite gives its -wal and -shm files the mode of the main file, so the main file is created with the right mode
+ * first.
+ */
 function createPrivate(file: string): void {
   try {
-    // never opens a file that exists: closing it again would drop the locks of this process's other handles on it
+    // Never opens an existing file: closing it would drop the locks of this process's other handles on it.
     closeSync(openSync(file, 'ax', 0o600));
   } catch (error) {
     if (codeOf(error) !== 'EEXIST') throw error;
@@ -88,14 +93,14 @@ function refuseOtherFile(db: Database.Database, file: string): void {
     const isEmpty = db.prepare('SELECT count(*) FROM sqlite_schema').pluck().get() === 0;
     return found === applicationId || (found === 0 && isEmpty);
   });
-  // one transaction: another process may be filling a new file at this moment
+  // One transaction, because another process may be filling the new file right now.
   if (isOurs()) return;
   throw new RankdError('config_invalid', `${file} is a database, but not a simulated group.`, {
     hint: 'move that file away, or choose another data directory',
   });
 }
 
-/** SQLite does not wait if two processes make this switch on a new file at the same moment, so this function does. */
+/** SQLite does not wait if two processes switch a new file to WAL at the same moment, so this function does. */
 function useWal(db: Database.Database): void {
   const pauseMs = 10;
   for (let waitedMs = 0; ; waitedMs += pauseMs) {
@@ -134,7 +139,7 @@ function fill(db: Database.Database, seed: GroupSeed): void {
   }
 }
 
-/** Changes if the group or the schema of its tables changes, but not if another account acts on it, or users are called something else. */
+/** Differs if the group or the schema of its tables changes, but not for another acting account or other user names. */
 function seedText({ actingUserId: _, users: _names, ...group }: GroupSeed): string {
   return JSON.stringify([schema, group]);
 }

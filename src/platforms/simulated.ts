@@ -6,9 +6,9 @@ import type { CallContext, Pace, Platform, Reachability, Reservation, RoleWrite 
 import { type GroupSeed, openGroup } from './simulated-group.ts';
 
 /**
- * A group without Roblox, in an SQLite file that the CLI and the daemon share: each sees at once what the other writes. It
- * refuses what the real platform refuses. Besides the port's errors every call can throw `store_unavailable`: nothing was
- * written then.
+ * A group without Roblox, in an SQLite file that the CLI and the daemon share: each sees the other's writes at once. It
+ * refuses the same changes as the real platform. In addition to the port's errors, every call can throw
+ * `store_unavailable`: nothing was written then.
  */
 export class SimulatedPlatform implements Platform {
   readonly readLagMs = 0;
@@ -24,8 +24,8 @@ export class SimulatedPlatform implements Platform {
   }
 
   /**
-   * Opens or creates the file, whose folder must exist. What was written to the group stays until it is opened with another
-   * `seed`, which replaces it. Throws `store_unavailable`, and `config_invalid` for a file that is another database.
+   * Opens or creates the file, whose folder must exist. Changes to the group stay until the file is opened with another
+   * `seed`, which replaces it. Throws `store_unavailable`, and `config_invalid` for a file with another database.
    */
   static open({ file, seed }: { file: string; seed: GroupSeed }): SimulatedPlatform {
     return orUnavailable(() => new SimulatedPlatform(openGroup(file, seed), seed));
@@ -71,7 +71,7 @@ export class SimulatedPlatform implements Platform {
     return this.#users.find(({ id }) => id === userId)?.name;
   }
 
-  /** There is no budget. */
+  /** The simulation has no rate limits. */
   async reserve(): Promise<Reservation> {
     return { [Symbol.dispose]: () => undefined };
   }
@@ -135,7 +135,10 @@ export class SimulatedPlatform implements Platform {
     return role;
   }
 
-  /** Only what ranks strictly below the acting account's highest role can be changed: never itself, its peers or the owner. */
+  /**
+   * Only members and roles strictly below the acting account's highest role can be changed: not itself, its peers or
+   * the owner.
+   */
   #refuseAboveActor(what: string, rank: number): void {
     const ceiling = highestRank(this.#held(this.#actingUserId));
     if (rank < ceiling) return;
@@ -145,7 +148,10 @@ export class SimulatedPlatform implements Platform {
     );
   }
 
-  /** Every role held, base role included; none if the user is not in the group. It is one statement, so it sees one moment. */
+  /**
+   * All roles held, base role included; empty if the user is not in the group. A single statement, for a consistent
+   * result.
+   */
   #held(userId: number): Array<Pick<Role, 'id' | 'rank'>> {
     const query = `
       SELECT role.id, role.rank FROM members AS member JOIN roles AS role ON role.kind = 'base'
@@ -157,7 +163,7 @@ export class SimulatedPlatform implements Platform {
 
 async function answer<T>(call: CallContext, work: () => T): Promise<T> {
   if (call.signal.aborted) {
-    throw new RankdError('platform_busy', 'No time was left to ask the simulated group.');
+    throw new RankdError('platform_busy', 'The simulated group was not called: no time was left.');
   }
   return orUnavailable(work);
 }

@@ -70,9 +70,7 @@ test('config check reads the group file, as docs/settings.md has one, and tells 
   const wrong = await home.here(['config', 'check', '--offline']);
   expect(wrong.code).toBe(78);
   expect(wrong.stderr).toMatch(/group\.yaml:1:1 acting_account must be/);
-  expect(wrong.stderr).toMatch(
-    /\ntry: correct it; a group file holds name, id, roles, owner, acting_account, members, as /,
-  );
+  expect(wrong.stderr).toMatch(/\ntry: correct it; a group file has name, id, roles, owner, acting_account, members: /);
   for (const field of ['name', 'id', 'roles', 'owner', 'acting_account', 'members'])
     expect(page.split('## A group file')[1]).toMatch(new RegExp(`^\\|.*\`${field}\``, 'm'));
   rmSync(home.path('group.yaml'));

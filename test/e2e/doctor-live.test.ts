@@ -65,7 +65,7 @@ test.each<[what: string, change: (roblox: FakeOpenCloud) => unknown, check: stri
     'a key whose account is not told',
     ({ credential }) => Object.assign(credential, { userId: undefined }),
     'acting account',
-    'ApiKey.authorizedUserId: not told',
+    'ApiKey.authorizedUserId: missing',
   ],
   ['an account that has left', ({ group }) => group.removeMember(sampleUsers.actor), 'acting account', 'is no member'],
   ['roles that share a rank', ({ group }) => group.roles.push({ ...general, rank: 20 }), 'roles', 'share a rank'],

@@ -180,7 +180,7 @@ test('a mistyped group id is one line of the log, with what is wrong and what to
   expect(JSON.parse(line)).toMatchObject({
     msg: "can't rank yet",
     err: {
-      message: expect.stringMatching(/^Roblox knows no such group \(404/),
+      message: expect.stringMatching(/^Roblox has no such group \(404/),
       hint: expect.stringContaining('set group.id to the number in the address'),
     },
   });

@@ -97,7 +97,7 @@ test('every mistake of meaning is told at once, each with its place', () => {
   ].join('\n');
   expect(problems(text)).toEqual([
     `${file}:5:22 roles[1].rank is 1 twice: mark one of the two with \`base: true\``,
-    `${file}:7:5 roles[3] has the id of roles[2], 10005; roles of one rank need an id each`,
+    `${file}:7:5 roles[3] has the id of roles[2], 10005; roles that share a rank need different ids`,
     `${file}:8:17 acting_account must be one of the members or the owner; 3 is neither`,
     `${file}:10:22 members[0].roles[0] names rank 5, which two roles share; use a role id`,
     `${file}:10:25 members[0].roles[1] names no role of the group: 99`,
@@ -131,7 +131,7 @@ test.each([
   [
     'a base role with a lower one below it',
     'roles: [{ name: A, rank: 3 }, { name: B, rank: 5, base: true }]\nacting_account: 2',
-    '3:57 roles[1].base cannot mark rank 5: the role every member holds is the lowest, and roles[0] is below',
+    '3:57 roles[1].base cannot mark rank 5: the role that every member holds is the lowest, and roles[0] is below it',
   ],
   [
     'a second base role',

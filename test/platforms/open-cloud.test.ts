@@ -474,7 +474,7 @@ test.each(unreadable)(
 test.each<[FaultKind, string]>([
   ['hang', 'it does not answer in time'],
   ['reset', 'the connection broke off (ECONNRESET)'],
-  ['html', 'the answer could not be read'],
+  ['html', 'the response could not be read'],
 ])('of what is met with %s it is said: %s', async (kind, what) => {
   fake.faults.add({ operation: 'memberships', kind, times: 999 });
   platform = platformOn(fake, { tuning: { ...unhurried, perTryTimeoutMs: 100 } });

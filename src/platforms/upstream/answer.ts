@@ -4,7 +4,7 @@ import { retryAfterMs } from '../../base/time.ts';
 export interface Answer {
   status: number;
   headers: Headers;
-  /** `undefined` if it could not be read: it was cut short, arrived too late, or is longer than allowed. */
+  /** `undefined` if it could not be read: it was cut off, arrived too late, or is longer than allowed. */
   body: string | undefined;
 }
 
@@ -33,9 +33,12 @@ export async function readText(body: AsyncIterable<Uint8Array>, maxBodyBytes: nu
   return text + decoder.decode();
 }
 
-/** rankd never waits longer than this, whatever the platform asks for: one wrong header must not stop an operation for a day. */
+/**
+ * rankd never waits longer than this, whatever the platform requests: one wrong header must not stop an operation for a
+ * day.
+ */
 export const maxWaitMs = 600_000;
-/** The highest limit that rankd believes, because it records each call in a window. */
+/** The highest limit that rankd accepts, because it records each call in a window. */
 const maxCalls = 10_000;
 
 /** The rate limit as the headers of one response report it. */
@@ -45,11 +48,11 @@ export interface RateReading {
   windowMs?: number | undefined;
   /** Calls left in the current window. */
   remaining?: number | undefined;
-  /** Until the current window ends. */
+  /** Time until the current window ends. */
   resetMs?: number | undefined;
 }
 
-/** The wait in milliseconds that a `retry-after` header asks for, at most `maxWaitMs`. */
+/** The wait in milliseconds that a `retry-after` header requests, at most `maxWaitMs`. */
 export function parseRetryAfter(value: string | null, nowMs: number): number | undefined {
   const ms = retryAfterMs(value, nowMs);
   return ms === undefined ? undefined : Math.min(maxWaitMs, ms);
@@ -84,8 +87,8 @@ function whole(text: string | null | undefined): number | undefined {
 }
 
 /**
- * Hides `key` (printable ASCII) in a text, even if some of its characters are escaped as in JSON. The text can't be parsed
- * first, because much of it is truncated JSON that an error or the log quotes.
+ * Masks `key` (printable ASCII) in a text, even if some of its characters are escaped as in JSON. The text can't be
+ * parsed first, because errors and the log often quote truncated JSON.
  */
 export function keyMask(key: string): (text: string) => string {
   const characters = Array.from(key, (one) => {

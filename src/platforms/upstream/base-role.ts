@@ -3,41 +3,41 @@ import type { CallContext, Clock } from '../../ports/index.ts';
 import { withShare } from '../../ports/platform.ts';
 import type { ListedRole, Membership } from './resources.ts';
 
-/** Where the id of the group's base role is kept from one start to the next. */
+/** Stores the id of the group's base role between starts. */
 export interface BaseRoleMemory {
   find(): Promise<number | undefined>;
   keep(roleId: number): Promise<void>;
 }
 
-/** What Roblox can be asked. Both reject if it does not answer. */
+/** The two sources on Roblox. Both reject if Roblox does not respond. */
 export interface BaseRoleSources {
   /** The id of the role that the public role list marks as base; `undefined` if it marks none. */
   publicList(call: CallContext): Promise<number | undefined>;
-  /** Some of the members who hold the role. */
+  /** Some of the members with this role. */
   membersWith(roleId: number, call: CallContext): Promise<Membership[]>;
 }
 
-/** How long nobody asks again after it could not be found out. */
+/** The pause after a failed attempt to find the base role. */
 const restMs = 30_000;
-/** The share of a call's time that the public list may take: the members can tell as well. */
+/** The share of a call's time that the public list may take; the rest is for reading members instead. */
 const publicListShare = 0.25;
 
 /**
- * Knows which role of the group is the base role. The role list of Open Cloud does not mark it, and the rank does not tell: in
- * the ordinary group a role of the group's own has rank 1 as well (see `RankOne`). So it is found out once, and kept: the id of
- * the base role never changes while the group exists.
+ * Finds the base role of the group. Open Cloud's role list does not mark it, and the rank does not identify it: in most
+ * groups, a role of the group's own has rank 1 as well (see `RankOne`). The id is found once and stored, because it
+ * never changes while the group exists.
  */
 export class BaseRole {
   readonly #clock: Clock;
   readonly #memory: BaseRoleMemory;
   readonly #sources: BaseRoleSources;
   #id: number | undefined;
-  /** What a membership has shown. It counts if the public list does not answer. */
+  /** The id shown by a membership. It counts if the public list does not respond. */
   #shown: number | undefined;
   /** The base role, if the list omits it. */
   #omitted: number | undefined;
   #asking: Promise<number | undefined> | undefined;
-  /** Until then (on `Clock.monotonic()`) nobody asks. */
+  /** No read before this time, on `Clock.monotonic()`. */
   #restsUntil = 0;
 
   constructor({ clock, memory, sources }: { clock: Clock; memory: BaseRoleMemory; sources: BaseRoleSources }) {
@@ -47,11 +47,11 @@ export class BaseRole {
   }
 
   /**
-   * The id of the base role, which the list may omit; none if Roblox does not show it, several if Roblox does not tell which of them
-   * it is. Asks Roblox only if it is not known and several roles have rank 1, or none.
+   * The id of the base role, which the list may omit; none if Roblox does not show it, several if Roblox does not show
+   * which of them it is. Asks Roblox only if the id is unknown and not exactly one role has rank 1.
    */
   async among(listed: ListedRole[], call: CallContext): Promise<number[]> {
-    this.#id ??= await this.#memory.find().catch(() => undefined); // a store that fails says so where it is needed
+    this.#id ??= await this.#memory.find().catch(() => undefined); // a failing store reports that elsewhere
     const known = this.#id;
     const isListed = (id: number) => listed.some((role) => role.id === id);
     if (known !== undefined && (known === this.#omitted || isListed(known))) return [known];
@@ -66,18 +66,21 @@ export class BaseRole {
     return found === undefined ? candidates : [found];
   }
 
-  /** The platform has said so itself. */
+  /** The platform itself has reported the id. */
   async learn(id: number): Promise<void> {
     this.#id = id;
-    await this.#memory.keep(id).catch(() => undefined); // then it is found out again after the next start
+    await this.#memory.keep(id).catch(() => undefined); // otherwise, it is found again after the next start
   }
 
-  /** A member who holds no other role shows the base role: only `role` names it. Source: GroupService.GetRolesInGroupAsync, and seen live. */
+  /**
+   * A member without any other role shows the base role: only `role` names it. Source:
+   * GroupService.GetRolesInGroupAsync, and observed live.
+   */
   noteMembership({ roles, role }: Membership): void {
     if (roles?.length === 0) this.#shown = role;
   }
 
-  /** Callers that arrive while Roblox is asked share the answer. */
+  /** Callers that arrive during the read share its result. */
   #ask(candidates: number[], call: CallContext): Promise<number | undefined> {
     this.#asking ??= this.#findOut(candidates, call).finally(() => {
       this.#asking = undefined;
@@ -102,8 +105,8 @@ export class BaseRole {
   }
 
   /**
-   * A role that a filter finds members by, though none of them lists it, is one that every member has. If they all list the one
-   * they were found by, the base role is listed like others: it is the one that all of them hold.
+   * If a filter by a role finds members, but none of them lists that role, every member has it. If they all list the
+   * role that the filter used, the base role is listed like any other: it is the role that all of them hold.
    */
   async #askMembers(candidates: number[], call: CallContext): Promise<number | undefined> {
     const holders = new Map<number, Membership[]>();

@@ -1,44 +1,52 @@
 import { maxWaitMs, type RateReading } from './answer.ts';
 
-/** The platform reports the end of a window in whole seconds: two ends this close together belong to the same window. */
+/**
+ * The platform reports the end of a window in whole seconds: two ends that differ by less belong to the same window.
+ */
 const sameWindowMs = 2_000;
-/** One rounding of that end, upwards: Open Cloud's headers are Envoy's. */
+/** The reported end is rounded up to this: Open Cloud's headers are Envoy's. */
 const roundingMs = 1_000;
 /**
- * Heavy lanes leave this share of the slots free when a window begins, and less and less until it ends. Otherwise a caller who
- * arrives later would find all of them spent.
+ * Heavy lanes leave this share of the slots free at the start of a window, and less and less until its end. Otherwise a
+ * later caller would find all slots spent.
  */
 const headroomShare = 0.1;
 /** Heavy lanes may start their calls this much faster than evenly over a window, however short it is. */
 const heavyHaste = 10;
-/** The first calls do not come in a burst either: if a limit exists that no header reports, few calls hit it. */
+/** The first calls do not come in a burst either: if there is a limit that no header reports, few calls hit it. */
 const cautiousCalls = 50;
-/** While the headers are not believed: the share of the pace that a refusal leaves, and the share of the limit that a window adds. */
+/**
+ * While the headers are in doubt: the share of the pace that remains after a refusal, and the share of the limit that a
+ * window adds.
+ */
 const decrease = 0.5;
 const increase = 0.25;
 /** The pace does not fall below this share of the limit. */
 const leastShare = 1 / 60;
-/** Slots of one node that come free within this share of a window come free together, with the last of them: a shared account stays small. */
+/**
+ * Slots of one node that come free within this share of a window come free together, with the last of them, which
+ * limits the size of a shared account.
+ */
 const grainShare = 1 / 200;
 
 /**
- * How many calls of one operation may start, and when. It is a plain record that a ledger can store; the functions below change it.
- * Times are milliseconds of the ledger's clock.
+ * Limits how many calls of one operation may start, and when. It is a plain record that a ledger can store; the
+ * functions below change it. Times are milliseconds of the ledger's clock.
  *
- * Each call spends a slot. Until the platform reports when its window ends, a slot stays spent for a whole window: no
- * window of the platform's, wherever it begins, then sees more than the limit. After that, the platform's count and end apply,
- * until it refuses a call although calls are left by its own count. Then another limit is at work (Open Cloud's page on rate limits
- * says that there may be): calls start one at a time, at a pace that each refusal halves and that rises slowly. Once the pace is
- * back at the limit, the platform's count applies again.
+ * Each call spends a slot. Until the platform reports the end of its window, a slot stays spent for a whole window: no
+ * window of the platform's, whenever it begins, then exceeds the limit. After that, the platform's count and end apply,
+ * until it refuses a call although its own count has calls left. Then another limit is in force (Open Cloud's page on
+ * rate limits allows for that): calls start one at a time, at a pace that each refusal halves and that rises slowly.
+ * Once the pace is back at the limit, the platform's count applies again.
  */
 export interface Account {
   limit: number;
   windowMs: number;
-  /** How far apart calls start that would be a burst: those of heavy lanes, and the first ones. */
+  /** The spacing of calls that would otherwise start in a burst: those of heavy lanes, and the first ones. */
   burstSpacingMs: number;
   /** True if one process alone uses this account. */
   isExclusive?: boolean;
-  /** When the spent slots come free again, ascending. */
+  /** The release times of the spent slots, ascending. */
   spent: Release[];
   /** No call starts before this. After a closure it advances with every start, until the platform reports its count again. */
   opensAt: number;
@@ -53,7 +61,7 @@ export interface Account {
   inFlight: number;
   /** Calls that the platform must still accept before others may come in a burst. */
   caution: number;
-  /** Set while the headers are not believed: the pace in calls per window at that time. */
+  /** Set while the headers are in doubt: the pace in calls per window at that time. */
   doubt?: { pace: number; since: number };
   /** The calls of each lane. */
   shares: ShareCounts;
@@ -63,11 +71,11 @@ export interface Account {
   nodes: Record<string, NodeDemand>;
 }
 
-/** The demand that a node reported last. */
+/** A node's latest demand. */
 export interface NodeDemand {
   at: number;
   inFlight: number;
-  /** Its calls that wait. */
+  /** Its waiting calls. */
   waiting: number;
 }
 
@@ -75,7 +83,7 @@ export interface NodeDemand {
 export interface Release {
   at: number;
   slots: number;
-  /** The node that spent them; absent for calls that no node of rankd's made. */
+  /** The node that spent them; absent for calls made outside rankd. */
   by?: string;
   /** `reserved`: for a call that has not started · `guess`: the true count is unknown, and the next header replaces it. */
   for?: 'reserved' | 'guess';
@@ -94,19 +102,19 @@ function noCalls(): ShareCounts {
 }
 
 /**
- * It is unknown how much of the current window was spent. All slots but one count as spent, until the window ends or a response
- * reports the platform's count; the first caller gets that one.
+ * Nothing is known about the current window. All slots but one count as spent, until the window ends or a response
+ * reports the platform's count; the first caller gets the remaining one.
  */
 export function spendAll(account: Account, now: number): void {
   account.spent = [{ at: now + account.windowMs, slots: account.limit - 1, for: 'guess' }];
 }
 
-/** True while it is unknown how much was spent; the first call finds out. */
+/** True while the number of spent slots is unknown; the first call reveals it. */
 export function isUnknown(account: Account, now: number): boolean {
   return stillSpent(account, now).some((release) => release.for === 'guess');
 }
 
-/** When the next calls may start, one after the other. */
+/** The start times of the next calls, one after another. */
 export function schedule(account: Account, now: number): Schedule {
   const releases = soonestReleases(account, now);
   let startsAt = Math.max(now, account.opensAt);
@@ -150,11 +158,11 @@ function soonestReleases(account: Account, now: number): Release[] {
     .sort((one, other) => one.at - other.at);
 }
 
-/** When calls may start, one after the other. Heavy lanes leave some slots free. */
+/** The start times of calls, one after another. Heavy lanes leave some slots free. */
 export interface Schedule {
-  /** When the next call may start. */
+  /** The earliest start of the next call. */
   next(isHeavy?: boolean): number;
-  /** As `next`, and spends the slot, so that the following question is about the next call. */
+  /** Like `next`, but also spends the slot, so that the following question is about the next call. */
   take(isHeavy?: boolean): number;
 }
 
@@ -164,7 +172,7 @@ export function left(account: Account, now: number): number {
   return Math.max(0, account.limit - slotsOf(stillSpent(account, now)));
 }
 
-/** A call starts. */
+/** Records the start of a call. */
 export function spend(account: Account, now: number, { isHeavy = false, by }: { isHeavy?: boolean; by?: string } = {}) {
   account.inFlight += 1;
   paceAfter(account, now, isHeavy);
@@ -179,26 +187,27 @@ function paceAfter(account: Account, now: number, isHeavy: boolean): void {
 }
 
 /**
- * Spends a slot for a call that starts at any time until `until`. Returns when the slot comes free: a whole window after that, or at
- * the end of the platform's window if the call is sure to start in it. `startReserved` or `returnSlot` must follow.
+ * Spends a slot for a call that starts at any time until `until`. Returns the slot's release time: a whole window
+ * later, or the end of the platform's window if the call is sure to start in it. `startReserved` or `returnSlot` must
+ * follow.
  */
 export function reserveSlot(account: Account, now: number, { by, until }: { by: string; until: number }): number {
   return addRelease(account, { at: releaseAt(account, Math.max(now, until)), slots: 1, by, for: 'reserved' });
 }
 
-/** The call with a reserved slot starts. */
+/** Records the start of the call with a reserved slot. */
 export function startReserved(account: Account, now: number, slot: { by: string; at: number }): void {
   returnSlot(account, slot);
   spend(account, now, slot);
 }
 
-/** A call that was granted its slot earlier starts now. */
+/** Records the start of a call whose slot was granted earlier. */
 export function startLate(account: Account, now: number, { by }: { by: string }): void {
   returnSlot(account, { by });
   addRelease(account, { at: releaseAt(account, now), slots: 1, by });
 }
 
-/** Frees a reserved slot whose call does not come; without `at`, the slot that was spent last. */
+/** Frees a reserved slot whose call does not come; without `at`, the most recently spent slot. */
 export function returnSlot(account: Account, { by, at }: { by: string; at?: number }): void {
   const release = account.spent.findLast((one) =>
     at === undefined
@@ -210,7 +219,7 @@ export function returnSlot(account: Account, { by, at }: { by: string; at?: numb
   if (release.slots === 0) account.spent.splice(account.spent.indexOf(release), 1);
 }
 
-/** A call has ended, with the rate limit that its response reported. */
+/** Records the end of a call, with the rate limit that its response reported. */
 export function finish(account: Account, reading: RateReading, now: number): void {
   account.inFlight = Math.max(0, account.inFlight - 1);
   account.limit = reading.limit ?? account.limit;
@@ -221,14 +230,15 @@ export function finish(account: Account, reading: RateReading, now: number): voi
   }
 }
 
-/** The platform carried out a call. */
+/** Records a call that the platform carried out. */
 export function accepted(account: Account): void {
   if (account.caution > 0) account.caution -= 1;
 }
 
-/** The platform refused a call although calls are left by its own count: the count is not believed for a while. */
+/** The platform refused a call although its own count has calls left: the count is in doubt for a while. */
 export function contradicted(account: Account, now: number): void {
-  if (isInDoubt(account, now) && now < account.closedUntil) return; // this call started before the last refusal, and adds nothing
+  // this call started before the last refusal, and adds no information
+  if (isInDoubt(account, now) && now < account.closedUntil) return;
   const pace = isInDoubt(account, now) ? paceAt(account, now) : account.limit;
   account.doubt = { pace: Math.max(pace * decrease, account.limit * leastShare), since: now };
   close(account, spacingAfter(account, now), now);
@@ -247,8 +257,8 @@ export function isUnpaced(account: Account, now: number): boolean {
 }
 
 /**
- * When one of `free` slots may be taken before others come free. Heavy lanes wait until fewer slots must be left: in the end one,
- * which they never take.
+ * The time at which one of `free` slots may be taken before others come free. Heavy lanes wait until fewer slots must
+ * be left: at the end one, which they never take.
  */
 function freeAt(
   { limit, windowMs }: Account,
@@ -261,9 +271,10 @@ function freeAt(
 }
 
 /**
- * Adopts the platform's count. It may lack calls in flight, and responses can arrive out of order: within a window the count only
- * rises, and includes our own calls since the window began. The reported end is rounded up, so the earliest report is nearest to it;
- * the end never moves back, so a call that was promised a slot in the next window gets it. The count lacks reserved slots.
+ * Adopts the platform's count. It may lack calls in flight, and responses can arrive out of order: within a window the
+ * count only rises, and includes our own calls since the window began. The reported end is rounded up, so the earliest
+ * report is nearest to it; the end never moves back, so a call that was promised a slot in the next window gets it. The
+ * count lacks reserved slots.
  */
 function adopt(account: Account, { remaining, resetMs }: { remaining: number; resetMs: number }, now: number): void {
   if (resetMs === 0) account.roundsDown = true;
@@ -289,7 +300,7 @@ function adopt(account: Account, { remaining, resetMs }: { remaining: number; re
   if (unknown > 0) addRelease(account, { at: account.windowEndsAt, slots: unknown });
 }
 
-/** Adds spent slots; returns when they come free. Slots that come free together for the same reason share an entry. */
+/** Adds spent slots; returns their release time. Slots that come free together for the same reason share an entry. */
 function addRelease(account: Account, release: Release): number {
   const { spent, windowMs, windowEndsAt } = account;
   const grain = windowMs * grainShare;
@@ -303,7 +314,10 @@ function addRelease(account: Account, release: Release): number {
   return at;
 }
 
-/** When a slot that is spent now comes free. A call near the end of the platform's window may arrive in the next one. */
+/**
+ * The release time of a slot that is spent now. A call near the end of the platform's window may arrive in the next
+ * one.
+ */
 function releaseAt({ windowEndsAt = Number.NEGATIVE_INFINITY, windowMs }: Account, now: number): number {
   return now + 2 * roundingMs < windowEndsAt ? windowEndsAt : now + windowMs;
 }
@@ -319,7 +333,7 @@ function isInDoubt(account: Account, at: number): boolean {
   return account.doubt !== undefined && paceAt(account, at) < account.limit;
 }
 
-/** In calls per window, while the headers are not believed. */
+/** The pace in calls per window while the headers are in doubt. */
 function paceAt({ doubt, limit, windowMs }: Account, at: number): number {
   const { pace, since } = doubt ?? { pace: limit, since: at };
   return pace + (increase * limit * (at - since)) / windowMs;
@@ -340,11 +354,11 @@ export function slotsOf(releases: readonly Release[]): number {
   return releases.reduce((sum, { slots }) => sum + slots, 0);
 }
 
-/** How many calls each lane has asked for, in two periods of a window's length. */
+/** The number of calls that each lane has asked for, in two periods of a window's length. */
 export interface ShareCounts {
   current: Record<string, number>;
   previous: Record<string, number>;
-  /** When the current period began; absent before the first call. */
+  /** The start of the current period; absent before the first call. */
   beganAt?: number;
 }
 
@@ -369,7 +383,7 @@ export function laneOfNode(node: string, lane: string): string {
   return `${node} ${lane}`;
 }
 
-/** Counts a call of the lane. Returns how many it has asked for over about the last window. */
+/** Counts a call of the lane. Returns its number of calls over about the last window. */
 function countCall(
   counts: ShareCounts,
   { lane, now, windowMs }: { lane: string; now: number; windowMs: number },
@@ -385,7 +399,7 @@ function countCall(
   return callsOf(counts, lane, { now, windowMs });
 }
 
-/** How many calls the lane has asked for over about the last window. */
+/** The lane's number of calls over about the last window. */
 export function callsOf(
   counts: ShareCounts,
   lane: string,

@@ -43,12 +43,15 @@ export interface UpstreamOptions {
 }
 
 export interface UpstreamTuning {
-  /** The timeout of one try. */
+  /** The timeout of one attempt. */
   perTryTimeoutMs: number;
-  /** The longest wait before the second try. It doubles for each further try, up to `maxBackOffMs`. */
+  /** The longest wait before the second attempt. It doubles for each further one, up to `maxBackOffMs`. */
   backOffMs: number;
   maxBackOffMs: number;
-  /** No try begins with less time left, or with less than the platform takes to respond at present: a write would end as unknown. */
+  /**
+   * No attempt begins with less time left, or with less than the platform's present response time: the outcome of a
+   * write would be unknown.
+   */
   shortestTryMs: number;
   maxBodyBytes: number;
 }
@@ -64,7 +67,7 @@ export const defaultTuning: UpstreamTuning = {
 export interface UpstreamRequest<T> {
   operation: Operation;
   gate: Gate;
-  /** The slot reserved at the gate for the first try. */
+  /** The slot reserved at the gate for the first attempt. */
   slot?: ReservedSlot | undefined;
   method: 'GET' | 'POST';
   /** Path and query, percent-encoded. */
@@ -78,7 +81,7 @@ export interface UpstreamRequest<T> {
   isAnonymous?: boolean;
   /** True if the request is not worth a retry. */
   isTriedOnce?: boolean;
-  /** The expected shape of the response. A different shape is only noted. */
+  /** The expected shape of the response. A different shape is only recorded. */
   schema: SchemaName;
   /** Turns the JSON of the response (for a write, `undefined` if it is not JSON) into the result. Throws if it has the wrong shape. */
   parse(json: unknown): T;
@@ -87,7 +90,7 @@ export interface UpstreamRequest<T> {
 /** A call with less time than this proves nothing about the platform if it gets no response. */
 const tellingMs = 2_000;
 
-/** A try without a usable response. */
+/** An attempt without a usable response. */
 interface Failure {
   error: RankdError;
   /** True if a retry can succeed. */
@@ -96,11 +99,14 @@ interface Failure {
   isRetriedOnce?: boolean;
   /** True if the gate already makes the next try wait. */
   isGated?: boolean;
-  /** The shortest wait before the next try, in milliseconds. */
+  /** The shortest wait before the next attempt, in milliseconds. */
   leastWaitMs?: number;
 }
 
-/** Sends requests to one host of the platform: paced, with a timeout for each try, retried within the deadline. Throws only RankdError. */
+/**
+ * Sends requests to one host of the platform: paced, with a timeout for each attempt, retried within the deadline.
+ * Throws only RankdError.
+ */
 export class UpstreamClient {
   readonly #baseUrl: string;
   readonly #apiKey: string | undefined;
@@ -117,7 +123,7 @@ export class UpstreamClient {
   /** Throws `config_invalid` if the key can't be a header, because `fetch` would quote it in its error. */
   constructor({ baseUrl, apiKey, clock, fetch, surprises, reach, proxy, isPatient, tuning }: UpstreamOptions) {
     if (apiKey !== undefined && !/^[\x21-\x7e]+$/.test(apiKey)) {
-      throw new RankdError('config_invalid', 'The Roblox key is empty or has characters that no key has.', {
+      throw new RankdError('config_invalid', 'The Roblox key is empty or has characters that no Roblox key contains.', {
         hint: 'put the key alone, on one line, into the file that platform.api_key_file names',
       });
     }
@@ -134,14 +140,18 @@ export class UpstreamClient {
     this.#tuning = { ...defaultTuning, ...tuning };
   }
 
-  /** No call begins with less time left than this, in milliseconds: the time that the platform takes to respond at present. */
+  /**
+   * No call begins with less time left than this, in milliseconds, because the platform takes about this long to
+   * respond.
+   */
   shortestTryMs(gate: Gate): number {
     return Math.max(this.#tuning.shortestTryMs, gate.answerMs);
   }
 
   /**
-   * Retries the request until it succeeds, is refused for good, or runs out of time; every operation that rankd uses is idempotent.
-   * Throws `outcome_unknown` for a write that one of the tries may have carried out and no response confirms.
+   * Retries the request until it succeeds, is permanently refused, or runs out of time; every operation that rankd uses
+   * is idempotent. Throws `outcome_unknown` for a write that an attempt may have carried out without a response to
+   * confirm it.
    */
   async request<T>(request: UpstreamRequest<T>, call: CallContext): Promise<T> {
     let last: RankdError | undefined;
@@ -169,7 +179,7 @@ export class UpstreamClient {
     }
   }
 
-  /** A change that has begun continues as long as it can; it had time when it reserved its slots. */
+  /** A change that has begun continues for as long as possible; it had time when it reserved its slots. */
   #enter({ gate, slot }: UpstreamRequest<unknown>, call: CallContext): Promise<void> {
     const shortestTryMs = call.reservation === undefined ? this.shortestTryMs(gate) : this.#tuning.shortestTryMs;
     return gate.enter({ ...call, deadlineAt: call.deadlineAt - shortestTryMs }, slot);
@@ -202,7 +212,10 @@ export class UpstreamClient {
     return this.#parsed(request, body);
   }
 
-  /** A read with an unreadable response is retried, as it can be a proxy's page; one of the wrong shape, by a daemon. A write was accepted. */
+  /**
+   * Retries a read with an unreadable response, which may be a proxy's page; a daemon also retries one with the wrong
+   * shape. A write was accepted.
+   */
   #parsed<T>(request: UpstreamRequest<T>, body: string | undefined): { value: T } | Failure {
     const { parse, schema, isWrite = false } = request;
     const json = jsonOf(body);
@@ -264,7 +277,7 @@ export class UpstreamClient {
     const { status, headers } = answer;
     const refusal = { status, body: this.#masked(answer.body ?? '') };
     const canPass = isTransient(refusal);
-    // A permanent refusal concerns this request alone: its `retry-after` must not delay the others.
+    // A permanent refusal concerns only this request: its `retry-after` must not delay others.
     const retryAfterMs = canPass ? parseRetryAfter(headers.get('retry-after'), this.#clock.now()) : undefined;
     const isGated = isBusy(refusal) || retryAfterMs !== undefined;
     if (isGated) gate.close(Math.max(retryAfterMs ?? 0, backOffMs(this.#tuning, gate.refusals)));
@@ -278,7 +291,7 @@ export class UpstreamClient {
     };
   }
 
-  /** Waits before the next try. False if no time is left for one. */
+  /** Waits before the next attempt. Returns false if no time is left for one. */
   async #backOff(
     { gate }: UpstreamRequest<unknown>,
     { tries, leastMs }: { tries: number; leastMs: number },
@@ -295,7 +308,10 @@ export class UpstreamClient {
   }
 }
 
-/** The wait in milliseconds after `tries` retries (0 after the first try). Full jitter spreads the tries of many calls. */
+/**
+ * The wait in milliseconds after `tries` retries (0 after the first attempt). Full jitter spreads the retries of many
+ * calls.
+ */
 export function backOffMs(tuning: UpstreamTuning, tries: number): number {
   return randomInt(Math.ceil(doubling(tuning.backOffMs, tuning.maxBackOffMs)(tries)) + 1);
 }
@@ -310,6 +326,6 @@ function jsonOf(body = ''): unknown {
 }
 
 function unreadable(isWrite: boolean, cause?: unknown): Failure {
-  const what = 'the answer could not be read';
+  const what = 'the response could not be read';
   return { error: isWrite ? unknownOutcome(what, { cause }) : unavailable(what, undefined, cause), isTransient: true };
 }

@@ -5,9 +5,9 @@ import type { RateReading } from './answer.ts';
 export class GateFigures {
   readonly #responseTime = new ResponseTime();
   readonly #admissions = { admitted: 0, waitedMs: 0 };
-  /** The remaining calls that the platform reported last, and how long that report is valid. */
+  /** The number of remaining calls in the platform's latest report, and the expiry of that report. */
   #reported = { remaining: 0, until: 0 };
-  /** How many times in a row the platform asked for a pause. */
+  /** The number of consecutive pauses that the platform asked for. */
   refusals = 0;
 
   get answerMs(): number {
@@ -40,7 +40,7 @@ export class GateFigures {
   }
 }
 
-/** A slower platform is unwell; calls that could still be in time are sent nevertheless. */
+/** A slower platform has a problem; calls that could still finish in time are sent nevertheless. */
 const maxMs = 1_000;
 
 /** Estimates the time within which nearly every response arrives, as TCP does (RFC 6298). */

@@ -26,15 +26,15 @@ import { type QueuedCall, type ReservedSlot, WaitQueue } from './wait-queue.ts';
 export interface GateOptions {
   /** The name of the operation's account in the ledger. */
   operation: string;
-  /** The operation as an error names it, e.g. `giving roles`. */
+  /** The operation's name in errors, e.g. `giving roles`. */
   name: string;
   /** Calls per window, until the platform's headers report another limit. */
   limit: number;
   /** One minute by default. */
   windowMs?: number;
-  /** Calls that may be in flight at the same time. */
+  /** The maximum number of calls in flight. */
   maxInFlight?: number;
-  /** How far apart the calls of a burst start; 0 by default. */
+  /** The spacing of the calls in a burst; 0 by default. */
   burstSpacingMs?: number;
   clock: Clock;
   /** Holds the budget that several nodes share. Without it, this process has the whole budget. */
@@ -46,13 +46,16 @@ export interface GateOptions {
 /** The bounds within which a slot is reserved. */
 type ReserveBounds = Pick<CallContext, 'deadlineAt' | 'lane' | 'signal'>;
 
-/** Enough for every caller that is likely at one moment, yet a burst does not open hundreds of connections. */
+/** Enough for the callers that are likely at one moment, but a burst does not open hundreds of connections. */
 const defaultMaxInFlight = 64;
 /** A call waits only for a start that leaves this margin before its deadline, because a process may wake late: a tenth of the wait, at most this. */
 const maxMarginMs = 100;
-/** How old the shared account may be for a reserved call to start, or another to be refused, without asking the ledger. */
+/**
+ * The maximum age of the shared account at which a reserved call may start, or another may be refused, without asking
+ * the ledger.
+ */
 const freshMs = 250;
-/** The longest pause between two requests to the ledger while a call waits here: other nodes must know that it does. */
+/** The longest pause between two requests to the ledger while a call waits here: other nodes must know about it. */
 const maxPauseMs = 1_000;
 /** The first pause if slots are free but belong to other nodes. It doubles each time. */
 const retryMs = 20;
@@ -63,7 +66,7 @@ const maxStartMs = 10;
 const afterFailureMs = 250;
 /** Slots are scarce if a smaller share of the limit is free. */
 const scarceShare = 0.1;
-/** The updates that are stored for a ledger that does not respond. */
+/** The maximum number of updates stored for a ledger that does not respond. */
 const maxPending = 2_000;
 
 /**
@@ -83,8 +86,8 @@ export class Gate {
   readonly #queue = new WaitQueue();
   readonly #figures = new GateFigures();
   /**
-   * The account, or the latest copy of the ledger's with this node's updates since; and how far the ledger's time was ahead of
-   * `Clock.monotonic()`.
+   * The account, or the latest copy of the ledger's with this node's updates since then; and the lead of the ledger's
+   * time over `Clock.monotonic()`.
    */
   #seen: { account: Account; at: number; aheadMs: number };
   /** Updates not yet sent to the ledger. */
@@ -120,12 +123,12 @@ export class Gate {
       : { account: fresh(), at: Number.NEGATIVE_INFINITY, aheadMs: clock.now() - clock.monotonic() };
   }
 
-  /** How many times in a row the platform asked for a pause. */
+  /** The number of consecutive pauses that the platform asked for. */
   get refusals(): number {
     return this.#figures.refusals;
   }
 
-  /** How long the platform takes to respond at present. */
+  /** The platform's present response time. */
   get answerMs(): number {
     return this.#figures.answerMs;
   }
@@ -363,7 +366,7 @@ export class Gate {
     }
   }
 
-  /** The calls that could be admitted if the budget allows it, in order. */
+  /** The calls that may be admitted if the budget allows it, in order. */
   #startable(): QueuedCall[] {
     let room = this.#maxInFlight - this.#inFlight;
     const calls: QueuedCall[] = [];
@@ -400,7 +403,7 @@ export class Gate {
     for (const call of [...this.#queue.inOrder()]) if (!call.isBegun) this.#refuse(call, error);
   }
 
-  /** Refuses every call that, as the queue is now, would start after its deadline. */
+  /** Refuses every call that would start after its deadline if the queue stays as it is. */
   #refuseLate(): void {
     if (this.#queue.size === 0) return;
     const now = this.#ledgerNow;
@@ -450,7 +453,7 @@ export class Gate {
     return schedule(this.#seen.account, this.#ledgerNow);
   }
 
-  /** How long until the next call could start. */
+  /** The time until the next call could start. */
   get #waitMs(): number {
     return this.#schedule.next() - this.#ledgerNow;
   }
@@ -459,7 +462,7 @@ export class Gate {
     return this.#clock.monotonic() + this.#seen.aheadMs;
   }
 
-  /** False if other nodes may have returned slots that are not known here: then no call is refused for want of them. */
+  /** False if other nodes may have returned slots in the meantime: then no call is refused for lack of slots. */
   get #isFresh(): boolean {
     return this.#ledger === undefined || this.#clock.monotonic() - this.#seen.at <= freshMs;
   }
@@ -477,7 +480,7 @@ function allAtOnce(now: number): Schedule {
 /** The refusal of a call that could start in `waitMs`. If that is now, the call's time is over, and the budget is not the reason. */
 function tooLate(name: string, waitMs: number): RankdError {
   if (waitMs > 0) return limited(`before ${name} again`, waitMs);
-  const message = `This request had no time left to ask Roblox (${name}); nothing was sent. Try again.`;
+  const message = `This request had no time left to call Roblox (${name}); nothing was sent. Try again.`;
   return new RankdError('platform_unavailable', message);
 }
 

@@ -14,7 +14,7 @@ import {
 
 /** A node's demand expires after this; a node repeats it while a call waits there. */
 const demandMs = 2_000;
-/** No call is in flight for longer than this: those of a node that has died drop out of the count. */
+/** No call is in flight for longer than this: calls of a dead node drop out of the count. */
 const longestCallMs = 15_000;
 
 /** A node's request for slots of the budget. */
@@ -39,8 +39,8 @@ export interface Ask {
 }
 
 /**
- * Records a node's demand, and grants as many of its asks as the budget allows now, in order. Returns, for each granted ask, when its
- * slot comes free. The slots are spent at once, so no other node takes them.
+ * Records a node's demand, and grants as many of its asks as the budget allows now, in order. Returns the release time
+ * of each granted slot. The slots are spent at once, so no other node takes them.
  */
 export function grant(account: Account, now: number, { asks, ...demand }: GrantRequest): number[] {
   noteDemand(account, now, demand);
@@ -76,7 +76,7 @@ function noteDemand(account: Account, now: number, { node, ...demand }: Omit<Gra
   account.inFlight = Object.values(account.nodes).reduce((sum, one) => sum + one.inFlight, 0);
 }
 
-/** How many calls wait at other nodes. */
+/** The number of calls that wait at other nodes. */
 export function waitingElsewhere({ nodes }: Account, now: number, node: string): number {
   const others = Object.entries(nodes).filter(([id]) => id !== node);
   return others.reduce((sum, [, other]) => sum + waitingAt(other, now), 0);
@@ -87,9 +87,9 @@ function waitingAt({ at, waiting }: NodeDemand, now: number): number {
 }
 
 /**
- * How many of the free slots a node may take now. Each slot goes to the node whose lanes have least of the window, among those where
- * calls wait or may still come before the platform's window ends, at their recent pace. Leftover slots go to the next caller. A node
- * with much demand therefore leaves to the others the slots that they will ask for.
+ * The number of free slots that a node may take now. Each slot goes to the node whose lanes have least of the window,
+ * among nodes where calls wait, or may still arrive before the platform's window ends at their recent pace. Leftover
+ * slots go to the next caller. A node with much demand therefore leaves the slots that others will ask for.
  */
 function shareOf(account: Account, node: string, now: number): number {
   const { limit, windowMs, windowEndsAt = now, asked } = account;

@@ -4,8 +4,9 @@ import { Gate } from './gate.ts';
 import type { ReservedSlot } from './wait-queue.ts';
 
 /**
- * The operations that rankd uses, each with its limit: calls per minute for the owner of a key, over all keys (Open Cloud's
- * OpenAPI document, `x-roblox-rate-limits`). Introspection, the public role list and the name look-up have no documented limit.
+ * The operations that rankd uses, each with its limit: calls per minute for the owner of a key, over all keys (Open
+ * Cloud's OpenAPI document, `x-roblox-rate-limits`). Introspection, the public role list and the name lookup have no
+ * documented limit.
  */
 const operations = {
   group: { name: 'reading the group', limit: 150 },
@@ -46,10 +47,10 @@ export class WriteReservation implements Reservation {
   }
 
   /**
-   * Reserves a slot for each of `kinds`. The writes follow one another and each takes `answerMs`, so each must start that much before
-   * the next. Throws `platform_busy`, and reserves nothing, if there is no room for all of them; `platform_unavailable` if there is no
-   * time. If slots are scarce, every change reserves them one by one and in the same order: no two changes then each hold a slot that
-   * the other waits for.
+   * Reserves a slot for each of `kinds`. The writes follow one another and each takes `answerMs`, so each must start
+   * that much before the next. Throws `platform_busy`, and reserves nothing, if there is no room for all of them;
+   * `platform_unavailable` if there is no time. If slots are scarce, every change reserves them one by one in the same
+   * order, so that two changes never each hold a slot that the other waits for.
    */
   static async of(
     gates: Gates,

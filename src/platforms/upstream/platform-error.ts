@@ -8,16 +8,17 @@ import type { Answer } from './answer.ts';
 export interface Refusal {
   status: number;
   body: string;
-  /** The wait that the platform asks for; absent if it asks for none. */
+  /** The wait that the platform requests, if any. */
   retryAfterMs?: number | undefined;
 }
 
-/** The wait before the next try if the platform is down and asks for none. */
+/** The wait before the next attempt if the platform is down and requests none. */
 const recoveryMs = 5_000;
 
 /**
- * True if a retry of the same call can succeed. Source: Open Cloud's page on errors. The texts occur with other statuses too, and other
- * clients retry them: `FailedToAcquireLock`, `TooManyRequests`, `Migration in progress. Please try again`.
+ * True if a retry of the same call can succeed. Source: Open Cloud's page on errors. The texts also occur with other
+ * statuses, and other clients retry them: `FailedToAcquireLock`, `TooManyRequests`, `Migration in progress. Please try
+ * again`.
  */
 export function isTransient(refusal: Words): boolean {
   const { status } = refusal;
@@ -30,7 +31,7 @@ export function isBusy(refusal: Words): boolean {
   return refusal.status === 429 || (refusal.status !== 401 && /too ?many ?requests/i.test(wordsOf(refusal)));
 }
 
-/** True if another request about the same thing holds a lock. */
+/** True if another request for the same resource holds a lock. */
 export function isLocked(refusal: Words): boolean {
   return /acquire ?lock/i.test(wordsOf(refusal));
 }
@@ -43,8 +44,9 @@ function wordsOf({ body }: Words): string {
 }
 
 /**
- * The RankdError for an unsuccessful response. For a write, every code but `outcome_unknown` means that the platform did not carry it
- * out. A transient refusal is `outcome_unknown`, because the platform can send it after it carried the write out; `platform_busy` is the exception.
+ * The RankdError for an unsuccessful response. For a write, every code but `outcome_unknown` means that the platform
+ * did not carry it out. A transient refusal is `outcome_unknown`, because the platform can send it after it carried out
+ * the write; `platform_busy` is the exception.
  */
 export function platformError(refusal: Refusal, { isWrite }: { isWrite: boolean }): RankdError {
   const { status, retryAfterMs } = refusal;
@@ -58,11 +60,11 @@ export function platformError(refusal: Refusal, { isWrite }: { isWrite: boolean 
   return rejected(refusal);
 }
 
-/** The error of a write of the base role, which rankd never gives or takes if it knows the role as such. */
+/** The error of a write of the base role. rankd never gives or takes a role that it knows to be the base role. */
 export class BaseRoleError extends RankdError {
   constructor(refusal: Refusal) {
-    super('platform_rejected', `Roblox says that this role is the one that every member has (${quote(refusal)}).`, {
-      hint: 'try again in half a minute: rankd knows it now, and never gives or takes that role',
+    super('platform_rejected', `Roblox reports that every member has this role (${quote(refusal)}).`, {
+      hint: 'try again in half a minute: rankd now knows that it must not give or take that role',
     });
   }
 }
@@ -78,7 +80,7 @@ export class ForbiddenRead extends RankdError {
 
 /** The error of a write that may have reached the platform, without a response that shows its effect. */
 export function unknownOutcome(what: string, rest: Pick<RankdErrorOptions, 'cause' | 'connection'> = {}): RankdError {
-  const message = `The change was sent to Roblox, but it is not known whether it was carried out: ${what}.`;
+  const message = `The change was sent to Roblox, but its outcome is unknown: ${what}.`;
   return new RankdError('outcome_unknown', message, rest);
 }
 
@@ -88,13 +90,13 @@ export function unreached({ words, hint, cause: connection }: ConnectionFailure,
   return new RankdError('platform_unavailable', message, { retryAfterMs: recoveryMs, hint, connection, cause });
 }
 
-/** The error of a read whose response has another shape than rankd was built for. */
+/** The error of a read whose response has an unexpected shape. */
 export function unfamiliar(flaws: string[], cause: unknown): RankdError {
   const shown = flaws.length > 0 ? ` (${flaws.slice(0, maxFlaws).join(', ')})` : '';
-  const message = `Roblox's answer is not what rankd was built for${shown}. Nothing was changed.`;
+  const message = `Roblox's response has an unexpected shape${shown}. Nothing was changed.`;
   return new RankdError('platform_unavailable', message, {
     retryAfterMs: recoveryMs,
-    hint: 'rankd doctor --live shows all that differs; then look for a newer rankd',
+    hint: 'rankd doctor --live shows all differences; then look for a newer rankd',
     cause,
   });
 }
@@ -103,7 +105,7 @@ const maxFlaws = 3;
 
 /** The error of a call that got no usable response and changed nothing. */
 export function unavailable(what: string, retryAfterMs = recoveryMs, cause?: unknown): RankdError {
-  const message = `Roblox gives no usable answer right now (${what}). Nothing was changed; try again later.`;
+  const message = `Roblox gave no usable response (${what}). Nothing was changed; try again later.`;
   return new RankdError('platform_unavailable', message, { retryAfterMs, cause });
 }
 
@@ -136,7 +138,7 @@ function busy({ retryAfterMs }: Refusal): RankdError {
   return limited('before it takes this again', retryAfterMs ?? recoveryMs);
 }
 
-/** The error of a call that Roblox's rate limit has no room for. `until` names the event that ends the wait. */
+/** The error of a call beyond Roblox's rate limit. `until` names the event that ends the wait. */
 export function limited(until: string, waitMs: number): RankdError {
   const retryAfterMs = Math.ceil(waitMs);
   const seconds = Math.ceil(retryAfterMs / 1000);
@@ -150,7 +152,7 @@ function memberNotFound(refusal: Refusal): RankdError {
 
 function rejected(refusal: Refusal): RankdError {
   if (isAboutGroup(refusal))
-    return new RankdError('platform_rejected', `Roblox knows no such group (${quote(refusal)}).`, {
+    return new RankdError('platform_rejected', `Roblox has no such group (${quote(refusal)}).`, {
       hint: "set group.id to the number in the address of the group's page",
     });
   return new RankdError('platform_rejected', `Roblox rejected the request (${quote(refusal)}).`, {
@@ -158,14 +160,15 @@ function rejected(refusal: Refusal): RankdError {
   });
 }
 
-/** Others have seen this text: `Cannot assign a base role.` */
+/** Observed by others: `Cannot assign a base role.` */
 function isAboutBaseRole({ status, body }: Refusal): boolean {
   return status === 400 && /\bbase role\b/i.test(problemOf(body).message);
 }
 
 /**
- * True if the refusal means that the user is not in the group. Roblox does not document this refusal; 400 and 404 both occur. A 404
- * with an error body of the platform concerns the member unless it names something else; a 400 only if it names the user as the problem.
+ * True if the refusal means that the user is not in the group. Roblox does not document this refusal; 400 and 404 both
+ * occur. A 404 with an error body of the platform concerns the member unless it names something else; a 400 only if it
+ * names the user as the problem.
  */
 function isAboutMember({ status, body }: Refusal): boolean {
   const { code, message } = problemOf(body);
@@ -182,7 +185,7 @@ function isAboutGroup({ status, body }: Refusal): boolean {
 
 const complains = /\b(invalid|unknown|not (found|a|in|part))\b|n['’o]t exist/i;
 
-/** The refusal as an error quotes it, e.g. `403 PERMISSION_DENIED: …`. */
+/** The refusal as quoted in an error, e.g. `403 PERMISSION_DENIED: …`. */
 function quote({ status, body }: Refusal): string {
   const { code, message } = problemOf(body);
   return `${[status, code].filter((part) => part !== undefined).join(' ')}${message === '' ? '' : `: ${message}`}`;
@@ -193,7 +196,7 @@ const statuses = new Set([200, 400, 401, 403, 404, 409, 429, 499, 500, 501, 502,
 const codes = new Set([
   ...['INVALID_ARGUMENT', 'PERMISSION_DENIED', 'NOT_FOUND', 'ABORTED', 'RESOURCE_EXHAUSTED'],
   ...['CANCELLED', 'INTERNAL', 'NOT_IMPLEMENTED', 'UNAVAILABLE'],
-  ...['0', '1'], // of the gateway, and of the public host for a group that does not exist
+  ...['0', '1'], // from the gateway, and from the public host for a group that does not exist
 ]);
 
 /** The status and the error code of a response, if they are undocumented. The key must be masked in `body`. */
@@ -222,7 +225,8 @@ const maxMessageLength = 200;
  */
 function problemOf(body: string): Problem {
   const json = parse(body);
-  if (json === undefined) return { code: undefined, message: isPage(body) ? 'a page instead of JSON' : clean(body) };
+  if (json === undefined)
+    return { code: undefined, message: isPage(body) ? 'a web page instead of JSON' : clean(body) };
   const errors = json['errors'];
   const first = Array.isArray(errors) ? record(errors[0]) : undefined;
   if (first !== undefined) return problem(first['code'], first['message']);

@@ -2,8 +2,8 @@ import type { Credential, Group, Member, Power, Role } from '../../core/model.ts
 import type { NamedUser } from '../../core/user-name.ts';
 
 /**
- * The platform's resources as they come over the wire (Open Cloud v2: ids are strings, references are paths). Each parser
- * throws if a field it needs is missing or has the wrong type. Fields it does not need may have any shape.
+ * The platform's resources as transmitted (Open Cloud v2: ids are strings, references are paths). Each parser throws if
+ * a required field is missing or has the wrong type. Other fields may have any shape.
  */
 export interface Page<T> {
   items: T[];
@@ -16,8 +16,8 @@ export interface ListedRole {
   name: string;
   rank: number;
   /**
-   * Only for a key with group:read; the group's owner is shown every role's, anybody else that of the own roles.
-   * Source: `permissions` of GroupRole in the Open Cloud reference.
+   * Requires a key with group:read. The group's owner sees the powers of every role; other users see those of their own
+   * roles. Source: `permissions` of GroupRole in the Open Cloud reference.
    */
   powers?: Power[];
 }
@@ -42,7 +42,7 @@ export function parseRolePage(json: unknown): Page<ListedRole> {
   return parsePage(json, 'groupRoles', parseRole);
 }
 
-/** GroupRole. JSON made from protobuf may leave out a rank of 0, which is the guest role's. */
+/** GroupRole. JSON made from protobuf may omit a rank of 0, the guest role's. */
 export function parseRole(json: unknown): ListedRole {
   const { id: roleId, displayName, rank = 0, permissions } = record(json);
   return {
@@ -53,7 +53,10 @@ export function parseRole(json: unknown): ListedRole {
   };
 }
 
-/** What each permission of a role is counted as. The others give no power over members or over what the group owns. */
+/**
+ * The power behind each permission of a role. Other permissions give no power over members or over the group's
+ * property.
+ */
 const powerOf: Readonly<Record<string, Power>> = {
   changeRank: 'change ranks',
   acceptRequests: 'accept members',
@@ -71,8 +74,8 @@ function powersIn(permissions: Record<string, unknown>): Power[] {
 }
 
 /**
- * The roles, ascending by rank, the base role before others of its rank, then by id. Open Cloud marks no kinds: `baseIds` says which
- * is the base role, or which can be.
+ * The roles, ascending by rank, the base role before others of its rank, then by id. Open Cloud does not mark the
+ * kinds: `baseIds` has the base role, or the candidates for it.
  */
 export function withKinds(listed: ListedRole[], baseIds: number[]): Role[] {
   const roles = listed.map((role): Role => {
@@ -83,12 +86,12 @@ export function withKinds(listed: ListedRole[], baseIds: number[]): Role[] {
   return roles.sort((a, b) => a.rank - b.rank || isOther(a) - isOther(b) || a.id - b.id);
 }
 
-/** What the platform says of one member's roles (ids). */
+/** The platform's report on one member's roles (ids). */
 export interface Membership {
   userId: number;
-  /** The highest of the roles; absent if the answer does not name it. */
+  /** The highest of the roles; absent if the response does not name it. */
   role: number | undefined;
-  /** All of them, but the base role may be left out. Before March 2026 there was no such field. */
+  /** All of them, possibly without the base role. The field did not exist before March 2026. */
   roles: number[] | undefined;
   joinedAt: number | undefined;
 }
@@ -110,13 +113,13 @@ export function parseMembership(json: unknown): Membership {
   };
 }
 
-/** The roles held are `roles` and `role` together: a member who holds only the base role comes with an empty `roles`. */
+/** A member's roles are `roles` and `role` together: for a member with only the base role, `roles` is empty. */
 export function memberOf({ userId, role, roles = [], joinedAt }: Membership): Member {
   const roleIds = new Set(role === undefined ? roles : [...roles, role]);
   return { userId, roleIds: [...roleIds].sort((a, b) => a - b), ...(joinedAt !== undefined && { joinedAt }) };
 }
 
-/** The id of the base role, from the legacy role list: no other list marks it. `undefined` if no role is marked. */
+/** The id of the base role, from the legacy role list: no other list marks it. `undefined` if none is marked. */
 export function parseBaseRoleId(json: unknown): number | undefined {
   const base = list(record(json)['roles'])
     .map(record)
@@ -125,8 +128,8 @@ export function parseBaseRoleId(json: unknown): number | undefined {
 }
 
 /**
- * The answer to usernames/users, which no Open Cloud operation stands for. `asked` is the name as it was asked for: `name` differs from it
- * if that is a previous one. Source: the OpenAPI document of users.roblox.com.
+ * The response to usernames/users, which has no equivalent in Open Cloud. `asked` is the requested name: `name` differs
+ * from it if that is a previous one. Source: the OpenAPI document of users.roblox.com.
  */
 export function parseNamedUsers(json: unknown): Array<NamedUser & { asked: string }> {
   return list(record(json)['data'])
@@ -139,7 +142,10 @@ export function parseUserName(json: unknown): string {
   return text(record(json)['name']);
 }
 
-/** Introspection of an API key. No expiry is also told as the year 1. `canWrite` is absent if the answer does not tell, or in no shape that is known. */
+/**
+ * Introspection of an API key. The year 1 also means no expiry. `canWrite` is absent if the response does not have it,
+ * or not in a known shape.
+ */
 export function parseCredential(json: unknown, groupId: number): Credential {
   const { enabled, expired, authorizedUserId, expirationTimeUtc, scopes } = record(json);
   const expiresAt = typeof expirationTimeUtc === 'string' ? Date.parse(expirationTimeUtc) : Number.NaN;
@@ -152,7 +158,7 @@ export function parseCredential(json: unknown, groupId: number): Credential {
   };
 }
 
-/** A scope was also seen as `{"name":"asset-permissions:write","operations":null}`. */
+/** A scope was also observed as `{"name":"asset-permissions:write","operations":null}`. */
 function mayWrite(scopes: Record<string, unknown>[], groupId: number): boolean | undefined {
   const told = scopes
     .filter(({ name }) => name === 'group' || name === 'group:write')
@@ -168,7 +174,10 @@ function mayWrite(scopes: Record<string, unknown>[], groupId: number): boolean |
   return told.includes(undefined) ? undefined : false;
 }
 
-/** An empty list is present too: for a user who is not in the group, Roblox has been seen to answer `"groupMemberships": []`. */
+/**
+ * An empty list is valid, too: for a user who is not in the group, Roblox was observed to return `"groupMemberships":
+ * []`.
+ */
 function parsePage<T>(json: unknown, field: string, parseItem: (item: unknown) => T): Page<T> {
   const { [field]: items, nextPageToken } = record(json);
   return {
@@ -177,7 +186,7 @@ function parsePage<T>(json: unknown, field: string, parseItem: (item: unknown) =
   };
 }
 
-/** JSON made from protobuf leaves out an empty field, or has null or an empty text in its place. */
+/** JSON made from protobuf omits an empty field, or has null or an empty text instead. */
 function isNone(value: unknown): boolean {
   return value === undefined || value === null || value === '';
 }
@@ -191,7 +200,7 @@ function idIn(path: unknown, collection: string): number {
 
 function id(value: unknown): number {
   const number = typeof value === 'string' && /^\d+$/.test(value) ? Number(value) : value;
-  if (!Number.isSafeInteger(number)) throw new TypeError('an id is no whole number');
+  if (!Number.isSafeInteger(number)) throw new TypeError('an id is not a whole number');
   return number as number;
 }
 

@@ -1,4 +1,4 @@
-/** The part of a JSON schema that the official OpenAPI document uses for the resources of groups. */
+/** The subset of JSON Schema that the official OpenAPI document uses for group resources. */
 export interface Schema {
   type?: string;
   properties?: Record<string, Schema>;
@@ -15,7 +15,7 @@ const flag: Schema = { type: 'boolean' };
 const texts: Schema = { type: 'array', items: text };
 const times = { createTime: text, updateTime: text };
 
-/** As the official document of 2026-08 lists them. */
+/** From the official document of 2026-08. */
 const rolePermissions = `
   acceptRequests advertiseGroup banMembers bypassSlowMode changeRank
   createApiKeys createAvatarItems createComments createGroupShout createPosts
@@ -26,7 +26,10 @@ const rolePermissions = `
   .trim()
   .split(/\s+/);
 
-/** The fields of the resources of groups, as the official document of 2026-08 names and types them. Required is what rankd reads of every answer. */
+/**
+ * The fields of group resources, with the names and types of the official document of 2026-08. Required fields are
+ * those that rankd reads in every response.
+ */
 export const committedSchemas = {
   Group: object(
     {
@@ -63,7 +66,7 @@ export const committedSchemas = {
   ]),
   AssignRoleGroupMembershipRequest: object({ role: text }, ['role']),
   UnassignRoleGroupMembershipRequest: object({ role: text }, ['role']),
-  /** Introspection of a key; from the guide to API keys, and from answers that others have published. */
+  /** Introspection of a key; from the guide to API keys, and from responses published by others. */
   ApiKey: object(
     {
       name: text,
@@ -105,7 +108,7 @@ export const committedSchemas = {
     },
     ['id', 'name'],
   ),
-  /** The answer to usernames/users, from the OpenAPI document of users.roblox.com. */
+  /** The response to usernames/users, from the OpenAPI document of users.roblox.com. */
   NamedUserList: object(
     {
       data: {
@@ -123,13 +126,16 @@ export const committedSchemas = {
 
 export type SchemaName = keyof typeof committedSchemas;
 
-/** Where an answer departs from what rankd was built for, each kind once: no place in a list has a number. */
+/** The differences between a response and its expected shape, each kind once: list positions have no number. */
 export function departures(json: unknown, name: SchemaName): string[] {
   const found = mismatches(json, name, committedSchemas);
   return [...new Set(found.map((flaw) => flaw.replaceAll(/\[\d+\]/g, '[]')))];
 }
 
-/** Where `value` departs from the schema of that name: wrong types, fields missing or unknown. Empty where it fits. */
+/**
+ * The differences between `value` and the schema of that name: wrong types, missing or unknown fields. Empty if it
+ * matches.
+ */
 export function mismatches(value: unknown, name: string, schemas: Schemas): string[] {
   return compare(value, { $ref: `#/components/schemas/${name}` }, schemas, name);
 }
@@ -143,7 +149,7 @@ function compare(value: unknown, schema: Schema, schemas: Schemas, at: string): 
   if (Array.isArray(value))
     return value.flatMap((item, index) => compare(item, schema.items ?? {}, schemas, `${at}[${index}]`));
   if (typeof value !== 'object' || value === null) return [];
-  // JSON made from protobuf may have null in place of a field that has no value.
+  // JSON made from protobuf may have null instead of an absent field.
   const told = Object.entries(value).filter(([, inner]) => inner !== null);
   const missing = (schema.required ?? [])
     .filter((field) => !told.some(([name]) => name === field))
@@ -157,7 +163,7 @@ function compare(value: unknown, schema: Schema, schemas: Schemas, at: string): 
   return [...missing, ...wrong];
 }
 
-/** What is no name in the platform's style could be a value, such as an id. */
+/** A key that is not a name in the platform's style could be a value, such as an id. */
 function isName(field: string): boolean {
   return /^[A-Za-z]\w{0,39}$/.test(field);
 }

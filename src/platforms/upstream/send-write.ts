@@ -7,7 +7,7 @@ import { type Answer, readText } from './answer.ts';
 
 /** No write begins with less of the lease left than this, in milliseconds: its response would arrive too late. */
 const leastLeaseMs = 1_000;
-/** A connection that was idle for this long is not reused, because the other end may have closed it. */
+/** A connection that was idle for this long is not reused, because the peer may have closed it. */
 const idleMs = 4_000;
 
 export interface WriteRequest {
@@ -22,8 +22,9 @@ export interface WriteRequest {
 export class RequestNotSent extends Error {}
 
 /**
- * Sends writes over separate connections. `fetch` hides the moment at which a request is sent. This checks the lease in the same step
- * that hands the bytes to the open connection, so a process that was suspended until then does not write.
+ * Sends writes over separate connections, because `fetch` hides the moment at which it sends a request. The lease is
+ * checked in the same step that hands the bytes to the open connection, so a process that was suspended before does not
+ * write.
  */
 export class WriteSender {
   readonly #clock: Clock;
@@ -41,7 +42,7 @@ export class WriteSender {
     const request = this.#request(url, { ...headers, 'content-length': String(Buffer.byteLength(body)) }, signal);
     request.on('response', found.resolve);
     request.on('error', found.reject);
-    request.on('close', () => found.reject(new Error('the connection ended without an answer'))); // an upgrade closes it without an error
+    request.on('close', () => found.reject(new Error('the connection ended without a response'))); // an upgrade closes it without an error
     onceConnected(request, () => {
       if (lease.leftMs() < leastLeaseMs) return void request.destroy(withoutLease());
       isSent = true;
@@ -52,7 +53,7 @@ export class WriteSender {
     try {
       const response = await found.promise;
       const { statusCode = 0 } = response;
-      if (statusCode >= 300 && statusCode < 400) throw new TypeError('the answer is a redirect');
+      if (statusCode >= 300 && statusCode < 400) throw new TypeError('the response is a redirect');
       const text = await readText(response, maxBodyBytes).catch(() => undefined);
       return { status: statusCode, headers: headersOf(response), body: text };
     } catch (cause) {

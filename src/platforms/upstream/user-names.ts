@@ -21,7 +21,7 @@ const knownForMs = 300_000;
 const unknownForMs = 30_000;
 const maxRemembered = 1_000;
 
-/** A name that a caller waits for. */
+/** A name that callers wait for. */
 interface Wanted {
   name: string;
   /** The lanes that ask for it. The name is queued in each of them, so no lane waits behind the names of another. */
@@ -33,12 +33,13 @@ interface Wanted {
 }
 
 /**
- * Looks up the users with given names. Callers who ask for the same name at the same time share one request. The platform admits few
- * requests, so one is in flight at a time, and the lanes take turns filling the next: a key that asks for names without end delays no other.
+ * Looks up users by name. Callers that ask for the same name at the same time share one request. The platform admits
+ * few requests, so one is in flight at a time, and lanes take turns filling the next: a key that keeps asking for names
+ * delays no other.
  */
 export class UserNames {
   readonly #options: UserNamesOptions;
-  /** By the name in lower case, the oldest first. */
+  /** By the name in lower case, oldest first. */
   readonly #remembered = new Map<string, { user: NamedUser | undefined; until: number }>();
   readonly #wanted = new Map<string, Wanted>();
   readonly #queue = new FairQueue<Wanted>();
@@ -86,7 +87,7 @@ export class UserNames {
     this.#isAsking = false;
   }
 
-  /** The names of the next request, without those that no caller waits for any longer. */
+  /** The names of the next request, without those that no caller waits for any more. */
   #nextBatch(): Wanted[] {
     const now = this.#options.clock.monotonic();
     const batch: Wanted[] = [];
@@ -101,7 +102,7 @@ export class UserNames {
     return batch;
   }
 
-  /** When the next request may be sent. */
+  /** The earliest time of the next request. */
   #openAt(): number {
     const { atOnce, spacingMs, windowMs } = pace;
     const since = this.#options.clock.monotonic() - windowMs;

@@ -4,13 +4,13 @@ import type { Ask } from './grant.ts';
 /** A slot of the budget, spent in advance for a call that may start until `deadlineAt` (on `Clock.monotonic()`). */
 export interface ReservedSlot {
   readonly deadlineAt: number;
-  /** When the slot comes free, on the ledger's time. */
+  /** The slot's release time, by the ledger's clock. */
   freeAt: number;
   /** True once the call has entered, or the slot was released. */
   isUsed: boolean;
 }
 
-/** A call that waits to be admitted. */
+/** A call waiting for admission. */
 export interface QueuedCall extends Pick<Ask, 'kind' | 'isHeavy' | 'isBegun'> {
   readonly lane: string;
   readonly deadlineAt: number;
@@ -21,8 +21,9 @@ export interface QueuedCall extends Pick<Ask, 'kind' | 'isHeavy' | 'isBegun'> {
 }
 
 /**
- * The calls that wait, in this order: calls with a reserved slot, earliest deadline first (if any order lets all of them start in
- * time, this one does); then the other calls, fairly between lanes; last the calls of heavy lanes, fairly as well.
+ * The waiting calls in this order: calls with a reserved slot, earliest deadline first (if any order lets all of them
+ * start in time, this one does); then the other calls, fairly between lanes; last the calls of heavy lanes, also
+ * fairly.
  */
 export class WaitQueue {
   readonly #reserved: QueuedCall[] = [];
@@ -42,12 +43,12 @@ export class WaitQueue {
     this.#reserved.splice(before + 1, 0, call);
   }
 
-  /** Takes out a call that is admitted. False if it has already left. */
+  /** Removes a call that is admitted. Returns false if it has already left. */
   admit(call: QueuedCall): boolean {
     return this.#removeReserved(call) || this.#light.serve(call) || this.#heavy.serve(call);
   }
 
-  /** Takes out a call that gives up or is refused. */
+  /** Removes a call that gives up or is refused. */
   remove(call: QueuedCall): boolean {
     return this.#removeReserved(call) || this.#light.remove(call) || this.#heavy.remove(call);
   }
@@ -70,11 +71,11 @@ export class WaitQueue {
 }
 
 /**
- * First come, first served within a lane; lanes take turns. The order is fixed as items arrive, because a caller was promised its
- * place: an item that leaves early makes no other wait longer.
+ * First come, first served within a lane; lanes take turns. The order is fixed as items arrive, because callers were
+ * promised their place: an item that leaves early delays no other.
  */
 export class FairQueue<T> {
-  /** In the order of service. Each round has at most one item of each lane. */
+  /** In the order of service. Each round has at most one item from each lane. */
   readonly #entries: Array<{ lane: string; item: T; round: number }> = [];
   /** The round of the item that was served last. */
   #round = 0;
@@ -94,21 +95,21 @@ export class FairQueue<T> {
     this.#entries.splice(before + 1, 0, { lane, item, round });
   }
 
-  /** Takes out the first item. */
+  /** Removes the first item. */
   shift(): T | undefined {
     const [first] = this.#entries;
     if (first !== undefined) this.serve(first.item);
     return first?.item;
   }
 
-  /** Takes out an item whose turn it is. False if it is not in the queue. */
+  /** Removes an item whose turn it is. Returns false if it is not in the queue. */
   serve(item: T): boolean {
     const served = this.#takeOut(item);
     this.#round = Math.max(this.#round, served?.round ?? 0);
     return served !== undefined;
   }
 
-  /** Takes out an item that gives up its turn. False if it is not in the queue. */
+  /** Removes an item that gives up its turn. Returns false if it is not in the queue. */
   remove(item: T): boolean {
     return this.#takeOut(item) !== undefined;
   }

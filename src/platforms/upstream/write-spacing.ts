@@ -1,20 +1,20 @@
 import { LatestWrites } from '../../base/latest-writes.ts';
 import type { CallContext, Clock } from '../../ports/index.ts';
 
-/** How far apart the writes of one membership start after Roblox has refused one because of a lock. */
+/** The spacing of writes to one membership after Roblox has refused one because of a lock. */
 export const lockMs = 300;
-/** How long writes stay apart after such a refusal. */
+/** The time for which writes stay spaced after such a refusal. */
 const rememberedMs = 600_000;
 
 /**
- * Spaces the writes of one membership for a while after any write was refused because of a lock. Otherwise they follow each other
- * at once, so an ordinary change takes no longer than its calls.
+ * Spaces the writes to one membership for a while after any write was refused because of a lock. Otherwise they follow
+ * each other at once, so an ordinary change takes no longer than its calls.
  */
 export class WriteSpacing {
   readonly #clock: Clock;
   /** On `Clock.monotonic()`. */
   #spacesUntil = Number.NEGATIVE_INFINITY;
-  /** When they ended. */
+  /** The end times of the writes. */
   readonly #writes: LatestWrites;
 
   constructor(clock: Clock) {
@@ -26,7 +26,7 @@ export class WriteSpacing {
     this.#spacesUntil = this.#clock.monotonic() + rememberedMs;
   }
 
-  /** Writes once the spacing has passed. `write` itself has to notice if it was cancelled during the wait. */
+  /** Writes once the spacing has passed. `write` must notice by itself if it was cancelled during the wait. */
   async apart<T>(userId: number, { signal }: Pick<CallContext, 'signal'>, write: () => Promise<T>): Promise<T> {
     const now = this.#clock.monotonic();
     const waitMs = (this.#writes.of(userId) ?? Number.NEGATIVE_INFINITY) + lockMs - now;

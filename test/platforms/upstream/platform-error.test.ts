@@ -91,7 +91,7 @@ describe("the platform's own words", () => {
     ['the older services', '{"error":"BadThing","message":"said so","errorDetails":[]}', '400 BadThing: said so'],
     ['a problem document', '{"errors":{"id":["not this"]},"title":"said so","status":400}', '400: said so'],
     ['plain text', 'said so', '400: said so'],
-    ['a page', html, '400: a page instead of JSON'],
+    ['a page', html, '400: a web page instead of JSON'],
     ['nothing', '', '400'],
     ['an empty list', '{"errors":[]}', '400'],
     ['null', 'null', '400: null'],
