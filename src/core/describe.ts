@@ -33,7 +33,7 @@ export function successMessage(request: RankRequest & { hold?: HoldPart }, plan:
 /** `until 2026-12-01 18:00 UTC`, or the text for a hold that only a person ends. */
 export function untilWhen({ endsAt }: Pick<Hold, 'endsAt'>): string {
   return endsAt === undefined
-    ? 'until somebody lifts it'
+    ? 'until it is lifted'
     : `until ${isoTime(endsAt).slice(0, 16).replace('T', ' ')} UTC`;
 }
 

@@ -296,7 +296,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     await ann.page.getByRole('button', { name: /^Lift/ }).click();
     await ann.page.getByLabel(/^Reason/).fill('appeal');
     await ann.page.getByRole('dialog').getByRole('button', { name: 'Lift' }).click();
-    await ann.soon(ann.page.getByText('Nobody is suspended'));
+    await ann.soon(ann.page.getByText('No member is suspended'));
     await ann.go('changes?user=1005');
     await ann.soon(ann.page.locator('td', { hasText: 'appeal' }).first());
     const shown = await ann.page.locator('tr.record').allInnerTexts();

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import type { ErrorDocument, Session } from './documents.ts';
 
-/** An answer that says no, or none at all. Its words are for the operator. */
+/** A refusal by the daemon, or no response at all. The message is for the operator. */
 export class ApiError extends Error {
   readonly details: Partial<ErrorDocument> & { status?: number };
 
@@ -11,22 +11,22 @@ export class ApiError extends Error {
   }
 }
 
-/** Whether somebody is logged in; `asked`: a link is just being used. */
+/** The state of the log-in; `asked`: a link is being used. */
 export const entry = signal<'asked' | 'in' | 'out'>('asked');
 
-/** Who that is, once the daemon has said so. */
+/** The session, once the daemon has reported it. */
 export const session = signal<Session | undefined>(undefined);
 
-/** Why the last log-in was refused. */
+/** The reason for the last refused log-in. */
 export const refusal = signal<ApiError | undefined>(undefined);
 
-/** When the daemon was last heard of; epoch milliseconds. */
+/** The time of the daemon's last response; epoch milliseconds. */
 export const heardAt = signal(Date.now());
 
-/** True while the daemon does not answer. */
+/** True while the daemon does not respond. */
 export const isLost = signal(false);
 
-/** Kept beside the cookie, which every program on this machine's ports would get from the browser. */
+/** Stored in addition to the cookie, which the browser sends to every program that listens on this machine. */
 const tokenName = 'rankd-token';
 
 const readTimeoutMs = 10_000;
@@ -43,7 +43,7 @@ export async function send<T>(path: string, body: object): Promise<T> {
   return ask<T>(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
 }
 
-/** Uses the link up that the page was opened with. */
+/** Uses up the link that opened the page. */
 export async function logIn(link: string): Promise<void> {
   try {
     const { session: made } = await send<{ session: Session & { token: string } }>('login', { link });
@@ -56,7 +56,7 @@ export async function logIn(link: string): Promise<void> {
   }
 }
 
-/** Goes on with the session of before, if there is one. */
+/** Continues the previous session, if there is one. */
 export async function goOn(): Promise<void> {
   if (localStorage.getItem(tokenName) === null) {
     entry.value = 'out';
@@ -77,8 +77,8 @@ export function endSession(): void {
 }
 
 /**
- * Calls `heard` with the name of each event of the daemon's stream, until that breaks off or is refused. An `EventSource` would send the
- * cookie alone, which other ports of this machine see too.
+ * Calls `heard` with the name of each event of the daemon's stream, until the stream ends or is refused. An
+ * `EventSource` would send only the cookie, which other ports of this machine see, too.
  */
 export async function followEvents(heard: (event: string) => void, signal: AbortSignal): Promise<'broken' | 'refused'> {
   try {

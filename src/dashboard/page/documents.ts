@@ -6,7 +6,7 @@ import type { DaemonStatus, statusDocument } from '../../usecases/documents/stat
 import type { undoDocument } from '../../usecases/documents/undo.ts';
 import type { webhookDocument } from '../../usecases/documents/webhook.ts';
 
-/** What `/api` answers. Most of it is what `--json` prints on the command line. */
+/** The documents that `/api` returns. Most are the same as `--json` on the command line. */
 
 export type Change = ReturnType<typeof changeDocument>;
 export type DetailedChange = ReturnType<typeof detailedChangeDocument>;
@@ -38,7 +38,7 @@ export interface Chart {
   isComplete: boolean;
 }
 
-/** The changes of an hour or a day; null while it is still to be counted. */
+/** The changes of an hour or a day; null until it is counted. */
 export interface Bar {
   from: string;
   promotions: number | null;
@@ -71,7 +71,7 @@ export interface TestedWebhook {
 export interface Session {
   operator: string;
   expiresAt: string;
-  /** What an operator types for `rankd` on the daemon's machine, e.g. `npx rankd`. */
+  /** The command for `rankd` on the daemon's machine, e.g. `npx rankd`. */
   typedAs: string;
 }
 

@@ -4,13 +4,13 @@ import { type ApiError, endSession, entry, followEvents, heardAt, isLost, read }
 import type { Budget, Chart, Hold, Status, Webhook } from './documents.ts';
 
 const shortestGapMs = 1_000;
-/** How long after a stream broke off, or was refused, it is asked for again. */
+/** The wait before the next request after a stream ended, or was refused. */
 const brokenMs = 2_000;
 const refusedMs = 10_000;
-/** Longer than the stream of a daemon that lives is ever silent. */
+/** Longer than any silence in the stream of a live daemon. */
 const silenceMs = 25_000;
 
-/** What one address of `/api` says. It is fetched again if the daemon tells of news, while a view shows it. */
+/** A document of `/api`. While a view shows it, it is fetched again whenever the daemon reports changes. */
 export class Live<T> {
   readonly data: Signal<T | undefined> = signal(undefined);
   readonly error: Signal<ApiError | undefined> = signal(undefined);
@@ -27,14 +27,14 @@ export class Live<T> {
     this.#read = readIt;
   }
 
-  /** Says that the document has changed. */
+  /** Marks the document as stale. */
   touch(): void {
     this.#isStale = true;
     this.#follow();
   }
 
   use(): () => void {
-    // Nobody was told of news meanwhile, and a fetch that had begun may have ended before them.
+    // Without users, the document got no news, and a fetch that had begun may be older than them.
     if (this.#users++ === 0) this.#isStale = true;
     shown.add(this);
     this.#follow();
@@ -72,11 +72,14 @@ export class Live<T> {
   }
 }
 
-/** False until the daemon tells of news, for what is fetched before that may be old at once. It is not waited for long. */
+/**
+ * True once the daemon's stream is open. A document fetched before that may be stale at once, so fetches wait briefly
+ * for it.
+ */
 let isListening = false;
 const listenTimeoutMs = 500;
 
-/** What the views show now. */
+/** The documents of the present views. */
 const shown = new Set<Live<unknown>>();
 
 export const status = new Live('status', async () => (await read<{ status: Status }>('status')).status);
@@ -93,16 +96,16 @@ export function isLeftFromSimulation({ simulated }: { simulated: boolean }): boo
   return simulated && status.data.value?.simulated !== true;
 }
 
-/** Keeps a document fresh while the component is shown. */
+/** Refreshes a document while the component is shown. */
 export function useLive<T>(live: Live<T>): { data: T | undefined; error: ApiError | undefined } {
   useEffect(() => live.use(), [live]);
   return { data: live.data.value, error: live.error.value };
 }
 
-/** True once the daemon has said that it stops. */
+/** True once the daemon has announced its end. */
 export const hasStopped = signal(false);
 
-/** Listens to the daemon while somebody is logged in and looks: a hidden page asks for nothing. */
+/** Listens to the daemon while a user is logged in and the page is visible: a hidden page makes no requests. */
 export function listen(): void {
   let stream: AbortController | undefined;
   let reopening: ReturnType<typeof setTimeout> | undefined;
@@ -121,7 +124,7 @@ export function listen(): void {
     void followEvents(heard, own.signal).then((end) => {
       if (own !== stream) return;
       if (end === 'refused')
-        begin(); // the session has ended, which the next answer says, or too many pages listen
+        begin(); // the session has ended, as the next response will show, or too many pages listen
       else isLost.value = true;
       reopening = setTimeout(open, end === 'refused' ? refusedMs : brokenMs);
     });
@@ -144,7 +147,7 @@ function heard(event: string): void {
   touch(event);
 }
 
-/** Has everything that is shown fetched anew. */
+/** Fetches all shown documents again. */
 function begin(): void {
   isListening = true;
   for (const live of shown) live.touch();

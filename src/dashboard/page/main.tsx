@@ -35,7 +35,7 @@ function Page() {
   );
 }
 
-/** The link is used up at once, and taken out of the address, where others could read it. */
+/** The link is used up at once, and removed from the address, where others could read it. */
 function begin(): Promise<void> {
   if (location.pathname !== '/login') return goOn();
   const link = location.hash.slice(1);
@@ -46,7 +46,7 @@ function begin(): Promise<void> {
 const activeGapMs = 60_000;
 let activeAt = Number.NEGATIVE_INFINITY;
 
-/** Tells the daemon that somebody is at the page: a session that nobody uses may change nothing. */
+/** Reports activity to the daemon: an idle session can't change anything. */
 function tellActive(): void {
   if (entry.peek() !== 'in' || performance.now() - activeAt < activeGapMs) return;
   activeAt = performance.now();
@@ -54,7 +54,7 @@ function tellActive(): void {
 }
 
 for (const event of ['pointerdown', 'keydown']) addEventListener(event, tellActive, { passive: true });
-document.body.replaceChildren(); // what was painted while the scripts were on their way
+document.body.replaceChildren(); // removes the placeholder that was shown while the scripts loaded
 render(<Page />, document.body);
-begin().catch(() => undefined); // the page shows what is wrong
+begin().catch(() => undefined); // the page shows the error
 listen();

@@ -8,7 +8,7 @@ export interface Route {
   params: URLSearchParams;
 }
 
-/** Where the address leads: `#/changes?key=my-game`. What is no view leads to the changes. */
+/** The view of the address, e.g. `#/changes?key=my-game`. An unknown view becomes the changes. */
 export const route = signal(readRoute());
 
 addEventListener('hashchange', () => {

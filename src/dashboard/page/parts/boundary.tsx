@@ -1,7 +1,7 @@
 import { Component, type ComponentChildren } from 'preact';
 import { Notice } from './notice.tsx';
 
-/** Shows that the view inside could not be drawn, and why; the rest of the page stays. */
+/** Shows the error if the view inside could not be rendered; the rest of the page stays. */
 export class Boundary extends Component<{ children: ComponentChildren }, { error?: Error }> {
   static override getDerivedStateFromError(error: Error): { error: Error } {
     return { error };

@@ -37,12 +37,12 @@ export function memberName({
 
 const longestName = 60;
 
-/** A game may name a member as it likes, at any length. */
+/** A game may send any name for a member, of any length. */
 export function shortened(name: string): string {
   return name.length <= longestName ? name : `${name.slice(0, longestName).toWellFormed()}…`;
 }
 
-/** The member by name, with the id beside it. */
+/** The member's name with the id next to it. */
 export function Member(member: Pick<Change, 'rankeeName' | 'rankeeId'> & { userName?: string | null }) {
   const name = memberName(member);
   return (
@@ -59,9 +59,9 @@ export function roleName({ roles }: Pick<Change, 'roles'>, id: number): string {
 
 const slackMs = 5_000;
 
-/** A suspension, or its end, which without these words would look like a demotion or a promotion. */
+/** Describes a suspension, or its end, which would otherwise look like a demotion or a promotion. */
 export function holdWords({ does, kind, endsAt }: NonNullable<Change['hold']>, requestedAt: string): string {
-  // The end was fixed a moment before the change was recorded.
+  // The end was set a moment before the change was recorded.
   const length = endsAt === null ? '' : ` for ${lengthInWords(Date.parse(endsAt) - Date.parse(requestedAt) + slackMs)}`;
   const words = {
     begin: kind === 'temporary' ? `temporary${length}` : `suspended${length}`,
@@ -74,7 +74,7 @@ export function holdWords({ does, kind, endsAt }: NonNullable<Change['hold']>, r
   return words[does];
 }
 
-/** From which role to which, with an arrow that goes up or down. */
+/** The old and the new role, with an arrow that points up or down. */
 export function Move({ change }: { change: Change }) {
   const { roleId, oldRoleId, newRankId, roles } = change;
   if (roleId === null) return <span class="soft">{newRankId === null ? 'not known' : `to rank ${newRankId}`}</span>;

@@ -2,7 +2,7 @@ import { Icon, type IconName } from './icon.tsx';
 
 export type Tone = 'good' | 'warn' | 'bad' | 'open' | 'odd' | 'quiet';
 
-/** The state of something: its color never tells it alone. */
+/** A state, which is never shown by color alone. */
 export function Chip({ tone, icon, children }: { tone: Tone; icon: IconName; children: string }) {
   return (
     <span class={`chip ${tone}`}>

@@ -12,7 +12,7 @@ interface DialogProps {
   onClose: () => void;
 }
 
-/** Holds the focus while it is open, and gives it back to where it was. Escape closes it. */
+/** Traps the focus while it is open, and restores it afterwards. Escape closes it. */
 export function Dialog({ title, lead, footer, children, onClose }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
@@ -20,7 +20,7 @@ export function Dialog({ title, lead, footer, children, onClose }: DialogProps) 
     const before = document.activeElement;
     dialog.current?.showModal();
     return () => {
-      // Nothing outside can have the focus before the dialog is gone.
+      // Nothing outside can have the focus until the dialog is gone.
       queueMicrotask(() => {
         const isThere = before instanceof HTMLElement && before.isConnected && before !== document.body;
         (isThere ? before : document.querySelector<HTMLElement>('main'))?.focus();
@@ -55,7 +55,7 @@ interface ConfirmProps {
   onClose: () => void;
 }
 
-/** Asks before something is done, and says why if it could not be done. */
+/** Asks for confirmation of an action, and shows the error if it fails. */
 export function Confirm({ title, lead, verb, children, act, onClose }: ConfirmProps) {
   const error = useSignal<ApiError | undefined>(undefined);
   const isBusy = useSignal(false);

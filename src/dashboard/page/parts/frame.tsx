@@ -14,7 +14,7 @@ export const viewNames: Record<View, string> = {
   webhooks: 'Webhooks',
 };
 
-/** The views beside each other, the head, and the view that the address names. */
+/** The navigation, the head, and the view of the present address. */
 export function Frame({ isAway, children }: { isAway: boolean; children: ComponentChildren }) {
   const { view } = route.value;
   const main = useRef<HTMLElement>(null);
@@ -53,7 +53,7 @@ export function Frame({ isAway, children }: { isAway: boolean; children: Compone
   );
 }
 
-/** What in a view wants to be looked at. */
+/** Marks a view that needs attention. */
 function Mark({ view }: { view: View }) {
   const { data } = useLive(status);
   const failing = data?.webhooks?.filter(({ state }) => state === 'failing').length ?? 0;

@@ -15,10 +15,10 @@ setInterval(() => {
   if (isLost.peek()) tick.value = Date.now();
 }, 1_000);
 
-/** True once the daemon has not answered for so long that what is shown may be wrong. */
+/** True once the daemon has been silent for so long that the page may be out of date. */
 export const isAway = computed(() => isLost.value && Math.max(tick.value, Date.now()) - heardAt.value >= greyAfterMs);
 
-/** The group, the daemon and its Roblox key, and what is wrong with them. */
+/** The group, the daemon and its Roblox key, and their problems. */
 export function Head() {
   const { data, error } = useLive(status);
   return (
@@ -124,7 +124,7 @@ function Facts({ data }: { data: Status }) {
   );
 }
 
-/** What stops the daemon from its work, each with what mends it. */
+/** The problems that stop the daemon's work, each with its fix. */
 function Troubles({ data }: { data: Status }) {
   const {
     credential,
@@ -140,7 +140,7 @@ function Troubles({ data }: { data: Status }) {
   const troubles: Array<[isOn: boolean, words: string]> = [
     [
       workspaceActive === false,
-      'The workspace is suspended: no game can do anything. `rankd workspace resume` lets them again.',
+      'The workspace is suspended: no game can do anything. `rankd workspace resume` ends that.',
     ],
     [storeProblem !== null, `The database can’t be used: ${storeProblem}`],
     [
@@ -150,10 +150,10 @@ function Troubles({ data }: { data: Status }) {
     [platformTrust.stop !== null, `No rank is changed until a reload: ${platformTrust.stop}`],
     [
       !platformTrust.believesAnswers,
-      'Roblox did not show a change that it had confirmed. Each change is looked at twice until it does again.',
+      'Roblox did not show a change that it had confirmed. Each change is checked twice until it does again.',
     ],
     [acceptsKeys === false, 'No key is accepted, so no game can do anything. `rankd key create my-game` makes one.'],
-    [stuck.length > 0, `${stuck.join(', ')} can’t be given the roles from before back. See the suspensions.`],
+    [stuck.length > 0, `${stuck.join(', ')} can’t get the earlier roles back. See the suspensions.`],
     ...misfits.map(({ message, fix }): [boolean, string] => [true, `${message} To correct it: ${fix}`]),
     [needRestart.length > 0, `Changed settings need a restart: ${needRestart.join(', ')}.`],
   ];

@@ -1,4 +1,4 @@
-/** Outlines on a grid of 24; each is drawn with the color of the text beside it. */
+/** Outlines on a grid of 24, drawn in the color of the text next to them. */
 const outlines = {
   changes: 'M7 20V4M3 8l4-4 4 4M17 4v16M13 16l4 4 4-4',
   chart: 'M4 20V4M4 20h16M8 16v-4M12 16V8M16 16v-6',
@@ -30,7 +30,7 @@ export function Icon({ name }: { name: IconName }) {
   );
 }
 
-/** Three steps of a ladder, the third one taken. */
+/** A ladder of three steps, with the third one highlighted. */
 export function Brand() {
   return (
     <span class="brand">

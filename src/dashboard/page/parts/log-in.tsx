@@ -2,7 +2,7 @@ import { refusal } from '../api.ts';
 import { Brand } from './icon.tsx';
 import { Problem, Shell } from './notice.tsx';
 
-/** Nobody is logged in: how to get here. */
+/** Explains how to log in. */
 export function LogIn() {
   return (
     <main class="alone">

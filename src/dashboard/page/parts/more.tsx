@@ -4,7 +4,7 @@ interface MoreProps {
   children: string;
 }
 
-/** Below a list that goes on. */
+/** The button below a list that has more entries. */
 export function More({ isLooking, onClick, children }: MoreProps) {
   return (
     <div class="row">

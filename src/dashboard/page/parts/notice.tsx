@@ -11,7 +11,7 @@ export function Notice({ tone = 'warn', children }: { tone?: 'warn' | 'bad' | 'g
   );
 }
 
-/** What went wrong, and what mends it. */
+/** An error and its fix. */
 export function Problem({ error }: { error: ApiError }) {
   const hint = error.details.try;
   return (
@@ -28,13 +28,13 @@ export function Problem({ error }: { error: ApiError }) {
   );
 }
 
-/** A hint with its commands set off: between backquotes, or as a whole if it begins with `rankd`. */
+/** A hint with its commands highlighted: the parts between backquotes, or the whole text if it begins with `rankd`. */
 export function Hint({ text }: { text: string }) {
   if (text.startsWith('rankd ')) return <Shell line={text} />;
   return <>{text.split('`').map((part, index) => (index % 2 === 1 ? <Shell key={`${index}`} line={part} /> : part))}</>;
 }
 
-/** A command as the operator types it on the daemon's machine, which may need `npx rankd` for `rankd`. */
+/** A command as the operator types it on the daemon's machine, possibly with `npx rankd` instead of `rankd`. */
 export function Shell({ line }: { line: string }) {
   return <code>{line.replace(/^rankd(?= )/, session.value?.typedAs ?? 'rankd')}</code>;
 }

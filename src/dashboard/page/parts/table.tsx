@@ -2,14 +2,14 @@ import type { ComponentChildren } from 'preact';
 
 export interface Column {
   title?: string;
-  /** What a screen reader says in place of the title. */
+  /** Read by screen readers instead of the title. */
   spoken?: string;
-  /** `wide`, `roomy`: only windows of such a width show it. */
+  /** `wide`, `roomy`: shown only in windows of at least that width. */
   class?: string;
 }
 
 interface TableProps {
-  /** What is in it, and in which order: for those who don't see the heading of the view. */
+  /** Contents and order of the table, for users who can't see the heading. */
   caption: string;
   columns: Array<string | Column>;
   class?: string;

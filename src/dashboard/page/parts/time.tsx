@@ -1,12 +1,12 @@
 import { signal } from '@preact/signals';
 
 /**
- * The page is in English, and dates are as well: in the reader's variety of it if the browser names one. Some browsers name languages
- * that are no language tags, such as `en-US@posix`, and everything that formats by them would throw.
+ * The page is in English, and so are its dates: in the reader's variety of English if the browser names one. Some
+ * browsers name languages with invalid tags, such as `en-US@posix`, for which all formatting would throw.
  */
 export const locale = navigator.languages.find((tag) => /^en(-[A-Z]{2})?$/.test(tag)) ?? 'en-GB';
 
-/** The browser's clock, as far as words such as "3 min ago" need it. */
+/** The browser's clock, updated often enough for texts such as "3 min ago". */
 const now = signal(Date.now());
 setInterval(() => {
   if (!document.hidden) now.value = Date.now();
@@ -32,7 +32,7 @@ const minute = 60_000;
 const hour = 60 * minute;
 const day = 24 * hour;
 
-/** `just now` (clocks differ a little), `3 min ago`, `in 2 h`, and the date of what is further away. */
+/** `just now` (clocks differ a little), `3 min ago`, `in 2 h`, and the date of more distant times. */
 export function inWords(at: number, from: number): string {
   const distance = Math.abs(at - from);
   const words = (text: string) => (at > from ? `in ${text}` : `${text} ago`);
@@ -44,7 +44,7 @@ export function inWords(at: number, from: number): string {
   return new Date(at).toLocaleDateString(locale, { day: 'numeric', month: 'short', year: 'numeric' });
 }
 
-/** How long something lasts or lasted, e.g. `3 h`. */
+/** A duration, e.g. `3 h`. */
 export function lengthInWords(ms: number): string {
   if (ms < minute) return `${Math.floor(ms / 1000)} s`;
   if (ms < hour) return `${Math.floor(ms / minute)} min`;

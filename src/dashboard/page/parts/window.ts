@@ -1,6 +1,6 @@
 import { type ReadonlySignal, signal } from '@preact/signals';
 
-/** What the style sheet asks of the window, for what it can't say itself. */
+/** The breakpoints of the style sheet, for decisions that CSS can't make. */
 export const isRoomy = watched('(width > 48rem)');
 export const isWide = watched('(width > 60rem)');
 

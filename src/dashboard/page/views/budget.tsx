@@ -17,7 +17,7 @@ const operations: Record<string, string> = {
   userNames: 'Looking up user names',
 };
 
-/** How much may still be asked of Roblox, and what went wrong lately. */
+/** The remaining calls to Roblox, and recent problems. */
 export function Budget() {
   return (
     <>

@@ -10,7 +10,7 @@ import { Problem } from '../parts/notice.tsx';
 import { exactTime, lengthInWords } from '../parts/time.tsx';
 import { addressOf } from '../route.ts';
 
-/** Everything that is known of a change, and the way to take it back. */
+/** All details of a change, and the button to undo it. */
 export function Details({ change, onUndo }: { change: Change; onUndo: (query: string) => void }) {
   const more = useSignal<DetailedChange | undefined>(undefined);
   const error = useSignal<ApiError | undefined>(undefined);
@@ -28,7 +28,7 @@ export function Details({ change, onUndo }: { change: Change; onUndo: (query: st
   return (
     <>
       <dl class="details">
-        <Fact name="What was answered" isWhole>
+        <Fact name="Answer" isWhole>
           {change.message || 'nothing yet'}
         </Fact>
         {change.reason !== null && (

@@ -5,12 +5,12 @@ import { Live } from '../live.ts';
 
 const gapMs = 300;
 
-/** What is listed, newest first; `fresh` has the ids of those that came while the list was looked at. */
+/** The listed changes, newest first; `fresh` has the ids of those that arrived while the list was shown. */
 export interface Listed extends Changes {
   fresh: ReadonlySet<string>;
 }
 
-/** The changes that a search finds: the newest page is fetched again on news, and older ones are added by and by. */
+/** The changes of a search: news reloads the newest page, and older pages are added on demand. */
 export class ChangeList {
   readonly live: Live<Changes>;
   readonly listed: Signal<Listed | undefined> = signal(undefined);
@@ -27,7 +27,10 @@ export class ChangeList {
     });
   }
 
-  /** Adds older changes. A search that found nothing yet goes on by itself: each answer covers a stretch of the history only. */
+  /**
+   * Adds older changes. A search without results so far continues automatically, because each response covers only a
+   * part of the history.
+   */
   async more(): Promise<void> {
     if (this.isLooking.peek()) return;
     this.isLooking.value = true;
@@ -37,7 +40,8 @@ export class ChangeList {
         if (before === undefined || before.next === null) return;
         const page = await this.#page(before.next);
         const now = this.listed.peek() ?? before;
-        if (now.next !== before.next) continue; // so much is new that the list begins anew, and this page does not follow it
+        // there are so many new changes that the list starts over, and this page does not continue it
+        if (now.next !== before.next) continue;
         this.listed.value = { ...now, changes: [...now.changes, ...page.changes], next: page.next };
         if (page.changes.length > 0 || !this.live.isShown) return;
         await new Promise((resolve) => setTimeout(resolve, gapMs));
@@ -54,7 +58,7 @@ export class ChangeList {
   }
 }
 
-/** The newest page before the older ones that were fetched; these are dropped if there is a gap between. */
+/** The newest page before the older ones that were fetched; older pages are dropped if there is a gap. */
 function withNewest(newest: Changes, listed: Listed | undefined): Listed {
   if (listed === undefined) return { ...newest, fresh: new Set() };
   const known = new Set(listed.changes.map(({ id }) => id));

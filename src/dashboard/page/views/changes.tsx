@@ -16,7 +16,7 @@ import { ChangeList } from './change-list.ts';
 import { activeFilters, Search } from './search.tsx';
 import { UndoDialog } from './undo.tsx';
 
-/** What happened, newest first, with the search over it. */
+/** The changes, newest first, with the search above. */
 export function Changes() {
   const active = activeFilters(route.value.params);
   const query = new URLSearchParams(active).toString();
@@ -83,7 +83,7 @@ function Count({ shown, isAll }: { shown: number; isAll: boolean }) {
   return <p class="soft">{isAll ? `${shown} in all` : `the newest ${shown}`}</p>;
 }
 
-/** An undo of all that a search finds needs a member, an undo, or a beginning. */
+/** An undo of all results needs a filter by member, by undo, or by start time. */
 function mayUndoAll(active: Record<string, string>): boolean {
   if (active['state'] !== undefined && active['state'] !== 'applied') return false;
   if (active['user'] !== undefined) return /^\d+$/.test(active['user']);
@@ -193,7 +193,7 @@ function ChangesTable({ changes, fresh, onUndo }: TableProps) {
   );
 }
 
-/** As many as the style sheet shows in a window of this width. */
+/** The number of columns that the style sheet shows at this width. */
 function shownColumns(): number {
   const isShown: Record<string, boolean> = { roomy: isRoomy.value, wide: isWide.value };
   return columns.filter((column) => typeof column === 'string' || (isShown[column.class ?? ''] ?? true)).length;

@@ -14,7 +14,7 @@ const spans = {
 
 type Span = keyof typeof spans;
 
-/** How many changes there were by hour or by day: promotions up, demotions down, what did not happen beside them. */
+/** The number of changes by hour or by day: promotions up, demotions down, refused and failed ones next to them. */
 export function ChartView() {
   const span = useSignal<Span>('hours');
   return (

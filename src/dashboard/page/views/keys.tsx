@@ -21,7 +21,7 @@ const states: Record<Key['state'], { tone: Tone; icon: IconName }> = {
   revoked: { tone: 'quiet', icon: 'no' },
 };
 
-/** How many pages of keys are shown. All of them are fetched again on news. */
+/** The number of key pages shown. News reloads all of them. */
 const wanted = signal(1);
 
 const keys = new Live('keys', async () => {
@@ -35,7 +35,7 @@ const keys = new Live('keys', async () => {
   return shown;
 });
 
-/** The keys of the games: what each may do, when it was used last, and the switch that stops it for a while. */
+/** The games' keys: permissions, last use, and a switch to pause each. */
 export function Keys() {
   const asked = useSignal<Key | undefined>(undefined);
   const close = () => {
@@ -233,7 +233,7 @@ function Switch({ asked, onClose }: { asked: Key; onClose: () => void }) {
   const isPaused = asked.pausedAt !== null;
   const lead = isPaused
     ? 'Its games can change ranks again, at once.'
-    : 'Its games can change no rank until it is resumed. What they ask meanwhile is refused.';
+    : 'Its games can change no rank until it is resumed. Until then, rankd refuses their requests.';
   return (
     <Confirm
       title={`${isPaused ? 'Resume' : 'Pause'} ${asked.name}?`}

@@ -13,7 +13,7 @@ interface PlotProps {
 const heightPx = 260;
 const canHover = matchMedia('(hover: hover)').matches;
 
-/** uPlot makes a number format of the browser's language when it is loaded, and throws if that is no language tag. */
+/** uPlot creates a number format for the browser's language when it loads, and throws if that is not a language tag. */
 async function loadPlot(): Promise<typeof uPlot> {
   try {
     Intl.getCanonicalLocales(navigator.language);
@@ -23,13 +23,13 @@ async function loadPlot(): Promise<typeof uPlot> {
   return (await import('uplot')).default;
 }
 
-/** The bars as a picture. The table below it says the same to who does not see it. */
+/** The bars as a picture. The table below has the same data for users who can't see it. */
 export function Plot({ bars, label, isHours }: PlotProps) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | undefined>(undefined);
   const pointed = useSignal<number | undefined>(undefined);
   const failure = useSignal<Error | undefined>(undefined);
-  if (failure.value !== undefined) throw failure.value; // for the view's boundary, which shows it
+  if (failure.value !== undefined) throw failure.value; // the view's boundary shows it
 
   useEffect(() => {
     const element = place.current;
@@ -156,7 +156,7 @@ function optionsFor(UPlot: typeof uPlot, { element, bars, isHours, point }: Draw
   };
 }
 
-/** A color of the style sheet as the canvas takes it, for the scheme that is in force. */
+/** A color of the style sheet as the canvas needs it, for the present color scheme. */
 function resolved(element: HTMLElement, name: string): string {
   const probe = document.createElement('i');
   probe.style.color = `var(${name})`;

@@ -14,7 +14,7 @@ const fields = {
   until: { label: 'Until', placeholder: '1h or a date' },
 } as const;
 
-/** Every filter of the address, also those that have no field: `by` and `undo`. */
+/** Every filter of the address, including those without a field: `by` and `undo`. */
 export const filters = [...Object.keys(fields), 'by', 'undo'];
 
 export function activeFilters(params: URLSearchParams): Record<string, string> {
@@ -26,13 +26,13 @@ export function activeFilters(params: URLSearchParams): Record<string, string> {
   );
 }
 
-/** The search over the changes. The address holds what is searched for; what was typed stays, also if it is wrong. */
+/** The search for changes. The address holds the filters; typed text stays, even if it is wrong. */
 export function Search({ active, error }: { active: Record<string, string>; error: ApiError | undefined }) {
   const form = useRef<HTMLFormElement>(null);
   const box = useRef<HTMLDetailsElement>(null);
   const wrong = error?.details.field;
   useEffect(() => {
-    // There is room for it above the table, or it opens on demand.
+    // Open if there is room above the table; otherwise, it opens on demand.
     if (isWide.value && box.current !== null) box.current.open = true;
   }, [isWide.value]);
   useEffect(() => {

@@ -22,7 +22,7 @@ const states: Record<Hold['state'], { tone: Tone; icon: IconName }> = {
   stuck: { tone: 'bad', icon: 'warning' },
 };
 
-/** Who is suspended or has a rank for a while, and the way to end that early. */
+/** Members with a suspension or a temporary rank, and the button to end it early. */
 export function Suspensions() {
   const asked = useSignal<Hold | undefined>(undefined);
   return (
@@ -61,7 +61,7 @@ export function Suspensions() {
 
 function Nobody() {
   return (
-    <Empty icon="suspensions" title="Nobody is suspended">
+    <Empty icon="suspensions" title="No member is suspended">
       <p>
         A suspension takes all roles of a member for a time, and gives them back at its end. Games can suspend with a
         key that may; in a shell it is:
@@ -91,7 +91,7 @@ function HoldsTable({ list, onAsk }: { list: Hold[]; onAsk: (hold: Hold) => void
             <p class="small soft name narrow">{hold.reason}</p>
           </th>
           <td>
-            {hold.endsAt === null ? 'somebody lifts it' : <Time at={hold.endsAt} />}
+            {hold.endsAt === null ? 'it is lifted' : <Time at={hold.endsAt} />}
             <p class="small soft">
               since <Time at={hold.beginsAt} />
             </p>
@@ -137,7 +137,7 @@ function Lift({ hold, onClose }: { hold: Hold; onClose: () => void }) {
   return (
     <Confirm
       title={`Lift the suspension of ${memberName(hold)}?`}
-      lead="The member gets back the roles from before, at once."
+      lead="The member gets the earlier roles back at once."
       verb="Lift"
       act={lift}
       onClose={onClose}

@@ -20,7 +20,7 @@ const states: Record<Undo['members'][number]['state'], { tone: Tone; icon: IconN
   unknown: { tone: 'odd', icon: 'asked', words: 'unknown' },
 };
 
-/** Shows what an undo would do; does exactly that once it is confirmed; shows how it goes, and what became of each member. */
+/** Previews an undo; runs exactly that after confirmation; then shows its progress, and the outcome for each member. */
 export function UndoDialog({ query, onClose }: { query: string; onClose: () => void }) {
   const preview = useSignal<UndoPreview | undefined>(undefined);
   const error = useSignal<ApiError | undefined>(undefined);
@@ -63,7 +63,7 @@ export function UndoDialog({ query, onClose }: { query: string; onClose: () => v
   return (
     <Dialog
       title="Undo"
-      lead="Each member gets back the roles from before. Nothing has been changed yet."
+      lead="Each member gets the earlier roles back. Nothing has been changed yet."
       footer={footer}
       onClose={onClose}
     >
@@ -87,7 +87,7 @@ function UndoRun({ id, onClose }: { id: string; onClose: () => void }) {
       Close
     </button>
   );
-  const lead = undo === undefined ? 'The undo goes on if you close this.' : summary(undo);
+  const lead = undo === undefined ? 'The undo continues if you close this.' : summary(undo);
   return (
     <Dialog
       title={undo === undefined ? 'Undo is running' : 'Undo is done'}
@@ -113,12 +113,12 @@ function UndoRun({ id, onClose }: { id: string; onClose: () => void }) {
 
 function summary({ members }: Undo): string {
   const done = members.filter(({ state }) => state === 'put_back').length;
-  return `${done} of ${members.length} ${members.length === 1 ? 'member has' : 'members have'} the roles from before.`;
+  return `${done} of ${members.length} ${members.length === 1 ? 'member has' : 'members have'} the earlier roles again.`;
 }
 
-const columns = ['Member', { title: 'What becomes of them', class: 'roomy' }, 'State'];
+const columns = ['Member', { title: 'Outcome', class: 'roomy' }, 'State'];
 
-/** What becomes of each member. */
+/** The outcome for each member. */
 function Outcome({ undo: { members, left, stoppedBy, undosLeftOut } }: { undo: Undo }) {
   return (
     <>
@@ -130,7 +130,7 @@ function Outcome({ undo: { members, left, stoppedBy, undosLeftOut } }: { undo: U
       {members.length === 0 ? (
         <p class="soft">There is nothing to take back: no applied change is among these.</p>
       ) : (
-        <Table caption="What becomes of each member" columns={columns}>
+        <Table caption="The outcome for each member" columns={columns}>
           {members.map((member) => {
             const { words, ...look } = states[member.state];
             return (

@@ -9,7 +9,7 @@ interface ViewProps<T> {
   children: (data: T) => ComponentChildren;
 }
 
-/** A view over one document of the daemon: its title, what went wrong, and what it shows. */
+/** A view of one document: its title, its error, and its content. */
 export function LiveView<T>({ title, live, lead, children }: ViewProps<T>) {
   const { data, error } = useLive(live);
   return (

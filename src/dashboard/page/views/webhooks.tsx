@@ -16,7 +16,7 @@ const states: Record<Webhook['state'], { tone: Tone; icon: IconName }> = {
   disabled: { tone: 'quiet', icon: 'paused' },
 };
 
-/** Who is told what happens, and whether it gets there. */
+/** The webhooks, and the state of their deliveries. */
 export function Webhooks() {
   return (
     <LiveView
@@ -110,7 +110,7 @@ function Row({ webhook }: { webhook: Webhook }) {
   );
 }
 
-/** Sends one test event, and says what the target made of it. */
+/** Sends one test event, and shows the target's response. */
 function Test({ name }: { name: string }) {
   const isBusy = useSignal(false);
   const result = useSignal<TestedWebhook | ApiError | undefined>(undefined);
