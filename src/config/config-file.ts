@@ -25,7 +25,7 @@ import { sections, settings } from './settings.ts';
 export interface ConfigFile extends Layer {
   /** The name that messages use. */
   name: string;
-  /** The whole mapping, unknown settings included; `undefined` if the file is not a valid YAML mapping. */
+  /** The whole mapping, including unknown settings; `undefined` if the file is not a valid YAML mapping. */
   content: Record<string, unknown> | undefined;
   /** The place of a setting's name. */
   locationOfKey(path: readonly PropertyKey[]): Location;
@@ -153,7 +153,9 @@ class YamlEntries {
     this.#index(document.contents, []);
   }
 
-  /** The offset of an entry's name or value. If the entry does not exist, that of the innermost entry around it. */
+  /**
+   * The offset of an entry's name or value. If the entry does not exist, the offset of the innermost entry around it.
+   */
   offsetOf(path: readonly PropertyKey[], part: 'key' | 'value'): number {
     let node: unknown = this.#document.contents;
     let offset = startOf(node) ?? 0;
@@ -198,8 +200,8 @@ function startOf(node: unknown): number | undefined {
 }
 
 /**
- * The line of the file with a problem, and a caret below it. It shows names and, at the caret, a short plain word if that is a setting or
- * its value (`isKnown`). Everything else may be a secret. `undefined` if nothing remains to show.
+ * The file's line with a problem, and a caret below it. It shows names and, at the caret, a short plain word if that is
+ * a setting or its value (`isKnown`). Everything else may be a secret. `undefined` if nothing remains to show.
  */
 function excerpt(
   lineText: string,

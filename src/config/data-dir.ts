@@ -11,8 +11,9 @@ export interface DataDirSources {
 }
 
 /**
- * The absolute path of the folder with the database: the flag `--data-dir`, else RANKD_DATA_DIR, else the place where the system stores
- * data of the user or service. A user without a database works on that of the machine's service, if it is visible to the user.
+ * The absolute path of the folder with the database: the flag `--data-dir`, else RANKD_DATA_DIR, else the system's
+ * usual place for data of the user or service. For a user without a database, it is the directory of the machine's
+ * service, if the user can see it.
  */
 export function dataDirectory(flag: string | undefined, sources: DataDirSources, system: System = thisSystem): string {
   const { path } = system;

@@ -11,7 +11,7 @@ export interface DeclaredKey extends KeyDeclaration {
 }
 
 const nameError =
-  '1 to 64 letters, digits, dots, dashes or underscores that begin with a letter or digit; never the secret itself';
+  '1 to 64 letters, digits, dots, dashes or underscores, the first a letter or digit; never the secret itself';
 const hashError = 'the 64 hex digits that `rankd key hash -` prints; never the secret itself';
 const timeError = 'a date, or a time with its offset, such as "2027-01-31T00:00:00Z"';
 

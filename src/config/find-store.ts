@@ -83,8 +83,8 @@ interface StoreSection {
 }
 
 /**
- * Reads the section `store` of a file. If it is wrong, no command may fall back on SQLite, or on a connection without TLS. The parser's
- * messages quote the text around an error, so none is shown.
+ * Reads the section `store` of a file. If it is wrong, no command may fall back on SQLite, or on a connection without
+ * TLS. The parser's messages quote the text around an error, so none is shown.
  */
 async function readStoreSection(location: ConfigLocation): Promise<StoreSection> {
   const text = readText(location);
@@ -110,7 +110,7 @@ const storeSettings = new Set(['url', 'password_file', 'ca_file', 'tls', 'node']
 const unreadableSection =
   'the file is invalid YAML, so rankd cannot read its section store; rankd config check shows the mistake';
 
-/** Loads the parser only here: most commands need none. */
+/** Loads the parser only when needed: most commands never use it. */
 async function parseYaml(text: string): Promise<{ store?: unknown } | null | 'invalid'> {
   const { parseDocument } = (await import('yaml')).default; // the bundler gives a CommonJS package no other export
   const document = parseDocument(text, { logLevel: 'silent', prettyErrors: false });

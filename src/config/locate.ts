@@ -92,7 +92,7 @@ export function missingConfig(name: string, cause: unknown): RankdError {
   });
 }
 
-/** As `distrustOf`, but a file that the user named is trusted. */
+/** Like `distrustOf`, but trusts a file that the user named. */
 export function distrustOfFound({ path }: ConfigLocation, sources: ConfigLocationSources): string | undefined {
   return namedConfig(sources) === undefined ? distrustOf(path, sources) : undefined;
 }

@@ -46,7 +46,7 @@ export class ConfigError extends RankdError {
   }
 }
 
-/** More than a user corrects before the next try. */
+/** More problems than a user corrects before the next try. */
 const maxListed = 20;
 
 function distinct(problems: readonly Problem[]): Problem[] {

@@ -121,12 +121,12 @@ export function url(preset: string) {
   return baseUrl().prefault(preset);
 }
 
-/** As `url`, without a default. */
+/** Like `url`, without a default. */
 export function optionalUrl() {
   return baseUrl().optional();
 }
 
-/** As `optionalUrl`, without a path: the start of every address of the page. */
+/** Like `optionalUrl`, without a path: the start of every address of the page. */
 export function origin() {
   const error = 'an https address (or http on loopback) without user, password, path, query or fragment';
   return z

@@ -3,12 +3,12 @@ import type { ErrorCode, RefusalReason } from '../base/errors.ts';
 import { version } from '../base/version.ts';
 import { changeCodes, endState } from '../core/change-codes.ts';
 
-/** In seconds, from an answer out of memory to the longest usual deadline. */
+/** In seconds, from an in-memory response to the longest usual deadline. */
 const buckets = [0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20];
 
 export type Meters = ReturnType<typeof createMeters>;
 
-/** The refusals because of the caller, rather than because of the request, with their reasons. */
+/** Refusals caused by the caller rather than the request, with their reasons. */
 export const callerRefusals: Partial<Record<ErrorCode, readonly RefusalReason[]>> = {
   missing_authorization: ['no_key'],
   invalid_key: [
@@ -20,7 +20,7 @@ export const callerRefusals: Partial<Record<ErrorCode, readonly RefusalReason[]>
   key_paused: ['paused'],
 };
 
-/** The operations of the platform, and how calls of them end. */
+/** The operations of the platform. */
 export const platformOperations = [
   ...(['group', 'roles', 'role', 'member', 'members', 'user', 'userName', 'assign', 'unassign', 'credential'] as const),
 ];
@@ -30,8 +30,8 @@ const platformOutcomes = [
 ];
 
 /**
- * Everything that is counted and timed while rankd works. No label has a value that a caller can choose. Series with known labels begin
- * at 0: `increase()` sees nothing of one that begins with its first event.
+ * All counters and timers. No label has a value that a caller can choose. Series with known labels begin at 0, because
+ * `increase()` misses the first event of a series that begins with it.
  */
 export function createMeters() {
   const meters = newMeters();
@@ -54,7 +54,7 @@ function newMeters() {
   collectDefaultMetrics({ register: registry });
   const build = new Gauge({
     name: 'rankd_build_info',
-    help: 'Always 1; the labels say what runs.',
+    help: 'Always 1; the label has the version.',
     labelNames: ['version'],
     registers,
   });
@@ -63,7 +63,7 @@ function newMeters() {
     registry,
     requests: new Counter({
       name: 'rankd_http_requests_total',
-      help: 'Requests that were answered, by route, status and error code (empty for success).',
+      help: 'Answered requests, by route, status and error code (empty for success).',
       labelNames: ['route', 'status', 'code'],
       registers,
     }),
@@ -82,32 +82,32 @@ function newMeters() {
     }),
     changes: new Counter({
       name: 'rankd_changes_total',
-      help: 'Rank changes that came to an outcome; one that was unknown counts again when it is reconciled.',
+      help: 'Rank changes with an outcome; an unknown one counts again when it is reconciled.',
       labelNames: ['outcome', 'code', 'dry_run'],
       registers,
     }),
     platformCalls: new Counter({
       name: 'rankd_platform_calls_total',
-      help: 'Calls of Roblox by operation and outcome (ok or an error code).',
+      help: 'Calls to Roblox by operation and outcome (ok or an error code).',
       labelNames: ['operation', 'outcome'],
       registers,
     }),
     platformSeconds: new Histogram({
       name: 'rankd_platform_call_duration_seconds',
-      help: 'How long calls of Roblox took, the wait for their turn and repeated tries included.',
+      help: 'Duration of calls to Roblox, including the wait in the queue and retries.',
       labelNames: ['operation'],
       buckets,
       registers,
     }),
     credentialState: new Gauge({
       name: 'rankd_credential_state',
-      help: '1 for the state that Roblox told last of the Roblox key: valid, disabled, expired or invalid.',
+      help: '1 for the state of the Roblox key that Roblox reported last: valid, disabled, expired or invalid.',
       labelNames: ['state'],
       registers,
     }),
     credentialExpiry: new Gauge({
       name: 'rankd_credential_expiry_timestamp_seconds',
-      help: 'When the Roblox key expires, by its acting account; absent where Roblox does not say.',
+      help: 'When the Roblox key expires, by its acting account; absent if Roblox does not report it.',
       labelNames: ['acting_account'],
       registers,
     }),

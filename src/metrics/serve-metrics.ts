@@ -23,9 +23,9 @@ export interface MetricsOptions {
 }
 
 const section = 'metrics';
-/** More than any number of Prometheus servers and people with curl keep open. */
+/** More connections than Prometheus servers and people with curl need. */
 const maxConnections = 20;
-/** All requests within this time share one rendering: to render takes longer than all else. */
+/** All requests within this time share one rendering, which takes longer than the rest of a response. */
 const renderingLifeMs = 1_000;
 
 /** Serves GET /metrics in Prometheus' text format. `refresh` is called before each rendering. Throws `port_taken`, `no_permission` or `config_invalid`. */
@@ -34,7 +34,8 @@ export async function serveMetrics(
   refresh: () => Promise<void>,
   { host, port, trustedProxies, log, clock, foreign }: MetricsOptions,
 ): Promise<MetricsListener> {
-  const notFound = () => RankdError.withoutStack('not_found', 'There is nothing here but /metrics.');
+  const notFound = () =>
+    RankdError.withoutStack('not_found', 'This address does not exist; the metrics are at /metrics.');
   const shared = { log, clock, section, maxConnections, trustedProxies, notFound } as const;
   const server = createListener({ ...shared, ...(foreign && { foreign }) });
   const latest = sharedRendering(clock, async () => {
@@ -56,7 +57,9 @@ export async function serveMetrics(
   return { url: `${listenUrl(address)}/metrics`, [Symbol.asyncDispose]: () => server.close() };
 }
 
-/** Renders again once the latest rendering was finished long enough ago. Every response shares its bytes: unread ones cost no copy each. */
+/**
+ * Renders again if the latest rendering is too old. All responses share its bytes, so unread ones cost no copy each.
+ */
 function sharedRendering<T>(clock: Pick<Clock, 'monotonic'>, render: () => Promise<T>): () => Promise<T> {
   let rendering: Promise<T> | undefined;
   let staleAt = Number.POSITIVE_INFINITY;

@@ -10,18 +10,20 @@ import { readyChecks, requireCheck } from '../usecases/upkeep/readiness.ts';
 import { viewWebhooks } from '../usecases/webhooks/view-webhooks.ts';
 import { callerRefusals, type Meters } from './meters.ts';
 
-/** Store and platform have this long to answer before a scrape goes without them. Prometheus waits for 10 s, unless told otherwise. */
+/**
+ * A scrape waits this long for the store and the platform, then omits their figures. Prometheus waits 10 s by default.
+ */
 const readWithinMs = 3_000;
 
 /**
- * The state of the daemon when the metrics are asked for. The queues, the budget and the credential are in memory; call the returned
- * function first for the rest, which store and platform know.
+ * Registers gauges of the daemon's state. The queues, the budget and the credential are in memory; the returned
+ * function reads the rest from the store and the platform, and must be called first.
  */
 export function watchApp(live: LiveContext, { registry }: Meters): () => Promise<void> {
   const registers = [registry];
   new Gauge({
     name: 'rankd_http_requests_in_flight',
-    help: 'Requests that are not answered yet.',
+    help: 'Requests without an answer so far.',
     registers,
     collect() {
       this.set(live.current.requests.count);
@@ -29,7 +31,7 @@ export function watchApp(live: LiveContext, { registry }: Meters): () => Promise
   });
   new Gauge({
     name: 'rankd_credential_accepted',
-    help: '0 while Roblox is not called because it does not accept the Roblox key.',
+    help: '0 while rankd does not call Roblox because it does not accept the Roblox key.',
     registers,
     collect() {
       this.set(live.current.deadCredential() === undefined ? 1 : 0);
@@ -37,7 +39,7 @@ export function watchApp(live: LiveContext, { registry }: Meters): () => Promise
   });
   new Counter({
     name: 'rankd_platform_surprises_total',
-    help: 'What Roblox did that rankd was not built for, in the answer to a call or (operation "change") in what became of a rank change.',
+    help: 'Unexpected behavior of Roblox, in the response to a call or (operation "change") in the outcome of a rank change.',
     labelNames: ['operation', 'what'],
     registers,
     collect() {
@@ -48,7 +50,7 @@ export function watchApp(live: LiveContext, { registry }: Meters): () => Promise
   });
   new Counter({
     name: 'rankd_foreign_connections_total',
-    help: 'Connections that began with another protocol than HTTP/1.1, as from a proxy that is not set up for rankd.',
+    help: 'Connections that began with a protocol other than HTTP/1.1, e.g. from a misconfigured proxy.',
     labelNames: ['protocol'],
     registers,
     collect() {
@@ -58,7 +60,7 @@ export function watchApp(live: LiveContext, { registry }: Meters): () => Promise
   });
   new Gauge({
     name: 'rankd_platform_trusted',
-    help: '0 while no rank is changed because Roblox behaves otherwise than rankd was built for.',
+    help: '0 while rankd changes no rank because Roblox behaves unexpectedly.',
     registers,
     collect() {
       this.set(live.current.trust.stop === undefined ? 1 : 0);
@@ -68,7 +70,7 @@ export function watchApp(live: LiveContext, { registry }: Meters): () => Promise
   const paces = {
     limit: ['rankd_platform_budget_limit', 'Calls that Roblox allows per window.'],
     left: ['rankd_platform_budget_left', 'Calls that could start now.'],
-    waiting: ['rankd_platform_queue_depth', 'Calls that wait for their turn.'],
+    waiting: ['rankd_platform_queue_depth', 'Calls waiting in the queue.'],
   } as const;
   for (const [field, [name, help]] of Object.entries(paces) as Array<[keyof typeof paces, [string, string]]>) {
     new Gauge({
@@ -84,7 +86,7 @@ export function watchApp(live: LiveContext, { registry }: Meters): () => Promise
   }
   new Counter({
     name: 'rankd_platform_queue_admitted_total',
-    help: 'Calls that had their turn.',
+    help: 'Calls that left the queue.',
     labelNames,
     registers,
     collect() {
@@ -94,7 +96,7 @@ export function watchApp(live: LiveContext, { registry }: Meters): () => Promise
   });
   new Counter({
     name: 'rankd_platform_queue_wait_seconds_total',
-    help: 'How long those calls waited for it, all together.',
+    help: 'Total time that those calls waited.',
     labelNames,
     registers,
     collect() {
@@ -105,7 +107,7 @@ export function watchApp(live: LiveContext, { registry }: Meters): () => Promise
   const stored = [watchStore(registry), watchWebhooks(live, registry)];
   const ready = new Gauge({
     name: 'rankd_ready',
-    help: '0 while no rank can be changed because of this: the daemon stops (running), the Roblox key is not accepted (credential), Roblox behaves otherwise than rankd was built for (trust), the store takes no writes (store), Roblox cannot be read (platform), or a setting names a role that is gone (configuration).',
+    help: '0 while this check prevents rank changes: the daemon is stopping (running), the Roblox key is not accepted (credential), Roblox behaves unexpectedly (trust), the store accepts no writes (store), Roblox cannot be read (platform), or a setting names a role that is gone (configuration).',
     labelNames: ['check'],
     registers,
   });
@@ -125,7 +127,7 @@ export function watchApp(live: LiveContext, { registry }: Meters): () => Promise
   };
 }
 
-/** False if the work fails, or takes longer than until the signal. */
+/** False if the work fails, or is not done when the signal aborts. */
 async function isDoneBefore(signal: AbortSignal, work: Promise<unknown>): Promise<boolean> {
   const late = new Promise<boolean>((resolve) =>
     signal.addEventListener('abort', () => resolve(false), { once: true }),
@@ -137,7 +139,10 @@ async function isDoneBefore(signal: AbortSignal, work: Promise<unknown>): Promis
   return Promise.race([done, late]);
 }
 
-/** Gauges that are read from the store. While it does not answer, they are absent: nobody must take old figures for new ones. */
+/**
+ * Gauges that are read from the store. They are absent while it does not respond, because old figures would pass for
+ * new ones.
+ */
 interface Stored {
   read(app: DaemonContext): Promise<void>;
   forget(): void;
@@ -158,7 +163,7 @@ function watchStore(registry: Meters['registry']): Stored {
   });
   const stuck = new Gauge({
     name: 'rankd_suspensions_stuck',
-    help: 'Suspensions and temporary ranks that can not be ended; more than 20 are not counted. Daemons that share a database report the same: use max().',
+    help: 'Suspensions and temporary ranks that cannot be ended; counts at most 20. Daemons that share a database report the same: use max().',
     registers,
   });
   return {
@@ -178,14 +183,14 @@ function watchStore(registry: Meters['registry']): Stored {
 
 const deliveryOutcomes = ['delivered', 'failed', 'refused', 'busy', 'gone'] as const satisfies Array<Outcome['kind']>;
 
-/** Names of webhooks are the operator's own. */
+/** The operator chooses the names of webhooks, so they can be labels. */
 function watchWebhooks(live: LiveContext, registry: Meters['registry']): Stored {
   const registers = [registry];
   const labelNames = ['webhook'];
   let names: string[] = [];
   new Counter({
     name: 'rankd_webhook_deliveries_total',
-    help: 'Events that were sent to webhooks, by the response of the target: delivered, failed, refused, busy or gone.',
+    help: 'Events sent to webhooks, by the response of the target: delivered, failed, refused, busy or gone.',
     labelNames: [...labelNames, 'outcome'],
     registers,
     collect() {
@@ -196,17 +201,17 @@ function watchWebhooks(live: LiveContext, registry: Meters['registry']): Stored 
   });
   const enabled = new Gauge({
     name: 'rankd_webhook_enabled',
-    help: '0 for a webhook to which nothing is sent: you disabled it, or rankd did after its target was gone for days.',
+    help: '0 for a disabled webhook: you disabled it, or rankd did after its target failed for days.',
     ...{ labelNames, registers },
   });
   const backlog = new Gauge({
     name: 'rankd_webhook_backlog',
-    help: 'Events that a webhook is still to get; more than 1000 are not counted. Daemons that share a database report the same: use max().',
+    help: 'Events that wait for a webhook; counts at most 1000. Daemons that share a database report the same: use max().',
     ...{ labelNames, registers },
   });
   const oldest = new Gauge({
     name: 'rankd_webhook_oldest_seconds',
-    help: 'The age of the oldest event that a webhook is still to get; 0 if there is none. Daemons that share a database report the same: use max().',
+    help: 'Age of the oldest event that waits for a webhook; 0 if there is none. Daemons that share a database report the same: use max().',
     ...{ labelNames, registers },
   });
   const forget = () => {
@@ -217,7 +222,7 @@ function watchWebhooks(live: LiveContext, registry: Meters['registry']): Stored 
     async read(app) {
       const views = await viewWebhooks(app);
       const now = app.clock.now();
-      forget(); // those that were removed
+      forget(); // webhooks that were removed
       names = views.map(({ webhook: { name } }) => name);
       for (const view of views) {
         const labels = { webhook: view.webhook.name };
@@ -229,7 +234,10 @@ function watchWebhooks(live: LiveContext, registry: Meters['registry']): Stored 
   };
 }
 
-/** Counts and times the requests to the API. All addresses without a route share one label, so that no caller can make labels. */
+/**
+ * Counts and times the requests to the API. All addresses without a route share one label, so callers can't create
+ * labels.
+ */
 export function watchServer(server: FastifyInstance, meters: Meters): void {
   for (const route of server.allowedMethods.keys()) {
     meters.requests.inc({ route, status: 200, code: '' }, 0);

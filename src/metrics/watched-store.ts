@@ -3,7 +3,7 @@ import type { ChangeState } from '../core/model.ts';
 import type { Store } from '../ports/index.ts';
 import type { Meters } from './meters.ts';
 
-/** A store that counts the outcomes of the changes that it keeps. */
+/** A store that counts the outcomes of the changes that it stores. */
 export function watchedStore(store: Store, meters: Meters): Store {
   const count = (outcome: string, code: ErrorCode | null, isDryRun: boolean) =>
     meters.changes.inc({ outcome, code: code ?? '', dry_run: String(isDryRun) });
@@ -27,7 +27,7 @@ export function watchedStore(store: Store, meters: Meters): Store {
       return kept;
     },
   };
-  // Every other method is called on the store itself, which may be an instance of a class with private fields.
+  // Binds every other method to the store itself, which may be a class with private fields.
   return new Proxy(store, {
     get(_, name) {
       const owner = name in watched ? watched : store;

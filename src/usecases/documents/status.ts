@@ -63,7 +63,7 @@ export interface DaemonStatus {
     backlog: number;
     lastError: string | null;
   }> | null;
-  /** Requests that are not answered yet. */
+  /** Requests without an answer so far. */
   requestsInFlight: number;
   /** Calls that wait for their turn in the platform's budget. */
   callsWaiting: number;
