@@ -2,10 +2,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { binary, CliHome } from '../test/support/run-cli.ts';
 import { type ServerProcess, startServer } from './processes.ts';
 
-/** The place that every key here is good for. */
+/** The place for which every key here is valid. */
 export const place = 42;
 
-/** No limit that a load meets: what is measured is the work, not the refusal of it. */
+/** Limits that no load reaches, to measure the work rather than refusals. */
 const limits = `limits:
   rank: 1000000
   rank_burst: 1000000
@@ -13,20 +13,20 @@ const limits = `limits:
   failed_auth: 1000000
 `;
 
-/** What its unit tells Node.js. */
+/** The options of Node.js in rankd's systemd unit. */
 const unit = readFileSync(new URL('../config/rankd.service', import.meta.url), 'utf8');
 const nodeOptions = /^Environment=NODE_OPTIONS=(.+)$/m.exec(unit)?.[1] ?? '';
 
-/** The built rankd in a home of its own, with one key. */
+/** The built rankd in a separate home, with one key. */
 export interface Rankd extends AsyncDisposable {
   home: CliHome;
   /** The key's secret. */
   secret: string;
-  /** Starts its daemon on the server's core, with its unit's options, logging into a file as under a service manager. */
+  /** Starts its daemon on the server's core, with its unit's options and a log file, as under a service manager. */
   start(env?: Record<string, string>): Promise<ServerProcess>;
 }
 
-/** `config`: more of `rankd.yaml`. */
+/** `config`: further lines of `rankd.yaml`. */
 export async function openRankd(config = 'platform:\n  kind: simulated\n'): Promise<Rankd> {
   const home = new CliHome();
   writeFileSync(home.path('rankd.yaml'), config + limits);

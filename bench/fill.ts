@@ -4,22 +4,22 @@ import Database from 'better-sqlite3';
 import { mintKey } from '../src/core/api-key.ts';
 import { place, type Rankd } from './daemon.ts';
 
-/** How much a database holds. */
+/** The amount of data in a database. */
 export interface Size {
   keys: number;
   changes: number;
 }
 
-/** As good as nothing, but a key for each of `goodSecrets`. */
+/** Nearly empty, but with a key for each of `goodSecrets`. */
 export const small: Size = { keys: 10, changes: 10 };
 
-/** From one change to the next: five million of them take a month, which is about as fast as Roblox lets ranks be changed. */
+/** The time between changes: five million take a month, which is about as fast as Roblox allows. */
 const everyMs = 500;
 
-/** Secrets that are good for the bench's place, among all the keys that are filled in. */
+/** The number of filled-in keys whose secrets are returned. */
 const goodSecrets = 10;
 
-/** Fills the database of a rankd that does not run, by SQL: through the commands it would take days. Returns the secrets of some of its keys. */
+/** Fills the database of a stopped rankd by SQL, because commands would take days. Returns the secrets of some keys. */
 export function fill(rankd: Rankd, { keys, changes }: Size): string[] {
   const secrets = addKeys(rankd, { after: 0, count: keys });
   using db = openForFilling(fileOf(rankd));
@@ -36,7 +36,7 @@ export function fill(rankd: Rankd, { keys, changes }: Size): string[] {
   return secrets;
 }
 
-/** Adds keys, each with a place, behind those that were filled in. Returns the secrets of some of them. */
+/** Adds keys, each with a place, after the existing ones. Returns the secrets of some of them. */
 export function addKeys(rankd: Rankd, { after, count }: { after: number; count: number }): string[] {
   using db = openForFilling(fileOf(rankd));
   const minted = Array.from({ length: goodSecrets }, () => mintKey('live'));
@@ -67,11 +67,11 @@ function fileOf({ home }: Rankd): string {
   return join(home.dataDir, 'rankd.db');
 }
 
-/** So many whole numbers, the first of them behind `@after`: what is bound is no whole number to SQLite. */
+/** `@count` whole numbers after `@after`, with a cast because SQLite does not bind numbers as integers here. */
 const numbers = `(WITH RECURSIVE numbers (value) AS (SELECT CAST(@after AS INTEGER) + 1 UNION ALL SELECT value + 1 FROM numbers WHERE value < @after + @count)
                   SELECT value FROM numbers)`;
 
-/** Without care for a crash: what is half filled is thrown away. */
+/** Unsafe after a crash: a half-filled database is discarded. */
 function openForFilling(file: string) {
   const db = new Database(file);
   db.pragma('journal_mode = OFF');
@@ -87,7 +87,7 @@ function openForFilling(file: string) {
   };
 }
 
-/** Else the system writes gigabytes while it is measured. */
+/** Otherwise, the system writes gigabytes during the measurement. */
 function toDisk(file: string): void {
   const open = openSync(file, 'r+');
   fsyncSync(open);

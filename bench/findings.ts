@@ -1,18 +1,18 @@
 import type { Spread } from './rounds.ts';
 
-/** What a figure has to reach. */
+/** The goal for a figure. */
 export type Goal = { atLeast: number } | { atMost: number };
 
 /** One line of the table. */
 export interface Finding extends Spread {
-  /** What is measured, against what. */
+  /** The subject of the measurement, and its baseline. */
   what: string;
   against: string;
-  /** What is compared: `req/s`, `p99`, `time`. */
+  /** The measured quantity: `req/s`, `p99`, `time`. */
   figure: string;
   /** × is a ratio. */
   unit: '×' | 'ms' | 'KB' | 'packages' | 'changes' | 'requests' | 'trips';
-  /** Absent where the figure is only told. */
+  /** Absent if the figure has no goal. */
   goal?: Goal;
 }
 
@@ -21,7 +21,7 @@ export function isReached({ median, goal }: Pick<Finding, 'median' | 'goal'>): b
   return 'atLeast' in goal ? median >= goal.atLeast : median <= goal.atMost;
 }
 
-/** What the rows of the Markdown table stand below. */
+/** The head of the Markdown table. */
 export const tableHead = [
   '| what | against | figure | median | middle half | to reach |',
   '| --- | --- | --- | --- | --- | --- |',

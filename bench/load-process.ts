@@ -2,7 +2,10 @@ import { createInterface } from 'node:readline';
 import autocannon from 'autocannon';
 import type { LoadOptions, LoadReport } from './load.ts';
 
-/** Sends the load that each line of standard input describes, and tells in a line what came of it: run by `load.ts`, on a core of its own. */
+/**
+ * Sends the load that each line of standard input describes, and prints a line with the result. `load.ts` runs it on a
+ * separate core.
+ */
 for await (const line of createInterface({ input: process.stdin })) {
   const report = await send(JSON.parse(line) as LoadOptions);
   process.stdout.write(`${JSON.stringify(report)}\n`);
@@ -32,7 +35,7 @@ async function send({ url, connections, amount, requests, firstMember }: LoadOpt
       path,
       headers,
       body,
-      // Every rank request is about another member.
+      // Every rank request is for another member.
       ...(firstMember !== undefined && {
         setupRequest: (request) => {
           nextMember += 1;

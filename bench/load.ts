@@ -6,11 +6,11 @@ import { onCore, program } from './processes.ts';
 export interface LoadOptions {
   url: string;
   connections: number;
-  /** How many requests, of all connections together. */
+  /** The number of requests over all connections. */
   amount: number;
-  /** Sent one after the other, again and again, by every connection. */
+  /** Every connection sends these in turn, again and again. */
   requests: LoadRequest[];
-  /** Where given, each `"MEMBER"` in a body becomes the next number after this one. */
+  /** If set, each `"MEMBER"` in a body becomes the next number after this one. */
   firstMember?: number;
 }
 
@@ -24,15 +24,15 @@ export interface LoadReport {
   requestsPerSecond: number;
   p50Ms: number;
   p99Ms: number;
-  /** How many answers had which status. */
+  /** The number of answers per status. */
   statuses: Record<number, number>;
   failures: number;
   lastMember: number;
 }
 
-/** Loads servers from another core. Its process stays, so that the first side does not meet a cold one. */
+/** Loads servers from another core. Its process stays, because a cold one would slow the first side. */
 export interface Load extends AsyncDisposable {
-  /** Throws where any answer has another status than `status`: then the figures would be of something else. */
+  /** Throws if an answer's status is not `status`, because the figures would be of something else. */
   send(options: LoadOptions, expected: { status: number }): Promise<LoadReport>;
 }
 

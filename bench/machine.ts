@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { cpus, release, totalmem, type } from 'node:os';
 import { canPin } from './processes.ts';
 
-/** What the figures were measured on and with. */
+/** The hardware and software of the measurement. */
 export function machine(): Record<string, string> {
   const [first] = cpus();
   return {

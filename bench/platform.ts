@@ -5,22 +5,25 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { group, roleIdOf } from './group.ts';
 
 /**
- * A Roblox that costs next to nothing: answers each call of a rank change after `latencyMs` (first argument), knows every user as a
- * member, and sets no limit that a load meets. What a careful client must never do is looked for by the tests' fake, not here.
+ * A Roblox that costs almost nothing: responds to each call of a rank change after `latencyMs` (first argument), treats
+ * every user as a member, and has no limit that a load reaches. The tests' fake, not this one, detects careless
+ * clients.
  */
 const latencyMs = Number(process.argv[2] ?? 0);
 const actingUser = 7;
 const ranks = [group.base, group.trainee, group.officer, group.leader];
 const rolePath = (rank: number) => `groups/${group.id}/roles/${roleIdOf(rank)}`;
-/** Ranks held by those who were changed; everybody else is a trainee. */
+/** The ranks of members who were changed; all others are trainees. */
 const held = new Map<number, Set<number>>();
 
-/** Calls a second of each operation: more than a load makes, and as many as rankd keeps account of. */
+/** Calls a second for each operation: more than a load makes, and the most that rankd accounts for. */
 const limit = 10_000;
 let windowEndsAt = 0;
 let left = limit;
 
-/** As Open Cloud tells what is left; of all operations together, which is the least that each may have. */
+/**
+ * The remaining budget in Open Cloud's headers. All operations are counted together, so it is a lower bound for each.
+ */
 function budgetHeaders(): Record<string, string> {
   const now = performance.now();
   if (now >= windowEndsAt) {

@@ -6,12 +6,12 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 
-/** The core of the server that is measured, and that of everything that asks it or is asked by it. */
+/** The core of the measured server, and that of everything that talks to it. */
 type Core = 'server' | 'load';
 
 const coreNumbers: Record<Core, string> = { server: '0', load: '1' };
 
-/** True where processes can be kept on cores of their own. */
+/** True if processes can be pinned to separate cores. */
 export const canPin = availableParallelism() > 1 && spawnSync('taskset', ['-V']).status === 0;
 
 /** Program and arguments that run `args` of Node on a core. */
@@ -20,12 +20,12 @@ export function onCore(core: Core, args: string[]): [string, string[]] {
   return canPin ? ['taskset', ['-c', coreNumbers[core], node, ...args]] : [node, args];
 }
 
-/** The path of one of the bench's own programs. */
+/** The path of one of the bench's programs. */
 export function program(name: string): string {
   return fileURLToPath(new URL(name, import.meta.url));
 }
 
-/** A server in a process of its own; disposal ends it. */
+/** A server in a separate process; disposal ends it. */
 export interface ServerProcess extends AsyncDisposable {
   /** e.g. `http://127.0.0.1:41503` */
   url: string;
@@ -35,7 +35,7 @@ export interface ServerProcess extends AsyncDisposable {
 interface StartOptions {
   core?: Core;
   env?: Record<string, string>;
-  /** Where its standard error goes; nowhere unless given. */
+  /** The file for its standard error; discarded by default. */
   logFile?: string;
 }
 
@@ -62,7 +62,7 @@ export async function startServer(args: string[], { core = 'server', env = {}, l
   throw new Error(`${args.join(' ')} ended before it listened`);
 }
 
-/** The time that a process's threads have spent on a core, in milliseconds. */
+/** The CPU time of a process's threads, in milliseconds. */
 export function cpuMs(pid: number): number {
   const threads = readdirSync(`/proc/${pid}/task`);
   const nanoseconds = threads.map((thread) => {

@@ -1,15 +1,17 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { type Finding, rowOf, tableHead } from './findings.ts';
 
-/** What was found, as `results.json` keeps it. */
+/** The results in `results.json`. */
 export interface Results {
-  /** What it was measured on and with. */
+  /** The hardware and software of the measurement. */
   conditions: Record<string, string>;
   /** By the name of the bench's part. */
   parts: Record<string, Finding[]>;
 }
 
-/** The results with a part as it was found now, in the order of `names`. What was found under other conditions does not stay beside it. */
+/**
+ * The results with a new measurement of a part, in the order of `names`. Results under other conditions are dropped.
+ */
 export function withPart(kept: Results, { conditions, parts }: Results, names: readonly string[]): Results {
   const isComparable = JSON.stringify(kept.conditions) === JSON.stringify(conditions);
   const all = { ...(isComparable && kept.parts), ...parts };
@@ -21,7 +23,7 @@ const resultsFile = new URL('results.json', import.meta.url);
 const readmeFile = new URL('README.md', import.meta.url);
 const inReadme = /(?<=<!-- bench -->\n)[\s\S]*?(?=\n<!-- end of bench -->)/;
 
-/** Keeps the results beside the bench, and what they say in its README. */
+/** Writes the results to results.json, and their tables to the README. */
 export function publish(results: Results): void {
   writeFileSync(resultsFile, `${JSON.stringify(results, null, 2)}\n`);
   const readme = readFileSync(readmeFile, 'utf8');
@@ -31,7 +33,7 @@ export function publish(results: Results): void {
   );
 }
 
-/** The results that are kept, and what the README of the bench says of them. */
+/** The stored results, and their tables in the bench's README. */
 export function published(): { results: Results; summary: string | undefined } {
   const results = JSON.parse(readFileSync(resultsFile, 'utf8')) as Results;
   return { results, summary: inReadme.exec(readFileSync(readmeFile, 'utf8'))?.[0] };

@@ -1,9 +1,9 @@
-/** One side of a comparison: measures once, and tells its figures. */
+/** One side of a comparison: measures once, and returns the figures. */
 type Measure<Figures> = () => Promise<Figures>;
 
 /**
- * Measures both sides in short turns, A B B A, so that whatever else the machine does meets both. The first rounds are not counted: Node.js
- * compiles what runs often while it runs, for some ten thousands of requests.
+ * Measures both sides in short turns, A B B A, so that other load on the machine affects both. The first rounds are not
+ * counted: Node.js compiles hot code at run time, for some ten thousand requests.
  */
 export async function interleaved<Figures>(
   sides: { ours: Measure<Figures>; baseline: Measure<Figures> },
@@ -19,10 +19,10 @@ export async function interleaved<Figures>(
   return pairs.slice(uncounted);
 }
 
-/** One process of Node.js compiles otherwise than the next, and is a tenth quicker or slower for it. */
+/** Each process of Node.js compiles differently, and may be a tenth faster or slower. */
 const starts = 3;
 
-/** Measures with the sides started anew several times; each start has its share of `rounds`, rounded up. */
+/** Measures with both sides restarted several times; each start has its share of `rounds`, rounded up. */
 export async function overStarts<Measured>(
   rounds: number,
   measure: (rounds: number, start: number) => Promise<Measured>,
@@ -37,7 +37,7 @@ interface Pair<Figures> {
   baseline: Figures;
 }
 
-/** The median over rounds, and the quartiles: half of the rounds lie between them. */
+/** The median over rounds, and the quartiles: half of the rounds are between them. */
 export interface Spread {
   median: number;
   lowerQuartile: number;

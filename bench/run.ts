@@ -16,7 +16,10 @@ import { verify } from './measures/verify.ts';
 import { webhooks } from './measures/webhooks.ts';
 import { publish, published, type Results, withPart } from './publish.ts';
 
-/** `npm run bench`: measures rankd against what bounds it, and prints the table. `--write` also keeps it, here and in README.md beside it. */
+/**
+ * `npm run bench`: measures rankd against baselines, and prints the table. `--write` also stores it, in results.json
+ * and the README.
+ */
 const measures = { commands, verify, ranker, webhooks, limit, postgres, nodes, memory, search, scale, package: packed };
 
 type Name = keyof typeof measures;
@@ -27,7 +30,7 @@ const note = (line: string) => void process.stderr.write(`${line}\n`);
 const options = asked();
 if (options !== undefined) process.exitCode = await bench(options);
 
-/** `undefined` where there is nothing to measure; then it has been said why. */
+/** `undefined` if there is nothing to measure; the reason is already printed. */
 function asked(): BenchOptions<Name> | undefined {
   try {
     return benchOptions(process.argv.slice(2), names);
@@ -38,7 +41,10 @@ function asked(): BenchOptions<Name> | undefined {
   }
 }
 
-/** 0 where every goal is reached, else 1. Each part is told, and kept, as it ends: a run that is stopped is not lost. */
+/**
+ * Returns 0 if every goal is reached, else 1. Each part is printed and stored as it ends, so a run that is stopped is
+ * not lost.
+ */
 async function bench({ only, write, json, rounds }: BenchOptions<Name>): Promise<number> {
   await using database = new FullDatabase();
   const found: Results = { conditions: machine(), parts: {} };

@@ -5,8 +5,9 @@ import { OpenCloudPlatform } from '../../src/platforms/open-cloud.ts';
 import { group, roleIdOf } from '../group.ts';
 
 /**
- * Bare Fastify that makes the platform calls of a change through rankd's own client: no store, no checks. Arguments: the platform's
- * address; a file, where it is to wait for the disk as often as a change that outlives a power cut, each time for one page.
+ * Bare Fastify that makes the platform calls of a change through rankd's own client: no store, no checks. Arguments:
+ * the platform's address; optionally a file, to wait for the disk as often as a change that survives a power cut, for
+ * one page each time.
  */
 const [baseUrl = '', file] = process.argv.slice(2);
 const clock = systemClock;
@@ -34,7 +35,7 @@ server.post<{ Body: { rankeeId: number } }>('/v1/ranker', async ({ body: { ranke
 const url = await server.listen({ host: '127.0.0.1', port: 0 });
 process.stdout.write(`${JSON.stringify({ url })}\n`);
 
-/** Writes a page where there is one already, as SQLite's log does, and waits until the disk has it. */
+/** Overwrites an existing page, as SQLite's log does, and waits until it is on disk. */
 function pageWriter(path: string): () => void {
   const open = openSync(path, 'w');
   const page = Buffer.alloc(4096);

@@ -1,8 +1,8 @@
 import Fastify from 'fastify';
 
 /**
- * Bare Fastify: the body parsed as rankd parses it, a constant JSON string back. What any verification costs at least. Plain
- * JavaScript, because what strips types would count as its memory.
+ * Bare Fastify: parses the body as rankd does, and returns a constant JSON string. The minimum cost of any
+ * verification. Plain JavaScript, because the type stripper would count as its memory.
  */
 const server = Fastify();
 const utf8 = new TextDecoder('utf-8', { fatal: true });

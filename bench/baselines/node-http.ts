@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** Bare `node:http`: sends the body back. What Node itself costs. */
+/** Bare `node:http`, which echoes the body: the cost of Node.js itself. */
 const server = createServer((request, response) => {
   response.setHeader('content-type', 'application/json; charset=utf-8');
   request.pipe(response);

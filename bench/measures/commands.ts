@@ -6,7 +6,7 @@ import { onCore } from '../processes.ts';
 import { interleaved, ratio } from '../rounds.ts';
 
 const against = 'node -e 0';
-/** The first start keeps what Node.js compiled, and brings the files into the system's memory. */
+/** The first start caches compiled code, and loads the files into the system's memory. */
 export const firstStarts = 2;
 
 /** The wall time of commands, and of `serve` up to its first answer, against a Node.js that does nothing. */
@@ -35,7 +35,7 @@ export async function commands({ rounds }: { rounds: number }): Promise<Finding[
   return findings;
 }
 
-/** The wall time of a command in milliseconds. Throws where it fails. */
+/** The wall time of a command in milliseconds. Throws if it fails. */
 export function runMs({ folder, dataDir, cwd }: CliHome, args: string[]): number {
   const [program, programArgs] = onCore('server', args);
   const env = { PATH: process.env['PATH'], HOME: folder, RANKD_DATA_DIR: dataDir };

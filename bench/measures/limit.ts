@@ -15,25 +15,27 @@ import { place } from '../daemon.ts';
 import type { Finding } from '../findings.ts';
 import { spreadOf } from '../rounds.ts';
 
-/** Rank changes where the keys ask for more than Roblox lets through: its budget of a minute passes in `60 / speed` seconds. */
+/**
+ * Rank changes from keys that together exceed Roblox's limit: its budget of a minute passes in `60 / speed` seconds.
+ */
 const speed = 12;
 const windows = 10;
 /** Roblox's documented budget for each operation of a change. */
 export const budget = { changes: 300, windowMs: 60_000 };
-/** How many times the budget the keys ask for, all together. */
+/** The keys' total demand, as a multiple of the budget. */
 const demand = 3;
 const keys = ['one', 'two', 'three'];
-/** A fourth key asks for one change at a time, at ever another moment of a window. */
+/** A fourth key asks for one change at a time, at a different moment of each window. */
 const single = { key: 'four', everyMs: 19_300 };
 const answersInMs = 100;
-/** A member comes again only after every other one, which is longer than reads can lag. */
+/** A member comes again only after all others, which takes longer than reads can lag. */
 export const members = { first: 20_000, count: 1_500 };
 
 export async function limit(): Promise<Finding[]> {
   await using rankd = await openRankd();
   const { clock } = rankd;
   const beganAt = clock.monotonic();
-  const countedFrom = beganAt + budget.windowMs; // not the first one: caches are cold, and the budget is full
+  const countedFrom = beganAt + budget.windowMs; // skips the first window: caches are cold, and the budget is full
   const endsAt = countedFrom + windows * budget.windowMs;
   const every = async (ms: number, key: string) => {
     const asked: Array<Promise<Asked>> = [];
@@ -87,7 +89,7 @@ export async function limit(): Promise<Finding[]> {
   ];
 }
 
-/** One request, and what it was answered with; times on the fast clock. */
+/** A request and its answer; times on the fast clock. */
 export interface Asked {
   askedAt: number;
   endedAt: number;
@@ -96,16 +98,19 @@ export interface Asked {
 }
 
 const deadlineMs = 20_000;
-/** A change takes so long at most, if it need not wait. */
+/** The longest time for a change that does not have to wait. */
 const changeMs = 1_000;
 
-/** True if it was begun and did not end, or was refused although its wait and the change itself would have fitted before the deadline. */
+/**
+ * True for a change that began and did not end, or was refused although its wait and the change would have fitted
+ * before the deadline.
+ */
 function hadTime({ askedAt, endedAt, status, body: { code, retryAfter = 0 } }: Asked): boolean {
   const leftMs = askedAt + deadlineMs - endedAt;
   return status !== 200 && !(code === 'platform_busy' && retryAfter * 1_000 + changeMs > leftMs);
 }
 
-/** A daemon and a Roblox that keeps its budgets, both in time that runs fast. */
+/** A daemon and a Roblox with enforced budgets, both in accelerated time. */
 async function openRankd() {
   await using opened = new AsyncDisposableStack();
   const clock = new FastClock(speed);
@@ -140,7 +145,7 @@ async function openRankd() {
   const closers = opened.move();
   return {
     clock,
-    /** Asks for a change of the next member, who then holds the first role again. */
+    /** Requests a change of the next member, who then holds the first role again. */
     async ask(key: string): Promise<Asked> {
       const rankeeId = members.first + (asked % members.count);
       asked += 1;
@@ -159,7 +164,7 @@ interface Request {
   clock: Clock;
 }
 
-/** Asks a daemon for a change. */
+/** Requests a change from a daemon. */
 export async function ask({ agent, url, secret, rankeeId, clock }: Request): Promise<Asked> {
   const askedAt = clock.monotonic();
   const { status, body } = await send(agent, `${url}/v1/ranker?placeid=${place}`, {

@@ -10,14 +10,15 @@ import { verification } from '../verification.ts';
 const connections = 64;
 const million = 1_000_000;
 const more = 500_000;
-/** Each takes a minute. */
+/** Each round takes a minute. */
 const rounds = 3;
 
-/** Memory at rest and after a million requests, against bare Fastify; and whether it still grows with half a million more. */
+/** Memory at rest and after a million requests, against bare Fastify; and its growth over half a million more. */
 export async function memory(): Promise<Finding[]> {
   await using load = openLoad();
   await using rankd = await openRankd();
-  // By several keys, so that none meets its limit of verifications a minute; one after the other, as a connection has one key.
+  // Several keys, so that none reaches its limit of verifications a minute; in turn, because each connection has one
+  // key.
   const requests = fill(rankd, small).map((secret) => verification(secret));
   const measured = async (started: Promise<ServerProcess>, { grows }: { grows: boolean }) => {
     await using server = await started;

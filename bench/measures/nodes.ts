@@ -21,15 +21,15 @@ import { spreadOf } from '../rounds.ts';
 import { type Asked, ask, budget, members } from './limit.ts';
 import { newStore } from './postgres.ts';
 
-/** What several daemons on one PostgreSQL do together: one is killed in a change, and three share Roblox's budget. */
+/** Several daemons on one PostgreSQL: one is killed during a change, and three share Roblox's budget. */
 export async function nodes(): Promise<Finding[]> {
   await using server = await startPostgres({ settings: ['fsync=on', 'full_page_writes=on'] });
   return [...(await kills(server)), ...(await sharedBudget(server))];
 }
 
-/** They run beside each other, as nearly all of it is waiting. */
+/** These run concurrently, because they mostly wait. */
 const killed = 3;
-/** As long as a read of Roblox may be behind. */
+/** The longest lag of a read from Roblox. */
 const lagMs = 5_000;
 
 async function kills(server: PostgresServer): Promise<Finding[]> {
@@ -47,7 +47,7 @@ async function kills(server: PostgresServer): Promise<Finding[]> {
   ];
 }
 
-/** Ends a daemon by SIGKILL between the beginning of a change and the answer to its write. */
+/** Ends a daemon by SIGKILL between the start of a change and the response to its write. */
 async function killOne(server: PostgresServer, database: string) {
   await using opened = new AsyncDisposableStack();
   const { url } = await newStore(server, database);
@@ -76,7 +76,7 @@ async function killOne(server: PostgresServer, database: string) {
     body: JSON.stringify(body),
   }).catch(() => undefined);
   await until("state = 'pending'");
-  await delay(100); // the write is on its way
+  await delay(100); // the write is in flight
   await first.stop('SIGKILL');
   const killedAt = performance.now();
   await answered;
@@ -85,10 +85,15 @@ async function killOne(server: PostgresServer, database: string) {
   return { takenMs, reconciledMs };
 }
 
-/** Ten seconds of a minute: an ask of the ledger takes as long as it does, and must not weigh more for it. */
+/**
+ * Ten seconds per minute: the time of a ledger request does not scale with the clock, and must not weigh more for it.
+ */
 const speed = 6;
 const windows = 10;
-/** In budgets: what each daemon is asked for, and its share where nobody gets more than he asks for and the rest is shared evenly. */
+/**
+ * The demand on each daemon, in budgets, and its share if no daemon gets more than its demand and the rest is shared
+ * evenly.
+ */
 const demands = [
   { wanted: 0.2, share: 0.2 },
   { wanted: 0.8, share: 0.4 },
@@ -99,7 +104,7 @@ async function sharedBudget(server: PostgresServer): Promise<Finding[]> {
   await using daemons = await openDaemons(await newStore(server, 'budget'));
   const { clock } = daemons;
   const beganAt = clock.monotonic();
-  const countedFrom = beganAt + budget.windowMs; // not the first one: caches are cold, and the budget is full
+  const countedFrom = beganAt + budget.windowMs; // skips the first window: caches are cold, and the budget is full
   const endsAt = countedFrom + windows * budget.windowMs;
   const all = await Promise.all(
     demands.map(async ({ wanted }, index) => {
@@ -140,7 +145,7 @@ async function sharedBudget(server: PostgresServer): Promise<Finding[]> {
   ];
 }
 
-/** Daemons on one database and one Roblox that keeps its budgets, in time that runs fast. */
+/** Daemons on one database and one Roblox with enforced budgets, in accelerated time. */
 async function openDaemons({ url }: { url: string }) {
   await using opened = new AsyncDisposableStack();
   const clock = new FastClock(speed);
@@ -148,7 +153,7 @@ async function openDaemons({ url }: { url: string }) {
   opened.defer(() => fake.close());
   const charge = fake.budgets.charge.bind(fake.budgets);
   let refused = 0;
-  /** When Roblox carried out the reads of members: no other operation is asked for as often. */
+  /** The times at which Roblox carried out reads of members: no other operation is as frequent. */
   const reads: number[] = [];
   fake.budgets.charge = (operation) => {
     try {

@@ -8,7 +8,7 @@ import { spreadOf } from '../rounds.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The tarball that npm would publish, and what an install of it brings. */
+/** The tarball that npm would publish, and the packages that its install adds. */
 export async function packed(): Promise<Finding[]> {
   const folder = mkdtempSync(join(tmpdir(), 'rankd-packed-'));
   try {

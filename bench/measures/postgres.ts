@@ -20,7 +20,10 @@ import { slice } from './verify.ts';
 
 const verifying = 'POST /v1/apikey on PostgreSQL';
 
-/** Daemons on PostgreSQL against the same build on SQLite, against bare Fastify, and against what the server takes for the bare work. */
+/**
+ * Daemons on PostgreSQL against the same build on SQLite, against bare Fastify, and against the server's time for the
+ * bare statements.
+ */
 export async function postgres({ rounds }: { rounds: number }): Promise<Finding[]> {
   await using server = await startPostgres({ settings: ['fsync=on', 'full_page_writes=on'] });
   return [
@@ -32,7 +35,7 @@ export async function postgres({ rounds }: { rounds: number }): Promise<Finding[
   ];
 }
 
-/** A database of its own for each measure, which rankd reaches by `port`. */
+/** A separate database for each measure, which rankd reaches through `port`. */
 export async function newStore(
   server: PostgresServer,
   name: string,
@@ -101,7 +104,8 @@ async function verifyOnce(server: PostgresServer, rounds: number, database: stri
   const onNode = many(node, shared);
   const againstSqlite = await interleaved({ ours: onNode, baseline: many(sqlite, onSqlite) }, rounds);
   const againstFastify = await interleaved({ ours: onNode, baseline: many(fastify, shared) }, rounds);
-  // A turn each, with connections of its own, on both sides; and as many requests for each daemon before it counts.
+  // One turn for each daemon with separate connections, on both sides; with the same number of requests for each daemon
+  // before it counts.
   const inTurn = (servers: ServerProcess[]) => () => loaded(load, servers, verification(shared.secret));
   const sides = { ours: inTurn(nodes), baseline: inTurn(nodes.map(() => node)) };
   const together = await interleaved(sides, rounds, 4 * nodes.length);
@@ -119,7 +123,10 @@ async function verifyOnce(server: PostgresServer, rounds: number, database: stri
   return { againstSqlite, againstFastify, together, single };
 }
 
-/** Sends the same number of requests in all, shared out among the daemons, in a turn for each; the same one can have several. */
+/**
+ * Sends the same total number of requests, divided among the daemons, one turn each; a daemon may be listed several
+ * times.
+ */
 async function loaded(load: Load, servers: readonly ServerProcess[], request: LoadRequest) {
   const pids = [...new Set(servers.map(({ pid }) => pid))];
   const cpu = () => pids.reduce((sum, pid) => sum + cpuMs(pid), 0);
@@ -133,7 +140,7 @@ async function loaded(load: Load, servers: readonly ServerProcess[], request: Lo
   return { requestsPerSecond, cpuMsEach: (cpu() - before) / (share.amount * servers.length) };
 }
 
-/** What the store adds to a rank change: its beginning and its end, against two commits of one row each on the same server. */
+/** The store's cost for a rank change: its begin and finish, against two commits of one row each on the same server. */
 async function changes(server: PostgresServer, rounds: number): Promise<Finding[]> {
   await using opened = new AsyncDisposableStack();
   const database = 'changes';
@@ -155,7 +162,7 @@ async function changes(server: PostgresServer, rounds: number): Promise<Finding[
   ];
 }
 
-/** Begins changes and ends them, one after the other, in a store that is reached by `port`. */
+/** Begins and finishes changes, one after another, in a store that is reached through `port`. */
 async function beginAndFinish({ user, socketDir }: PostgresServer, at: { database: string; port: number }) {
   const server = { host: '127.0.0.1', user, ...at, tls: false } as const;
   const store = await engineOf({ dataDir: socketDir, clock: systemClock, server }).openStore();
@@ -171,14 +178,15 @@ async function beginAndFinish({ user, socketDir }: PostgresServer, at: { databas
   };
 }
 
-/** How late everything comes, each way, while trips are counted: so much that nothing else weighs against it. */
+/** The added delay in each direction while trips are counted: large enough to outweigh all else. */
 const lateMs = 25;
-/** Changes of one reading. */
+/** The number of changes in one reading. */
 const few = 5;
 
 /**
- * The trips to the server of a rank change. Those that the caller waits for are told by a network that is slower: by how many times what one
- * trip takes longer then, a change does. Time that rankd or the server works is in neither. All trips are counted where they pass.
+ * Counts a rank change's trips to the server. For those that the caller waits for, a delayed network is used: the
+ * change's additional time, divided by that of a single trip. This excludes time for work in rankd or the server. All
+ * trips are counted at the proxy.
  */
 async function trips(server: PostgresServer, rounds: number): Promise<Finding[]> {
   await using opened = new AsyncDisposableStack();
@@ -190,7 +198,7 @@ async function trips(server: PostgresServer, rounds: number): Promise<Finding[]>
   await client.connect();
   opened.defer(() => client.end());
   const load = opened.use(openLoad());
-  // In a database of its own: a daemon that finds changes of this minute takes Roblox's budget for spent.
+  // A separate database, because a daemon that finds changes from this minute counts Roblox's budget as spent.
   const { url } = await newStore(server, 'whole_changes', network.port);
   const sides = opened.use(await openSides({ load, latencyMs: 0, config: `store:\n  url: ${url}\n` }));
   const whole = () => sides.ours({ connections: 1, amount: few });
@@ -229,7 +237,7 @@ async function trips(server: PostgresServer, rounds: number): Promise<Finding[]>
 async function commandLine(server: PostgresServer, rounds: number): Promise<Finding[]> {
   const { config } = await newStore(server, 'commands');
   await using rankd = await openRankd(config);
-  writeFileSync(rankd.home.path('rankd.yaml'), config); // what it opens by itself, in its folder
+  writeFileSync(rankd.home.path('rankd.yaml'), config); // the default configuration in its folder
   const ours = async () => runMs(rankd.home, [binary, 'key', 'list']);
   const pairs = await interleaved({ ours, baseline: async () => runMs(rankd.home, ['-e', '0']) }, rounds, firstStarts);
   return [

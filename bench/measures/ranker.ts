@@ -9,7 +9,7 @@ const what = 'POST /v1/ranker';
 const throughput = ({ requestsPerSecond }: LoadReport) => requestsPerSecond;
 const p50 = ({ p50Ms }: LoadReport) => p50Ms;
 
-/** `POST /v1/ranker` against a route that only makes the platform's calls, and against the time these calls take. */
+/** `POST /v1/ranker` against a route that only makes the platform's calls, and against the time of these calls. */
 export async function ranker({ rounds }: { rounds: number }): Promise<Finding[]> {
   const measured = await overStarts(rounds, measureOnce);
   const of = (turns: 'busy' | 'alone' | 'waited') => measured.flatMap((once) => once[turns]);
@@ -44,14 +44,17 @@ export async function ranker({ rounds }: { rounds: number }): Promise<Finding[]>
 }
 
 const roundTripMs = 150;
-/** Few rounds, and long ones: 64 callers who began at once go their own ways with time. The first is not counted. */
+/** A few long rounds: 64 callers that begin at once drift apart over time. The first round is not counted. */
 const waitingRounds = 3;
 const longSlice: Slice = { connections: 64, amount: 1_920 };
 
-/** Half a second or so. The first ones, all at once or on cold caches, and the last ones, with fewer others, weigh little. */
+/**
+ * About half a second. The first requests, which come all at once or meet cold caches, and the last ones, with few
+ * others, weigh little.
+ */
 export const manyCallers: Slice = { connections: 64, amount: 640 };
 export const oneCaller: Slice = { connections: 1, amount: 200 };
-/** What many callers have warmed up needs little more for one. */
+/** After many callers have warmed up the server, a single one needs little more. */
 const uncounted = { many: 12, one: 3 };
 
 type Slice = Pick<LoadOptions, 'connections' | 'amount'>;
@@ -74,7 +77,7 @@ async function measureWaiting(): Promise<number[]> {
   return waiting.slice(1);
 }
 
-/** All sides on a platform that answers after `latencyMs`. `config`: more of `rankd.yaml`. */
+/** All sides on a platform that responds after `latencyMs`. `config`: further lines of `rankd.yaml`. */
 export async function openSides({ load, latencyMs, config = '' }: { load: Load; latencyMs: number; config?: string }) {
   await using opened = new AsyncDisposableStack();
   const platform = opened.use(await startServer([program('platform.ts'), String(latencyMs)], { core: 'load' }));

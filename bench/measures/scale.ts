@@ -10,7 +10,7 @@ import { verification } from '../verification.ts';
 import { firstStarts, runMs } from './commands.ts';
 import { slice } from './verify.ts';
 
-/** What a full database costs: verification and pages of lists, against a database that holds next to nothing. */
+/** The cost of a full database: verification and list pages, against a nearly empty database. */
 export async function scale({ rounds, database }: { rounds: number; database: FullDatabase }): Promise<Finding[]> {
   await using load = openLoad();
   const { full, secrets } = await database.withAllKeys();

@@ -7,7 +7,7 @@ import type { Finding } from '../findings.ts';
 import type { FullDatabase } from '../full-database.ts';
 import { spreadOf } from '../rounds.ts';
 
-/** What people search for: what is everywhere, what is rare, what is nowhere, and both at once. */
+/** Typical searches: for common values, for rare ones, for missing ones, and for combinations. */
 const searches = {
   'the newest changes': '',
   'a member by id': 'user=2000',
@@ -27,7 +27,10 @@ const searches = {
 
 const others = { chart: 'chart', keys: 'keys', head: 'status' };
 
-/** The page's views over five million changes: each search, and the three views that count something. The slowest of a round is told. */
+/**
+ * The page's views of five million changes: each search, and the three views that count. Reports the slowest of each
+ * round.
+ */
 export async function search({ rounds, database }: { rounds: number; database: FullDatabase }): Promise<Finding[]> {
   const rankd = await database.filled();
   await using _server = await rankd.start({ RANKD_DASHBOARD_PORT: '0' });
@@ -41,7 +44,7 @@ export async function search({ rounds, database }: { rounds: number; database: F
       if (ms > slow.ms) slow = { ms, what };
     }
     process.stderr.write(`slowest: ${slow.what}, ${slow.ms.toFixed(1)} ms\n`);
-    if (round >= 0) slowest.push(slow.ms); // the first round reads the database from the disk
+    if (round >= 0) slowest.push(slow.ms); // the first round reads the database from disk
   }
   return [
     {

@@ -6,7 +6,10 @@ import { cpuMs, program, type ServerProcess, startServer } from '../processes.ts
 import { interleaved, overStarts, ratio } from '../rounds.ts';
 import { verification } from '../verification.ts';
 
-/** A third of a second or so: one turn of a side. Connections are opened for each, and send 256 requests, so that this weighs little. */
+/**
+ * About a third of a second: one turn of a side. Each turn opens new connections, which send 256 requests each, so that
+ * this weighs little.
+ */
 export const slice = { connections: 64, amount: 16_384 };
 
 const what = 'POST /v1/apikey';

@@ -8,8 +8,9 @@ import { interleaved, ratio } from '../rounds.ts';
 import { configFor, manyCallers, promotion } from './ranker.ts';
 
 /**
- * `POST /v1/ranker` of a daemon that tells two programs and a channel in Discord of each change, against itself while it tells nobody: two
- * processes would differ by more than what is measured, and one that still delivers would take its core from the other's turn.
+ * `POST /v1/ranker` of a daemon that sends each change to two programs and a Discord channel, against the same daemon
+ * without webhooks: two processes would differ by more than the effect, and a daemon that is still delivering would
+ * take CPU time from the other's turn.
  */
 export async function webhooks({ rounds }: { rounds: number }): Promise<Finding[]> {
   await using load = openLoad();
@@ -45,10 +46,10 @@ export async function webhooks({ rounds }: { rounds: number }): Promise<Finding[
 
 const env = { RANKD_PLATFORM_API_KEY: 'bench' };
 const addresses = { bot: '/bot', other: '/other', log: discordPath };
-/** Short turns, and many of them: what else the machine does meets both sides alike. */
+/** Many short turns, so that other load on the machine affects both sides alike. */
 const turnRequests = manyCallers.amount;
 const warmUpRequests = 12_800;
-/** A daemon that has no webhook looks for one every second. */
+/** A daemon without webhooks checks for new ones every second. */
 const noticedMs = 1_200;
 
 async function addWebhooks(rankd: Rankd, url: string): Promise<void> {
