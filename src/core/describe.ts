@@ -32,9 +32,7 @@ export function successMessage(request: RankRequest & { hold?: HoldPart }, plan:
 
 /** `until 2026-12-01 18:00 UTC`, or the text for a hold that only a person ends. */
 export function untilWhen({ endsAt }: Pick<Hold, 'endsAt'>): string {
-  return endsAt === undefined
-    ? 'until it is lifted'
-    : `until ${isoTime(endsAt).slice(0, 16).replace('T', ' ')} UTC`;
+  return endsAt === undefined ? 'until it is lifted' : `until ${isoTime(endsAt).slice(0, 16).replace('T', ' ')} UTC`;
 }
 
 /** `Ann (1001) is suspended until 2026-12-01 18:00 UTC.`, or the same for a temporary rank. */

@@ -67,7 +67,12 @@ test.each<[what: string, change: (roblox: FakeOpenCloud) => unknown, check: stri
     'acting account',
     'ApiKey.authorizedUserId: missing',
   ],
-  ['an account that has left', ({ group }) => group.removeMember(sampleUsers.actor), 'acting account', 'is no member'],
+  [
+    'an account that has left',
+    ({ group }) => group.removeMember(sampleUsers.actor),
+    'acting account',
+    'is not a member',
+  ],
   ['roles that share a rank', ({ group }) => group.roles.push({ ...general, rank: 20 }), 'roles', 'share a rank'],
   [
     'a private role',

@@ -192,7 +192,7 @@ test('a mistyped group id is one line of the log, with what is wrong and what to
   });
   const hour = new Date(Date.now() + 9 * 3_600_000).toISOString().slice(11, 13);
   expect(screen).toMatch(
-    new RegExp(`^${hour}:\\d\\d:\\d\\d warn  can't rank yet: Roblox knows .*  try: set group.id`, 'm'),
+    new RegExp(`^${hour}:\\d\\d:\\d\\d warn  can't rank yet: Roblox has .*  try: set group.id`, 'm'),
   );
 });
 

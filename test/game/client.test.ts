@@ -411,7 +411,7 @@ describe('names', () => {
     expect((await scene.run(call)).message).toBe('The user Nobody was not found.');
     await scene.game.alter({ namesRaise: 'HTTP 503 (Service Unavailable)' });
     expect((await scene.run(call)).message).toBe(
-      'The user Nobody was not found; Roblox says: HTTP 503 (Service Unavailable).',
+      'The user Nobody was not found; Roblox reports: HTTP 503 (Service Unavailable).',
     );
   });
 
@@ -591,7 +591,7 @@ describe('the key', () => {
     );
     expect(scene.headers('authorization')).toContain(`Bearer ${secret}`);
     expect(JSON.stringify([seen, scene.game.output])).not.toContain(secret);
-    expect(scene.game.output.filter((line) => line.includes('keep it in a secret'))).toHaveLength(1);
+    expect(scene.game.output.filter((line) => line.includes('store it in a secret'))).toHaveLength(1);
   });
 
   test('is taken out of what Roblox raises about a request', async () => {

@@ -97,7 +97,7 @@ test('the scripts of docs/in-game.md run beside the model, and the first says wh
   await scene.clock.passUntil(scene.game.run(check));
   await scene.clock.passUntil(scene.game.run(`${promotion}\nreturn promote(game.Players.Ann, game.Players.Bob)`));
   expect(scene.game.output).toEqual([
-    'print rankd answers, and the key is good for place 1 (workspace ws_1).',
+    'print rankd responds, and the key is valid for place 1 (workspace ws_1).',
     'print 1001 is Officer.',
   ]);
 });

@@ -87,7 +87,7 @@ describe.each(systems)('$name', (system) => {
       'a rank that Roblox does not tell',
       { config: { groupId: 700, minGroupRank: 1, rankers: 'nil' }, isGroupServiceDown: true },
       'ann',
-      /Roblox does not say/,
+      /Roblox did not report/,
     ],
     ['no group to look in', { config: { minGroupRank: 1, rankers: 'nil' } }, 'ann', /Set groupId/],
     ['a list that is none', { config: { rankers: '1002' } }, 'ann', /Set rankers in Rankd\.Config/],
@@ -96,8 +96,8 @@ describe.each(systems)('$name', (system) => {
     ['all', {}, 'all', /all is not allowed here/],
     ['others in a list', {}, 'Ann,others', /others is not allowed here|No player/],
     ['more than 20', { players: [{ id: 1002, name: 'Bob' }, ...team(25).slice(3)] }, '%blue', /22 members/],
-    ['nobody', {}, '%gray', /Nobody here|No team/],
-    ['no name', {}, '', /goes like this|is missing/],
+    ['nobody', {}, '%gray', /No player here|No team/],
+    ['no name', {}, '', /Type it like this|is missing/],
   ])('%s: nothing is sent, and the caller is told why', async (_, options, who, expected) => {
     await using scene = await openSystem(system, { serve, ...options });
     expect(await scene.type('Bob', `${promote} ${who}`.trim())).toMatch(expected);
@@ -123,8 +123,8 @@ describe.each(systems)('$name', (system) => {
 
   test('what is not known is told as not known, and progress only after three seconds', async () => {
     await using scene = await openSystem(system, { serve: () => ({ raise: 'HttpError: NetFail' }) });
-    expect(await scene.type('Bob', `${promote} ann`)).toMatch(/Whether Ann was changed is not known yet/);
-    expect(scene.game.output[0]).toContain('Still at it…');
+    expect(await scene.type('Bob', `${promote} ann`)).toMatch(/It is not known yet whether Ann was changed/);
+    expect(scene.game.output[0]).toContain('Still working…');
     expect(scene.game.requests.filter(({ at }) => at < 3).length).toBeGreaterThan(1);
   });
 });
@@ -175,7 +175,7 @@ describe('what the caller is told', () => {
         request.body.includes('Player9') ? { raise: 'HttpError: Aborted' } : refused(403, 'rank_not_allowed'),
     });
     expect(await scene.type('Bob', ':promote %blue')).toMatch(
-      /0 of 9 promoted\. Not: (\w+ \([\w ]+\), ){4}\w+ \([\w ]+\) and 3 more\. Not known yet: Player9; look again in a minute\.$/,
+      /0 of 9 promoted\. Not: (\w+ \([\w ]+\), ){4}\w+ \([\w ]+\) and 3 more\. Not known yet: Player9; check again in a minute\.$/,
     );
     expect(scene.asked.map(({ robloxUserId }) => robloxUserId)).not.toContain(1002);
   });
@@ -197,9 +197,9 @@ describe('what the caller is told', () => {
   test.each([
     ['setrank ann', 'setrank <who> <rank or role> [reason]'],
     ['suspend ann', 'suspend <who> <30m, 12h or 3d> [reason]'],
-    ['suspend ann tomorrow', 'tomorrow is no time'],
-    ['suspend ann -3d', '-3d is no time'],
-    ['suspend ann 99999d', '99999d is no time'],
+    ['suspend ann tomorrow', 'tomorrow is not a duration'],
+    ['suspend ann -3d', '-3d is not a duration'],
+    ['suspend ann 99999d', '99999d is not a duration'],
   ])('%s is told how it goes', async (typed, expected) => {
     await using scene = await openSystem(basicAdmin, { serve });
     expect(await scene.type('Bob', `:${typed}`)).toContain(expected);
@@ -240,7 +240,7 @@ describe('what the caller is told', () => {
     const told = await scene.run(`
       local Commands = require(game:GetService("ServerScriptService").Rankd.Commands)
       return Commands.run({ kind = "promote", system = "a console", args = { "ann" } })`);
-    expect(told).toContain('nobody did');
+    expect(told).toContain('Only a player can');
     expect(scene.game.requests).toEqual([]);
   });
 
