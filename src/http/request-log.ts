@@ -4,6 +4,7 @@ import { describeRefusal, type RankdError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { newId } from '../core/api-key.ts';
 import type { Clock } from '../ports/index.ts';
+import { networkOf } from './throttle.ts';
 import { CountedLines, type Rate } from './token-buckets.ts';
 
 /** Random for each process, so that two runs do not use the same ids. */
@@ -37,7 +38,9 @@ export interface Notes {
  * The limit per code, for callers without a key and for each key. Thousands of requests a second must not fill the disk
  * with log lines; the audit has the totals of refused callers.
  */
-const errorLines: Rate = { perMinute: 1, burst: 20 };
+const errorLines: Rate = { perMinute: 20, burst: 200 };
+/** The limit per address in each of these. One noisy caller must not hide where the others are. */
+const errorLinesOfAddress: Rate = { perMinute: 1, burst: 20 };
 /** The limit per warning. Only callers with a valid key cause these. */
 const warningLines: Rate = { perMinute: 20, burst: 20 };
 
@@ -57,7 +60,7 @@ export function requestLog({
     const warned = warning && counted.take(warning, warningLines);
     if (warned) log.warn({ requestId: request.id, ...facts, ...warned }, warning);
     const isCounted = statusCode >= 400 && facts['changeId'] === undefined;
-    const due = isCounted ? counted.take(`${error?.code} ${facts['keyId']}`, errorLines) : nothing;
+    const due = isCounted ? counted.take(`${error?.code} ${facts['keyId']}`, errorLines, ofAddress(request)) : nothing;
     if (due && failure !== undefined) log.error({ err: failure, requestId: request.id }, 'request failed');
     const level = due ? wanted : 'debug';
     if (!log.isLevelEnabled(level)) return; // the parent's level: a child logger does not follow changes
@@ -74,6 +77,10 @@ export function requestLog({
 }
 
 const nothing = {};
+
+function ofAddress({ from }: FastifyRequest) {
+  return { network: networkOf(from), rate: errorLinesOfAddress };
+}
 
 /** The log's fields for an error: more than its caller gets. */
 function factsOf(error: RankdError, status: number): Record<string, unknown> {

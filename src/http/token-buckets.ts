@@ -89,22 +89,24 @@ export class TokenBuckets {
   }
 }
 
-/** Each kind is a code and a key id. */
-const maxKinds = 1_000;
+/** Callers with more addresses than this share the limits of their kinds alone. */
+const maxSources = 10_000;
 
-/** Limits the log lines that callers can cause, per kind, and counts the omitted ones. */
+/** Limits the log lines that callers can cause, per kind and per address of each kind, and counts the omitted ones. */
 export class CountedLines {
   readonly #buckets: TokenBuckets;
   readonly #leftOut = new Map<string, number>();
 
   constructor(clock: Pick<Clock, 'monotonic'>) {
-    this.#buckets = new TokenBuckets(clock, maxKinds);
+    this.#buckets = new TokenBuckets(clock, maxSources);
   }
 
   /** If a line of the kind is due, the number of lines omitted before it; otherwise `undefined`. */
-  take(kind: string, rate: Rate): { leftOut?: number } | undefined {
+  take(kind: string, rate: Rate, ofAddress?: { network: string; rate: Rate }): { leftOut?: number } | undefined {
     const leftOut = this.#leftOut.get(kind);
-    if (!this.#buckets.take(kind, rate).isAllowed) {
+    const isAllowed =
+      ofAddress === undefined || this.#buckets.take(`${kind} ${ofAddress.network}`, ofAddress.rate).isAllowed;
+    if (!isAllowed || !this.#buckets.take(kind, rate).isAllowed) {
       this.#leftOut.set(kind, (leftOut ?? 0) + 1);
       return undefined;
     }

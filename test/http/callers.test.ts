@@ -54,6 +54,21 @@ test('a refused caller is in the log and the audit with its address, and one cal
   ]);
 });
 
+test('a noisy refused caller does not keep others out of the log, and all of them together can not fill it', async () => {
+  await using app = await openTestApp({ logLevel: 'info', config: { limits: { failedAuthPerMinute: 0 } } });
+  const refused = (ip: string) =>
+    app.post('/v1/apikey', { key: 'rk_live_nonsense', body: { placeid: 42 }, headers: { 'x-forwarded-for': ip } });
+  const lines = () => app.logLines.map((line) => JSON.parse(line)).filter(({ code }) => code === 'invalid_key');
+  for (let n = 0; n < 30; n += 1) await refused('203.0.113.1');
+  await refused('203.0.113.2');
+  await expect.poll(() => lines().length).toBe(21);
+  expect(lines().filter(({ from }) => from === '203.0.113.1')).toHaveLength(20);
+  expect(lines().filter(({ from }) => from === '203.0.113.2')).toMatchObject([{ leftOut: 10 }]);
+  for (let n = 0; n < 300; n += 1) await refused(`198.51.100.${n % 250}`);
+  expect(lines().length).toBeGreaterThanOrEqual(200);
+  expect(lines().length).toBeLessThan(240); // 20 a minute while this runs
+});
+
 const v2 = Buffer.from([
   ...Buffer.from('\r\n\r\n\0\r\nQUIT\n'),
   0x21,
