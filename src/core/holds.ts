@@ -233,10 +233,10 @@ function afterRefutation(change: RankChange, { open, own, ended }: HoldsOfMember
 }
 
 /** Takes back what the change did to the hold that it refers to. */
-function withdrawn({ id, message, undoOf = id, hold: part }: RankChange, own: Hold, doing: Actor): HoldUpdate {
+function withdrawn({ id, message, hold: part }: RankChange, own: Hold, doing: Actor): HoldUpdate {
   if (part?.does === 'begin') return isOpenHold(own) ? over(own, 'superseded', { id, message }, doing) : nothing;
   const was = part?.does === 'undo' ? (part.reopens ?? part.ends) : undefined;
-  return was === undefined || own.state === was ? nothing : over(own, was, { id: undoOf, message }, doing);
+  return was === undefined || own.state === was.as ? nothing : over(own, was.as, { id: was.by, message }, doing);
 }
 
 /** A hold whose return failed: it is retried soon, or is stuck. */

@@ -363,16 +363,19 @@ export type HoldPart =
   | {
       does: 'undo';
       id: string;
-      /** The state from which the hold is reopened; absent if it stays ended. */
-      reopens?: EndedState;
-      /** Set if the hold would be reopened, but its time is up and the earlier roles are given back: its state before that. */
-      ends?: EndedState;
-      /**
-       * Set if the undone change had reopened the member's open hold: its earlier end state, and the change that had
-       * ended it.
-       */
-      recloses?: { as: EndedState; by: string };
+      /** The end from which the hold is reopened; absent if it stays ended. */
+      reopens?: HoldEnd;
+      /** Set if the hold would be reopened, but its time is up and the earlier roles are given back: its end before that. */
+      ends?: HoldEnd;
+      /** Set if the undone change had reopened the member's open hold: its end before that. */
+      recloses?: HoldEnd;
     };
+
+/** How a hold ended, and the change (id) that ended it. */
+export interface HoldEnd {
+  as: EndedState;
+  by: string;
+}
 
 // ---- the audit ----
 

@@ -1,8 +1,8 @@
 import { RankdError } from '../base/errors.ts';
 import { isoTime } from '../base/time.ts';
 import { memberTitle, untilWhen } from './describe.ts';
-import { isOpenHold } from './holds.ts';
-import type { EndedState, Hold, HoldPart, RankChange, Role } from './model.ts';
+import { endingChange, isOpenHold } from './holds.ts';
+import type { EndedState, Hold, HoldEnd, HoldPart, RankChange, Role } from './model.ts';
 
 /** The result of an undo for the member: the roles (ids) to give back, and the changes to the holds. */
 export interface RestoredHolds {
@@ -22,16 +22,17 @@ export function holdsBefore(
   earliest: RankChange,
   { holds, roles, now }: { holds: readonly Hold[]; roles: readonly Role[]; now: number },
 ): RestoredHolds | RankdError {
-  const { hold: part, undoOf } = earliest;
+  const { hold: part } = earliest;
   if (part?.does === 'renew') return asRenewed(earliest);
-  const endedByIt = holds.find((hold) => hold.returnChangeId === earliest.id && !isOpenHold(hold));
+  const endedBy = endingChange(earliest);
+  const endedByIt = holds.find((hold) => hold.returnChangeId === endedBy && !isOpenHold(hold));
   if ((part?.does === 'return' || part?.does === 'lift') && endedByIt === undefined) return isGone(earliest);
   const missing = endedByIt?.rolesDuring.find((id) => !roles.some((role) => role.id === id));
   const isDue = endedByIt?.endsAt !== undefined && endedByIt.endsAt <= now;
   if (endedByIt !== undefined && missing !== undefined && !isDue) return lacksRole(endedByIt, missing);
   const open = holds.find(isOpenHold);
   const wasReopened = part?.does === 'undo' && part.reopens !== undefined && part.id === open?.id;
-  const recloses = wasReopened && undoOf !== undefined && { as: part.reopens as EndedState, by: undoOf };
+  const end = endedByIt && { as: endedByIt.state as EndedState, by: endedBy };
   const id = endedByIt?.id ?? open?.id;
   return {
     roles: isDue ? endedByIt.rolesBefore : earliest.rolesBefore,
@@ -41,8 +42,8 @@ export function holdsBefore(
         : {
             does: 'undo',
             id,
-            ...(endedByIt !== undefined && { [isDue ? 'ends' : 'reopens']: endedByIt.state as EndedState }),
-            ...(recloses && { recloses }),
+            ...(end !== undefined && { [isDue ? 'ends' : 'reopens']: end }),
+            ...(wasReopened && { recloses: part.reopens as HoldEnd }),
           },
     changesHolds: open !== undefined || (endedByIt !== undefined && !isDue),
     sentence: endedByIt === undefined ? '' : ` ${sentenceOf(endedByIt, isDue)}`,

@@ -406,6 +406,21 @@ test.concurrent(
   }),
 );
 
+test.concurrent(
+  'undo after undo, a temporary rank is in force again and over again, each time by the change that had ended it',
+  withHolds(async (system) => {
+    const { temporarily, hold, ask, app } = system;
+    await temporarily(20, 90 * minute);
+    await ask(10);
+    const { returnChangeId } = await hold();
+    for (const state of ['active', 'superseded', 'active', 'superseded', 'active']) {
+      const [newest] = await app.store.listChanges({ rankeeId: ann, limit: 1 });
+      await undo(system, [newest?.id ?? '']);
+      expect(await hold()).toMatchObject({ state, ...(state === 'superseded' && { returnChangeId }) });
+    }
+  }),
+);
+
 /** Changes that end holds, and what led to them. Roblox accepts the last one and then does not hold it. */
 const refuted: Record<
   string,
