@@ -23,5 +23,6 @@ function runWith(node) {
   for (const signal of ['SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
   process.on('SIGINT', () => {}); // the terminal sends it to both; the child decides
   process.on('SIGUSR1', () => {}); // as in start.js
+  child.on('error', ({ code }) => refuse(`npm ci, as ${node} can't be started (${code})`));
   child.on('exit', (status, signal) => process.exit(status === null ? 128 + constants.signals[signal] : status));
 }

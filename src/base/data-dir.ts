@@ -60,11 +60,26 @@ export function closeToOthers(dataDir: string, user: SystemUser): boolean {
     if ((mode & 0o077) === 0) return false;
     const isClosable = uid === user.uid && readdirSync(dataDir).every((name) => ownName.test(name));
     if (isOnReadOnlyFileSystem(dataDir)) return false;
-    if (isClosable) fchmodSync(found, 0o700);
+    if (isClosable) closeFolder(found, dataDir);
     else if ((mode & 0o022) !== 0) throw open(dataDir);
     return isClosable;
   } finally {
     closeSync(found);
+  }
+}
+
+function closeFolder(descriptor: number, dataDir: string): void {
+  try {
+    fchmodSync(descriptor, 0o700);
+  } catch (cause) {
+    throw new RankdError(
+      'no_permission',
+      `Other users can enter the data directory ${dataDir}, and rankd may not change that.`,
+      {
+        hint: `run \`${thisSystem.commands.closeFolder(dataDir)}\` as its owner, or name a directory on another file system with --data-dir`,
+        cause,
+      },
+    );
   }
 }
 

@@ -86,10 +86,17 @@ function linkNew(from: string, to: string): void {
   }
 }
 
-function forceToDisk(path: string): void {
-  const descriptor = openSync(path, 'r');
-  closing(descriptor, () => fsyncSync(descriptor));
+/** Not every file system can do this for a folder, and not every user may open one that they may write to: the file is whole all the same. */
+function forceToDisk(folder: string): void {
+  try {
+    const descriptor = openSync(folder, 'r');
+    closing(descriptor, () => fsyncSync(descriptor));
+  } catch (error) {
+    if (!cannotSync.has(codeOf(error))) throw error;
+  }
 }
+
+const cannotSync = new Set(['EACCES', 'EPERM', 'EINVAL', 'EISDIR', 'EBADF', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP']);
 
 function closing<T>(descriptor: number, work: () => T): T {
   try {
@@ -258,6 +265,51 @@ export function asFileError(error: unknown, file: string): unknown {
   return new RankdError(code, message, { hint, cause: error });
 }
 
+/**
+ * An error of the file system that no caller has put into words: one of Node.js that names a path. Any other is returned as it is. `file` is
+ * the path of a read, which Node.js does not name.
+ */
+export function inWords(error: unknown, file?: string): unknown {
+  const named = Object(error) as NodeJS.ErrnoException & { dest?: string };
+  const { code = '', syscall = '', path = file, dest } = named;
+  if (typeof path !== 'string' || !syscalls.has(syscall)) return error;
+  const looked = looks.has(syscall) ? failuresOfLooks[code] : undefined;
+  const { message, hint, ...words } = (looked ?? failures[code] ?? otherFailure(code))(dest ?? path);
+  return new RankdError(words.code, message, { hint, cause: error });
+}
+
+/** Calls that change nothing, and `open`, which may. */
+const looks = new Set([
+  'open',
+  'read',
+  'access',
+  'stat',
+  'lstat',
+  'statfs',
+  'scandir',
+  'opendir',
+  'readlink',
+  'realpath',
+  'watch',
+]);
+const syscalls = new Set([
+  ...looks,
+  ...[
+    'mkdir',
+    'mkdtemp',
+    'rename',
+    'unlink',
+    'rm',
+    'rmdir',
+    'link',
+    'symlink',
+    'chmod',
+    'chown',
+    'copyfile',
+    'truncate',
+  ],
+]);
+
 /** Throws `alreadyThere` where anything has that name, be it a link that leads nowhere. */
 function refuseExisting(file: string, hint: string): void {
   if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) throw alreadyThere(file, hint);
@@ -333,6 +385,7 @@ const failures: Record<string, Failure> = {
   EOPNOTSUPP: notSupported,
   ENOSYS: notSupported,
   ENOLCK: notSupported,
+  EINVAL: notSupported,
   ENOSPC: noSpace,
   EDQUOT: noSpace,
   SQLITE_FULL: noSpace,
@@ -344,4 +397,53 @@ const failures: Record<string, Failure> = {
   ENOENT: noFolder,
   ENOTDIR: noFolder,
   EISDIR: folder,
+  ERR_FS_EISDIR: (file) => ({
+    code: 'conflict',
+    message: `${file} is a folder, and rankd needs a file of that name.`,
+    hint: `move the folder away: ${file}`,
+  }),
+  EEXIST: (file) => ({
+    code: 'already_exists',
+    message: `${file} already exists and was left as it is.`,
+    hint: anotherName,
+  }),
 };
+
+const missing: Failure = (file) => ({
+  code: 'not_found',
+  message: `There is no ${file}.`,
+  hint: 'check the path, and whether its disk is there',
+});
+const mayNotOpen: Failure = (file) => ({
+  code: 'no_permission',
+  message: `This user may not open ${file}.`,
+  hint: `run rankd as a user that may, or give this one access to it and to ${dirname(file)}`,
+});
+
+/** By the codes of calls that only look, where a write would end in other words. */
+const failuresOfLooks: Record<string, Failure> = {
+  ENOENT: missing,
+  ENOTDIR: missing,
+  EACCES: mayNotOpen,
+  EPERM: mayNotOpen,
+  EMFILE: (file) => ({ ...tooManyOpen(file), message: `No more files may be open, so ${file} was not opened.` }),
+  ENFILE: (file) => ({ ...tooManyOpen(file), message: `No more files may be open, so ${file} was not opened.` }),
+  EISDIR: (file) => ({
+    code: 'usage',
+    message: `${file} is a folder, not a file.`,
+    hint: 'name a file, or move the folder away',
+  }),
+  EIO: (file) => ({
+    code: 'store_unavailable',
+    message: `The disk of ${file} reported an error.`,
+    hint: 'check the disk and the system log',
+  }),
+};
+
+function otherFailure(systemCode: string): Failure {
+  return (file) => ({
+    code: 'store_unavailable',
+    message: `${file} can't be used (${systemCode}).`,
+    hint: 'check the path, its disk and the system log',
+  });
+}

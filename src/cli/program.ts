@@ -1,5 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { asRankdError, RankdError } from '../base/errors.ts';
+import { inWords } from '../base/files.ts';
 import { suggest } from '../base/text.ts';
 import { version } from '../base/version.ts';
 import { requireNamed } from '../config/locate.ts';
@@ -63,7 +64,7 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
       if (cause.code === versionAsked) io.stdout(asJson ? jsonLine({ v: 1, version }) : `${version}\n`);
       return 0;
     }
-    const error = asRankdError(cause);
+    const error = asRankdError(inWords(cause));
     const isVerbose = program.opts()['verbose'] === true;
     io.stderr(asTyped(formatError(error, { asJson, isVerbose }), program, io.typedAs));
     return exitCodes[error.code];

@@ -35,9 +35,21 @@ export async function listenForCommands(
   const { dataDir } = place;
   removeOld(dataDir);
   const { path, problem } = await listenSomewhere(server, place);
-  if (path === undefined) log.warn(`${problem}, so no command can ask this daemon`);
-  else if (dirname(path) !== dataDir) writeFileSync(join(dataDir, addressName), `${path}\n`, { mode: 0o600 });
+  const whyUnknown = path === undefined ? problem : whyNotStored(dataDir, path);
+  if (whyUnknown !== undefined) log.warn(`${whyUnknown}, so no command can ask this daemon`);
   return { [Symbol.asyncDispose]: path === undefined ? async () => undefined : closing(server, path, dataDir) };
+}
+
+/** Stores where the socket is, if commands do not look there anyway. Returns why it can't, in words. */
+function whyNotStored(dataDir: string, path: string): string | undefined {
+  if (dirname(path) === dataDir) return undefined;
+  const file = join(dataDir, addressName);
+  try {
+    writeFileSync(file, `${path}\n`, { mode: 0o600 });
+    return undefined;
+  } catch (error) {
+    return `${file} can't be written (${codeOf(error)})`;
+  }
 }
 
 /** Why a daemon could make no socket, in words; `undefined` if it could. Leaves the socket of a daemon as it is. */

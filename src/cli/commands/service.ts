@@ -2,8 +2,8 @@ import { accessSync, chmodSync, constants, existsSync, mkdirSync, readFileSync, 
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Command } from 'commander';
-import { RankdError } from '../../base/errors.ts';
-import { renameFile } from '../../base/files.ts';
+import { codeOf, RankdError } from '../../base/errors.ts';
+import { asFileError, inWords, renameFile } from '../../base/files.ts';
 import { removedServiceDocument, serviceDocument } from '../../usecases/documents/installation.ts';
 import type { Cli } from '../cli.ts';
 import { examples } from '../output/help.ts';
@@ -53,7 +53,7 @@ async function install(cli: Cli, { dir, force }: { dir: string | undefined; forc
   const { kind, encoding } = manager;
   const unit = manager.text(cli);
   const file = fileOf(cli, dir);
-  const current = existsSync(file) ? readFileSync(file, encoding) : undefined;
+  const current = existsSync(file) ? readUnit(file, encoding) : undefined;
   if (current !== undefined && current !== marked(unit, encoding) && !force) {
     throw new RankdError('already_exists', `${file} is another ${kind} and was left as it is.`, {
       hint: `compare it with \`rankd service print\`, then replace it with --force`,
@@ -68,6 +68,14 @@ async function install(cli: Cli, { dir, force }: { dir: string | undefined; forc
   if (isWritten) for (const step of manager.takeUp(cli, file)) await take(cli, step);
   warn(cli, manager);
   cli.say(await manager.next(cli, file));
+}
+
+function readUnit(file: string, encoding: ServiceManager['encoding']): string {
+  try {
+    return readFileSync(file, encoding);
+  } catch (error) {
+    throw inWords(error, file);
+  }
 }
 
 async function remove(cli: Cli, dir: string | undefined): Promise<void> {
@@ -112,7 +120,7 @@ function write(file: string, unit: string, { encoding, isOwnFolder, kind }: Serv
     chmodSync(unfinished, 0o644);
     renameFile(unfinished, file);
   } catch (cause) {
-    const { code, message } = cause as NodeJS.ErrnoException;
+    const code = codeOf(cause);
     if (code === 'ENOENT' || code === 'ENOTDIR') {
       throw new RankdError('not_found', `There is no folder for ${file}: this machine seems to run without systemd.`, {
         hint: `name the folder of its ${kind}s with --dir, or see \`rankd service print\``,
@@ -120,7 +128,7 @@ function write(file: string, unit: string, { encoding, isOwnFolder, kind }: Serv
       });
     }
     if (code !== 'EACCES' && code !== 'EPERM' && code !== 'EROFS') {
-      throw new RankdError('store_unavailable', `${file} could not be written: ${message}.`, { cause });
+      throw asFileError(cause, file);
     }
     throw new RankdError('no_permission', `This user may not write ${file}.`, {
       hint: isOwnFolder ? `let this user write to ${dirname(file)}` : 'sudo rankd service install',

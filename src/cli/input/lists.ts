@@ -165,7 +165,7 @@ function readText(io: Io, file: string): string {
         hint: 'name a file in it, or - for standard input',
       });
     }
-    const isMissing = codeOf(cause) === 'ENOENT';
+    const isMissing = ['ENOENT', 'ENOTDIR'].includes(codeOf(cause));
     throw new RankdError(
       isMissing ? 'not_found' : 'no_permission',
       `${file} ${isMissing ? 'does not exist' : "can't be read"}.`,

@@ -2,7 +2,7 @@ import { existsSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { privateFile } from '../../base/data-dir.ts';
 import { RankdError } from '../../base/errors.ts';
-import { writeWhole } from '../../base/files.ts';
+import { inWords, writeWhole } from '../../base/files.ts';
 import { hostAndPort, placeOf, type ServerAddress } from '../../base/net.ts';
 
 /** In place of the identifier of a cluster whose server does not let the user ask for it. */
@@ -19,10 +19,7 @@ export function clusterMemory(dataDir: string, address: ServerAddress): ClusterM
   const name = 'rankd.clusters';
   const file = join(dataDir, name);
   const place = placeOf(address);
-  const notes = (): Record<string, string> => {
-    const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
-    return text === '' ? {} : JSON.parse(text);
-  };
+  const notes = () => readNotes(file);
   return {
     find: () => notes()[place],
     keep(cluster) {
@@ -33,6 +30,24 @@ export function clusterMemory(dataDir: string, address: ServerAddress): ClusterM
       });
     },
   };
+}
+
+/** Clusters by place. */
+function readNotes(file: string): Record<string, string> {
+  try {
+    const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
+    const notes: unknown = text === '' ? {} : JSON.parse(text);
+    if (typeof notes === 'object' && notes !== null && !Array.isArray(notes)) return notes as Record<string, string>;
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw inWords(error, file);
+  }
+  throw new RankdError(
+    'config_invalid',
+    `${file} is not what rankd wrote: the notes of which cluster each URL leads to.`,
+    {
+      hint: 'move it away, then compare what `rankd store accept` shows with the cluster that you expect',
+    },
+  );
 }
 
 /**

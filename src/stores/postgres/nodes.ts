@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { RankdError } from '../../base/errors.ts';
+import { inWords } from '../../base/files.ts';
 import { placeOf } from '../../base/net.ts';
 import { newId } from '../../core/api-key.ts';
 import type { ChainLink } from '../../core/audit.ts';
@@ -182,7 +183,7 @@ export class Nodes implements NodeStore {
       before: this.#last,
       predecessor: retryNow ? undefined : nodeIn(this.#file),
     });
-    if (this.#file !== undefined) writeFileSync(this.#file, `${id}\n`, { mode: 0o600 });
+    if (this.#file !== undefined) noteNode(this.#file, id);
     this.#mine = { id, leaseUntil: sentAt + leaseMs };
     this.#last = id;
     if (retryNow) this.#shown?.onNodesChanged();
@@ -283,9 +284,23 @@ export class Nodes implements NodeStore {
   }
 }
 
+/** Without the note, on a full disk say, the next daemon of the directory only has to wait until this node's lease is over. */
+function noteNode(file: string, id: string): void {
+  try {
+    writeFileSync(file, `${id}\n`, { mode: 0o600 });
+  } catch {
+    return;
+  }
+}
+
 /** The node of the daemon that worked in this directory before; its lock shows that that one is gone. */
 export function nodeIn(file: string | undefined): string | undefined {
-  return file === undefined || !existsSync(file) ? undefined : readFileSync(file, 'utf8').trim();
+  if (file === undefined || !existsSync(file)) return undefined;
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    throw inWords(error, file);
+  }
 }
 
 function stateOf({ isEnded, isSilent }: Pick<NodeRow, 'isEnded' | 'isSilent'>, { isDraining }: NodeStatus): NodeState {

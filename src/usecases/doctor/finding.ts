@@ -1,4 +1,5 @@
 import { asRankdError } from '../../base/errors.ts';
+import { inWords } from '../../base/files.ts';
 import { hintOf } from '../documents/error.ts';
 
 /** What one check found. `warn`: it works, but somebody should look at it. `FAIL`: it keeps rankd, or a part of it, from working. */
@@ -36,7 +37,7 @@ export async function examined(check: string, work: () => Finding[] | Promise<Fi
   try {
     return await work();
   } catch (cause) {
-    const error = asRankdError(cause);
+    const error = asRankdError(inWords(cause));
     const isUnreached = error.code === 'platform_unavailable' && error.connection !== undefined;
     return [fail(isUnreached ? 'platform' : check, error.message, hintOf(error))];
   }

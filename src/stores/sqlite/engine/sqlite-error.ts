@@ -84,7 +84,7 @@ function failures(file: string): Record<string, { message: string } & RankdError
     },
     SQLITE_CANTOPEN: {
       message: 'The database of rankd cannot be opened.',
-      hint: `check that ${file} is a file, and that ${directory} and its files are writable for the user that rankd runs as`,
+      hint: `check that ${file} is a file, and that ${directory} and its files are writable for the user that rankd runs as; and that fewer files are open than ulimit -n allows`,
     },
     SQLITE_CORRUPT: {
       message: 'The database of rankd is damaged.',

@@ -1,0 +1,114 @@
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
+import { inWords } from '../../src/base/files.ts';
+import { openPostgresStore } from '../../src/stores/postgres/postgres-store.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { postgresDatabase } from '../support/postgres-database.ts';
+import { CliHome } from '../support/run-cli.ts';
+import { runUnprivileged } from '../support/run-unprivileged.ts';
+import { TempDir } from '../support/temp-dir.ts';
+
+/** One folder with all that a path can lead to; the names are those in the rows below. */
+let at: (name: string) => string;
+beforeAll(() => {
+  const dir = new TempDir();
+  at = (name) => join(dir.path, name);
+  for (const name of ['data', 'folder', 'closed', 'write-only', 'with-socket', 'with-unit', 'with-lock'])
+    mkdirSync(at(name), { mode: 0o700 });
+  for (const name of ['with-lock/daemon.lock', 'with-socket/daemon.sock', 'with-unit/rankd.service'])
+    mkdirSync(at(name));
+  writeFileSync(at('file'), '');
+  chmodSync(at('closed'), 0);
+  chmodSync(at('write-only'), 0o300);
+  return () => {
+    for (const name of ['closed', 'write-only']) chmodSync(at(name), 0o700);
+    dir[Symbol.dispose]();
+  };
+});
+
+interface Place {
+  dataDir?: string;
+  TMPDIR?: string;
+}
+
+test.each<[line: string, code: number, says: RegExp, place?: Place]>([
+  ['game write --luau --out @file/x --url http://localhost:1', 3, /^error: There is no folder @file\/x/],
+  ['game write --luau --out @closed/x --url http://localhost:1', 77, /^error: rankd may not write @closed\/x/],
+  ['service install --dir @with-unit', 2, /^error: @with-unit\/rankd\.service is a folder, not a file/],
+  ['service remove --dir @with-unit', 4, /^error: @with-unit\/rankd\.service is a folder, and rankd needs a file/m],
+  ['restore -', 3, /^error: There is no folder @gone/, { TMPDIR: '@gone' }],
+  ['store copy --from @closed/x --to @copy', 77, /^error: This user may not open @closed\/x/],
+  ['store copy --from @file/x --to @copy', 3, /^error: There is no @file\/x/],
+  ['rank set --file @file/x 5', 3, /^error: @file\/x does not exist/],
+  [
+    'serve --port 0',
+    4,
+    /^error: @with-socket\/daemon\.sock is a folder, and rankd needs a file/m,
+    { dataDir: '@with-socket' },
+  ],
+  ['serve --port 0', 69, /^error: The database of rankd cannot be opened/m, { dataDir: '@with-lock' }],
+])('%s', async (line, code, says, { dataDir = '@none', ...env } = {}) => {
+  const named = (text: string) => text.replaceAll('@', `${at('')}/`);
+  const variables = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, named(value)]));
+  const { stderr, ...result } = await runUnprivileged(line.split(' ').map(named), named(dataDir), variables);
+  const expected = new RegExp(named(says.source), says.flags);
+  expect({ code: result.code, stderr }).toEqual({ code, stderr: expect.stringMatching(expected) });
+  expect(stderr.match(/^(error|try):/gm)).toEqual(['error:', 'try:']);
+});
+
+test('a file gets its name also where its folder can be neither read nor synced', async () => {
+  expect(await runUnprivileged(['key', 'create', 'game'], at('data'))).toMatchObject({ code: 0 });
+  expect(await runUnprivileged(['backup', at('write-only/backup.db')], at('data'))).toMatchObject({ code: 0 });
+});
+
+test.each<[what: string, put: (file: string) => void, says: RegExp]>([
+  ['text of another program', (file) => writeFileSync(file, 'hello'), /is not what rankd wrote/],
+  ['JSON of another kind', (file) => writeFileSync(file, '[]'), /is not what rankd wrote/],
+  ['a folder', (file) => mkdirSync(file), /is a folder, not a file/],
+])('notes of clusters that are %s are one sentence', async (_, put, says) => {
+  const { url } = await postgresDatabase();
+  const home = new CliHome();
+  onTestFinished(() => home[Symbol.dispose]());
+  mkdirSync(home.dataDir, { mode: 0o700 });
+  put(join(home.dataDir, 'rankd.clusters'));
+  const { code, stderr } = await home.here(['key', 'list'], { env: { RANKD_STORE_URL: url } });
+  expect({ isExpected: [2, 78].includes(code ?? 0), stderr }).toEqual({
+    isExpected: true,
+    stderr: expect.stringMatching(says),
+  });
+  expect(stderr).toContain(join(home.dataDir, 'rankd.clusters'));
+});
+
+test('a daemon whose note of its node can’t be written works all the same', async () => {
+  const { address } = await postgresDatabase();
+  const nodeFile = at('file/node');
+  const store = await openPostgresStore({ address, clock: new ManualClock(), nodeFile });
+  expect(await store.enqueue(7)).toMatch(/^\d+$/);
+  await store.close();
+});
+
+test.each<[code: string, syscall: string, says: string]>([
+  ['ENOSPC', 'mkdir', 'The disk of /a is full, so /a/b was not written.'],
+  ['EDQUOT', 'copyfile', 'The disk of /a is full, so /a/b was not written.'],
+  ['EROFS', 'open', 'rankd may not write /a/b.'],
+  ['EMFILE', 'open', 'No more files may be open, so /a/b was not opened.'],
+  ['ENFILE', 'scandir', 'No more files may be open, so /a/b was not opened.'],
+  ['EPERM', 'chmod', 'rankd may not write /a/b.'],
+  ['EIO', 'stat', 'The disk of /a/b reported an error.'],
+  ['EIO', 'rename', 'The disk of /a reported an error, so /a/b was not written.'],
+  ['ENOTSUP', 'link', "The file system of /a can't do what rankd needs there, so /a/b was not written."],
+  ['ESTALE', 'stat', "/a/b can't be used (ESTALE)."],
+])('%s of %s is one sentence', (code, syscall, says) => {
+  const error = Object.assign(new Error(code), { code, syscall, path: '/a/b' });
+  expect(inWords(error)).toMatchObject({ message: says, hint: expect.any(String) });
+});
+
+test('an error that is not about a file is left as it is', () => {
+  for (const error of [
+    new Error('x'),
+    Object.assign(new Error('x'), { code: 'ECONNREFUSED', syscall: 'connect', address: '/a/b' }),
+    Object.assign(new Error('x'), { code: 'ENOENT', syscall: 'spawn npm', path: 'npm' }),
+  ])
+    expect(inWords(error)).toBe(error);
+});
