@@ -103,17 +103,21 @@ export interface GameScripts {
   systems: ReadonlyMap<string, GameScript[]>;
 }
 
+/** A file with COMMAND in its name is one script for each of these commands: they differ in nothing but their names. */
+const commands = ['demote', 'promote', 'setrank', 'suspend', 'unsuspend'];
+
 /** A file `Name.luau` is the ModuleScript of that name, and `Name.server.luau` a Script, as Rojo has it. */
 export function readGameScripts(packageDir: string): GameScripts {
   const folder = join(packageDir, 'dist', 'game');
-  const modules = scriptsIn(folder).filter((one) => one.class !== 'Folder');
-  const rankd = modules.find(({ name }) => name === 'Rankd');
-  if (rankd === undefined) throw new Error(`${folder} has no Rankd.luau`);
-  const plugins = scriptsIn(folder).find(({ name }) => name === 'plugins')?.children ?? [];
-  return {
-    rankd: { ...rankd, children: modules.filter((one) => one !== rankd) },
-    systems: new Map(plugins.map(({ name, children }) => [name, children])),
-  };
+  const all = scriptsIn(folder);
+  const [rankd, config] = ['Rankd', 'Config'].map((name) => all.find((one) => one.name === name));
+  if (rankd === undefined || config === undefined) throw new Error(`${folder} lacks Rankd or Config.luau`);
+  return { rankd: { ...rankd, children: [config, ...rankd.children] }, systems: pluginsOf(folder) };
+}
+
+/** The scripts for each admin system, from the folder that holds `plugins`. */
+export function pluginsOf(folder: string): ReadonlyMap<string, GameScript[]> {
+  return new Map(scriptsIn(join(folder, 'plugins')).map(({ name, children }) => [name, children]));
 }
 
 function scriptsIn(folder: string): GameScript[] {
@@ -121,12 +125,21 @@ function scriptsIn(folder: string): GameScript[] {
     .toSorted((one, other) => (one.name < other.name ? -1 : 1))
     .flatMap((entry): GameScript[] => {
       const path = join(folder, entry.name);
-      if (entry.isDirectory()) return [{ name: entry.name, class: 'Folder', source: '', children: scriptsIn(path) }];
+      if (entry.isDirectory()) return [asScript(entry.name, scriptsIn(path))];
       const [, name, server] = /^(.+?)(\.server)?\.luau$/.exec(entry.name) ?? [];
       if (name === undefined) return [];
       const kind = server === undefined ? 'ModuleScript' : 'Script';
-      return [{ name, class: kind, source: readFileSync(path, 'utf8'), children: [] }];
+      const source = readFileSync(path, 'utf8');
+      const names = name.includes('COMMAND') ? commands.map((command) => name.replace('COMMAND', command)) : [name];
+      return names.map((one) => ({ name: one, class: kind, source, children: [] }));
     });
+}
+
+/** A folder with a script `init` in it is that script, with the others below it. */
+function asScript(name: string, children: GameScript[]): GameScript {
+  const init = children.find((child) => child.name === 'init');
+  if (init === undefined) return { name, class: 'Folder', source: '', children };
+  return { ...init, name, children: children.filter((child) => child !== init) };
 }
 
 /** The source of a script with these values in its table, where each has a line of its own: `name = value,`. What is `undefined` stays. */

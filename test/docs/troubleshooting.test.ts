@@ -15,7 +15,10 @@ const rows = [...page.matchAll(new RegExp(`^\\| (${code}(?:, ${code})*) \\| (.+)
 );
 
 test('docs/troubleshooting.md has each code that a game or an operator can meet, once, and no other', () => {
-  const ofTheModule = [...read('src/game/Rankd.luau').matchAll(/resultOf\(\s*"(\w+)"/g)].map(([, name]) => name);
+  const inTheModule = /(?:resultOf|problemBetween)\(\s*"(\w+)"|\tcode = "(\w+)"/g;
+  const ofTheModule = [...read('src/game/Rankd/init.luau').matchAll(inTheModule)].map(
+    ([, name, other]) => name ?? other,
+  );
   const all = new Set([...Object.keys(reasons), ...ofTheModule.filter((name) => name !== 'ok')]);
   expect(rows.flatMap(({ codes }) => codes).toSorted()).toEqual([...all].toSorted());
 });

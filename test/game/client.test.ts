@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import manifest from '../../package.json' with { type: 'json' };
 import { publicCodes, statuses } from '../../src/http/errors.ts';
-import type { GameAnswer, GameWorld } from './game.ts';
+import type { GameAnswer, GameScript, GameWorld } from './game.ts';
 import { applied, inTurn, openScene, type Result, rankdModule, refused, secret, source } from './scene.ts';
 
 const promoteAnn =
@@ -179,18 +180,74 @@ describe('what comes in place of success is a Result with a sentence', () => {
     expect(result.message).not.toContain('\ufffd');
   });
 
-  test.each<[string, Partial<Result>]>([
-    ['HttpError: DnsResolve', { code: 'no_answer', isKnown: true, attempts: 5 }],
-    ['HttpError: ConnectFail', { code: 'no_answer', isKnown: true, attempts: 5 }],
-    ['HttpError: NetFail', { code: 'no_answer', isKnown: false, attempts: 5 }],
-    ['HttpError: Timedout', { code: 'no_answer', isKnown: false, attempts: 5 }],
-    ['HttpError: Aborted', { code: 'no_answer', isKnown: false, attempts: 5 }],
-    ['Http requests are not enabled. Enable via game settings', { code: 'http_disabled', isKnown: true, attempts: 1 }],
-    ['Number of requests exceeded limit', { code: 'no_answer', isKnown: true, attempts: 2 }],
-  ])('RequestAsync raises "%s"', async (raise, expected) => {
-    await using scene = await openScene({ serve: () => ({ raise }) });
-    expect(await scene.run(promoteAnn)).toMatchObject({ ok: false, ...expected });
-    expect(scene.game.now).toBeLessThanOrEqual(60.2);
+  test.each<[string, Partial<Result>, RegExp]>([
+    ['HttpError: DnsResolve', { isKnown: true, attempts: 5 }, /^The name rankd\.example\.com is unknown/],
+    ['HttpError: ConnectFail', { isKnown: true, attempts: 5 }, /^rankd\.example\.com accepts no connection/],
+    ['HttpError: SslConnectFail', { isKnown: true, attempts: 5 }, /encrypted connection/],
+    [
+      'HttpError: SslVerificationFail',
+      { isKnown: true, attempts: 1 },
+      /^The certificate of rankd\.example\.com .*expired/,
+    ],
+    ['HttpError: TooManyOutstandingRequests', { isKnown: true, attempts: 5 }, /too many requests in flight/],
+    ['HttpError: InvalidUrl', { code: 'invalid_argument', isKnown: true, attempts: 1 }, /check the url/],
+    [
+      'HttpService is not allowed to access ROBLOX resources',
+      { code: 'invalid_argument', isKnown: true, attempts: 1 },
+      /belongs to Roblox.*check the url/,
+    ],
+    ['Header "x" is not allowed!', { code: 'invalid_argument', isKnown: true, attempts: 1 }, /headers/],
+    ['Http requests can only be executed by game server', { code: 'not_server', isKnown: true, attempts: 1 }, /server/],
+    [
+      'HttpError: NetFail',
+      { isKnown: false, attempts: 5 },
+      /not known whether the rank was changed\. rankd\.example\.com did not respond/,
+    ],
+    ['HttpError: Timedout', { isKnown: false, attempts: 5 }, /rankd\.example\.com did not respond in time/],
+    ['HttpError: Aborted', { isKnown: false, attempts: 5 }, /not known/],
+    [
+      'Http requests are not enabled. Enable via game settings',
+      { code: 'http_disabled', isKnown: true, attempts: 1 },
+      /Allow HTTP Requests/,
+    ],
+    ['Number of requests exceeded limit', { isKnown: true, attempts: 2 }, /sent too many requests/],
+  ])(
+    'RequestAsync raises "%s": the result names the cause, and so does the output, once',
+    async (raise, expected, why) => {
+      await using scene = await openScene({ serve: () => ({ raise }) });
+      const result = await scene.run(promoteAnn);
+      expect(result).toMatchObject({ ok: false, code: 'no_answer', ...expected });
+      expect(result.message).toMatch(why);
+      expect(scene.game.now).toBeLessThanOrEqual(60.2);
+      await scene.run('return rankd:promote({ rankee = Players.Cid })');
+      expect(scene.game.output.filter((line) => line.startsWith('warn rankd: '))).toHaveLength(1);
+    },
+  );
+
+  test.each<[string, string]>([
+    ['verify()', 'verify'],
+    ['getMember(1001)', 'a member'],
+    ['getRoles()', 'the roles'],
+  ])('%s changes nothing, and never speaks of a change', async (call) => {
+    for (const answer of [
+      { raise: 'HttpError: Timedout' },
+      { status: 502, body: '<html>' },
+      refused(500, 'internal'),
+      refused(504, 'outcome_unknown'),
+    ]) {
+      await using scene = await openScene({ serve: () => answer });
+      const result = await scene.run(`return rankd:${call}`);
+      expect(result).toMatchObject({ ok: false, isKnown: true });
+      expect(result.message).not.toMatch(/changed|rank /);
+    }
+  });
+
+  test('a bot check of Cloudflare is named as that', async () => {
+    const answer = { status: 403, body: '<html>Just a moment…', headers: { 'CF-Mitigated': 'challenge' } };
+    await using scene = await openScene({ serve: () => answer });
+    const result = await scene.run(promoteAnn);
+    expect(result).toMatchObject({ code: 'not_rankd', isKnown: true, attempts: 1 });
+    expect(result.message).toMatch(/Cloudflare.*asks for a browser/);
   });
 
   test.each<[string, GameWorld, Partial<Result>]>([
@@ -230,7 +287,7 @@ describe('what comes in place of success is a Result with a sentence', () => {
     });
     const results = await scene.run<Result[]>(
       `
-      rankd = Rankd.new({ url = "https://rankd.example.com", requestsPerMinute = 100000 })
+      rankd = Rankd.new({ url = "https://fast.example.com", requestsPerMinute = 100000 })
       local changes = {}
       for id = 1, given do
         changes[id] = { rankee = id }
@@ -243,7 +300,7 @@ describe('what comes in place of success is a Result with a sentence', () => {
       expect(result, JSON.stringify(answers[index])).toMatchObject({ rankeeId: index + 1, ok: expect.any(Boolean) });
       expect(result.message).toMatch(/./u);
     }
-    expect(scene.game.output).toEqual([]);
+    expect(scene.game.output.filter((line) => !line.startsWith('warn rankd: '))).toEqual([]);
   });
 });
 
@@ -257,7 +314,7 @@ describe('wrong arguments are a Result too', () => {
       table.insert(results, rankd:promote({ rankee = 1003 }))
       return results`);
     expect(results.map(({ code }) => code)).toEqual(Array(4).fill('ok'));
-    expect(scene.game.output).toEqual(Array(2).fill(expect.stringContaining('changed:Connect needs a function')));
+    expect(scene.game.output).toEqual(Array(2).fill(expect.stringContaining('changed needs a function')));
   });
 
   test('a table that raises when it is read ends as a Result, and so does the next call', async () => {
@@ -297,7 +354,19 @@ describe('wrong arguments are a Result too', () => {
     ['rankd:many("promote")[1]', 'invalid_argument'],
     ['rankd:many("promote", { 5 })[1]', 'invalid_argument'],
     ['rankd.many()[1]', 'invalid_argument'],
-    ['rankd.verify()', 'invalid_argument'],
+    ['rankd:setRank({ rankee = 1001, rank = 5, atLeast = "yes" })', 'invalid_argument'],
+    ['rankd:promote({ rankee = 1001, atLeast = true })', 'invalid_argument'],
+    ['rankd:promote({ rankee = 1001, ifRank = {} })', 'invalid_argument'],
+    ['rankd:unsuspend({ rankee = 1001, ifRank = 5 })', 'invalid_argument'],
+    ['rankd:promote({ rankee = 1001, once = "" })', 'invalid_argument'],
+    ['rankd:promote({ rankee = 1001, once = "\\n" })', 'invalid_argument'],
+    ['rankd:promote({ rankee = 1001, once = ("x"):rep(101) })', 'invalid_argument'],
+    ['rankd:promote({ rankee = 1001, once = {} })', 'invalid_argument'],
+    ['rankd:getMember()', 'invalid_argument'],
+    ['rankd:getMember("Nobody")', 'unknown_user'],
+    ['Rankd.new():getMember(1001)', 'invalid_argument'],
+    ['Rankd.new():getRoles()', 'invalid_argument'],
+    ['Rankd.new():many("promote", { {}, {} })[2]', 'invalid_argument'],
     ['Rankd.new():promote({ rankee = 1001 })', 'invalid_argument'],
     ['Rankd.new("https://x.example"):promote({ rankee = 1001 })', 'invalid_argument'],
     ['Rankd.new({ url = "https://x.example", placeId = "x" }):promote({ rankee = 1001 })', 'invalid_argument'],
@@ -402,7 +471,7 @@ describe('names', () => {
       local first = rankd:promote({ rankee = "@Offline" })
       task.wait(301)
       return { first, rankd:promote({ rankee = "offline" }) }`);
-    expect([before?.rankeeId, after?.rankeeId]).toEqual([2002, 2002]);
+    expect([before?.rankeeId, after?.rankeeId]).toEqual([2001, 2002]);
   });
 
   test('that nobody has are told in plain words, and what else Roblox says is told with it', async () => {
@@ -468,7 +537,7 @@ describe('the queue', () => {
       serve: inTurn(refused(429, 'too_many_requests', { retryAfter: 17 }), applied),
     });
     const results = await scene.run<Result[]>(`
-      rankd = Rankd.new({ url = "https://rankd.example.com", maxInFlight = 1 })
+      rankd = Rankd.new({ url = "https://slow.example.com", maxInFlight = 1 })
       local changes = {}
       for id = 1, 20 do
         changes[id] = { rankee = id }
@@ -502,18 +571,49 @@ describe('the queue', () => {
     expect(scene.game.requests[1]?.at).toBeGreaterThanOrEqual(30);
   });
 
-  test('takes 200 and refuses the next one at once', async () => {
+  test('takes 200 single calls and refuses the next one at once; many waits for room', async () => {
     await using scene = await openScene({ serve: (request) => applied(request) });
-    const results = await scene.run<Result[]>(`
-      local changes = {}
+    const [single, all] = await scene.run<[Result[], Result[]]>(`
+      local results = {}
       for id = 1, 203 do
-        changes[id] = { rankee = id }
+        task.spawn(function()
+          results[id] = rankd:promote({ rankee = id })
+        end)
       end
-      return rankd:many("promote", changes)`);
-    expect(results.filter(({ ok }) => ok)).toHaveLength(200);
-    expect(results.slice(200).map(({ code, isKnown, attempts }) => ({ code, isKnown, attempts }))).toEqual(
+      local changes = {}
+      for id = 1, 250 do
+        changes[id] = { rankee = 1000 + id }
+      end
+      local all = rankd:many("promote", changes)
+      return { results, all }`);
+    expect(single.filter(({ ok }) => ok)).toHaveLength(200);
+    expect(single.slice(200).map(({ code, isKnown, attempts }) => ({ code, isKnown, attempts }))).toEqual(
       Array(3).fill({ code: 'queue_full', isKnown: true, attempts: 0 }),
     );
+    expect(all.map(({ rankeeId, code }) => [rankeeId, code])).toEqual(all.map((_, index) => [1001 + index, 'ok']));
+    expect(all).toHaveLength(250);
+  });
+
+  test('a caller that is cancelled disturbs no other, whether it waits for one change or for many', async () => {
+    await using scene = await openScene({
+      serve: async (request) => {
+        await slow(2)(scene);
+        return applied(request);
+      },
+    });
+    const codes = await scene.run<string[]>(`
+      local one = task.spawn(function() rankd:promote({ rankee = 1 }) end)
+      local several = task.spawn(function() rankd:many("promote", { { rankee = 2 }, { rankee = 3 } }) end)
+      task.wait(1)
+      task.cancel(one)
+      task.cancel(several)
+      local codes = { rankd:promote({ rankee = 2 }).code }
+      for _, result in rankd:many("promote", { { rankee = 1 }, { rankee = 3 } }) do
+        table.insert(codes, result.code)
+      end
+      return codes`);
+    expect(codes).toEqual(['ok', 'ok', 'ok']);
+    expect(scene.game.output).toEqual([]);
   });
 
   test('tells each result as it comes, in a list of the same order', async () => {
@@ -529,29 +629,55 @@ describe('the queue', () => {
     expect(told.toSorted()).toEqual([0, 2001, 7].toSorted());
   });
 
-  test('ends with the server: what is on its way is waited for, what has not begun is told to be undone', async () => {
+  const closing = (changes: number) => `
+    local Rankd = require(game:GetService("ServerScriptService").Rankd)
+    local rankd = Rankd.new({ url = "https://rankd.example.com" })
+    local changes = {}
+    for id = 1, ${changes} do
+      changes[id] = { rankee = 3000 + id }
+    end
+    return rankd:many("promote", changes)`;
+
+  test('is emptied before the server closes: 60 changes of a second each are all made', async () => {
     await using scene = await openScene({
       serve: async (request) => {
-        await slow(5)(scene);
+        await slow(1)(scene);
         return applied(request);
       },
     });
-    const results = scene.game.run<Result[]>(
-      `local Rankd = require(game:GetService("ServerScriptService").Rankd)
-      local rankd = Rankd.new({ url = "https://rankd.example.com" })
-      local changes = {}
-      for id = 1, 6 do
-        changes[id] = { rankee = id }
-      end
-      return rankd:many("promote", changes)`,
-    );
-    await scene.clock.advance(1000);
+    const results = scene.game.run<Result[]>(closing(60));
+    await scene.clock.advance(500);
     const closed = scene.game.close().then(() => scene.game.now);
-    expect((await scene.clock.passUntil(results)).map(({ code, isKnown }) => ({ code, isKnown }))).toEqual([
-      ...Array(4).fill({ code: 'ok', isKnown: true }),
-      ...Array(2).fill({ code: 'server_closing', isKnown: true }),
-    ]);
-    expect(await scene.clock.passUntil(closed)).toBeLessThan(6);
+    expect((await scene.clock.passUntil(results)).map(({ code }) => code)).toEqual(Array(60).fill('ok'));
+    expect(await scene.clock.passUntil(closed)).toBeLessThan(16.5);
+    expect(scene.game.output).toEqual([]);
+  });
+
+  test('names every change that 25 seconds were too short for, and those that may have been made as not known', async () => {
+    await using scene = await openScene({
+      serve: async (request) => {
+        await slow(6)(scene);
+        return applied(request);
+      },
+    });
+    const results = scene.game.run<Result[]>(closing(30));
+    await scene.clock.advance(500);
+    const closed = scene.game.close().then(() => scene.game.now);
+    const found = await scene.clock.passUntil(results);
+    expect(await scene.clock.passUntil(closed)).toBeLessThan(26);
+    const closedOnes = found.filter(({ code }) => code === 'server_closing');
+    expect(found.filter(({ ok }) => ok)).toHaveLength(16);
+    expect(closedOnes).toHaveLength(14);
+    expect(closedOnes.filter(({ isKnown }) => !isKnown)).toHaveLength(4);
+    expect(scene.game.output).toHaveLength(14);
+    for (const [index, line] of scene.game.output.entries())
+      expect(line).toMatch(
+        new RegExp(`^warn rankd: .*"promote 30${17 + index}".*${index < 4 ? 'not known' : 'nothing was changed'}`),
+      );
+    expect(await scene.run('return rankd:promote({ rankee = 1 })')).toMatchObject({
+      code: 'server_closing',
+      attempts: 0,
+    });
   });
 
   test('keeps no server from closing for more than 25 seconds', async () => {
@@ -595,7 +721,7 @@ describe('the key', () => {
   });
 
   test('is taken out of what Roblox raises about a request', async () => {
-    await using scene = await openScene({ serve: () => ({ raise: `HttpError: ConnectFail Bearer ${secret}` }) });
+    await using scene = await openScene({ serve: () => ({ raise: `HttpError: Unknown Bearer ${secret}` }) });
     const typed = 'return Rankd.new({ url = "https://rankd.example.com", key = given }):promote({ rankee = 1001 })';
     const { code, message } = await scene.run(typed, secret);
     expect([code, message]).toEqual(['no_answer', expect.stringContaining('Bearer (the key)')]);
@@ -608,6 +734,225 @@ describe('the key', () => {
     });
     await scene.game.run('require(game:GetService("ReplicatedStorage").Shared.Rankd) return true');
     expect(scene.game.output).toEqual([expect.stringMatching(/^warn rankd: players can read .*ServerScriptService/)]);
-    expect(source('Rankd.luau')).not.toMatch(/rk_(live|test)_\w/);
+    expect(source('Rankd/init.luau')).not.toMatch(/rk_(live|test)_\w/);
   });
+});
+
+describe('what a script can ask for', () => {
+  test('a change that is made once has the same key and body on any server, whoever is there', async () => {
+    const bodies = new Set<string>();
+    for (const players of [[{ id: 1001, name: 'Ann' }], []]) {
+      await using scene = await openScene({ serve: (request) => applied(request), players });
+      await scene.run(`
+        for _ = 1, 2 do
+          rankd:setRank({ rankee = 1001, ranker = 1002, rank = 20, atLeast = true, once = "purchase-77" })
+        end
+        return true`);
+      expect(scene.headers('idempotency-key')).toEqual(Array(2).fill('setRank:purchase-77'));
+      for (const { body } of scene.game.requests) bodies.add(body);
+    }
+    expect([...bodies].map((body) => JSON.parse(body) as unknown)).toEqual([
+      { robloxUserId: 1001, rankerId: 1002, rank: 20, atLeast: true },
+    ]);
+  });
+
+  test('a rank that is reached already is told as unchanged, if at least that rank was asked for', async () => {
+    await using scene = await openScene({ serve: (request) => applied(request, { oldRank: 50, newRank: 50 }) });
+    const codes = await scene.run<string[]>(`
+      return {
+        rankd:setRank({ rankee = 1001, rank = 20, atLeast = true }).code,
+        rankd:setRank({ rankee = 1001, rank = 50 }).code,
+      }`);
+    expect(codes).toEqual(['unchanged', 'ok']);
+  });
+
+  test.each([
+    ['setRank({ rankee = 1001, rank = 20, ifRank = 10 })', 10],
+    ['promote({ rankee = 1001, ifRank = " 10 " })', 10],
+    ['demote({ rankee = 1001, ifRank = "Trainee" })', 'Trainee'],
+  ])('%s sends the rank that has to be', async (call, ifRank) => {
+    await using scene = await openScene({ serve: () => refused(409, 'rank_differs') });
+    expect(await scene.run(`return rankd:${call}`)).toMatchObject({ code: 'rank_differs', isKnown: true, attempts: 1 });
+    expect(JSON.parse(scene.game.requests[0]?.body ?? '')).toMatchObject({ ifRank });
+  });
+
+  test('a member, and the roles of the group', async () => {
+    const roles = [
+      { id: 71, name: 'Member', rank: 1 },
+      { id: 72, name: 'Officer', rank: 20 },
+    ];
+    const answers: Record<string, object> = {
+      '/v2/member': {
+        ...{ message: 'User 1001 is Officer (rank 20).', robloxUserId: 1001, inGroup: true, rank: 20, roleId: 72 },
+        ...{ userName: 'Ann', roleName: 'Officer', roles, suspended: true, suspendedUntil: 1_796_148_000 },
+      },
+      '/v2/roles': {
+        message: 'The group has 2 roles.',
+        roles: roles.map((role) => ({ ...role, canGive: role.id > 71 })),
+      },
+    };
+    await using scene = await openScene({
+      serve: ({ url }) => ({ status: 200, body: JSON.stringify({ success: true, ...answers[new URL(url).pathname] }) }),
+    });
+    expect(await scene.run('return rankd:getMember(Players.Ann)')).toMatchObject({
+      ...{ ok: true, isKnown: true, userId: 1001, name: 'Ann', rank: 20, role: 'Officer', roles },
+      suspendedUntil: 1_796_148_000,
+    });
+    expect(await scene.run('return rankd:getRoles()')).toMatchObject({
+      ok: true,
+      roles: [
+        { name: 'Member', canGive: false },
+        { name: 'Officer', canGive: true },
+      ],
+    });
+    expect(scene.game.requests.map(({ method, url, body }) => [method, url, body])).toEqual([
+      ['GET', 'https://rankd.example.com/v2/member?placeid=1&robloxUserId=1001', ''],
+      ['GET', 'https://rankd.example.com/v2/roles?placeid=1', ''],
+    ]);
+    expect(scene.headers('x-rankd-client')).toEqual(Array(2).fill(await scene.run('return Rankd.version')));
+  });
+
+  test('answers of another shape are no member and no roles, and nothing raises', async () => {
+    for (const body of [
+      '{"success":true}',
+      '{"success":true,"roles":5,"rank":"x"}',
+      '{"success":true,"roles":[5,{}]}',
+    ]) {
+      await using scene = await openScene({ serve: () => ({ status: 200, body }) });
+      expect(await scene.run('return rankd:getMember(1001)')).toMatchObject({ ok: true, rank: 0 });
+      expect(await scene.run<object>('return rankd:getRoles()')).toMatchObject({ ok: true });
+    }
+  });
+});
+
+describe('clients of one address and key', () => {
+  test('are one: one order for a member, one budget, and options of the first', async () => {
+    let overlaps = 0;
+    let running = 0;
+    await using scene = await openScene({
+      serve: async (request) => {
+        overlaps += running;
+        running += 1;
+        await scene.clock.sleep(500);
+        running -= 1;
+        return applied(request);
+      },
+    });
+    await scene.run(`
+      local left = 6
+      for index = 1, 6 do
+        task.spawn(function()
+          local client = Rankd.new({ url = "rankd.example.com/", requestsPerMinute = if index == 6 then 7 else nil })
+          client:setRank({ rankee = 1001, rank = index })
+          left -= 1
+        end)
+      end
+      repeat task.wait(0.1) until left == 0
+      return true`);
+    expect(overlaps).toBe(0);
+    expect(scene.game.requests.map(({ body }) => JSON.parse(body).rank)).toEqual([1, 2, 3, 4, 5, 6]);
+    expect(scene.game.output).toEqual([expect.stringMatching(/another requestsPerMinute, which stays 120/)]);
+  });
+
+  test('an option that does not exist is named', async () => {
+    await using scene = await openScene({ serve: (request) => applied(request) });
+    await scene.run('return Rankd.new({ uri = "https://rankd.example.com" }) ~= nil');
+    expect(scene.game.output).toEqual([expect.stringContaining('no option uri')]);
+  });
+
+  test('share one signal: it fires for each success of any of them, with the attribute set, before the caller resumes', async () => {
+    await using scene = await openScene({ serve: (request) => applied(request) });
+    const seen = await scene.run<unknown>(`
+      local seen = {}
+      local function note(name)
+        return function(id)
+          table.insert(seen, \`{name} {id} {Players.Ann:GetAttribute("RankdRank")}\`)
+        end
+      end
+      local connection = rankd.changed:Connect(note("connect"))
+      rankd.changed:Once(note("once"))
+      task.spawn(function()
+        local id, rank, result = rankd.changed:Wait()
+        table.insert(seen, \`wait {id} {rank} {result.code}\`)
+      end)
+      Rankd.new({ url = "https://other.example.com" }):promote({ rankee = 1001 })
+      table.insert(seen, "resumed")
+      table.insert(seen, tostring(connection.Connected))
+      connection:Disconnect()
+      table.insert(seen, tostring(connection.Connected))
+      rankd:promote({ rankee = 1001 })
+      table.sort(seen)
+      return seen`);
+    expect(seen).toEqual(['connect 1001 20', 'false', 'once 1001 20', 'resumed', 'true', 'wait 1001 20 ok']);
+  });
+});
+
+describe('the other servers of the game', () => {
+  const announcing: GameWorld & { scripts: GameScript[] } = {
+    scripts: [
+      rankdModule,
+      {
+        class: 'ModuleScript',
+        path: [...rankdModule.path, 'Config'],
+        source: 'return { url = "https://rankd.example.com", announce = true }',
+      },
+    ],
+  };
+  const listen = `
+    local heard = {}
+    rankd.changed:Connect(function(id, rank, result)
+      table.insert(heard, { id, rank, result.code, result.message })
+    end)
+    task.wait(5)
+    return { heard, Players.Ann:GetAttribute("RankdRank") or "none" }`;
+
+  test('hear of each change, in one message, and set the attribute there', async () => {
+    await using here = await openScene({ serve: (request) => applied(request), ...announcing });
+    await here.run(`${promoteAnn}`);
+    await here.run('task.wait(1) return true');
+    expect(here.game.published).toHaveLength(1);
+    await using there = await openScene({ serve: (request) => applied(request), ...announcing });
+    const heard = there.run<unknown>(listen);
+    for (const message of here.game.published) await there.game.hear(message);
+    expect(await heard).toEqual([[[1001, 20, 'ok', '1001 is Officer.']], 20]);
+    expect(there.game.published).toEqual([]);
+  });
+
+  test('a server does not hear itself, and a message of another shape is ignored', async () => {
+    await using scene = await openScene({ serve: (request) => applied(request), ...announcing });
+    await scene.run(promoteAnn);
+    await scene.run('task.wait(1) return true');
+    const heard = scene.run<unknown>(listen);
+    for (const message of [
+      ...scene.game.published,
+      ...[5, {}, { userId: -1 }, { userId: 'x', rank: {} }].map((data) => ({ topic: 'rankd', data })),
+    ])
+      await scene.game.hear(message);
+    expect(await heard).toEqual([[], 20]);
+    expect(scene.game.output).toEqual([]);
+  });
+
+  test('are told nothing unless Config says so, and a failure there changes nothing', async () => {
+    await using silent = await openScene({ serve: (request) => applied(request) });
+    await silent.run(promoteAnn);
+    await silent.run('task.wait(1) return true');
+    expect(silent.game.published).toEqual([]);
+    await using broken = await openScene({
+      serve: (request) => applied(request),
+      ...announcing,
+      isMessagingDown: true,
+    });
+    expect(await broken.run(promoteAnn)).toMatchObject({ ok: true });
+    await broken.run('task.wait(1) return true');
+    expect(broken.game.output).toEqual([]);
+  });
+});
+
+test('the codes of a Result are those of rankd and of the module, and its version is that of the package', () => {
+  const text = source('Rankd/init.luau');
+  const [, union = ''] = /^export type Code =([\s\S]*?)\n\n/m.exec(text) ?? [];
+  const codes = new Set([...union.matchAll(/"(\w+)"/g)].map(([, code]) => code));
+  for (const code of publicCodes) expect(codes).toContain(code);
+  for (const [, code] of text.matchAll(/resultOf\(\s*"(\w+)"/g)) expect(codes).toContain(code);
+  expect(text).toContain(`local version = "${manifest.version}"`);
 });

@@ -22,6 +22,20 @@ function newHome(): CliHome {
   return home;
 }
 
+const commands = ['promote', 'demote', 'setrank', 'suspend', 'unsuspend'];
+
+/** Every script that reaches a game: a file with COMMAND in its name is one for each command. */
+const luauFiles = () =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.luau'))
+    .flatMap((file) => (file.includes('COMMAND') ? commands.map((name) => file.replace('COMMAND', name)) : [file]));
+
+/** The file that a script is made from. */
+function sourceOf(file: string): string {
+  const shared = file.replace(new RegExp(`/(${commands.join('|')})(?=(Server)?\\.luau$)`), '/COMMAND');
+  return /^plugins\/(BasicAdmin|Cmdr)\//.test(file) ? shared : file;
+}
+
 /** What the file of a model puts into ServerScriptService. */
 function mounted(file: string): GameScript[] {
   return scriptsOf(parseModel(readFileSync(file, 'utf8'))).map((script) => ({
@@ -34,16 +48,17 @@ test('game write makes models that hold exactly the sources, each once, but for 
   const home = newHome();
   const { code, stderr } = await home.here(['game', 'write', '--url', url, ...systems]);
   expect({ code, stderr }).toMatchObject({ code: 0 });
-  const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.luau'));
+  const sources = luauFiles();
   const written = ['Rankd', ...systems].flatMap((name) =>
     scriptsOf(parseModel(readFileSync(home.path(`${name}.rbxmx`), 'utf8'))).map(({ path, ...script }) => {
-      const file = name === 'Rankd' ? `${path.at(-1)}` : `plugins/${name}/${path.join('/')}`;
+      const own = path.length === 1 ? 'Rankd/init' : path.at(-1) === 'Config' ? 'Config' : path.join('/');
+      const file = name === 'Rankd' ? own : `plugins/${name}/${path.join('/')}`;
       return [`${file}${script.class === 'Script' ? '.server' : ''}.luau`, script.source] as const;
     }),
   );
   expect(written.map(([file]) => file).toSorted()).toEqual(sources.toSorted());
   for (const [file, text] of written) {
-    if (file !== 'Config.luau') expect(text, file).toBe(read(file));
+    if (file !== 'Config.luau') expect(text, file).toBe(read(sourceOf(file)));
   }
   const [, config = ''] = written.find(([file]) => file === 'Config.luau') ?? [];
   expect(config.replace(`url = "${url}"`, 'url = ""')).toBe(read('Config.luau'));
@@ -108,7 +123,7 @@ test('rankd script is the module as one file: it runs with the address and the s
   expect(stderr).toContain('ServerScriptService');
   const filled = `\turl = "${url}",\n\tsecret = "ranks",\n`;
   expect(stdout).toContain(filled);
-  expect(stdout.replace(filled, '\turl = nil,\n\tsecret = nil,\n')).toBe(read('Rankd.luau'));
+  expect(stdout.replace(filled, '\turl = nil,\n\tsecret = nil,\n')).toBe(read('Rankd/init.luau'));
   await using scene = await openScene({
     scripts: [{ class: 'ModuleScript', path: ['ServerScriptService', 'Rankd'], source: stdout }],
     secrets: { ranks: secret },
@@ -192,11 +207,11 @@ test('--luau writes scripts that Rojo takes as the same instances', async () => 
     file.includes('.'),
   );
   const asSource = (file: string) =>
-    file === 'Rankd/init.luau' ? 'Rankd.luau' : file.replace(/^(?!Rankd\/)/, 'plugins/').replace(/^Rankd\//, '');
-  const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.luau'));
+    file === 'Rankd/Config.luau' ? 'Config.luau' : file.startsWith('Rankd/') ? file : `plugins/${file}`;
+  const sources = luauFiles();
   expect(written.map(asSource).toSorted()).toEqual(sources.toSorted());
   for (const file of written.filter((one) => one !== 'Rankd/Config.luau'))
-    expect(readFileSync(home.path(`out/${file}`), 'utf8'), file).toBe(read(asSource(file)));
+    expect(readFileSync(home.path(`out/${file}`), 'utf8'), file).toBe(read(sourceOf(asSource(file))));
   expect(readFileSync(home.path('out/Rankd/Config.luau'), 'utf8')).toContain(`url = "${url}"`);
 });
 
@@ -222,21 +237,29 @@ test('game list names every model with the place in the game where it goes', asy
   expect(models.map(({ place }) => place).join()).not.toContain('docs/in-game.md');
 });
 
-test('the projects for Rojo and Wally name every module, no other file, and the version of the package', () => {
-  type Tree = { $path: string } & Record<string, { $path: string }>;
-  const { tree, ...project } = JSON.parse(read('default.project.json')) as { tree: Tree };
-  const { $path: own, ...children } = tree;
-  const named = Object.values(children).map(({ $path }) => $path);
-  expect([own, ...named].toSorted()).toEqual(readdirSync(folder).filter((file) => file.endsWith('.luau')));
-  expect(named).toEqual(Object.keys(children).map((name) => `${name}.luau`));
-  expect(project).toEqual({ name: 'Rankd' });
-  const wally = Object.fromEntries(
-    [...read('wally.toml').matchAll(/^(\w+) = (".*"|\[.*\])$/gm)].map(([, name = '', value = '']) => [
-      name,
-      parse(value),
-    ]),
-  );
-  expect(wally).toMatchObject({ version: manifest.version, license: manifest.license, realm: 'server' });
+test('the projects for Rojo, Wally and pesde name every module but Config, no other file, and the version of the package', () => {
+  expect(JSON.parse(read('default.project.json'))).toEqual({ name: 'Rankd', tree: { $path: 'Rankd' } });
+  const fieldsOf = (file: string) =>
+    Object.fromEntries(
+      [...read(file).matchAll(/^(\w+) = (".*"|\[.*\])$/gm)].map(([, name = '', value = '']) => [name, parse(value)]),
+    ) as Record<string, string | string[]>;
+  const shared = { version: manifest.version, license: manifest.license, authors: ['The rankd authors'] };
+  const wally = fieldsOf('wally.toml');
+  expect(wally).toMatchObject({ ...shared, realm: 'server', homepage: expect.stringMatching(/^https:/) });
   expect(wally['name']).toMatch(/^[a-z0-9-]+\/rankd$/);
+  const pesde = fieldsOf('pesde.toml');
+  expect(pesde).toMatchObject({
+    ...shared,
+    environment: 'roblox_server',
+    lib: 'Rankd/init.luau',
+    build_files: ['Rankd'],
+  });
+  expect(pesde['name']).toMatch(/^[a-z0-9_]+\/rankd$/);
+  // Config is next to a package, which a package manager replaces as a whole, and plugins are not in it.
+  const modules = readdirSync(new URL('Rankd', folder)).map((file) => `Rankd/${file}`);
+  expect([...(pesde['includes'] ?? [])].toSorted()).toEqual(['pesde.toml', ...modules].toSorted());
+  expect([...(wally['include'] ?? [])].toSorted()).toEqual(
+    ['default.project.json', 'wally.toml', ...modules].toSorted(),
+  );
   expect(JSON.parse(read('.luaurc'))).toEqual({ languageMode: 'strict' });
 });

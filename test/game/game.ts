@@ -44,6 +44,14 @@ export interface GameWorld {
   users?: Record<string, number>;
   /** The rank of users in the group, as the game's server has cached it. */
   ranks?: Record<string, number>;
+  /** The server is a private one, and this user owns it; 0: it is reserved, without an owner. */
+  privateServerOwnerId?: number;
+  /** The path of an instance, such as `ServerStorage/Rankd`, by its tag. */
+  tags?: Record<string, string>;
+  /** The owners of each game pass, by its id. */
+  passes?: Record<string, number[]>;
+  isMarketplaceDown?: boolean;
+  isMessagingDown?: boolean;
 }
 
 export interface GameOptions extends GameWorld {
@@ -71,6 +79,8 @@ export class Game implements AsyncDisposable {
   readonly requests: Array<GameRequest & { at: number }> = [];
   /** The most requests that were under way at once. */
   mostInFlight = 0;
+  /** Every message for the other servers of the game. */
+  readonly published: unknown[] = [];
   #inFlight = 0;
   readonly #id = randomUUID();
   readonly #luau: Enter;
@@ -119,6 +129,15 @@ export class Game implements AsyncDisposable {
 
   mount(scripts: GameScript[]): Promise<void> {
     return this.#enter(() => this.#call('mount', JSON.stringify(scripts)));
+  }
+
+  leave(name: string): Promise<void> {
+    return this.#enter(() => this.#call('leave', name));
+  }
+
+  /** Hands over what another server of the game has published. */
+  hear(message: unknown): Promise<void> {
+    return this.#enter(() => this.#call('message', JSON.stringify(message)));
   }
 
   /** Runs the body of a server script, which gets `argument`; resolves with what it returns, rejects with what it raises. */
@@ -175,6 +194,7 @@ export class Game implements AsyncDisposable {
     for (const event of events) {
       if ('url' in event) void this.#answer(event);
       else if ('value' in event) this.#returns.get(event.id)?.(event.value);
+      else if (event.kind === 'publish' && 'text' in event) this.published.push(JSON.parse(event.text));
       else if ('text' in event) this.output.push(`${event.kind} ${event.text}`);
       else this.#returns.get('closed')?.('');
     }

@@ -20,7 +20,7 @@ test('Basic Admin leaves out a plugin that returns four values, and never hears 
 
 test.each([
   ['another environment: no services in it', 'server.Settings.Prefix', 'game.Name'],
-  ['the type of each field', 'Dangerous = true', 'Dangerous = "yes"'],
+  ['the type of each field', 'Args = {', 'Dangerous = "yes", Args = {'],
   ['the levels that there are', '"Admins"', '"Kings"'],
   ['names that Adonis has', '"setgrouprank"', '"setrank"'],
 ])('Adonis: %s', async (_, from, to) => {
@@ -41,7 +41,7 @@ test('HD Admin runs a command for "Player" once for each, and not for who is not
   const hdAdmin = systemNamed('HD Admin');
   await using scene = await openSystem(hdAdmin, {
     serve,
-    scripts: changed(hdAdmin, 'who = "Value"', 'who = "Player"'),
+    scripts: changed(hdAdmin, 'words = table.create(maxWords, "Word")', 'words = { "Player" }'),
   });
   expect(await scene.type('Bob', ';promote offline', 5)).toBeUndefined();
   await scene.type('Bob', ';promote %red', 5);

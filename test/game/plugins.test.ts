@@ -43,10 +43,9 @@ describe.each(systems)('$name', (system) => {
 
   test('takes the name of a user who is not in the server, and says so if there is none', async () => {
     await using scene = await openSystem(system, { serve });
-    expect(await scene.type('Bob', `${promote} Offline`)).toMatch(/2001 is Officer\.$/);
+    expect(await scene.type('Bob', `${promote} @Offline`)).toMatch(/2001 is Officer\. \(Not in this server\.\)$/);
     expect(scene.asked.map(({ robloxUserId }) => robloxUserId)).toEqual([2001]);
-    await scene.run('task.wait(2) return true');
-    expect(await scene.type('Bob', `${promote} Nobody`)).toMatch(/nobody|name could be found/i);
+    expect(await scene.type('Bob', `${promote} @Nobody`)).toMatch(/The user nobody was not found\./i);
     expect(scene.game.requests).toHaveLength(1);
   });
 
@@ -75,7 +74,7 @@ describe.each(systems)('$name', (system) => {
     expect(ends).toHaveLength(1);
   });
 
-  const isToldNothing = new Set(['Basic Admin Essentials', 'HD Admin']);
+  const isToldNothing = new Set(['HD Admin']);
   test.each<[string, Partial<SystemOptions>, string, RegExp]>([
     [
       'a rank in the group that is too low',
@@ -96,7 +95,7 @@ describe.each(systems)('$name', (system) => {
     ['all', {}, 'all', /all is not allowed here/],
     ['others in a list', {}, 'Ann,others', /others is not allowed here|No player/],
     ['more than 20', { players: [{ id: 1002, name: 'Bob' }, ...team(25).slice(3)] }, '%blue', /22 members/],
-    ['nobody', {}, '%gray', /No player here|No team/],
+    ['nobody', {}, '%gray', /No team here is called gray/],
     ['no name', {}, '', /Type it like this|is missing/],
   ])('%s: nothing is sent, and the caller is told why', async (_, options, who, expected) => {
     await using scene = await openSystem(system, { serve, ...options });
@@ -110,15 +109,6 @@ describe.each(systems)('$name', (system) => {
     if (isToldNothing.has(system.name)) expect(shown).toBeUndefined();
     else expect(shown).toMatch(/permission|may not/);
     expect(scene.game.requests).toEqual([]);
-  });
-
-  test('a second command within two seconds is refused, and a later one is not', async () => {
-    await using scene = await openSystem(system, { serve });
-    await scene.type('Bob', `${promote} ann`);
-    expect(await scene.type('Bob', `${promote} cid`)).toMatch(/One command at a time/);
-    await scene.run('task.wait(2) return true');
-    expect(await scene.type('Bob', `${promote} cid`)).toMatch(/1003 is Officer/);
-    expect(scene.asked.map(({ robloxUserId }) => robloxUserId)).toEqual([1001, 1003]);
   });
 
   test('what is not known is told as not known, and progress only after three seconds', async () => {
@@ -149,7 +139,7 @@ describe('who is meant', () => {
     await using scene = await openSystem(chat, { serve, players, users: { offline: 2001, admins: 2003, an: 2004 } });
     const told = await scene.type('Bob', `/promote ${who}`);
     expect(scene.asked.map(({ robloxUserId }) => robloxUserId)).toEqual(ids);
-    if (who === 'an') expect(told).toBe('an can be Ann or Anna; type more of the name.');
+    if (who === 'an') expect(told).toBe('an matches Ann and Anna here; type more of the name.');
   });
 
   test.each<[string, number]>([
@@ -186,12 +176,6 @@ describe('what the caller is told', () => {
     expect(await scene.type('Bob', ':promote ann,cid')).toContain(
       'Test key, nothing changed: 2 of 2 would be promoted.',
     );
-  });
-
-  test('a question that was answered with no changes nothing', async () => {
-    await using scene = await openSystem(basicAdmin, { serve, given: { saysNo: true } });
-    expect(await scene.type('Bob', ':promote %red', 5)).toBeUndefined();
-    expect(scene.game.requests).toEqual([]);
   });
 
   test.each([
@@ -239,7 +223,7 @@ describe('what the caller is told', () => {
     await using scene = await openSystem(basicAdmin, { serve });
     const told = await scene.run(`
       local Commands = require(game:GetService("ServerScriptService").Rankd.Commands)
-      return Commands.run({ kind = "promote", system = "a console", args = { "ann" } })`);
+      return Commands.run({ kind = "promote", system = "a console", text = "ann" })`);
     expect(told).toContain('Only a player can');
     expect(scene.game.requests).toEqual([]);
   });
@@ -279,7 +263,7 @@ describe('what the caller is told', () => {
       local Commands = require(game:GetService("ServerScriptService").Rankd.Commands)
       local told = {}
       for index, line in given do
-        told[index] = Commands.run({ kind = line[1], system = "test", caller = game.Players.Bob, args = line[2] })
+        told[index] = Commands.run({ kind = line[1], system = "test", caller = game.Players.Bob, text = table.concat(line[2], " ") })
         task.wait(2)
       end
       return told`,

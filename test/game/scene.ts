@@ -10,7 +10,7 @@ export function source(file: string): string {
 export const rankdModule: GameScript = {
   class: 'ModuleScript',
   path: ['ServerScriptService', 'Rankd'],
-  source: source('Rankd.luau'),
+  source: source('Rankd/init.luau'),
 };
 
 /** What a client returns. */
@@ -74,7 +74,10 @@ export class Scene implements AsyncDisposable {
   }
 }
 
+/** rankd has made the change that was asked for; the group has no roles. */
 export function applied(request: GameRequest, rest: object = {}): GameAnswer {
+  if (request.method === 'GET')
+    return { status: 200, body: '{"success":true,"message":"The group has no roles.","roles":[]}' };
   const { robloxUserId } = JSON.parse(request.body) as { robloxUserId: number };
   const told = { success: true, message: `${robloxUserId} is Officer.`, robloxUserId, newRank: 20, ...rest };
   return { status: 200, body: JSON.stringify(told), headers: { 'x-request-id': 'req_1', 'x-rank-change': 'chg_1' } };

@@ -1,4 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
+import { pluginsOf } from '../../src/cli/game-models.ts';
 import type { Clock } from '../../src/ports/index.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { Game, type GameOptions, type GamePlayer, type GameScript } from './game.ts';
@@ -19,18 +20,13 @@ export interface System {
 }
 
 /** The modules below Rankd. */
-const modules = readdirSync(new URL('../../src/game', import.meta.url))
-  .filter((file) => file.endsWith('.luau') && file !== 'Rankd.luau')
+const modules = readdirSync(new URL('../../src/game/Rankd', import.meta.url))
+  .filter((file) => file !== 'init.luau')
   .map((file) => file.replace('.luau', ''));
 const below = ['ServerScriptService'];
+const plugins = pluginsOf(new URL('../../src/game', import.meta.url).pathname);
 const pluginsIn = (folder: string, path: string[]): GameScript[] =>
-  readdirSync(new URL(`../../src/game/plugins/${folder}`, import.meta.url))
-    .filter((file) => file.endsWith('.luau'))
-    .map((file) => ({
-      class: file.endsWith('.server.luau') ? 'Script' : 'ModuleScript',
-      path: [...path, file.replace(/(\.server)?\.luau$/, '')],
-      source: source(`plugins/${folder}/${file}`),
-    }));
+  (plugins.get(folder) ?? []).map(({ name, class: kind, source }) => ({ class: kind, path: [...path, name], source }));
 
 const cmdrFolder = new URL('../../node_modules/@rbxts/cmdr/Cmdr/', import.meta.url);
 const cmdrModule = (file: string): GameScript => ({
@@ -103,13 +99,18 @@ function loader(file: string): string {
 /** What an owner of a game writes into Config, as Luau. */
 export type GameConfig = Partial<
   Record<
-    'url' | 'groupId' | 'minGroupRank' | 'rankers' | 'allowSelf' | 'allowEveryone' | 'maxTargets',
+    | ('url' | 'secret' | 'groupId' | 'minGroupRank' | 'rankers' | 'allowSelf' | 'allowEveryone' | 'maxTargets')
+    | ('minNameLength' | 'privateServers' | 'announce'),
     string | number | boolean
   >
 >;
 
 export interface SystemOptions extends Omit<Partial<GameOptions>, 'serve' | 'clock'>, Pick<GameOptions, 'serve'> {
   config?: GameConfig;
+  /** What Config holds, instead. */
+  configSource?: string;
+  /** Modules that are missing. */
+  without?: string[];
   /** For the loader, besides the levels of its players: Bob is an admin, nobody else is. */
   given?: object;
   clock?: Clock;
@@ -117,7 +118,8 @@ export interface SystemOptions extends Omit<Partial<GameOptions>, 'serve' | 'clo
 
 /** A game with the system, the plugins and the players Ann (1001), Bob (1002) and Cid (1003). */
 export async function openSystem(system: System, options: SystemOptions): Promise<SystemScene> {
-  const { config = {}, given = {}, clock = new ManualClock(), scripts, ...world } = options;
+  const { config, configSource, without = [], given = {}, clock = new ManualClock(), scripts, ...world } = options;
+  const rankd = rankdScripts(below, configSource ?? configured({ ...system.config, ...config }));
   const game = await Game.start({
     clock,
     secrets: { rankd: secret },
@@ -125,20 +127,28 @@ export async function openSystem(system: System, options: SystemOptions): Promis
     players: ['Ann', 'Bob', 'Cid'].map((name, index): GamePlayer => ({ id: 1001 + index, name, team: 'Red' })),
     ...world,
     scripts: [
-      { class: 'ModuleScript', path: [...below, 'Rankd'], source: source('Rankd.luau') },
-      ...modules.map(
-        (name): GameScript => ({
-          class: 'ModuleScript',
-          path: [...below, 'Rankd', name],
-          source: name === 'Config' ? configured({ ...system.config, ...config }) : source(`${name}.luau`),
-        }),
-      ),
+      ...rankd.filter(({ path }) => !path.some((name) => without.includes(name))),
       ...(scripts ?? system.scripts()),
     ],
   });
-  const scene = new SystemScene(game, clock);
+  const scene = new SystemScene(game, clock, system);
   await scene.run(loader(system.loader), { levels: { Bob: 2 }, ...given });
   return scene;
+}
+
+/** The module Rankd, in a folder that is named from a service down, with the modules below it. */
+function rankdScripts(folder: string[], config: string): GameScript[] {
+  return [
+    { class: 'ModuleScript', path: [...folder, 'Rankd'], source: source('Rankd/init.luau') },
+    { class: 'ModuleScript', path: [...folder, 'Rankd', 'Config'], source: config },
+    ...modules.map(
+      (name): GameScript => ({
+        class: 'ModuleScript',
+        path: [...folder, 'Rankd', name],
+        source: source(`Rankd/${name}.luau`),
+      }),
+    ),
+  ];
 }
 
 function configured(config: GameConfig): string {
@@ -154,9 +164,17 @@ export class SystemScene implements AsyncDisposable {
   readonly game: Game;
   readonly clock: Clock;
 
-  constructor(game: Game, clock: Clock) {
+  readonly #system: System;
+
+  constructor(game: Game, clock: Clock, system: System) {
     this.game = game;
     this.clock = clock;
+    this.#system = system;
+  }
+
+  /** Puts Rankd into the folder, which is named from a service down. */
+  mountRankd(folder: string[]): Promise<void> {
+    return this.game.mount(rankdScripts(folder, configured(this.#system.config ?? {})));
   }
 
   run<T>(script: string, given: unknown = false): Promise<T> {
@@ -179,13 +197,15 @@ export class SystemScene implements AsyncDisposable {
       return true`,
       { player, text, seconds },
     );
-    const lines = this.game.output.slice(shown).filter((line) => !line.startsWith('error '));
+    const lines = this.game.output.slice(shown).filter((line) => line.startsWith('client '));
     return lines.at(-1)?.replace(/^client \w+ /, '');
   }
 
   /** The body of each request that came, and its path. */
   get asked(): Array<Record<string, unknown> & { path: string }> {
-    return this.game.requests.map(({ url, body }) => ({ ...JSON.parse(body), path: new URL(url).pathname }));
+    return this.game.requests
+      .filter(({ method }) => method === 'POST')
+      .map(({ url, body }) => ({ ...JSON.parse(body), path: new URL(url).pathname }));
   }
 
   [Symbol.asyncDispose](): Promise<void> {

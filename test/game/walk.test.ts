@@ -49,8 +49,8 @@ test('what init wrote, put where it says, changes a rank from the chat of the ga
     ]);
     return vi.waitFor(() => game.output.slice(before).at(-1) ?? expect.fail('nothing is shown'), 20_000);
   };
-  expect(await type('Officer', '/promote Newcomer')).toContain('client Officer');
+  expect(await type('Officer', '/promote @Newcomer')).toContain('client Officer');
   expect(roblox.journal.writes()).toEqual([]);
-  expect(await type('Staff', '/promote Newcomer')).toMatch(/^client Staff newcomer.*is now Officer \(rank 20\)/i);
+  expect(await type('Staff', '/promote @Newcomer')).toMatch(/^client Staff newcomer.*is now Officer \(rank 20\)/i);
   expect(roblox.journal.writes(sampleUsers.trainee).length).toBeGreaterThan(0);
 });

@@ -1,0 +1,248 @@
+import { describe, expect, test } from 'vitest';
+import type { GamePlayer, GameRequest } from './game.ts';
+import { applied } from './scene.ts';
+import { openSystem, type SystemOptions, systemNamed, systems } from './systems.ts';
+
+// The scenes that went wrong on the real sources of Adonis, Basic Admin Remade, HD Admin and Cmdr, as players typed them.
+
+const roles = [
+  ['Member', 1],
+  ['Trainee', 10],
+  ['Sergeant', 20],
+  ['Sergeant Major', 30],
+  ['[O-1] Officer', 40],
+  ['Senior Officer', 50],
+  ['🔰 | Captain ⭐️', 60],
+].map(([name, rank], index) => ({ id: 70_001 + index, name, rank, canGive: true }));
+
+const serve = (request: GameRequest) =>
+  request.url.includes('/v2/roles')
+    ? { status: 200, body: JSON.stringify({ success: true, message: 'The group has 7 roles.', roles }) }
+    : applied(request);
+
+const players: GamePlayer[] = [
+  { id: 1001, name: 'Ann', team: 'Red' },
+  { id: 1002, name: 'Bob', team: 'Red' },
+  { id: 1003, name: 'Cid', team: 'Blue Team' },
+  { id: 1004, name: 'Josh' },
+  { id: 1005, name: 'John' },
+  { id: 1006, name: 'Joey' },
+  { id: 1007, name: 'xX_Sniper_Xx', displayName: 'Alex' },
+  { id: 1008, name: 'Twin1', displayName: 'Captain Bob' },
+  { id: 1009, name: 'Twin2', displayName: 'Captain Bob' },
+];
+const users = { offline: 2001, alex: 777_777, admins: 7001, nonadmins: 7002, others: 7003, all: 7004, j: 7005 };
+const open = (system: (typeof systems)[number], options: Partial<SystemOptions> = {}) =>
+  openSystem(system, { serve, players, users, ...options });
+
+describe.each(systems)('$name', (system) => {
+  const promote = system.typed('promote');
+  const isLowered = system.name === 'HD Admin';
+
+  test.each<[string, number[], RegExp]>([
+    // A crowd is no list of names.
+    ['all', [], /all is not allowed here; name the players/],
+    ['others', [], /others is not allowed here/],
+    ['everyone', [], /everyone is not allowed here/],
+    ['random', [], /random is not allowed here/],
+    ['*', [], /\* is not allowed here/],
+    ['**', [], /\*\* is not allowed here/],
+    ['.', [], /\. is not allowed here/],
+    ['?2', [], /\?2 is not allowed here/],
+    ['nonadmins', [], /nonadmins/],
+    ['admins', [], /admins/],
+    ['$9', [], /\$9/],
+    ['vip', [], /vip/],
+    ['-ann', [], /-ann/],
+    ['%', [], /%/],
+    // A player is a user name, otherwise a display name, and never a stranger.
+    ['ann', [1001], /1001 is Officer/],
+    ['Alex', [1007], /1007 is Officer/],
+    ['ale', [1007], /1007 is Officer/],
+    ['@Alex', [777_777], /777777 is Officer\. \(Not in this server\.\)$/],
+    ['@ann', [1001], /1001 is Officer\.$/],
+    ['xx_', [1007], /1007 is Officer/],
+    ['offline', [], /No player here is called offline\. For a user who is not here, type @offline\./],
+    ['2001', [2001], /2001 is Officer\. \(Not in this server\.\)$/],
+    ['"Captain Bob"', [], /captain bob.* @?Twin1 (and|or) @?Twin2/i],
+    // A short word means nobody by chance.
+    ['j', [], /j .*type more of the name/],
+    ['jo', [], /jo matches Josh, John and Joey here; type more of the name\./],
+    ['jos', [1004], /1004 is Officer/],
+    // A list has commas, wherever the spaces are, and loses no word.
+    ['ann,cid', [1001, 1003], /2 of 2 promoted/],
+    ['ann, cid', [1001, 1003], /2 of 2 promoted/],
+    ['ann , cid', [1001, 1003], /2 of 2 promoted/],
+    ['ann ,cid', [1001, 1003], /2 of 2 promoted/],
+    ['ann,offline', [], /called offline/],
+    ['ann,nobdy', [], /called nobdy/],
+    ['ann,2001', [1001, 2001], /2 of 2 promoted\. Not in this server: 2001\./],
+    ['ann,ANN,1001,@ann', [1001], /1001 is Officer/],
+    // A team is its whole name, or the beginning of one.
+    ['%red', [1001], /1 of 2 promoted/],
+    ['%blue', [1003], /1003 is Officer/],
+    ['%blueteam', [1003], /1003 is Officer/],
+    ['%gray', [], /No team here is called gray/],
+    ['me', [], /can't change your own rank/],
+  ])('%s means %j', async (typed, ids, told) => {
+    await using scene = await open(system);
+    const shown = await scene.type('Bob', `${promote} ${typed} because`);
+    expect(scene.asked.map(({ robloxUserId }) => robloxUserId).toSorted()).toEqual(ids);
+    for (const { reason } of scene.asked) expect(reason).toBe('because');
+    expect(shown).toMatch(isLowered ? new RegExp(told, 'i') : told);
+  });
+
+  test('#2001 is a user id in Cmdr, and nobody elsewhere', async () => {
+    await using scene = await open(system);
+    const shown = await scene.type('Bob', `${promote} #2001`);
+    const isCmdr = system.name === 'Cmdr';
+    expect(scene.asked.map(({ robloxUserId }) => robloxUserId)).toEqual(isCmdr ? [2001] : []);
+    expect(shown).toMatch(isCmdr ? /2001 is Officer/ : /#2001/);
+  });
+
+  test.each<[string, string | number | undefined, string | undefined]>([
+    ['Sergeant because', 'Sergeant', 'because'],
+    ['Sergeant Major', 'Sergeant Major', undefined],
+    ['Sergeant Major because of it', 'Sergeant Major', 'because of it'],
+    ['"Sergeant Major" because', 'Sergeant Major', 'because'],
+    ['"Sergeant" Major', 'Sergeant', 'Major'],
+    ['sergeant-major because', 'sergeant-major', 'because'],
+    ['SERGEANT MAJOR because', 'SERGEANT MAJOR', 'because'],
+    ['Captain because', 'Captain', 'because'],
+    ['O-1 Officer because', 'O-1 Officer', 'because'],
+    ['30 because', 30, 'because'],
+    ['70004 because', 70_004, 'because'],
+    ['Nothing because', 'Nothing', 'because'],
+  ])('setrank ann %s gives the rank %s', async (typed, rank, reason) => {
+    await using scene = await open(system);
+    await scene.type('Bob', `${system.typed('setrank')} ann ${typed}`);
+    const [asked] = scene.asked.filter(({ path }) => path === '/v2/rank');
+    const anyCase = (text: string | undefined) =>
+      text === undefined ? undefined : expect.stringMatching(new RegExp(`^${text}$`, isLowered ? 'i' : ''));
+    expect(asked).toMatchObject({ robloxUserId: 1001, rank: typeof rank === 'number' ? rank : anyCase(rank) });
+    expect(asked?.['reason']).toEqual(anyCase(reason));
+  });
+
+  test('a rank whose words are not known to be a role is never guessed', async () => {
+    await using scene = await open(system, {
+      serve: (request) => (request.url.includes('/v2/roles') ? { status: 404, body: '<html>' } : applied(request)),
+    });
+    expect(await scene.type('Bob', `${system.typed('setrank')} ann Sergeant Major`)).toMatch(/in quotes|its number/);
+    expect(scene.asked.filter(({ path }) => path === '/v2/rank')).toEqual([]);
+    await scene.type('Bob', `${system.typed('setrank')} ann "Sergeant Major"`);
+    await scene.type('Bob', `${system.typed('setrank')} ann 20 because`);
+    expect(scene.asked.filter(({ path }) => path === '/v2/rank')).toHaveLength(2);
+  });
+
+  test.each(['(', '%', 'a good one (really)', '+1', '007 is back', 'a "quoted" word'])(
+    'the reason %s arrives whole',
+    async (reason) => {
+      await using scene = await open(system);
+      await scene.type('Bob', `${promote} ann ${reason}`);
+      expect(scene.asked.map((asked) => asked['reason'])).toEqual([reason]);
+    },
+  );
+
+  test('a demotion of several lists them, and is made once it is typed again within 20 seconds', async () => {
+    await using scene = await open(system);
+    const typed = `${system.typed('demote')} jos,john late`;
+    expect(await scene.type('Bob', typed)).toMatch(/2 members: Josh and John.*again within 20 seconds/i);
+    expect(scene.game.requests).toEqual([]);
+    await scene.run('task.wait(21) return true');
+    expect(await scene.type('Bob', typed)).toMatch(/again within 20 seconds/);
+    expect(await scene.type('Bob', `${system.typed('demote')} jos,joey late`)).toMatch(/Josh and Joey.*again/i);
+    expect(await scene.type('Bob', typed)).toMatch(/again within 20 seconds/);
+    expect(await scene.type('Bob', typed)).toMatch(/2 of 2 demoted/);
+    expect(await scene.type('Bob', typed)).toMatch(/again within 20 seconds/);
+    expect(scene.asked.map(({ robloxUserId }) => robloxUserId).toSorted()).toEqual([1004, 1005]);
+  });
+
+  test('a second command at once waits for its turn', async () => {
+    await using scene = await open(system);
+    const both = [scene.type('Bob', `${promote} ann`), scene.type('Bob', `${promote} cid`)];
+    await Promise.all(both);
+    await scene.run('task.wait(5) return true');
+    expect(scene.asked.map(({ robloxUserId }) => robloxUserId)).toEqual([1001, 1003]);
+    expect((scene.game.requests[1]?.at ?? 0) - (scene.game.requests[0]?.at ?? 0)).toBeGreaterThanOrEqual(1.9);
+  });
+
+  test('in a private server, ranks are not changed unless Config lets them', async () => {
+    await using scene = await open(system, { privateServerOwnerId: 1002 });
+    expect(await scene.type('Bob', `${promote} ann`)).toMatch(/not.* in private servers/i);
+    expect(scene.game.requests).toEqual([]);
+    await using open_ = await open(system, {
+      privateServerOwnerId: 1002,
+      config: { ...system.config, privateServers: true },
+    });
+    expect(await open_.type('Bob', `${promote} ann`)).toMatch(/1001 is Officer/);
+    await using reserved = await open(system, { privateServerOwnerId: 0 });
+    expect(await reserved.type('Bob', `${promote} ann`)).toMatch(/1001 is Officer/);
+  });
+
+  test.each<[string, Partial<SystemOptions>, RegExp]>([
+    ['a comma is missing in Config', { configSource: 'return {\n\turl = "x"\n\tsecret = "rankd",\n}' }, /Config/],
+    ['Config raises', { configSource: 'error("a mistake of the owner")' }, /Config/],
+    ['Config is no table', { configSource: 'return 5' }, /Config/],
+    ['Config never returns', { configSource: 'task.wait(1e9) return {}' }, /Config/],
+    [
+      'Config raises when it is read',
+      { configSource: 'return setmetatable({}, { __index = function() error("no") end })' },
+      /Config/,
+    ],
+    ['Config is missing', { without: ['Config'] }, /url|Set minGroupRank/],
+    ['Rankd is missing', { without: ['Rankd'] }, /Rankd/],
+    ['Commands is missing', { without: ['Commands'] }, /Commands/],
+    ['a module of Rankd is missing', { without: ['Targets'] }, /Targets|Rankd/],
+  ])('%s: the admin system starts at once, and the command says what to do', async (_, options, told) => {
+    await using scene = await open(system, options);
+    expect(scene.game.now).toBeLessThan(0.01);
+    expect(await scene.type('Bob', `${promote} ann`)).toMatch(told);
+    expect(scene.game.requests).toEqual([]);
+  });
+
+  test('Rankd that arrives later is found, by its place or by its tag', async () => {
+    for (const [place, tags] of [
+      [['ServerScriptService'], {}],
+      [['ServerStorage', 'Packages'], { RankdClient: 'ServerStorage/Packages/Rankd' }],
+    ] as const) {
+      await using scene = await open(system, { without: ['Rankd'], tags });
+      await scene.mountRankd([...place]);
+      expect(await scene.type('Bob', `${promote} ann`)).toMatch(/1001 is Officer/);
+    }
+  });
+});
+
+test('two commands in one message are both done: | in Adonis, and two prefixes in HD Admin', async () => {
+  for (const [name, typed] of [
+    ['Adonis', ':promote ann | :promote cid'],
+    ['HD Admin', ';promote ann ;promote cid'],
+  ] as const) {
+    await using scene = await open(systemNamed(name));
+    await scene.type('Bob', typed);
+    await scene.run('task.wait(5) return true');
+    expect(scene.asked.map(({ robloxUserId }) => robloxUserId).toSorted(), name).toEqual([1001, 1003]);
+  }
+});
+
+test.each([
+  ['url', '5'],
+  ['url', '{}'],
+  ['secret', '{}'],
+  ['groupId', '"x"'],
+  ['minGroupRank', '"high"'],
+  ['rankers', '"Bob"'],
+  ['rankers', '{ "Bob" }'],
+  ['allowSelf', '"no"'],
+  ['allowEveryone', '"no"'],
+  ['privateServers', '"no"'],
+  ['maxTargets', '"many"'],
+  ['maxTargets', '0 / 0'],
+  ['minNameLength', '"two"'],
+  ['announce', '"yes"'],
+])('%s = %s in Config: one sentence, and no crowd is ranked', async (name, value) => {
+  const chat = systemNamed('the chat');
+  await using scene = await open(chat, { config: { ...chat.config, [name]: value } });
+  const shown = await scene.type('Bob', '/promote all');
+  expect(shown).toMatch(/\w \w.*\.$/);
+  expect(scene.game.requests).toEqual([]);
+});
