@@ -283,7 +283,8 @@ export function judgeHold(
   const held = listed(member.roleIds).join();
   const isBare = held === listed([]).join();
   const holdsIt = held === listed(hold.rolesDuring).join();
-  const hasLeft = hold.awaySince !== undefined || hasRejoined(member, Math.max(hold.beginsAt, givenAt));
+  const since = Math.max(hold.beginsAt, givenAt) - (holdsIt ? 0 : clockMarginMs);
+  const hasLeft = hold.awaySince !== undefined || hasRejoined(member, since);
   if (force || (holdsIt && !(hasLeft && isBare))) {
     if (!isOver) return { do: 'keep', update: nothing };
     const missing = hold.rolesBefore.filter((id) => isUnlisted(roles, id) && !member.roleIds.includes(id));
@@ -305,6 +306,13 @@ export function judgeHold(
   const message = `${memberTitle(hold)} was changed by somebody else meanwhile, so nothing was given back.`;
   return { do: 'keep', update: closed(hold, 'superseded', message, doing) };
 }
+
+/**
+ * Memberships are dated by Roblox and holds by rankd, whose clock may be ahead: `doctor` warns from half of this on. A member who lacks the roles of
+ * the hold has come back, or someone has taken them; within the margin rankd assumes the first, which suspends the member again, once. A member
+ * who still holds everything that the hold gave gets no margin: one who joined just before it would lose the earlier roles.
+ */
+const clockMarginMs = 60_000;
 
 /** True if the member's present membership began after that time (epoch milliseconds). */
 function hasRejoined({ joinedAt }: Pick<Member, 'joinedAt'>, since: number): boolean {

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { judgeHold } from '../../src/core/holds.ts';
-import type { Hold, Member } from '../../src/core/model.ts';
+import type { Hold, Member, Role } from '../../src/core/model.ts';
 import { restorePlan, suspensionPlan } from '../../src/core/role-plan.ts';
 import { heldIds, isUnlisted } from '../../src/core/role-scheme.ts';
 import { arbitraryRankCase } from '../support/arbitrary-group.ts';
@@ -28,6 +28,34 @@ test.each([true, false])(
     );
   },
 );
+
+const scheme = { roles: [role(1, 'base'), role(5), role(20)] };
+
+test.each([-30, 0, 5, 30, 59])(
+  'a member who came back a second after being suspended is suspended again, also if the clock of rankd is %i s ahead of that of Roblox',
+  (aheadS) => {
+    const begun = 1_000_000;
+    const hold = { ...holdOf([1, 20], [1, 5]), beginsAt: begun + 1_000 * aheadS };
+    const member = { userId: 7, roleIds: [1], joinedAt: begun + 1_000 };
+    const seen = { member, roles: scheme.roles, isOver: false };
+    expect(judgeHold(hold, seen, doing)).toEqual({ do: 'renew', roles: [1, 5] });
+    const longBefore = { ...member, joinedAt: begun - 3_600_000 };
+    expect(judgeHold(hold, { ...seen, member: longBefore }, doing)).toMatchObject({
+      update: { holds: [{ state: 'superseded' }] },
+    });
+  },
+);
+
+test('a member who joined a moment before a suspension without a role gets the roles from before back', () => {
+  const hold = { ...holdOf([1, 20], [1]), beginsAt: 1_000_000 };
+  const member = { userId: 7, roleIds: [1], joinedAt: hold.beginsAt - 10_000 };
+  const verdict = judgeHold(hold, { member, roles: scheme.roles, isOver: true }, doing);
+  expect(verdict).toMatchObject({ do: 'give_back', roles: [1, 20] });
+});
+
+function role(id: number, kind: Role['kind'] = 'custom'): Role {
+  return { id, name: `Role ${id}`, rank: id, kind };
+}
 
 function carriedOut(roles: number[], steps: Array<{ kind: 'assign' | 'unassign'; roleId: number }>): number[] {
   return steps.reduce(

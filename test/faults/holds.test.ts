@@ -406,6 +406,47 @@ test.concurrent(
   }),
 );
 
+test.concurrent.each<[string, (system: System, id: string) => unknown]>([
+  ['with a role of its own', () => undefined],
+  [
+    'with a role of its own, and stuck before it was extended',
+    ({ app }, id) => app.store.updateHold(id, (hold) => ({ holds: [{ ...hold, state: 'stuck' }], events: [] })),
+  ],
+])('a member who was suspended %s, and leaves and comes back, is given that role again', (_, prepare) =>
+  withHolds(async (system) => {
+    const { hold, held, pass, fake, app, clock } = system;
+    const asked = { kind: 'suspension', role: sampleRoles.trainee, endsAt: clock.now() + day } as const;
+    await changeAs(app, clock, { rankeeId: ann, newRankId: 0, hold: asked });
+    await prepare(system, (await hold()).id);
+    await pass(2 * minute);
+    fake.group.removeMember(ann);
+    fake.group.setMember(ann, []);
+    await pass(11 * minute);
+    expect([(await hold()).state, held()]).toEqual(['active', [sampleRoles.trainee]]);
+  })(),
+);
+
+test.concurrent(
+  'a member who can not be suspended again keeps no other from it',
+  withHolds(async ({ app, clock, fake, held, pass }) => {
+    const others = [20_002, ann];
+    for (const rankeeId of others) {
+      const role = rankeeId === ann ? officer : recruit;
+      fake.group.setMember(rankeeId, [captain]);
+      const asked = { kind: 'suspension', role, endsAt: clock.now() + day } as const;
+      await changeAs(app, clock, { rankeeId, newRankId: 0, hold: asked });
+    }
+    await pass(2 * minute);
+    for (const rankeeId of others) {
+      fake.group.removeMember(rankeeId);
+      fake.group.setMember(rankeeId, []);
+    }
+    Object.assign(fake.group.role(officer) ?? {}, { rank: 250 }); // above the acting account
+    await pass(11 * minute);
+    expect(others.map(held)).toEqual([[recruit], []]);
+  }),
+);
+
 test.concurrent(
   'undo after undo, a temporary rank is in force again and over again, each time by the change that had ended it',
   withHolds(async (system) => {

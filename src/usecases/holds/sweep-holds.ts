@@ -1,4 +1,7 @@
-import type { Hold } from '../../core/model.ts';
+import { isRankdError } from '../../base/errors.ts';
+import { canStillPass } from '../../core/change-codes.ts';
+import { restingStates } from '../../core/holds.ts';
+import type { Hold, Role } from '../../core/model.ts';
 import { callWithin } from '../../ports/platform.ts';
 import { backgroundDeadlineMs, type Ranking } from '../change/ranking.ts';
 import { checkHold } from './end-hold.ts';
@@ -8,30 +11,41 @@ const readsASweep = 20;
 const maxHolds = 10_000;
 
 /**
- * Finds early who left the group, came back to it, or was changed by somebody else while suspended: all who hold the role of suspended
- * members are listed, and those who should be among them and are not are read one by one. Without such a role there is nothing to list.
+ * Finds early who left the group, came back to it, or was changed by somebody else while suspended: all who hold the roles that suspensions
+ * gave are listed, and those who should be among them and are not are read one by one. A suspension that gave no role has nothing to list.
  */
 export async function sweepHolds(app: Ranking, stop: AbortSignal): Promise<void> {
-  if (app.suspension.role === undefined) return;
   const missing = await suspendedWithout(app);
   for (const hold of pick(missing, app.clock.now())) {
     if (stop.aborted) return;
-    await checkHold(app, { hold, caller: { by: 'daemon', dryRun: false }, as: undefined });
+    try {
+      await checkHold(app, { hold, caller: { by: 'daemon', dryRun: false }, as: undefined });
+    } catch (error) {
+      if (!isRankdError(error) || canStillPass(error.code)) throw error;
+    }
   }
 }
 
-/** Those who should hold the role and do not. */
+/** The suspensions in force whose members should hold the role that they gave, and do not. */
 async function suspendedWithout(app: Ranking): Promise<Hold[]> {
-  const active = await app.store.listHolds({ group: app.group.title, states: ['active'], limit: maxHolds });
-  if (active.length === 0) return [];
+  const now = app.clock.now();
+  const open = await app.store.listHolds({ group: app.group.title, states: restingStates, limit: maxHolds });
+  const inForce = open.filter(({ kind, endsAt }) => kind === 'suspension' && (endsAt === undefined || endsAt > now));
+  if (inForce.length === 0) return [];
   using call = callWithin(app.clock, backgroundDeadlineMs(app), 'holds');
-  const [role] = (await app.group.scheme(call)).named['policy.suspension.role'];
-  if (role === undefined) return [];
-  const { id } = role;
-  const given = active.filter(({ kind, rolesDuring }) => kind === 'suspension' && rolesDuring.includes(id));
-  if (given.length === 0) return [];
-  const holders = new Set(await app.platform.membersWith(id, call));
-  return given.filter(({ rankeeId }) => !holders.has(rankeeId));
+  const { roles } = await app.group.scheme(call);
+  const missing: Hold[] = [];
+  for (const [id, holds] of Map.groupBy(inForce, (hold) => roleGivenBy(hold, roles))) {
+    if (id === undefined) continue;
+    const holders = new Set(await app.platform.membersWith(id, call));
+    missing.push(...holds.filter(({ rankeeId }) => !holders.has(rankeeId)));
+  }
+  return missing;
+}
+
+/** The role (id) that the suspension gave; `undefined` if it gave none, or if the group's list lacks it. */
+function roleGivenBy({ rolesDuring }: Hold, roles: readonly Role[]): number | undefined {
+  return roles.find(({ id, kind }) => kind === 'custom' && rolesDuring.includes(id))?.id;
 }
 
 /** Some of them, others each time: those who left stay missing. */
