@@ -38,7 +38,7 @@ const actions = {
   audit: ['prune'],
   config: ['reload', 'refuse'],
   configuration: ['drift', 'fit'],
-  database: ['restore'],
+  database: ['backup', 'restore'],
 } as const;
 
 type Subject = keyof typeof actions;
@@ -296,6 +296,16 @@ export function configurationFits({ setting, entry }: { setting: string; entry: 
 
 export function configRefused(file: string, message: string, actor: Actor): DomainEvent {
   return event('config.refuse', file, { message }, actor);
+}
+
+/** The store finds the newest of these quickly, by this action. */
+export const backupAction = 'database.backup';
+
+export function databaseBackedUp(
+  { file, bytes }: { file: string | undefined; bytes: number },
+  actor: Actor,
+): DomainEvent {
+  return event(backupAction, file ?? 'standard output', { bytes }, actor);
 }
 
 export function databaseRestored(

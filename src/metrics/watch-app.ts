@@ -166,16 +166,28 @@ function watchStore(registry: Meters['registry']): Stored {
     help: 'Suspensions and temporary ranks that cannot be ended; counts at most 20. Daemons that share a database report the same: use max().',
     registers,
   });
+  const backup = new Gauge({
+    name: 'rankd_last_backup_timestamp_seconds',
+    help: 'When rankd backup last succeeded, in seconds since 1970; absent before that. Daemons that share a database report the same: use max().',
+    registers,
+  });
   return {
     async read(app) {
-      const [keys, changes, holds] = await Promise.all([pausedKeys(app), app.store.openChanges(), stuckHolds(app)]);
+      const [keys, changes, holds, backupAt] = await Promise.all([
+        pausedKeys(app),
+        app.store.openChanges(),
+        stuckHolds(app),
+        app.store.lastBackupAt(),
+      ]);
+      if (backupAt === undefined) backup.remove();
+      else backup.set(backupAt / 1000);
       paused.set(keys.length);
       for (const state of ['pending', 'unknown'])
         open.set({ state }, changes.filter(({ change }) => change.state === state).length);
       stuck.set(holds.length);
     },
     forget() {
-      for (const gauge of [paused, stuck]) gauge.remove();
+      for (const gauge of [paused, stuck, backup]) gauge.remove();
       open.reset();
     },
   };

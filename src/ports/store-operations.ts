@@ -160,6 +160,8 @@ export interface ExaminedBackup extends BackupContents {
 
 export interface Backup extends BackupContents {
   bytes: number;
+  /** The newest schema that this rankd knows. */
+  newestSchema: number;
 }
 
 export interface BackupTarget {

@@ -200,6 +200,8 @@ export interface AuditStore {
   appendAudit(event: DomainEvent): Promise<void>;
   /** Newest first, unless asked for otherwise. */
   listAudit(filter: AuditFilter): Promise<AuditEvent[]>;
+  /** When the newest backup was recorded (epoch milliseconds); `undefined` if none is in the audit. Quick, however long the audit is. */
+  lastBackupAt(): Promise<number | undefined>;
   /** At most `limit` rows after `afterId`, in order, with what the first row of all follows and the id of the newest, all of one moment. */
   auditChain(page: { afterId: number; limit: number }): Promise<ChainPage>;
   /**

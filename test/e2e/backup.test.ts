@@ -31,6 +31,24 @@ beforeEach(async () => {
 });
 afterEach(() => home[Symbol.dispose]());
 
+test('status tells when the last backup was made, to a file or a pipe; one that failed does not count', async () => {
+  const shown = async () => {
+    const { stdout } = await home.here(['status']);
+    const { status } = (await home.here(['status', '--json'])).json<{ status: { lastBackupAt: string | null } }>();
+    return [/^last backup +(.*)$/m.exec(stdout)?.[1], status.lastBackupAt];
+  };
+  expect(await shown()).toEqual(['none by rankd', null]);
+  expect((await home.here(['backup', 'no-folder/copy.db'])).code).not.toBe(0);
+  expect(await shown()).toEqual(['none by rankd', null]);
+  for (const target of ['copy.db', '-']) {
+    const begun = Date.now();
+    expect((await home.here(['backup', target])).code).toBe(0);
+    const [text, at] = await shown();
+    expect(text).toMatch(/ago|^\d{4}-/);
+    expect(Date.parse(String(at))).toBeGreaterThanOrEqual(begun);
+  }
+});
+
 const modeOf = (file: string) => (statSync(file).mode & 0o777).toString(8);
 const contentOf = (file: string) => {
   const db = new Database(file, { readonly: true });

@@ -36,7 +36,8 @@ test.concurrent('after a daemon has stopped the history is still told', async ()
   await home.json('rank', 'set', '1001', '20', '-y');
   expect(await home.here(['status'])).toMatchObject({
     code: 69,
-    stdout: 'FIELD          VALUE\nstate          not running\nopen changes   0\nchanges today  1 applied\n',
+    stdout:
+      'FIELD          VALUE\nstate          not running\nopen changes   0\nchanges today  1 applied\nlast backup    none by rankd\n',
   });
 });
 
@@ -62,6 +63,7 @@ queue          0 calls wait for Roblox
 budget left    not limited
 open changes   0
 changes today  1 applied
+last backup    none by rankd
 last problems  none
 `,
   );
@@ -99,6 +101,7 @@ last problems  none
     webhooks: [],
     openChanges: 0,
     changesToday: { pending: 0, applied: 1, refused: 0, failed: 0, unknown: 0 },
+    lastBackupAt: null,
   });
 });
 

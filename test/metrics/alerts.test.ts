@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { deadlineIn } from '../../src/base/clock.ts';
+import { databaseBackedUp } from '../../src/core/events.ts';
 import { changeRank } from '../../src/usecases/change/change-rank.ts';
 import type { DaemonContext } from '../../src/usecases/daemon-context.ts';
 import { pauseKey, resumeKey } from '../../src/usecases/keys/keys.ts';
@@ -76,6 +77,12 @@ const events: Record<string, { happens: (system: System) => Promise<unknown>; la
     async happens({ app, fake, clock, call }) {
       fake.credential.expirationTimeUtc = new Date(clock.now() + 86_400_000).toISOString();
       await clock.passUntil(app.platform.checkCredential(call()));
+    },
+  },
+  RankdBackupOld: {
+    async happens({ app, clock }) {
+      await app.store.appendAudit(databaseBackedUp({ file: 'copy.db', bytes: 1 }, { by, at: clock.now() }));
+      await clock.skip(9 * 24 * 60 * minute);
     },
   },
   RankdWebhookBacklog: {
@@ -178,10 +185,11 @@ test('a scrape that has no time to wait for Roblox does not make rankd unready f
   const readyz = async () => (await clock.passUntil(send(`${url}/readyz`, {}))).status;
   expect(await readyz()).toBe(200);
   await clock.advance(minute / 2); // roles are remembered for that long
-  fake.faults.add({ operation: 'roles', kind: 'hang', times: 1 });
+  fake.faults.add({ operation: 'roles', kind: 'hang', times: always });
   const begun = clock.monotonic();
   await clock.passUntil(scrape(metricsUrl));
   expect(clock.monotonic() - begun).toBeGreaterThanOrEqual(3_000);
+  fake.faults.clear();
   expect(await readyz()).toBe(200);
 });
 
@@ -196,6 +204,7 @@ test.runIf(!isOnPostgres)('what a store knows is absent while it takes no writes
 });
 
 test('daemons that share a database do not add up what it says of keys, changes and webhooks', () => {
-  const shared = /rankd_(keys_paused|open_changes|suspensions_stuck|webhook_(enabled|backlog|oldest_seconds))/;
+  const shared =
+    /rankd_(last_backup_timestamp_seconds|keys_paused|open_changes|suspensions_stuck|webhook_(enabled|backlog|oldest_seconds))/;
   for (const { alert, expr } of rules.filter(({ expr }) => shared.test(expr))) expect(expr, alert).toMatch(/^max\b/);
 });

@@ -3,6 +3,7 @@ import { parser } from '@prometheus-io/lezer-promql';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { settings } from '../../src/config/settings.ts';
+import { databaseBackedUp } from '../../src/core/events.ts';
 import { addressFrom, addWebhook } from '../../src/usecases/webhooks/edit-webhooks.ts';
 import type { FakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { type OpenCloudApp, openCloudApp } from '../support/open-cloud-app.ts';
@@ -50,6 +51,7 @@ beforeAll(async () => {
   const { app: at } = system;
   const target = addressFrom('https://192.0.2.1/never-called');
   await addWebhook(at, { name: 'bot', target, events: ['all'], by: 'cli:ann@host' });
+  await at.store.appendAudit(databaseBackedUp({ file: 'copy.db', bytes: 1 }, { by: 'cli:ann@host', at: Date.now() }));
   await system.rank(1001);
   await system.rank(1001, { key: 'rk_live_nonsense' });
   const { app, metricsUrl } = system;

@@ -1,9 +1,9 @@
 import { readdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { RankdError } from '../../base/errors.ts';
-import type { BackupTarget } from '../../ports/index.ts';
-import { backUpDatabase } from '../../usecases/database/database.ts';
+import { asRankdError, RankdError } from '../../base/errors.ts';
+import type { Backup, BackupTarget } from '../../ports/index.ts';
+import { backUpDatabase, recordBackup } from '../../usecases/database/database.ts';
 import { backupDocument } from '../../usecases/documents/database.ts';
 import type { Cli } from '../cli.ts';
 import { examples } from '../output/help.ts';
@@ -36,6 +36,7 @@ async function copy(cli: Cli, { file, mayReplace }: BackupTarget): Promise<void>
   const backup = await whileWorking(cli.line, 'copying the database', () =>
     backUpDatabase(cli.operations, { file: to, mayReplace }),
   );
+  await record(cli, backup, to);
   const document = backupDocument({ file: to, ...backup });
   cli.print({ backup: document }, facts(document));
   await sayWhatIsMissing(cli);
@@ -46,9 +47,19 @@ async function stream(cli: Cli): Promise<void> {
     throw new RankdError('usage', 'A terminal cannot show a database.', { hint: 'rankd backup rankd-backup.db' });
   }
   const send = (chunk: Uint8Array) => cli.io.stdoutBytes(chunk).catch(cutOff);
-  const { bytes } = await backUpDatabase(cli.operations, { send });
-  cli.say(`${bytes} bytes were written.`);
+  const backup = await backUpDatabase(cli.operations, { send });
+  cli.say(`${backup.bytes} bytes were written.`);
+  await record(cli, backup);
   await sayWhatIsMissing(cli);
+}
+
+/** The backup is made, whether or not the database takes the record: it can be on a read-only disk. */
+async function record(cli: Cli, backup: Backup, file?: string): Promise<void> {
+  try {
+    await recordBackup(backup, { file, by: cli.by }, (work) => cli.withStore(work));
+  } catch (error) {
+    cli.say(`The backup is complete, but rankd could not record when it was made: ${asRankdError(error).message}`);
+  }
 }
 
 /** The simulated group stands for Roblox, which is in no backup either. */

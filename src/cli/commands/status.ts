@@ -89,9 +89,10 @@ async function lookInStore(cli: Cli, daemon: DaemonStatus | undefined): Promise<
     const nodes = await store.nodes?.listNodes();
     const group = daemon?.changesRanksIn ?? nodes?.find(({ state }) => state !== 'ended')?.status.group;
     const counts = await countChanges({ store, clock }, group);
-    if (nodes === undefined) return { counts };
+    const lastBackupAt = (await store.lastBackupAt()) ?? null;
+    if (nodes === undefined) return { counts, lastBackupAt };
     const serverAheadMs = Math.round(clock.now() - systemClock.now());
-    return { counts, nodes, serverAheadMs, lateWrites: await unjudgedLateWrites({ store, clock }) };
+    return { counts, lastBackupAt, nodes, serverAheadMs, lateWrites: await unjudgedLateWrites({ store, clock }) };
   });
 }
 
@@ -103,7 +104,8 @@ function stateOf(nodes: readonly SeenNode[]): FoundDaemon['state'] {
   return states.includes('no lease') ? 'not answering' : 'not running';
 }
 
-function partsOf({ state, daemon, counts, nodes, serverAheadMs, lateWrites }: FoundDaemon): Shown[] {
+function partsOf({ state, daemon, counts, nodes, lastBackupAt, ...rest }: FoundDaemon): Shown[] {
+  const { serverAheadMs, lateWrites } = rest;
   const { openChanges = null, today } = counts ?? {};
   const counted = Object.entries(today ?? {}).flatMap(([outcome, count]) =>
     count === 0 ? [] : [`${count} ${outcome}`],
@@ -115,6 +117,7 @@ function partsOf({ state, daemon, counts, nodes, serverAheadMs, lateWrites }: Fo
     ...(daemon !== undefined && daemonFacts(daemon)),
     'open changes': openChanges,
     'changes today': today === undefined ? null : counted.join(', ') || 'none',
+    'last backup': lastBackupAt === undefined ? null : lastBackupAt === null ? 'none by rankd' : ago(lastBackupAt),
     'last problems': problems.length > 0 || daemon === undefined ? null : 'none',
   });
   const misfits = daemon?.misfits ?? [];

@@ -18,6 +18,10 @@ export function auditStore(db: Database, clock: Pick<Clock, 'now'>): AuditStore 
       return auditRows(db, `${whereOf(conditions, filter)} ORDER BY id ${order} LIMIT @limit`, { ...filter });
     },
 
+    async lastBackupAt() {
+      return (await db.get<{ at: number }>(`${backups} ORDER BY id DESC LIMIT 1`))?.at;
+    },
+
     async auditChain(page) {
       return db.read(async (reader) => {
         const [anchor, rows, end] = await Promise.all([chainAnchor(reader), chainRows(reader, page), chainEnd(reader)]);
@@ -99,6 +103,9 @@ type StoredRow = Omit<AuditRow, 'people'> & { people: AuditPerson[] | null };
 function toRow({ people, ...row }: StoredRow): AuditRow {
   return { ...row, people: (people ?? []).map(({ field, ...person }) => ({ field: fromText(field), ...person })) };
 }
+
+/** The literal is the one of the index `backups`. */
+const backups = "SELECT at FROM rankd.audit_events WHERE action = 'database.backup'";
 
 const emptied = `
   SELECT event_id AS "eventId", field, user_id AS pseudonym FROM rankd.audit_people WHERE user_id < 0 AND salt IS NULL`;

@@ -19,6 +19,10 @@ export function auditStore(db: Connection, clock: Pick<Clock, 'now'>): AuditStor
       return auditRows(db, `${whereOf(conditions, filter)} ORDER BY id ${order} LIMIT @limit`, query);
     },
 
+    async lastBackupAt() {
+      return db.get<{ at: number }>(`${backups} ORDER BY id DESC LIMIT 1`)?.at;
+    },
+
     async auditChain(page) {
       return db.read(() => ({
         anchor: chainAnchor(db),
@@ -97,6 +101,9 @@ type StoredRow = Omit<AuditRow, 'people'> & { people: string };
 function toRow({ people, ...row }: StoredRow): AuditRow {
   return { ...row, people: JSON.parse(people) };
 }
+
+/** The literal is the one of the index `backups`. */
+const backups = "SELECT at FROM audit_events WHERE action = 'database.backup'";
 
 const emptied = `
   SELECT event_id AS "eventId", field, user_id AS pseudonym FROM audit_people WHERE user_id < 0 AND salt IS NULL`;

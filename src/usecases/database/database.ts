@@ -1,5 +1,6 @@
 import { RankdError } from '../../base/errors.ts';
 import { counted } from '../../base/text.ts';
+import { databaseBackedUp } from '../../core/events.ts';
 import type {
   Backup,
   BackupTarget,
@@ -8,6 +9,7 @@ import type {
   ExaminedBackup,
   KnownServer,
   Migration,
+  Ports,
   Restored,
   RestoreRequest,
   StoreCheck,
@@ -50,6 +52,16 @@ export function backUpDatabase(
   target: BackupTarget | { send: (chunk: Uint8Array) => Promise<void> },
 ): Promise<Backup> {
   return 'send' in target ? operations.streamBackup(target.send) : operations.backUp(target);
+}
+
+/** Records a backup for `status` and metrics, unless the schema is an older one: opening the store would migrate it. */
+export async function recordBackup(
+  { schema, newestSchema, bytes }: Backup,
+  { file, by }: { file: string | undefined; by: string },
+  withStore: (work: (ports: Pick<Ports, 'store' | 'clock'>) => Promise<void>) => Promise<void>,
+): Promise<void> {
+  if (schema !== newestSchema) return;
+  await withStore(({ store, clock }) => store.appendAudit(databaseBackedUp({ file, bytes }, { by, at: clock.now() })));
 }
 
 interface RestoreSteps {

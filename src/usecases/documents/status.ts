@@ -180,6 +180,8 @@ export interface FoundDaemon {
   state: 'running' | 'stopping' | 'not running' | 'not answering';
   daemon?: DaemonStatus;
   counts: ChangeCounts | undefined;
+  /** Epoch milliseconds; null if rankd recorded none. Absent if there is no database. */
+  lastBackupAt?: number | null;
   nodes?: SeenNode[] | undefined;
   /** How far the clock of their server is ahead of this machine's. */
   serverAheadMs?: number;
@@ -197,7 +199,8 @@ export function statusDocument(found: FoundDaemon) {
     serverAheadMs,
     lateWrites: lateWrites.map(({ at, ...late }) => ({ at: isoTime(at), ...late })),
   };
-  return { state: found.state.replace(' ', '_'), ...daemon, openChanges, changesToday: today, ...shared };
+  const backup = found.lastBackupAt !== undefined && { lastBackupAt: isoOrNull(found.lastBackupAt ?? undefined) };
+  return { state: found.state.replace(' ', '_'), ...daemon, openChanges, changesToday: today, ...backup, ...shared };
 }
 
 export function nodeDocument({ name, state, status: { settings: _, isDraining: _draining, ...status } }: SeenNode) {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { breakBetween, chainStart } from '../../../src/core/audit.ts';
+import { backupAction } from '../../../src/core/events.ts';
 import type { AuditFilter } from '../../../src/ports/index.ts';
 import { awkwardText, operate } from './samples.ts';
 import type { StoreCase } from './store-case.ts';
@@ -26,6 +27,17 @@ export function auditContract(at: StoreCase): void {
           detail: { text: awkwardText, count: 3 },
         },
       ]);
+    });
+
+    test('the last backup is the newest that was recorded', async () => {
+      expect(await at.store.lastBackupAt()).toBeUndefined();
+      const record = () => operate(at).appendAudit({ by: 'daemon', action: backupAction, subject: 'x', detail: {} });
+      await record();
+      await append('another event');
+      expect(await at.other.lastBackupAt()).toBe(at.clock.now());
+      await at.clock.advance(1_000);
+      await record();
+      expect(await at.other.lastBackupAt()).toBe(at.clock.now());
     });
 
     test('is listed newest first, from a moment or after an event on, up to the limit', async () => {

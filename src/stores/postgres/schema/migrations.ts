@@ -270,6 +270,7 @@ export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
     detail  text   NOT NULL,
     hash    bytea  NOT NULL CHECK (length(hash) = 32)
   );
+  CREATE INDEX backups ON rankd.audit_events (id) WHERE action = 'database.backup';
   CREATE TABLE rankd.audit_people (
     event_id bigint NOT NULL,
     field    text   NOT NULL,

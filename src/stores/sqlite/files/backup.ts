@@ -69,7 +69,7 @@ function copyVerified(dataDir: string, to: string): Backup {
     });
   }
   appendDigest(to);
-  return { schema: copy.schema, rows: copy.rows, bytes: statSync(to).size };
+  return { schema: copy.schema, newestSchema, rows: copy.rows, bytes: statSync(to).size };
 }
 
 /** Row numbers only go up, even if old rows are removed: the copy must reach at least as far as the database did before. */

@@ -147,6 +147,7 @@ export const migrations: readonly string[] = [
     detail  TEXT    NOT NULL CHECK (json_valid(detail)),
     hash    BLOB    NOT NULL CHECK (length(hash) = 32)
   ) STRICT;
+  CREATE INDEX backups ON audit_events (id) WHERE action = 'database.backup';
 
   CREATE TABLE audit_anchor (
     one_row INTEGER PRIMARY KEY CHECK (one_row = 1),
