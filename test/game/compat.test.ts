@@ -122,6 +122,32 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
+test('where noblox.js-server wants a number, nothing that JavaScript would make one of is taken, and the answer is in words', async () => {
+  const headers = { authorization: await keyOf(app), 'content-type': 'application/json' };
+  const post = async (path: string, body: object) => {
+    const answer = await fetch(`${app.url}/group/1/member/1001/${path}?placeid=${place}`, {
+      ...{ method: 'POST', headers, body: JSON.stringify(body) },
+    });
+    return { status: answer.status, text: await answer.text() };
+  };
+  for (const odd of [true, false, [1], [[1]], ' 1 ', '0x10', '1e0', '', null, {}, 1.5, 1e21, 0]) {
+    const { status, text } = await post('rank-change', { change: odd });
+    expect({ odd, status, text }).toEqual({
+      odd,
+      status: 400,
+      text: expect.stringMatching(/must be a whole number other than 0/),
+    });
+  }
+  for (const odd of [true, [20], [[20]], {}, 1.5, 1e21, -1]) {
+    const { status, text } = await post('rank', { rank: odd });
+    expect({ odd, status, text }).toEqual({
+      odd,
+      status: 400,
+      text: expect.stringMatching(/must be a rank number, a role id or the name/),
+    });
+  }
+});
+
 describe.each(names)('a script for %s, moved by its address and its key', (client) => {
   test('ranks, promotes and demotes', async () => {
     const done: unknown[] = [];

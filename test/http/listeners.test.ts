@@ -137,6 +137,17 @@ describe.each(listeners)('$name', ({ most, path, open }) => {
   });
 });
 
+test('no listener writes a key into its log that a caller put into a path', async () => {
+  const key = `rk_live_${'Ab1'.repeat(12)}`;
+  for (const { open } of listeners) {
+    const { url, logLines } = await open({});
+    for (const path of [`/api/${key}`, `/${key}/x`, `/v1/${encodeURIComponent(`${key}?`)}`])
+      for (const method of ['GET', 'POST']) await fetch(new URL(path, url), { method }).then((answer) => answer.text());
+    await expect.poll(() => logLines.filter((line) => line.includes('"msg":"request"')).length).toBeGreaterThan(5);
+    expect(logLines.join('')).not.toContain(key.slice(8, 20));
+  }
+});
+
 test('a request that does not arrive in time gets 408', async () => {
   const parts = ['GET / HT', 'POST / HTTP/1.1\r\nHost: HOST\r\nContent-Length: 9\r\n\r\n{'];
   const cut = listeners.map(async ({ open }) => {

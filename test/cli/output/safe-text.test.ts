@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { printable } from '../../../src/cli/output/text.ts';
+import { csvLine, printable } from '../../../src/cli/output/text.ts';
 
 test.each(['👩‍🚀 Pilot', '👩🏽‍💻', '🏳️‍🌈', '👨‍👩‍👧‍👦', 'Général', 'นาย', '❤️'])('%s is shown as it is', (text) => {
   expect(printable(text)).toBe(text);
@@ -10,4 +10,37 @@ test.each(['Adm\u200din', '👩\u200d', '\u200d🚀', 'a\u200d🚀', '👩\u200d
   (text) => {
     expect(printable(text)).toBe(text.replace('\u200d', '\uFFFD'));
   },
+);
+
+test.each([
+  ...[
+    '\u3164',
+    '\u115f',
+    '\uffa0',
+    '\u2800',
+    '\u{e0041}',
+    '\u{e0100}',
+    '\ufff9',
+    '\ufffb',
+    '\u034f',
+    '\u00ad',
+    '\u200b',
+    '\ufeff',
+  ],
+])('%j can’t be seen, and is shown', (text) => {
+  expect(printable(text)).toBe('\uFFFD');
+  expect(printable(`a${text}b`)).toBe('a\uFFFDb');
+});
+
+test('no character gets more than four combining marks', () => {
+  expect(
+    printable(`a${'\u0301'.repeat(300)}`)
+      .normalize('NFC')
+      .match(/\u0301/g)?.length ?? 0,
+  ).toBeLessThan(5);
+});
+
+test.each(['=1+1', ' =1+1', '\u00a0=1+1', '+1', '-1', '@x', '  @x', '\uff1d1+1', ' \uff20x'])(
+  'a cell of CSV that begins as a formula (%j) is text',
+  (cell) => expect(csvLine([cell, 'x'])).toBe(`'${cell},x\r\n`),
 );

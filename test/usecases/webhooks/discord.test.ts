@@ -132,6 +132,7 @@ test.each([
   ['\u202eevil\u200b', 'evil'],
   [`a${'\u0301'.repeat(1000)}`, 'a\u0301\u0301'],
   ['<@&123>', '\\<\\@&123\\>'],
+  ['discord.gg/x', 'discord\\.gg/x'],
 ])('the name %j can do nothing in Discord', async (name, shown) => {
   const { add, demote, clock, discord } = await scene();
   await add('log', discordAddress);
