@@ -34,7 +34,9 @@ const wholeNumberText = z
   .string()
   .regex(/^-?\d{1,15}$/)
   .transform(Number);
-const steps = z.union([z.int(stepsError), wholeNumberText], { error: stepsError }).refine((n) => n !== 0, { error: stepsError });
+const steps = z
+  .union([z.int(stepsError), wholeNumberText], { error: stepsError })
+  .refine((n) => n !== 0, { error: stepsError });
 const stepsBody = z.object({ change: steps }, notAnObject);
 
 const address = z.object({ group: memberId, user: memberId });
