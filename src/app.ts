@@ -90,7 +90,8 @@ export async function openApp(
   const unchanging = {
     ...{ ...ports, ...processState(ports, ({ level, message, facts }) => log[level](facts, message)), log },
     identity: crypto().randomBytes(32).toString('base64url'),
-    ...{ refused: new RefusedCallers(), keyUses: new KeyUses(), requests: { count: 0, isDraining: false } },
+    ...{ refused: new RefusedCallers(), keyUses: new KeyUses() },
+    requests: { count: 0, isDraining: false, haveComeOverTls: false },
     ...{ deliveries: new DeliveryCounts(), foreign: { TLS: 0, 'HTTP/2': 0, 'the PROXY protocol': 0 } },
     sender: options.overrides?.sender ?? openWebhookSender(ports.clock),
   };

@@ -82,12 +82,15 @@ async function listen(
   const at = await listenAt(server, { section: 'server' }, { host, ports: [port], hint });
   const url = listenUrl(at);
   const hasProxy = publicUrl?.startsWith('https:') ?? false;
-  if (!isLoopback(at.address) && !hasProxy) log.warn({ url, problem: 'plain http' }, plainHttp);
+  if (!isLoopback(at.address) && !hasProxy) log.warn({ url, problem: 'plain http', hint: haveProxy }, plainHttp);
   return url;
 }
 
 const plainHttp =
   'others reach rankd over plain HTTP, in which everybody on the way can read the keys: put a reverse proxy that speaks TLS in front';
+
+const haveProxy =
+  'if there is such a proxy, set server.public_url to its https address; requests that a server.trusted_proxies passes on with X-Forwarded-Proto: https show it as well';
 
 /** Waits until every request has its answer; none takes longer than its deadline. */
 async function drain({ current: { requests, clock }, maxDeadlineMs }: ServedApp): Promise<void> {

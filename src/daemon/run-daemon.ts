@@ -94,7 +94,7 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
         group: !app.group.isReadable,
         roles: false, // they are listed separately
         'simulated keys': await anyOf(keysOfSimulation(app, app.group, { limit: 1 })),
-        'plain http': true,
+        'plain http': !app.requests.haveComeOverTls,
         'audit heads': daemon.heads.isFailing,
         platform: app.platform.reachability().unreached.length > 0,
         trust: !app.trust.believesAnswers || app.trust.stop !== undefined,

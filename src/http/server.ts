@@ -1,5 +1,7 @@
+import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance } from 'fastify';
 import { isRankdError, RankdError } from '../base/errors.ts';
+import { membershipOf } from '../base/net.ts';
 import type { Config } from '../config/config.ts';
 import { isSimulatedGroup } from '../core/group-title.ts';
 import type { LiveContext } from '../usecases/daemon-context.ts';
@@ -21,9 +23,11 @@ export function createServer(
     ...{ log, clock, section: 'server', maxConnections, trustedProxies, foreign, notFound },
     headers: () => (isSimulatedGroup(app.current.group.title) ? simulated : nothing),
   });
+  const isTrusted = membershipOf(trustedProxies);
   const freshness = new Freshness(() => store.freshen());
   server.addHook('onRequest', (request, reply, done) => {
     requests.count += 1;
+    requests.haveComeOverTls ||= cameOverTls(request.raw, isTrusted);
     if (request.headers.host?.includes(',')) {
       closeWith(reply);
       return done(twoHosts);
@@ -53,6 +57,10 @@ export function createServer(
   server.addHook('onClose', () => throttle.close());
   registerRoutes(server, { live: app, throttle, inOrderOfArrival: inOrder(), routes });
   return server;
+}
+
+function cameOverTls({ headers, socket }: IncomingMessage, isTrusted: (address: string) => boolean): boolean {
+  return headers['x-forwarded-proto'] === 'https' && isTrusted(socket.remoteAddress ?? '');
 }
 
 const simulated = { 'x-simulated-group': 'true' };

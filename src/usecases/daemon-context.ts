@@ -52,6 +52,8 @@ export interface OpenRequests {
   count: number;
   /** True once the daemon is stopping: what runs is finished, nothing new is begun. */
   isDraining: boolean;
+  /** True once a trusted proxy has passed on a request that reached it over TLS. */
+  haveComeOverTls: boolean;
 }
 
 /** What the platform did so far that rankd was not built for. */

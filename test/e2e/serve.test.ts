@@ -13,6 +13,7 @@ import { sampleUsers } from '../support/fake-open-cloud/index.ts';
 import { openCloudHome } from '../support/open-cloud-home.ts';
 import { runOnTerminal } from '../support/pseudo-terminal.ts';
 import { CliHome } from '../support/run-cli.ts';
+import { send } from '../support/send.ts';
 
 const binary = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
 
@@ -79,6 +80,22 @@ describe('serve', () => {
     expect(daemon.log).toMatch(plainHttp);
     expect(daemon.log).toContain(daemon.url);
   });
+
+  test.each([
+    ['https', '127.0.0.0/8', 0],
+    ['http', '127.0.0.0/8', 1],
+    ['https', '10.0.0.0/8', 1],
+  ])(
+    'once a request came with X-Forwarded-Proto: %s through a proxy, with %s trusted, plain HTTP is a problem: %i',
+    async (proto, trusted, count) => {
+      const env = { RANKD_SERVER_TRUSTED_PROXIES: trusted };
+      await using daemon = await DaemonHere.start(home, { args: ['--host', '0.0.0.0'], env });
+      const { port } = new URL(daemon.url);
+      await send(`http://127.0.0.1:${port}/healthz`, { headers: { 'x-forwarded-proto': proto } });
+      const { status } = await home.json<{ status: { problems: unknown[] } }>('status');
+      expect(status.problems).toHaveLength(count);
+    },
+  );
 
   test('behind the proxy that server.public_url names, it does not warn of plain HTTP', async () => {
     const env = { RANKD_SERVER_PUBLIC_URL: 'https://rankd.example.com' };
