@@ -46,6 +46,19 @@ test.each([
   expect(stderr).toBe(`error: rankd needs Node.js 22.14 or newer; this is ${process.version}.\ntry: ${fix}\n`);
 });
 
+test('too old, with another Node that can’t be started: two lines and exit code 78', () => {
+  using copy = new CopyOfRankd();
+  const other = join(copy.folder, 'node_modules/.bin/node');
+  mkdirSync(dirname(other));
+  writeFileSync(other, '', { mode: 0o644 });
+  const line = ['--import', pretend, copy.binary, 'key', 'list'];
+  const { status, stderr } = spawnSync(process.execPath, line, { encoding: 'utf8' });
+  expect({ status, stderr }).toEqual({
+    status: 78,
+    stderr: `error: rankd needs Node.js 22.14 or newer; this is ${process.version}.\ntry: npm ci, as ${other} can't be started (EACCES)\n`,
+  });
+});
+
 test('npm ci in a clone without development packages stops, and prints the command that helps', () => {
   using clone = new CopyOfRankd();
   cpSync(join(root, 'config/runtime'), join(clone.folder, 'config/runtime'), { recursive: true });

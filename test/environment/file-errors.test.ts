@@ -1,9 +1,10 @@
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { inWords } from '../../src/base/files.ts';
 import { openPostgresStore } from '../../src/stores/postgres/postgres-store.ts';
 import { ManualClock } from '../support/manual-clock.ts';
+import { runNode } from '../support/node-process.ts';
 import { postgresDatabase } from '../support/postgres-database.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { runUnprivileged } from '../support/run-unprivileged.ts';
@@ -87,6 +88,28 @@ test('a daemon whose note of its node can’t be written works all the same', as
   expect(await store.enqueue(7)).toMatch(/^\d+$/);
   await store.close();
 });
+
+test.runIf(process.getuid?.() === 0)(
+  'a data directory whose mode can’t be changed is one sentence, with the command for it',
+  async () => {
+    const dir = at('foreign');
+    mkdirSync(dir, { mode: 0o755 });
+    chmodSync(at(''), 0o755);
+    chownSync(dir, 12_345, 12_345);
+    const code = `
+    import { closeToOthers } from './src/base/data-dir.ts';
+    try {
+      closeToOthers(${JSON.stringify(dir)}, { uid: 12345, gid: 12345 });
+    } catch ({ code, message, hint }) {
+      console.log(JSON.stringify({ code, message, hint }));
+    }`;
+    expect(await runNode(code, { uid: 65_534 })).toEqual({
+      code: 'no_permission',
+      message: `Other users can enter the data directory ${dir}, and rankd may not change that.`,
+      hint: expect.stringContaining(dir),
+    });
+  },
+);
 
 test.each<[code: string, syscall: string, says: string]>([
   ['ENOSPC', 'mkdir', 'The disk of /a is full, so /a/b was not written.'],
