@@ -6,16 +6,16 @@ export function rankBody(rest: Record<string, unknown> = {}): Record<string, unk
   return { rankerName: 'Ann', rankerId: 0, rankeeName: 'Bob', rankeeId: 1001, newRankId: 20, ...rest };
 }
 
-/** What a refusal must be, besides small JSON in the one shape. */
+/** The expected refusal; it must also be small JSON in the one shape. */
 export interface ExpectedError {
   status: number;
   code: string;
   error: string;
-  /** Whether it says how long to wait. */
+  /** True if it must report how long to wait. */
   waits?: boolean;
 }
 
-/** Holds an answer against the one shape that every answer but 200 has. */
+/** Checks an answer against the one shape of every answer but 200. */
 export function expectError(answer: Answer, { status, code, error, waits = false }: ExpectedError): void {
   const { requestId, retryAfter } = answer.json as { requestId: string; retryAfter?: number };
   expect(answer.json).toEqual({

@@ -2,22 +2,28 @@ import fc from 'fast-check';
 import type { Member, Role } from '../../src/core/model.ts';
 import type { RoleScheme } from '../../src/core/role-scheme.ts';
 
-/** A member of a group, and a role that may be asked for: the base role, or a custom one (of the ladder, if there is one). */
+/**
+ * A member of a group, and a role that can be requested: the base role, or a custom one (from the ladder, if there is
+ * one).
+ */
 export interface RankCase {
   scheme: RoleScheme;
   member: Member;
   target: Role;
 }
 
-/** Above 32 bits, as Roblox's are. */
+/** Above 32 bits, as on Roblox. */
 const roleId = fc.integer({ min: 2 ** 32 + 1, max: Number.MAX_SAFE_INTEGER });
 
-/** Few enough to collide often, also with the base role's rank. */
+/** Few enough to collide often, including with the base role's rank. */
 const customRank = fc.oneof(fc.integer({ min: 1, max: 6 }), fc.integer({ min: 1, max: 254 }));
 
 const name = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 });
 
-/** The roles of a group in their order: guest, base, owner and up to 38 custom ones. Two of them may share a rank, also the base role's. */
+/**
+ * The roles of a group in order: guest, base, owner and up to 38 custom ones. Two of them may share a rank, including
+ * the base role's.
+ */
 export const arbitraryRoles: fc.Arbitrary<Role[]> = fc
   .record({
     ids: fc.uniqueArray(roleId, { minLength: 41, maxLength: 41 }),
@@ -35,12 +41,12 @@ export const arbitraryRoles: fc.Arbitrary<Role[]> = fc
     return roles.sort((a, b) => a.rank - b.rank || isBase(b) - isBase(a) || a.id - b.id);
   });
 
-/** Some of the custom roles, no two of one rank, ascending by rank. */
+/** Some of the custom roles, with distinct ranks, ascending. */
 export function arbitraryLadder(roles: Role[]): fc.Arbitrary<Role[]> {
   return fc.subarray(customsOf(roles)).map((some) => some.filter((role, index) => role.rank !== some[index - 1]?.rank));
 }
 
-/** Any custom roles; the base role listed or not; sometimes the guest role, and roles the group does not list. */
+/** Any custom roles; the base role listed or not; sometimes the guest role, and roles that the group does not list. */
 export function arbitraryMember(roles: Role[]): fc.Arbitrary<Member> {
   const rest = roles.filter((role) => role.kind === 'base' || role.kind === 'guest');
   return fc
@@ -56,7 +62,7 @@ export function arbitraryMember(roles: Role[]): fc.Arbitrary<Member> {
     }));
 }
 
-/** `ladder`: whether the group has one. */
+/** `ladder`: true if the group has one. */
 export function arbitraryRankCase({ ladder }: { ladder: boolean }): fc.Arbitrary<RankCase> {
   return arbitraryRoles.chain((roles) =>
     (ladder ? arbitraryLadder(roles) : fc.constant(undefined)).chain((steps) =>

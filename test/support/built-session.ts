@@ -5,12 +5,15 @@ import { binary, type CliHome, type CliResult } from './run-cli.ts';
 
 const built = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
-/** Runs what was built on one command line after the other. What a command leaves behind in its process, the next one finds. */
+/**
+ * Runs the built rankd on one command line after another. Each command meets the state that earlier ones left in the
+ * process.
+ */
 const script = (main: string) => `
 import { main } from '${main}';
 const written = { stdout: '', stderr: '' };
 for (const name of ['stdout', 'stderr']) {
-  process[name].setMaxListeners(0); // each line listens anew
+  process[name].setMaxListeners(0); // each line adds its own listeners
   process[name].write = (chunk, ...rest) => {
     written[name] += Buffer.from(chunk).toString();
     rest.find((one) => typeof one === 'function')?.();
@@ -28,13 +31,16 @@ process.on('message', async (line) => {
 });
 process.send('ready');`;
 
-/** The built rankd in one process for many command lines that read no input, off a terminal. A process for each would cost five times as much. */
+/**
+ * The built rankd in one process for many command lines that read no input, off a terminal. A process for each would
+ * cost five times as much.
+ */
 export class BuiltSession implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly #ready: Promise<unknown>;
   readonly #exit: Promise<unknown>;
 
-  /** `main`: of another build than that of this tree. */
+  /** `main`: the entry of another build than this tree's. */
   constructor(home: CliHome, env: Record<string, string> = {}, main = built) {
     this.#child = spawn(process.execPath, ['--input-type=module', '--eval', script(main)], {
       ...{ cwd: home.cwd, env: { ...home.env, ...env }, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] },

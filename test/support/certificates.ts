@@ -1,6 +1,6 @@
 import { generateKeyPairSync, type KeyObject, randomBytes, sign, X509Certificate } from 'node:crypto';
 
-/** What a TLS server is given, in PEM. */
+/** The certificate and key of a TLS server, in PEM. */
 export interface Credentials {
   cert: string;
   key: string;
@@ -14,7 +14,7 @@ interface Wanted {
   beginsInDays?: number;
 }
 
-/** Vouches for certificates. `pem` goes to whoever is to trust it. */
+/** Signs certificates. `pem` is for clients that must trust it. */
 export class Authority {
   readonly #name = `Test Authority ${randomBytes(4).toString('hex')}`;
   readonly #keys = newKeys();
@@ -30,7 +30,7 @@ export class Authority {
   }
 }
 
-/** A certificate that nobody but its holder vouches for. */
+/** A self-signed certificate. */
 export function selfSigned(wanted: Wanted): Credentials {
   const { publicKey, privateKey } = newKeys();
   return { cert: certificate(wanted, publicKey, { name: wanted.name, key: privateKey }), key: pemOf(privateKey) };
@@ -44,7 +44,7 @@ function pemOf(key: KeyObject): string {
   return key.export({ type: 'pkcs8', format: 'pem' }).toString();
 }
 
-/** Node.js reads certificates and makes none, so this writes one as RFC 5280 has it. */
+/** Node.js reads certificates but can't create them, so this writes one by RFC 5280. */
 function certificate(
   {
     name,

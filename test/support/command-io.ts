@@ -4,38 +4,38 @@ import { type System, type SystemUser, thisSystem } from '../../src/base/system.
 import type { Io } from '../../src/cli/io.ts';
 
 export interface RunOptions {
-  /** Besides HOME, PATH and RANKD_DATA_DIR; nothing else of the tests' own environment is passed on. */
+  /** Variables in addition to HOME, PATH and RANKD_DATA_DIR; the tests' own environment is not passed on. */
   env?: Record<string, string>;
   cwd?: string;
-  /** Standard input; empty unless given. */
+  /** Standard input; empty by default. */
   input?: string;
   dataDir?: string;
-  /** Of a command in this process: the system whose commands and paths it prints, instead of this one. */
+  /** For a command in this process: the system whose commands and paths it prints, instead of this one. */
   system?: System;
   /** Of a command in this process: the version of Node.js that it takes itself to run on. */
   nodeVersion?: string;
-  /** True if Ctrl-C comes as soon as the command has begun. */
+  /** True if Ctrl-C arrives as soon as the command has begun. */
   isInterrupted?: boolean;
-  /** The file that Node.js is told to run, for a process of its own: the one that is on the shell's path, unless another is named. */
+  /** For a separate process: the file that Node.js runs, by default the one on the shell's path. */
   script?: string;
 }
 
-/** The folders that a run of `rankd` finds. */
+/** The folders for a run of `rankd`. */
 export interface CliFolders {
   folder: string;
   dataDir: string;
   cwd: string;
 }
 
-/** What every command that runs in this process has of the world: all that it prints is kept. */
+/** The environment of a command in this process; records all of its output. */
 class WatchedIo {
   readonly env: Record<string, string>;
   readonly cwd: string;
   readonly home: string;
   readonly serviceDataDir: string;
-  /** Results. */
+  /** Standard output: the results. */
   out = '';
-  /** Talk and log. */
+  /** Standard error: messages and the log. */
   talk = '';
   readonly system: System;
   readonly nodeVersion: string;
@@ -79,7 +79,7 @@ class WatchedIo {
   onReload = (_listener: () => void): void => undefined;
 }
 
-/** What a command in this process has of the world off a terminal. */
+/** The environment of a command in this process, off a terminal. */
 export class PipedIo extends WatchedIo implements Io {
   readonly isTerminal = false;
   readonly screenSize = undefined;
@@ -113,7 +113,7 @@ export class PipedIo extends WatchedIo implements Io {
   readSecret = this.readStdin;
 }
 
-/** A terminal that is watched: what a person sees of a command that runs in this process, and what they type. */
+/** A simulated terminal for a command in this process: records its screen, and types the answers. */
 export class TerminalIo extends WatchedIo implements Io {
   readonly isTerminal = true;
   screenSize: { columns: number; rows: number } | undefined = { columns: 100, rows: 30 };
@@ -122,7 +122,7 @@ export class TerminalIo extends WatchedIo implements Io {
   readonly #stop = Promise.withResolvers<string>();
   readonly #answers: string[];
 
-  /** `answers`: what is typed at each question, in turn. */
+  /** `answers`: the text typed at each question, in turn. */
   constructor(home: CliFolders, answers: string[] = [], system: System = thisSystem) {
     super({ RANKD_DATA_DIR: home.dataDir }, home, { system });
     this.#answers = answers;
@@ -149,7 +149,7 @@ export class TerminalIo extends WatchedIo implements Io {
     return this.#stop.promise;
   }
 
-  /** As Ctrl-C does. */
+  /** Simulates Ctrl-C. */
   stop(): void {
     this.#stop.resolve('SIGINT');
   }

@@ -8,7 +8,7 @@ import { table } from './reference-tables.ts';
 const program = createProgram({ system: systems.linux, stdout: () => undefined } as unknown as TerminalIo);
 const commands = allCommands(program).filter((one) => one.commands.length === 0);
 
-/** Every command in a line, with a link to all of it. */
+/** Each command on a line, with a link to its details. */
 export function commandsTable(): string[] {
   return table(
     ['command', 'what it does'],
@@ -25,7 +25,7 @@ export function commonOptions(): string[] {
   );
 }
 
-/** Every command with its arguments, options and examples, as its help text has them. */
+/** Every command with its arguments, options and examples, from its help text. */
 export function commandDetails(): string[] {
   return commands.flatMap((command, index) => [...(index === 0 ? [] : ['']), ...details(command)]);
 }
@@ -58,7 +58,7 @@ function anchorOf(command: Command): string {
   return `rankd-${nameOf(command).replaceAll(' ', '-')}`;
 }
 
-/** What Markdown would read as something else, escaped. */
+/** Escapes characters that have a meaning in Markdown. */
 function inACell(text: string): string {
   return text.replaceAll(/[|<*]/g, '\\$&');
 }

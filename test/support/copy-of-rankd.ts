@@ -5,17 +5,17 @@ import { TempDir } from './temp-dir.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The built package in a folder of its own, as it is after it was installed; its user's home is beside it. */
+/** The built package in a separate folder, as after an install; its user's home is next to it. */
 export class CopyOfRankd implements Disposable {
   readonly #parent = new TempDir();
   readonly folder = join(this.#parent.path, 'package');
   readonly home = join(this.#parent.path, 'home');
   readonly binary = join(this.folder, 'bin/rankd.js');
   readonly dist = join(this.folder, 'dist');
-  /** What Node.js compiled, once anything was kept. */
+  /** The compile cache of Node.js, once it exists. */
   readonly cache = join(this.home, '.cache/rankd');
 
-  /** `packages`: whether what package.json lists under `dependencies` is there as well; nothing else ever is. */
+  /** `packages`: true to include the `dependencies` of package.json; no other package ever is. */
   constructor({ packages = false } = {}) {
     mkdirSync(join(this.folder, 'node_modules'), { recursive: true });
     mkdirSync(this.home);

@@ -3,7 +3,7 @@ import { PipedIo } from './command-io.ts';
 import type { CliHome } from './run-cli.ts';
 import { Serving, type StartOptions } from './serving.ts';
 
-/** `rankd serve` in this process: ten times as quick as one of its own, for whatever is not about processes. */
+/** `rankd serve` in this process: ten times as fast as a separate one, for tests that are not about processes. */
 export class DaemonHere extends Serving {
   readonly #io: ServingIo;
   readonly #ended: Promise<number>;
@@ -14,7 +14,7 @@ export class DaemonHere extends Serving {
     this.#ended = ended;
   }
 
-  /** Resolves when it listens; rejects with what it said if it ends instead. */
+  /** Resolves when it listens; rejects with its output if it ends instead. */
   static async start(home: CliHome, { args = [], env = {} }: StartOptions = {}): Promise<DaemonHere> {
     const io = new ServingIo(home, { env });
     const ended = runCli(['serve', '--port', '0', '--json', ...args], io);
@@ -32,7 +32,7 @@ export class DaemonHere extends Serving {
     return this.#ended;
   }
 
-  /** As SIGHUP asks for it. */
+  /** Simulates SIGHUP. */
   reload(): void {
     this.#io.reload();
   }

@@ -5,13 +5,16 @@ import type { Readable } from 'node:stream';
 import { binary, type CliHome } from './run-cli.ts';
 import { Serving, type StartOptions } from './serving.ts';
 
-/** On Linux the daemon ends with the tests, also where these are killed and dispose of nothing (PR_SET_PDEATHSIG, setpriv(1)). */
+/**
+ * On Linux, the daemon ends with the tests, even if they are killed and dispose of nothing (PR_SET_PDEATHSIG,
+ * setpriv(1)).
+ */
 const mortally = process.platform === 'linux' ? ['setpriv', '--pdeathsig', 'KILL'] : [];
 
-/** `rankd serve` of the built binary, as a process of its own in a home of its own. */
+/** `rankd serve` of the built binary, as a separate process in a separate home. */
 export class DaemonProcess extends Serving {
   readonly process: ChildProcessByStdio<null, Readable, Readable>;
-  /** Everything it logged so far. */
+  /** The log so far. */
   log = '';
 
   private constructor(child: ChildProcessByStdio<null, Readable, Readable>, greeting: string, stderr: string) {
@@ -23,7 +26,7 @@ export class DaemonProcess extends Serving {
     });
   }
 
-  /** Resolves when it listens; rejects with what it said where it ends instead. */
+  /** Resolves when it listens; rejects with its output if it ends instead. */
   static async start(home: CliHome, { args = [], env = {} }: StartOptions = {}) {
     const command = [...mortally, process.execPath, binary, 'serve', '--port', '0', '--json', ...args];
     const [file = '', ...rest] = command;
@@ -44,7 +47,7 @@ export class DaemonProcess extends Serving {
     throw new Error(`rankd serve ended before it listened: ${stderr}`);
   }
 
-  /** Asks it to stop with `signal`; resolves with its exit code, `null` where the signal ended it. */
+  /** Stops it with `signal`; resolves with its exit code, `null` if the signal ended it. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
     if (this.process.exitCode !== null || this.process.signalCode !== null) return this.process.exitCode;
     const exited = once(this.process, 'exit');

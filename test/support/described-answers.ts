@@ -3,13 +3,13 @@ import { openApiDocument } from '../../src/http/openapi/document.ts';
 import { pathOf } from '../../src/http/request-log.ts';
 import { routes } from '../../src/http/routes/all.ts';
 
-/** An answer, and the request it was given to. */
+/** An answer, and its request. */
 export interface Given {
   method: string;
-  /** Absolute, or from the root. */
+  /** Absolute, or relative to the root. */
   url: string;
   status: number;
-  /** Names in lower case. */
+  /** With names in lower case. */
   headers: Record<string, string | string[] | undefined>;
   text: string;
 }
@@ -21,13 +21,13 @@ interface Described {
 
 type Paths = Record<string, Record<string, { responses: Record<string, Described> }>>;
 
-/** What this file of tests has met so far, as `post /v1/ranker 403 rank_not_allowed`. */
+/** The answers of this test file so far, as `post /v1/ranker 403 rank_not_allowed`. */
 export const met = new Set<string>();
 
-/** Made before any daemon of the tests starts: none of them waits for it in the middle of a request. */
+/** Loaded before any daemon of the tests starts, because it would delay a request. */
 const { ajv, paths } = load();
 
-/** Throws where an answer is not as the OpenAPI document says. */
+/** Throws if an answer does not match the OpenAPI document. */
 export function expectDescribed(given: Given): void {
   const { url, status, headers, text } = given;
   const verb = given.method === 'HEAD' ? 'get' : given.method.toLowerCase();
@@ -56,13 +56,13 @@ export function expectDescribed(given: Given): void {
   met.add(`${verb} ${path} ${status}${code}`);
 }
 
-/** Throws where an answer to something that is not known to be a request is no error as the document says. */
+/** Throws if the answer to an arbitrary input, which may not be a request, is not an error by the document. */
 export function expectDescribedError(text: string): void {
   const problems = flaws('#/components/schemas/Error', JSON.parse(text));
   if (problems.length > 0) throw new Error(`${problems.join('; ')}: ${text}`);
 }
 
-/** Headers of rankd's own making must be described, and have the form described. */
+/** rankd's own headers must be described, and match their description. */
 function headerFlaws(headers: Given['headers'], names: string[]): string[] {
   const own = Object.keys(headers).filter((name) =>
     /^(x-(?!content-type-options)|ratelimit|idempotent|retry-after|deprecation|sunset)/.test(name),
@@ -85,7 +85,7 @@ function flaws(ref: string, value: unknown): string[] {
 
 function load(): { ajv: Ajv2020; paths: Paths } {
   const document = openApiDocument(routes);
-  // The document itself is held against its meta schema by a test of its own.
+  // A separate test checks the document itself against its meta schema.
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false });
   ajv.addSchema(document, 'rankd');
   return { ajv, paths: document.paths as unknown as Paths };

@@ -4,7 +4,7 @@ import { allCommands } from '../../src/cli/output/help.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import type { TerminalIo } from './command-io.ts';
 
-/** Every command that takes no others, e.g. `key create`. */
+/** Every command without subcommands, e.g. `key create`. */
 export const everyCommand: readonly string[] = allCommands(createProgram({ system: thisSystem } as TerminalIo))
   .filter(({ commands }) => commands.length === 0)
   .map(pathOf);

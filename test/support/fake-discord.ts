@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import type { WebhookSender } from '../../src/ports/index.ts';
 
-/** A message that Discord kept. */
+/** A message that Discord stored. */
 export interface KeptMessage {
   content?: string;
   flags?: number;
@@ -28,20 +28,23 @@ interface FakeAnswer {
 }
 
 const bucket = { size: 5, windowMs: 2_000 };
-/** Where its one webhook is. */
+/** The path of its one webhook. */
 export const discordPath = '/api/webhooks/1487000000000000857/a-token_that-nobody-may-see';
 
-/** The part of Discord that takes messages by a webhook, with its limits. `violations` is what a careful client would not have done. */
+/**
+ * The part of Discord that accepts messages from a webhook, with its limits. `violations` has the mistakes that a
+ * careful client would not make.
+ */
 export class FakeDiscord {
   readonly messages: KeptMessage[] = [];
   readonly violations: string[] = [];
-  /** True once somebody has deleted the webhook. */
+  /** True once the webhook was deleted. */
   isDeleted = false;
-  /** Answers the next requests with 429 for all webhooks, for so many seconds. */
+  /** Answers the next requests with 429 for all webhooks, for this many seconds. */
   globalSeconds: number | undefined;
-  /** What happens elsewhere while it takes the next message. */
+  /** Called while it accepts the next message. */
   meanwhile: (() => Promise<unknown>) | undefined;
-  /** Answers with this status, until it is taken away. */
+  /** Answers with this status until it is unset. */
   status: number | undefined;
   readonly #clock: Pick<Clock, 'monotonic'>;
   #window = { endsAt: 0, left: bucket.size };
@@ -51,7 +54,7 @@ export class FakeDiscord {
     this.#clock = clock;
   }
 
-  /** Takes requests without a network, for tests on a manual clock. */
+  /** Accepts requests without a network, for tests on a manual clock. */
   get sender(): WebhookSender {
     return {
       send: async ({ method, address, body = '' }) => {
@@ -135,7 +138,7 @@ function json(status: number, body: object): FakeAnswer {
   return { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
 }
 
-/** The same on a port of its own. `address` is that of its one webhook. */
+/** The same on a separate port. `address` is that of its one webhook. */
 export async function startFakeDiscord({
   port = 0,
 } = {}): Promise<{ discord: FakeDiscord; address: string } & AsyncDisposable> {
@@ -155,5 +158,5 @@ export async function startFakeDiscord({
   };
 }
 
-/** The address of the webhook where no network is in between. */
+/** The address of the webhook for tests without a network. */
 export const discordAddress = `https://discord.com${discordPath}`;

@@ -328,14 +328,14 @@ describe('what a careful client would not do', () => {
   });
 });
 
-/** The official document is too large to keep here; RANKD_OPENAPI names a copy of it. */
+/** The official document is too large to include; RANKD_OPENAPI names a copy of it. */
 function officialSchemas(): Schemas[] {
   const file = process.env['RANKD_OPENAPI'];
   return file === undefined ? [] : [JSON.parse(readFileSync(file, 'utf8')).components.schemas];
 }
 
 test('every answer has the fields and types of the official schemas', async () => {
-  fake.credential.userId = sampleUsers.owner; // sees the most fields
+  fake.credential.userId = sampleUsers.owner; // this account sees the most fields
   const answers: Array<[string, unknown]> = [
     ['Group', (await get('')).body],
     ['ListGroupRolesResponse', (await get('/roles')).body],

@@ -2,22 +2,27 @@ import { createHash, createHmac, pbkdf2Sync } from 'node:crypto';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
 import { onTestFinished } from 'vitest';
 
-/** What a program on the port of PostgreSQL asks of whoever connects. */
+/** The authentication that a program on PostgreSQL's port requests. */
 type Asks = 'nothing' | 'cleartext' | 'MD5' | 'SCRAM';
 
-/** `version` as in server_version_num; `refuses`: with which code every prepared statement fails, in these words. */
+/**
+ * `version` as in server_version_num; `refuses`: the code and the message with which every prepared statement fails.
+ */
 export interface FakeServer {
   version?: number;
   refuses?: string;
   words?: string;
   asks?: readonly Asks[];
-  /** How it ends SCRAM: by success without a signature, at once or after the client's proof; with that of another password; or with the right one. */
+  /**
+   * The end of SCRAM: success without a signature, at once or after the client's proof; the signature of another
+   * password; or the right one.
+   */
   proves?: 'never' | 'no signature' | { password: string };
   /** Listens on a socket in this directory, instead of 127.0.0.1. */
   directory?: string | undefined;
 }
 
-/** A program that speaks as much of PostgreSQL's protocol as is needed to be turned down. `heard` is all that it was sent. */
+/** A program that speaks enough of PostgreSQL's protocol to be rejected. `heard` has all data that it received. */
 export interface FakePostgres {
   host: string;
   port: number;
@@ -72,14 +77,14 @@ async function* piecesOf(socket: Socket, heard: Buffer[]): AsyncGenerator<Buffer
   }
 }
 
-/** How many simple queries a piece has. */
+/** The number of simple queries in a chunk. */
 function questions(bytes: Buffer): number {
   let count = 0;
   for (let at = 0; at < bytes.length; at += 1 + bytes.readInt32BE(at + 1)) if (bytes[at] === 0x51) count += 1;
   return count;
 }
 
-/** The answer to what a new connection asks, which is more than one statement. */
+/** The answer to the queries of a new connection, which are several statements. */
 function factsOf(version: number): Buffer {
   const settings = {
     default_transaction_isolation: { value: 'read committed', source: 'default' },
@@ -133,7 +138,7 @@ async function asking(ask: Asks, { socket, next, proves }: Asking): Promise<void
   socket.write(message('R', int32(12), Buffer.from(`v=${signed}`)));
 }
 
-/** What MD5 makes of a password. */
+/** The MD5 hash of a password, as PostgreSQL uses it. */
 export function md5Of(user: string, password: string, salt: string): string {
   const hash = (value: string) => createHash('md5').update(value).digest('hex');
   return hash(hash(password + user) + salt);

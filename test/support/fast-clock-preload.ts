@@ -1,4 +1,7 @@
-/** Loaded into a process before anything else: for it, four seconds pass in one. Faster, a busy machine would not answer in time. The wall clock stays as it is. */
+/**
+ * Preloaded into a process: four seconds pass for it in one. At a higher speed, a busy machine would not respond in
+ * time. The wall clock is unchanged.
+ */
 const speed = 4;
 
 const elapsed = performance.now.bind(performance);

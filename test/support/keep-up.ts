@@ -1,6 +1,9 @@
 import net from 'node:net';
 
-/** Keeps that many connections to an address open until it is disposed of. `begin` is called for each, and returns what ends its work. */
+/**
+ * Keeps `count` connections to an address open until it is disposed of. `begin` is called for each, and returns a
+ * function that ends its work.
+ */
 export function keepUp(url: string, count: number, begin: (socket: net.Socket) => () => void) {
   const sockets = new Set<net.Socket>();
   let isOver = false;
@@ -8,7 +11,7 @@ export function keepUp(url: string, count: number, begin: (socket: net.Socket) =
     if (isOver) return;
     const socket = net.connect(Number(new URL(url).port), '127.0.0.1');
     sockets.add(socket);
-    socket.on('error', () => undefined); // cut connections are part of the game
+    socket.on('error', () => undefined); // connections are expected to be cut
     let end: () => void = () => undefined;
     socket.once('connect', () => {
       end = begin(socket);
@@ -28,7 +31,7 @@ export function keepUp(url: string, count: number, begin: (socket: net.Socket) =
   };
 }
 
-/** Works now and every so often; returns what ends that. */
+/** Runs `work` now and at each interval; returns a function that stops it. */
 export function repeat(everyMs: number, work: () => unknown): () => void {
   work();
   const timer = setInterval(work, everyMs);

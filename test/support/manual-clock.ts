@@ -6,7 +6,7 @@ interface Sleeper {
   wake: () => void;
 }
 
-/** A clock that stands still until a test moves it. */
+/** A clock that moves only when a test moves it. */
 export class ManualClock implements Clock {
   #nowMs: number;
   #elapsedMs = 0;
@@ -39,7 +39,7 @@ export class ManualClock implements Clock {
     }
   }
 
-  /** Moves time forward step by step, waking sleepers in order and letting what they do run before the next one wakes. */
+  /** Moves time forward step by step: wakes sleepers in order, and lets their work finish before the next one wakes. */
   async advance(ms: number): Promise<void> {
     const end = this.#elapsedMs + ms;
     for (await settle(); (this.#next?.wakeAt ?? Number.POSITIVE_INFINITY) <= end; await settle()) this.#wakeNext();
@@ -47,13 +47,13 @@ export class ManualClock implements Clock {
     await settle();
   }
 
-  /** Moves time forward at once, as if nothing had run meanwhile: who sleeps wakes once. */
+  /** Moves time forward in one step, as if the process had been suspended: each sleeper wakes once. */
   async skip(ms: number): Promise<void> {
     this.#move(ms);
     await this.advance(0);
   }
 
-  /** Lets time pass until `done` settles, to whatever is due next each time that nothing is left to be done before. */
+  /** Lets time pass until `done` settles: moves to the next due time whenever no work is left. */
   async passUntil<T>(done: Promise<T>): Promise<T> {
     let isDone = false;
     const end = () => {
@@ -64,12 +64,12 @@ export class ManualClock implements Clock {
     for (await settle(); !isDone; await settle()) {
       waits = this.#next === undefined ? waits + 1 : 0;
       if (waits === 0 || waits > 400) this.#wakeNext();
-      else await delay(5); // a busy machine answers late
+      else await delay(5); // a busy machine responds late
     }
     return done;
   }
 
-  /** Sets the wall clock alone, as an administrator or NTP would; durations are unaffected. */
+  /** Sets only the wall clock, as an administrator or NTP would; durations are unaffected. */
   setWallClock(nowMs: number): void {
     this.#nowMs = nowMs;
   }
@@ -94,7 +94,7 @@ export class ManualClock implements Clock {
   }
 }
 
-/** For so many turns of the event loop no event has to come. */
+/** The number of turns of the event loop without an event. */
 const quietTurns = 10;
 const settling = new Set<{ since: number; resolve: () => void }>();
 let turn = 0;
@@ -102,14 +102,14 @@ let busyTurn = 0;
 let seenEvents = -1;
 let isOtherAwaited = () => false;
 
-/** From now on, no clock moves while `isAwaited`. */
+/** From now on, no clock moves while `isAwaited` returns true. */
 export function waitAlsoFor(isAwaited: () => boolean): void {
   isOtherAwaited = isAwaited;
 }
 
 /**
- * Waits until this process has nothing left to do: for ten turns of the event loop, no event came, and no file is waited for. One watch of
- * the event loop does for all tests that run at once.
+ * Waits until this process is idle: ten turns of the event loop without an event or a pending file operation. All
+ * concurrent tests share one watch.
  */
 function settle(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -133,7 +133,7 @@ function watchTurn(): void {
   if (settling.size > 0) setImmediate(watchTurn);
 }
 
-/** Asked as seldom as possible: Node.js lists all that is open for it. */
+/** Called as rarely as possible: Node.js lists all of its open resources. */
 function isFileAwaited(): boolean {
   return process.getActiveResourcesInfo().includes('FSReqCallback');
 }

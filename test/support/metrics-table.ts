@@ -10,10 +10,10 @@ interface Described {
   labelNames?: string[];
 }
 
-/** Every metric of rankd, as the registry describes it. */
+/** Every metric of rankd, from the registry. */
 export function metricsTable(): string[] {
   const meters = createMeters();
-  watchApp({} as LiveContext, meters); // read only when the metrics are asked for
+  watchApp({} as LiveContext, meters); // read only for a scrape
   const metrics = meters.registry.getMetricsAsArray() as unknown as Described[];
   const rows = metrics.filter(({ name }) => name.startsWith('rankd_')).toSorted((a, b) => (a.name < b.name ? -1 : 1));
   return table(

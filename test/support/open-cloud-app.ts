@@ -25,7 +25,7 @@ import { SkippableClock } from './paced-clock.ts';
 import { platformWith } from './platform-with.ts';
 import { giveBackStore, storeOf } from './store-of-app.ts';
 
-/** Tries and waits as short as a local fake allows. */
+/** Timeouts and waits as short as a local fake allows. */
 const tuning: OpenCloudTuning = {
   perTryTimeoutMs: 400,
   backOffMs: 20,
@@ -38,7 +38,7 @@ const tuning: OpenCloudTuning = {
 
 export interface OpenCloudAppOptions {
   fake?: FakeOpenCloudOptions;
-  /** Set up what must be so before the daemon starts. */
+  /** Prepares the fake before the daemon starts. */
   prepare?: (fake: FakeOpenCloud) => void;
   tuning?: Partial<OpenCloudTuning>;
   deadlineMs?: number;
@@ -46,7 +46,7 @@ export interface OpenCloudAppOptions {
   ladder?: RoleName[];
   rankOne?: RankOne;
   policy?: Partial<Config['policy']>;
-  /** Of the key `secret`; to verify and to rank unless given. */
+  /** The scopes of the key `secret`; verify and rank by default. */
   scopes?: Scope[];
   compat?: Config['compat'];
   limits?: Partial<Config['limits']>;
@@ -59,28 +59,28 @@ export interface RankOptions {
   idempotencyKey?: string;
 }
 
-/** A daemon with a store of its own that changes ranks on a running fake of Open Cloud. */
+/** A daemon with a separate store, which changes ranks on a running fake of Open Cloud. */
 export interface OpenCloudApp<TestClock extends Clock = SkippableClock> extends AsyncDisposable {
   app: DaemonContext;
   fake: FakeOpenCloud;
   dataDir: string;
   clock: TestClock;
   url: string;
-  /** `undefined` where metrics are off. */
+  /** `undefined` if metrics are off. */
   metricsUrl: string | undefined;
-  /** Of a key that may rank from place 1. */
+  /** The secret of a key that may rank from place 1. */
   secret: string;
   logLines: string[];
-  /** Sends POST /v1/ranker: the member is to be Officer, unless another rank is named. */
+  /** Sends POST /v1/ranker to make the member Officer, or another rank if named. */
   rank(userId: number, options?: RankOptions): Promise<Answer>;
-  /** The change that an answer is about. */
+  /** The change behind an answer. */
   changeOf(answer: Answer): Promise<RankChange>;
   newKey(name: string, rules?: KeyRules): Promise<string>;
-  /** For a call of the platform by the test itself. */
+  /** For calls of the platform by the test itself. */
   call(): CallContext;
-  /** Applies the same configuration anew. */
+  /** Applies the same configuration again. */
   reload(): Promise<void>;
-  /** One round of recovery. Resolves to the ids of the changes that it says it could not reconcile. */
+  /** One round of recovery. Resolves to the ids of the changes that it reports as not reconciled. */
   recover(): Promise<string[]>;
 }
 
@@ -88,7 +88,7 @@ export function openCloudApp(options: OpenCloudAppOptions = {}): Promise<OpenClo
   return openCloudAppOn(new SkippableClock(), options);
 }
 
-/** As `openCloudApp`, by a clock of the test's own. */
+/** Like `openCloudApp`, with a separate clock. */
 export async function openCloudAppOn<TestClock extends Clock>(
   clock: TestClock,
   options: OpenCloudAppOptions,
@@ -146,7 +146,7 @@ export async function openCloudAppOn<TestClock extends Clock>(
   };
 }
 
-/** A test on an app of its own, which ends with a look at whether rankd behaved towards the platform. */
+/** A test on a separate app, which fails if rankd violated the platform's rules. */
 export function onOpenCloud(
   body: (system: OpenCloudApp) => Promise<void>,
   options: OpenCloudAppOptions = {},
@@ -186,7 +186,10 @@ function configOf(
   };
 }
 
-/** Waits until the daemon's workers have looked at the credential and the roles; with a dead one they look no further. */
+/**
+ * Waits until the daemon's workers have read the credential and the roles; with a dead credential, they read nothing
+ * more.
+ */
 async function quiet({ journal }: FakeOpenCloud, app: DaemonContext): Promise<void> {
   const isQuiet = () =>
     journal.requests('introspect').length > 0 &&

@@ -4,17 +4,17 @@ import { DaemonProcess } from './daemon-process.ts';
 import { type FakeOpenCloud, startFakeOpenCloud } from './fake-open-cloud/index.ts';
 import { CliHome } from './run-cli.ts';
 
-/** A home configured for a Roblox of its own, with a key for place 1. */
+/** A home configured for a separate Roblox, with a key for place 1. */
 export interface OpenCloudHome extends AsyncDisposable {
   home: CliHome;
   roblox: FakeOpenCloud;
-  /** Of the key. */
+  /** The key's secret. */
   secret: string;
-  /** `env`: besides what it needs. */
+  /** `env`: additional variables. */
   startDaemon(env?: Record<string, string>): Promise<DaemonProcess>;
-  /** The same in this process, for whatever is not about processes. */
+  /** The same in this process, for tests that are not about processes. */
   serve(env?: Record<string, string>): Promise<DaemonHere>;
-  /** The newest change, as the history prints it. */
+  /** The newest change in the history's output. */
   latestChange(): Promise<{ id: string; state: string; code: string | null }>;
 }
 

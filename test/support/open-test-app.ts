@@ -17,7 +17,7 @@ import { TempDir } from './temp-dir.ts';
 
 export { type Answer, type Sent, send } from './send.ts';
 
-/** The place that every key of a test app is good for, unless the test says otherwise. */
+/** The place for which every key of a test app is valid by default. */
 export const place = 42;
 
 /** Role ids of the simulated group. */
@@ -36,14 +36,14 @@ export type ConfigOverrides = { [Section in keyof Config]?: Partial<Config[Secti
 
 export interface TestAppOptions {
   config?: ConfigOverrides;
-  /** Puts something between rankd and the simulated group. */
+  /** Wraps the simulated group. */
   platform?: (simulated: Platform) => Platform;
   clock?: Clock;
-  /** Instead of one in the directory; whoever gives it closes it. */
+  /** Replaces the store in the directory; the caller closes it. */
   store?: Store;
-  /** Everything unless given. */
+  /** All levels by default. */
   logLevel?: Config['log']['level'];
-  /** The directory of a test app that was stopped: starts on what it left. */
+  /** The directory of a stopped test app, to start on its data. */
   dataDir?: string;
 }
 
@@ -54,39 +54,39 @@ export interface TestKey {
   rules?: KeyRules;
   /** Epoch milliseconds. */
   expiresAt?: number;
-  /** Whitelisted for the key. */
+  /** The places on the key's whitelist. */
   places?: number[];
 }
 
 export interface TestApp extends AsyncDisposable {
   /** e.g. `http://127.0.0.1:40213` */
   url: string;
-  /** `undefined` where metrics are off. */
+  /** `undefined` if metrics are off. */
   metricsUrl: string | undefined;
-  /** What the daemon works with now; a reload replaces it. */
+  /** The daemon's present context; a reload replaces it. */
   readonly app: DaemonContext;
-  /** The same, with what replaces it. */
+  /** The same, with later replacements. */
   live: ServedApp;
   store: Store;
   dataDir: string;
-  /** Every line logged so far. */
+  /** The log lines so far. */
   logLines: string[];
-  /** Makes a key and returns its secret. */
+  /** Creates a key and returns its secret. */
   createKey(options?: TestKey): Promise<string>;
   post(path: string, sent?: Sent): Promise<Answer>;
-  /** Asks for a change of rank, as `rankBody(rest)` has it, from `place`. */
+  /** Requests a rank change with `rankBody(rest)` from `place`. */
   rank(key: string, rest?: Record<string, unknown>, sent?: Sent): Promise<Answer>;
-  /** Asks whether the key is good for a place: `place`, unless another is named. */
+  /** Verifies the key for a place, by default `place`. */
   verify(key: string | undefined, placeid?: unknown): Promise<Answer>;
   /** The role ids that a member of the simulated group holds. */
   heldBy(userId: number): Promise<number[] | undefined>;
-  /** Stops the daemon and leaves its data where it is. */
+  /** Stops the daemon without removing its data. */
   stop(): Promise<void>;
-  /** Stops it and removes its data; disposing does the same. */
+  /** Stops the daemon and removes its data; disposal does the same. */
   close(): Promise<void>;
 }
 
-/** A whole daemon on a free port with a store of its own in a temporary directory. */
+/** A whole daemon on a free port with a separate store in a temporary directory. */
 export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const dir = options.dataDir === undefined ? await freshDataDir() : new TempDir(options.dataDir);
   const dataDir = dir.path;

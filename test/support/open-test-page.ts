@@ -4,11 +4,11 @@ import { daemonStatus } from '../../src/usecases/documents/status.ts';
 import { openTestApp, type TestApp, type TestAppOptions } from './open-test-app.ts';
 import { PageVisitor } from './page-visitor.ts';
 
-/** A whole daemon in this process with its page, and who visits it. */
+/** A whole daemon in this process with its page, and visitors of the page. */
 export interface TestPage extends AsyncDisposable {
   app: TestApp;
   dashboard: Dashboard;
-  /** Somebody with a link, not logged in yet. */
+  /** A visitor with a link who has not logged in yet. */
   withLink(): Promise<PageVisitor>;
   loggedIn(): Promise<PageVisitor>;
 }

@@ -6,9 +6,9 @@ interface Sleeper {
 }
 
 /**
- * Real time on a machine that is idle; on a busy one it passes, while somebody waits, only as fast as this process gets to run: by at
- * most `longestTurnMs` in a turn of the event loop, which without others to wait for takes less. Deadlines, waits and a fake that go by
- * it meet in the same order on every machine.
+ * Real time on an idle machine. On a busy one, while anything sleeps, time passes only as fast as this process gets to
+ * run: by at most `longestTurnMs` per turn of the event loop, which takes less if the process is not held up.
+ * Deadlines, waits and a fake on this clock occur in the same order on every machine.
  */
 export function pacedClock(longestTurnMs: number): Clock {
   const sleepers = new Set<Sleeper>();
@@ -51,13 +51,13 @@ export function pacedClock(longestTurnMs: number): Clock {
   };
 }
 
-/** For tests whose shortest time-outs are some hundred milliseconds. */
+/** For tests whose shortest timeouts are a few hundred milliseconds. */
 export const pacedTime = pacedClock(6);
 
-/** Sleeps of a worker between two rounds: they end when a test skips them. */
+/** A worker's sleep between two rounds is longer than this, and ends when a test skips it. */
 const longSleepMs = 2_000;
 
-/** The paced time for what is short, so that real sockets can be used; what is long passes only when a test skips it. */
+/** Paced time for short waits, so that real sockets can be used; long waits end only when a test skips them. */
 export class SkippableClock implements Clock {
   #skippedMs = 0;
   readonly #sleepers = new Set<Sleeper>();
@@ -86,7 +86,7 @@ export class SkippableClock implements Clock {
     }
   }
 
-  /** So much time has passed at once. */
+  /** Skips this much time at once. */
   skip(ms: number): void {
     this.#skippedMs += ms;
     for (const { wakeAt, wake } of this.#sleepers) if (wakeAt <= this.monotonic()) wake();

@@ -9,7 +9,7 @@ export interface PageAnswer {
   status: number;
   headers: IncomingHttpHeaders;
   text: string;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into documents of every kind
+  // biome-ignore lint/suspicious/noExplicitAny: tests read documents of every kind
   json: any;
 }
 
@@ -19,11 +19,11 @@ interface Sending {
   headers?: Record<string, string | undefined>;
 }
 
-/** Somebody with a browser at the page of a daemon; every answer is looked at for the headers that keep the page safe. */
+/** A browser at a daemon's page; checks every answer for the headers that protect the page. */
 export class PageVisitor {
   /** e.g. `http://127.0.0.1:7266` */
   readonly origin: string;
-  /** What stands behind the # of the link. */
+  /** The part after the # of the link. */
   readonly secret: string;
   cookie = '';
   token = '';
@@ -34,7 +34,7 @@ export class PageVisitor {
     this.secret = hash.slice(1);
   }
 
-  /** With a link from `rankd dashboard`, not logged in yet. */
+  /** Has a link from `rankd dashboard`, and has not logged in yet. */
   static async withLink(home: CliHome): Promise<PageVisitor> {
     return new PageVisitor((await home.json<{ url: string }>('dashboard')).url);
   }
@@ -57,7 +57,7 @@ export class PageVisitor {
     return this.send(path, { headers });
   }
 
-  /** The document at a path that must be there. */
+  /** The document at a path that must exist. */
   async read(path: string): Promise<PageAnswer['json']> {
     const answer = await this.get(path);
     expect(answer, path).toMatchObject({ status: 200, json: { v: 1 } });
@@ -68,7 +68,7 @@ export class PageVisitor {
     return this.send(path, { method: 'POST', body, headers });
   }
 
-  /** As the page's own script does it, unless other headers are named; one that is `undefined` is not sent. */
+  /** Sends a request like the page's own script, except for the given headers; one that is `undefined` is omitted. */
   async send(path: string, { method = 'GET', body, headers = {} }: Sending): Promise<PageAnswer> {
     const response = await this.#open(path, {
       method,
@@ -84,7 +84,7 @@ export class PageVisitor {
     };
   }
 
-  /** The stream of events, from its beginning. */
+  /** The stream of events from its beginning. */
   async listen(headers: Sending['headers'] = {}): Promise<EventReader> {
     const response = await this.#open('/api/events', { method: 'GET', headers });
     expectSafe(response.headers);
@@ -107,12 +107,12 @@ export class PageVisitor {
   }
 }
 
-/** The events of a stream as they come. */
+/** The events of a stream as they arrive. */
 export class EventReader implements Disposable {
   readonly status: number;
   /** The names of the events so far. */
   readonly events: string[] = [];
-  /** Everything that came. */
+  /** All text received so far. */
   text = '';
   isOver = false;
   readonly #response: IncomingMessage;
@@ -131,7 +131,7 @@ export class EventReader implements Disposable {
     response.on('error', () => undefined);
   }
 
-  /** What comes from now on is left with the system. */
+  /** Leaves further data in the system's buffer. */
   stopReading(): void {
     this.#response.pause();
   }
@@ -141,7 +141,7 @@ export class EventReader implements Disposable {
   }
 }
 
-/** Whether an answer keeps the page safe. Files with a hash in their name alone are kept by browsers. */
+/** Checks that an answer protects the page. Browsers may cache only files with a hash in their name. */
 function expectSafe(headers: IncomingHttpHeaders): void {
   const { 'cache-control': _, ...rest } = safeHeaders;
   expect(headers).toMatchObject(rest);

@@ -1,4 +1,4 @@
-/** The records of a CSV text, read strictly by RFC 4180: throws at what it does not allow. */
+/** The records of a CSV text, parsed strictly by RFC 4180: throws for anything else. */
 export function parseCsv(text: string): string[][] {
   const cell = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/y;
   const records: string[][] = [];

@@ -26,14 +26,14 @@ export function platformWith(inner: Platform, changes: Partial<Platform>): Platf
   };
 }
 
-/** A group that holds something up for one member. */
+/** A group that holds up one member's calls. */
 export interface Held {
   platform: (group: Platform) => Platform;
   begun: Promise<void>;
   letGo: () => void;
 }
 
-/** A group whose writes for a member (1001, unless another is named) pass their fence and then wait until they are let go. */
+/** A group whose writes for a member (1001 by default) pass their fence and then wait until they are released. */
 export function holdWrites({ userId = 1001 } = {}): Held {
   return hold(userId, (group, wait) => ({
     assignRole: async (change, { fence, ...call }) => {
@@ -44,7 +44,7 @@ export function holdWrites({ userId = 1001 } = {}): Held {
   }));
 }
 
-/** As `holdWrites`, of reads. */
+/** Like `holdWrites`, for reads. */
 export function holdReads({ userId = 1001 } = {}): Held {
   return hold(userId, (group, wait) => ({
     getMember: async (about, call) => {

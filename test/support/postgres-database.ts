@@ -5,16 +5,16 @@ import { inject, onTestFinished } from 'vitest';
 import type { ServerAddress } from '../../src/base/net.ts';
 import type { DeskAnswer, DeskRequest } from './postgres-desk.ts';
 
-/** A database of its own on the PostgreSQL server of this run; disposing gives it back. */
+/** A separate database on the PostgreSQL server of this run; disposal returns it. */
 export interface PostgresDatabase extends AsyncDisposable {
   address: ServerAddress;
-  /** The same, for a user. */
+  /** The same as a URL, for a user. */
   url: string;
-  /** Vouches for the server on localhost, where the user `guarded` has the password `geheim`. */
+  /** The CA of the server on localhost, where the user `guarded` has the password `geheim`. */
   authority: string;
 }
 
-/** `migrated`: it has rankd's schema, as a first start leaves it. */
+/** `migrated`: it has rankd's schema, as after a first start. */
 export async function createPostgresDatabase(make: 'migrated' | 'empty' = 'migrated'): Promise<PostgresDatabase> {
   const answer = await ask({ make });
   if (!('address' in answer)) throw new Error('no database');
@@ -28,19 +28,19 @@ export async function createPostgresDatabase(make: 'migrated' | 'empty' = 'migra
   return { address, url, authority: answer.authority, [Symbol.asyncDispose]: giveBack };
 }
 
-/** The same, gone when the test is. */
+/** The same, returned at the end of the test. */
 export async function postgresDatabase(make?: 'migrated' | 'empty'): Promise<PostgresDatabase> {
   const database = await createPostgresDatabase(make);
   onTestFinished(() => database[Symbol.asyncDispose]());
   return database;
 }
 
-/** Somebody else who works on the same database, once connected. */
+/** Another client of the same database, to be connected by the caller. */
 export function clientOf({ host, port, user, database, password }: ServerAddress): pg.Client {
   return new pg.Client({ host, port, user, database, password: password?.() });
 }
 
-/** Somebody else runs a text of SQL. Resolves with the rows of the last query. */
+/** Runs a text of SQL as another client. Resolves with the rows of the last query. */
 export async function onServer(address: ServerAddress, sql: string) {
   const client = clientOf(address);
   await client.connect();

@@ -13,14 +13,14 @@ import { startPostgres } from './postgres.ts';
 
 declare module 'vitest' {
   export interface ProvidedContext {
-    /** The socket where tests ask for databases of PostgreSQL. */
+    /** The socket on which tests request PostgreSQL databases. */
     postgresDesk: string;
   }
 }
 
 /**
- * For a whole run of tests: hands databases of PostgreSQL out. Each has rankd's schema and nothing in it. The server is started for the first
- * test that asks, and ends with the run. `RANKD_TEST_POSTGRES` names one that runs already, and a superuser of it.
+ * Hands out PostgreSQL databases for a whole run of tests. Each has rankd's schema and no data. The server starts when
+ * the first test asks, and ends with the run. `RANKD_TEST_POSTGRES` names a running server instead, with a superuser.
  */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   const dir = mkdtempSync(join(tmpdir(), 'rankd-desk-'));
@@ -35,7 +35,8 @@ export default async function setUp(project: TestProject): Promise<() => Promise
       const answer = databases
         .then((found) => found.serve(JSON.parse(line)))
         .catch((error) => ({ error: String(error.stack) }));
-      answered = answered.then(async () => socket.write(`${JSON.stringify(await answer)}\n`)); // in the order of the questions
+      // in the order of the requests
+      answered = answered.then(async () => socket.write(`${JSON.stringify(await answer)}\n`));
     });
   });
   await new Promise<void>((resolve) => server.listen(desk, resolve));
@@ -52,9 +53,9 @@ function closeNow(server: Server): void {
   server.unref();
 }
 
-/** What a test asks for: a new database, with rankd's schema or empty; or a migrated one is given back. */
+/** A test's request: a new database, with rankd's schema or empty; or the return of a migrated one. */
 export type DeskRequest = { make: 'migrated' | 'empty' } | { giveBack: string };
-/** `password`: a function of an address is no JSON. */
+/** `password` is separate, because a function in an address is not JSON. */
 export type DeskAnswer =
   | { address: ServerAddress; password?: string | undefined; authority: string }
   | { done: true }
@@ -91,7 +92,8 @@ async function openDatabases(closers: AsyncDisposableStack): Promise<Databases> 
   let count = 0;
   closers.defer(async () => {
     await Promise.all([...made.values()].map((client) => client.end()));
-    const names = running === undefined ? [] : [...made.keys(), template.database]; // our own server goes with all it has
+    // our own server is removed with all of its data
+    const names = running === undefined ? [] : [...made.keys(), template.database];
     for (const name of names) await admin.query(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`);
     await admin.end();
   });
@@ -99,7 +101,8 @@ async function openDatabases(closers: AsyncDisposableStack): Promise<Databases> 
   const make = async (like: string): Promise<string> => {
     count += 1;
     const database = `${run}_${count}`;
-    const creation = lastMade.then(() => admin.query(`CREATE DATABASE ${database} ${like}`)); // one at a time: they share a template
+    // one at a time, because they share a template
+    const creation = lastMade.then(() => admin.query(`CREATE DATABASE ${database} ${like}`));
     lastMade = creation.catch(() => undefined);
     await creation;
     const client = new pg.Client({ ...where, database, ssl: tls && {} });
@@ -124,7 +127,7 @@ async function openDatabases(closers: AsyncDisposableStack): Promise<Databases> 
   };
 }
 
-/** Makes a database what it was when it was new. A new one takes ten times as long. */
+/** Empties a database. A new one takes ten times as long. */
 const emptyAgain = `
   SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid();
   SET session_replication_role = replica;
@@ -139,7 +142,7 @@ const emptyAgain = `
   SELECT setval(oid::regclass, 1, false) FROM pg_class WHERE relnamespace = 'rankd'::regnamespace AND relkind = 'S';
   RESET session_replication_role`;
 
-/** Everything in a database but its rows. The next test never gets a database that a test has altered. */
+/** The schema of a database, without its rows. A database that a test has altered is not handed out again. */
 async function shapeSeenBy(client: pg.Client | undefined): Promise<string | undefined> {
   return (await client?.query(shape))?.rows[0]?.shape;
 }

@@ -19,25 +19,25 @@ import pg from 'pg';
 import type { Credentials } from './certificates.ts';
 import { removeAfterwards } from './folder-keeper.ts';
 
-/** A server of PostgreSQL that ends with this process, however that ends, and leaves nothing behind. */
+/** A PostgreSQL server that ends with this process, in whatever way, and leaves no files. */
 export interface PostgresServer extends AsyncDisposable {
-  /** The directory of its socket; everybody who can reach it is let in. */
+  /** The directory of its socket; everyone who can reach it is admitted. */
   socketDir: string;
   port: number;
   user: string;
   /** The operating system's process id of the server. */
   pid: number;
-  /** Ends the server by a signal, and starts it anew on the same data and port. */
+  /** Ends the server by a signal, and starts it again on the same data and port. */
   restart(signal: 'SIGKILL' | 'SIGINT'): Promise<void>;
 }
 
-/** PostgreSQL does not run as root: then it runs as `nobody`. */
+/** PostgreSQL refuses to run as root, so it then runs as `nobody`. */
 const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
 
 export interface ServerOptions {
   /** Lines of postgresql.conf, as `name=value`. */
   settings?: readonly string[];
-  /** What it shows of itself. Over TLS, the user `guarded` gets in with a password. */
+  /** The server's certificate. Over TLS, the user `guarded` logs in with a password. */
   tls?: Credentials;
 }
 
@@ -89,7 +89,8 @@ export async function startPostgres({ settings = [], tls }: ServerOptions = {}):
       await stop(running.shell);
       const giveUpAt = performance.now() + 30_000;
       for (;;) {
-        running = await start(); // the first may end at once: what a killed server left takes a moment to go
+        // the first attempt may fail: the remains of a killed server take a moment to disappear
+        running = await start();
         try {
           await untilReady(place, log, 2_000);
           return;
@@ -155,7 +156,7 @@ async function untilReady(
   }
 }
 
-/** Where the binaries are, for whoever runs them, and how they find their libraries. */
+/** The folder of the binaries and the environment for their libraries. */
 function binaries(dir: string): { bin: string; env: NodeJS.ProcessEnv } {
   const native = join(packageFolder(), 'native');
   const isReachable =
@@ -166,7 +167,7 @@ function binaries(dir: string): { bin: string; env: NodeJS.ProcessEnv } {
   const lib = join(dir, 'lib');
   mkdirSync(lib);
   giveAway(lib);
-  // npm packs no links; the package's install script, which makes them, does not run here.
+  // npm does not pack links, and the package's install script, which creates them, does not run here.
   const links: Array<{ source: string; target: string }> = JSON.parse(
     readFileSync(join(native, 'pg-symlinks.json'), 'utf8'),
   );
@@ -179,7 +180,7 @@ function binaries(dir: string): { bin: string; env: NodeJS.ProcessEnv } {
   return { bin: join(home, 'bin'), env };
 }
 
-/** Lets the server's user remove a folder in the end. */
+/** Lets the server's user remove a folder at the end. */
 function giveAway(folder: string): void {
   if (nobody.uid !== undefined) chownSync(folder, nobody.uid, nobody.gid);
 }

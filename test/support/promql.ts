@@ -2,7 +2,7 @@ import type { SyntaxNode } from '@lezer/common';
 import { parser } from '@prometheus-io/lezer-promql';
 import type { Sample } from './scrape.ts';
 
-/** One scrape: its samples, and when it was made. */
+/** One scrape: its samples and its time. */
 export interface Scrape {
   /** Epoch milliseconds. */
   at: number;
@@ -11,7 +11,7 @@ export interface Scrape {
 
 type Value = Array<{ labels: Record<string, string>; value: number }> | number;
 
-/** Whether an alert with this expression would be pending or firing at a scrape, and for which labels. */
+/** The labels for which an alert with this expression would be pending or firing at a scrape. */
 export function firing(expr: string, scrape: Scrape): Array<Record<string, string>> {
   const root = parser.parse(expr).topNode.firstChild;
   if (root === null) throw new Error(`no expression: ${expr}`);
@@ -49,7 +49,7 @@ const aggregations: Record<string, (values: number[]) => number> = {
   Sum: (values) => values.reduce((sum, value) => sum + value, 0),
 };
 
-/** The part of PromQL that the alerts are written in; anything else throws. */
+/** The part of PromQL that the alerts use; anything else throws. */
 class Evaluation {
   readonly #expr: string;
   readonly #scrape: Scrape;

@@ -3,16 +3,16 @@ import { vi } from 'vitest';
 import { binary, type CliHome } from './run-cli.ts';
 
 interface TerminalOptions {
-  /** What is typed, or what comes of the screen so far and is typed then. */
+  /** The text to type at each question, or a function of the screen so far that returns it. */
   answers?: Array<[question: string, answer: string | ((screen: string) => Promise<string>)]>;
   env?: Record<string, string>;
-  /** How wide it is; without it, it tells no size. */
+  /** The width; without it, the terminal reports no size. */
   columns?: number;
 }
 
 /**
- * Runs the built `rankd` on a pseudo-terminal, made by `script` of util-linux, and types each answer once its question is
- * there. Resolves with all that the terminal showed and the exit code.
+ * Runs the built `rankd` on a pseudo-terminal, made by `script` of util-linux, and types each answer once its question
+ * appears. Resolves with the whole screen and the exit code.
  */
 export async function runOnTerminal(
   home: CliHome,

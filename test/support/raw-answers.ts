@@ -3,12 +3,15 @@ import { text } from 'node:stream/consumers';
 import { expectDescribedError } from './described-answers.ts';
 import type { Answer } from './send.ts';
 
-/** A connection of its own to the server of this address, for what HTTP clients do not send. It may be cut: its errors are dropped. */
+/**
+ * A separate connection to the server of this address, for data that HTTP clients do not send. Its errors are ignored,
+ * because it may be cut.
+ */
 export function connectTo(url: string): net.Socket {
   return net.connect(Number(new URL(url).port), '127.0.0.1').on('error', () => undefined);
 }
 
-/** The answers to bytes on a socket of their own, until the server closes it. */
+/** The answers to bytes on a separate socket, until the server closes it. */
 export async function rawAnswers(url: string, bytes: string | Buffer, { thenEnds = false } = {}): Promise<Answer[]> {
   const socket = connectTo(url);
   socket.write(bytes);

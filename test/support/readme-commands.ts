@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Where the pages' commands expect the daemon. */
+/** The port of the daemon in the pages' commands. */
 export const documentedPort = '7265';
 
 const root = new URL('../../', import.meta.url);
@@ -12,14 +12,14 @@ export const pages: readonly string[] = [
   ...readdirSync(new URL('docs/', root)).flatMap((name) => (name.endsWith('.md') ? [`docs/${name}`] : [])),
 ];
 
-/** What a page has in a block of that language. */
+/** The blocks of a page in that language. */
 export function blocksOf(page: string, language: string): string[] {
   return [...read(page).matchAll(/^```(\w*)\n(.+?)^```$/gms)].flatMap(([, name, text = '']) =>
     name === language ? [text] : [],
   );
 }
 
-/** Each command line of rankd that a page names, in blocks to type and within its text, as words without `rankd`. */
+/** Each command line of rankd on a page, in blocks to type and within its text, as words without `rankd`. */
 export function rankdLines(page: string): Array<{ line: string; words: string[] }> {
   const code = [...read(page).matchAll(/^```(?:sh|powershell|cron)\n(.+?)^```$|^```.+?^```$|`([^`\n]+)`/gms)];
   const lines = code
@@ -37,7 +37,7 @@ export function rankdLines(page: string): Array<{ line: string; words: string[] 
   );
 }
 
-/** The commands to type that a page has below a heading, up to the next one of its level or above, a line each. */
+/** The commands on a page below a heading, up to the next one of its level or above, one per line. */
 export function pageCommands(page: string, heading: string): string[] {
   const [, section = ''] = `\n${read(page)}`.split(`\n${heading}\n`);
   const [level = ''] = heading.split(' ');
@@ -48,7 +48,7 @@ export function pageCommands(page: string, heading: string): string[] {
   return commands;
 }
 
-/** What a newcomer types one after the other: the way to a first rank change, and the way to a real group. */
+/** The commands that a newcomer types in order: for a first rank change, and for a real group. */
 export const pagesToType = {
   install: () => pageCommands('README.md', '## Two commands'),
   trial: () => pageCommands('README.md', '## Try it'),

@@ -7,7 +7,7 @@ export interface ModelItem {
   children: ModelItem[];
 }
 
-/** Reads a model in Roblox's XML format, and throws at whatever is not well-formed or not part of it. */
+/** Reads a model in Roblox's XML format. Throws if it is not well-formed or has unknown parts. */
 export function parseModel(xml: string): ModelItem[] {
   if (/[^\t\n\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/u.test(xml)) throw new Error('a character that XML has not');
   const reader = new Reader(xml);
@@ -57,7 +57,7 @@ class Reader {
     this.#xml = xml;
   }
 
-  /** What comes next, behind blanks, if it is that. */
+  /** The text at the present position, after blanks, if it matches. */
   match(pattern: RegExp): RegExpExecArray | null {
     const blanks = /\s*/y;
     blanks.lastIndex = this.#at;
@@ -73,7 +73,7 @@ class Reader {
     if (this.match(pattern) === null) throw new Error(`${text} is not at ${this.#xml.slice(this.#at, this.#at + 60)}`);
   }
 
-  /** The text up to the tag, in sections or not. */
+  /** The text up to the tag, in CDATA sections or not. */
   textUntil(closing: string): string {
     let text = '';
     for (;;) {

@@ -7,7 +7,7 @@ import { runCli as runProgram } from '../../src/cli/program.ts';
 import { PipedIo, type RunOptions } from './command-io.ts';
 import { TempDir } from './temp-dir.ts';
 
-/** rankd by the name that it has on the path of whoever installed it. */
+/** rankd under its installed name, as on the user's path. */
 export const binary = fileURLToPath(new URL('rankd', import.meta.url));
 
 const compileCache = fileURLToPath(new URL('../../node_modules/.cache/rankd-tests', import.meta.url));
@@ -16,7 +16,7 @@ export interface CliResult {
   code: number | null;
   stdout: string;
   stderr: string;
-  /** The one JSON document that was printed: on stdout, or on stderr where stdout is empty. */
+  /** The one JSON document of the output: on stdout, or on stderr if stdout is empty. */
   json<T = Record<string, unknown>>(): T;
 }
 
@@ -26,7 +26,7 @@ export async function runCli(args: string[], options: RunOptions = {}): Promise<
   return await home.run(args, options);
 }
 
-/** A home of its own for several runs of `rankd`, removed on disposal. */
+/** A separate home for several runs of `rankd`, removed on disposal. */
 export class CliHome {
   readonly #dir: TempDir;
   readonly folder: string;
@@ -46,7 +46,7 @@ export class CliHome {
     return join(this.cwd, name);
   }
 
-  /** What a process of this home finds in its environment: nothing of the tests' own. What Node.js compiled is kept for all of them. */
+  /** The environment of a process in this home, without the tests' own variables. All share one compile cache. */
   get env(): Record<string, string | undefined> {
     return {
       PATH: process.env['PATH'],
@@ -68,7 +68,7 @@ export class CliHome {
     return await resultOf(this.start(args, options), input);
   }
 
-  /** Runs a script of bash as the same user would, in the same folder. */
+  /** Runs a bash script as the same user, in the same folder. */
   async shell(script: string, { env = {} }: Pick<RunOptions, 'env'> = {}): Promise<Omit<CliResult, 'json'>> {
     const child = this.#spawn(['bash', '-c', script], { env, cwd: this.cwd, dataDir: this.dataDir });
     const { json: _, ...result } = await resultOf(child, '');
@@ -82,7 +82,7 @@ export class CliHome {
     return spawn(command, args, { cwd, env: { ...this.env, RANKD_DATA_DIR: dataDir, ...env } });
   }
 
-  /** Runs a command in this process: to prepare what is tested, to look at it afterwards, and for the many cases of a kind. */
+  /** Runs a command in this process: for preparation, for checks afterwards, and for tests with many similar cases. */
   async here(args: string[], options: RunOptions = {}): Promise<CliResult> {
     const io = new PipedIo(this, options);
     const code = await runProgram(args, io);
@@ -97,7 +97,7 @@ export class CliHome {
     throw new Error(`rankd ${args.join(' ')} ended with ${result.code}: ${result.stderr}`);
   }
 
-  /** Makes a key that is good for place 1; returns its secret. */
+  /** Creates a key for place 1; returns its secret. */
   async createKey(name = 'game'): Promise<string> {
     const { secret } = await this.json<{ secret: string }>('key', 'create', name);
     await this.json('whitelist', 'add', '1', '--key', name);
@@ -110,7 +110,7 @@ export class CliHome {
 }
 
 async function resultOf(child: ChildProcessWithoutNullStreams, input: string): Promise<CliResult> {
-  child.stdin.on('error', () => undefined); // a command that reads no input may be gone already
+  child.stdin.on('error', () => undefined); // a command that reads no input may have ended already
   child.stdin.end(input);
   const code = new Promise<number | null>((resolve, reject) => child.once('error', reject).once('close', resolve));
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);

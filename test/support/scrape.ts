@@ -6,17 +6,18 @@ export interface Sample {
   value: number;
 }
 
-/** What Prometheus would read at this address now. */
+/** The metrics at this address, as Prometheus reads them. */
 export async function scrape(url: string | undefined): Promise<Sample[]> {
   const response = await fetch(url ?? '');
   const text = await response.text();
-  const untyped = text.replaceAll(/^# TYPE \S+ histogram$/gm, ''); // of a typed one the parser keeps a single series
+  // the parser would reduce a typed histogram to a single series
+  const untyped = text.replaceAll(/^# TYPE \S+ histogram$/gm, '');
   return parse(untyped).flatMap(({ name, metrics }) =>
     metrics.map(({ labels = {}, value }) => ({ name, labels, value: Number(value) })),
   );
 }
 
-/** The value of the one sample of that name with these labels; 0 where there is none. */
+/** The value of the one sample of that name with these labels; 0 if there is none. */
 export function sampleOf(samples: Sample[], name: string, labels: Record<string, string> = {}): number {
   const [found, ...more] = samples.filter(
     (sample) =>

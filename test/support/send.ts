@@ -5,11 +5,11 @@ import { expectDescribed } from './described-answers.ts';
 
 export interface Sent {
   method?: string;
-  /** Goes into the `Authorization` header as a bearer token. */
+  /** Sent as a bearer token in the header `Authorization`. */
   key?: string | undefined;
-  /** Sent as it is where it is text or bytes, else as JSON. */
+  /** Sent unchanged if it is text or bytes, otherwise as JSON. */
   body?: unknown;
-  /** `content-type` is JSON unless it is named here; `undefined` sends none. */
+  /** `content-type` is JSON by default; `undefined` omits a header. */
   headers?: Record<string, string | undefined>;
 }
 
@@ -17,17 +17,17 @@ export interface Answer {
   status: number;
   headers: IncomingHttpHeaders;
   text: string;
-  /** The parsed body; `undefined` where it is empty. */
+  /** The parsed body; `undefined` if it is empty. */
   json: unknown;
 }
 
-/** A POST whose body the test sends as it likes, or never; what breaks then is dropped. */
+/** A POST whose body the test sends in any way, or never; its errors are ignored. */
 export function startPost(url: string, key: string, headers: OutgoingHttpHeaders = {}): http.ClientRequest {
   const request = http.request(url, { method: 'POST', headers: { authorization: `Bearer ${key}`, ...headers } });
   return request.on('error', () => undefined);
 }
 
-/** One request, as a game server would send it. Every answer is held against the OpenAPI document. */
+/** One request, as a game server would send it. Every answer is checked against the OpenAPI document. */
 export async function send(url: string, { method, key, body, headers }: Sent): Promise<Answer> {
   const given = {
     ...(body !== undefined && { 'content-type': 'application/json' }),

@@ -6,13 +6,13 @@ export interface StartOptions {
   env?: Record<string, string>;
 }
 
-/** A daemon that was started by `rankd serve --json`, as tests ask it. */
+/** A daemon started by `rankd serve --json`, with the requests of tests. */
 export abstract class Serving implements AsyncDisposable {
   /** e.g. `http://127.0.0.1:41503` */
   readonly url: string;
-  /** `null` where metrics are off. */
+  /** `null` if metrics are off. */
   readonly metricsUrl: string | null;
-  /** Everything it logged so far. */
+  /** The log so far. */
   abstract readonly log: string;
 
   /** `greeting`: the document that it printed. */
@@ -26,17 +26,17 @@ export abstract class Serving implements AsyncDisposable {
     return send(this.url + path, { method: 'POST', ...sent });
   }
 
-  /** Asks for a change of rank, as `rankBody(rest)` has it, from place 1. */
+  /** Requests a rank change with `rankBody(rest)` from place 1. */
   rank(key: string, rest?: Record<string, unknown>, sent?: Sent): Promise<Answer> {
     return this.post('/v1/ranker?placeid=1', { key, body: rankBody(rest), ...sent });
   }
 
-  /** Asks whether the key is good for a place: 1, unless another is named. */
+  /** Verifies the key for a place, by default 1. */
   verify(key: string, placeid = 1): Promise<Answer> {
     return this.post('/v1/apikey', { key, body: { placeid } });
   }
 
-  /** Asks it to stop with `signal`; resolves with its exit code. */
+  /** Stops it with `signal`; resolves with its exit code. */
   abstract stop(signal?: NodeJS.Signals): Promise<number | null>;
 
   abstract [Symbol.asyncDispose](): Promise<void>;

@@ -1,16 +1,16 @@
 import { writeFileSync } from 'node:fs';
 
-/** Loaded into a process before anything else: its wall clock is off by as many milliseconds as a file says, which a test writes. */
+/** Preloaded into a process: shifts its wall clock by the milliseconds in a file, which a test writes. */
 const preload = `
   import { readFileSync } from 'node:fs';
   const rightNow = Date.now;
   Date.now = () => rightNow() + Number(readFileSync(process.env.TEST_CLOCK_OFFSET, 'utf8'));`;
 
-/** The wall clock of processes that are started with its `env`. Their monotonic clock goes on as ever. */
+/** The wall clock of processes started with its `env`. Their monotonic clock is not affected. */
 export class SteppedClock {
   readonly #file: string;
 
-  /** `file`: where it is kept how far it is off. */
+  /** `file`: stores the offset. */
   constructor(file: string, { offsetMs } = { offsetMs: 0 }) {
     this.#file = file;
     this.step(offsetMs);
@@ -23,7 +23,7 @@ export class SteppedClock {
     };
   }
 
-  /** From now on, the clock is off by so much. */
+  /** Sets the clock's offset from now on. */
   step(ms: number): void {
     writeFileSync(this.#file, String(ms));
   }

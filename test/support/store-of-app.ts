@@ -9,23 +9,27 @@ import { waitAlsoFor } from './manual-clock.ts';
 import { createPostgresDatabase, onServer, type PostgresDatabase } from './postgres-database.ts';
 import { tempDir } from './temp-dir.ts';
 
-/** With RANKD_TEST_STORE=postgres, the daemons of tests in this process keep their data in PostgreSQL, each in a database of its own. */
+/**
+ * With RANKD_TEST_STORE=postgres, the daemons of tests in this process store their data in PostgreSQL, each in a
+ * separate database.
+ */
 export const isOnPostgres = process.env['RANKD_TEST_STORE'] === 'postgres';
 
 interface Kept {
   database: PostgresDatabase;
-  /** Nobody else can have it after this test. */
+  /** No other test may get it afterwards. */
   isSpoiled: boolean;
 }
 
 /** By data directory: a test that opens a directory again finds its database again. */
 const kept = new Map<string, Kept>();
 
-/** Where a daemon on a data directory keeps its data, as its configuration says it. */
+/** The store of a daemon on a data directory, as its configuration has it. */
 export async function storeOf(dataDir: string): Promise<{ store?: ServerAddress }> {
   if (!isOnPostgres) return {};
   countQuestions();
-  await counted(import('../../src/stores/postgres/postgres-store.ts')); // the first daemon would load it while no clock waits for that
+  // otherwise, the first daemon would load it, and no clock waits for that
+  await counted(import('../../src/stores/postgres/postgres-store.ts'));
   const place = kept.get(dataDir) ?? { database: await counted(createPostgresDatabase()), isSpoiled: false };
   kept.set(dataDir, place);
   return { store: place.database.address };
@@ -36,7 +40,10 @@ export function engineBeside(dataDir: string, clock: Clock): StoreEngine {
   return engineOf({ dataDir, clock, server: kept.get(dataDir)?.database.address });
 }
 
-/** The data directory of a daemon that finds what that of `dataDir` would leave if it were killed now. */
+/**
+ * The data directory of a daemon that starts on the data that the daemon of `dataDir` would leave if it were killed
+ * now.
+ */
 export function asIfKilled(dataDir: string): string {
   const copy = tempDir();
   const shared = kept.get(dataDir);
@@ -45,7 +52,7 @@ export function asIfKilled(dataDir: string): string {
   return copy;
 }
 
-/** Somebody else runs a text of SQL on the data. */
+/** Runs a text of SQL on the data as another client. */
 export async function runSql(dataDir: string, sql: { sqlite: string; postgres: string }): Promise<void> {
   const place = kept.get(dataDir);
   if (place === undefined) {
@@ -58,7 +65,7 @@ export async function runSql(dataDir: string, sql: { sqlite: string; postgres: s
   await onServer(place.database.address, sql.postgres);
 }
 
-/** For the end of a test. */
+/** Called at the end of a test. */
 export async function giveBackStore(dataDir: string): Promise<void> {
   const place = kept.get(dataDir);
   kept.delete(dataDir);
@@ -68,7 +75,7 @@ export async function giveBackStore(dataDir: string): Promise<void> {
 let questions = 0;
 let isCounting = false;
 
-/** A clock that a test moves waits for the answers of PostgreSQL, as it waits for SQLite by itself. */
+/** Makes test-driven clocks wait for the answers of PostgreSQL, as they already do for SQLite. */
 function countQuestions(): void {
   if (isCounting) return;
   isCounting = true;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** A directory that is removed with its scope: a new one, unless one is named. */
+/** A directory that is removed with its scope: a new one by default. */
 export class TempDir implements Disposable {
   readonly path: string;
 
@@ -16,7 +16,7 @@ export class TempDir implements Disposable {
   }
 }
 
-/** The path of a directory that is gone when the test is. */
+/** The path of a directory that is removed at the end of the test. */
 export function tempDir(): string {
   const dir = new TempDir();
   onTestFinished(() => dir[Symbol.dispose]());

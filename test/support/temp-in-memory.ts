@@ -2,24 +2,24 @@ import { chmodSync, mkdtempSync, readFileSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { removeAfterwards } from './folder-keeper.ts';
 
-/** Where Linux keeps files in memory. */
+/** Linux stores files in memory here. */
 const place = '/dev/shm';
 const neededBytes = 2 ** 30;
 
 /**
- * For a whole run of tests: temporary files are in memory if this machine has room for them there. Their databases are as real, and cost a fifth
- * less. The folder goes with this process, however that ends.
+ * For a whole run of tests: temporary files are in memory if this machine has enough. Their databases are real
+ * nevertheless, and cost a fifth less. The folder is removed with this process, however it ends.
  */
 export default function setUp(): undefined | (() => void) {
   if (process.env['TMPDIR'] !== undefined || !hasRoom()) return undefined;
   const folder = mkdtempSync(join(place, 'rankd-'));
-  chmodSync(folder, 0o1777); // as /tmp: some tests are other users
+  chmodSync(folder, 0o1777); // like /tmp, because some tests run as other users
   process.env['TMPDIR'] = folder;
   const keeper = removeAfterwards(folder);
   return () => void keeper.stdin?.end();
 }
 
-/** Programs are started from there, too. */
+/** Programs are started from there, too, so it must allow execution. */
 function hasRoom(): boolean {
   try {
     const [, , , options = ''] =

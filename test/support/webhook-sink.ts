@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A request that a sink got. */
+/** A request received by a sink. */
 export interface Received {
   headers: Record<string, string>;
   body: string;
@@ -10,7 +10,7 @@ export interface Received {
   at: number;
 }
 
-/** How a sink answers: a status, with headers if need be; `hang` never answers, `drop` breaks the connection off. */
+/** A sink's answer: a status, with headers if needed; `hang` never answers, `drop` breaks the connection. */
 export type SinkAnswer = number | { status: number; headers?: Record<string, string>; body?: string } | 'hang' | 'drop';
 
 export interface WebhookSink extends AsyncDisposable {
@@ -18,11 +18,11 @@ export interface WebhookSink extends AsyncDisposable {
   url: string;
   port: number;
   received: Received[];
-  /** How it answers from now on: always the same, or as the function says for each request. */
+  /** Sets the answer from now on: always the same, or by a function of the request. */
   answers(answer: SinkAnswer | ((received: Received) => SinkAnswer)): void;
 }
 
-/** A program that takes webhooks, and keeps what came. */
+/** A program that accepts webhooks, and records them. */
 export async function startWebhookSink({ port = 0 }: { port?: number } = {}): Promise<WebhookSink> {
   const received: Received[] = [];
   let answer: (received: Received) => SinkAnswer = () => 204;

@@ -13,11 +13,11 @@ import {
   webhookSettingsTable,
 } from './reference-tables.ts';
 
-/** What `npm run docs` writes into a page, between two comments that name it. */
+/** A part that `npm run docs` writes into a page, between two comments that name it. */
 export interface WrittenPart {
   page: string;
   name: string;
-  /** As the code has it. */
+  /** The lines, generated from the code. */
   lines: () => string[];
 }
 
@@ -46,13 +46,13 @@ export function readPage(page: string): string {
 const beginning = (name: string) => `<!-- ${name}: \`npm run docs\` writes this from the code -->\n\n`;
 const end = '\n\n<!-- end -->\n';
 
-/** What the page has there now; `undefined` without the comments. */
+/** The page's present part; `undefined` without the comments. */
 export function partIn(text: string, { name }: WrittenPart): string | undefined {
   const [, rest] = text.split(beginning(name));
   return rest?.split(end, 1)[0];
 }
 
-/** The page's text with that part as the code has it. Throws if the page has no place for it. */
+/** The page's text with the part generated again. Throws if the page has no place for it. */
 export function withPart(text: string, part: WrittenPart): string {
   const [before, rest] = text.split(beginning(part.name));
   const endsAt = rest?.indexOf(end) ?? -1;

@@ -1,4 +1,4 @@
-/** An answer on its way out; `headers` besides those of the transport. */
+/** An answer to send; `headers` in addition to those of the transport. */
 export interface FakeAnswer {
   status: number;
   headers: Record<string, string>;
@@ -23,7 +23,7 @@ export class Refused extends Error {
   }
 }
 
-/** The v2 envelope. Where the live text is not known, the words are the fake's own. */
+/** The v2 envelope. If the live text is unknown, the text is made up. */
 export function v2Error(status: number, code: string, message: string, headers: Record<string, string> = {}): Refused {
   return new Refused(json(status, { code, message }, headers));
 }
@@ -32,7 +32,7 @@ export const invalidArgument = (message: string): Refused => v2Error(400, 'INVAL
 export const permissionDenied = (message: string): Refused => v2Error(403, 'PERMISSION_DENIED', message);
 export const notFound = (message: string): Refused => v2Error(404, 'NOT_FOUND', message);
 
-/** The gateway's and the legacy services' envelope. */
+/** The envelope of the gateway and the legacy services. */
 export function gatewayError(status: number, code: number, message: string): Refused {
   return new Refused(json(status, { errors: [{ code, message }] }));
 }

@@ -1,7 +1,7 @@
 import { v2Error } from './answers.ts';
 import type { Operation } from './journal.ts';
 
-/** Calls per window that the owner of the key has for each operation; what has no entry is not limited. */
+/** The limit per window for each operation of the key's owner; an operation without an entry has no limit. */
 export type Limits = Partial<Record<Operation, number>>;
 
 export const documentedLimits: Limits = {
@@ -18,11 +18,11 @@ export const documentedLimits: Limits = {
 export class Budgets {
   limits: Limits;
   windowMs: number;
-  /** Whether a refused call is told how long to wait. */
+  /** True to send `retry-after` with a refused call. */
   sendsRetryAfter = true;
-  /** Whether answers carry the three `x-ratelimit` headers. */
+  /** True to send the three `x-ratelimit` headers. */
   sendsHeaders = true;
-  /** A second limit, for each operation, that no header tells of: so many calls at once, then so many a second. */
+  /** A second limit for each operation, which no header reports: `burst` calls at once, then `perSecond`. */
   hidden: { burst: number; perSecond: number } | undefined;
   readonly #now: () => number;
   readonly #buckets = new Map<Operation, { left: number; at: number }>();
@@ -39,7 +39,7 @@ export class Budgets {
     this.#window(operation).used += calls;
   }
 
-  /** Counts a call and returns the headers for its answer; throws 429 where the budget is used up. */
+  /** Counts a call and returns the headers for its answer; throws 429 if the budget is used up. */
   charge(operation: Operation): Record<string, string> {
     const limit = this.limits[operation];
     if (limit === undefined) return {};

@@ -1,6 +1,6 @@
 import { type FakeAnswer, gatewayError, json, permissionDenied, type Refused } from './answers.ts';
 
-/** The one key that the fake knows, as introspection shows it. */
+/** The one key that the fake accepts, as introspection shows it. */
 export interface FakeCredential {
   apiKey: string;
   /** The acting account. */
@@ -8,9 +8,9 @@ export interface FakeCredential {
   enabled: boolean;
   expired: boolean;
   expirationTimeUtc?: string;
-  /** Absent: introspection says nothing of scopes, and all is allowed. */
+  /** If absent, introspection shows no scopes, and everything is allowed. */
   scopes?: Array<{ name: string; operations: string[]; groupIds?: string[] }> | undefined;
-  /** What introspection shows in place of `scopes`: a shape that nobody has seen yet. */
+  /** Replaces `scopes` in introspection: a shape that was never observed. */
   oddScopes?: unknown;
 }
 
@@ -32,7 +32,7 @@ export function insufficientScope(): Refused {
   return permissionDenied('The key lacks the scope that this operation needs.');
 }
 
-/** Introspection looks at the key in the body alone, and tells of dead keys too. */
+/** Introspection reads only the key in the body, and also describes dead keys. */
 export function introspect(credential: FakeCredential, body: Record<string, unknown>): FakeAnswer {
   if (body['apiKey'] !== credential.apiKey) throw gatewayError(401, 0, 'Invalid API Key');
   const { userId, enabled, expired, expirationTimeUtc, oddScopes } = credential;

@@ -1,9 +1,10 @@
 import type { JournalEntry, Operation } from './journal.ts';
 
 /**
- * `status N`: that status in the v2 envelope · `html`, `empty`, `truncated` (half a JSON text), `oversized` (2 MiB), `redirect`:
- * what a broken proxy sends · `cut`: the connection ends in the middle of the body · `reset`: no answer, the connection breaks ·
- * `body`: the given body instead of the right one · `hang`: no answer at all · `slow`: the right answer, late.
+ * `status N`: that status in the v2 envelope · `html`, `empty`, `truncated` (half a JSON text), `oversized` (2 MiB),
+ * `redirect`: typical of a broken proxy · `cut`: the connection ends in the middle of the body · `reset`: no response,
+ * the connection breaks · `body`: the given body instead of the right one · `hang`: no response at all · `slow`: the
+ * right response, late.
  */
 export type FaultKind =
   | `status ${number}`
@@ -21,27 +22,27 @@ export type FaultKind =
 export interface Fault {
   operation: Operation | 'any';
   kind: FaultKind;
-  /** Whether the request is carried out first (`after`) or not at all (`before`, the default). */
+  /** Carries the request out first (`after`) or not at all (`before`, the default). */
   when?: 'before' | 'after';
-  /** How many requests it hits; one unless given. */
+  /** The number of requests that it affects; 1 by default. */
   times?: number;
-  /** How many matching requests pass first. */
+  /** The number of matching requests that pass first. */
   skip?: number;
-  /** Only requests about this user, this role. */
+  /** Affects only requests about this user and this role. */
   userId?: number;
   roleId?: number;
   /** For `slow`. */
   delayMs?: number;
-  /** For `body`, and for a status instead of the usual envelope. */
+  /** For `body`, and for a status without the usual envelope. */
   body?: string;
   /** Added to the answer, e.g. `retry-after`. */
   headers?: Record<string, string>;
 }
 
-/** The faults in store, used up in order. */
+/** The pending faults, used up in order. */
 export class Faults {
   #waiting: Array<Fault & { times: number; skip: number }> = [];
-  /** How many requests were hit so far. */
+  /** The number of requests affected so far. */
   taken = 0;
 
   add(fault: Fault): void {
@@ -52,7 +53,7 @@ export class Faults {
     this.#waiting = [];
   }
 
-  /** The fault that hits this request, if any. */
+  /** The fault for this request, if any. */
   take(entry: JournalEntry): Fault | undefined {
     for (const fault of this.#waiting.filter((one) => matches(one, entry))) {
       if (fault.skip > 0) {

@@ -1,6 +1,6 @@
 import { invalidArgument } from './answers.ts';
 
-/** What a memberships filter asks for. */
+/** A parsed memberships filter. */
 export type MembershipFilter =
   | { kind: 'all' }
   | { kind: 'users'; userIds: number[] }
@@ -8,7 +8,10 @@ export type MembershipFilter =
 
 const maxUsers = 50;
 
-/** The grammar of the memberships filter: `==` for one user or role, `in` for users, the latter only over all groups (`-`). */
+/**
+ * The grammar of the memberships filter: `==` for one user or role, `in` for users, which only the list over all groups
+ * (`-`) accepts.
+ */
 export function parseFilter(text: string | null, { anyGroup }: { anyGroup: boolean }): MembershipFilter {
   if (text === null || text === '') {
     if (anyGroup) throw invalidArgument('A filter on users is needed to list the memberships of all groups.');

@@ -6,7 +6,7 @@ export interface FakeRole {
   isBase?: boolean;
   /** "Manage lower-ranked member ranks". */
   changeRank?: boolean;
-  /** The list of roles leaves it out; it can be asked for alone. */
+  /** The list of roles omits it, but a read of this one role shows it. */
   isPrivate?: boolean;
   /** "Accept join requests". */
   acceptRequests?: boolean;
@@ -15,11 +15,11 @@ export interface FakeRole {
 export interface FakeGroup {
   id: number;
   name: string;
-  /** Absent: nobody owns the group. */
+  /** Absent if the group has no owner. */
   ownerId?: number | undefined;
   locked: boolean;
   roles: FakeRole[];
-  /** User id -> roles held besides the base role. */
+  /** User id -> roles, without the base role. */
   members: Record<number, number[]>;
 }
 
@@ -28,17 +28,17 @@ interface Snapshot {
   roleIds: number[];
 }
 
-/** The group as it is now, and how each member's roles were before: reads can be made to lag. Times in milliseconds. */
+/** The present group, and earlier roles of each member, for reads that lag. Times in milliseconds. */
 export class GroupState {
   readonly id: number;
   name: string;
   ownerId: number | undefined;
   locked: boolean;
   roles: FakeRole[];
-  /** In the order of joining; each member's snapshots from the oldest to the newest. */
+  /** In the order of joining; each member's snapshots from oldest to newest. */
   readonly #members = new Map<number, Snapshot[]>();
   readonly #echoes = new Map<number, number[]>();
-  /** When each member joined, by the wall clock; those who were members before the fake began have no entry. */
+  /** The time at which each member joined, by the wall clock; members from the start have no entry. */
   readonly #joinedAt = new Map<number, number>();
   readonly #left = new Set<number>();
   readonly #wallNow: () => number;
@@ -67,7 +67,10 @@ export class GroupState {
     return this.roles.find((role) => role.id === id);
   }
 
-  /** Makes the user a member with these roles besides the base role, as if it had always been so; who has left joins again now. */
+  /**
+   * Makes the user a member with these roles in addition to the base role, since the beginning of time; a user who has
+   * left joins again now.
+   */
   setMember(userId: number, roleIds: number[]): void {
     this.#members.set(userId, [{ at: Number.NEGATIVE_INFINITY, roleIds: [...roleIds] }]);
     if (this.#left.delete(userId)) this.#joinedAt.set(userId, this.#wallNow());
@@ -77,23 +80,23 @@ export class GroupState {
     if (this.#members.delete(userId)) this.#left.add(userId);
   }
 
-  /** When the membership began (epoch milliseconds). */
+  /** The start of the membership (epoch milliseconds). */
   joinedAt(userId: number): number {
     return this.#joinedAt.get(userId) ?? Date.UTC(2020, 2, 29, 18, 15, 20, 100);
   }
 
-  /** The roles held besides the base role at a moment (now unless given), ascending; `undefined` for non-members. */
+  /** The roles at a time (now by default) without the base role, ascending; `undefined` for non-members. */
   held(userId: number, at = Number.POSITIVE_INFINITY): number[] | undefined {
     const snapshot = this.#members.get(userId)?.findLast((one) => one.at <= at);
     return snapshot && [...snapshot.roleIds].sort((a, b) => a - b);
   }
 
-  /** From now on the member holds these roles besides the base role. */
+  /** Gives the member these roles in addition to the base role, from now on. */
   change(userId: number, roleIds: number[], now: number): void {
     this.#members.get(userId)?.push({ at: now, roleIds });
   }
 
-  /** What the answers to writes without effect have told so far. */
+  /** The roles in the answers to writes without effect so far. */
   echoed(userId: number): number[] | undefined {
     return this.#echoes.get(userId) ?? this.held(userId);
   }
@@ -102,12 +105,12 @@ export class GroupState {
     this.#echoes.set(userId, roleIds);
   }
 
-  /** When the member's roles were last changed. */
+  /** The time of the latest change to the member's roles. */
   changedAt(userId: number): number {
     return this.#members.get(userId)?.at(-1)?.at ?? Number.NEGATIVE_INFINITY;
   }
 
-  /** The highest of the roles held, the base role where there is no other. */
+  /** The highest of the roles; the base role if there is no other. */
   highest(roleIds: number[]): FakeRole {
     const held = this.roles.filter((role) => roleIds.includes(role.id));
     return held.reduce((top, role) => (role.rank > top.rank ? role : top), this.base);

@@ -21,26 +21,26 @@ export { sampleRoles, sampleUsers } from './sample.ts';
 
 export interface FakeOpenCloudOptions {
   groupId?: number;
-  /** `old` unless given: the ordinary group. */
+  /** `old` by default, as for most groups. */
   age?: GroupAge;
   apiKey?: string;
-  /** Calls per window and operation; the documented ones unless given. */
+  /** Calls per window and operation; by default, the documented ones. */
   limits?: Limits;
   windowMs?: number;
   lagMs?: number;
-  /** How long every answer takes. */
+  /** The delay of every answer. */
   latencyMs?: number;
-  /** What lag, latency, budgets and the journal go by; the real one unless given. */
+  /** The clock for lag, latency, budgets and the journal; the real one by default. */
   clock?: Pick<Clock, 'now' | 'monotonic' | 'sleep'>;
-  /** How long after a client has given up on a request the end of its connection may be noticed, in milliseconds; 250 unless given. */
+  /** The longest delay until the fake notices that a client has given up, in milliseconds; 250 by default. */
   hangUpMs?: number;
-  /** 0, any free port, unless given. */
+  /** 0 by default, for any free port. */
   port?: number;
   legacyPort?: number;
   usersPort?: number;
 }
 
-/** A running fake: the knobs and the state of its world, and where it listens. Three hosts, as on Roblox. */
+/** A running fake: its controls, its state, and its addresses. Three hosts, as on Roblox. */
 export interface FakeOpenCloud extends World {
   baseUrl: string;
   legacyBaseUrl: string;
@@ -49,16 +49,18 @@ export interface FakeOpenCloud extends World {
   groupId: number;
   faults: Faults;
   latencyMs: number;
-  /** What a careful client would not have done, one sentence each. */
+  /** The mistakes that a careful client would not make, one sentence each. */
   violations(): string[];
-  /** From now on, this member being left without any role but the base role is a violation. */
+  /** From now on, it is a violation to leave this member without any role but the base role. */
   expectNeverWithoutRole(userId: number): void;
-  /** From now on, any write is a violation; where a member is named, any about that one. */
+  /** From now on, any write is a violation; or any write about the given member. */
   expectNoWrites(userId?: number): void;
   close(): Promise<void>;
 }
 
-/** Starts Roblox's Open Cloud, as far as rankd uses it, on this machine: stateful and strict, with a sample group. */
+/**
+ * Starts the part of Roblox's Open Cloud that rankd uses, on this machine: stateful and strict, with a sample group.
+ */
 export async function startFakeOpenCloud(options: FakeOpenCloudOptions = {}): Promise<FakeOpenCloud> {
   const {
     groupId = 700,
@@ -113,7 +115,10 @@ export async function startFakeOpenCloud(options: FakeOpenCloudOptions = {}): Pr
   });
 }
 
-/** Introspection was never seen to name groups for this scope; that of a new group does, as the documents say of other scopes. */
+/**
+ * Introspection never showed groups for this scope; for a new group it does here, because the documents show groups for
+ * other scopes.
+ */
 function fullCredential(apiKey: string, age: GroupAge): FakeCredential {
   const group = { name: 'group', operations: ['read', 'write'] };
   const scopes = [age === 'new' ? { ...group, groupIds: ['*'] } : group];

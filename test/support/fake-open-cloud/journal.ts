@@ -12,26 +12,26 @@ export type Operation =
   | 'userNames'
   | 'unknown';
 
-/** A request as the fake saw it. */
+/** A request, as received by the fake. */
 export interface JournalEntry {
   operation: Operation;
   method: string;
-  /** Path and query, as sent. */
+  /** Path and query, as received. */
   path: string;
   headers: Record<string, string>;
-  /** The user and the role that it is about, where it names one. */
+  /** The user and the role in the request, if any. */
   userId?: number;
   roleId?: number;
   /** Milliseconds on the fake's clock; `endedAt` once answered or given up. */
   at: number;
   endedAt?: number;
-  /** 0 where no whole answer was sent. */
+  /** 0 if no complete answer was sent. */
   status: number;
-  /** True where it changed the roles of a member. */
+  /** True if it changed a member's roles. */
   applied: boolean;
 }
 
-/** Every request in order, and what a careful client would not have done. */
+/** Every request in order, and the mistakes that a careful client would not make. */
 export class Journal {
   readonly entries: JournalEntry[] = [];
   readonly #violations: string[] = [];
@@ -40,12 +40,12 @@ export class Journal {
   readonly #hangUpMs: number;
   readonly #neverWritten = new Set<number | undefined | 'anybody'>();
 
-  /** `hangUpMs`: how long after a client has given up on a request the end of its connection may be noticed. */
+  /** `hangUpMs`: the longest delay until the fake notices that a client has given up. */
   constructor({ hangUpMs }: { hangUpMs: number }) {
     this.#hangUpMs = hangUpMs;
   }
 
-  /** What went wrong so far, one sentence each; empty for a well-behaved client. */
+  /** The violations so far, one sentence each; empty for a careful client. */
   violations(): string[] {
     return [...this.#violations, ...this.#overlaps.filter((one) => !this.#wasGivenUp(one)).map(({ what }) => what)];
   }
@@ -55,7 +55,7 @@ export class Journal {
     this.#neverWithoutRole.add(userId);
   }
 
-  /** From now on, any write is a violation; where a member is named, any about that one. */
+  /** From now on, any write is a violation; or any write about the given member. */
   expectNoWrites(userId: number | 'anybody' = 'anybody'): void {
     this.#neverWritten.add(userId);
   }
@@ -75,7 +75,7 @@ export class Journal {
     this.entries.push(entry);
   }
 
-  /** Notes that a write changed a member, who now holds `roleIds` besides the base role. */
+  /** Records that a write changed a member, who now holds `roleIds` in addition to the base role. */
   apply(entry: JournalEntry, roleIds: number[]): void {
     entry.applied = true;
     if (entry.userId !== undefined && this.#neverWithoutRole.has(entry.userId) && roleIds.length === 0) {
@@ -98,7 +98,10 @@ export class Journal {
     });
   }
 
-  /** A client that gives up on a request and repeats it at once: its new request can arrive before the end of the old connection. */
+  /**
+   * True if the client gave up on a request and repeated it at once: the new request can arrive before the end of the
+   * old connection.
+   */
   #wasGivenUp({ running, at }: Overlap): boolean {
     return running.status === 0 && running.endedAt !== undefined && running.endedAt - at < this.#hangUpMs;
   }

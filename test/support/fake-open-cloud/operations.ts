@@ -18,7 +18,7 @@ import { decideWrite } from './role-writes.ts';
 import type { FakeRequest } from './routes.ts';
 import type { FakeUser } from './sample.ts';
 
-/** What the operations work on. The fields are knobs: a test turns them at any time. */
+/** The state of the fake. A test may change any field at any time. */
 export interface World {
   group: GroupState;
   credential: FakeCredential;
@@ -26,37 +26,37 @@ export interface World {
   journal: Journal;
   /** The fake's clock, in milliseconds. */
   now(): number;
-  /** How far membership reads are behind. Answers to writes are always fresh. */
+  /** The lag of membership reads. Answers to writes are always fresh. */
   lagMs: number;
-  /** What the list of roles still shows, and what a role that is asked for alone does; the roles as they are unless given. */
+  /** Stale roles in the list of roles, and in reads of one role; by default, the present roles. */
   rolesBehind: { list?: FakeRole[]; alone?: FakeRole[] };
   rolesField: RolesField;
   /** A write with a key that lacks `group:write` gets 200 without effect instead of 403. */
   acceptsWritesWithoutScope: boolean;
-  /** Writes are answered as if they had been carried out, and change nothing. */
+  /** Writes are answered as if they were carried out, but change nothing. */
   writesOnlyEcho: boolean;
-  /** To give a role takes all others away. */
+  /** Giving a role takes all others away. */
   assignReplaces: boolean;
-  /** A write that comes so soon after another one of the same member is refused. */
+  /** A write this soon after another one of the same member is refused. */
   membershipLock: { ms: number; status: number; text: string } | undefined;
-  /** What the answer to a write has: the membership, an empty object, or no body at all (204). */
+  /** The body of the answer to a write: the membership, an empty object, or no body at all (204). */
   writeAnswer: 'membership' | 'empty object' | 'no content';
-  /** What every resource of the group has besides what it should, and lacks. */
+  /** Fields that every resource of the group has in addition, or lacks. */
   addedFields: Record<string, unknown>;
   removedFields: string[];
-  /** The last page says so by an empty token; else by none. */
+  /** The last page has an empty token; otherwise, none. */
   endsWithEmptyToken: boolean;
-  /** The last page of a list names the first one as the next. */
+  /** The last page of a list links to the first one as the next. */
   pagesRepeat: boolean;
-  /** Whether the legacy role list answers. */
+  /** True if the legacy role list responds. */
   hasPublicRoles: boolean;
-  /** What the legacy host says of the move to unified roles. */
+  /** The legacy host's state of the migration to unified roles. */
   migration: 'NotMigrated' | 'Migrating' | 'Migrated';
-  /** Whom the users service knows. */
+  /** The users of the users service. */
   users: FakeUser[];
 }
 
-/** Carries the request out, or throws `Refused`. */
+/** Carries out the request, or throws `Refused`. */
 export function carryOut(world: World, request: FakeRequest, entry: JournalEntry): FakeAnswer {
   if (request.operation === 'publicRoles') return listPublicRoles(world, request);
   if (request.operation === 'migration') return json(200, { status: world.migration });
@@ -71,7 +71,7 @@ export function carryOut(world: World, request: FakeRequest, entry: JournalEntry
   return json(200, isWrite && world.writeAnswer === 'empty object' ? {} : answer, headers);
 }
 
-/** The resource itself, or those in the list that it is. */
+/** Applies `addedFields` and `removedFields` to a resource or to each one in a list. */
 function reshaped(world: World, answer: unknown): unknown {
   const fields = Object.entries(Object(answer));
   const isList = fields.some(([name]) => name === 'groupRoles' || name === 'groupMemberships');
@@ -101,7 +101,7 @@ function answerOf(world: World, request: FakeRequest, entry: JournalEntry): unkn
   }
 }
 
-/** By id, not by rank: so the owner's role often comes first. */
+/** By id, not by rank, so the owner's role often comes first. */
 function listRoles(world: World, request: FakeRequest): unknown {
   requireOpenGroup(world, request);
   const byId = (world.rolesBehind.list ?? world.group.roles)
@@ -118,7 +118,7 @@ function readUser({ users }: World, { userId }: FakeRequest): unknown {
   return { path: `users/${user.id}`, id: String(user.id), name: user.name, displayName: `~${user.name}~` };
 }
 
-/** As the service answers: a name that nobody has or had is missing, and a previous name leads to the user. */
+/** As in the service: an unknown name is missing from the list, and a previous name leads to the user. */
 function findUsers({ users, budgets }: World, body: Record<string, unknown>): FakeAnswer {
   const headers = budgets.charge('userNames');
   const asked = body['usernames'];
@@ -187,7 +187,7 @@ function writeRole(world: World, request: FakeRequest, entry: JournalEntry): unk
   return membershipResource(group, userId, after, world.rolesField);
 }
 
-/** Refuses a write that comes too soon after another one of the member. */
+/** Refuses a write too soon after another one of the member. */
 function lockMembership({ group, membershipLock, now }: World, userId: number): void {
   if (membershipLock === undefined || now() - group.changedAt(userId) >= membershipLock.ms) return;
   throw v2Error(membershipLock.status, 'UNKNOWN', membershipLock.text);
@@ -204,7 +204,7 @@ function requireGroup({ group }: World, { groupId }: FakeRequest): void {
   if (Number(groupId) !== group.id) throw notFound('The group was not found.');
 }
 
-/** What a locked group answers is not known; that it forbids to read is the worst case. */
+/** The response for a locked group is unknown; a forbidden read is the worst case. */
 function requireOpenGroup(world: World, request: FakeRequest): void {
   requireGroup(world, request);
   if (world.group.locked) throw permissionDenied('The group is locked.');

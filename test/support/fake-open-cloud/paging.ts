@@ -1,8 +1,8 @@
 import { invalidArgument } from './answers.ts';
 
 /**
- * One page of a list by `maxPageSize` and `pageToken`. Sizes above the most are cut to it; a token that comes with other
- * parameters than the first page had is refused.
+ * One page of a list by `maxPageSize` and `pageToken`. Larger sizes are reduced to the maximum; a token with other
+ * parameters than the first page is refused.
  */
 export function pageOf<T>(
   items: T[],

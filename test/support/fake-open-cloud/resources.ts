@@ -1,10 +1,13 @@
 import type { FakeRole, GroupState } from './group-state.ts';
 
-/** Open Cloud sends 3 fractional digits or 9. */
+/** Open Cloud sends 3 or 9 fractional digits. */
 const createTime = '2020-03-29T18:15:20.100Z';
 const updateTime = '2024-05-12T13:17:41.639132600Z';
 
-/** How `roles` of a membership is filled: live members come without the base role, or with it; older answers had no such field. */
+/**
+ * The content of a membership's `roles`: live members come with or without the base role; older responses lacked the
+ * field.
+ */
 export type RolesField = 'withoutBase' | 'withBase' | 'absent';
 
 export function groupResource(group: GroupState): unknown {
@@ -23,7 +26,7 @@ export function groupResource(group: GroupState): unknown {
   };
 }
 
-/** What the acting account may see depends on who it is; the guest role has no member count. */
+/** The visible fields depend on the acting account; the guest role has no member count. */
 export function roleResource(group: GroupState, role: FakeRole, actorId: number): unknown {
   const isOwner = actorId === group.ownerId;
   const showsPermissions = role.rank === 0 || isOwner || group.held(actorId)?.includes(role.id);
@@ -60,7 +63,7 @@ export function membershipResource(
   };
 }
 
-/** With 3 fractional digits or 9, or with none for a whole second. */
+/** With 3 or 9 fractional digits, or none for a whole second. */
 function rfc3339(at: number, userId: number): string {
   const text = new Date(at).toISOString();
   if (at % 1_000 === 0) return text.replace('.000Z', 'Z');
@@ -86,7 +89,7 @@ export function membershipId(userId: number): string {
   return Buffer.from(String(userId)).toString('base64url');
 }
 
-/** The user behind a membership id, which may be the user id itself; `undefined` where it is neither. */
+/** The user of a membership id, which may be the user id itself; `undefined` if it is neither. */
 export function userOf(membership: string): number | undefined {
   const decimal = /^\d+$/.test(membership) ? membership : Buffer.from(membership, 'base64url').toString();
   return /^\d+$/.test(decimal) ? Number(decimal) : undefined;

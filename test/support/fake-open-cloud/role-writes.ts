@@ -4,13 +4,13 @@ import type { FakeRole, GroupState } from './group-state.ts';
 export interface RoleWriteRequest {
   kind: 'assign' | 'unassign';
   groupId: number;
-  /** `undefined` where the membership id is none. */
+  /** `undefined` if the membership id is invalid. */
   userId: number | undefined;
   /** The body's `role`. */
   rolePath: unknown;
 }
 
-/** What the write makes of the member's roles besides the base role, ascending. Throws where the platform would refuse it. */
+/** The member's roles after the write without the base role, ascending. Throws if the platform would refuse it. */
 export function decideWrite(
   group: GroupState,
   actorId: number,
@@ -40,7 +40,7 @@ function roleOf(group: GroupState, { groupId, rolePath }: RoleWriteRequest): Fak
   return role;
 }
 
-/** Only downwards: the highest role of the member and the role itself must be below the acting account's highest. */
+/** Only downwards: the highest role of the member, and the role itself, must be below the acting account's highest. */
 function checkPower(group: GroupState, actorId: number, { userId, role }: { userId: number; role: FakeRole }): void {
   if (userId === actorId) throw permissionDenied('You cannot change your own roles.');
   if (actorId === group.ownerId) return;

@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import type { Operation } from './journal.ts';
 import { userOf } from './resources.ts';
 
-/** A request, taken apart. */
+/** A parsed request. */
 export interface FakeRequest {
   operation: Operation;
   method: string;
@@ -13,7 +13,7 @@ export interface FakeRequest {
   userId: number | undefined;
   /** The role in the path. */
   roleId: number | undefined;
-  /** The body, where it is JSON. */
+  /** The body if it is JSON. */
   body: unknown;
   rolePath: unknown;
 }
@@ -52,7 +52,7 @@ const routes: Array<{ host: FakeHost; method: string; path: RegExp; operation: O
   { host: 'legacy', method: 'GET', path: /^\/v1\/groups\/(?<group>\d+)\/migration$/, operation: 'migration' },
 ];
 
-/** Each host has its own routes: what belongs to the other is unknown to it. */
+/** Each host has separate routes: it rejects those of the others. */
 export type FakeHost = 'openCloud' | 'legacy' | 'users';
 
 export interface RawRequest {
@@ -91,6 +91,6 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // the operation says whether it needed one
+    return undefined; // the operation decides if it needs one
   }
 }

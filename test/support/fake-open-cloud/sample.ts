@@ -13,7 +13,7 @@ export const sampleRoles = {
   owner: 70_000_001,
 };
 
-/** User ids of the sample group, named by what they hold. */
+/** User ids of the sample group, named by their roles. */
 export const sampleUsers = {
   owner: 9_000,
   /** Holds admin; the key acts as this account. */
@@ -30,7 +30,7 @@ export const sampleUsers = {
   stranger: 5_555,
 };
 
-/** A user as the users service knows them. Banned users are found like others: nobody asks it to leave them out. */
+/** A user of the users service. Lookups include banned users, because no request excludes them. */
 export interface FakeUser {
   id: number;
   name: string;
@@ -48,10 +48,10 @@ export function sampleNames(): FakeUser[] {
   ];
 }
 
-/** A newer group is one made since March 2026. Every older one got the base role in addition to its own lowest role. */
+/** A new group was created since March 2026. Every older one got the base role in addition to its own lowest role. */
 export type GroupAge = 'old' | 'new';
 
-/** A fresh sample group. A new one is without the role and the member `recruit`. */
+/** A fresh sample group. A new one lacks the role and the member `recruit`. */
 export function sampleGroup(groupId: number, age: GroupAge): FakeGroup {
   const { guest, base, recruit, trainee, officer, captain, admin, owner } = sampleRoles;
   const isOld = age === 'old';

@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type FakeAnswer, json } from './answers.ts';
 import type { Fault } from './faults.ts';
 
-/** Longer than any client should take. */
+/** Longer than any client should accept. */
 const oversizedBody = JSON.stringify({ padding: 'x'.repeat(1.25 * 1024 * 1024) });
 
 /** The whole body of a request. */
@@ -12,7 +12,10 @@ export async function readBody(request: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-/** Sends the answer, spoilt by the fault where there is one. Returns the status that went out, 0 where no whole answer did. */
+/**
+ * Sends the answer, altered by the fault if there is one. Returns the status that was sent, 0 if there was no complete
+ * answer.
+ */
 export function deliver(response: ServerResponse, answer: FakeAnswer, fault: Fault | undefined): number {
   switch (fault?.kind) {
     case 'hang':
