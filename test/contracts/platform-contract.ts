@@ -3,10 +3,10 @@ import { type ErrorCode, isRankdError, RankdError } from '../../src/base/errors.
 import type { Role, RoleKind } from '../../src/core/model.ts';
 import type { CallContext, Platform, RoleWrite } from '../../src/ports/index.ts';
 
-/** A platform over a group laid out for the suite, fresh for every test. */
+/** A platform with a group prepared for the suite, fresh for every test. */
 export interface PlatformUnderTest {
   platform: Platform;
-  /** A fresh context, due in 5 s. */
+  /** A fresh context with a deadline in 5 s. */
   call(): CallContext;
   /** User ids. At least one of `member`, `officer`, `veteran` and `memberOnly` is above 2^32. */
   ids: {
@@ -16,17 +16,17 @@ export interface PlatformUnderTest {
     officer: number;
     /** Holds trainee and captain. */
     veteran: number;
-    /** Holds the base role and no other. */
+    /** Holds only the base role. */
     memberOnly: number;
     /** The acting account; holds admin. */
     actor: number;
     owner: number;
     /** Not in the group. */
     stranger: number;
-    /** Holds admin, as the acting account does. */
+    /** Holds admin, like the acting account. */
     peer: number;
   };
-  /** Role ids, rising in rank. At least one of `trainee`, `officer` and `captain` is above 2^32. */
+  /** Role ids, ascending by rank. At least one of `trainee`, `officer` and `captain` is above 2^32. */
   roles: {
     guest: number;
     base: number;
@@ -40,9 +40,9 @@ export interface PlatformUnderTest {
   close(): Promise<void>;
 }
 
-/** What every adapter of `Platform` promises. */
+/** The promises of every adapter of `Platform`. */
 export function platformContract(name: string, open: () => Promise<PlatformUnderTest>): void {
-  describe(`${name} keeps the platform contract`, () => {
+  describe(`${name} fulfils the platform contract`, () => {
     let under: PlatformUnderTest;
     beforeEach(async () => {
       under = await open();
@@ -59,7 +59,7 @@ export function platformContract(name: string, open: () => Promise<PlatformUnder
 }
 
 function describeGroup(under: () => PlatformUnderTest): void {
-  test('the group says its id, name, size and owner', async () => {
+  test('the group has its id, name, size and owner', async () => {
     const { platform, call, ids } = under();
     const group = await platform.group(call());
     expect(group.id).toBeGreaterThan(0);
@@ -79,7 +79,7 @@ function describeGroup(under: () => PlatformUnderTest): void {
     for (const role of listed) expect(role.name).not.toBe('');
   });
 
-  test('guest, base and owner role are told apart from the custom ones', async () => {
+  test('guest, base and owner role are distinguished from the custom ones', async () => {
     const { platform, call, roles } = under();
     const listed = await platform.roles(call());
     const idsOf = (kind: RoleKind) => listed.filter((role) => role.kind === kind).map((role) => role.id);
@@ -89,7 +89,7 @@ function describeGroup(under: () => PlatformUnderTest): void {
     expect(idsOf('custom')).toEqual(expect.arrayContaining([roles.trainee, roles.officer, roles.captain, roles.admin]));
   });
 
-  test('the credential is valid, names the acting account, and is not said to lack the right to write', async () => {
+  test('the credential is valid, names the acting account, and does not lack the right to write', async () => {
     const { platform, call, ids } = under();
     const credential = await platform.checkCredential(call());
     expect(credential).toMatchObject({ state: 'valid', userId: ids.actor });
@@ -110,7 +110,7 @@ function describeMembers(under: () => PlatformUnderTest, readers: () => GroupRea
     expect(await held(ids.owner)).toEqual([roles.owner]);
   });
 
-  test('a member is read under the id that was asked for', async () => {
+  test('a member has the requested id', async () => {
     const { platform, call, ids } = under();
     for (const userId of [ids.member, ids.officer, ids.memberOnly]) {
       expect((await platform.getMember(userId, call()))?.userId).toBe(userId);
@@ -124,7 +124,7 @@ function describeMembers(under: () => PlatformUnderTest, readers: () => GroupRea
 }
 
 function describeWrites(under: () => PlatformUnderTest, readers: () => GroupReaders): void {
-  test('assigning adds a role, keeps the others and returns the member as it is afterwards', async () => {
+  test('assigning adds a role, leaves the others, and returns the resulting member', async () => {
     const { platform, call, ids, roles } = under();
     const answered = await platform.assignRole({ userId: ids.member, roleId: roles.captain }, call());
     const wanted = ascending([roles.trainee, roles.captain]);
@@ -133,13 +133,13 @@ function describeWrites(under: () => PlatformUnderTest, readers: () => GroupRead
     await readers().expectHeld(ids.member, wanted);
   });
 
-  test('assigning to a member of the base role alone gives the first role', async () => {
+  test('assigning to a member with only the base role gives the first role', async () => {
     const { platform, call, ids, roles } = under();
     await platform.assignRole({ userId: ids.memberOnly, roleId: roles.trainee }, call());
     await readers().expectHeld(ids.memberOnly, [roles.trainee]);
   });
 
-  test('assigning a role that is held changes nothing', async () => {
+  test('assigning a role that the member holds changes nothing', async () => {
     const { platform, call, ids, roles } = under();
     const answered = await platform.assignRole({ userId: ids.veteran, roleId: roles.trainee }, call());
     const wanted = ascending([roles.trainee, roles.captain]);
@@ -147,7 +147,7 @@ function describeWrites(under: () => PlatformUnderTest, readers: () => GroupRead
     await readers().expectHeld(ids.veteran, wanted);
   });
 
-  test('unassigning takes one role, keeps the others and returns the member as it is afterwards', async () => {
+  test('unassigning takes one role, leaves the others, and returns the resulting member', async () => {
     const { platform, call, ids, roles } = under();
     const answered = await platform.unassignRole({ userId: ids.veteran, roleId: roles.captain }, call());
     expect(answered?.userId).toBe(ids.veteran);
@@ -155,21 +155,21 @@ function describeWrites(under: () => PlatformUnderTest, readers: () => GroupRead
     await readers().expectHeld(ids.veteran, [roles.trainee]);
   });
 
-  test('unassigning the last role leaves a member of the base role', async () => {
+  test('unassigning the last role leaves a member with the base role', async () => {
     const { platform, call, ids, roles } = under();
     const answered = await platform.unassignRole({ userId: ids.officer, roleId: roles.officer }, call());
     expect(withoutBase(under(), answered?.roleIds)).toEqual([]);
     await readers().expectHeld(ids.officer, []);
   });
 
-  test('unassigning a role that is not held changes nothing', async () => {
+  test('unassigning a role that the member lacks changes nothing', async () => {
     const { platform, call, ids, roles } = under();
     const answered = await platform.unassignRole({ userId: ids.member, roleId: roles.captain }, call());
     expect(withoutBase(under(), answered?.roleIds)).toEqual([roles.trainee]);
     await readers().expectHeld(ids.member, [roles.trainee]);
   });
 
-  test('writes with a reservation are carried out, also more of them than were reserved; reserving changes nothing', async () => {
+  test('writes with a reservation are carried out, even more than were reserved; reserving changes nothing', async () => {
     const { platform, call, ids, roles } = under();
     using reservation = await platform.reserve(['assign', 'unassign'], call());
     await readers().expectHeld(ids.member, [roles.trainee]);
@@ -179,7 +179,7 @@ function describeWrites(under: () => PlatformUnderTest, readers: () => GroupRead
     await readers().expectHeld(ids.member, []);
   });
 
-  test('a write that its fence stops is not sent, and fails with the error of the fence', async () => {
+  test('a write stopped by its fence is not sent, and fails with the error of the fence', async () => {
     const { platform, call, ids, roles } = under();
     const fence = () => Promise.reject(new RankdError('conflict', 'Another node has taken the change over.'));
     const fenced = { ...call(), fence };
@@ -206,7 +206,7 @@ function describeRefusals(under: () => PlatformUnderTest, readers: () => GroupRe
     expect(await readers().held(ids[who])).toEqual(before);
   });
 
-  test("the acting account's own highest role is above what it may give", async () => {
+  test('the acting account cannot give its own highest role', async () => {
     const { platform, call, ids, roles } = under();
     const change = { userId: ids.member, roleId: roles.admin };
     await expectRefused(platform.assignRole(change, call()), 'above_acting_account');
@@ -248,7 +248,7 @@ function describeLimits(under: () => PlatformUnderTest, readers: () => GroupRead
     expect(await readers().held(ids.member)).toEqual([roles.trainee]);
   });
 
-  test('user and role ids above 2^32 are read and written whole', async () => {
+  test('user and role ids above 2^32 are read and written exactly', async () => {
     const { platform, call, ids, roles } = under();
     const userId = firstBig([ids.member, ids.officer, ids.veteran, ids.memberOnly]);
     const roleId = firstBig([roles.trainee, roles.officer, roles.captain]);
@@ -272,9 +272,9 @@ function describeLimits(under: () => PlatformUnderTest, readers: () => GroupRead
 }
 
 interface GroupReaders {
-  /** The roles a member is read with, ascending, the base role left out: platforms are free to list it or not. */
+  /** The roles of a member, ascending, without the base role: platforms may or may not list it. */
   held(userId: number): Promise<number[]>;
-  /** Passes once a read shows these roles, which it must within the platform's own read lag. */
+  /** Passes once a read shows these roles, which must happen within the platform's own read lag. */
   expectHeld(userId: number, roleIds: number[]): Promise<void>;
 }
 

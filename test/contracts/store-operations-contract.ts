@@ -11,12 +11,12 @@ import type { TestDatabase } from './store/store-case.ts';
 
 const by = 'cli:ann@host';
 
-/** The backups of all engines are alike: SQLite reads them. */
+/** The backups of all engines have the same form: SQLite reads them. */
 const examined = (file: string) => engineOf({ dataDir: tempDir(), clock: systemClock }).operations.examineBackup(file);
 
 /**
- * The promises of the StoreOperations port. Every engine passes them. `isOnServer`: a backup can't take the place of the database, because
- * other machines may work on it.
+ * The promises of the StoreOperations port. Every engine passes these tests. `isOnServer`: a backup can't replace the
+ * database, because other machines may use it.
  */
 export function storeOperationsContract(
   name: string,
@@ -34,7 +34,7 @@ export function storeOperationsContract(
 
     afterEach(() => database[Symbol.asyncDispose]());
 
-    /** Makes the database, with its workspace on the plan `free`. */
+    /** Creates the database, with its workspace on the plan `free`. */
     const begin = async () => {
       const store = await engine.openStore();
       await operate({ store }).updateWorkspace({ plan: 'free' }, by);
@@ -48,7 +48,7 @@ export function storeOperationsContract(
       return plan;
     };
 
-    test('without a database there is nothing to work on, and nothing is made', async () => {
+    test('without a database, there is nothing to work on, and nothing is created', async () => {
       const { operations } = engine;
       const missing = { code: 'not_found' };
       await expect(operations.check()).rejects.toMatchObject(missing);
@@ -64,7 +64,7 @@ export function storeOperationsContract(
       expect(await operations.exists()).toBe(false);
     });
 
-    test('what opening the store has made is there, sound, and on the newest schema', async () => {
+    test('an opened store exists, is sound, and has the newest schema', async () => {
       await begin();
       const { operations } = engine;
       expect(await operations.exists()).toBe(true);
@@ -76,7 +76,7 @@ export function storeOperationsContract(
       expect(await operations.migrate()).toMatchObject(nothingToDo);
     });
 
-    test('a backup that is made while the store is open holds its moment, and replaces no file unasked', async () => {
+    test('a backup that is made while the store is open is a snapshot, and replaces no file by default', async () => {
       await begin();
       const { operations } = engine;
       const file = join(tempDir(), 'backup');
@@ -90,7 +90,7 @@ export function storeOperationsContract(
       await store.close();
     });
 
-    test('a streamed backup is one like any other', async () => {
+    test('a streamed backup is like any other', async () => {
       await begin();
       const chunks: Uint8Array[] = [];
       const { bytes, rows } = await engine.operations.streamBackup(async (chunk) => void chunks.push(chunk));
@@ -101,7 +101,7 @@ export function storeOperationsContract(
     });
 
     if (isOnServer) {
-      test('a backup does not take the place of the database, and the error says how it gets there', async () => {
+      test('a backup does not replace the database, and the error explains how to restore it', async () => {
         await begin();
         const file = join(tempDir(), 'backup');
         await engine.operations.backUp({ file, mayReplace: false });
@@ -111,7 +111,7 @@ export function storeOperationsContract(
         expect(await planNow()).toBe('free');
       });
     } else {
-      test('a backup brings its moment back, audited, unless somebody has the database open', async () => {
+      test('a restore returns to the snapshot, audited, unless another process has the database open', async () => {
         await begin();
         const { operations } = engine;
         const file = join(tempDir(), 'backup');
@@ -129,7 +129,7 @@ export function storeOperationsContract(
         expect(await planNow()).toBe('top');
       });
 
-      test('what is no backup is refused, and the database stays', async () => {
+      test('a file that is not a backup is refused, and the database stays', async () => {
         await begin();
         const file = join(tempDir(), 'photo.jpg');
         await expect(engine.operations.examineBackup(file)).rejects.toMatchObject({ code: 'not_found' });
@@ -141,7 +141,7 @@ export function storeOperationsContract(
       });
     }
 
-    test('names are those of keys that are not revoked, the places and users that begin so, and the roles of the group that is served', async () => {
+    test('names are those of unrevoked keys, of matching places and users, and of the roles of the served group', async () => {
       const store = await engine.openStore();
       for (const name of ['lobby', 'gone']) {
         const secret = mintKey('test').stored;
@@ -168,7 +168,7 @@ export function storeOperationsContract(
       ]);
     });
 
-    test('only one daemon has the lock, and whoever looks sees it', async () => {
+    test('only one daemon has the lock, and every process can see it', async () => {
       const { operations } = engine;
       const lock = await operations.lockDaemon();
       expect(await operations.isDaemonRunning()).toBe(true);

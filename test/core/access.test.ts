@@ -28,7 +28,7 @@ test('a valid key from an active place is allowed', () => {
   expect(refusalOf(accepted, { ...question, scope: 'verify' })).toBeUndefined();
 });
 
-describe('a key that is not accepted', () => {
+describe('an invalid key', () => {
   const refusals: Array<[string, KeyRecord, string, RegExp]> = [
     [
       'in a suspended workspace',
@@ -55,18 +55,18 @@ describe('a key that is not accepted', () => {
     expect(describeRefusal(error.details ?? expect.fail())).toMatch(words);
   });
 
-  test('gets one text, whatever is wrong with it', () => {
+  test('gets the same text, whatever the reason', () => {
     const messages = refusals.map(([, record]) => refused(record).message);
     expect(new Set([...messages, invalidKey({ reason: 'unknown' }, 'rankd key create NAME').message]).size).toBe(1);
   });
 
-  test('is told nothing of its scopes or places', () => {
+  test('reveals nothing about its scopes or places', () => {
     const { entry: _, ...offWhitelist } = accepted;
     expect(refused({ ...offWhitelist, key: { ...key, scopes: ['verify'], revokedAt: now } }).code).toBe('invalid_key');
   });
 });
 
-test('a key that was made on the simulated group is good for every simulated group, and so is a real one', () => {
+test('a key from the simulated group is valid for every simulated group, and so is a real one', () => {
   const simulated = { ...accepted, key: { ...key, isSimulated: true } };
   for (const group of ['the simulated group', 'the simulated group of /srv/group.yaml']) {
     expect(refusalOf(simulated, { ...question, group })).toBeUndefined();
@@ -74,13 +74,13 @@ test('a key that was made on the simulated group is good for every simulated gro
   }
 });
 
-test('a key is good to the last millisecond before it expires, and so is the old secret of a rotation', () => {
+test('a key is valid to the last millisecond before it expires, and so is the old secret of a rotation', () => {
   expect(refusalOf({ ...accepted, key: { ...key, expiresAt: now + 1 } }, question)).toBeUndefined();
   expect(refusalOf({ ...accepted, retiring: { since: now, until: now + 1 } }, question)).toBeUndefined();
 });
 
 describe('a known key', () => {
-  test('from place 0 is told to publish the game, not to whitelist what no whitelist can hold', () => {
+  test('from place 0 gets the advice to publish the game, not to whitelist the place', () => {
     const { entry: _, ...offWhitelist } = accepted;
     expect(refusalOf(offWhitelist, { ...question, placeId: 0 })).toMatchObject({
       code: 'place_not_whitelisted',
@@ -89,14 +89,14 @@ describe('a known key', () => {
     });
   });
 
-  test('is told which place is not whitelisted, each time it asks from another', () => {
+  test('from several places gets the number of the one that is not whitelisted', () => {
     const { entry: _, ...offWhitelist } = accepted;
     for (const placeId of [43, 44, 43]) {
       expect(refusalOf(offWhitelist, { ...question, placeId })?.message).toContain(`Place ${placeId} is not`);
     }
   });
 
-  test('without the scope is refused by the scope it lacks', () => {
+  test('without the scope is refused with the name of the scope', () => {
     const verifyOnly: KeyRecord = { ...accepted, key: { ...key, scopes: ['verify'] } };
     expect(refused(verifyOnly)).toMatchObject({
       code: 'key_not_allowed',
@@ -134,7 +134,7 @@ describe('a known key', () => {
   });
 });
 
-test('the first condition that fails is the answer: workspace, key, scope, whitelist, breaker', () => {
+test('the first failed condition decides: workspace, key, scope, whitelist, breaker', () => {
   expect(accessChecks.map(({ name }) => name)).toEqual(['workspace', 'key', 'scope', 'whitelist', 'breaker']);
   const { entry: _, ...nothingRight } = {
     ...accepted,

@@ -7,14 +7,14 @@ import type { KeyMode } from '../../src/core/model.ts';
 const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const modes: KeyMode[] = ['live', 'test'];
 
-/** Computed with Python's zlib and hashlib. The last one's CRC-32 is small, so that its checksum is padded. */
+/** Computed with Python's zlib and hashlib. The last one's CRC-32 is small, so its checksum is padded. */
 const known = {
   live: 'rk_live_0123456789ABCDEFGHIJabcdefghij1pm3jd',
   test: 'rk_test_zzzzzzzzzzzzzzzzzzzzzzzzzzzzzz2g09V3',
   padded: 'rk_live_lWgKGXQyAep2ci9fVWm7sHKJBqg2HB000KGT',
 };
 
-/** As good as a minted key, and the same in every replay of a failure. */
+/** As random as minted keys, but the same in every replay of a failure. */
 const arbitraryKey = fc
   .record({
     mode: fc.constantFrom(...modes),
@@ -33,7 +33,7 @@ describe('a new key', () => {
     }
   });
 
-  test('keeps nothing of the secret but its SHA-256 and a mask', () => {
+  test('stores only the SHA-256 and a mask of the secret', () => {
     const { secret, stored } = mintKey('live');
     expect(stored).toEqual({
       hash: createHash('sha256').update(secret, 'utf8').digest('hex'),
@@ -41,7 +41,7 @@ describe('a new key', () => {
     });
   });
 
-  test('never comes twice, and every character is as likely as any other', () => {
+  test('never repeats, and every character is as likely as any other', () => {
     const keys = Array.from({ length: 2_000 }, () => mintKey('live').secret);
     expect(new Set(keys).size).toBe(keys.length);
     const counts = new Map<string, number>();
@@ -76,7 +76,7 @@ describe('a key in a text', () => {
     }
   });
 
-  test('is all that is masked: other text stays as it is', () => {
+  test('is masked, and other text stays as it is', () => {
     for (const text of [
       'passed the exam 100%',
       maskKey(secret),
@@ -90,13 +90,13 @@ describe('a key in a text', () => {
 });
 
 describe('the checksum', () => {
-  test('is the one that other tools compute', () => {
+  test('equals the one that other tools compute', () => {
     expect(keyMode(known.live)).toBe('live');
     expect(keyMode(known.test)).toBe('test');
     expect(keyMode(known.padded)).toBe('live');
   });
 
-  test('notices any single character that was changed', () => {
+  test('detects any single changed character', () => {
     const replacement = fc.oneof(fc.constantFrom(...base62), fc.string({ unit: 'binary', minLength: 0, maxLength: 1 }));
     fc.assert(
       fc.property(arbitraryKey, fc.nat(43), replacement, (key, at, character) => {
@@ -108,7 +108,7 @@ describe('the checksum', () => {
     );
   });
 
-  test('notices neighbours that changed places, and one character too many', () => {
+  test('detects swapped neighbours, and one extra character', () => {
     fc.assert(
       fc.property(arbitraryKey, fc.nat(42), fc.constantFrom(...base62, '\n', ' '), (key, at, more) => {
         const swapped =
@@ -126,12 +126,12 @@ describe('the checksum', () => {
     );
   });
 
-  test('notices a test key passed off as a live one', () => {
+  test('detects a test key disguised as a live one', () => {
     expect(keyMode(known.test.replace('test', 'live'))).toBeUndefined();
     expect(keyMode(known.live.replace('live', 'test'))).toBeUndefined();
   });
 
-  test('makes no mode of what is no key, whatever it is', () => {
+  test('finds no mode in any text that is not a key', () => {
     expect(keyMode(withChecksum(`rk_prod_${'0'.repeat(30)}`))).toBeUndefined();
     expect(keyMode(withChecksum(`rk_live_${'0'.repeat(29)}`))).toBeUndefined();
     expect(keyMode(withChecksum(`rk_live_${'0'.repeat(31)}`))).toBeUndefined();
@@ -145,7 +145,7 @@ describe('the checksum', () => {
   });
 });
 
-describe('what is kept and shown of a key', () => {
+describe('the stored and shown parts of a key', () => {
   test('is its SHA-256', () => {
     expect(hashKey(known.live)).toBe('450615b967582657b27674be117f34de3a888b42e09fd46a7bbce9ecad421d39');
   });
@@ -165,14 +165,14 @@ describe('what is kept and shown of a key', () => {
   });
 });
 
-test('a public id is its prefix and 12 base62 characters, and never comes twice', () => {
+test('a public id is its prefix and 12 base62 characters, and never repeats', () => {
   for (const prefix of ['key', 'undo', 'req'] as const) {
     expect(newId(prefix)).toMatch(new RegExp(`^${prefix}_[0-9A-Za-z]{12}$`));
   }
   expect(new Set(Array.from({ length: 1_000 }, () => newId('key'))).size).toBe(1_000);
 });
 
-test('the id of a change sorts by the time it was asked for, and never comes twice', () => {
+test('the id of a change sorts by the time of the request, and never repeats', () => {
   const ids = [0, 1, Date.UTC(2026, 0), Date.UTC(2026, 0) + 1, Date.UTC(2080, 0)].map(newChangeId);
   expect(ids).toEqual(ids.toSorted());
   for (const id of ids) expect(id).toMatch(/^chg_[0-9A-Za-z]{16}$/);

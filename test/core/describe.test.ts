@@ -23,33 +23,33 @@ function told(held: Role[], target: Role, ladder?: Role[]): string {
   return successMessage(request, plan);
 }
 
-test('who was ranked is told which role that was before: one that was held, not another of its rank', () => {
+test('the message names the earlier role: one that was held, not another of its rank', () => {
   expect(told([trainee], officer)).toBe('Bob (7) is now Officer (rank 20), was Trainee (rank 10).');
   expect(told([helper], officer)).toBe('Bob (7) is now Officer (rank 20), was Helper (rank 10).');
   expect(told([], officer)).toBe('Bob (7) is now Officer (rank 20), was Member (rank 1).');
   expect(told([muted], officer)).toBe('Bob (7) is now Officer (rank 20), was Muted (rank 1).');
 });
 
-test('with a ladder, the role before is the one on the ladder, whatever else is held', () => {
+test('with a ladder, the role before is the one on the ladder, whatever other roles are held', () => {
   const ladder = [trainee, officer];
   expect(told([trainee, patron], officer, ladder)).toBe('Bob (7) is now Officer (rank 20), was Trainee (rank 10).');
   expect(told([patron], officer, ladder)).toBe('Bob (7) is now Officer (rank 20), was Member (rank 1).');
   expect(told([trainee, helper], officer, ladder)).toBe('Bob (7) is now Officer (rank 20), was Trainee (rank 10).');
 });
 
-test('who had the rank already, and loses lower roles of the ladder, is told that', () => {
+test('the message for a member who has the rank already reports the loss of lower roles of the ladder', () => {
   const still = "Bob (7) is still Officer (rank 20), without the ladder's lower roles.";
   expect(told([trainee, officer], officer, [trainee, officer])).toBe(still);
   expect(told([trainee, officer, vip], officer, [trainee, officer])).toBe(still);
   expect(told([officer], officer, [trainee, officer])).toBe('Bob (7) already is Officer (rank 20).');
 });
 
-test('who leaves a role of the same rank is told which', () => {
+test('the message names a lost role of the same rank', () => {
   expect(told([muted], member)).toBe('Bob (7) is now Member (rank 1), was Muted (rank 1).');
   expect(told([vip], officer)).toBe('Bob (7) is now Officer (rank 20), was VIP (rank 20).');
 });
 
-test('who got roles back is told them, the highest first, and which changes in between went with them', () => {
+test('the message of an undo names the restored roles, highest first, and the later changes that it reverted', () => {
   const scheme: RoleScheme = { roles, ladder: undefined, rankOne: 'custom' };
   const plan = restorePlan(scheme, { userId: 7, roleIds: [officer.id] }, [trainee.id, patron.id]);
   const held = 'Bob (7) holds Patron (rank 90), Trainee (rank 10), Member (rank 1) again.';
@@ -60,7 +60,7 @@ test('who got roles back is told them, the highest first, and which changes in b
   );
 });
 
-test('a name of up to 40 characters is told in full, a longer one is cut to as many', () => {
+test('a name of up to 40 characters is shown in full, a longer one is cut to 40', () => {
   const title = (length: number) => memberTitle({ rankeeName: 'x'.repeat(length), rankeeId: 7 });
   expect(title(40)).toBe(`${'x'.repeat(40)} (7)`);
   expect(title(41)).toBe(`${'x'.repeat(39)}… (7)`);

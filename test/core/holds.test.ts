@@ -9,7 +9,7 @@ import { arbitraryRankCase } from '../support/arbitrary-group.ts';
 const doing = { by: 'daemon', at: 0 };
 
 test.each([true, false])(
-  'whatever the group is and the member holds, a suspension gives exactly the roles from before back (ladder: %s)',
+  'in any group and for any roles, a suspension restores exactly the earlier roles (ladder: %s)',
   (ladder) => {
     fc.assert(
       fc.property(arbitraryRankCase({ ladder }), ({ scheme, member, target }) => {

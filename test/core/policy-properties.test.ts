@@ -36,7 +36,7 @@ const rules: fc.Arbitrary<KeyRules> = fc.record(
 
 const groups = fc.boolean().chain((ladder) => arbitraryRankCase({ ladder }));
 
-/** Any change of a member, by themselves, by somebody else or by nobody. */
+/** Any change of a member, by themselves, by another player, or without a ranker. */
 const cases: fc.Arbitrary<PolicyCase> = fc
   .record({ group: groups, policy: policies, key: rules, ranker: fc.constantFrom('rankee', 'other', 'nobody') })
   .map(({ group, policy, key, ranker }) => {
@@ -46,7 +46,7 @@ const cases: fc.Arbitrary<PolicyCase> = fc
 
 const passes = (rule: PolicyRule, of: PolicyCase) => rule.refusal(of) === undefined;
 
-test('a key never lets a change pass that the policy refuses; only a system key may do without a ranker', () => {
+test('a key never lets a change pass that the policy refuses; only a system key needs no ranker', () => {
   fc.assert(
     fc.property(cases, (of) => {
       for (const rule of policyRules) if (!passes(rule, { ...of, key: {} })) expect(passes(rule, of)).toBe(false);
@@ -58,7 +58,7 @@ test('a key never lets a change pass that the policy refuses; only a system key 
   );
 });
 
-test('what passes ceiling and floor begins, ends and touches only roles between them, of policy and key', () => {
+test('a change that passes the ceilings and floors of policy and key begins, ends and touches only roles between them', () => {
   fc.assert(
     fc.property(cases, (of) => {
       fc.pre(passes(ceiling, of) && passes(floor, of));
@@ -74,7 +74,7 @@ test('what passes ceiling and floor begins, ends and touches only roles between 
   );
 });
 
-test('with adjacent steps, nobody could have stopped on the way: there is no unlocked rank between', () => {
+test('with adjacent steps, there is no unlocked rank in between', () => {
   fc.assert(
     fc.property(cases, (of) => {
       const adjacent = { ...of, policy: { ...of.policy, steps: 'adjacent' as const } };
@@ -107,7 +107,7 @@ test('no change passes both a key for promotions and one for demotions', () => {
   );
 });
 
-test('a verified ranker is above everything the rankee holds and above the target, and high enough', () => {
+test('a verified ranker is above every role of the rankee and above the target, and high enough', () => {
   const withRanker = cases.chain((of) =>
     fc.record({ of: fc.constant(of), rankers: fc.subarray(customsOf(of.scheme.roles)) }),
   );
@@ -135,7 +135,7 @@ function caseOf({ scheme, member, target }: RankCase): PolicyCase {
   };
 }
 
-/** `undefined` at the end, and where two roles share the next rank. */
+/** `undefined` at the end, and if two roles share the next rank. */
 function nextOf({ scheme }: RankCase, from: number, way: 'up' | 'down') {
   try {
     return neighbour(scheme, { height: from, direction: way });

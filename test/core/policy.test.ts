@@ -40,13 +40,13 @@ describe('the ceiling', () => {
     });
   });
 
-  test('protects from demotion who is above it', () => {
+  test('protects members above it from demotion', () => {
     expect(refusal('ceiling', { from: [100], to: 10, policy: { maxRank: 50 } })?.message).toContain(
       'General (rank 100)',
     );
   });
 
-  test('has nothing against a higher role off the ladder, which stays', () => {
+  test('ignores a higher role off the ladder, which stays', () => {
     const change = { from: [100, 10], to: 50, ladder: [10, 50], policy: { maxRank: 50 } };
     expect(refusal('ceiling', change)).toBeUndefined();
   });
@@ -73,7 +73,7 @@ describe('the floor', () => {
     });
   });
 
-  test('keeps members below it where they are', () => {
+  test('leaves members below it as they are', () => {
     expect(refusal('floor', { from: [10], to: 50, policy: { minRank: 20 } })?.message).toContain('Cadet (rank 10)');
     expect(refusal('floor', { to: 50, policy: { minRank: 20 } })).toMatchObject({
       code: 'rank_not_allowed',
@@ -81,7 +81,7 @@ describe('the floor', () => {
     });
   });
 
-  test('has nothing against a lower role that stays', () => {
+  test('ignores a lower role that stays', () => {
     expect(refusal('floor', { from: [10, 50], to: 100, policy: { minRank: 50 } })).toBeUndefined();
   });
 });
@@ -100,7 +100,7 @@ describe('the direction of a key', () => {
     });
   });
 
-  test('given, it also keeps members of a rank from being moved sideways', () => {
+  test('if set, also forbids moves between roles of the same rank', () => {
     const sideways = { from: [10, 50], to: 50, ladder: [10, 50] };
     expect(refusal('direction', { ...sideways, key: { direction: 'promote' } })?.code).toBe('key_not_allowed');
     expect(refusal('direction', { ...sideways, key: {} })).toBeUndefined();
@@ -114,7 +114,7 @@ describe('steps', () => {
     expect(refusal('steps', { to: 100 })).toBeUndefined();
   });
 
-  test('go to the next rank alone, up and down, with the base role as the bottom', () => {
+  test('go only to the next rank, up and down, with the base role as the bottom', () => {
     expect(refusal('steps', { to: 10, policy })).toBeUndefined();
     expect(refusal('steps', { from: [10], to: 1, policy })).toBeUndefined();
     expect(refusal('steps', { from: [100], to: 50, policy })).toBeUndefined();
@@ -125,12 +125,12 @@ describe('steps', () => {
     expect(refusal('steps', { from: [50], to: 1, policy })?.message).toContain('Cadet');
   });
 
-  test('are those of the ladder, where there is one', () => {
+  test('are those of the ladder, if there is one', () => {
     expect(refusal('steps', { from: [10], to: 100, ladder: [10, 100], policy })).toBeUndefined();
     expect(refusal('steps', { to: 100, ladder: [10, 100], policy })?.message).toContain('Cadet');
   });
 
-  test('pass over a locked role, on which nobody could stand', () => {
+  test('skip a locked role, which no member can reach', () => {
     expect(refusal('steps', { from: [10], to: 100, policy: { ...policy, lockedRoles: [50] } })).toBeUndefined();
   });
 });
@@ -150,7 +150,7 @@ describe('locked roles', () => {
     expect(refusal('locked roles', { from: [50], to: 1, policy })).toMatchObject(refused);
   });
 
-  test('are refused as a target where nothing needs giving: the base role, or a lower role that is held', () => {
+  test('are refused as a target even if nothing is given: the base role, or a lower role that is held', () => {
     expect(refusal('locked roles', { from: [50], to: 1, policy: { lockedRoles: [1] } })?.message).toContain('Member');
     expect(refusal('locked roles', { from: [50, 100], to: 50, policy: { lockedRoles: [50] } })?.message).toContain(
       'Officer',
@@ -182,21 +182,21 @@ describe('protected members', () => {
     });
   });
 
-  test('are not those who only come to hold a protected role, nor other members', () => {
+  test('do not include members who only gain a protected role, nor others', () => {
     const policy = { protectedMembers: [rankeeId + 1], protectedRoles: [50] };
     expect(refusal('protected members', { from: [10], to: 50, policy })).toBeUndefined();
   });
 });
 
 describe('self-rank', () => {
-  test('is refused where the policy denies it', () => {
+  test('is refused if the policy denies it', () => {
     expect(refusal('self-rank', { to: 50, rankerId: rankeeId, policy: { selfRank: 'deny' } })).toMatchObject({
       code: 'ranker_not_allowed',
       message: expect.stringContaining('policy.self_rank'),
     });
   });
 
-  test('passes where the policy allows it, and somebody else always does', () => {
+  test('passes if the policy allows it, and ranking another player always does', () => {
     expect(refusal('self-rank', { to: 50, rankerId: rankeeId, policy: { selfRank: 'allow' } })).toBeUndefined();
     expect(refusal('self-rank', { to: 50, rankerId: 0, policy: { selfRank: 'deny' } })).toBeUndefined();
   });
@@ -228,13 +228,13 @@ describe('the ranker check', () => {
     }
   });
 
-  test('is off unless it is asked for', () => {
+  test('is off by default', () => {
     expect(refusal('ranker', { to: 10, key: {}, rankerId: 0 })).toBeUndefined();
     expect(mustVerifyRanker(policyCase({ to: 10, key: {}, rankerId }))).toBe(false);
     expect(mustVerifyRanker(policyCase(asked({ policy: policy('claimed'), rankerId })))).toBe(false);
   });
 
-  test('lets a system key rank by itself, for nobody or in the name of the rankee, and asks of it all else', () => {
+  test('allows a system key to rank without a ranker or in the name of the rankee, and applies to its other changes', () => {
     const key = { isSystem: true };
     for (const itself of [0, rankeeId]) {
       expect(refusal('ranker', asked({ key, rankerId: itself }))).toBeUndefined();
@@ -243,7 +243,7 @@ describe('the ranker check', () => {
     expect(mustVerifyRanker(policyCase(asked({ key, rankerId })))).toBe(true);
   });
 
-  test('lets the operator rank, unless a ranker is named', () => {
+  test('allows the operator to rank, unless a ranker is named', () => {
     const { key: _, ...operator } = asked({});
     expect(refusal('ranker', { ...operator, rankerId: 0 })).toBeUndefined();
     expect(mustVerifyRanker(policyCase({ ...operator, rankerId: 0 }))).toBe(false);
@@ -275,7 +275,7 @@ describe('the ranker check', () => {
     expect(verdict([1, 100], { from: [50], to: 10, ladder: [10, 50] })).toBeUndefined();
   });
 
-  test('verified, a ranker needs the least rank of the policy', () => {
+  test('verified, a ranker needs the minimum rank of the policy', () => {
     const least = policy('verify', { minRankerRank: 60 });
     expect(verdict([1, 50], { policy: least })?.message).toBe(
       'Ranker 9 has rank 50, below 60, the least set by policy.min_ranker_rank.',
@@ -290,7 +290,7 @@ describe('the ranker check', () => {
   });
 });
 
-test("a ranker's cooldown refuses until it is over, and never holds a change without a player behind it", () => {
+test("a ranker's cooldown refuses until it is over, and never delays a change without a player behind it", () => {
   const change = { to: 50, rankerId: 9, policy: { rankerCooldownMs: 60_000 } };
   expect(refusal('ranker cooldown', { ...change, sinceRankersLastChangeMs: 59_001 })).toMatchObject({
     code: 'cooldown',
@@ -306,7 +306,7 @@ test("a ranker's cooldown refuses until it is over, and never holds a change wit
 describe('the cooldown', () => {
   const policy = { cooldownMs: 60_000 };
 
-  test('refuses until it is over, and says when that is', () => {
+  test('refuses until it is over, and reports when that is', () => {
     expect(refusal('cooldown', { to: 50, policy, sinceLastChangeMs: 59_001 })).toMatchObject({
       code: 'cooldown',
       retryAfterMs: 999,
@@ -316,7 +316,7 @@ describe('the cooldown', () => {
     expect(refusal('cooldown', { to: 50, policy, sinceLastChangeMs: 60_000 })).toBeUndefined();
   });
 
-  test('never holds a member who was not ranked before, nor after the clock was set back', () => {
+  test('never delays a member who was not ranked before, nor applies after the clock was set back', () => {
     expect(refusal('cooldown', { to: 50, policy })).toBeUndefined();
     expect(refusal('cooldown', { to: 50, policy, sinceLastChangeMs: -1 })).toBeUndefined();
   });
@@ -334,7 +334,7 @@ test('an open policy refuses nothing', () => {
   for (const { name } of policyRules) expect(refusal(name, { from: [10, 50], to: 100 })).toBeUndefined();
 });
 
-test('the rules are answered in a fixed order, each with its code', () => {
+test('the rules are checked in a fixed order, each with its code', () => {
   const everythingWrong = {
     to: 50,
     rankerId: rankeeId,
@@ -382,7 +382,7 @@ describe('the owner and the acting account', () => {
     expect(refusalOfUntouchable(900, { ...acting, userId: 900 })?.code).toBe('above_acting_account');
   });
 
-  test('are nobody else, and nobody in a group without an owner or on a platform that does not say who acts', () => {
+  test('are no other members, and unknown in a group without an owner or on a platform that does not report the account', () => {
     expect(refusalOfUntouchable(rankeeId, acting)).toBeUndefined();
     expect(refusalOfUntouchable(rankeeId, { ...acting, ownerId: undefined })).toBeUndefined();
     expect(refusalOfUntouchable(500, undefined)).toBeUndefined();
@@ -390,7 +390,7 @@ describe('the owner and the acting account', () => {
 });
 
 describe('the reach of the acting account', () => {
-  test('is what is strictly below its rank', () => {
+  test('is every role strictly below its rank', () => {
     expect(aboveActing({ from: [50], to: 100, actingRank: 101 })).toBeUndefined();
     expect(aboveActing({ from: [50], to: 100, actingRank: 100 })).toMatchObject({
       code: 'above_acting_account',
@@ -402,11 +402,11 @@ describe('the reach of the acting account', () => {
     });
   });
 
-  test('counts a higher role off the ladder, although it would stay', () => {
+  test('is exceeded by a higher role off the ladder, although it would stay', () => {
     expect(aboveActing({ from: [100], to: 50, ladder: [10, 50], actingRank: 100 })?.code).toBe('above_acting_account');
   });
 
-  test("is everything where it is the owner, and the platform's to say where nobody knows who acts", () => {
+  test('is everything for the owner, and decided by the platform if the account is unknown', () => {
     expect(
       refusalAboveActing({ ...policyCase({ from: [100], to: 50 }), acting: { userId: 900, ownerId: 900, rank: 1 } }),
     ).toBeUndefined();
@@ -415,7 +415,7 @@ describe('the reach of the acting account', () => {
 });
 
 interface Change {
-  /** Ranks of the roles held, besides the base role. */
+  /** The ranks of the roles held, in addition to the base role. */
   from?: number[];
   to: number;
   ladder?: number[];

@@ -50,12 +50,12 @@ describe('the name of a role', () => {
     expect(rankOf(name)).toBe(rank);
   });
 
-  test('that two roles have is refused, with the ids of both', () => {
+  test('of two roles is refused, with the ids of both', () => {
     expect(rankOf('VIP')).toMatch(/^ambiguous_name: .*70080 \(VIP\), 70081 \(vip\)/);
     expect(rankOf('headadmin')).toMatch(/^ambiguous_name: .*70020 \(Head-Admin\), 70030 \(Head Admin\)/);
   });
 
-  test('that no role has is refused, with the nearest name and the list', () => {
+  test('of no role is refused, with the nearest name and the list', () => {
     expect(rankOf('Trainie')).toMatch(
       /^unknown_rank: The group has no role "Trainie". Did you mean Trainee \(rank 10\)\? Choose one of 1 \(Member\)/,
     );
@@ -81,7 +81,7 @@ const settings: PolicySettings = {
 };
 
 describe('a list of the policy', () => {
-  test('guards every role that has a name in it, and two of one name are told of', () => {
+  test('protects every role with a listed name, and reports two of the same name', () => {
     const named: PolicySettings = { ...settings, lockedRoles: ['vip', 10], privilegedRoles: ['head admin'] };
     const found = resolveRoles(scheme, roleEntries({ ...named, ladder: undefined, suspensionRole: undefined }), []);
     expect(policyFor(found, named)).toMatchObject({
@@ -93,13 +93,13 @@ describe('a list of the policy', () => {
     ]);
   });
 
-  test('a ladder says which name two roles have', () => {
+  test('a ladder reports the name that two roles share', () => {
     const { misfits } = resolveRoles(scheme, [{ setting: 'group.ladder', entry: 'vip' }], []);
     expect(misfits[0]?.message).toMatch(/"vip" is the name of both role 70080 and role 70081; name the role id/);
   });
 });
 
-test('a user name has 3 to 20 letters, digits and underscores: look-alikes and display names are none', () => {
+test('a user name has 3 to 20 letters, digits and underscores: look-alikes and display names are not user names', () => {
   for (const name of ['Bob', '__proto__', 'a'.repeat(20), '123'])
     expect([name, isUserName(name)]).toEqual([name, true]);
   for (const name of ['', 'Al', 'a'.repeat(21), 'B\u043eb', 'Bob\u200b', 'Bob Ross', 'Bób', 'Bob\n', 'ＢＯＢ'])

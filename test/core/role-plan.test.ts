@@ -37,7 +37,10 @@ import {
   type RankCase,
 } from '../support/arbitrary-group.ts';
 
-/** Role ids are this plus the rank, as Roblox's are seen to be above 32 bits; the second role of rank 70 has one more. */
+/**
+ * Role ids are this plus the rank, because Roblox's are above 32 bits; the id of the second role of rank 70 is one
+ * higher.
+ */
 const idBase = 3 * 2 ** 32;
 
 const withLadder = arbitraryRankCase({ ladder: true });
@@ -56,7 +59,7 @@ describe.each([
     });
   });
 
-  test('takes away where the member loses a role and gets no higher, and nowhere else', () => {
+  test('takes away if the member loses a role without rising, and only then', () => {
     holds(arbitrary, ({ scheme, member, target }) => {
       const plan = rolePlan(scheme, member, target);
       const after = stateAfter(member, plan.steps);
@@ -66,7 +69,7 @@ describe.each([
     });
   });
 
-  test('can be put back exactly, whichever roles were held before, and only exactly that counts as put back', () => {
+  test('can be undone exactly, whichever roles were held before, and only exactly those count as restored', () => {
     holds(arbitrary, ({ scheme, member, target }) => {
       const { goal, steps } = rolePlan(scheme, member, target);
       const changed = { ...member, roleIds: [...stateAfter(member, steps)] };
@@ -88,7 +91,7 @@ describe.each([
     });
   });
 
-  test('is reached with the rank, whatever is held beside it and may stay, and never with a role that is gone', () => {
+  test('is reached with the rank, whatever other roles may stay, and never with a role that is gone', () => {
     holds(arbitrary, ({ scheme, member, target }) => {
       const { goal, steps } = rolePlan(scheme, member, target);
       const changed = { ...member, roleIds: [...stateAfter(member, steps)] };
@@ -102,7 +105,7 @@ describe.each([
     });
   });
 
-  test('tells the highest role before: one that is held, the base role only if no other counts', () => {
+  test('has the highest role before: one that is held, the base role only if no other counts', () => {
     holds(arbitrary, ({ scheme, member, target }) => {
       const counted = managed(scheme).filter((role) => member.roleIds.includes(role.id));
       const { highestBefore } = rolePlan(scheme, member, target);
@@ -118,7 +121,7 @@ describe.each([
     });
   });
 
-  test('leaves no moment without one of the roles that count, unless the base role is asked for', () => {
+  test('never leaves the member without a counting role, unless the base role is the target', () => {
     holds(arbitrary, ({ scheme, member, target }) => {
       if (target.kind === 'base') return;
       const { steps } = rolePlan(scheme, member, target);
@@ -129,7 +132,7 @@ describe.each([
     });
   });
 
-  test('writes only roles that count, and takes only what is held', () => {
+  test('writes only counting roles, and takes only roles that are held', () => {
     holds(arbitrary, ({ scheme, member, target }) => {
       const writable = new Set(managed(scheme).map((role) => role.id));
       for (const { kind, roleId } of rolePlan(scheme, member, target).steps) {
@@ -139,7 +142,7 @@ describe.each([
     });
   });
 
-  test('never touches a role that the group does not list, and counts on it to stay', () => {
+  test('never touches a role that the group does not list, and expects it to stay', () => {
     holds(arbitrary, ({ scheme, member, target }) => {
       const isUnknown = (id: number) => !scheme.roles.some((role) => role.id === id);
       const unlisted = ascending(member.roleIds.filter(isUnknown));
@@ -150,7 +153,7 @@ describe.each([
     });
   });
 
-  test('of its own result is empty', () => {
+  test('for its own result is empty', () => {
     holds(arbitrary, ({ scheme, member, target }) => {
       const { steps } = rolePlan(scheme, member, target);
       const result = { ...member, roleIds: [...stateAfter(member, steps)] };
@@ -188,7 +191,7 @@ describe.each([
 });
 
 describe('a plan with a ladder', () => {
-  test('leaves exactly the target of its roles', () => {
+  test('leaves only the target among its roles', () => {
     holds(withLadder, ({ scheme, member, target }) => {
       const state = stateAfter(member, rolePlan(scheme, member, target).steps);
       const left = (scheme.ladder ?? []).filter((role) => state.has(role.id));
@@ -206,12 +209,12 @@ describe('a plan with a ladder', () => {
 });
 
 describe('a plan without a ladder', () => {
-  test('cannot be put back where the group lists neither the roles of then nor one that every member has', () => {
+  test('cannot be undone if the group lists neither the earlier roles nor the base role', () => {
     const left = { ...scheme(), roles: roles.filter(({ kind }) => kind !== 'base') };
     expect(codeOf(() => restorePlan(left, member('low'), [idBase + 999]))).toBe('unknown_rank');
   });
 
-  test('keeps every lower role that was not the highest', () => {
+  test('leaves every lower role that was not the highest', () => {
     holds(withoutLadder, ({ scheme, member, target }) => {
       if (target.kind === 'base') return;
       const plan = rolePlan(scheme, member, target);
@@ -234,7 +237,7 @@ describe('a plan without a ladder', () => {
     });
   });
 
-  test('is empty exactly where the target is held and nothing is above it', () => {
+  test('is empty only if the target is held and no role is above it', () => {
     holds(withoutLadder, ({ scheme, member, target }) => {
       const held = customsOf(scheme.roles).filter((role) => member.roleIds.includes(role.id));
       const isThere =
@@ -245,7 +248,7 @@ describe('a plan without a ladder', () => {
     });
   });
 
-  test('never touches the owner role, not even for who holds it', () => {
+  test('never touches the owner role, even for its holder', () => {
     holds(withoutLadder, ({ scheme, member, target }) => {
       const owner = ownerOf(scheme.roles);
       const { steps } = rolePlan(scheme, { ...member, roleIds: [...member.roleIds, owner.id] }, target);
@@ -253,12 +256,12 @@ describe('a plan without a ladder', () => {
     });
   });
 
-  test('compares roles, not numbers: of two roles of one rank the other one goes', () => {
+  test('compares roles, not numbers: of two roles with the same rank, the other one is taken', () => {
     const plan = rolePlan(scheme(), member('twinA'), role('twinB'));
     expect(plan.steps).toEqual([assign('twinB'), unassign('twinA')]);
   });
 
-  test('brings a member down past several roles and keeps the one below', () => {
+  test('brings a member down past several roles and leaves the one below', () => {
     const plan = rolePlan(scheme(), member('low', 'mid', 'high'), role('mid'));
     expect(plan).toMatchObject({ steps: [unassign('high')], highestBefore: role('high') });
     expect(plan.goal.to).toEqual(roleIds([role('Member'), role('low'), role('mid')]));
@@ -278,8 +281,8 @@ describe('the roles held', () => {
   });
 });
 
-describe('what newRankId means', () => {
-  test('up to 255 a rank, above a role id, whatever the group', () => {
+describe('the meaning of newRankId', () => {
+  test('is a rank up to 255 and a role id above, in any group', () => {
     fc.assert(
       fc.property(arbitraryRoles, (all) => {
         for (const wanted of customsOf(all)) {
@@ -294,7 +297,7 @@ describe('what newRankId means', () => {
     );
   });
 
-  test('a role id is told from another with the same lower 32 bits', () => {
+  test('role ids with the same lower 32 bits are different', () => {
     expect(codeOf(() => resolveTarget(scheme(), role('mid').id - 2 ** 32))).toBe('unknown_rank');
   });
 
@@ -315,11 +318,11 @@ describe('what newRankId means', () => {
     expect(message).toContain(`${role('twinB').id} (twinB)`);
   });
 
-  test('a shared rank is clear where only one of the two is on the ladder', () => {
+  test('a shared rank is clear if only one of the two is on the ladder', () => {
     expect(resolveTarget(scheme('low', 'twinB'), 70)).toBe(role('twinB'));
   });
 
-  test('a role off the ladder is refused by rank and by role id, with those that are on it', () => {
+  test('a role off the ladder is refused by rank and by role id, with a list of those that are on it', () => {
     for (const named of [role('high').rank, role('high').id, role('twinA').id]) {
       expect(refusalOf(() => resolveTarget(scheme('low', 'twinB'), named))).toMatchObject({
         code: 'rank_not_allowed',
@@ -332,11 +335,11 @@ describe('what newRankId means', () => {
     expect(codeOf(() => resolveTarget(scheme('low', 'mid'), 70))).toBe('rank_not_allowed');
   });
 
-  test('the base role can be asked for with a ladder too', () => {
+  test('the base role can be requested with a ladder, too', () => {
     expect(resolveTarget(scheme('low'), 1)).toBe(role('Member'));
   });
 
-  test('an unknown rank is answered with what can be asked for instead, none of which is refused', () => {
+  test('an unknown rank is answered with alternatives, none of which is refused', () => {
     const { code, message } = refusalOf(() => resolveTarget(scheme(), 42));
     expect(code).toBe('unknown_rank');
     expect(message).toContain(
@@ -350,7 +353,7 @@ test.each([
   ['with a ladder', withLadder],
   ['without a ladder', withoutLadder],
 ])(
-  'a role that can be given is named so that a request means it, also where others share its rank: %s',
+  'a role that can be given has a name that identifies it in requests, even if others share its rank: %s',
   (_, arbitrary) => {
     holds(arbitrary, ({ scheme }) => {
       for (const role of givableRoles(scheme)) expect(resolveTarget(scheme, nameForRequest(scheme, role))).toBe(role);
@@ -402,7 +405,7 @@ describe('refusals stay small in a group of 40 roles with names of 100 character
   });
 });
 
-/** As a ladder that is read for the first time. */
+/** As for a ladder that is read for the first time. */
 function readLadder(of: RoleScheme, ladder: number[]) {
   const entries = ladder.map((entry) => ({ setting: 'group.ladder', entry }));
   const found = resolveRoles(of, entries, []);
@@ -415,7 +418,7 @@ describe('the configured ladder', () => {
     expect(ladder).toEqual([role('low'), role('twinA'), role('high')]);
   });
 
-  test('may be empty: then only the base role can be asked for', () => {
+  test('may be empty: then only the base role can be requested', () => {
     expect(codeOf(() => resolveTarget({ ...scheme(), ladder: [] }, 10))).toBe('rank_not_allowed');
   });
 
@@ -436,7 +439,7 @@ describe('the configured ladder', () => {
   });
 });
 
-describe('in a group from before March 2026, whose base role shares rank 1 with a role of its own', () => {
+describe('in a group from before March 2026, whose base role shares rank 1 with a custom role', () => {
   const recruit = { ...named('Recruit', 1), id: idBase - 1 };
   const [member, low] = [role('Member'), role('low')];
   const old = (change: Partial<RoleScheme> = {}): RoleScheme => ({
@@ -445,7 +448,7 @@ describe('in a group from before March 2026, whose base role shares rank 1 with 
     ...change,
   });
 
-  test('rank 1 is that role, or the base role if the configuration says so; role ids name both', () => {
+  test('rank 1 is that role, or the base role if the configuration says so; both have role ids', () => {
     for (const [rankOne, meant] of [['custom', recruit] as const, ['base', member] as const]) {
       expect(resolveTarget(old({ rankOne }), 1)).toBe(meant);
       expect(resolveTarget(old({ rankOne }), member.id)).toBe(member);
@@ -453,7 +456,7 @@ describe('in a group from before March 2026, whose base role shares rank 1 with 
     }
   });
 
-  test('rank 1 is ambiguous only if two roles of its own have it', () => {
+  test('rank 1 is ambiguous only if two custom roles have it', () => {
     const cadet = { ...recruit, id: recruit.id - 1, name: 'Cadet' };
     const twice = old({ roles: old().roles.toSpliced(2, 0, cadet) });
     const { code, message } = refusalOf(() => resolveTarget(twice, 1));
@@ -465,7 +468,7 @@ describe('in a group from before March 2026, whose base role shares rank 1 with 
     );
   });
 
-  test('whoever asks for an unknown rank is told numbers that name one role each', () => {
+  test('an unknown rank is answered with numbers that identify one role each', () => {
     const { message } = refusalOf(() => resolveTarget(old(), 42));
     expect(message).toContain(`Choose one of ${member.id} (Member), 1 (Recruit), 10 (low), `);
   });
@@ -485,7 +488,7 @@ describe('in a group from before March 2026, whose base role shares rank 1 with 
     expect(readLadder(old({ rankOne: 'base' }), [1, 10]).ladder).toEqual([low]);
   });
 
-  test('the base role is below it: it is the next step down and up, and leaving it for the base role takes away', () => {
+  test('the base role is below it: it is the next step down and up, and a change from it to the base role takes away', () => {
     expect(neighbour(old(), { height: 10, direction: 'down' })).toBe(recruit);
     expect(neighbour(old(), { height: 1, direction: 'down' })).toBe(member);
     expect(neighbour(old(), { height: 0, direction: 'up' })).toBe(recruit);
@@ -495,7 +498,7 @@ describe('in a group from before March 2026, whose base role shares rank 1 with 
     expect([takesAway(up), rise(up) > 0]).toEqual([false, true]);
   });
 
-  test('a list that locks or protects rank 1 means both roles: it guards no less than it seems to', () => {
+  test('a list that locks or protects rank 1 means both roles: it protects no less than it seems to', () => {
     for (const one of [member, recruit]) expect(isNamed(one, [1])).toBe(true);
     expect([isNamed(member, [recruit.id]), isNamed(recruit, [recruit.id])]).toEqual([false, true]);
     expect(neighbour(old(), { height: 10, direction: 'down' }, [1])).toBeUndefined();
@@ -521,14 +524,14 @@ describe('the neighbouring role', () => {
     expect(neighbour(scheme(), { height: 255, direction: 'up' })).toBeUndefined();
   });
 
-  test('is refused where two roles share the rank, unless the ladder holds one of them', () => {
+  test('is refused if two roles share the rank, unless the ladder holds one of them', () => {
     for (const from of [{ height: 50, direction: 'up' } as const, { height: 100, direction: 'down' } as const]) {
       expect(codeOf(() => neighbour(scheme(), from))).toBe('ambiguous_rank');
       expect(neighbour(scheme('mid', 'twinA', 'high'), from)).toBe(role('twinA'));
     }
   });
 
-  test('is never a locked one, also where that shares its rank with another', () => {
+  test('is never a locked one, even if that shares its rank with another', () => {
     const [up, down] = [{ height: 10, direction: 'up' } as const, { height: 100, direction: 'down' } as const];
     expect(neighbour(scheme(), up, [50, idBase + 70])).toBe(role('twinB'));
     expect(neighbour(scheme(), down, [70])).toBe(role('mid'));
@@ -547,10 +550,10 @@ describe('the neighbouring role', () => {
   });
 });
 
-describe('while Roblox does not tell which of two roles is the base role', () => {
+describe('while Roblox does not show which of two roles is the base role', () => {
   const other: Role = { id: 71_071, name: 'Recruit', rank: 1, kind: 'custom' };
 
-  /** The same scheme if Roblox does not tell (`unclear`), and as it may be in truth (`worlds`). */
+  /** The same scheme if Roblox does not show it (`unclear`), and with each possible answer (`worlds`). */
   const arbitraryWorlds = arbitraryRoles.chain((all) => {
     const base = baseOf(all);
     const known = all.filter(({ rank }) => rank !== 1);
@@ -602,7 +605,7 @@ describe('while Roblox does not tell which of two roles is the base role', () =>
   const afterStep = (held: number[], { kind, roleId }: Step) =>
     kind === 'assign' ? [...held, roleId] : held.filter((id) => id !== roleId);
 
-  test('what is planned all the same is planned so whichever it is', () => {
+  test('every plan that is possible is right whichever it is', () => {
     fc.assert(
       fc.property(arbitraryWorlds, ({ unclear, worlds, member, wanted, asked }) => {
         const finders: Array<(scheme: RoleScheme) => RolePlan | Role> = [
@@ -625,7 +628,7 @@ describe('while Roblox does not tell which of two roles is the base role', () =>
     );
   });
 
-  test('an undo that was planned then is known as reached, whichever it turns out to be', () => {
+  test('an undo that was planned then counts as reached, whichever it turns out to be', () => {
     fc.assert(
       fc.property(arbitraryWorlds, ({ unclear, worlds, member, wanted }) => {
         const plan = planOrNone(() => restorePlan(unclear, member, wanted));
@@ -638,7 +641,7 @@ describe('while Roblox does not tell which of two roles is the base role', () =>
     );
   });
 
-  test('a member who is known to hold another role gets any other one', () => {
+  test('a member with another known role can get any other one', () => {
     fc.assert(
       fc.property(arbitraryWorlds, ({ unclear, member, customs, asked }) => {
         const isKnown = (id: number) => givableRoles(unclear).some((role) => role.id === id);
@@ -691,7 +694,7 @@ function holds(arbitrary: fc.Arbitrary<RankCase>, guarantee: (of: RankCase) => v
   fc.assert(fc.property(arbitrary, guarantee), { numRuns: 150 });
 }
 
-/** The roles that changing a rank may give or take. */
+/** The roles that a rank change may give or take. */
 function managed({ roles: all, ladder }: RoleScheme): Role[] {
   return ladder ?? customsOf(all);
 }

@@ -31,7 +31,9 @@ const none: NamingSettings = {
 };
 const doing = { by: 'daemon', at: 1 };
 
-/** Each setting that names roles, with an entry that means the Developer and, where there can be one, another that stays as it is. */
+/**
+ * Each setting that names roles, with an entry for the Developer and, if possible, another entry that stays the same.
+ */
 const settings: Record<RoleSetting, (entry: RoleName) => Partial<NamingSettings>> = {
   'group.ladder': (entry) => ({ ladder: [50, entry] }),
   'policy.locked_roles': (entry) => ({ lockedRoles: ['Officer', entry] }),
@@ -46,7 +48,7 @@ type Form = keyof typeof forms;
 
 interface Turn {
   after: Role[];
-  /** Which ways of writing the entry no longer say what it means. */
+  /** The forms of the entry that no longer identify the role. */
   misfits: Form[];
 }
 
@@ -56,7 +58,7 @@ const changed = (changes: Record<number, Partial<Role>>) => roles((role) => [{ .
 const second = (like: Partial<Role>): Role => ({ id: 5_999, name: 'Helper', rank: 77, kind: 'custom', ...like });
 const without = group.filter((role) => role.id !== id);
 
-/** What people do to roles on Roblox. */
+/** Changes that people make to roles on Roblox. */
 const turns: Record<string, Turn> = {
   'left alone': { after: group, misfits: [] },
   renumbered: { after: changed({ [id]: { rank: 125 } }), misfits: ['number'] },
@@ -99,7 +101,7 @@ function stopsIfGone(setting: RoleSetting) {
 
 const cells = (Object.keys(settings) as RoleSetting[]).flatMap((setting) =>
   (Object.keys(forms) as Form[])
-    .filter((form) => form === 'name' || !setting.endsWith('_rank')) // a number bounds ranks, and names no role
+    .filter((form) => form === 'name' || !setting.endsWith('_rank')) // a number bounds ranks rather than roles
     .flatMap((form) =>
       Object.entries(turns).map(([turn, { after, misfits }]) => ({ setting, form, turn, after, misfits })),
     ),
@@ -109,7 +111,7 @@ function read(given: Partial<NamingSettings>, from: Role[], meanings: readonly R
   return resolveRoles({ roles: from, rankOne: 'custom' }, roleEntries({ ...none, ...given }), meanings);
 }
 
-describe('an entry means the role that it named when it was read first', () => {
+describe('an entry means the role that it named when it was first resolved', () => {
   test.each(cells)('$setting by $form, $turn', ({ setting, form, after, misfits }) => {
     const given = settings[setting](forms[form]);
     const first = read(given, group);
@@ -120,7 +122,7 @@ describe('an entry means the role that it named when it was read first', () => {
     const others = first.named[setting].flatMap((role) => (role.id === id ? [] : [role.id]));
     const meant = [...others, ...(isDeleted ? [] : [id])];
     expect(new Set(now.named[setting].map((role) => role.id))).toEqual(new Set(meant));
-    expect(now.learned).toEqual([]); // a restart reads the same
+    expect(now.learned).toEqual([]); // a restart resolves to the same
 
     const found = now.misfits.find(({ entry }) => entry === String(forms[form]));
     expect(now.misfits).toEqual(misfits.includes(form) ? [found] : []);
@@ -129,7 +131,7 @@ describe('an entry means the role that it named when it was read first', () => {
     expect(found.message).toContain(setting);
     expect(found.message).toContain(String(forms[form]));
 
-    // What it says to write, read as a setting that was not there before, means the same and fits.
+    // The suggested line, resolved as a new setting, means the same and fits.
     const line = / write (\w+): (.*?) and run: rankd reload/.exec(found.fix);
     if (line === null) expect([isDeleted, meant.length === 0]).toEqual([true, true]);
     else {
@@ -137,13 +139,13 @@ describe('an entry means the role that it named when it was read first', () => {
       const value = JSON.parse(line[2] ?? '') as RoleName | RoleName[];
       const entries = [value].flat().map((entry): RoleEntry => ({ setting, entry }));
       const kept = first.learned.filter((one) => one.entry !== String(forms[form]));
-      if (setting.endsWith('_rank') && entries.some(({ entry }) => isRank(entry))) return; // it bounds by itself
+      if (setting.endsWith('_rank') && entries.some(({ entry }) => isRank(entry))) return; // it is a bound by itself
       const corrected = resolveRoles({ roles: after, rankOne: 'custom' }, entries, kept);
       expect(corrected.misfits).toEqual([]);
       expect(new Set(corrected.named[setting].map((role) => role.id))).toEqual(new Set(meant));
     }
 
-    // One alarm, and one word once it fits again.
+    // One alarm, and one event once it fits again.
     const alarm = judged(judgeAlarms(now.misfits, doing), first.learned);
     expect(alarm.events).toMatchObject([{ action: 'configuration.drift', subject: setting }]);
     expect(judged(judgeAlarms(now.misfits, doing), alarm.change).events).toEqual([]);
@@ -159,16 +161,16 @@ function judged(judge: ReturnType<typeof judgeAlarms>, kept: RoleMeaning[]) {
   return verdict;
 }
 
-describe('an entry that could never be read', () => {
+describe('an entry that could never be resolved', () => {
   test.each(Object.keys(settings) as RoleSetting[])('is told: %s', (setting) => {
     const { misfits, learned } = read(settings[setting]('Astronaut'), group);
     expect(misfits).toMatchObject([{ setting, entry: 'Astronaut', isUnread: true }]);
     expect(misfits[0]?.message).toBe(`${setting} does not fit the group: no role of the group is called "Astronaut".`);
-    expect(misfits[0]?.stops).not.toBeNull(); // a guard that guards nothing would not be noticed
+    expect(misfits[0]?.stops).not.toBeNull(); // an ineffective guard would go unnoticed
     expect(learned.some(({ entry }) => entry === 'Astronaut')).toBe(false);
   });
 
-  test('is read once such a role exists, and the alarm is over', () => {
+  test('is resolved once such a role exists, which ends the alarm', () => {
     const given = { lockedRoles: ['Helper'] };
     const told = judged(judgeAlarms(read(given, group).misfits, doing), []);
     expect(told).toMatchObject({
@@ -185,7 +187,7 @@ describe('an entry that could never be read', () => {
   });
 });
 
-describe('a change is refused only if it depends on what is gone', () => {
+describe('a change is refused only if it depends on a missing role', () => {
   const refused = (given: Partial<NamingSettings>, after: Role[]) => {
     const now = read(given, after, read(given, group).learned);
     return (['ranks', 'suspensions', 'everything'] as const).filter((of) => refusalOfMisfit(now, of) !== undefined);
@@ -203,7 +205,7 @@ describe('a change is refused only if it depends on what is gone', () => {
     expect(refused(given, group)).toEqual([]);
   });
 
-  test('the refusal says what is gone and what to write', () => {
+  test('the refusal names the missing role and the line to write', () => {
     const given = { suspensionRole: 'Developer' };
     expect(refusalOfMisfit(read(given, without, read(given, group).learned), 'suspensions')).toMatchObject({
       code: 'configuration_misfit',
@@ -216,7 +218,7 @@ describe('the ladder', () => {
   const rungs = (given: Partial<NamingSettings>, after: Role[], meanings: readonly RoleMeaning[] = []) =>
     ladderOf(roleEntries({ ...none, ...given }), read(given, after, meanings))?.map(({ name }) => name);
 
-  test('is in the order of today, without the base role and without rungs that are gone', () => {
+  test('is in the present order, without the base role and without rungs that are gone', () => {
     const given = { ladder: [1, 15, 50, 120] };
     const { learned } = read(given, group);
     expect(rungs(given, group)).toEqual(['VIP', 'Officer', 'Developer']);
@@ -225,7 +227,7 @@ describe('the ladder', () => {
     expect(rungs({}, group)).toBeUndefined();
   });
 
-  test('of which two rungs come to share a rank stays, and is told', () => {
+  test('with two rungs that now share a rank stays, and is reported', () => {
     const given = { ladder: ['Officer', 'Developer'] };
     const after = changed({ [id]: { rank: 50 } });
     const { misfits } = read(given, after, read(given, group).learned);
@@ -234,7 +236,7 @@ describe('the ladder', () => {
     expect(read(given, after).misfits).toMatchObject([{ stops: 'ranks', isUnread: true }]);
   });
 
-  test('in which two rungs exchange their numbers is told, with ids to write', () => {
+  test('with two rungs that exchanged numbers is reported, with ids to write', () => {
     const given = { ladder: [50, 120] };
     const after = changed({ [id]: { rank: 50 }, 5050: { rank: 120 } });
     const { misfits, named } = read(given, after, read(given, group).learned);
@@ -243,7 +245,7 @@ describe('the ladder', () => {
     expect(misfits[0]?.fix).toContain(`ladder: [5050, ${id}]`);
   });
 
-  test('says nothing of a role of which it is not known whether it is the base role', () => {
+  test('reports nothing about a role that may be the base role', () => {
     const old = sorted([...group, { id: 5_002, name: 'Recruit', rank: 1, kind: 'custom' as const }]);
     const unclear = old.map((role): Role => (role.rank === 1 ? { ...role, kind: 'unclear' } : role));
     const given = { ladder: [1, 50] };
@@ -267,11 +269,11 @@ describe('the meanings that are stored', () => {
   const keep = (kept: RoleMeaning[], isRenewed: (one: { entry: string }) => boolean, prunes: boolean) =>
     judged(judgeMeanings({ entries, learned, isRenewed, prunes }, doing), kept);
 
-  test('what another daemon read first counts', () => {
+  test('the first daemon to resolve an entry decides', () => {
     expect(keep(otherwise, () => false, true).change).toEqual(otherwise);
   });
 
-  test('an entry that is to be read again replaces it, others stay', () => {
+  test('an entry that is resolved again replaces it, others stay', () => {
     const { change } = keep(otherwise, ({ entry }) => entry === '120', true);
     expect(new Map(change.map((one) => [one.entry, one.roles[0]?.id]))).toEqual(
       new Map([
@@ -281,14 +283,14 @@ describe('the meanings that are stored', () => {
     );
   });
 
-  test('an entry that is not written any more is forgotten, with a word if an alarm told of it, unless others may write it', () => {
+  test('a removed entry is forgotten, with an event if an alarm reported it, unless other daemons may have it', () => {
     expect(keep([old], () => false, true)).toMatchObject({ events: [{ action: 'configuration.fit' }] });
     expect(keep([old], () => false, true).change).toEqual(learned);
     expect(keep([old], () => false, false)).toEqual({ change: [old, ...learned], events: [] });
   });
 });
 
-test('the role that bounds a key is told of once it is gone, and a number bounds without any', () => {
+test('the missing role of a key’s bound is reported, and a number needs no role', () => {
   const entries = keyEntries([{ name: 'game', maxRankRole: id }, { name: 'shop' }]);
   const { learned } = resolveRoles({ roles: group, rankOne: 'custom' }, entries, []);
   const after = (roles: Role[]) => resolveRoles({ roles, rankOne: 'custom' }, entries, learned).misfits;

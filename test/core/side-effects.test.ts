@@ -14,17 +14,17 @@ const steps = [
 const none = { vanished: [], appeared: [], kept: [] };
 
 test.each([
-  ['what the steps name, at any point of the way', [2, 10], [2, 10, 20], none],
-  ['the base role, which a platform may list or not', [2, 10], [20], none],
+  ['roles that the steps name, at any stage', [2, 10], [2, 10, 20], none],
+  ['the base role, which a platform may or may not list', [2, 10], [20], none],
   ['a role that stays', [2, 10, 30], [20, 30], { ...none, kept: [30] }],
   ['a role that is gone', [2, 10, 30], [20], { ...none, vanished: [30] }],
   ['a role that came', [2, 10], [2, 20, 40], { ...none, appeared: [40] }],
-  ['a role that rankd does not know yet', [10], [20, 99], { ...none, appeared: [99] }],
+  ['an unknown role', [10], [20, 99], { ...none, appeared: [99] }],
 ])('of the roles that a change does not name: %s', (_what, before, after, effects) => {
   expect(sideEffects(roles, [...steps], { before, after })).toEqual(effects);
 });
 
-test('a streak ends with a change that could have gone on with it, and with no other', () => {
+test('only a change that could have extended a streak ends it', () => {
   const gone = { ...none, vanished: [30] };
   const two = streaksAfter(streaksAfter({ vanished: 0, appeared: 0 }, gone), gone);
   expect(two.vanished).toBe(2);

@@ -27,11 +27,11 @@ describe('the steps from one set of roles to another', () => {
     );
   });
 
-  test('are none where nothing changes', () => {
+  test('are empty if nothing changes', () => {
     expect(steps({ from: ids, to: [...ids].reverse() })).toEqual([]);
   });
 
-  test('the way back is the way there, reversed twice is the same', () => {
+  test('reversing twice gives the same steps', () => {
     fc.assert(
       fc.property(arbitraryGoal, (goal) => {
         expect(reversed(reversed(goal))).toEqual(goal);
@@ -40,7 +40,7 @@ describe('the steps from one set of roles to another', () => {
     );
   });
 
-  test('a step is taken exactly where its effect is seen', () => {
+  test('a step has taken effect exactly if its effect is seen', () => {
     expect(hasTakenEffect({ kind: 'assign', roleId: 11 }, [11])).toBe(true);
     expect(hasTakenEffect({ kind: 'assign', roleId: 11 }, [22])).toBe(false);
     expect(hasTakenEffect({ kind: 'unassign', roleId: 11 }, [22])).toBe(true);
@@ -48,8 +48,8 @@ describe('the steps from one set of roles to another', () => {
   });
 });
 
-describe('the steps left', () => {
-  test('are exactly the rest after every prefix, whatever else the member holds', () => {
+describe('the remaining steps', () => {
+  test('are exactly the rest after every prefix, whatever other roles the member holds', () => {
     fc.assert(
       fc.property(arbitraryGoal, arbitraryOthers, (goal, others) => {
         const all = steps(goal);
@@ -61,7 +61,7 @@ describe('the steps left', () => {
     );
   });
 
-  test('on the way back, are exactly the undoing of every prefix', () => {
+  test('of a compensation exactly undo every prefix', () => {
     fc.assert(
       fc.property(arbitraryGoal, (goal) => {
         const all = steps(goal);
@@ -75,7 +75,7 @@ describe('the steps left', () => {
     );
   });
 
-  test('are unknown in every state that no order of giving, then taking, passes through', () => {
+  test('are unknown in every state that is not reachable by giving, then taking', () => {
     fc.assert(
       fc.property(arbitraryGoal, fc.subarray(ids), (goal, picked) => {
         const touched = new Set(steps(goal).map((step) => step.roleId));
@@ -88,7 +88,7 @@ describe('the steps left', () => {
     );
   });
 
-  test('are unknown where the old role went without the new one coming', () => {
+  test('are unknown if the old role is gone and the new one is missing', () => {
     expect(stepsLeft({ from: [1, 11], to: [1, 22] }, [1])).toBeUndefined();
   });
 });
@@ -99,7 +99,7 @@ function stateAfter(held: number[], taken: Step[]): number[] {
   return sorted([...roles]);
 }
 
-/** Every state on every way: one role given at a time, and only once all are given, one taken at a time. */
+/** Every intermediate state: roles are given one at a time, and once all are given, taken one at a time. */
 function statesOnTheWay({ from, to }: Goal): Set<string> {
   const known = new Set<string>();
   const open = [sorted(from)];

@@ -11,7 +11,7 @@ import { platformWith } from '../support/platform-with.ts';
 
 const from = '127.0.0.1';
 
-/** What the audit says of refused callers, once the daemon wrote it down. */
+/** The audit's events for refused callers, once the daemon has written them. */
 async function refused(app: TestApp, clock: ManualClock): Promise<Array<[string, AuditEvent['detail']]>> {
   await clock.advance(60_000);
   const told = async () =>
@@ -40,7 +40,7 @@ test('refused callers are summed up in the audit with the real reason', async ()
   ]);
 });
 
-test('the audit tells a revoked key from an unknown one, which the caller is never told', async () => {
+test('the audit tells a revoked key from an unknown one, and the caller never learns which it is', async () => {
   const clock = new ManualClock();
   await using app = await openTestApp({ clock });
   const key = await app.createKey();
@@ -52,7 +52,7 @@ test('the audit tells a revoked key from an unknown one, which the caller is nev
   expect(await app.store.listAudit({ keyId, action: 'caller.refused', limit: 9 })).toHaveLength(1);
 });
 
-test('what was counted is written down when the daemon stops', async () => {
+test('counted refusals are saved when the daemon stops', async () => {
   const first = await openTestApp();
   await first.verify(undefined);
   await first.stop();
@@ -61,7 +61,7 @@ test('what was counted is written down when the daemon stops', async () => {
   expect(events.map(({ action }) => action)).toContain('caller.refused');
 });
 
-test('a refused change is in the audit once, as a change; a request that is none is not in it', async () => {
+test('a refused change is in the audit once, as a change; an invalid request is not in it', async () => {
   const clock = new ManualClock();
   await using app = await openTestApp({ clock, config: { policy: { protectedMembers: [1001] } } });
   await app.rank(await app.createKey());
@@ -73,7 +73,7 @@ test('a refused change is in the audit once, as a change; a request that is none
   expect(events.filter(({ action }) => action === 'rank.refused')).toHaveLength(2);
 });
 
-test('thousands of made-up places can not fill the disk', async () => {
+test('thousands of made-up places cannot fill the disk', async () => {
   const clock = new ManualClock();
   await using app = await openTestApp({ clock });
   const key = await app.createKey();
@@ -111,7 +111,7 @@ test('no secret is in the log or the audit, however a caller misplaces it', asyn
   expect(remembered).not.toContain(tail.slice(0, 20));
 });
 
-test('what comes to nothing is not in the log unless asked for: verifications that succeed, and whether the daemon is well', async () => {
+test('successful verifications and health checks are in the log only at level debug', async () => {
   await using app = await openTestApp({ logLevel: 'info' });
   const key = await app.createKey();
   await app.verify(key);
@@ -124,12 +124,12 @@ test('what comes to nothing is not in the log unless asked for: verifications th
   expect(logged()).toMatchObject([{ path: '/v1/ranker' }, { path: '/v1/apikey', code: 'place_not_whitelisted' }]);
 });
 
-/** The lines about requests, of one code. */
+/** The request lines with one code. */
 function linesOf(app: TestApp, code: string): Array<Record<string, unknown>> {
   return app.logLines.map((line) => JSON.parse(line)).filter((line) => line.msg === 'request' && line.code === code);
 }
 
-test('whoever tries keys can not fill the disk with the log of it: 20 are told, then one a minute and how many were left out', async () => {
+test('callers that try keys cannot fill the disk with log lines: 20 are logged, then one a minute with the number of omitted ones', async () => {
   const clock = new ManualClock();
   await using app = await openTestApp({ clock, logLevel: 'info', config: { limits: { failedAuthPerMinute: 0 } } });
   const told = () => linesOf(app, 'invalid_key');
@@ -143,7 +143,7 @@ test('whoever tries keys can not fill the disk with the log of it: 20 are told, 
   expect(sum?.detail).toEqual({ reason: 'unknown', from, count: 30 });
 });
 
-describe('callers without a key can not fill the disk with the log', () => {
+describe('callers without a key cannot fill the disk with log lines', () => {
   const unavailable = () => Promise.reject(new RankdError('platform_unavailable', 'The platform does not answer.'));
   const post: Sent = { method: 'POST' };
   const long = `/${'\u0080'.repeat(15)}`.repeat(13);
@@ -151,7 +151,7 @@ describe('callers without a key can not fill the disk with the log', () => {
     ['the documents', '/openapi.json', {}],
     ['the page', '/docs', {}],
     ['HEAD of it', '/docs', { method: 'HEAD' }],
-    ['whether rankd is ready, which it is not', '/readyz', {}],
+    ['readiness, while rankd is not ready', '/readyz', {}],
     ['HEAD of that', '/readyz', { method: 'HEAD' }],
     ['a long address that does not exist', encodeURI(long), {}],
     ['the wrong method', '/v1/ranker', {}],
@@ -164,7 +164,7 @@ describe('callers without a key can not fill the disk with the log', () => {
     ['two hosts', '/healthz', { headers: { host: 'x, y' } }],
   ];
 
-  test('not within an hour, whatever they send', async () => {
+  test('within an hour, whatever they send', async () => {
     const clock = new ManualClock();
     const platform = (group: Platform) => platformWith(group, { group: unavailable, roles: unavailable });
     await using app = await openTestApp({ clock, logLevel: 'info', platform });
@@ -181,7 +181,7 @@ describe('callers without a key can not fill the disk with the log', () => {
     expect(app.logLines.join('').length).toBeLessThan(1_000_000);
   });
 
-  test('nor while the store fails, or with a fault of rankd itself', async () => {
+  test('while the store fails, or by a bug in rankd', async () => {
     await using app = await openTestApp({ logLevel: 'info' });
     const failing = [new RankdError('store_unavailable', 'The disk is full.'), new Error('a fault')];
     for (const error of failing) {
@@ -195,7 +195,7 @@ describe('callers without a key can not fill the disk with the log', () => {
   });
 });
 
-test('what callers without a key cause takes no line from callers with one', async () => {
+test('lines of callers without a key never crowd out those of callers with one', async () => {
   await using app = await openTestApp({ logLevel: 'info' });
   const key = await app.createKey();
   for (let count = 0; count < 30; count += 1) await send(`${app.url}/v1/apikey`, { method: 'POST', body: 'no JSON' });
@@ -204,7 +204,7 @@ test('what callers without a key cause takes no line from callers with one', asy
   expect(linesOf(app, 'invalid_request').filter((line) => line['keyId'] === keyId)).toHaveLength(1);
 });
 
-test('every answer has a line in the log under its request id, with key and place where they are known', async () => {
+test('every answer has a line in the log under its request id, with key and place if known', async () => {
   await using app = await openTestApp();
   const answer = await app.rank(await app.createKey());
   const line = app.logLines.find((text) => text.includes(String(answer.headers['x-request-id'])));

@@ -59,7 +59,7 @@ test('a body may come byte by byte', async () => {
   expect([response.statusCode, await text(response)]).toEqual([200, expect.stringContaining('ws_')]);
 });
 
-test('an empty body is empty, whatever it is marked as', async () => {
+test('an empty body is empty, whatever its encoding', async () => {
   const missing = { status: 400, code: 'missing_placeid', error: 'Missing placeid' };
   expectError(await verify(Buffer.alloc(0), { 'content-encoding': 'gzip' }), missing);
 });
@@ -67,7 +67,7 @@ test('an empty body is empty, whatever it is marked as', async () => {
 const packed = gzipSync(json);
 const broken: Array<[string, Buffer, string | undefined]> = [
   ['gzip that is cut off', packed.subarray(0, -9), 'gzip'],
-  ['gzip with something behind it', Buffer.concat([packed, Buffer.from('junk')]), 'gzip'],
+  ['gzip with data after its end', Buffer.concat([packed, Buffer.from('junk')]), 'gzip'],
   ['plain text marked as gzip', Buffer.from(json), 'gzip'],
   ['gzip that is not marked', packed, undefined],
   ['an unknown encoding', packed, 'br'],
@@ -81,7 +81,7 @@ test.each(broken)('a body is refused as %s', async (_name, body, encoding) => {
   expectError(await verify(body, { 'content-encoding': encoding }), invalid);
 });
 
-test('a body may be 64 KiB, before and after unpacking, and no more', async () => {
+test('a body may be at most 64 KiB, both compressed and decompressed', async () => {
   const tooLarge = { status: 413, code: 'body_too_large', error: 'Body too large' };
   const padded = (size: number) => json.padEnd(size);
   expect((await verify(padded(65_536))).status).toBe(200);

@@ -24,12 +24,12 @@ describe('the sender of a request that comes through a trusted proxy', () => {
     expect(senderOf('127.0.0.1', forwardedFor, isTrusted)).toBe(sender);
   });
 
-  test('is the peer itself where that is no trusted proxy', () => {
+  test('is the peer itself if it is not a trusted proxy', () => {
     expect(senderOf('203.0.113.9', '203.0.113.7', isTrusted)).toBe('203.0.113.9');
   });
 });
 
-test('a refused caller is in the log and the audit with its address, and one caller with many ports is one caller', async () => {
+test('a refused caller is in the log and the audit with its address, and several ports count as one caller', async () => {
   await using app = await openTestApp({ config: { limits: { failedAuthPerMinute: 5 } } });
   const key = await app.createKey();
   const from = (n: number) => ({ 'x-forwarded-for': `203.0.113.77:${5_000 + n}` });

@@ -14,7 +14,7 @@ interface WorldOptions {
   platform?: TestAppOptions['platform'];
 }
 
-/** A server that lets few connections be open, and those who come to it. */
+/** A server that allows few connections, and its clients. */
 class World {
   readonly clock: ManualClock;
   readonly app: TestApp;
@@ -33,13 +33,13 @@ class World {
     await server.listen({ host: '127.0.0.1', port: 0 });
     onTestFinished(async () => {
       await server.close();
-      await expect.poll(() => app.app.requests.count).toBe(0); // what was cut off is over
+      await expect.poll(() => app.app.requests.count).toBe(0); // the cut requests have ended
       await app.close();
     });
     return new World(app, clock, server);
   }
 
-  /** Connects, and sends this. The next one is a little younger. */
+  /** Connects, and sends this. Each later connection is slightly younger. */
   async caller({ from = '127.0.0.1', sends = '' } = {}): Promise<Caller> {
     const accepted = once(this.#server.server, 'connection') as Promise<[net.Socket]>;
     const { port } = this.#server.server.address() as net.AddressInfo;
@@ -50,7 +50,7 @@ class World {
     return caller;
   }
 
-  /** The lines in the log about connections that were closed. */
+  /** The log lines about closed connections. */
   told(): Array<Record<string, unknown>> {
     return this.app.logLines.map((line) => JSON.parse(line)).filter(({ msg }) => /a connection was closed/.test(msg));
   }
@@ -66,7 +66,7 @@ class Caller {
     this.#socket = socket;
     this.#accepted = accepted;
     onTestFinished(() => void socket.destroy());
-    socket.on('error', () => undefined); // cut connections are part of the game
+    socket.on('error', () => undefined); // connections are expected to be cut
     socket.setEncoding('utf8').on('data', (chunk: string) => {
       this.received += chunk;
     });
@@ -75,14 +75,14 @@ class Caller {
     });
   }
 
-  /** Sends this; resolves when the server has it. */
+  /** Sends this; resolves once the server has it. */
   async send(text: string): Promise<void> {
     const upTo = this.#accepted.bytesRead + text.length;
     this.#socket.write(text);
     await expect.poll(() => this.#accepted.bytesRead, { interval: 1 }).toBe(upTo);
   }
 
-  /** The status that a whole request gets, 0 if the connection is closed instead. */
+  /** The status of a complete request, 0 if the connection is closed instead. */
   async ask(): Promise<number> {
     this.received = '';
     this.#socket.write('GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n');
@@ -90,7 +90,7 @@ class Caller {
     return Number(/^HTTP\/1\.1 (\d+)/.exec(this.received)?.[1] ?? 0);
   }
 
-  /** Resolves when the server has closed the connection, with what it sent. */
+  /** Resolves with the received data once the server has closed the connection. */
   async closed(): Promise<string> {
     await expect.poll(() => this.isClosed, { interval: 1 }).toBe(true);
     return this.received;
@@ -100,7 +100,7 @@ class Caller {
 const body = 'POST /v1/apikey HTTP/1.1\r\nHost: x\r\nContent-Length: 900\r\n\r\n ';
 const ended = /^HTTP\/1\.1 408 [\s\S]*"code":"request_timeout"/;
 
-test('where there is no room, the request that has taken longest to arrive is ended, and the log says so once a minute', async () => {
+test('without room, the request that has taken longest to arrive is ended, and the log says so once a minute', async () => {
   const world = await World.open({ maxConnections: 3 });
   const idle = await world.caller();
   expect(await idle.ask()).toBe(200);
@@ -114,7 +114,7 @@ test('where there is no room, the request that has taken longest to arrive is en
   expect(idle.isClosed).toBe(false);
 });
 
-test('where nobody is sending, the connection that was idle for longest is closed', async () => {
+test('if no connection is sending, the one that was idle for longest is closed', async () => {
   const world = await World.open({ maxConnections: 3 });
   const callers = [await world.caller(), await world.caller(), await world.caller()];
   for (const index of [1, 0, 2]) {
@@ -126,7 +126,7 @@ test('where nobody is sending, the connection that was idle for longest is close
   expect(await callers[0]?.ask()).toBe(200);
 });
 
-test('a new connection is refused only if all others wait for rankd, and what they wait for is finished', async () => {
+test('a new connection is refused only if all others wait for rankd, and those are answered', async () => {
   const { platform, begun, letGo } = holdWrites();
   const world = await World.open({ maxConnections: 1, platform });
   const change = JSON.stringify(rankBody());
@@ -138,7 +138,7 @@ test('a new connection is refused only if all others wait for rankd, and what th
   await expect.poll(() => waiting.received).toMatch(/^HTTP\/1\.1 200 [\s\S]*"success":true/);
 });
 
-test('above three quarters, what takes longer than a second to arrive is ended before there is no room', async () => {
+test('above three quarters, a request that takes longer than a second to arrive is ended before the room runs out', async () => {
   const world = await World.open({ maxConnections: 8 });
   const slow = await world.caller({ sends: body });
   const others = [];
@@ -151,7 +151,7 @@ test('above three quarters, what takes longer than a second to arrive is ended b
   expect(others.map(({ isClosed }) => isClosed)).toEqual(Array(5).fill(false));
 });
 
-test('one network has at most a quarter of the connections: beyond that its own make room, and nobody else’s', async () => {
+test('one network has at most a quarter of the connections: beyond that, only its own connections make room', async () => {
   const world = await World.open({ maxConnections: 8, trustedProxies: [] });
   const other = await world.caller({ from: '127.0.0.2' });
   const first = await world.caller();
@@ -178,7 +178,7 @@ test('a trusted proxy may have all connections, whatever form its address has', 
   expect(await Promise.all(callers.map((caller) => caller.ask()))).toEqual(Array(5).fill(200));
 });
 
-test('many who send slowly, and come again when they are ended, hold up nobody', async () => {
+test('many slow senders that reconnect whenever they are ended delay no other caller', async () => {
   const world = await World.open({ maxConnections: 20 });
   const statuses: number[] = [];
   for (let count = 0; count < 100; count += 1) {

@@ -14,7 +14,7 @@ beforeAll(async () => {
 
 afterAll(() => app.close());
 
-test('the page loads nothing and runs nothing, and its policy lets nothing but its own style in', () => {
+test('the page loads nothing and runs nothing, and its policy allows only its own style', () => {
   expect(page.headers['content-type']).toBe('text/html; charset=utf-8');
   expect(page.text).not.toMatch(
     /<(script|link|img|iframe|object|embed|form|base)\b|\b(src|style|on\w+)=|url\(|@import/i,
@@ -27,7 +27,7 @@ test('the page loads nothing and runs nothing, and its policy lets nothing but i
   expect(page.headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' });
 });
 
-test('its tags are closed in order, and its links lead somewhere', async () => {
+test('its tags are closed in order, and its links have targets', async () => {
   const open: string[] = [];
   for (const [, slash, tag = ''] of page.text.matchAll(/<(\/?)(\w+)[^>]*>/g)) {
     if (tag === 'meta') continue;
@@ -43,7 +43,7 @@ test('its tags are closed in order, and its links lead somewhere', async () => {
   }
 });
 
-test('it tells every operation, field, header and code that the document has', async () => {
+test('it has every operation, field, header and code of the document', async () => {
   const { paths, components } = (await send(`${app.url}/openapi.json`, {})).json as {
     paths: Record<string, Record<string, { parameters?: Array<{ name: string }> }>>;
     components: {

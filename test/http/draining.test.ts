@@ -10,7 +10,7 @@ const ranker = `/v1/ranker?placeid=${place}`;
 const shuttingDown = { status: 503, code: 'shutting_down', error: 'Shutting down', waits: true };
 
 describe('while the daemon stops', () => {
-  test('what runs is finished, what is new is sent away, and both connections are closed', async () => {
+  test('running requests are finished, new ones are refused, and both connections are closed', async () => {
     const { platform, begun, letGo } = holdWrites();
     await using app = await openTestApp({ platform });
     const key = await app.createKey();
@@ -32,7 +32,7 @@ describe('while the daemon stops', () => {
     await expect(app.rank(key)).rejects.toThrow('ECONNREFUSED');
   });
 
-  test('a change goes on though its caller has gone, and is kept', async () => {
+  test('a change continues although its caller has gone, and is recorded', async () => {
     const { platform, begun, letGo } = holdWrites();
     const app = await openTestApp({ platform });
     const request = startPost(app.url + ranker, await app.createKey());
@@ -65,7 +65,7 @@ describe('stopping does not wait for', () => {
     socket.destroy();
   });
 
-  /** Connected, and known to be by the server. */
+  /** Resolves once the server has accepted the connection. */
   async function connect(app: TestApp): Promise<net.Socket> {
     const socket = connectTo(app.url);
     await new Promise((resolve) => socket.once('connect', resolve));

@@ -10,7 +10,7 @@ test.each(Object.entries(cases))('%s', async (code, { options, provoke = rank(),
   expectError(await provoke(app), { code, ...expected });
 });
 
-test('every code that a game can meet is provoked here, but for the time-out of a slow request', () => {
+test('every code that a game can get is provoked here, except for the timeout of a slow request', () => {
   const ofTheOperator = Object.entries(statuses).filter(([code, status]) => status === 500 && code !== 'internal');
   const notHere = new Set([...ofTheOperator.map(([code]) => code), 'request_timeout']);
   expect(Object.keys(cases).sort()).toEqual(
@@ -20,14 +20,14 @@ test('every code that a game can meet is provoked here, but for the time-out of 
   );
 });
 
-describe('what an error says', () => {
-  test('an unknown rank lists the ranks there are', async () => {
+describe('the content of an error', () => {
+  test('an unknown rank lists the existing ranks', async () => {
     await using app = await openTestApp();
     expect(messageOf(await rank({ newRankId: 21 })(app))).toContain('10 (Trainee), 20 (Officer), 50 (Captain)');
   });
 
   test.each([drop('rank_changes'), rejectAll])(
-    'a failure inside is told to the log under the same id, not to the game: $sqlite',
+    'an internal failure is logged under the same id, and hidden from the game: $sqlite',
     async (sql) => {
       await using app = await openTestApp();
       const answer = await afterSql(sql)(app);
@@ -40,7 +40,7 @@ describe('what an error says', () => {
     },
   );
 
-  test('a mistake in rankd is told to the log with its stack, under the same id, and nothing of it to the game', async () => {
+  test('a bug in rankd is logged with its stack, under the same id, and hidden from the game', async () => {
     await using app = await openTestApp();
     const key = await app.createKey();
     app.app.store.lookUpKey = () => {
@@ -66,7 +66,7 @@ describe('what an error says', () => {
   });
 
   test.each(['He said "no".', 'Two\nlines.', 'A \\ and a \u0001.', 'Größe 🙂 \u2028.'])(
-    'whatever a message holds, it arrives: %j',
+    'any message arrives intact: %j',
     async (message) => {
       await using app = await openTestApp(failing(new RankdError('platform_rejected', message)));
       const answer = await rank()(app);

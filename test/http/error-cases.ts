@@ -23,7 +23,7 @@ export async function suspend(
 
 export interface Case extends Omit<ExpectedError, 'code'> {
   options?: TestAppOptions;
-  /** Leads to the error; by default a rank request for member 1001. */
+  /** Triggers the error; by default, a rank request for member 1001. */
   provoke?: (app: TestApp) => Promise<Answer>;
 }
 
@@ -32,7 +32,7 @@ export const rank =
   async (app: TestApp): Promise<Answer> =>
     app.rank(await app.createKey(), rest, sent);
 
-/** The first request is one too many once another has been answered. */
+/** True to answer another request first, which uses up the limit. */
 export const again =
   (rest: Record<string, unknown>, sent: Sent = {}) =>
   async (app: TestApp) => {
@@ -64,7 +64,7 @@ const hidden: TestAppOptions = {
     platformWith(group, { assignRole: () => Promise.reject(new RankdError('outcome_unknown', 'Lost.')) }),
 };
 
-/** The same in the words of each engine. */
+/** The same for each engine. */
 type Sql = Parameters<typeof runSql>[1];
 
 export function drop(table: string): Sql {
@@ -82,7 +82,7 @@ const groupWithTwins = new URL('../fixtures/group.yaml', import.meta.url).pathna
 
 const idempotent = { headers: { 'idempotency-key': 'one' } };
 
-/** Each code that a game can meet, with what it must look like and how to meet it. */
+/** Each code that a game can get, with its expected form and a way to provoke it. */
 export const cases: Record<string, Case> = {
   missing_placeid: { status: 400, error: 'Missing placeid', provoke: (app) => app.post('/v1/apikey', { body: {} }) },
   invalid_request: { status: 400, error: 'Invalid request', provoke: rank({}, { body: '{"rankerName":' }) },
@@ -266,7 +266,7 @@ function twiceAtOnce(): Case {
   return { status: 409, error: 'Still in progress', waits: true, options: { platform }, provoke };
 }
 
-/** The second of two demotions, one more than the breaker lets through, and then the next request. */
+/** The second of two demotions, which is one more than the breaker allows, and then the next request. */
 async function demoteTwo(app: TestApp): Promise<Answer> {
   const key = await app.createKey();
   const down = (rankeeId: number) => app.rank(key, { rankeeId, newRankId: 1 });
@@ -275,7 +275,7 @@ async function demoteTwo(app: TestApp): Promise<Answer> {
   return app.rank(key, { rankeeId: 1005, newRankId: 50 });
 }
 
-/** A daemon whose database turns against it: `sql` is run on it by somebody else. */
+/** A daemon whose database fails: another client runs `sql` on it. */
 export function afterSql(sql: Sql): (app: TestApp) => Promise<Answer> {
   return async (app) => {
     const key = await app.createKey();

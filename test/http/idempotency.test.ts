@@ -14,7 +14,7 @@ function rank(app: TestApp, key: string, rest: Record<string, unknown> = {}, ide
 
 const isReplayed = ({ headers }: Answer) => headers['idempotent-replayed'] === 'true';
 
-/** The same answer but for the id of the request, and marked as a replay. */
+/** The same answer with another request id, marked as a replay. */
 function expectReplay(repeat: Answer, first: Answer): void {
   expect([isReplayed(first), isReplayed(repeat)]).toEqual([false, true]);
   expect({ ...Object(repeat.json), requestId: '' }).toEqual({ ...Object(first.json), requestId: '' });
@@ -22,7 +22,7 @@ function expectReplay(repeat: Answer, first: Answer): void {
   expect(repeat.headers['x-rank-change']).toBe(first.headers['x-rank-change']);
 }
 
-test('a repeat gets the first outcome again, and nothing is done twice', async () => {
+test('a repeat gets the first outcome again, and no change is made twice', async () => {
   await using app = await openTestApp();
   const key = await app.createKey();
   const first = await rank(app, key);
@@ -32,7 +32,7 @@ test('a repeat gets the first outcome again, and nothing is done twice', async (
   expect(await app.store.listChanges({ limit: 10 })).toHaveLength(2);
 });
 
-test('a repeat may write its body in another way, as long as it says the same', async () => {
+test('a repeat may write its body differently if its content is the same', async () => {
   await using app = await openTestApp();
   const key = await app.createKey();
   await rank(app, key);
@@ -98,7 +98,7 @@ test('the same change from another place is a mismatch', async () => {
   expect([answer.status, codeOf(answer)]).toEqual([422, 'idempotency_mismatch']);
 });
 
-test('each API key has idempotency keys of its own, also while one is in use', async () => {
+test('each API key has separate idempotency keys, even while one is in use', async () => {
   const { platform, begun, letGo } = holdWrites();
   await using app = await openTestApp({ platform });
   const [one, other] = [await app.createKey(), await app.createKey({ name: 'other' })];
@@ -110,7 +110,7 @@ test('each API key has idempotency keys of its own, also while one is in use', a
   expect(isReplayed(await running)).toBe(false);
 });
 
-test('a repeat while the first is running is told so, another change that it is a mismatch', async () => {
+test('a repeat while the first is running is reported as in progress, another change as a mismatch', async () => {
   const { platform, begun, letGo } = holdWrites();
   await using app = await openTestApp({ platform });
   const key = await app.createKey();
@@ -124,7 +124,7 @@ test('a repeat while the first is running is told so, another change that it is 
   expect(isReplayed(await rank(app, key))).toBe(true);
 });
 
-test('of two equal requests that arrive at the same moment one runs, and the other is told so', async () => {
+test('of two equal requests that arrive at the same moment, one runs, and the other is reported as in progress', async () => {
   await using app = await openTestApp();
   const key = await app.createKey();
   const body = JSON.stringify(rankBody());
@@ -138,7 +138,7 @@ test('of two equal requests that arrive at the same moment one runs, and the oth
   ]);
 });
 
-test('a repeat after a crash is told that the change is under way until that is reconciled', async () => {
+test('a repeat after a crash is reported as in progress until the change is reconciled', async () => {
   const { platform, begun, letGo } = holdWrites();
   await using app = await openTestApp({ platform });
   const key = await app.createKey();
@@ -184,14 +184,14 @@ describe('outcomes that are not success', () => {
     expect([second.status, isReplayed(second)]).toEqual([200, false]);
   });
 
-  test('nor is a request that never was a change', async () => {
+  test('a request that never was a change is not replayed', async () => {
     await using app = await openTestApp();
     const key = await app.createKey();
     expect(codeOf(await rank(app, key, { rankeeId: 'x' }))).toBe('invalid_request');
     expect((await rank(app, key)).status).toBe(200);
   });
 
-  /** Every write fails with the error, until there is none. */
+  /** Every write fails with the error until it is unset. */
   function refusing(first: RankdError) {
     let error: RankdError | undefined = first;
     const refuse = (next: RankdError | undefined) => {
@@ -205,7 +205,7 @@ describe('outcomes that are not success', () => {
   }
 });
 
-test.each([true, false])('an unknown outcome is replaced once it is found out (applied: %j)', async (isApplied) => {
+test.each([true, false])('an unknown outcome is replaced once it is reconciled (applied: %j)', async (isApplied) => {
   const clock = new ManualClock();
   let isDown = false;
   const { promise: sent, resolve: send } = Promise.withResolvers<void>();
@@ -233,7 +233,7 @@ test.each([true, false])('an unknown outcome is replaced once it is found out (a
 
   isDown = false;
   const state = async () => {
-    await clock.advance(2_000); // a step at a time: the disk is waited for by no clock
+    await clock.advance(2_000); // one step at a time, because no clock waits for the disk
     return (await app.store.findChange(String(first.headers['x-rank-change'])))?.state;
   };
   await expect.poll(state).toBe(isApplied ? 'applied' : 'failed');

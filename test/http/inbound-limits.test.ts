@@ -5,14 +5,14 @@ import { type ConfigOverrides, openTestApp, place, type Sent, type TestApp } fro
 import { holdReads } from '../support/platform-with.ts';
 import { rawAnswers } from '../support/raw-answers.ts';
 
-/** How many are neither over a limit nor without an accepted key. */
+/** Counts answers that are neither limited nor refused for lack of a key. */
 const countAdmitted = async (count: number, ask: () => Promise<{ status: number }>) => {
   const answers = await Promise.all(Array.from({ length: count }, ask));
   return answers.filter(({ status }) => status !== 429 && status !== 401).length;
 };
 
 let user = 1_000_000;
-/** Asks each time for another user, who is no member: nothing is written, and nobody waits for another. */
+/** Each request is for a different user, who is not a member, so there are no writes and no waiting. */
 const rank =
   (app: TestApp, key: string, at = place) =>
   () => {
@@ -32,7 +32,7 @@ async function open(limits: ConfigOverrides['limits'] = {}, server: ConfigOverri
 }
 
 describe('rank requests of one key', () => {
-  test('may come 300 at once and 600 a minute, as a target of a whole team makes them', async () => {
+  test('may come 300 at once and 600 a minute, as for a command on a whole team', async () => {
     await using world = await open();
     const { app, clock } = world;
     const key = await app.createKey();
@@ -48,7 +48,7 @@ describe('rank requests of one key', () => {
     });
   });
 
-  test('have a rate of their own where the key does, up and down', async () => {
+  test('use the rate of the key if it has one, higher or lower', async () => {
     await using world = await open({ rankPerMinute: 10, rankBurst: 5 });
     const { app } = world;
     const slow = await app.createKey({ name: 'slow', rules: { ratePerMinute: 2 } });
@@ -59,7 +59,7 @@ describe('rank requests of one key', () => {
     expect(await countAdmitted(6, rank(app, await app.createKey()))).toBe(5);
   });
 
-  test('have a limit per place where one is set, and other places lose nothing by it', async () => {
+  test('have a limit per place if one is set, which does not affect other places', async () => {
     await using world = await open({ placePerMinute: 3 });
     const { app } = world;
     const key = await app.createKey({ places: [place, 43] });
@@ -71,7 +71,7 @@ describe('rank requests of one key', () => {
     expect(elsewhere.headers['ratelimit']).toMatch(/^"place";r=2;t=\d+, "rank";r=296;t=\d+$/);
   });
 
-  test('for one member may be 10 at once, so that none of them waits in vain; other keys lose nothing by it', async () => {
+  test('for one member may be at most 10 at once, so none of them waits in vain; other keys are not affected', async () => {
     const { platform, letGo } = holdReads();
     await using app = await openTestApp({ platform });
     const [flooding, calm] = [await app.createKey({ name: 'flooding' }), await app.createKey({ name: 'calm' })];
@@ -87,16 +87,16 @@ describe('rank requests of one key', () => {
     expect((await ask(flooding)).status).toBe(200);
   });
 
-  test('pass in any number where the limit is 0', async () => {
+  test('pass in any number if the limit is 0', async () => {
     await using world = await open({ rankPerMinute: 0 });
     expect(await countAdmitted(400, rank(world.app, await world.app.createKey()))).toBe(400);
   });
 });
 
-describe('requests without a key that is accepted', () => {
+describe('requests without a valid key', () => {
   const wrong = 'rk_live_nonsense';
 
-  test('are told to wait once there are too many of one address, and are counted for the audit all the same', async () => {
+  test('must wait once there are too many from one address, and still count for the audit', async () => {
     await using world = await open({ failedAuthPerMinute: 3 });
     const { app, clock } = world;
     const codes = [];
@@ -124,7 +124,7 @@ describe('requests without a key that is accepted', () => {
     expect(await countAdmitted(50, rank(app, key))).toBe(50);
   });
 
-  test('are told apart by the address that a trusted proxy names, IPv6 by its network', async () => {
+  test('are separated by the address that a trusted proxy names, IPv6 by its network', async () => {
     await using world = await open({ failedAuthPerMinute: 1 });
     const from = async (address: string) =>
       codeOf(await verify(world.app, wrong, { headers: { 'x-forwarded-for': address } })());
@@ -137,7 +137,7 @@ describe('requests without a key that is accepted', () => {
     expect(await from('198.51.100.1, 203.0.113.7')).toBe('too_many_requests');
   });
 
-  test('are told apart also where a proxy sends them over one connection, with its own', async () => {
+  test('are separated even if a proxy sends them over one connection, together with its own', async () => {
     await using world = await open({ failedAuthPerMinute: 1 });
     const request = (...headers: string[]) =>
       [
@@ -161,7 +161,7 @@ describe('requests without a key that is accepted', () => {
     expect(answers.map(codeOf)).toEqual([...accepted, 'too_many_requests', 'too_many_requests']);
   });
 
-  test('are not told apart by what a proxy that is not trusted says', async () => {
+  test('are not separated by the addresses from an untrusted proxy', async () => {
     await using world = await open({ failedAuthPerMinute: 1 }, { trustedProxies: [] });
     const from = async (address: string) =>
       codeOf(await verify(world.app, wrong, { headers: { 'x-forwarded-for': address } })());
@@ -170,7 +170,7 @@ describe('requests without a key that is accepted', () => {
 });
 
 describe('requests with one key for places that are not on its whitelist', () => {
-  test('are told to wait once there are too many, and are counted for the audit all the same', async () => {
+  test('must wait once there are too many, and still count for the audit', async () => {
     await using world = await open({ failedAuthPerMinute: 3 });
     const { app, clock } = world;
     const key = await app.createKey();
@@ -187,7 +187,7 @@ describe('requests with one key for places that are not on its whitelist', () =>
     expect(sums.reduce((sum, { detail }) => sum + Number(detail['count']), 0)).toBe(6);
   });
 
-  test('never hold up a place that is on it, nor other keys', async () => {
+  test('never delay a whitelisted place, nor other keys', async () => {
     await using world = await open({ failedAuthPerMinute: 1 });
     const { app } = world;
     const [key, other] = [await app.createKey(), await app.createKey({ name: 'other' })];

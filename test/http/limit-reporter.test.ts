@@ -17,7 +17,7 @@ test('the counts that wait for a report are bounded, even if callers make up net
     reporter.note({ name: `failed-auth ${network}`, perMinute: 60, burst: 60 });
   await expect.poll(() => spend.mock.calls.length).toBeGreaterThan(1);
   isThere = true;
-  for (let turns = 0; turns < 100; turns += 1) await turn(); // each of them has time to report a thousand
+  for (let turns = 0; turns < 100; turns += 1) await turn(); // enough turns for each to report a thousand
   expect(names.size).toBe(10_000);
   await reporter.close();
 });

@@ -11,10 +11,10 @@ import { type ConfigOverrides, openTestApp } from '../support/open-test-app.ts';
 import { openTestPage } from '../support/open-test-page.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-/** Every listener of rankd, with the same limits. The table of SECURITY.md names the tests of this file. */
+/** Every listener of rankd, with the same limits. The table in SECURITY.md names the tests of this file. */
 interface Listener {
   name: string;
-  /** How many connections it takes at most. */
+  /** The maximum number of connections. */
   most: number;
   /** An address with a large answer. */
   path: string;
@@ -59,7 +59,7 @@ const listeners: Listener[] = [
   },
 ];
 
-/** Connects, and sends this. What is cut is part of the game. */
+/** Connects, and sends this. Errors are ignored, because connections are expected to be cut. */
 async function caller(url: string, sends = ''): Promise<net.Socket> {
   const socket = net.connect(Number(new URL(url).port), '127.0.0.1').on('error', () => undefined);
   onTestFinished(() => void socket.destroy());
@@ -72,7 +72,7 @@ describe.each(listeners)('$name', ({ most, path, open }) => {
   const get = (url: string, address = path) => `GET ${address} HTTP/1.1\r\nHost: ${new URL(url).host}\r\n\r\n`;
   const slow = (url: string) => `${get(url).trimEnd()}\r\nContent-Length: 9000\r\n\r\n `;
 
-  test('where there is no room, the slowest make room for a new connection', async () => {
+  test('without room, the slowest make room for a new connection', async () => {
     const { url, logLines } = await open({});
     for (let count = 0; count < most; count += 1) await caller(url, slow(url).replace('GET', 'POST'));
     for (let count = 0; count < 10; count += 1) {
@@ -156,7 +156,7 @@ test('a request that does not arrive in time gets 408', async () => {
   });
   for (const [head, body] of await Promise.all(cut)) {
     expect(head?.json).toMatchObject({ code: 'request_timeout', requestId: expect.stringMatching(/^req_/) });
-    expect(body?.head).toMatch(/^HTTP\/1\.1 40[4-8] /); // metrics answer without the body, which they have no use for
+    expect(body?.head).toMatch(/^HTTP\/1\.1 40[4-8] /); // metrics do not read the body, so they answer without it
   }
 });
 
@@ -167,7 +167,7 @@ async function answerTo(url: string, bytes: string): Promise<{ head: string; jso
   return { head, json: JSON.parse(body) };
 }
 
-test('no listener is created in another way', () => {
+test('createListener is the only way to create a listener', () => {
   const source = (folder: string): string[] =>
     readdirSync(folder, { withFileTypes: true, recursive: true })
       .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name))
@@ -177,7 +177,7 @@ test('no listener is created in another way', () => {
     /\b(createServer|Fastify|new (\w+\.)?Server)\(/.test(readFileSync(file, 'utf8')),
   );
   expect(makers.map((file) => file.slice(root.length + 1)).sort()).toEqual([
-    'cli/machine-findings.ts', // tries whether a port is free, and answers nothing
+    'cli/machine-findings.ts', // tries if a port is free, and never answers
     'control/listen.ts', // a socket in the data directory, or a pipe, to which only the daemon's user can connect
     'daemon/daemon.ts', // calls the API's own function of that name
     'http/listener.ts',

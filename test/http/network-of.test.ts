@@ -23,10 +23,10 @@ test.each([
   expect(networkOf(address)).toBe(network);
 });
 
-test('a caller that has hung up belongs nowhere', () => {
+test('a caller that has disconnected has no network', () => {
   expect(networkOf(undefined)).toBe('');
 });
 
-test('what is no address is kept short', () => {
+test('a text that is not an address is shortened', () => {
   expect(networkOf('x'.repeat(10_000)).length).toBeLessThan(100);
 });

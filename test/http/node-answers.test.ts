@@ -23,14 +23,14 @@ afterEach(async () => expect(await settled()).toBe(0));
 
 afterAll(() => app.close());
 
-/** Requests counted as running, once their sockets are closed. */
+/** The number of running requests, after their sockets are closed. */
 async function settled(): Promise<number> {
   for (let turn = 0; turn < 100 && app.app.requests.count > 0; turn += 1)
     await new Promise((resolve) => setImmediate(resolve));
   return app.app.requests.count;
 }
 
-/** In what is sent, `KEY` stands for a key that is good. */
+/** `KEY` is replaced with a valid key in the sent bytes. */
 function answersTo(bytes: string | Buffer, options: { thenEnds?: boolean } = {}): Promise<Answer[]> {
   return rawAnswers(app.url, typeof bytes === 'string' ? bytes.replaceAll('KEY', key) : bytes, options);
 }
@@ -41,7 +41,7 @@ async function answerTo(bytes: string | Buffer, options: { thenEnds?: boolean } 
   return answer;
 }
 
-/** A request that is fine but for what the test is about, and after which the connection is closed. */
+/** A request that is valid except for the tested flaw, and ends the connection. */
 function post(extra: string, { target = '/v1/apikey', version = '1.1', body = `{"placeid":${place}}` } = {}): string {
   const head = [`POST ${target} HTTP/${version}`, 'Authorization: Bearer KEY', `Content-Length: ${body.length}`];
   return `${[...head, 'Connection: close', extra].filter((line) => line !== '').join('\r\n')}\r\n\r\n${body}`;
@@ -56,19 +56,19 @@ function changeBy(secret: string): string {
 const wrongMethod = { status: 405, code: 'method_not_allowed', error: 'Method not allowed' };
 const invalid = { status: 400, code: 'invalid_request', error: 'Invalid request' };
 
-test('CONNECT is refused, with what may be sent instead', async () => {
+test('CONNECT is refused with a list of allowed methods', async () => {
   const answer = await answerTo('CONNECT example.com:443 HTTP/1.1\r\nHost: example.com\r\n\r\n');
   expectError(answer, wrongMethod);
   expect(answer.headers['allow']).toBe('GET, HEAD, POST');
 });
 
-describe('requests that are unusual, but fine', () => {
+describe('unusual but valid requests', () => {
   test.each([
     ['a body announced with Expect: 100-continue', post('Expect: 100-continue'), [100, 200]],
     ['an expectation nobody knows', post('Expect: the-unexpected'), [200]],
     ['no Host', post(''), [200]],
     ['HTTP/1.0', post('', { version: '1.0' }), [200]],
-    ['an Upgrade that is not taken up', post('Upgrade: h2c').replace('close', 'close, Upgrade'), [200]],
+    ['an Upgrade that is ignored', post('Upgrade: h2c').replace('close', 'close, Upgrade'), [200]],
     ['an address in absolute form', post('', { target: 'http://rank.example//v1/apikey/' }), [200]],
   ])('%s', async (_name, bytes, statuses) => {
     const answers = await answersTo(bytes);
@@ -83,18 +83,18 @@ describe('requests that are unusual, but fine', () => {
   });
 });
 
-test('who ends their side of the connection behind whole requests gets all answers, and then the connection ends', async () => {
+test('a caller that ends its side after complete requests gets all answers, and then the connection ends', async () => {
   const answers = await answersTo(changeBy(key) + changeBy(key), { thenEnds: true });
   expect(answers.map(({ status }) => status)).toEqual([200, 200]);
 });
 
-test('the connection is closed after an Upgrade that is not taken up, because nothing behind it would be read', async () => {
+test('the connection is closed after an ignored Upgrade, because no later request would be read', async () => {
   const upgrade = post('Upgrade: websocket').replace('Connection: close', 'Connection: Upgrade');
   const answer = await answerTo(upgrade + post(''));
   expect([answer.status, answer.headers['connection']]).toEqual([200, 'close']);
 });
 
-describe('what is no request gets one JSON answer, and the connection is closed', () => {
+describe('an invalid request gets one JSON answer, and the connection is closed', () => {
   const chunked = post('').replace(/Content-Length: \d+/, 'Transfer-Encoding: chunked');
   test.each([
     ['garbage', 'what is this\r\n\r\n'],
@@ -150,7 +150,7 @@ test('requests sent ahead on one connection are answered in order', async () => 
   ]);
 });
 
-test('what arrives together is looked at together: whether a key was changed is asked once, and the order is kept', async () => {
+test('requests that arrive together are handled together: one check for changed keys, and the same order', async () => {
   const asked = isOnPostgres ? vi.spyOn(app.store, 'freshen') : vi.spyOn(Connection.prototype, 'changeToken', 'get');
   onTestFinished(() => asked.mockRestore());
   const keepAlive = post('').replace('Connection: close\r\n', '');
@@ -159,18 +159,13 @@ test('what arrives together is looked at together: whether a key was changed is 
   expect(asked).toHaveBeenCalledTimes(1);
 });
 
-describe('what is broken behind a change takes no answer from it, and the connection is closed after it:', () => {
+describe('broken data after a change does not take its answer, and the connection is closed after it:', () => {
   const chunkless = 'POST /v1/apikey HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\ngarbage\r\n';
   test.each([
-    [
-      'garbage behind a request that waits for its turn',
-      'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n',
-      'garbage\r\n\r\n',
-      2,
-    ],
+    ['garbage after a request in the queue', 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n', 'garbage\r\n\r\n', 2],
     ['a request whose body is garbage', '', chunkless, 1],
     ['CONNECT', '', 'CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n', 1],
-    ['such a request behind one that waits', 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n', chunkless, 2],
+    ['such a request after one in the queue', 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n', chunkless, 2],
   ])('%s', async (_name, waiting, broken, answers) => {
     const { platform, begun, letGo } = holdWrites();
     await using held = await openTestApp({ platform });
@@ -188,7 +183,7 @@ describe('what is broken behind a change takes no answer from it, and the connec
   });
 });
 
-describe('nothing of a request is kept once it is answered, and what is broken then is told:', () => {
+describe('no state of a request remains after its answer, and a later error is reported:', () => {
   test.each([
     ['requests sent ahead', 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n', 200],
     ['bad addresses', 'GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n', 400],
@@ -213,7 +208,7 @@ describe('nothing of a request is kept once it is answered, and what is broken t
   });
 });
 
-test('a caller that goes away in the middle of its body leaves nothing behind', async () => {
+test('a caller that disconnects in the middle of its body leaves no state', async () => {
   const before = app.logLines.length;
   const socket = connectTo(app.url);
   socket.write(post('').slice(0, -5));
@@ -225,7 +220,7 @@ test('a caller that goes away in the middle of its body leaves nothing behind', 
   expect(lines.filter(({ level }) => level === 'warn' || level === 'error')).toEqual([]);
 });
 
-test('a caller that goes away before its request is looked at leaves nothing behind', async () => {
+test('a caller that disconnects before its request is handled leaves no state', async () => {
   const server = createServer(app.live, { trustedProxies: [], maxConnections: 1 });
   onTestFinished(() => server.close());
   server.server.on('request', (request) => request.destroy());

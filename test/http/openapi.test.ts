@@ -44,7 +44,7 @@ test('every path is there, and takes the methods described and no others', async
   }
 });
 
-test('the request bodies given as examples are taken', async () => {
+test('the example request bodies are accepted', async () => {
   const key = await app.createKey({ name: 'examples', places: [1], scopes: ['verify', 'rank', 'suspend'] });
   for (const { path, requestBody } of operations().filter(({ requestBody }) => requestBody !== undefined)) {
     const body = requestBody?.content['application/json']?.example;
@@ -52,7 +52,7 @@ test('the request bodies given as examples are taken', async () => {
   }
 });
 
-test('the answer of a health check is described with the proof that the daemon is the right one', async () => {
+test('the answer of a health check is described, including the proof of the daemon', async () => {
   const answers = ['/healthz', '/readyz'].map((path) =>
     send(app.url + path, { headers: { 'x-rankd-question': 'who' } }),
   );
@@ -60,7 +60,7 @@ test('the answer of a health check is described with the proof that the daemon i
     expect([status, headers['x-rankd-proof']]).toEqual([200, expect.stringMatching(/^[\w-]{43}$/)]);
 });
 
-describe('an answer that is not as described does not pass these tests', () => {
+describe('an undescribed answer fails these tests', () => {
   const good: Given = {
     method: 'POST',
     url: '/v1/ranker?placeid=1',
@@ -83,7 +83,7 @@ describe('an answer that is not as described does not pass these tests', () => {
     expect(() => expectDescribed({ ...good, ...change })).toThrow(problem);
   });
 
-  test('a code that this operation is not described with', () => {
+  test('a code that is not described for this operation', () => {
     const error = { success: false, message: 'No.', requestId: 'req_1' };
     const answered = (path: string) => () =>
       expectDescribed({
@@ -97,7 +97,7 @@ describe('an answer that is not as described does not pass these tests', () => {
   });
 });
 
-describe('what is described is met', () => {
+describe('described answers occur', () => {
   const verify =
     (key: string | undefined, body: unknown = { placeid: place }) =>
     (app: TestApp) =>
@@ -131,12 +131,12 @@ describe('what is described is met', () => {
   test('each code of the key verification', async () => {
     await using app = await openTestApp({ config: { limits: { rankPerMinute: 0, rankBurst: 0, verifyPerMinute: 1 } } });
     for (const [code, provoke] of Object.entries(verifyCases)) expect(codeOf(await provoke(app))).toBe(code);
-    // Neither can be had by a request alone: a slow sender, and a fault inside rankd.
+    // Neither can be provoked by a request alone: a slow sender, and a bug in rankd.
     expect([...Object.keys(verifyCases), 'internal', 'request_timeout'].sort()).toEqual(codesOf('/v1/apikey'));
   });
 
   test.each(['platform_rejected', 'platform_credential', 'platform_busy', 'platform_unavailable'] as const)(
-    'the readiness says %s, and so do questions on /v2',
+    'readiness reports %s, and so do reads on /v2',
     async (code) => {
       const roles = () => Promise.reject(new RankdError(code, 'No.'));
       await using app = await openTestApp({ platform: (group: Platform) => platformWith(group, { roles }) });
@@ -147,7 +147,7 @@ describe('what is described is met', () => {
     },
   );
 
-  test('changes can end with every code but those of wrong addresses, and each is provoked elsewhere', () => {
+  test('changes can end with every code but those of wrong addresses, and other tests provoke each', () => {
     const others = publicCodes.filter((code) => code !== 'not_found' && code !== 'method_not_allowed');
     const holds = ['already_suspended', 'not_suspended', 'suspended_by_operator'];
     const names = ['ambiguous_name', 'user_not_found', 'user_renamed'];
@@ -159,7 +159,7 @@ describe('what is described is met', () => {
     expect(Object.keys(cases)).toEqual(expect.arrayContaining(others.filter((code) => code !== 'request_timeout')));
   });
 
-  test('the answers above were met under the statuses of the error table', async () => {
+  test('the answers above had the statuses of the error table', async () => {
     await rank({ newRankId: 255 })(app);
     for (const entry of met) {
       const [, status, code] = /^.+ (\d{3})(?: (\w+))?$/.exec(entry) ?? []; // the path may have spaces
@@ -185,7 +185,7 @@ function operations(): DescribedOperation[] {
   );
 }
 
-/** The codes that the operation at a path is described with, sorted. */
+/** The described codes of the operation at a path, sorted. */
 function codesOf(path: string): string[] {
   const operation = operations().find((one) => one.path === path);
   const contents = Object.values(operation?.responses ?? {}).map(({ content }) => content['application/json']?.schema);

@@ -26,7 +26,7 @@ async function codes(requests: Array<[path: string, sent: Sent]>): Promise<unkno
   return answers.map(codeOf);
 }
 
-describe('of several things wrong with a request, the first in this order is answered', () => {
+describe('of several problems of a request, the first in this order is reported', () => {
   test('on the rank operation: size, place id, header, key, scope, whitelist, body, rank', async () => {
     const at = (placeid: number | string) => `/v1/ranker?placeid=${placeid}`;
     expect(

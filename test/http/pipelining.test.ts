@@ -10,7 +10,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { openTestApp, send, type TestApp } from '../support/open-test-app.ts';
 import { holdWrites } from '../support/platform-with.ts';
 
-/** Requests that are sent ahead, before the earlier ones are answered. */
+/** Requests that are sent before earlier ones are answered. */
 let app: TestApp;
 beforeAll(async () => {
   app = await openTestApp();
@@ -19,7 +19,7 @@ afterAll(() => app.close());
 
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
 
-/** A server of its own, whose connections the test can look at. */
+/** A separate server whose connections the test can inspect. */
 async function serve({ live } = app) {
   const server = createServer(live, { trustedProxies: ['127.0.0.1'], maxConnections: 1_000 });
   onTestFinished(() => server.close());
@@ -36,7 +36,7 @@ async function serve({ live } = app) {
   const connect = async () => {
     const socket = net.connect({ port: Number(port), host: '127.0.0.1', allowHalfOpen: true });
     onTestFinished(() => void socket.destroy());
-    socket.on('error', () => undefined); // cut connections are part of the game
+    socket.on('error', () => undefined); // connections are expected to be cut
     await once(socket, 'connect');
     return socket;
   };
@@ -52,7 +52,7 @@ test('sixteen of them are answered in order, then the connection ends', async ()
   expect(answers.map((answer) => /connection: close/i.test(answer))).toEqual([...Array(15).fill(false), true]);
 });
 
-test('a change among the first is answered, though too many others are sent behind it', async () => {
+test('a change among the first is answered, although too many others follow it', async () => {
   const { platform, begun, letGo } = holdWrites();
   await using held = await openTestApp({ platform });
   const body = JSON.stringify(rankBody());
@@ -68,7 +68,7 @@ test('a change among the first is answered, though too many others are sent behi
   expect(answered).toContain('"success":true');
 });
 
-test('one after the other, as many as wanted are answered on one connection', async () => {
+test('one after another, any number of requests is answered on one connection', async () => {
   const { connect } = await serve();
   const socket = await connect();
   for (let count = 0; count < 50; count += 1) {
@@ -83,11 +83,11 @@ test.each(['/openapi.json', '/docs', '/%zz'])(
     const { connect, sockets, taken } = await serve();
     for (let count = 0; count < 50; count += 1) (await connect()).pause().write(get(path).repeat(400));
     await expect.poll(() => sockets).toEqual([]);
-    expect(taken()).toBeLessThanOrEqual(50 * 18); // a bad address is answered before the next one is read
+    expect(taken()).toBeLessThanOrEqual(50 * 18); // an invalid address is answered before the next one is read
   },
 );
 
-test('callers that send no more than is allowed, and never read, keep at most sixteen answers each', async () => {
+test('callers that stay within the limit, and never read, hold at most sixteen answers each', async () => {
   const { connect, sockets } = await serve();
   const caller = (await connect()).pause();
   const waiting = () => sockets.map((socket) => connectionOf(socket).unanswered.length);
@@ -135,7 +135,7 @@ test.each(['/openapi.json', '/docs'])('all answers to %s are the same bytes, not
   expect(second).toBe(first);
 });
 
-test('a connection that was refused is over, even if the caller never ends its side', async () => {
+test('a connection that was refused is closed, even if the caller never ends its side', async () => {
   const { connect, sockets } = await serve();
   const socket = await connect();
   socket.write('garbage\r\n\r\n');

@@ -6,11 +6,11 @@ import { operate } from '../contracts/store/samples.ts';
 import { codeOf, messageOf } from '../support/answers.ts';
 import { type OpenCloudApp, openCloudApp, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
 
-/** In the sample group a Captain (rank 50) may accept members, and an Admin (rank 200) may change ranks. */
+/** In the sample group, a Captain (rank 50) may accept members, and an Admin (rank 200) may change ranks. */
 const { captain, officer } = sampleRoles;
 const thief = sampleUsers.officer;
 
-/** The owner's own key: Roblox shows its owner what every role may do. */
+/** The owner's own key: Roblox shows the permissions of every role only to the owner. */
 function onOwnersKey(privilegedRoles: PrivilegedRoles): Promise<OpenCloudApp> {
   return openCloudApp({
     policy: { privilegedRoles },
@@ -37,7 +37,7 @@ test('at worst, with privileged roles left to the operator, a stolen key gives a
   expect((await system.rank(sampleUsers.trainee, { newRankId: 20 })).status).toBe(200);
 });
 
-test('a key that was made for it, and the operator, may give privileged roles all the same', async () => {
+test('a key that is marked as privileged, and the operator, may still give privileged roles', async () => {
   await using system = await onOwnersKey('operator');
   const id = (await system.app.store.findKey('main'))?.id ?? '';
   await operate(system.app).setRules({ keyId: id, rules: { isPrivileged: true } }, 'cli:ann@host');
@@ -51,13 +51,13 @@ test('a key that was made for it, and the operator, may give privileged roles al
   expect(system.fake.group.held(thief)).toEqual([officer]);
 });
 
-test('a list names roles that are privileged as well', async () => {
+test('a list adds privileged roles', async () => {
   await using system = await onOwnersKey([20]);
   expect(codeOf(await system.rank(sampleUsers.trainee, { newRankId: 20 }))).toBe('rank_not_allowed');
   expect(codeOf(await system.rank(sampleUsers.trainee, { newRankId: 50 }))).toBe('rank_not_allowed');
 });
 
-test('what a role may do is not guessed where Roblox does not show it: such a role is given, unless the list names it', async () => {
+test('permissions that Roblox does not show are not guessed: such a role is given, unless the list names it', async () => {
   await using system = await openCloudApp({ policy: { privilegedRoles: 'operator' } });
   expect((await system.rank(thief, { newRankId: 50 })).status).toBe(200);
   await using listed = await openCloudApp({ policy: { privilegedRoles: [captain] } });

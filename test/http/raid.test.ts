@@ -13,7 +13,9 @@ import { tempDir } from '../support/temp-dir.ts';
 const operator = 'cli:ann@host';
 const officers = Array.from({ length: 500 }, (_, index) => 100_001 + index);
 
-/** A daemon with default settings for a group of 500 officers, who hold these roles; `ladder`: those that replace each other. */
+/**
+ * A daemon with default settings for a group of 500 officers with these roles; `ladder`: those that replace each other.
+ */
 function openGroup({ held = [20], ladder }: { held?: number[]; ladder?: number[] } = {}): Promise<TestApp> {
   const groupFile = join(tempDir(), 'group.yaml');
   const roles = [
@@ -38,7 +40,7 @@ function openGroup({ held = [20], ladder }: { held?: number[]; ladder?: number[]
   return openTestApp({ config: { platform: { kind: 'simulated', groupFile }, ...group } });
 }
 
-/** How many officers are officers no more. */
+/** The number of officers who have lost that rank. */
 async function reached(app: TestApp): Promise<number> {
   const held = await Promise.all(officers.map((officer) => app.heldBy(officer)));
   return held.filter((roles) => roles?.length === 1).length;
@@ -91,7 +93,7 @@ test('a raid with one leaked key, all at once, reaches ten members', async () =>
   await expect.poll(async () => (await demote(officers[499] ?? 0)).status).toBe(200); // once the burst has refilled
 });
 
-test('a raid that only takes lower roles of the ladder away, by asking for the rank that members have, reaches ten as well', async () => {
+test('a raid that only takes lower roles of the ladder, by requesting the present rank of members, also reaches ten', async () => {
   await using app = await openGroup({ held: [10, 20], ladder: [10, 20] });
   const key = await app.createKey();
   const answers = await Promise.all(
@@ -103,7 +105,7 @@ test('a raid that only takes lower roles of the ladder away, by asking for the r
   expect(answers.map(codeOf)).toContain('key_paused');
 });
 
-test('what a raid reached is put back by undoing what its key did', async () => {
+test('an undo of a key restores every member whom a raid reached', async () => {
   await using app = await openGroup();
   const key = await app.createKey();
   const raid = officers.slice(0, 100).map((rankeeId) => app.rank(key, { rankeeId, newRankId: 1 }));

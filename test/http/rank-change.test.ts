@@ -35,7 +35,7 @@ test('the x-rank-change header names the change in the history', async () => {
   expect(kept).toMatchObject({ state: 'applied', rankeeId: 1001, keyId, placeId: place, by: `key:${keyId}` });
 });
 
-test('a refused change is in the history too, and its answer names it', async () => {
+test('a refused change is in the history, too, and its answer names it', async () => {
   await using app = await openTestApp();
   const answer = await app.rank(await app.createKey(), { newRankId: 21 });
   const kept = await app.store.findChange(String(answer.headers['x-rank-change']));
@@ -62,7 +62,7 @@ test('the base role is reached by its id, by taking the others', async () => {
   expect(await app.heldBy(1001)).toEqual([roles.base]);
 });
 
-test('a member who is there already gets 200 without any write', async () => {
+test('a change to the present rank answers 200 without any write', async () => {
   const mustNot = () => Promise.reject(new Error('a write'));
   const readOnly = (group: Platform) => platformWith(group, { assignRole: mustNot, unassignRole: mustNot });
   await using app = await openTestApp({ platform: readOnly });
@@ -73,7 +73,7 @@ test('a member who is there already gets 200 without any write', async () => {
   });
 });
 
-test('a test key gets the answer the change would have had, and changes nothing', async () => {
+test('a test key gets the answer of a real change, and changes nothing', async () => {
   await using app = await openTestApp();
   const key = await app.createKey({ mode: 'test' });
   const [yes, no] = [await app.rank(key), await app.rank(key, { newRankId: 0 })];
@@ -91,7 +91,7 @@ test('a test key gets the answer the change would have had, and changes nothing'
   ]);
 });
 
-test('success is not said where the platform accepts a change and drops it', async () => {
+test('a change that the platform accepts and drops is not reported as success', async () => {
   const deaf = (group: Platform) =>
     platformWith(group, { assignRole: async ({ userId }) => ({ userId, roleIds: [roles.trainee] }) });
   await using app = await openTestApp({ platform: deaf });
@@ -99,7 +99,7 @@ test('success is not said where the platform accepts a change and drops it', asy
   expect([answer.status, codeOf(answer)]).toEqual([502, 'platform_credential']);
 });
 
-test('the time for an answer counts from when the head of its request arrived, however long the daemon runs', async () => {
+test('the deadline counts from the arrival of the request headers, however long the daemon has been running', async () => {
   const clock = new ManualClock();
   await clock.advance(600_000);
   const asked = Promise.withResolvers<number>();
@@ -142,7 +142,7 @@ describe('while a change is under way', () => {
     );
   });
 
-  test('what was given up elsewhere, and applied all the same, is told as applied, and corrected in the history', async () => {
+  test('a change that another node gave up, but that was applied, is reported as applied and corrected in the history', async () => {
     const { platform, begun, letGo } = holdWrites({ userId: 1004 });
     await using app = await openTestApp({ platform });
     const answer = app.rank(await app.createKey(), { rankeeId: 1004 });
@@ -163,7 +163,7 @@ describe('while a change is under way', () => {
     });
   });
 
-  test('it ends under the rules that it began with, though others are taken up meanwhile', async () => {
+  test('it ends under the rules that it began with, although a reload changes them', async () => {
     const { platform, begun, letGo } = holdReads();
     await using app = await openTestApp({ platform });
     const key = await app.createKey();
@@ -183,7 +183,7 @@ describe('while a change is under way', () => {
     expect(codeOf(await app.rank(key, { rankeeId: 1008 }))).toBe('rank_not_allowed');
   });
 
-  test('bytes that are no request do not become its answer', async () => {
+  test('invalid bytes after it do not replace its answer', async () => {
     const { platform, begun, letGo } = holdWrites();
     await using app = await openTestApp({ platform });
     const key = await app.createKey();
@@ -229,7 +229,7 @@ test('a burst for many members is answered in full', async () => {
   expect(await app.heldBy(1007)).toEqual([roles.captain, roles.base].sort((a, b) => a - b));
 });
 
-test('a platform without room for the write says when to come back, and nothing is changed', async () => {
+test('a platform without room for the write reports when to retry, and nothing is changed', async () => {
   const busy = new RankdError('platform_busy', 'No room.', { retryAfterMs: 2_400 });
   await using app = await openTestApp({
     platform: (group) => platformWith(group, { assignRole: () => Promise.reject(busy) }),

@@ -7,7 +7,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { openTestApp, type TestAppOptions } from '../support/open-test-app.ts';
 import { platformWith } from '../support/platform-with.ts';
 
-/** Members of the simulated group, named by what they are. */
+/** Members of the simulated group, named by their roles. */
 const trainee = 1001;
 const officer = 1002;
 const captain = 1003;
@@ -25,7 +25,7 @@ async function withPolicy(policy: Partial<Config['policy']>, rules: KeyRules = {
 }
 
 describe("with policy.ranker_check verify, the ranker's own rank is read from the platform", () => {
-  test('a ranker above the old and the new rank may change it, whatever the request says of names', async () => {
+  test('a ranker above the old and the new rank may change it, whatever names the request has', async () => {
     await using world = await withPolicy(verify);
     expect((await world.rank({ rankerName: 'Nobody' })).status).toBe(200);
   });
@@ -53,7 +53,7 @@ describe("with policy.ranker_check verify, the ranker's own rank is read from th
     expect((await world.rank({ rankerId: admin })).status).toBe(200);
   });
 
-  test('who was demoted a moment ago has lost the right with the rank', async () => {
+  test('a ranker who was just demoted may no longer rank', async () => {
     await using world = await withPolicy(verify);
     expect((await world.rank({})).status).toBe(200);
     expect((await world.rank({ rankerId: admin, rankeeId: captain, newRankId: 10 })).status).toBe(200);
@@ -61,7 +61,7 @@ describe("with policy.ranker_check verify, the ranker's own rank is read from th
     expect(codeOf(answer)).toBe('ranker_not_allowed');
   });
 
-  test('a system key ranks for nobody and for the member, but not in the name of somebody too low', async () => {
+  test('a system key ranks without a ranker and as the member, but not for a ranker who is too low', async () => {
     await using world = await withPolicy(verify, { isSystem: true });
     expect((await world.rank({ rankerId: 0 })).status).toBe(200);
     expect((await world.rank({ rankerId: trainee, newRankId: 50 })).status).toBe(200);
@@ -86,14 +86,14 @@ describe("with policy.ranker_check verify, the ranker's own rank is read from th
   });
 });
 
-test('with policy.ranker_check claimed, the request must name another player, and nothing of it is read', async () => {
+test('with policy.ranker_check claimed, the request must name another player, and that player is not read', async () => {
   await using world = await withPolicy({ rankerCheck: 'claimed' });
   expect(codeOf(await world.rank({ rankerId: 0 }))).toBe('ranker_not_allowed');
   expect(codeOf(await world.rank({ rankerId: trainee }))).toBe('ranker_not_allowed');
   expect((await world.rank({ rankerId: stranger })).status).toBe(200);
 });
 
-test('a key that denies self-rank refuses it where the policy allows it', async () => {
+test('a key that denies self-rank refuses it even if the policy allows it', async () => {
   await using world = await withPolicy({}, { selfRank: 'deny' });
   expect(codeOf(await world.rank({ rankerId: trainee }))).toBe('ranker_not_allowed');
   expect((await world.rank({})).status).toBe(200);
@@ -107,7 +107,7 @@ test('a key for promotions refuses demotions', async () => {
 describe("a ranker's cooldown", () => {
   const minute = { rankerCooldownMs: 60_000 };
 
-  test('holds for all members they change, until it is over; others go on', async () => {
+  test('applies to all members they change, until it is over; other rankers are not affected', async () => {
     const clock = new ManualClock();
     await using world = await withPolicy(minute, {}, { clock });
     expect((await world.rank({})).status).toBe(200);
@@ -120,20 +120,20 @@ describe("a ranker's cooldown", () => {
     expect((await world.rank({ rankeeId: 1005 })).status).toBe(200);
   });
 
-  test('is not begun by a refusal nor by a change to the rank that is held', async () => {
+  test('is not begun by a refusal, nor by a change to the present rank', async () => {
     await using world = await withPolicy(minute);
     expect((await world.rank({ newRankId: 10 })).status).toBe(200);
     expect((await world.rank({ newRankId: 21 })).status).toBe(400);
     expect((await world.rank({})).status).toBe(200);
   });
 
-  test('never holds a change without a player behind it', async () => {
+  test('never delays a change without a player behind it', async () => {
     await using world = await withPolicy(minute);
     expect((await world.rank({ rankerId: 0 })).status).toBe(200);
     expect((await world.rank({ rankerId: 0, rankeeId: officer, newRankId: 10 })).status).toBe(200);
   });
 
-  test('lets one of several changes through that come at once', async () => {
+  test('admits one of several simultaneous changes', async () => {
     const members = [1001, 1002, 1005, 1006, 1009];
     await using world = await withPolicy(minute, {}, { platform: waitingForReadsOf(members) });
     const answers = await Promise.all(members.map((rankeeId) => world.rank({ rankeeId, newRankId: 50 })));
@@ -141,7 +141,7 @@ describe("a ranker's cooldown", () => {
   });
 });
 
-/** Answers no read before all these members were asked for, so that all their changes are decided at once. */
+/** Delays reads until all these members were requested, so that all their changes are decided at once. */
 function waitingForReadsOf(members: number[]): TestAppOptions['platform'] {
   const asked = new Set<number>();
   const all = Promise.withResolvers<void>();
@@ -156,7 +156,7 @@ function waitingForReadsOf(members: number[]): TestAppOptions['platform'] {
     });
 }
 
-/** With the owner's power behind it, the platform itself refuses no rank. */
+/** With the owner's permissions, the platform itself refuses no rank. */
 function platformActingAs(userId: number): TestAppOptions['platform'] {
   return (group) => platformWith(group, { checkCredential: async () => ({ state: 'valid', userId, canWrite: true }) });
 }

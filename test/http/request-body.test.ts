@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import { readBody } from '../../src/http/request-body.ts';
 
-test('of a body that is too large and goes on, it is told once', async () => {
+test('a body that is too large and continues is reported once', async () => {
   const request = new IncomingMessage(new Socket());
   const then = vi.fn();
   readBody(request, then);

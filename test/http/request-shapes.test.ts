@@ -19,7 +19,7 @@ afterAll(() => app.close());
 const verify = (body: Sent['body'], headers: Sent['headers'] = {}): Promise<Answer> =>
   app.post('/v1/apikey', { key, body, headers });
 
-/** A rank request written out as text, so that numbers can be written in any way. */
+/** A rank request as text, to write numbers in any form. */
 const rankText = (rankeeId: string) =>
   JSON.stringify(rankBody({ rankeeId: 0 })).replace('"rankeeId":0', `"rankeeId":${rankeeId}`);
 
@@ -61,7 +61,7 @@ describe('ids', () => {
     expect((await rank(rankBody({ rankerId: 0 }))).status).toBe(200);
   });
 
-  test('the largest id of all is looked for in the group', async () => {
+  test('the largest possible id is looked up in the group', async () => {
     expect(codeOf(await rank(rankText(String(largest))))).toBe('member_not_found');
   });
 });
@@ -80,11 +80,11 @@ describe('the place id', () => {
   });
 
   test.each(['placeid=x', 'placeid=42.0', 'placeid=-42', 'placeid=42&placeid=42', 'placeid=%zz', 'placeid=%2042'])(
-    'is no whole number in the query %s',
+    'is not a whole number in the query %s',
     async (query) => expectError(await rank(rankBody(), {}, query), invalid),
   );
 
-  test('given twice and differently is refused, as one of them is a mistake', async () => {
+  test('with two different values is refused, because one of them is a mistake', async () => {
     const answer = await verify({ placeid: place, placeId: place + 1 });
     expect([answer.status, messageOf(answer)]).toEqual([
       400,
@@ -133,7 +133,7 @@ describe('the rank request', () => {
     expect(messageOf(answer)).toBe('The body must be a JSON object.');
   });
 
-  test('keeps what the reference client sends besides, of the webhook only the host', async () => {
+  test('stores the other fields of the reference client, and only the host of the webhook', async () => {
     const webhookUrl = 'https://user:pass@discord.example/api/webhooks/1/token-of-it?wait=1';
     const extra = { command: 'promote', oldRankName: 'Trainee', prefix: ';', webhookUrl, somethingElse: { a: 1 } };
     const answer = await rank(rankBody({ ...extra, rankeeId: 1002, newRankId: 10 }));
@@ -155,7 +155,7 @@ describe('the rank request', () => {
     expect(kept).not.toHaveProperty('webhookHost');
   });
 
-  test('may hold any text in its names, of which a hundred characters are kept, and the answer stays small', async () => {
+  test('may have any text in its names, of which a hundred characters are stored, and the answer stays small', async () => {
     for (const name of ['', 'Zoë 👩‍🚀', `"'\\\n`, '\u0001'.repeat(1000), '€'.repeat(1000)]) {
       const answer = await rank(rankBody({ rankeeId: 1005, rankeeName: name, rankerName: name, newRankId: 10 }));
       expect(answer.status).toBe(200);

@@ -35,7 +35,7 @@ test.each(other)('enforced, a Roblox-Id %s is refused on both operations', async
   expect(refused?.detail).toEqual({ reason: 'roblox_id_mismatch', placeId: place, from: '127.0.0.1', count: 2 });
 });
 
-test('enforced, the Roblox-Id of the place itself passes; what is wrong with the key is told first', async () => {
+test('enforced, the Roblox-Id of the place itself passes; a problem with the key is reported first', async () => {
   await using app = await openWith('enforce');
   const key = await app.createKey();
   for (const send of Object.values(ask)) {
@@ -54,7 +54,7 @@ test.each(other)('as a warning, a Roblox-Id %s passes and is logged', async (_wh
     .toMatchObject([{ placeId: place, keyId: (await app.store.findKey('main'))?.id }]);
 });
 
-test('as a warning, it is told 20 times a minute at most', async () => {
+test('as a warning, it is logged at most 20 times a minute', async () => {
   const clock = new ManualClock();
   await using app = await openTestApp({ clock, config: { security: { robloxId: 'warn' } } });
   const key = await app.createKey();
@@ -65,7 +65,7 @@ test('as a warning, it is told 20 times a minute at most', async () => {
   await expect.poll(() => warningsOf(app)).toHaveLength(21);
 });
 
-test('as a warning, it is not told of requests that are over a limit', async () => {
+test('as a warning, it is not logged for requests over a limit', async () => {
   await using app = await openTestApp({ config: { security: { robloxId: 'warn' }, limits: { verifyPerMinute: 2 } } });
   const key = await app.createKey();
   const answers = [];
@@ -74,7 +74,7 @@ test('as a warning, it is not told of requests that are over a limit', async () 
   expect(warningsOf(app)).toHaveLength(2);
 });
 
-test('unless asked for, the header means nothing', async () => {
+test('by default, the header is ignored', async () => {
   await using app = await openTestApp();
   const key = await app.createKey();
   expect((await ask['/v1/ranker'](app, key, { 'roblox-id': '43' })).status).toBe(200);

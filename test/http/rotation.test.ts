@@ -6,7 +6,7 @@ import { type Answer, openTestApp, place, type TestApp } from '../support/open-t
 
 const hourMs = 3_600_000;
 
-/** The key `main` with both its secrets, the old one accepted for an hour. */
+/** The key `main` with both secrets, the old one accepted for an hour. */
 async function rotated({ expiresAt }: { expiresAt?: number } = {}) {
   const clock = new ManualClock(Date.UTC(2026, 0, 1, 12, 0, 0, 900));
   const app = await openTestApp({ clock });
@@ -19,7 +19,7 @@ function retirement({ headers }: Answer): Array<string | undefined> {
   return [headers['deprecation'], headers['sunset']].map((value) => value?.toString());
 }
 
-/** When and from where each secret was last used, newest first. */
+/** The time and place of each secret's last use, newest first. */
 async function uses({ store }: TestApp) {
   const key = await store.findKey('main');
   return key?.secrets.map(({ lastUsedAt, lastPlaceId }) => [lastUsedAt, lastPlaceId]);
@@ -28,7 +28,7 @@ async function uses({ store }: TestApp) {
 describe('while a rotation overlaps', () => {
   const announced = [`@${Date.UTC(2026, 0, 1, 12) / 1000}`, 'Thu, 01 Jan 2026 13:00:00 GMT'];
 
-  test('answers to the old secret say since when it is replaced and until when it works, refusals included', async () => {
+  test('answers to the old secret, including refusals, have the time of the rotation and of its expiry', async () => {
     await using system = await rotated();
     const { app, old } = system;
     const ranked = await app.rank(old);
@@ -38,7 +38,7 @@ describe('while a rotation overlaps', () => {
     for (const answer of answers.concat(bad)) expect(retirement(answer)).toEqual(announced);
   });
 
-  test('answers to the new secret say nothing of the kind', async () => {
+  test('answers to the new secret have neither', async () => {
     await using system = await rotated();
     expect(retirement(await system.app.verify(system.current))).toEqual([undefined, undefined]);
   });
@@ -49,7 +49,7 @@ describe('while a rotation overlaps', () => {
   });
 });
 
-test('a secret that is no longer accepted is told nothing of its rotation', async () => {
+test('answers to an expired secret reveal nothing about its rotation', async () => {
   await using system = await rotated();
   const { app, clock, old } = system;
   await operate(app.app).updateWorkspace({ active: false }, 'cli:ann@host');
@@ -63,7 +63,7 @@ test('a secret that is no longer accepted is told nothing of its rotation', asyn
 });
 
 describe('the last use of each secret', () => {
-  test('is kept within a minute with its place; no request writes it', async () => {
+  test('is saved within a minute with its place; no request writes it', async () => {
     await using system = await rotated();
     const { app, clock, old, current } = system;
     const start = clock.now();
@@ -82,7 +82,7 @@ describe('the last use of each secret', () => {
     ]);
   });
 
-  test('is that of requests that were allowed: who is refused uses nothing', async () => {
+  test('counts only accepted requests', async () => {
     await using system = await rotated();
     const { app, clock, old } = system;
     await app.verify(old, 43);
@@ -90,7 +90,7 @@ describe('the last use of each secret', () => {
     expect((await uses(app))?.[1]).toEqual([undefined, undefined]);
   });
 
-  test('is kept when the daemon stops', async () => {
+  test('is saved when the daemon stops', async () => {
     const system = await rotated();
     await system.app.verify(system.old);
     await system.app.stop();
@@ -98,7 +98,7 @@ describe('the last use of each secret', () => {
     expect((await uses(next))?.[1]).toEqual([system.clock.now(), place]);
   });
 
-  test('that could not be written is written the next time', async () => {
+  test('that could not be saved is saved the next time', async () => {
     await using system = await rotated();
     const { app, clock, old } = system;
     const { recordKeyUses } = app.store;

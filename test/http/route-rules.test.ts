@@ -13,7 +13,7 @@ import { configFor, type KeyRoute, keyRoutes, type RouteRule, routeRules, routeT
 const roleOf: Record<number, number[]> = { 1: [], 10: [roles.trainee], 20: [roles.officer], 50: [roles.captain] };
 const [first, second, officer, owner] = [1001, 1005, 1002, 9000];
 
-/** A test app for one rule: its requests go through all routes, one after the other. */
+/** A test app for one rule: its requests go through all routes, one after another. */
 class Scene {
   readonly app: TestApp;
   readonly #group: Platform;
@@ -39,7 +39,10 @@ class Scene {
     return new Scene(app, group, rule);
   }
 
-  /** Sends the request that the rule forbids. Returns the code of the answer, `done` for a 200, or the roles that changed all the same. */
+  /**
+   * Sends the request that the rule forbids. Returns the code of the answer, `done` for a 200, or the roles that
+   * changed in spite of a refusal.
+   */
   async answer(route: KeyRoute): Promise<string> {
     const { ranker, before, first: deed, member: who, key } = this.#rule;
     const operated = operate(this.app);
@@ -68,7 +71,7 @@ class Scene {
     return status === 200 ? 'done' : String((json as { code?: string }).code);
   }
 
-  /** The OpenAPI document does not describe the other services' routes, so `send` is not for them. */
+  /** The OpenAPI document omits routes for other services, so `send` can't check their answers. */
   async #send(
     { url, header, body }: KeyRoute,
     { secret, member, rankerId }: { secret: string; member: number; rankerId: number },
@@ -81,7 +84,7 @@ class Scene {
     return { status: answer.status, json: await answer.json() };
   }
 
-  /** Gives the member the roles that the request begins from, and the hold. */
+  /** Gives the member the initial roles of the request, and the hold. */
   async #prepare({ from, during }: KeyRoute, member: number): Promise<void> {
     const { store } = this.app;
     const group = this.app.app.group.title;
@@ -111,7 +114,7 @@ class Scene {
     if (member !== owner) await this.#give(member, roleOf[this.#rule.holding ?? hold?.rank ?? from] ?? []);
   }
 
-  /** Records a change by the operator, or by another key, as applied a moment ago. */
+  /** Records a recent applied change by the operator, or by another key. */
   async #record({ rolesBefore = [1], rolesAfter = [2], ...rest }: Partial<RankChange> & { rankeeId: number }) {
     const { keyId: _, placeId: _place, ...byOperator } = newChange();
     const now = Date.now();
@@ -151,7 +154,7 @@ test.each(Object.entries(routeRules))(
   },
 );
 
-test('every one of these requests is granted where no rule forbids it', async () => {
+test('every one of these requests is granted if no rule forbids it', async () => {
   const scene = await Scene.open({ answer: () => '' });
   await using _app = scene.app;
   const found: string[] = [];
@@ -161,11 +164,12 @@ test('every one of these requests is granted where no rule forbids it', async ()
 
 test('every check of a change has a column', () => {
   const checks = [...accessChecks, ...checkNames.map((name) => ({ name }))].map(({ name }) => name);
-  const others = ['key', 'platform', 'rank', 'member']; // `key` has several columns, and the last three check the group and not the key
+  // `key` has several columns, and the last three check the group rather than the key
+  const others = ['key', 'platform', 'rank', 'member'];
   expect(Object.keys(routeRules)).toEqual(expect.arrayContaining(checks.filter((name) => !others.includes(name))));
 });
 
-test('every route of the server that takes a key and can change a rank is held against every rule', async () => {
+test('every route of the server that takes a key and can change a rank is checked against every rule', async () => {
   const registered = new Set<string>();
   const watch = (message: unknown) => {
     const { fastify } = message as { fastify: FastifyInstance };

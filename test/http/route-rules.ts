@@ -3,20 +3,20 @@ import type { KeyRules, Scope } from '../../src/core/model.ts';
 import type { ConfigOverrides } from '../support/open-test-app.ts';
 import { table } from '../support/reference-tables.ts';
 
-/** The ranks of the simulated group that the requests here lead from and to. */
+/** The ranks of the simulated group in these requests. */
 const [trainee, officer, captain, admin] = [10, 20, 50, 200];
 
-/** One way by which a key can change a rank. Each of its requests gives a Captain, or takes one. */
+/** A route by which a key can change a rank. Each request gives a Captain role, or takes one. */
 export interface KeyRoute {
-  /** As the server registers it. */
+  /** The path as the server registers it. */
   url: string;
-  /** What the member holds at first, unless a hold gave another role. */
+  /** The member's initial role, unless a hold gave another one. */
   from: number;
   to: number;
-  /** The hold that the member has at first: a suspension that another key began, or a temporary rank that the operator gave. */
+  /** The member's initial hold: a suspension that another key began, or a temporary rank from the operator. */
   during?: { kind: 'suspension' | 'temporary'; rank: number };
   scope: Scope;
-  /** Where the key stands; a bearer token unless given. */
+  /** The position of the key; by default, a bearer token. */
   header?: string;
   body: (member: number) => Record<string, unknown>;
 }
@@ -63,17 +63,17 @@ export const keyRoutes: readonly KeyRoute[] = [
   ]),
 ];
 
-/** True for the routes of rankd itself, whose requests can name the player who asks. */
+/** True for rankd's own routes, whose requests can name a ranker. */
 const namesRanker = ({ url }: KeyRoute) => url.startsWith('/v');
 const isReturn = ({ url }: KeyRoute) => url === '/v2/unsuspend';
 const isSuspension = ({ url }: KeyRoute) => url === '/v2/suspend';
 const isPromotion = (route: KeyRoute) => isReturn(route) || (!isSuspension(route) && route.to > route.from);
-/** A step goes to the next rank by itself. */
+/** A step always goes to the next rank. */
 const isStep = ({ url }: KeyRoute) => /promote|demote|change/.test(url);
 
-/** What forbids a change, how a test brings that about, and how each route answers. */
+/** A condition that forbids a change, a way to create it, and the answer of each route. */
 export interface RouteRule {
-  /** What the key lacks or has. */
+  /** The rules of the key. */
   key?: (route: KeyRoute) => {
     rules?: KeyRules;
     scopes?: Scope[];
@@ -81,16 +81,16 @@ export interface RouteRule {
     places?: number[];
     expiresAt?: number;
   };
-  /** What is done to the key before the request. */
+  /** Changes the key before the request. */
   first?: 'revoke' | 'pause' | 'suspend the workspace';
   policy?: Partial<Config['policy']>;
   ranker?: 'the member' | 'an Officer';
-  /** The member was changed a moment ago; or another member, by the same ranker or with the same key. */
+  /** A recent change: of the same member, or of another member by the same ranker or with the same key. */
   before?: 'the member was changed' | 'the ranker changed another' | 'the key changed another';
-  /** What the member holds as the request comes, instead of what the route says. */
+  /** The member's roles when the request arrives, instead of the route's. */
   holding?: number;
   member?: 'the owner' | 'suspended by the operator';
-  /** The code of the answer; `done` if the change is answered as done and nothing is changed. No code: why the rule says nothing here. */
+  /** The code of the answer; `done` if it is 200 without a change. No code: the reason the rule does not apply here. */
   answer: (route: KeyRoute) => string | { none: string };
 }
 

@@ -15,14 +15,14 @@ const notFound = { status: 404, code: 'not_found', error: 'Not found' };
 const wrongMethod = { status: 405, code: 'method_not_allowed', error: 'Method not allowed' };
 
 test.each(['/v1', '/v1/apikey/x', '/V1/apikey', '/v2/ranker', '/favicon.ico', '/v1/ranker%00', '/..%2f..%2fetc'])(
-  'there is nothing at %s, whatever the method',
+  '%s does not exist, whatever the method',
   async (path) => {
     for (const method of ['GET', 'POST', 'PUT', 'OPTIONS'])
       expectError(await send(app.url + path, { method }), notFound);
   },
 );
 
-test('every method but the right one is refused with what is allowed', async () => {
+test('every method but the right one is refused with a list of allowed ones', async () => {
   const others = http.METHODS.filter((method) => !['POST', 'HEAD', 'CONNECT'].includes(method));
   for (const method of others) {
     const answer = await send(`${app.url}/v1/apikey?placeid=42`, { method });
@@ -35,7 +35,7 @@ test('every method but the right one is refused with what is allowed', async () 
   expect(health.headers.allow).toBe('GET, HEAD');
 });
 
-test('HEAD gets the same head and, as it must, no body', async () => {
+test('HEAD gets the same headers and no body', async () => {
   const [refused, healthy] = await Promise.all(
     ['/v1/apikey', '/healthz'].map((path) => send(app.url + path, { method: 'HEAD' })),
   );
@@ -49,7 +49,7 @@ test('health and readiness are JSON too', async () => {
   expect(await send(`${app.url}/readyz`, {})).toMatchObject({ status: 200, json: { status: 'ready' } });
 });
 
-test('whoever opens the address sees what answers there, with links that lead on; a program gets it as JSON', async () => {
+test('a browser at the root gets a short page with links; a program gets JSON', async () => {
   const page = await send(`${app.url}/`, { headers: { accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } });
   expect(page).toMatchObject({ status: 200, headers: { 'content-type': 'text/html; charset=utf-8' } });
   expect(page.text).toContain('rankd is running');

@@ -21,7 +21,7 @@ const ways: Array<[string, ShutOut, ExpectedError]> = [
     invalidKey,
   ],
   [
-    'its key gets a ceiling below the rank that was asked for',
+    'its key gets a ceiling below the requested rank',
     (store, keyId) => operate({ store }).setRules({ keyId, rules: { maxRank: 19 } }, operator),
     tooHigh,
   ],
@@ -39,10 +39,10 @@ const ways: Array<[string, ShutOut, ExpectedError]> = [
   ],
 ];
 
-/** Members who all hold what member 1001 of the simulated group holds. */
+/** Members with the same roles as member 1001 of the simulated group. */
 const members = Array.from({ length: 60 }, (_, index) => 900_001 + index);
 
-test.each(ways)('of sixty changes that were let in, none begins once %s', async (_way, shutOut, refused) => {
+test.each(ways)('of sixty admitted changes, none begins once %s', async (_way, shutOut, refused) => {
   let looks = 0;
   let writes = 0;
   const shown = Promise.withResolvers<void>();

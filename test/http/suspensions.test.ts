@@ -31,7 +31,7 @@ function ask(operation: string, body: unknown, secret = key, headers = {}): Prom
 
 const told = (answer: Answer) => [answer.status, codeOf(answer)];
 
-test('a key that may suspend takes all roles for a time, and gives exactly them back; meanwhile no game ranks the member', async () => {
+test('a key that may suspend takes all roles for a time, and gives exactly them back; until then no game ranks the member', async () => {
   const before = await app.heldBy(ann);
   const suspended = await ask('suspend', { robloxUserId: ann, duration: '3d', reason: 'spam' });
   const inThreeDays = Math.floor(Date.now() / 1_000) + 3 * 86_400;
@@ -68,7 +68,7 @@ test('a key that may suspend takes all roles for a time, and gives exactly them 
   expect(told(await ask('unsuspend', { robloxUserId: ann }))).toEqual([404, 'not_suspended']);
 });
 
-test('a suspension that the operator extended is the operator’s: no key ends it', async () => {
+test('a suspension that the operator extended belongs to the operator: no key ends it', async () => {
   const { suspensionId } = (await ask('suspend', { robloxUserId: 1005, duration: '1h' })).json as {
     suspensionId: string;
   };
@@ -88,7 +88,7 @@ test('of two keys that suspend a member at once, one does, and either may lift i
   expect(await app.heldBy(bob)).toEqual(before);
 });
 
-test('a repeat with the same Idempotency-Key gets the first answer again, also of what is over by then', async () => {
+test('a repeat with the same Idempotency-Key gets the first answer again, even if the suspension has ended', async () => {
   const twice = async (operation: string, body: object) => {
     const headers = { 'idempotency-key': `try-${operation}` };
     const answers = [await ask(operation, body, key, headers), await ask(operation, body, key, headers)];
@@ -103,13 +103,13 @@ test('a repeat with the same Idempotency-Key gets the first answer again, also o
   expect(told(other)).toEqual([422, 'idempotency_mismatch']);
 });
 
-test('a key without the scope suspends nobody and lifts nothing', async () => {
+test('a key without the scope suspends no member and ends no suspension', async () => {
   const ranker = await app.createKey({ name: 'ranker' });
   for (const operation of ['suspend', 'unsuspend'])
     expect(told(await ask(operation, { robloxUserId: ann, duration: '1h' }, ranker))).toEqual([403, 'key_not_allowed']);
 });
 
-test('a test key says what would be done, and does nothing', async () => {
+test('a test key reports the would-be result, and changes nothing', async () => {
   const trial = await app.createKey({ name: 'rehearsal', mode: 'test', scopes: ['suspend'] });
   const before = await app.heldBy(bob);
   const answer = await ask('suspend', { robloxUserId: bob, duration: '1h' }, trial);
@@ -152,7 +152,7 @@ test('the circuit breaker counts a suspension as a demotion, whether the member 
 
 const breaker = { enabled: true, demotions: 10, highRank: 50, highChanges: 1, windowMs: 600_000 };
 
-/** Rules that the suspension itself passes, and the roles that return at its end do not. */
+/** Rules that the suspension itself passes, but the roles that return at its end do not. */
 const comebacks: Record<
   string,
   { from?: number; rules?: KeyRules; policy?: ConfigOverrides['policy']; asked?: object; second?: true; answer: string }
@@ -173,7 +173,7 @@ const comebacks: Record<
 };
 
 test.each(Object.entries(comebacks))(
-  'a suspension that ends a temporary rank passes the rules of a promotion to the roles from before: %s',
+  'a suspension that ends a temporary rank must pass the rules of a promotion to the earlier roles: %s',
   async (_, { from = 50, rules = {}, policy = {}, asked, second, answer }) => {
     await using other = await openTestApp();
     const give = async (rankeeId: number, newRankId: number, forMs?: number) => {

@@ -26,7 +26,7 @@ function ask(operation: string, body: unknown, sent: Sent = {}): Promise<Answer>
 }
 
 describe('POST /v2/rank', () => {
-  test('gives the rank that a number, a role id or a name means, and tells the one before', async () => {
+  test('gives the rank for a number, a role id or a name, and returns the earlier one', async () => {
     const answer = await ask('rank', {
       ...{ robloxUserId: 1001, rank: 20, reason: 'passed the training', rankeeName: 'Sam', command: ':rank' },
       ...{ rankerId: 1003, rankerName: 'Builder' },
@@ -57,7 +57,7 @@ describe('POST /v2/rank', () => {
     expect(await app.heldBy(1001)).toEqual([roles.officer, roles.base]);
   });
 
-  test('finds the member by the name of today, and only by that', async () => {
+  test('finds the member only by the present name', async () => {
     expect((await ask('rank', { username: 'newCOMER', rank: 10 })).json).toMatchObject({
       message: expect.stringMatching(/^Newcomer \(1001\) is now Trainee/),
       robloxUserId: 1001,
@@ -70,7 +70,7 @@ describe('POST /v2/rank', () => {
     expect(await app.heldBy(1001)).toContain(roles.trainee);
   });
 
-  test('keeps 200 characters of the reason, and no key in it', async () => {
+  test('stores 200 characters of the reason, and no key in it', async () => {
     const answer = await ask('rank', { robloxUserId: 1001, rank: 20, reason: `${key} ${'x'.repeat(400)}` });
     const change = await app.store.findChange(String(answer.headers['x-rank-change']));
     expect([...(change?.reason ?? '')].length).toBe(200);
@@ -95,7 +95,7 @@ describe('POST /v2/rank', () => {
     expect([answer.status, codeOf(answer), messageOf(answer)]).toEqual([400, 'invalid_request', message]);
   });
 
-  test('a role that is not there is told with those that are', async () => {
+  test('an unknown role is reported with a list of the existing ones', async () => {
     const answer = await ask('rank', { robloxUserId: 1001, rank: 'Offizer' });
     expectError(answer, { status: 400, code: 'unknown_rank', error: 'Unknown rank' });
     expect(messageOf(answer)).toMatch(/no role "Offizer". Did you mean Officer \(rank 20\)\? Choose one of /);
@@ -103,7 +103,7 @@ describe('POST /v2/rank', () => {
 });
 
 describe('POST /v2/promote and /v2/demote', () => {
-  test('give the next rank from what the member holds at that moment, up to the end', async () => {
+  test('give the next rank from the member’s present one, up to the end', async () => {
     const { platform, begun, letGo } = holdWrites();
     await using app = await openTestApp({ platform });
     const key = await app.createKey();
@@ -111,7 +111,7 @@ describe('POST /v2/promote and /v2/demote', () => {
       app.post(`/v2/${operation}?placeid=${place}`, { key, body: { robloxUserId: 1001 } });
     const first = step('promote');
     await begun;
-    const second = step('promote'); // asked for while the first one is not through yet
+    const second = step('promote'); // sent while the first one is not finished
     letGo();
     expect([(await first).json, (await second).json]).toMatchObject([
       { oldRank: 10, newRank: 20, roleName: 'Officer' },
@@ -122,7 +122,7 @@ describe('POST /v2/promote and /v2/demote', () => {
     expectError(await step('demote'), { status: 409, code: 'no_further_rank', error: 'No further rank' });
   });
 
-  test('take the same fields as a rank request, but for the rank', async () => {
+  test('accept the same fields as a rank request, except for the rank', async () => {
     expect((await ask('promote', { username: 'Newcomer', reason: 'quiz', rank: 'ignored' })).status).toBe(200);
     expect(messageOf(await ask('demote', {}))).toBe('robloxUserId or username is missing.');
   });
@@ -133,7 +133,7 @@ describe('the place of a request', () => {
   const codes = async (requests: Array<[path: string, sent: Sent]>) =>
     Promise.all(requests.map(async ([path, sent]) => codeOf(await app.post(path, { body, ...sent })) ?? 'ok'));
 
-  test('is that of the query, or else the one that Roblox tells; a key for games needs one', async () => {
+  test('comes from the query, or else from the Roblox-Id header; a key for games needs one', async () => {
     const from = (id: string) => ({ headers: { 'roblox-id': id } });
     expect(
       await codes([
@@ -159,7 +159,7 @@ describe('the place of a request', () => {
     ]);
   });
 
-  test('is of no consequence for a key that is made for any place, which /v1 still asks for one', async () => {
+  test('does not matter for a key for any place, although /v1 still requires one', async () => {
     const bot = await app.createKey({ name: 'bot', places: [], rules: { isAnyPlace: true } });
     expect(
       await codes([
@@ -173,7 +173,7 @@ describe('the place of a request', () => {
     expect((await app.rank(bot)).status).toBe(200);
   });
 
-  test('of a key for any place is not held against Roblox-Id, where that is enforced for games', async () => {
+  test('is not compared with Roblox-Id for a key for any place, even if that is enforced for games', async () => {
     await using app = await openTestApp({ config: { security: { robloxId: 'enforce' } } });
     const bot = await app.createKey({ name: 'bot', places: [], rules: { isAnyPlace: true } });
     const game = await app.createKey();
@@ -186,10 +186,10 @@ describe('the place of a request', () => {
   });
 });
 
-describe('what can be asked', () => {
+describe('reads', () => {
   const get = (path: string, given = key) => send(`${app.url}/v2/${path}`, { key: given });
 
-  test('is the roles of a member, by id or name, or that somebody is not one', async () => {
+  test('return the roles of a member, by id or name, or that the user is not a member', async () => {
     await ask('rank', { robloxUserId: 1001, rank: 20 });
     const answer = await get(`member?robloxUserId=1001&placeid=${place}`);
     const officer = { rank: 20, roleId: roles.officer, roleName: 'Officer' };
@@ -213,7 +213,7 @@ describe('what can be asked', () => {
     expect(codeOf(await get(`member?username=Builderman&placeid=${place}`))).toBe('user_renamed');
   });
 
-  test('is until when a member is suspended', async () => {
+  test('return the end of a member’s suspension', async () => {
     const endsAt = (Math.floor(app.app.clock.now() / 1000) + 3_600) * 1000;
     await suspend(app.app, 1005, endsAt);
     expect((await get(`member?robloxUserId=1005&placeid=${place}`)).json).toMatchObject({
@@ -221,7 +221,7 @@ describe('what can be asked', () => {
     });
   });
 
-  test('is the roles of the group, and which of them this key can give', async () => {
+  test('return the roles of the group, and which of them this key can give', async () => {
     const quiz = await app.createKey({ name: 'quiz', rules: { maxRank: 20, minRank: 10 } });
     const canGive = async (given: string) => {
       const { roles } = (await get(`roles?placeid=${place}`, given)).json as { roles: Record<string, unknown>[] };
@@ -234,7 +234,7 @@ describe('what can be asked', () => {
     expect(await canGive(key)).toContain('50 Captain');
   });
 
-  test('is whose rankd it is, in the fields of Panora v2', async () => {
+  test('return the workspace and its group, in the fields of Panora v2', async () => {
     const { id, name } = await app.store.getWorkspace();
     expect((await get(`workspace?placeid=${place}`)).json).toMatchObject({
       success: true,
@@ -245,19 +245,19 @@ describe('what can be asked', () => {
     });
   });
 
-  test('needs a key with the scope verify, and a place', async () => {
+  test('need a key with the scope verify, and a place', async () => {
     const rankOnly = await app.createKey({ name: 'rank-only', scopes: ['rank'] });
     expect(codeOf(await get(`roles?placeid=${place}`, rankOnly))).toBe('key_not_allowed');
     expect(codeOf(await get('roles'))).toBe('missing_placeid');
     expect(codeOf(await send(`${app.url}/v2/workspace`, {}))).toBe('missing_authorization');
   });
 
-  test('is not what rankd does not have, which is told', async () => {
+  test('do not exist for features that rankd lacks, and the answer says that', async () => {
     expect(messageOf(await get('sessions'))).toContain('it has no sessions, applications and ranking centers');
   });
 });
 
-test('the key can stand in x-api-key by itself', async () => {
+test('the key can be in x-api-key alone', async () => {
   const asked = (headers: Record<string, string>) =>
     send(`${app.url}/v2/rank?placeid=${place}`, { method: 'POST', headers, body: { robloxUserId: 1001, rank: 20 } });
   expect((await asked({ 'x-api-key': key })).status).toBe(200);
@@ -277,7 +277,7 @@ test('a repeat with the same Idempotency-Key gets the first answer again; on ano
   expect(await app.heldBy(1001)).toContain(roles.officer);
 });
 
-test('an Idempotency-Key is good for one request of one key: with another body it is a mismatch, and nothing is done', async () => {
+test('an Idempotency-Key belongs to one request of one key: with another body it is a mismatch, and nothing is changed', async () => {
   await ask('rank', { robloxUserId: 1001, rank: 10 });
   const headers = { 'idempotency-key': 'one-request' };
   const first = await ask('rank', { robloxUserId: 1001, rank: 20 }, { headers });
@@ -297,7 +297,7 @@ test('an Idempotency-Key is good for one request of one key: with another body i
   expect(await app.heldBy(1001)).toContain(roles.captain);
 });
 
-test('a key changes nothing that its scopes do not name, and is told nothing of the member either', async () => {
+test('a key changes nothing outside its scopes, and learns nothing about the member either', async () => {
   await ask('rank', { robloxUserId: 1001, rank: 10 });
   for (const [scopes, operations] of [
     [['verify'], ['rank', 'promote', 'demote', 'suspend', 'unsuspend']],
@@ -314,7 +314,7 @@ test('a key changes nothing that its scopes do not name, and is told nothing of 
   expect(await app.heldBy(1001)).toEqual([roles.trainee, roles.base]);
 });
 
-test('names and texts of any size are refused before anybody is asked about them', async () => {
+test('oversized names and texts are refused before any lookup', async () => {
   for (const body of [
     { username: 'x'.repeat(60_000), rank: 20 },
     { username: 'Newcomer\u0000', rank: 20 },
@@ -334,7 +334,7 @@ test('names and texts of any size are refused before anybody is asked about them
   expect(codeOf(inherited)).toBe('invalid_request');
 });
 
-test('a test key is told what would come of it', async () => {
+test('a test key gets the would-be result', async () => {
   const trial = await app.createKey({ name: 'trial', mode: 'test' });
   await ask('rank', { robloxUserId: 1001, rank: 10 });
   expect((await ask('promote', { robloxUserId: 1001 }, { key: trial })).json).toMatchObject({

@@ -9,7 +9,7 @@ import { engineBeside } from '../support/store-of-app.ts';
 const invalidKey = { status: 401, code: 'invalid_key', error: 'Invalid API Key' };
 const notWhitelisted = { status: 403, code: 'place_not_whitelisted', error: 'Place not whitelisted' };
 
-test('a key and a place that are both good get the workspace id as a bare JSON string', async () => {
+test('a valid key and place get the workspace id as a bare JSON string', async () => {
   await using app = await openTestApp();
   const answer = await app.verify(await app.createKey());
   const { id } = await app.store.getWorkspace();
@@ -25,7 +25,7 @@ test('a test key is verified like a live one', async () => {
   expect((await app.verify(await app.createKey({ mode: 'test' }))).status).toBe(200);
 });
 
-describe('keys that are not accepted', () => {
+describe('invalid keys', () => {
   type Spoil = (app: TestApp, secret: string, clock: ManualClock) => Promise<string | undefined>;
   const main = async (app: TestApp) => {
     const key = await app.store.findKey('main');
@@ -39,7 +39,7 @@ describe('keys that are not accepted', () => {
     },
     'with one wrong character': async (_app, secret) => secret.replace(/.$/, (last) => (last === '0' ? '1' : '0')),
     'cut off': async (_app, secret) => secret.slice(0, -1),
-    'that are no keys at all': async () => 'hunter2',
+    'that are not keys at all': async () => 'hunter2',
     revoked: async (app) => void (await operate(app.app).revokeKey((await main(app)).id, 'cli:ann@host')),
     expired: async (_app, _secret, clock) => void (await clock.advance(60_000)),
     'rotated out': async (app, _secret, clock) => {
@@ -53,7 +53,7 @@ describe('keys that are not accepted', () => {
       void (await operate(app.app).updateWorkspace({ plan: 'free' }, 'cli:a@h')),
   };
 
-  test.each(Object.entries(spoiled))('%s are refused with the one text for all of them', async (_name, spoil) => {
+  test.each(Object.entries(spoiled))('%s are refused with the same text', async (_name, spoil) => {
     const clock = new ManualClock();
     await using app = await openTestApp({ clock });
     const secret = await app.createKey({ expiresAt: clock.now() + 60_000 });
@@ -86,7 +86,7 @@ describe('the Authorization header', () => {
 });
 
 describe('the whitelist', () => {
-  test('is per key: a place of one key is no place of another', async () => {
+  test('is per key: a place of one key is not a place of another', async () => {
     await using app = await openTestApp();
     const [here, there] = [await app.createKey(), await app.createKey({ name: 'other', places: [43] })];
     expect((await app.verify(here)).status).toBe(200);
@@ -94,7 +94,7 @@ describe('the whitelist', () => {
     expectError(await app.verify(here, 43), notWhitelisted);
   });
 
-  test('refuses an entry that is disabled, and says which place it was', async () => {
+  test('refuses an entry that is disabled, and names the place', async () => {
     await using app = await openTestApp();
     const key = await app.createKey({ places: [place, 9007199254740991] });
     const keyId = (await app.store.findKey('main'))?.id ?? '';
@@ -106,7 +106,7 @@ describe('the whitelist', () => {
   });
 });
 
-test('what another process does to a key holds from the next request', async () => {
+test('a change of a key by another process applies from the next request', async () => {
   await using app = await openTestApp();
   const cli = await engineBeside(app.dataDir, app.app.clock).openStore();
   const { key, secret } = await createKey(

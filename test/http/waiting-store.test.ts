@@ -15,7 +15,7 @@ interface Sent {
   body: unknown;
 }
 
-/** The answers to requests that arrive in one piece, over one connection. */
+/** The answers to requests that arrive in one chunk, over one connection. */
 function sendTogether(app: TestApp, requests: Sent[]): Promise<Answer[]> {
   const bytes = requests.map(({ path, key, body }, index) => {
     const json = JSON.stringify(body);
@@ -27,7 +27,7 @@ function sendTogether(app: TestApp, requests: Sent[]): Promise<Answer[]> {
 
 const verification = (key: string): Sent => ({ path: '/v1/apikey', key, body: { placeid: place } });
 
-describe('a store whose look-ups of keys have to be waited for', () => {
+describe('a store with asynchronous key lookups', () => {
   async function openWaiting(): Promise<TestApp> {
     const app = await openTestApp();
     const { store } = app.app;
@@ -39,7 +39,7 @@ describe('a store whose look-ups of keys have to be waited for', () => {
     return app;
   }
 
-  test('verifies and ranks, and refuses what it would refuse at once', async () => {
+  test('verifies and ranks, and refuses the same requests as a synchronous one', async () => {
     await using app = await openWaiting();
     const key = await app.createKey();
     const testKey = await app.createKey({ name: 'test', mode: 'test' });
@@ -55,7 +55,7 @@ describe('a store whose look-ups of keys have to be waited for', () => {
     expect(codeOf(await app.verify(key, 43))).toBe('place_not_whitelisted');
   });
 
-  test('that fails is answered with 503', async () => {
+  test('that fails causes 503', async () => {
     await using app = await openTestApp();
     const key = await app.createKey();
     const failure = new RankdError('store_unavailable', 'The database does not answer.');
@@ -63,7 +63,7 @@ describe('a store whose look-ups of keys have to be waited for', () => {
     for (const ask of [app.verify, app.rank]) expectError(await ask(key), unavailable);
   });
 
-  test('changes a member in order of arrival, even if the key of a later request is there first', async () => {
+  test('changes a member in order of arrival, even if the key of a later request is found first', async () => {
     await using app = await openTestApp();
     const [slow, quick] = [await app.createKey(), await app.createKey({ name: 'quick' })];
     const { lookUpKey } = app.app.store;
@@ -86,8 +86,8 @@ describe('a store whose look-ups of keys have to be waited for', () => {
   });
 });
 
-describe('a store that has to ask what others changed', () => {
-  /** Notes what the store is asked, in order. Each question is answered by the test. */
+describe('a store that must check for changes by others', () => {
+  /** Records the calls of the store, in order. The test answers each check. */
   async function openAsking() {
     const app = await openTestApp();
     const { store } = app.app;
@@ -109,7 +109,7 @@ describe('a store that has to ask what others changed', () => {
     return { app, key, asked, questions, isAsked, [Symbol.asyncDispose]: app.close };
   }
 
-  test('is asked once for all requests of a turn, before any of their keys is looked up', async () => {
+  test('is checked once for all requests of a turn, before any of their keys is looked up', async () => {
     await using world = await openAsking();
     const { app, key, asked, questions, isAsked } = world;
     const answers = sendTogether(app, Array(3).fill(verification(key)));
@@ -120,7 +120,7 @@ describe('a store that has to ask what others changed', () => {
     expect(asked).toEqual(['changes', 'key', 'key', 'key']);
   });
 
-  test('is asked again for what arrives meanwhile, once it has answered', async () => {
+  test('is checked again for requests that arrive during a check', async () => {
     await using world = await openAsking();
     const { app, key, asked, questions, isAsked } = world;
     const first = app.verify(key);
@@ -137,7 +137,7 @@ describe('a store that has to ask what others changed', () => {
     expect(asked).toEqual(['changes', 'key', 'changes', 'key', 'key']);
   });
 
-  test('is not asked for a request before all of it was received', async () => {
+  test('is not checked for a request before all of it was received', async () => {
     await using world = await openAsking();
     const { app, key, asked, questions, isAsked } = world;
     const body = JSON.stringify({ placeid: place });
@@ -156,7 +156,7 @@ describe('a store that has to ask what others changed', () => {
     expect(asked).toEqual(['changes', 'key']);
   });
 
-  test('and can not be asked gives 503 to each request of that turn, and to none after it', async () => {
+  test('and fails gives 503 to each request of that turn, and to no later one', async () => {
     await using world = await openAsking();
     const { app, key, asked, questions, isAsked } = world;
     const answers = sendTogether(app, [verification(key), verification(key)]);
@@ -170,7 +170,7 @@ describe('a store that has to ask what others changed', () => {
     expect((await next).status).toBe(200);
   });
 
-  test('and fails at once gives 503 too', async () => {
+  test('and fails synchronously also gives 503', async () => {
     await using app = await openTestApp();
     const key = await app.createKey();
     vi.spyOn(app.app.store, 'freshen').mockImplementationOnce(() => {
@@ -180,7 +180,7 @@ describe('a store that has to ask what others changed', () => {
     expect((await app.verify(key)).status).toBe(200);
   });
 
-  test('is not asked for requests that need no key', async () => {
+  test('is not checked for requests that need no key', async () => {
     await using world = await openAsking();
     for (const path of ['/healthz', '/readyz']) expect((await send(`${world.app.url}${path}`, {})).status).toBe(200);
     expect((await send(`${world.app.url}/nowhere`, {})).status).toBe(404);

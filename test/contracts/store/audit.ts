@@ -15,7 +15,7 @@ export function auditContract(at: StoreCase): void {
     });
 
   describe('audit', () => {
-    test('an event comes back as it was written, with its number and moment', async () => {
+    test('an event is read as it was written, with its number and time', async () => {
       await append('a');
       expect(await at.other.listAudit({ limit: 9 })).toStrictEqual([
         {
@@ -55,7 +55,7 @@ export function auditContract(at: StoreCase): void {
       expect(await subjects({ afterId: b?.id, since: at.clock.now() + 1 })).toEqual([]);
     });
 
-    test('is listed by who did it, by what was done, to what, and by key: whole words, never the beginning of one', async () => {
+    test('is listed by actor, action, subject and key: whole words, never prefixes', async () => {
       const events = [
         { by: 'cli:ann@host', action: 'key.create', subject: 'key_a', detail: {} },
         { by: 'cli:annika@host', action: 'key.revoke', subject: 'key_ab', detail: {} },
@@ -76,7 +76,7 @@ export function auditContract(at: StoreCase): void {
       expect(await found({ keyId: 'key_a', by: 'cli', action: 'key' })).toEqual(['key_a']);
     });
 
-    test('can be read in pages in both directions, and up to a moment', async () => {
+    test('can be read in pages in both directions, and up to a time', async () => {
       for (const subject of ['a', 'b', 'c']) {
         await append(subject);
         await at.clock.advance(1_000);
@@ -93,7 +93,7 @@ export function auditContract(at: StoreCase): void {
       expect(await found({ since: at.clock.now() - 2_000, until: at.clock.now() - 1_000 })).toEqual(['b']);
     });
 
-    test('is one chain, whoever writes: every row follows the one before it', async () => {
+    test('is one chain for all writers: every row follows the previous one', async () => {
       await Promise.all(
         ['a', 'b', 'c', 'd'].map((subject, index) =>
           operate({ ...at, store: index % 2 ? at.store : at.other }).appendAudit({

@@ -4,18 +4,20 @@ import type { KeyMode } from '../../../src/core/model.ts';
 import { begin, finish, lookUp, newChange, newKey, newSecret, operate, operator, unknown } from './samples.ts';
 import type { StoreCase } from './store-case.ts';
 
-/** What has to hold between the look at a key and the change that it asked for, and between all who work on a change. */
+/**
+ * Guarantees between the lookup of a key and the change that it requested, and between all nodes that work on a change.
+ */
 export function beginContract(at: StoreCase): void {
   const keyId = 'key_main';
   const declaration: NewDeclaration = {
     ...{ id: keyId, name: 'main', hash: newSecret('main').hash, mode: 'live', scopes: ['verify', 'rank'], rules: {} },
     ...{ declaredIn: 'rankd.yaml:3', whitelist: { placeIds: [42], declaredIn: 'rankd.yaml:5' } },
   };
-  /** The other handle declares the key anew, with something different. */
+  /** The other handle declares the key again, with different rules. */
   const declare = (rest: Partial<NewDeclaration>) =>
     operate({ ...at, store: at.other }).declareKeys([{ ...declaration, ...rest }], 'daemon');
 
-  describe('what was withdrawn or narrowed since a change was decided', () => {
+  describe('a permission that was withdrawn or narrowed since a change was decided', () => {
     beforeEach(async () => {
       await operate({ ...at, store: at.other }).declareKeys([declaration], 'daemon');
     });
@@ -64,7 +66,7 @@ export function beginContract(at: StoreCase): void {
       await expect(from(2)).rejects.toMatchObject({ code: 'place_not_whitelisted' });
     });
 
-    test('the secret that asked was rotated out: it does not begin, and with the new one it does', async () => {
+    test('the secret of the request was rotated out: it does not begin, and with the new one it does', async () => {
       await operate(at).createKey(newKey('own'), operator);
       await operate(at).addEntries({ keyId: 'key_own', placeIds: [42] }, operator);
       const secretOf = async (text: string) => (await lookUp(at.store, text))?.secretId ?? expect.fail();
@@ -79,8 +81,8 @@ export function beginContract(at: StoreCase): void {
     });
   });
 
-  describe('who works on an open change', () => {
-    test('is the handle that began it, for this one, for others and for nobody', async () => {
+  describe('the holder of an open change', () => {
+    test('is the handle that began it, as seen by this one and by others', async () => {
       const change = newChange();
       await begin(at.store, change);
       expect(await at.store.holds(change.id)).toBe(true);
@@ -92,7 +94,7 @@ export function beginContract(at: StoreCase): void {
       expect(await at.store.holds(change.id)).toBe(false);
     });
 
-    test('is nobody if it has ended as it begins', async () => {
+    test('does not exist if the change ends as it begins', async () => {
       const change = newChange({ state: 'applied', finishedAt: at.clock.now() });
       expect(await begin(at.store, change)).toBe(true);
       expect(await at.store.openChanges()).toEqual([]);
@@ -112,7 +114,7 @@ export function beginContract(at: StoreCase): void {
       expect(await at.store.holds(change.id)).toBe(true);
     });
 
-    test('is one of all that take over once its node is gone, and what the gone one says then counts no more', async () => {
+    test('is one of all that take over once its node is gone, and later updates of the gone one are ignored', async () => {
       const change = newChange();
       await begin(at.other, change);
       await at.other.close();
@@ -129,7 +131,7 @@ export function beginContract(at: StoreCase): void {
       expect(taken.filter((one) => one !== undefined)).toHaveLength(1);
     });
 
-    test('can give it up without ending it', async () => {
+    test('can release it without ending it', async () => {
       const change = newChange();
       await begin(at.store, change);
       await at.other.release(change.id);

@@ -42,7 +42,7 @@ export function breakerContract(at: StoreCase): void {
       await addKeys(at.store);
     });
 
-    test('a demotion beyond it is not begun and pauses the key, with an event that says why', async () => {
+    test('a demotion beyond it is not begun and pauses the key, with an event that has the reason', async () => {
       expect(await beginHere(newDemotion(1))).toBe(true);
       expect(await beginHere(newDemotion(2))).toBe(true);
       expect(await isPaused('key_main')).toBe(false);
@@ -72,7 +72,7 @@ export function breakerContract(at: StoreCase): void {
       ]);
     });
 
-    test('all keys together have one of their own', async () => {
+    test('all keys together have a separate one', async () => {
       await beginHere(newDemotion(1));
       await beginHere(newDemotion(2));
       expect(await beginHere(newDemotion(3, { keyId: 'key_other' }))).toBe(true);
@@ -94,7 +94,7 @@ export function breakerContract(at: StoreCase): void {
       expect(await isPaused('key_main')).toBe(false);
     });
 
-    test('open ones count, also unknown; refused, dry, quiet and older ones, promotions and the operator’s do not', async () => {
+    test('open and unknown ones count; refused, dry, ineffective and older ones, promotions and the operator’s do not', async () => {
       await record(at.store, newDemotion(1, { state: 'refused' }));
       await record(at.store, newDemotion(2, { state: 'applied', dryRun: true }));
       await record(at.store, newDemotion(3, { state: 'applied', rolesAfter: [100, 200] }));
@@ -113,7 +113,7 @@ export function breakerContract(at: StoreCase): void {
       await expect(beginHere(newDemotion(9))).rejects.toMatchObject({ code: 'key_paused' });
     });
 
-    test('promotions and what the operator does pass when it is used up, and so does everything where no limit is given', async () => {
+    test('promotions and the operator’s changes pass when it is used up, and without a limit all changes do', async () => {
       await beginHere(newDemotion(1));
       await beginHere(newDemotion(2));
       expect(await beginHere(newChange({ rankeeId: 3 }))).toBe(true);
@@ -124,7 +124,7 @@ export function breakerContract(at: StoreCase): void {
       expect(await isPaused('key_main')).toBe(false);
     });
 
-    test('a paused key begins nothing any more, and is not paused again; lifting the pause begins its count anew', async () => {
+    test('a paused key begins nothing any more, and is not paused again; lifting the pause resets its count', async () => {
       const pauses = async () =>
         (await at.store.listAudit({ limit: 20 })).filter(({ action }) => action === 'key.pause').length;
       for (const rankeeId of [1, 2]) await beginHere(newDemotion(rankeeId));
@@ -143,7 +143,7 @@ export function breakerContract(at: StoreCase): void {
       expect(await beginHere(newDemotion(6, { requestedAt }))).toBe(true);
     });
 
-    test('where the clock was set back, what was asked for before does not count as new', async () => {
+    test('after the clock was set back, earlier changes do not count as new', async () => {
       const demote = demoteWithin(hourMs);
       for (const rankeeId of [1, 2]) expect(await demote(rankeeId)).toBe(true);
       at.clock.setWallClock(at.clock.now() - hourMs);
@@ -151,7 +151,7 @@ export function breakerContract(at: StoreCase): void {
       await expect(demote(5)).rejects.toMatchObject({ code: 'key_paused' });
     });
 
-    test('where the clock was set back, a pause that was lifted before does not keep the count from beginning', async () => {
+    test('after the clock was set back, a pause that was lifted before does not block the count', async () => {
       const demote = demoteWithin(hourMs);
       await operate(at).pauseKey({ keyId: 'key_main', paused: false, reason: 'looked at' }, operator);
       at.clock.setWallClock(at.clock.now() - hourMs);
@@ -159,7 +159,7 @@ export function breakerContract(at: StoreCase): void {
       await expect(demote(3)).rejects.toMatchObject({ code: 'key_paused' });
     });
 
-    test('demotions side by side, from two handles, do not slip past it together', async () => {
+    test('concurrent demotions from two handles do not exceed it together', async () => {
       const attempts = [1, 2, 3, 4, 5, 6].map((rankeeId, index) =>
         begin(index % 2 ? at.store : at.other, newDemotion(rankeeId), { limits: [limit] }),
       );
@@ -178,7 +178,7 @@ export function breakerContract(at: StoreCase): void {
       await addKeys(at.store);
     });
 
-    test('counts members with a privileged role where no rank is set', async () => {
+    test('counts members with a privileged role if no rank is set', async () => {
       const limit: MemberLimit = { ...high, of: 'privileged' };
       const given = (rankeeId: number, privileged: boolean) => newChange({ rankeeId, privileged, keyId: 'key_main' });
       for (const rankeeId of [1, 2]) expect(await beginHere(given(rankeeId, true), [limit])).toBe(true);
@@ -199,7 +199,7 @@ export function breakerContract(at: StoreCase): void {
       expect(await isPaused('key_main')).toBe(true);
     });
 
-    test('all keys together have one of their own, and it stands beside the one of demotions', async () => {
+    test('all keys together have a separate one, independent of the one for demotions', async () => {
       for (const rankeeId of [1, 2]) await beginHere(promotion(rankeeId, 100), [limit, high]);
       expect(await beginHere(promotion(3, 100, 'key_other'), [limit, high])).toBe(true);
       await expect(beginHere(promotion(4, 100, 'key_other'), [limit, high])).rejects.toMatchObject({
@@ -215,7 +215,7 @@ export function breakerContract(at: StoreCase): void {
       newChange({ rankeeId, rankerId: 9, requestedAt: at.clock.now(), ...rest });
     const beginBy = (change: RankChange) => begin(at.store, change, { policy: { rankerCooldownMs } });
 
-    test('lets one of several changes begin that were decided side by side', async () => {
+    test('allows one of several changes that were decided concurrently', async () => {
       const first = by(1);
       expect(await beginBy(first)).toBe(true);
       expect(await at.store.lastChangedSomebodyAt(9)).toBe(first.requestedAt);
@@ -231,7 +231,7 @@ export function breakerContract(at: StoreCase): void {
       await expect(beginBy(by(5))).rejects.toMatchObject({ code: 'cooldown', retryAfterMs: rankerCooldownMs });
     });
 
-    test('counts neither what was refused, nor dry runs, nor quiet repetitions', async () => {
+    test('does not count refusals, dry runs, or ineffective repeats', async () => {
       await record(at.store, by(1, { state: 'applied', dryRun: true }));
       await record(at.store, by(2, { state: 'applied', rolesAfter: [100, 200] }));
       const change = by(3);

@@ -23,7 +23,7 @@ export function changeContract(at: StoreCase): void {
   const dayMs = 24 * 3_600_000;
 
   describe('rank changes', () => {
-    test('a change comes back exactly as it was kept, every field of it', async () => {
+    test('a change is read exactly as it was stored, in every field', async () => {
       const change = newChange({
         rankeeId: largestId,
         rankeeName: awkwardText,
@@ -50,7 +50,7 @@ export function changeContract(at: StoreCase): void {
       expect(await at.other.findChange(change.id)).toStrictEqual(change);
     });
 
-    test('what was not given is absent, not null', async () => {
+    test('an omitted field is absent, not null', async () => {
       const { keyId, placeId, roleId, ...change } = newChange({
         state: 'refused',
         code: 'unknown_rank',
@@ -61,13 +61,13 @@ export function changeContract(at: StoreCase): void {
       expect(await at.store.findChange('chg_no')).toBeUndefined();
     });
 
-    test('an id is kept once', async () => {
+    test('an id is stored once', async () => {
       const change = newChange({ state: 'refused' });
       await record(at.store, change);
       await expect(record(at.store, change)).rejects.toMatchObject({ code: 'conflict' });
     });
 
-    test('counts how changes stand since a moment, dry runs aside', async () => {
+    test('counts changes by state since a time, without dry runs', async () => {
       for (const [rankeeId, rest] of [
         { state: 'applied', requestedAt: 999 } as const,
         { state: 'applied', requestedAt: 1_000 } as const,
@@ -84,7 +84,7 @@ export function changeContract(at: StoreCase): void {
       expect(await at.other.countChanges(1_000, newChange().group)).toMatchObject({ pending: 1, applied: 1 });
     });
 
-    test('lists are newest first by arrival, even where the clock was set back', async () => {
+    test('lists are newest first by arrival, even if the clock was set back', async () => {
       const first = newChange({ state: 'applied', requestedAt: 9_000 });
       const second = newChange({ state: 'refused', requestedAt: 1_000, rankeeId: 8, keyId: 'key_other' });
       const third = newChange({ rankeeId: 9, requestedAt: 5_000 });
@@ -99,7 +99,7 @@ export function changeContract(at: StoreCase): void {
       expect(await ids({ states: [] })).toEqual([]);
     });
 
-    test('lists and pages are of the ranker, place, operator, undo and time asked for', async () => {
+    test('lists and pages filter by ranker, place, operator, undo and time', async () => {
       const {
         keyId: _key,
         placeId: _place,
@@ -128,7 +128,7 @@ export function changeContract(at: StoreCase): void {
       expect(await at.store.findChange(byHand.id)).toStrictEqual(byHand);
     });
 
-    test('pages follow each other without a gap, also while new changes arrive', async () => {
+    test('pages have no gaps, even while new changes arrive', async () => {
       const all = Array.from({ length: 5 }, () => newChange({ state: 'refused' }));
       for (const change of all) await record(at.store, change);
       const first = await at.store.pageChanges({ limit: 2 });
@@ -139,7 +139,7 @@ export function changeContract(at: StoreCase): void {
       expect(third).not.toHaveProperty('next');
     });
 
-    test('the latest change of a member is the last to arrive, whatever the clock said', async () => {
+    test('the latest change of a member is the last to arrive, whatever the clock showed', async () => {
       expect(await at.store.latestChange(7)).toStrictEqual({});
       await record(at.store, newChange({ state: 'applied', requestedAt: 9_000 }));
       const last = newChange({ state: 'refused', requestedAt: 1_000 });
@@ -148,7 +148,7 @@ export function changeContract(at: StoreCase): void {
       expect(await at.other.latestChange(7)).toStrictEqual({ latestId: last.id });
     });
 
-    test('an open change is told beside newer ones, until it is finished', async () => {
+    test('an open change is returned in addition to newer ones, until it is finished', async () => {
       const open = newChange();
       await beginHere(open);
       const newer = newChange({ state: 'refused' });
@@ -161,7 +161,7 @@ export function changeContract(at: StoreCase): void {
       expect(await at.other.latestChange(7)).toStrictEqual({ latestId: newer.id });
     });
 
-    test('a change does not begin where what was read before may be stale', async () => {
+    test('a change does not begin if an earlier read may be stale', async () => {
       const finished = newChange({ state: 'refused' });
       await record(at.store, finished);
       expect(await beginHere(newChange())).toBe(false);
@@ -178,7 +178,7 @@ export function changeContract(at: StoreCase): void {
       expect(await beginHere(newChange({ rankeeId: 8 }))).toBe(true);
     });
 
-    test('a change begins only where its key is in force and its own place is listed and enabled, as it is kept', async () => {
+    test('a change begins only if the store has its key in force and its place listed and enabled', async () => {
       const expiresAt = at.clock.now() + 1_000;
       await operate(at).createKey(newKey('main', { expiresAt }), operator);
       await operate(at).createKey(newKey('other'), operator);
@@ -202,7 +202,7 @@ export function changeContract(at: StoreCase): void {
       expect(await at.store.listChanges({ limit: 9 })).toHaveLength(2);
     });
 
-    test('a member with an unknown change gets no other until that is reconciled', async () => {
+    test('a member with an unknown change gets no other change until that one is reconciled', async () => {
       const change = newChange();
       await beginHere(change);
       await finish(at, change.id, unknown);
@@ -211,7 +211,7 @@ export function changeContract(at: StoreCase): void {
       expect(await beginHere(newChange(), change.id)).toBe(true);
     });
 
-    test('a change ends once, and the first end stays', async () => {
+    test('a change ends once, and the first outcome stays', async () => {
       const change = newChange({ idempotencyKey: 'again' });
       await beginHere(change);
       await at.clock.advance(700);
@@ -221,7 +221,7 @@ export function changeContract(at: StoreCase): void {
       expect(await at.store.findChange(change.id)).toStrictEqual({ ...change, ...applied, finishedAt: at.clock.now() });
     });
 
-    test('one that becomes unknown keeps the roles that were wanted and stays open', async () => {
+    test('one that becomes unknown retains its target roles and stays open', async () => {
       const change = newChange();
       await beginHere(change);
       expect(await finish(at, change.id, { ...unknown, rolesAfter: [100] })).toBe(true);
@@ -234,7 +234,7 @@ export function changeContract(at: StoreCase): void {
       expect(await at.store.openChanges()).toEqual([]);
     });
 
-    test('a compensation is kept with its reason, also if it becomes unknown', async () => {
+    test('a compensation is stored with its reason, even if it becomes unknown', async () => {
       const change = newChange();
       const why = { code: 'above_acting_account', message: 'Not allowed.' } as const;
       await beginHere(change);
@@ -247,7 +247,7 @@ export function changeContract(at: StoreCase): void {
       await expect(putBack(at, change.id, why)).rejects.toMatchObject({ code: 'conflict' });
     });
 
-    test('open changes are told oldest first', async () => {
+    test('open changes are listed oldest first', async () => {
       const [first, second] = [newChange({ requestedAt: 9_000 }), newChange({ rankeeId: 8, requestedAt: 1_000 })];
       await beginHere(first);
       await beginHere(second);
@@ -256,7 +256,7 @@ export function changeContract(at: StoreCase): void {
       expect((await at.other.openChanges()).map(({ change }) => change.id)).toEqual([first.id, second.id]);
     });
 
-    test('the moment of the last applied change leaves out refusals, dry runs and quiet repetitions', async () => {
+    test('the time of the last applied change ignores refusals, dry runs and ineffective repeats', async () => {
       const finished = { state: 'applied', finishedAt: 9_000 } as const;
       await record(at.store, newChange({ ...finished, dryRun: true }));
       await record(at.store, newChange({ ...finished, rolesAfter: [100, 200] }));
@@ -273,7 +273,7 @@ export function changeContract(at: StoreCase): void {
       expect(await at.other.lastAppliedAt(7)).toBe(1_000);
     });
 
-    test('what was last written for a member is found below any number of changes that wrote nothing', async () => {
+    test('the latest written roles of a member are found below any number of changes without writes', async () => {
       const finished = { state: 'applied', finishedAt: 9_000 } as const;
       const quiet = { ...finished, rolesAfter: [100, 200] };
       const last = async () => (await at.other.lastWritten(7))?.id;
@@ -301,7 +301,7 @@ export function changeContract(at: StoreCase): void {
       expect(await last()).toBe(finishedLater.id);
     });
 
-    test('within a day an idempotency key is kept once per API key, and then means the newer change', async () => {
+    test('within a day, an idempotency key is stored once per API key; later, it means the newer change', async () => {
       const idempotencyKey = 'abc';
       const finished = { state: 'applied', idempotencyKey } as const;
       const old = newChange({ ...finished, requestedAt: at.clock.now() });
@@ -321,7 +321,7 @@ export function changeContract(at: StoreCase): void {
       expect(await at.store.findChange(old.id)).not.toHaveProperty('idempotencyKey');
     });
 
-    test('a change that has ended can be opened again, as long as none of the member came after it', async () => {
+    test('a change that has ended can be opened again, as long as it is the newest of the member', async () => {
       const change = newChange();
       const open = (id: string) => at.other.reopenChange(id, (kept) => reopened(kept, change, at.clock.now()));
       await beginHere(change);
@@ -353,7 +353,7 @@ export function changeContract(at: StoreCase): void {
       expect(await beginHere(newChange({ idempotencyKey: 'abc' }), change.id)).toBe(true);
     });
 
-    test('the audit has every step of a change, with who, whom, why and the roles', async () => {
+    test('the audit has every step of a change, with actor, member, reason and roles', async () => {
       const change = newChange();
       const why = { code: 'platform_rejected', message: 'No.' } as const;
       await beginHere(change);

@@ -22,7 +22,7 @@ export function declaredKeyContract(at: StoreCase): void {
   const found = (text: string) => lookUp(at.other, text);
   const places = (...placeIds: number[]) => ({ whitelist: { placeIds, declaredIn: 'rankd.yaml:5' } });
 
-  /** What the audit says was done since it had so many events, oldest first. */
+  /** The actions in the audit after this many events, oldest first. */
   const audited = async (since = 0) =>
     (await at.store.listAudit({ limit: 100 }))
       .toReversed()
@@ -30,7 +30,7 @@ export function declaredKeyContract(at: StoreCase): void {
       .map(({ action, subject }) => `${action} ${subject}`);
 
   describe('declared keys', () => {
-    test('are keys like any other, with the line where they are declared', async () => {
+    test('are keys like any other, with the line of their declaration', async () => {
       const rules = { maxRank: 50, minRank: 2, direction: 'promote', selfRank: 'deny', isSystem: true } as const;
       const one = declaration('main', { rules, expiresAt: 4_102_444_800_000, scopes: ['rank'], ...places(42) });
       expect(await declare(one)).toEqual([]);
@@ -50,7 +50,7 @@ export function declaredKeyContract(at: StoreCase): void {
       expect(await at.store.listEntries({})).toMatchObject([{ placeId: 42, note: '', declaredIn: 'rankd.yaml:5' }]);
     });
 
-    test('declared once more as they are write no audit, wherever the configuration declares them now', async () => {
+    test('declared again without a change write no audit event, wherever the configuration declares them', async () => {
       await declare(declaration('main', places(1, 2)));
       const before = await audited();
       expect(before).toEqual(['key.declare key_main', 'whitelist.add 1', 'whitelist.add 2']);
@@ -59,7 +59,7 @@ export function declaredKeyContract(at: StoreCase): void {
       expect(await at.store.findKey('main')).toMatchObject({ id: 'key_main', declaredIn: 'rankd.yaml:9' });
     });
 
-    test('change as their declaration does: what is left out of it is taken away', async () => {
+    test('change with their declaration: omitted rules are removed', async () => {
       await declare(declaration('main', { rules: { maxRank: 50 }, expiresAt: 4_102_444_800_000, ...places(1, 2) }));
       await declare(declaration('main', { mode: 'test', scopes: ['verify'], rules: { minRank: 5 }, ...places(2, 3) }));
       const key = await at.store.findKey('main');
@@ -70,7 +70,7 @@ export function declaredKeyContract(at: StoreCase): void {
       expect(await audited(3)).toEqual(['key.declare key_main', 'whitelist.add 3', 'whitelist.remove 1']);
     });
 
-    test('with a new hash have that secret alone, at once', async () => {
+    test('with a new hash have only that secret, at once', async () => {
       await declare(declaration('main'));
       await declare(declaration('main', { hash: newSecret('next').hash }));
       const { key, secretId } = (await found('next')) ?? {};
@@ -82,7 +82,7 @@ export function declaredKeyContract(at: StoreCase): void {
       expect(await audited()).toEqual(Array(3).fill('key.declare key_main'));
     });
 
-    test('end an older secret again where the clock was set back before its end', async () => {
+    test('end an older secret again if the clock was set back before its end', async () => {
       await declare(declaration('main'));
       await declare(declaration('main', { hash: newSecret('next').hash }));
       at.clock.setWallClock(at.clock.now() - 3_600_000);
@@ -90,7 +90,7 @@ export function declaredKeyContract(at: StoreCase): void {
       expect(await found('main')).toMatchObject({ retiring: { until: at.clock.now() } });
     });
 
-    test('that are declared no more are revoked, and hold again under their id when they are put back', async () => {
+    test('that are no longer declared are revoked, and apply again under their id when they are restored', async () => {
       await declare(declaration('main', places(1)), declaration('other'));
       await at.clock.advance(1_000);
       await declare(declaration('other'));
@@ -104,7 +104,7 @@ export function declaredKeyContract(at: StoreCase): void {
       expect(await at.store.findKey('main')).not.toHaveProperty('revokedAt');
     });
 
-    test('that are put back are what their name means, also where a key made since had it and was revoked', async () => {
+    test('that are restored own their name, even if a newer key had it and was revoked', async () => {
       await declare(declaration('main'));
       await declare();
       await operate(at).createKey(newKey('main', { id: 'key_2', secret: newSecret('second') }), operator);
@@ -122,7 +122,7 @@ export function declaredKeyContract(at: StoreCase): void {
       expect((await found('a'))?.key).toMatchObject({ name: 'c' });
     });
 
-    test('never take over the name or a secret of a key that is not declared: all that is in the way is told, nothing is done', async () => {
+    test('never take over the name or a secret of a key that is not declared: all conflicts are reported, and nothing is changed', async () => {
       await operate(at).createKey(newKey('main'), operator);
       await operate(at).createKey(newKey('gone'), operator);
       await operate(at).revokeKey('key_gone', operator);
@@ -143,7 +143,7 @@ export function declaredKeyContract(at: StoreCase): void {
       expect(await declare(declaration('gone', { id: 'key_2', hash: newSecret('anew').hash }))).toEqual([]);
     });
 
-    test('are changed by the configuration alone, but can be paused and resumed', async () => {
+    test('are changed only by the configuration, but can be paused and resumed', async () => {
       await declare(declaration('main'));
       const conflict = {
         code: 'conflict',
@@ -161,7 +161,7 @@ export function declaredKeyContract(at: StoreCase): void {
       expect(await operate(at).pauseKey({ ...pause, paused: false }, operator)).not.toHaveProperty('pausedAt');
     });
 
-    test('keep their declared places; others can be added beside them and taken away', async () => {
+    test('retain their declared places; others can be added and removed', async () => {
       await operate(at).declareKeys([declaration('main', places(1))], 'daemon');
       const own = { keyId: 'key_main', placeIds: [2] };
       const both = { keyId: 'key_main', placeIds: [2, 1] };

@@ -6,7 +6,7 @@ import type { StoreCase } from './store-case.ts';
 
 export function groupContract(at: StoreCase): void {
   describe('the base role of a group', () => {
-    test('is kept for every handle, for each group its own, and the last word counts', async () => {
+    test('is stored for every handle, separately for each group, and the latest one counts', async () => {
       expect(await at.store.findBaseRole('group 7')).toBeUndefined();
       await at.store.keepBaseRole('group 7', 71);
       await at.store.keepBaseRole('group 8', 2 ** 53 - 1);
@@ -17,7 +17,7 @@ export function groupContract(at: StoreCase): void {
     });
   });
 
-  test('the real group that is served is kept for every handle, with the file that named it, if one did', async () => {
+  test('the served real group is stored for every handle, with the file that named it, if any', async () => {
     expect(await at.store.findServedGroup()).toBeUndefined();
     await at.store.keepServedGroup({ group: 'group 7', configFile: '/srv/rankd.yaml' });
     expect(await at.other.findServedGroup()).toEqual({ group: 'group 7', configFile: '/srv/rankd.yaml' });
@@ -25,7 +25,7 @@ export function groupContract(at: StoreCase): void {
     expect(await at.store.findServedGroup()).toEqual({ group: 'group 8' });
   });
 
-  test('what settings meant is kept for every handle and each group, as a judge says, with its events or not at all', async () => {
+  test('the meanings of settings are stored for every handle and each group, as judged, with their events or not at all', async () => {
     const locked = { setting: 'policy.locked_roles', entry: '🦊 "x"', told: null };
     const kept: RoleMeaning = { ...locked, roles: [{ id: 2 ** 53 - 1, name: "O'Neil", rank: 254 }] };
     const told: RoleMeaning = { ...locked, entry: '120', roles: [], told: 'gone' };

@@ -26,7 +26,7 @@ export function holdContract(at: StoreCase): void {
   const holds = async () => (await at.other.listHolds({ group, limit: 9 })).map(({ id, state }) => [id, state]);
 
   describe('a hold', () => {
-    test('is in force from the outcome of its change on, with what that found, and not before', async () => {
+    test('is in force once its change has an outcome, with the roles that were found, and not before', async () => {
       const change = newSuspension('hold_a', 5_000);
       await begin(at.store, change);
       expect(await holds()).toEqual([]);
@@ -45,14 +45,14 @@ export function holdContract(at: StoreCase): void {
       });
     });
 
-    test('is not there if its change was refused', async () => {
+    test('does not exist if its change was refused', async () => {
       const change = newSuspension('hold_a', 5_000);
       await begin(at.store, change);
       await keepOutcome(at, change.id, refused);
       expect(await holds()).toEqual([]);
     });
 
-    test('keeps others from changing the member, in the transaction that would begin the change', async () => {
+    test('prevents other changes of the member, in the transaction that would begin the change', async () => {
       const change = newSuspension('hold_a', 5_000);
       await begin(at.store, change);
       await keepOutcome(at, change.id, applied);
@@ -65,7 +65,7 @@ export function holdContract(at: StoreCase): void {
       expect(await holds()).toEqual([['hold_a', 'ending']]);
     });
 
-    test('ends with the outcome of its return: ended if that is applied, still there if it is not', async () => {
+    test('ends with the outcome of its return: ended if that is applied, still open if it is not', async () => {
       const change = newSuspension('hold_a', at.clock.now());
       await begin(at.store, change);
       await keepOutcome(at, change.id, applied);
@@ -84,7 +84,7 @@ export function holdContract(at: StoreCase): void {
       expect(await begin(at.other, newChange(), { after: second.id })).toBe(true);
     });
 
-    test('is due from its end on, oldest end first, in its own group alone, and rests between two tries', async () => {
+    test('is due from its end, oldest end first, only in its own group, and pauses between two tries', async () => {
       for (const [rankeeId, endsAt] of [
         [1, 3_000],
         [2, 1_000],
@@ -103,7 +103,7 @@ export function holdContract(at: StoreCase): void {
       expect(await at.other.dueHolds({ group: 'another', now: 9_999, retryNow: true, limit: 9 })).toEqual([]);
     });
 
-    test('is changed with its events, and not once it is over', async () => {
+    test('is changed together with its events, and not once it has ended', async () => {
       const change = newSuspension('hold_a', 5_000);
       await begin(at.store, change);
       await keepOutcome(at, change.id, applied);
@@ -117,7 +117,7 @@ export function holdContract(at: StoreCase): void {
       expect(await at.other.findHold('hold_a')).toMatchObject({ endsAt: 9_000, state: 'superseded' });
     });
 
-    test('goes with its change once that is too old, unless it is in force', async () => {
+    test('is deleted with its change once that is too old, unless it is in force', async () => {
       for (const rankeeId of [1, 2]) {
         const change = newSuspension(`hold_${rankeeId}`, 5_000, { rankeeId });
         await begin(at.store, change);
@@ -132,7 +132,7 @@ export function holdContract(at: StoreCase): void {
       expect(await holds()).toEqual([['hold_2', 'active']]);
     });
 
-    test('forgets a person: id, name and reason go, and nothing is given back any more', async () => {
+    test('forgets a person: id, name and reason are deleted, and nothing is given back any more', async () => {
       const change = newSuspension('hold_a', 5_000);
       await begin(at.store, change);
       await keepOutcome(at, change.id, applied);

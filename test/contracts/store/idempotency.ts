@@ -9,7 +9,7 @@ const claimed = { is: 'claimed' };
 
 export function idempotencyContract(at: StoreCase): void {
   describe('idempotency keys', () => {
-    test('a claim holds at every handle until it is given back, by whoever made it', async () => {
+    test('a claim applies at every handle until its owner releases it', async () => {
       expect(await at.store.claimIdempotencyKey(claim)).toStrictEqual(claimed);
       for (const store of [at.store, at.other]) {
         const standing = await store.claimIdempotencyKey({ ...claim, fingerprint: 'ee' });
@@ -21,20 +21,20 @@ export function idempotencyContract(at: StoreCase): void {
       expect(await at.other.claimIdempotencyKey(claim)).toStrictEqual(claimed);
     });
 
-    test('of all that claim a key at once, one succeeds', async () => {
+    test('of several concurrent claims of a key, one succeeds', async () => {
       const stores = Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? at.store : at.other));
       const standings = await Promise.all(stores.map((store) => store.claimIdempotencyKey(claim)));
       expect(standings.filter(({ is }) => is === 'claimed')).toHaveLength(1);
     });
 
-    test('other keys, other callers and other groups are claimed apart', async () => {
+    test('other keys, other callers and other groups are claimed separately', async () => {
       await at.store.claimIdempotencyKey(claim);
       for (const another of [{ idempotencyKey: 'ABC' }, { keyId: 'key_other' }, { group: 'group 2' }]) {
         expect(await at.other.claimIdempotencyKey({ ...claim, ...another })).toStrictEqual(claimed);
       }
     });
 
-    test('a key stands for its change, only as far back as asked, and then nobody holds a claim', async () => {
+    test('a key identifies its change, only as far back as requested, and then the claim is over', async () => {
       const change = newChange({
         idempotencyKey: 'abc',
         fingerprint: 'ff',
@@ -49,7 +49,7 @@ export function idempotencyContract(at: StoreCase): void {
       expect(await at.store.claimIdempotencyKey({ ...claim, since: 5_001 })).toStrictEqual(claimed);
     });
 
-    test('in each group a key stands for a change of its own', async () => {
+    test('in each group, a key identifies a separate change', async () => {
       const here = newChange({ idempotencyKey: 'abc', state: 'applied', group });
       const there = newChange({ idempotencyKey: 'abc', state: 'applied', group: 'group 700 on roblox.example' });
       for (const change of [here, there]) {
@@ -60,7 +60,7 @@ export function idempotencyContract(at: StoreCase): void {
       }
     });
 
-    test('what a node claimed ends with it', async () => {
+    test('the claims of a node end with it', async () => {
       await at.other.claimIdempotencyKey(claim);
       await at.other.close();
       expect(await at.store.claimIdempotencyKey(claim)).toStrictEqual(claimed);

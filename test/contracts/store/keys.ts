@@ -5,7 +5,7 @@ import type { StoreCase } from './store-case.ts';
 
 export function keyContract(at: StoreCase): void {
   describe('keys', () => {
-    test('a key comes back as it was made, what was not given being absent', async () => {
+    test('a key is read as it was created, with omitted fields absent', async () => {
       const made = await operate(at).createKey(newKey('main'), operator);
       expect(made).toStrictEqual({
         id: 'key_main',
@@ -18,7 +18,7 @@ export function keyContract(at: StoreCase): void {
       expect(await at.other.findKey('main')).toStrictEqual(made);
     });
 
-    test('mode, scopes, rules and expiry are kept', async () => {
+    test('mode, scopes, rules and expiry are stored', async () => {
       const rules = { maxRank: 50, minRank: 10, direction: 'promote', selfRank: 'deny', ratePerMinute: 60 } as const;
       const settings = {
         mode: 'test',
@@ -32,12 +32,12 @@ export function keyContract(at: StoreCase): void {
       expect(await at.store.findKey('key_main')).toMatchObject(settings);
     });
 
-    test('a name is kept exactly, whatever characters it has', async () => {
+    test('a name is stored exactly, whatever characters it has', async () => {
       await operate(at).createKey(newKey('main', { name: awkwardText }), operator);
       expect(await at.other.findKey(awkwardText)).toMatchObject({ id: 'key_main', name: awkwardText });
     });
 
-    test('a name that a key in force has is refused from any handle, with nothing written', async () => {
+    test('the name of a valid key is refused from any handle, with nothing written', async () => {
       await operate(at).createKey(newKey('main'), operator);
       const again = newKey('main', { id: 'key_2', secret: newSecret('2') });
       await expect(operate({ ...at, store: at.other }).createKey(again, operator)).rejects.toMatchObject({
@@ -49,7 +49,7 @@ export function keyContract(at: StoreCase): void {
       expect(await at.store.listAudit({ limit: 10 })).toHaveLength(1);
     });
 
-    test('the name of a revoked key can be given anew, and then means the new key', async () => {
+    test('the name of a revoked key can be used again, and then means the new key', async () => {
       await operate(at).createKey(newKey('main'), operator);
       await operate(at).revokeKey('key_main', operator);
       expect(await at.store.findKey('main')).toMatchObject({ id: 'key_main' });
@@ -60,21 +60,21 @@ export function keyContract(at: StoreCase): void {
       expect(await at.store.findKey('main')).toMatchObject({ id: 'key_2' });
     });
 
-    test('an id goes before a name', async () => {
+    test('an id takes precedence over a name', async () => {
       await operate(at).createKey(newKey('main'), operator);
       await operate(at).createKey(newKey('key_main', { id: 'key_2' }), operator);
       expect(await at.store.findKey('key_main')).toMatchObject({ id: 'key_main' });
       expect(await at.store.findKey('nobody')).toBeUndefined();
     });
 
-    test('keys are listed oldest first, even where the clock was set back', async () => {
+    test('keys are listed oldest first, even if the clock was set back', async () => {
       await operate(at).createKey(newKey('b'), operator);
       at.clock.setWallClock(0);
       await operate(at).createKey(newKey('a'), operator);
       expect((await at.store.listKeys()).map((key) => key.name)).toEqual(['b', 'a']);
     });
 
-    test('a part of the keys can be asked for: after one of them, no more than a number, or by their ids or name', async () => {
+    test('a part of the keys can be listed: after one of them, up to a number, or by ids or name', async () => {
       for (const name of ['a', 'b', 'c', 'd']) await operate(at).createKey(newKey(name), operator);
       const names = async (selection: KeySelection) => (await at.store.listKeys(selection)).map(({ name }) => name);
       expect(await names({ limit: 2 })).toEqual(['a', 'b']);
@@ -85,7 +85,7 @@ export function keyContract(at: StoreCase): void {
       expect(await names({ name: 'b' })).toEqual(['b']);
     });
 
-    test('keys that are accepted at a time can be asked for, and those of the simulated group apart from others', async () => {
+    test('keys that are accepted at a time can be listed, and those of the simulated group separately', async () => {
       const now = at.clock.now();
       for (const name of ['a', 'gone']) await operate(at).createKey(newKey(name), operator);
       await operate(at).createKey(newKey('brief', { expiresAt: now + 10 }), operator);
@@ -101,7 +101,7 @@ export function keyContract(at: StoreCase): void {
       expect(await at.store.findKey('simulated')).not.toHaveProperty('isSimulated');
     });
 
-    test('a secret or an id that is kept already is a conflict', async () => {
+    test('a stored secret or id is a conflict', async () => {
       await operate(at).createKey(newKey('main'), operator);
       const sameSecret = newKey('other', { secret: newSecret('main') });
       await expect(operate(at).createKey(sameSecret, operator)).rejects.toMatchObject({ code: 'conflict' });
@@ -110,7 +110,7 @@ export function keyContract(at: StoreCase): void {
       expect(await at.store.listKeys()).toHaveLength(1);
     });
 
-    test('after a rotation both secrets show, newest first, until the overlap ends', async () => {
+    test('after a rotation both secrets are listed, newest first, until the overlap ends', async () => {
       const start = at.clock.now();
       await operate(at).createKey(newKey('main'), operator);
       await at.clock.advance(1_000);
@@ -133,7 +133,7 @@ export function keyContract(at: StoreCase): void {
       expect(secrets.map((secret) => secret.expiresAt)).toEqual([undefined, start + 9_000, start + 1_000]);
     });
 
-    test('a second rotation leaves the moment when the oldest secret was replaced', async () => {
+    test('a second rotation retains the time when the oldest secret was replaced', async () => {
       const start = at.clock.now();
       await operate(at).createKey(newKey('main'), operator);
       const rotation = { keyId: 'key_main', oldExpiresAt: start + 9_000 };
@@ -143,7 +143,7 @@ export function keyContract(at: StoreCase): void {
       expect(secrets.map((secret) => secret.replacedAt)).toEqual([undefined, start + 1_000, start]);
     });
 
-    test('the last use of each secret is kept, without an audit event', async () => {
+    test('the last use of each secret is stored, without an audit event', async () => {
       await operate(at).createKey(newKey('main'), operator);
       const rotation = { keyId: 'key_main', secret: newSecret('new'), oldExpiresAt: at.clock.now() + 9_000 };
       await operate(at).rotateKey(rotation, operator);
@@ -158,7 +158,7 @@ export function keyContract(at: StoreCase): void {
       expect(await at.store.listAudit({ limit: 10 })).toHaveLength(2);
     });
 
-    test('revoking keeps the first moment, however often it is done', async () => {
+    test('revoking again retains the first time', async () => {
       await operate(at).createKey(newKey('main'), operator);
       const { revokedAt } = await operate(at).revokeKey('key_main', operator);
       expect(revokedAt).toBe(at.clock.now());
@@ -173,7 +173,7 @@ export function keyContract(at: StoreCase): void {
       await expect(operate(at).rotateKey(rotation, operator)).rejects.toMatchObject({ code: 'conflict' });
     });
 
-    test('a pause keeps its first moment and can be lifted', async () => {
+    test('a pause retains its first time and can be lifted', async () => {
       await operate(at).createKey(newKey('main'), operator);
       const pause = { keyId: 'key_main', paused: true, reason: 'many demotions' };
       const { pausedAt } = await operate(at).pauseKey(pause, 'daemon');
@@ -187,7 +187,7 @@ export function keyContract(at: StoreCase): void {
       expect(lifted).not.toHaveProperty('pausedAt');
     });
 
-    test('rules are set and taken away one by one, and the audit tells what became of each', async () => {
+    test('rules are set and removed one by one, and the audit has the change of each', async () => {
       await operate(at).createKey(newKey('main', { maxRank: 50, selfRank: 'deny' }), operator);
       const rules = { maxRank: null, minRank: 10, direction: 'demote', isSystem: true, ratePerMinute: null } as const;
       const changed = await operate(at).setRules({ keyId: 'key_main', rules }, operator);
@@ -222,7 +222,7 @@ export function keyContract(at: StoreCase): void {
       await expect(operate(at).setRules(change, operator)).rejects.toMatchObject({ code: 'conflict' });
     });
 
-    test('changing a key that is not there is not_found', async () => {
+    test('changing a missing key is not_found', async () => {
       const missing = { code: 'not_found' };
       const rotation = { keyId: 'key_no', secret: newSecret('x'), oldExpiresAt: 0 };
       await expect(operate(at).rotateKey(rotation, operator)).rejects.toMatchObject(missing);
@@ -234,7 +234,7 @@ export function keyContract(at: StoreCase): void {
       expect(await at.store.listAudit({ limit: 10 })).toEqual([]);
     });
 
-    test('the audit tells every step of a key and never a secret or its hash', async () => {
+    test('the audit has every step of a key and never a secret or its hash', async () => {
       const key = newKey('main', { maxRank: 50 });
       const rotated = newSecret('rotated');
       await operate(at).createKey(key, operator);

@@ -15,7 +15,7 @@ const notApplied: ChangeOutcome = {
 const over = () => 0;
 
 export function lateWriteContract(at: StoreCase): void {
-  /** `at.other` holds the change by now; `at.store` stood still in the moment of a write, and goes on. */
+  /** `at.other` holds the change; `at.store` stalled during a write, and continues. */
   const settle = async (change: ReturnType<typeof newChange>, leftMs = over) => {
     const reportLateWrite = vi.fn();
     const trust = { reportLateWrite } as unknown as PlatformTrust;
@@ -25,7 +25,7 @@ export function lateWriteContract(at: StoreCase): void {
   const audited = async () =>
     (await at.store.listAudit({ action: 'rank.late_write', limit: 9 })).map(({ subject }) => subject);
   describe('a late write', () => {
-    test('is in the audit, and its change is opened again with the roles that it was for, once whoever took it over is through', async () => {
+    test('is in the audit, and its change is reopened with its target roles once the new holder has finished', async () => {
       const change = newChange();
       await begin(at.other, change);
       const { settled, reportLateWrite } = await settle(change);
@@ -59,7 +59,7 @@ export function lateWriteContract(at: StoreCase): void {
       expect(await at.store.openChanges()).toEqual([]);
     });
 
-    test('was none if nobody has ended the node', async () => {
+    test('did not happen if no node has declared this one dead', async () => {
       const change = newChange();
       await begin(at.store, change);
       const left = at.store.leaseLeft();

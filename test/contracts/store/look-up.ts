@@ -6,7 +6,7 @@ export function lookUpContract(at: StoreCase): void {
   const found = (text: string, placeId?: number) => lookUp(at.store, text, placeId);
 
   describe('the record of a key', () => {
-    test('is told with workspace and key; without an entry where the place is not listed', async () => {
+    test('is returned with workspace and key; without an entry if the place is not listed', async () => {
       const key = await operate(at).createKey(newKey('main'), operator);
       expect(await found('main')).toStrictEqual({
         workspace: await at.store.getWorkspace(),
@@ -15,7 +15,7 @@ export function lookUpContract(at: StoreCase): void {
       });
     });
 
-    test('comes with the entry of the asked place and key, also one switched off', async () => {
+    test('has the entry of the requested place and key, even a disabled one', async () => {
       await operate(at).createKey(newKey('main'), operator);
       await operate(at).createKey(newKey('other'), operator);
       await operate(at).addEntries({ keyId: 'key_main', placeIds: [42, largestId], note: 'lobby' }, operator);
@@ -32,7 +32,7 @@ export function lookUpContract(at: StoreCase): void {
       expect(await found('Main')).toBeUndefined();
     });
 
-    test('is found also where the key is revoked, expired or paused: whether that counts is not decided here', async () => {
+    test('is also found if the key is revoked, expired or paused: other code judges that', async () => {
       await operate(at).createKey(newKey('main', { expiresAt: 1 }), operator);
       await operate(at).pauseKey({ keyId: 'key_main', paused: true, reason: '' }, 'daemon');
       await operate(at).revokeKey('key_main', operator);
@@ -40,7 +40,7 @@ export function lookUpContract(at: StoreCase): void {
       expect((await found('main'))?.key).toMatchObject({ expiresAt: 1, pausedAt: now, revokedAt: now });
     });
 
-    test('with the old secret of a rotation is told since and until when it is the old one, also when it no longer does', async () => {
+    test('with the old secret of a rotation has the time of the rotation and of its end, even after that', async () => {
       const oldExpiresAt = at.clock.now() + 1_000;
       await operate(at).createKey(newKey('main'), operator);
       await operate(at).rotateKey({ keyId: 'key_main', secret: newSecret('new'), oldExpiresAt }, operator);
@@ -51,7 +51,7 @@ export function lookUpContract(at: StoreCase): void {
       expect(await found('main')).toMatchObject({ key: { id: 'key_main' }, retiring });
     });
 
-    test('what this handle changes shows at the next look', async () => {
+    test('shows changes by this handle at the next lookup', async () => {
       expect(await found('main')).toBeUndefined();
       await operate(at).createKey(newKey('main'), operator);
       expect(await found('main')).toMatchObject({ workspace: { active: true } });
@@ -61,7 +61,7 @@ export function lookUpContract(at: StoreCase): void {
       expect((await found('main'))?.key).toHaveProperty('revokedAt');
     });
 
-    test('what another handle changes shows at the next look', async () => {
+    test('shows changes by another handle at the next lookup', async () => {
       expect(await found('main')).toBeUndefined();
       await operate({ ...at, store: at.other }).createKey(newKey('main'), operator);
       expect(await found('main')).toMatchObject({ workspace: { active: true } });
@@ -71,7 +71,7 @@ export function lookUpContract(at: StoreCase): void {
       expect((await found('main'))?.key).toHaveProperty('revokedAt');
     });
 
-    test('is told as the database has it also after more made-up secrets than are remembered', async () => {
+    test('matches the database even after more made-up secrets than the cache holds', async () => {
       await operate(at).createKey(newKey('main'), operator);
       for (let from = 0; from < 10_001; from += 500) {
         const made = await Promise.all(Array.from({ length: 500 }, (_, index) => found(`made up ${from + index}`)));

@@ -4,12 +4,12 @@ import type { StoreCase } from './store-case.ts';
 const rankeeId = 7;
 
 export function memberQueueContract(at: StoreCase): void {
-  describe('the queue of those who wait for a member', () => {
-    test('lets an undisturbed change pass', async () => {
+  describe('the queue of changes that wait for a member', () => {
+    test('admits a change without competitors', async () => {
       expect(await at.store.queueStanding({ rankeeId })).toMatchObject({ isNext: true });
     });
 
-    test('lets who came later wait for those of other nodes until each of them has left', async () => {
+    test('makes a later change wait for those of other nodes until each of them has left', async () => {
       const first = await at.store.enqueue(rankeeId);
       await at.other.enqueue(rankeeId);
       const second = await at.store.enqueue(rankeeId);
@@ -21,7 +21,7 @@ export function memberQueueContract(at: StoreCase): void {
       expect(await at.other.queueStanding({ rankeeId, position })).toStrictEqual({ position, isNext: true });
     });
 
-    test('lets nobody wait for who came later, for its own node, or for another member', async () => {
+    test('makes no change wait for later ones, for its own node, or for another member', async () => {
       const { position: earlier } = await at.other.queueStanding({ rankeeId });
       const first = await at.store.enqueue(rankeeId);
       const second = await at.store.enqueue(rankeeId);
@@ -34,7 +34,7 @@ export function memberQueueContract(at: StoreCase): void {
       expect(await isNext({ rankeeId: 8 })).toBe(true);
     });
 
-    test('lets nobody wait for a node that is gone, and for one that is alive whatever the clocks say', async () => {
+    test('makes no change wait for a dead node, but for a live one whatever the clocks show', async () => {
       await at.store.enqueue(rankeeId);
       const isNext = async () => (await at.other.queueStanding({ rankeeId })).isNext;
       for (const hours of [1, -2]) {

@@ -28,7 +28,7 @@ export function personContract(at: StoreCase): void {
       await record(at.store, newChange({ ...ended, id: 'chg_other', rankeeId: 2002, rankeeName: 'Other' }));
     });
 
-    test('takes the id, the names and the texts out of every change that names the person, and out of no other', async () => {
+    test('takes the id, the names and the texts out of every change that names the person, and no other', async () => {
       const other = await at.store.findChange('chg_other');
       expect(await forget()).toEqual({ changes: 2, events: 1, isOpen: false });
       expect(await at.other.findChange('chg_rankee')).toMatchObject({ rankeeId: -77, rankeeName: '' });
@@ -39,7 +39,7 @@ export function personContract(at: StoreCase): void {
       expect(await at.other.mentionsOf(1001)).toEqual({ changes: 0, events: 0, isOpen: false });
     });
 
-    test('puts the pseudonym into the audit, whose chain is whole, and is itself an event', async () => {
+    test('puts the pseudonym into the audit, whose chain stays intact, and is itself an event', async () => {
       const before = await verifyAudit({ store: at.store });
       await forget();
       const events = await at.other.listAudit({ limit: 10, oldestFirst: true });
@@ -67,8 +67,8 @@ export function personContract(at: StoreCase): void {
     });
   });
 
-  describe('the names that the platform told', () => {
-    test('are asked for members of new changes whom no caller named, and kept until a time', async () => {
+  describe('names from the platform', () => {
+    test('are looked up for members of new changes without a name, and stored until a time', async () => {
       const ended = { state: 'applied', finishedAt: at.clock.now() } as const;
       await record(at.store, newChange({ ...ended, id: 'chg_1', rankeeId: 1001, rankeeName: '' }));
       await record(at.store, newChange({ ...ended, id: 'chg_2', rankeeId: 1002, rankeeName: '' }));
@@ -88,7 +88,7 @@ export function personContract(at: StoreCase): void {
       expect(await names(0)).toEqual([[1003, 'Other']]);
     });
 
-    test('go with the person who is forgotten', async () => {
+    test('are deleted with a forgotten person', async () => {
       const ended = { state: 'applied', finishedAt: at.clock.now() } as const;
       await record(at.store, newChange({ ...ended, id: 'chg_1', rankeeId: 1001, rankeeName: '' }));
       await at.store.keepUserName({ id: 1001, name: 'Newcomer', at: 100 }, { since: 0 });

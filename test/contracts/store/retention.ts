@@ -11,7 +11,7 @@ export function retentionContract(at: StoreCase): void {
   describe('retention of changes', () => {
     const left = async () => (await at.other.listChanges({ limit: 99 })).map(({ rankeeId }) => rankeeId).reverse();
 
-    test('removes what ended before the moment, a step at a time from the oldest on, and tells where to go on', async () => {
+    test('removes changes that ended before the time, in steps from the oldest, and returns where to continue', async () => {
       for (let rankeeId = 1; rankeeId <= 5; rankeeId += 1) {
         await record(at.store, newChange({ rankeeId, state: 'refused', requestedAt: rankeeId * 1_000 }));
       }
@@ -25,7 +25,7 @@ export function retentionContract(at: StoreCase): void {
       expect(await at.store.pruneChanges({ before: 4_000, limit: 2 })).toEqual({ removed: 0 });
     });
 
-    test('never removes an open change, nor one that ended later than it was asked for', async () => {
+    test('never removes an open change, nor one that ended after the requested time', async () => {
       const [pending, unconfirmed, slow] = [1, 2, 3].map((rankeeId) => newChange({ rankeeId, requestedAt: 1_000 }));
       for (const change of [pending, unconfirmed, slow]) {
         if (change !== undefined) expect(await begin(at.store, change, { after: undefined })).toBe(true);
@@ -41,7 +41,7 @@ export function retentionContract(at: StoreCase): void {
       expect(await at.store.openChanges()).toHaveLength(2);
     });
 
-    test('gets past rows that a clock set wrong has dated later', async () => {
+    test('skips rows that a wrong clock has dated later', async () => {
       for (const requestedAt of [9_000, 1_000]) {
         await record(at.store, newChange({ rankeeId: requestedAt, state: 'refused', requestedAt }));
       }
@@ -54,7 +54,7 @@ export function retentionContract(at: StoreCase): void {
     const subjects = async () =>
       (await at.other.listAudit({ limit: 99, oldestFirst: true })).map(({ subject }) => subject);
 
-    /** Removes the events up to this one as retention does: it says so first. */
+    /** Removes the events up to this one as retention does: it first records that. */
     const pruneUpTo = async (upToId: number, limit: number) => {
       const { rows } = await at.store.auditChain({ afterId: upToId - 1, limit: 1 });
       const [upTo = chainStart] = rows;
@@ -63,7 +63,7 @@ export function retentionContract(at: StoreCase): void {
       return at.store.pruneAudit({ upToId, limit });
     };
 
-    test('removes the beginning of the chain up to an event, a step at a time, and what is left still verifies', async () => {
+    test('removes the beginning of the chain up to an event, in steps, and the rest still verifies', async () => {
       for (const subject of ['a', 'b', 'c', 'd', 'e']) await append(subject);
       const { rows } = await at.store.auditChain({ afterId: 0, limit: 9 });
       expect(await pruneUpTo(3, 2)).toBe(2);
@@ -79,12 +79,12 @@ export function retentionContract(at: StoreCase): void {
       });
     });
 
-    test('can remove everything, and the chain goes on from there', async () => {
+    test('can remove everything, and the chain continues from there', async () => {
       for (const subject of ['a', 'b']) await append(subject);
       expect(await at.store.pruneAudit({ upToId: 2, limit: 9 })).toBe(2);
       expect(await verifyAudit({ store: at.store })).toMatchObject({ rows: 0, head: { id: 2 } });
       await append('c');
-      const breaks = [{ kind: 'unexplained', id: 1, toId: 2 }]; // nobody said so first
+      const breaks = [{ kind: 'unexplained', id: 1, toId: 2 }]; // no event announced it
       expect(await verifyAudit({ store: at.other })).toMatchObject({ rows: 1, head: { id: 3 }, breaks });
     });
   });

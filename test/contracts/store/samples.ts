@@ -30,7 +30,7 @@ export function newSecret(text: string): NewSecret {
   return { hash: createHash('sha256').update(text).digest('hex'), masked: `rk_live_${text.slice(0, 3)}…abc` };
 }
 
-/** The record of the key with this secret, as a request that arrives now gets it. */
+/** The record of the key with this secret, as a new request gets it. */
 export async function lookUp(store: Store, text: string, placeId = 42): Promise<KeyRecord | undefined> {
   await store.freshen();
   return store.lookUpKey({ hash: newSecret(text).hash, placeId });
@@ -42,7 +42,7 @@ export function newKey(name: string, rest: Partial<NewKey> = {}): NewKey {
 
 let changes = 0;
 
-/** A pending promotion of member 7, each call under an id of its own. */
+/** A pending promotion of member 7, with a new id for each call. */
 export function newChange(rest: Partial<RankChange> = {}): RankChange {
   changes += 1;
   return {
@@ -81,7 +81,7 @@ export const refused: ChangeOutcome = {
 };
 export const unknown: ChangeOutcome = { state: 'unknown', code: 'outcome_unknown', message: 'Not confirmed.' };
 
-/** A member's demotion, not begun yet. */
+/** A member's demotion before its start. */
 export function newDemotion(rankeeId: number, rest: Partial<RankChange> = {}): RankChange {
   return newChange({ rankeeId, demotion: true, newRankId: 1, ...rest });
 }
@@ -90,7 +90,7 @@ const member = { id: 100, name: 'Member', rank: 1, kind: 'base' } as const;
 const builder = { id: 200, name: 'Builder', rank: 10, kind: 'custom' } as const;
 const officer = { id: 300, name: 'Officer', rank: 20, kind: 'custom' } as const;
 
-/** What the policy was asked of a promotion that it has nothing against. */
+/** The policy case of a promotion that all rules allow. */
 export function policyCaseOf(request: RankChange, policy: Partial<PolicyCase['policy']> = {}): PolicyCase {
   const lists = { lockedRoles: [], privilegedRoles: 'allow' as const, protectedMembers: [], protectedRoles: [] };
   return {
@@ -122,7 +122,7 @@ export interface Beginning {
   policy?: Partial<PolicyCase['policy']>;
 }
 
-/** Who asks, in tests that are not about keys: a key that may do everything. */
+/** The caller in tests that are not about keys: a key without restrictions. */
 function callerOf({ keyId = 'key_main', placeId = 42 }: RankChange): Caller {
   return {
     workspace: { id: 'ws_1', name: 'default', plan: 'top', active: true, createdAt: 0 },
@@ -131,7 +131,7 @@ function callerOf({ keyId = 'key_main', placeId = 42 }: RankChange): Caller {
   };
 }
 
-/** Begins a change as core judges: true if it has begun, false if it is stale. Throws its refusal. */
+/** Begins a change as judged by core: true if it has begun, false if it is stale. Throws its refusal. */
 export async function begin(store: Store, change: RankChange, beginning: Beginning = {}): Promise<boolean> {
   const { after, secretId, limits = [], policy } = beginning;
   const recheck = policyRules;
@@ -143,7 +143,7 @@ export async function begin(store: Store, change: RankChange, beginning: Beginni
   return verdict.do === 'begin';
 }
 
-/** A handle on a store, and the time for what is kept with it. */
+/** A handle on a store, and the time for its records. */
 type Keeper = Parameters<typeof keepOutcome>[0];
 
 /** Ends an open change that this handle holds, or can take over; false if there is none. */
@@ -152,7 +152,7 @@ export async function finish(keeper: Keeper, changeId: string, outcome: ChangeOu
   return (await keepOutcome(keeper, changeId, outcome)) !== undefined;
 }
 
-/** Turns an open change round that this handle holds, or can take over. */
+/** Reverses an open change that this handle holds, or can take over. */
 export async function putBack(
   keeper: Keeper,
   ...change: [string, Parameters<typeof keepCompensating>[2]]
@@ -161,12 +161,15 @@ export async function putBack(
   await keepCompensating(keeper, ...change);
 }
 
-/** Keeps a change as it is, with the event of its state. */
+/** Stores a change as it is, with the event of its state. */
 export function record(store: Store, change: RankChange): Promise<void> {
   return store.recordChange(change, [changeEvent(change, change.state, change.requestedAt)]);
 }
 
-/** What an operator, or the configuration, asks of keys, places and the workspace, as core judges it; `by` is who asks. */
+/**
+ * Changes by an operator, or by the configuration, to keys, places and the workspace, as judged by core; `by` is the
+ * actor.
+ */
 export function operate({ store, clock = systemClock }: { store: Store; clock?: { now(): number } }) {
   const doing = (by: string) => ({ by, at: clock.now() });
   return {

@@ -26,7 +26,7 @@ export function webhookContract(at: StoreCase): void {
     at.store.recordProgress({ webhookId: 'wh_a', sequences: [] }, () => ({ webhook: {}, put, events: [] }));
 
   describe('webhooks', () => {
-    test('come back as they were kept, begin at the newest event, and each change is in the audit without the address', async () => {
+    test('are read as they were stored, begin at the newest event, and each change is in the audit without the address', async () => {
       await operate(at).appendAudit({ by: 'daemon', action: 'x', subject: 'before', detail: {} });
       await add('a', { secret: 'whsec_s', mention: '77', isForGames: true, addressHash: 'h' });
       expect(await find('a')).toStrictEqual({
@@ -47,7 +47,7 @@ export function webhookContract(at: StoreCase): void {
       expect(JSON.stringify(event)).not.toMatch(/https|whsec/);
     });
 
-    test('two edits of one webhook at once both hold, and a name or an address is taken once', async () => {
+    test('two concurrent edits of a webhook both apply, and a name or an address is used once', async () => {
       await add('a');
       const edit = (store: typeof at.store, field: Partial<NewWebhook>) =>
         store.updateWebhooks(judgeOne('a', (webhook) => ({ change: { ...webhook, ...field }, events: [] })));
@@ -58,7 +58,7 @@ export function webhookContract(at: StoreCase): void {
       expect(await find('b')).toBeUndefined();
     });
 
-    test('a webhook that was removed while a delivery was on its way stays removed, with all that waited', async () => {
+    test('a webhook that was removed during a delivery stays removed, with all waiting events', async () => {
       await add('a');
       await keep(delivery(1));
       await at.other.updateWebhooks(judgeOne('a', () => ({ change: 'removed', events: [] })));
@@ -68,7 +68,7 @@ export function webhookContract(at: StoreCase): void {
       expect(await at.store.listDeliveries({ webhookId: 'wh_a', limit: 9 })).toEqual([]);
     });
 
-    test('progress replaces what it names, takes away what it says, and hurries what was tried before', async () => {
+    test('progress replaces the named deliveries, removes others as requested, and hurries earlier failures', async () => {
       await add('a');
       await keep(delivery(1), delivery(2, { tries: 0 }), delivery(3, { state: 'failed', error: 'no' }));
       await at.other.recordProgress({ webhookId: 'wh_a', sequences: [3, 1] }, ({ webhook, deliveries }) => {
@@ -89,7 +89,7 @@ export function webhookContract(at: StoreCase): void {
       expect(due.map(({ sequence }) => sequence)).toEqual([1]);
     });
 
-    test('of what was delivered the newest stay, and nothing that waits is ever trimmed', async () => {
+    test('the newest deliveries stay, and waiting ones are never trimmed', async () => {
       await add('a');
       const states = ['delivered', 'delivered', 'delivered', 'failed', 'waiting', 'failed'] as const;
       await keep(...states.map((state, index) => delivery(index + 1, { state, lastAt: index === 5 ? 1 : 10 })));
@@ -98,7 +98,7 @@ export function webhookContract(at: StoreCase): void {
       expect(left.map(({ sequence }) => sequence)).toEqual([2, 3, 4, 5]);
     });
 
-    test('the outbox gives events in order with their changes, and says how far it looked', async () => {
+    test('the outbox returns events in order with their changes, and how far it has read', async () => {
       const change = newChange({ state: 'refused' });
       await record(at.store, change);
       for (const action of ['x', 'key.pause', 'y'])

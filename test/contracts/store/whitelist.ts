@@ -6,7 +6,7 @@ export function whitelistContract(at: StoreCase): void {
   const keyId = 'key_main';
 
   describe('whitelist', () => {
-    test('entries are added in one go and say which of them are new', async () => {
+    test('entries are added together, and the result shows which of them are new', async () => {
       await operate(at).createKey(newKey('main'), operator);
       await operate(at).addEntries({ keyId, placeIds: [42] }, operator);
       const entries = await operate(at).addEntries(
@@ -20,7 +20,7 @@ export function whitelistContract(at: StoreCase): void {
       ]);
     });
 
-    test('adding an entry again switches it on and keeps its note and its first moment', async () => {
+    test('adding an entry again enables it and retains its note and its first time', async () => {
       await operate(at).createKey(newKey('main'), operator);
       const [first] = await operate(at).addEntries({ keyId, placeIds: [42], note: 'lobby' }, operator);
       await operate(at).setEntriesActive({ keyId, placeIds: [42], active: false }, operator);
@@ -41,7 +41,7 @@ export function whitelistContract(at: StoreCase): void {
       expect(await places({ keyId: 'key_no' })).toEqual([]);
     });
 
-    test('entries are switched off, on and taken away, each answer showing them', async () => {
+    test('entries are disabled, enabled and removed, and each result shows them', async () => {
       await operate(at).createKey(newKey('main'), operator);
       await operate(at).addEntries({ keyId, placeIds: [1, 2] }, operator);
       const off = await operate(at).setEntriesActive({ keyId, placeIds: [2], active: false }, operator);
@@ -54,7 +54,7 @@ export function whitelistContract(at: StoreCase): void {
       expect(await at.other.listEntries({})).toMatchObject([{ placeId: 2 }]);
     });
 
-    test('where one place is not listed nothing happens, and every such place is named', async () => {
+    test('if one place is not listed, nothing changes, and every such place is named', async () => {
       await operate(at).createKey(newKey('main'), operator);
       await operate(at).addEntries({ keyId, placeIds: [1, 2] }, operator);
       const events = await at.store.listAudit({ limit: 10 });
@@ -66,12 +66,12 @@ export function whitelistContract(at: StoreCase): void {
       expect(await at.store.listAudit({ limit: 10 })).toEqual(events);
     });
 
-    test('a key that is not there gets no entries', async () => {
+    test('a missing key gets no entries', async () => {
       const adding = operate(at).addEntries({ keyId: 'key_no', placeIds: [1] }, operator);
       await expect(adding).rejects.toMatchObject({ code: 'not_found', message: expect.stringContaining('key_no') });
     });
 
-    test('the audit has one event a place', async () => {
+    test('the audit has one event for each place', async () => {
       await operate(at).createKey(newKey('main'), operator);
       await operate(at).addEntries({ keyId, placeIds: [1, 2], note: 'n' }, operator);
       await operate(at).setEntriesActive({ keyId, placeIds: [1], active: false }, operator);

@@ -4,7 +4,7 @@ import type { StoreCase } from './store-case.ts';
 
 export function workspaceContract(at: StoreCase): void {
   describe('workspace', () => {
-    test('is there from the start: active, on the top plan, the same for every handle', async () => {
+    test('exists from the start: active, on the top plan, the same for every handle', async () => {
       const workspace = await at.store.getWorkspace();
       expect(workspace).toEqual({
         id: expect.stringMatching(/^ws_[0-9A-Za-z]{12}$/),
@@ -16,7 +16,7 @@ export function workspaceContract(at: StoreCase): void {
       expect(await at.other.getWorkspace()).toEqual(workspace);
     });
 
-    test('one that another handle suspends is suspended at once', async () => {
+    test('a suspension by another handle applies at once', async () => {
       expect(await at.store.getWorkspace()).toMatchObject({ active: true });
       expect(await operate({ ...at, store: at.other }).updateWorkspace({ active: false }, operator)).toMatchObject({
         active: false,
@@ -25,7 +25,7 @@ export function workspaceContract(at: StoreCase): void {
       expect(await at.store.getWorkspace()).toMatchObject({ active: false, plan: 'top' });
     });
 
-    test('a new plan leaves it suspended, and resuming leaves the plan', async () => {
+    test('a new plan does not end a suspension, and resuming does not change the plan', async () => {
       await operate(at).updateWorkspace({ active: false }, operator);
       expect(await operate(at).updateWorkspace({ plan: 'free' }, operator)).toMatchObject({
         active: false,
@@ -37,7 +37,7 @@ export function workspaceContract(at: StoreCase): void {
       });
     });
 
-    test('every change of it is in the audit', async () => {
+    test('each of its changes is in the audit', async () => {
       const { id } = await at.store.getWorkspace();
       await operate(at).updateWorkspace({ active: false }, operator);
       await operate(at).updateWorkspace({ active: true, plan: 'free' }, operator);
@@ -48,7 +48,7 @@ export function workspaceContract(at: StoreCase): void {
       ]);
     });
 
-    test('the store answers a ping until it is closed, and says store_unavailable afterwards', async () => {
+    test('the store answers a ping until it is closed, then throws store_unavailable', async () => {
       await at.store.ping();
       await at.store.pingWrites();
       await at.store.close();
