@@ -28,7 +28,7 @@ beforeAll(async () => {
 });
 afterAll(() => world[Symbol.asyncDispose]());
 
-test('docs/api.md has an example of every operation, and for what games send one in Luau', () => {
+test('docs/api.md has an example of every operation, and one in Luau for requests of games', () => {
   const described = routes.filter(isDescribed).map(({ method, path }) => `${method} ${path}`);
   expect(examples.map(({ operation }) => operation).toSorted()).toEqual(described.toSorted());
   for (const { operation, luau } of examples)
@@ -92,7 +92,7 @@ function blockIn(text: string, language: string): string | undefined {
   return new RegExp(`^\`\`\`${language}\\n(.+?)^\`\`\``, 'ms').exec(text)?.[1];
 }
 
-/** An answer with the kind of each value in the place of what differs from one run to the next. */
+/** An answer with the kind of each value in place of those that differ between runs. */
 function shapeOf(json: string): unknown {
   const answer: unknown = JSON.parse(json);
   if (typeof answer !== 'object' || answer === null) return typeof answer;

@@ -26,7 +26,7 @@ interface Events {
   }>;
 }
 
-test('everything an operator does is listed newest first, with who did it and without a secret', async () => {
+test('everything an operator does is listed newest first, with the actor and without a secret', async () => {
   using home = new CliHome();
   const { secret, key } = await home.json<{ secret: string; key: { id: string } }>('key', 'create', 'game');
   await home.here(['whitelist', 'add', '42', '--note', 'lobby']);
@@ -53,7 +53,7 @@ test('everything an operator does is listed newest first, with who did it and wi
   expect(JSON.stringify(events)).not.toContain(secret);
 });
 
-test('what a key did is listed under the name of the key', async () => {
+test('the actions of a key are listed under its name', async () => {
   using home = new CliHome();
   const secret = await home.createKey('lobby');
   await using daemon = await DaemonHere.start(home);
@@ -81,7 +81,7 @@ test('the list can be cut by number and by age', async () => {
   }
 });
 
-test.concurrent('the list can be narrowed to who, what and which key', async () => {
+test.concurrent('the list can be filtered by actor, action and key', async () => {
   using home = new CliHome();
   await home.json('key', 'create', 'game');
   const { key } = await home.json<{ key: { id: string } }>('key', 'create', 'other');
@@ -96,7 +96,7 @@ test.concurrent('the list can be narrowed to who, what and which key', async () 
   expect((await home.here(['audit', 'list', '--key', 'nobody'])).code).toBe(3);
 });
 
-test.concurrent('the CSV holds every event, one a record, and nothing that a spreadsheet would take for a formula', async () => {
+test.concurrent('the CSV holds every event, one a record, and nothing that a spreadsheet would run as a formula', async () => {
   using home = new CliHome();
   await home.json('key', 'create', 'game');
   const notes = ['=1+1', '+1', '-1', '@x', '\tx', 'a "quoted", note\nin two lines'];
@@ -125,7 +125,7 @@ test.concurrent('the CSV holds every event, one a record, and nothing that a spr
   expect((await home.here(['audit', 'list', '--export', 'csv', '--follow'])).code).toBe(2);
 });
 
-test.concurrent('follow shows what is there, then what comes, one JSON document a line, and ends with 0 on SIGINT', async () => {
+test.concurrent('follow shows existing events, then new ones, one JSON document a line, and ends with 0 on SIGINT', async () => {
   using home = new CliHome();
   await home.json('key', 'create', 'game');
   await home.json('whitelist', 'add', '1', '2');
@@ -139,7 +139,7 @@ test.concurrent('follow shows what is there, then what comes, one JSON document 
   expect(await following.exitCode).toBe(0);
 });
 
-test.concurrent('follow ends when nobody reads any more', async () => {
+test.concurrent('follow ends when its reader is gone', async () => {
   using home = new CliHome();
   await home.json('key', 'create', 'game');
   const following = startCli(home, 'audit', 'list', '--follow');
@@ -149,7 +149,7 @@ test.concurrent('follow ends when nobody reads any more', async () => {
   expect(await following.exitCode).toBe(0);
 });
 
-test.concurrent('a person who follows sees one line an event, without what could drive the terminal', async () => {
+test.concurrent('follow prints one line per event for a person, without terminal control characters', async () => {
   using home = new CliHome();
   await home.json('key', 'create', 'game');
   await home.json('whitelist', 'add', '1', '--note', 'a\u009bb\u202ec');
@@ -174,7 +174,7 @@ test.concurrent('verify passes an untouched audit and prints a head hash that st
   expect((await home.here(['audit', 'verify', '--head', 'abc'])).code).toBe(2);
 });
 
-test.concurrent('verify ends with 5 where an event was edited, and names it', async () => {
+test.concurrent('verify ends with 5 if an event was edited, and names it', async () => {
   using home = new CliHome();
   await home.json('key', 'create', 'game');
   inDatabase(home, "DROP TRIGGER audit_is_never_edited; UPDATE audit_events SET done_by = 'cli:eve@host'");
@@ -185,16 +185,16 @@ test.concurrent('verify ends with 5 where an event was edited, and names it', as
   expect(text.stdout).toMatch(/^BROKEN in 1 place\nevent #1 was changed.*\nNOT FOUND: .+\nhead: /);
 });
 
-test.concurrent('with audit.head_file, each head is noted by commands and the daemon, and an audit that was written anew is found', async () => {
+test.concurrent('with audit.head_file, commands and the daemon record each head, and a rewritten audit is detected', async () => {
   using home = new CliHome();
   const file = home.path('audit.heads');
   writeFileSync(home.path('rankd.yaml'), 'audit: { head_file: audit.heads }\n');
   const lines = () => readFileSync(file, 'utf8').trimEnd().split('\n');
-  await home.json('key', 'create', 'game'); // nobody else is there to note it
+  await home.json('key', 'create', 'game'); // no daemon is there to record it
   await home.json('rank', 'set', '1001', '20');
   expect(lines().map((line) => line.replace(/^\S+ (\d+) [\da-f]{64}$/, '$1'))).toEqual(['1', '2', '3']);
   await using daemon = await DaemonHere.start(home);
-  await home.json('whitelist', 'add', '7'); // beside the daemon, which notes it
+  await home.json('whitelist', 'add', '7'); // next to the daemon, which records it
   await vi.waitUntil(() => lines().some((line) => /^\S+Z 4 [\da-f]{64}$/.test(line)), { timeout: 20_000 });
   await daemon.stop();
   const verify = (...args: string[]) => home.here(['audit', 'verify', ...args]);
@@ -211,7 +211,7 @@ test.concurrent('with audit.head_file, each head is noted by commands and the da
   expect(await verify('--head-file', 'nowhere')).toMatchObject({ code: 2 });
 });
 
-test.concurrent('a head file that can not be written keeps the daemon from starting, and a command warns of it', async () => {
+test.concurrent('a head file that cannot be written stops the daemon from starting, and a command warns of it', async () => {
   using home = new CliHome();
   const env = { RANKD_AUDIT_HEAD_FILE: home.path('no/folder') };
   const made = await home.here(['key', 'create', 'game'], { env });
@@ -219,7 +219,7 @@ test.concurrent('a head file that can not be written keeps the daemon from start
   await expect(DaemonHere.start(home, { env })).rejects.toThrow('There is no folder');
 });
 
-/** What somebody who knows how the chain is made can do: another name in each event, and every hash worked out anew. */
+/** An attack with knowledge of the chain: changes the name in each event, and computes every hash again. */
 function rewriteAudit({ dataDir }: CliHome): void {
   const database = new Database(join(dataDir, 'rankd.db'));
   database.exec('DROP TRIGGER audit_is_never_edited');
@@ -236,7 +236,7 @@ function rewriteAudit({ dataDir }: CliHome): void {
   database.close();
 }
 
-/** What somebody who has the file can do to it. */
+/** An attack with access to the file. */
 function inDatabase({ dataDir }: CliHome, sql: string): void {
   const database = new Database(join(dataDir, 'rankd.db'));
   database.exec(sql);
@@ -254,7 +254,7 @@ function startCli(home: CliHome, ...args: string[]) {
   };
 }
 
-/** The lines of a stream, taken as they come. */
+/** The lines of a stream as they arrive. */
 class Lines<T = string> {
   readonly #next: () => Promise<T>;
 

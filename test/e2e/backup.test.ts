@@ -59,7 +59,7 @@ const contentOf = (file: string) => {
   }
 };
 
-test('prints what the copy holds, and the copy is private and whole', async () => {
+test('prints the content of the copy, and the copy is private and complete', async () => {
   const { code, stdout, stderr } = await home.here(['backup', 'copy.db']);
   const file = home.path('copy.db');
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -98,7 +98,7 @@ test('--json is one document; nothing else is printed, and the data directory is
   expect(readdirSync(home.dataDir)).toEqual(before);
 });
 
-test('beside a daemon that is changing ranks the copy is one moment of the database', async () => {
+test('next to a daemon that is changing ranks, the copy is a snapshot of the database', async () => {
   await using daemon = await DaemonHere.start(home);
   const secret = await home.createKey('busy');
   let isBusy = true;
@@ -117,7 +117,7 @@ test('beside a daemon that is changing ranks the copy is one moment of the datab
   expect(said).toBe('The simulated group stands for Roblox and is not part of the backup.\n');
   await daemon.stop();
   const env = { RANKD_GROUP_ID: '700', RANKD_PLATFORM_API_KEY: 'a-key' };
-  expect((await home.here(['backup', 'five.db'], { env })).stderr).toBe(''); // beside a real group it says nothing
+  expect((await home.here(['backup', 'five.db'], { env })).stderr).toBe(''); // on a real group, it prints nothing
 });
 
 test('a file that exists is left as it is, and replaced with --force', async () => {
@@ -150,7 +150,7 @@ try: choose another name; \`rankd backup -\` writes to standard output
   expect(readlinkSync(home.path('link'))).toBe('/dev/null');
 });
 
-test('behind a link the file that it leads to is replaced, unless that is the database', async () => {
+test('the target of a link is replaced, unless that is the database', async () => {
   mkdirSync(home.path('disk'));
   writeFileSync(home.path('disk/copy.db'), 'mine');
   symlinkSync('disk/copy.db', home.path('link.db'));
@@ -168,28 +168,25 @@ test('behind a link the file that it leads to is replaced, unless that is the da
   expect(readFileSync(database).equals(before)).toBe(true);
 });
 
-test.runIf(process.getuid?.() === 0)(
-  'a link of another user is not followed: what it leads to stays as it is',
-  async () => {
-    writeFileSync(home.path('mine'), 'mine');
-    mkdirSync(home.path('shared'), { mode: 0o777 });
-    symlinkSync(home.path('mine'), home.path('shared/copy.db'));
-    lchownSync(home.path('shared/copy.db'), 65_534, 65_534);
-    symlinkSync('shared/copy.db', home.path('own.db'));
-    for (const name of ['shared/copy.db', 'own.db']) {
-      expect(await home.here(['backup', '--force', name])).toMatchObject({
-        code: 77,
-        stdout: '',
-        stderr: expect.stringContaining(
-          'shared/copy.db is a link of another user (uid 65534) and was not followed.\ntry: ',
-        ),
-      });
-    }
-    expect(readFileSync(home.path('mine'), 'utf8')).toBe('mine');
-  },
-);
+test.runIf(process.getuid?.() === 0)('a link of another user is not followed: its target is unchanged', async () => {
+  writeFileSync(home.path('mine'), 'mine');
+  mkdirSync(home.path('shared'), { mode: 0o777 });
+  symlinkSync(home.path('mine'), home.path('shared/copy.db'));
+  lchownSync(home.path('shared/copy.db'), 65_534, 65_534);
+  symlinkSync('shared/copy.db', home.path('own.db'));
+  for (const name of ['shared/copy.db', 'own.db']) {
+    expect(await home.here(['backup', '--force', name])).toMatchObject({
+      code: 77,
+      stdout: '',
+      stderr: expect.stringContaining(
+        'shared/copy.db is a link of another user (uid 65534) and was not followed.\ntry: ',
+      ),
+    });
+  }
+  expect(readFileSync(home.path('mine'), 'utf8')).toBe('mine');
+});
 
-test('a link that leads nowhere is there already, and only --force replaces it', async () => {
+test('a dangling link counts as existing, and only --force replaces it', async () => {
   for (const target of ['missing.db', 'link.db']) {
     symlinkSync(target, home.path('link.db'));
     expect(await home.here(['backup', 'link.db'])).toMatchObject({
@@ -204,14 +201,14 @@ test('a link that leads nowhere is there already, and only --force replaces it',
   }
 });
 
-test('two backups to one name at the same moment: one is kept, the other is told', async () => {
+test('two concurrent backups with the same name: one succeeds, the other fails', async () => {
   const both = await Promise.all([home.run(['backup', 'copy.db']), home.run(['backup', 'copy.db'])]);
   expect(both.map(({ code }) => code).sort()).toEqual([0, 4]);
   expect(contentOf(home.path('copy.db')).keys).toEqual(['game']);
   expect(readdirSync(home.cwd)).toEqual(['copy.db']);
 });
 
-test('- streams the database, private and nameless meanwhile; a reader that goes away is an error', async () => {
+test('- streams the database, private and unnamed until then; a reader that disconnects is an error', async () => {
   const script = `'${process.execPath}' '${binary}' backup - > copy.db`;
   expect(await home.shell(script)).toEqual({
     code: 0,
@@ -226,7 +223,7 @@ test('- streams the database, private and nameless meanwhile; a reader that goes
   expect(cut.stderr).toMatch(/^error: The backup could not be written completely: .+\ntry: .+\n$/);
 });
 
-test('a terminal is not written to', async () => {
+test('a backup is not written to a terminal', async () => {
   const typescript = home.path('typescript');
   const { code } = await home.shell(
     `script -qec "'${process.execPath}' '${binary}' backup -" '${typescript}' > seen < /dev/null`,
@@ -259,7 +256,7 @@ test.each([
   expect(readFileSync(join(home.dataDir, 'rankd.db')).equals(before)).toBe(true);
 });
 
-test.each([0o500, 0o600, 0])('a folder of mode %o that may not be written to is told apart: 77', async (mode) => {
+test.each([0o500, 0o600, 0])('a folder of mode %o without write access ends with 77', async (mode) => {
   mkdirSync(home.path('closed'), { mode });
   const result = await runUnprivileged(['backup', home.path('closed/copy.db')], home.dataDir);
   expect(result).toEqual({
@@ -272,9 +269,9 @@ try: choose a folder that this user may write to, or run rankd as a user that ma
 });
 
 test('a disk without room ends with 69, and leaves neither a copy nor a part of one', async () => {
-  await using _daemon = await DaemonHere.start(home); // so that the shared memory of the database is there already
+  await using _daemon = await DaemonHere.start(home); // creates the shared memory of the database
   const inside = readdirSync(home.dataDir);
-  const limited = `prlimit --fsize=65536 '${process.execPath}' '${binary}'`; // bytes: less than the copy
+  const limited = `prlimit --fsize=65536 '${process.execPath}' '${binary}'`; // in bytes: less than the copy
   for (const target of ['copy.db', '-']) {
     const { code, stdout, stderr } = await home.shell(`${limited} backup ${target}`);
     expect({ code, stdout }).toEqual({ code: 69, stdout: '' });
@@ -284,7 +281,7 @@ test('a disk without room ends with 69, and leaves neither a copy nor a part of 
   expect(readdirSync(home.dataDir)).toEqual(inside);
 });
 
-test('a damaged database is not passed off as a backup', async () => {
+test('a damaged database does not become a backup', async () => {
   const file = join(home.dataDir, 'rankd.db');
   const { size } = statSync(file);
   const descriptor = openSync(file, 'r+');
@@ -296,7 +293,7 @@ test('a damaged database is not passed off as a backup', async () => {
   expect(readdirSync(home.cwd)).toEqual([]);
 });
 
-test('a copy that is read back and found unsound is not kept', async () => {
+test('a copy that fails its check is removed', async () => {
   const db = new Database(join(home.dataDir, 'rankd.db'));
   db.pragma('foreign_keys = OFF');
   db.exec("INSERT INTO whitelist (key_id, place_id, active, note, added_at) VALUES ('nobody', 1, 1, '', 0)");
@@ -311,7 +308,7 @@ test('a copy that is read back and found unsound is not kept', async () => {
   expect(readdirSync(home.cwd)).toEqual([]);
 });
 
-test('a copy that lacks what was there before it was begun is not kept', async () => {
+test('a copy that lacks earlier data is removed', async () => {
   await home.json('backup', 'earlier.db');
   await home.json('key', 'create', 'later');
   const copying = vi.spyOn(Connection.prototype, 'run').mockImplementation((_sql, { to } = {}) => {
@@ -325,7 +322,7 @@ test('a copy that lacks what was there before it was begun is not kept', async (
   expect(readdirSync(home.cwd)).toEqual(['earlier.db']);
 });
 
-test('without a database there is nothing to back up, and none is made', async () => {
+test('without a database there is nothing to back up, and none is created', async () => {
   const dataDir = home.path('empty');
   expect(await home.here(['backup', 'copy.db'], { dataDir })).toMatchObject({
     code: 3,

@@ -19,7 +19,7 @@ import { expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { CopyOfRankd } from '../support/copy-of-rankd.ts';
 
-test('the package needs nothing but its dependencies: a command, the models for games and a daemon', async () => {
+test('the package needs only its dependencies: a command, the models for games and a daemon', async () => {
   using copy = new CopyOfRankd({ packages: true });
   expect(run(copy, ['key', 'list', '-q'])).toMatchObject({ status: 0, stderr: '' });
   const models = run(copy, ['game', 'write', 'Chat', '--url', 'https://rankd.example.com', '-q']);
@@ -27,7 +27,7 @@ test('the package needs nothing but its dependencies: a command, the models for 
   expect(await serve(copy)).toBe(0);
 });
 
-test('the version is told without any dependency', () => {
+test('the version is printed without any dependency', () => {
   using copy = new CopyOfRankd();
   expect(run(copy, ['--version'])).toMatchObject({ status: 0, stdout: `${manifest.version}\n`, stderr: '' });
 });
@@ -45,7 +45,7 @@ test.each([
   expect(run(copy, line)).toMatchObject({ status: 0, stderr: '' });
 });
 
-test('a daemon that nobody asks for its page needs nothing of it', async () => {
+test('a daemon without visitors of its page does not load it', async () => {
   using copy = new CopyOfRankd({ packages: true });
   const ofPage = readdirSync(copy.dist).filter(
     (name) => /\.js$/.test(name) && readFileSync(join(copy.dist, name), 'utf8').includes('require-trusted-types-for'),
@@ -55,7 +55,7 @@ test('a daemon that nobody asks for its page needs nothing of it', async () => {
   expect(await serve(copy)).toBe(0);
 });
 
-test('rankd key list loads none of what Node.js has for cryptography, compression and HTTP, which takes long', () => {
+test('rankd key list does not load the modules of Node.js for cryptography, compression and HTTP, which are slow', () => {
   using copy = new CopyOfRankd({ packages: true });
   const told = new ToldModules(copy);
   expect(run(copy, ['key', 'list', '-q'], told.env)).toMatchObject({ status: 0, stderr: '' });
@@ -63,7 +63,7 @@ test('rankd key list loads none of what Node.js has for cryptography, compressio
   expect(told.modules).not.toEqual(expect.arrayContaining([expect.stringMatching(/^(crypto|zlib|_?http.*)$/)]));
 });
 
-test('a daemon listens without having loaded what Node.js has for fetch, which takes longer than all of rankd’s own', async () => {
+test('a daemon listens without loading fetch, which takes longer than all of rankd’s own code', async () => {
   using copy = new CopyOfRankd({ packages: true });
   const told = new ToldModules(copy);
   expect(await serve(copy, told.env)).toBe(0);
@@ -71,7 +71,7 @@ test('a daemon listens without having loaded what Node.js has for fetch, which t
   expect(told.modules).not.toEqual(expect.arrayContaining([expect.stringMatching(/undici/)]));
 });
 
-test('what Node.js compiled is kept in the user’s own cache folder, which nobody else can write to', () => {
+test('the compile cache is in the user’s own cache folder, which no other user can write to', () => {
   using copy = new CopyOfRankd({ packages: true });
   const before = process.umask(0);
   try {
@@ -95,7 +95,7 @@ test('on Windows that folder is in the local part of the profile, and is not the
   expect(existsSync(copy.cache)).toBe(false);
 });
 
-test('nothing is kept in a home of somebody else, nor if NODE_DISABLE_COMPILE_CACHE is set', () => {
+test('nothing is cached in the home of another user, nor if NODE_DISABLE_COMPILE_CACHE is set', () => {
   using copy = new CopyOfRankd({ packages: true });
   expect(run(copy, ['--version'], { NODE_DISABLE_COMPILE_CACHE: '1' }).status).toBe(0);
   expect(existsSync(copy.cache)).toBe(false);
@@ -105,7 +105,7 @@ test('nothing is kept in a home of somebody else, nor if NODE_DISABLE_COMPILE_CA
   expect(existsSync(copy.cache)).toBe(false);
 });
 
-test('a package that can’t be written to works, also for several who start it at once', async () => {
+test('a package that can’t be written to works, even for several concurrent starts', async () => {
   using copy = new CopyOfRankd({ packages: true });
   for (const folder of [copy.dist, copy.folder]) chmodSync(folder, 0o500);
   expect(run(copy, ['key', 'list']).status).toBe(0);
@@ -118,7 +118,7 @@ test('a package that can’t be written to works, also for several who start it 
   for (const folder of [copy.folder, copy.dist]) chmodSync(folder, 0o700);
 });
 
-test('the licenses of all that is bundled are shipped with it', () => {
+test('the licenses of all bundled packages are included', () => {
   const licenses = readFileSync(new URL('../../dist/THIRD-PARTY-NOTICES', import.meta.url), 'utf8');
   for (const name of ['fastify', 'zod', 'pino', 'commander', 'yaml', 'prom-client', 'preact', 'uplot', 'pg'])
     expect(licenses).toMatch(new RegExp(`^${name} \\d`, 'm'));
@@ -126,10 +126,11 @@ test('the licenses of all that is bundled are shipped with it', () => {
     expect(license).toMatch(/^\S+ \S+ \(.+\)\n[\s\S]*(copyright|permission)[\s\S]{200}/im);
 });
 
-test('an install from the packed package has the command, its manual page and the notices where they are looked for', () => {
+test('an install from the packed package has the command, its manual page and the notices in the usual places', () => {
   using copy = new CopyOfRankd();
   const manifest = JSON.parse(readFileSync(join(copy.folder, 'package.json'), 'utf8'));
-  writeFileSync(join(copy.folder, 'package.json'), JSON.stringify({ ...manifest, dependencies: {} })); // the registry is left out
+  // without the registry
+  writeFileSync(join(copy.folder, 'package.json'), JSON.stringify({ ...manifest, dependencies: {} }));
   const npm = (line: string[]) => {
     const env = { PATH: process.env['PATH'] ?? '', HOME: copy.home };
     return execFileSync('npm', [...line, '--offline', '--ignore-scripts'], { encoding: 'utf8', cwd: copy.home, env });
@@ -161,7 +162,7 @@ test.each([
   expect(stderr).toMatch(/^error: A part of rankd is missing: .*better-sqlite3.*\ntry: install rankd again.+\n$/);
 });
 
-test('an addon that is not for this machine is told as that', () => {
+test('an addon for another machine is reported as such', () => {
   using copy = new CopyOfRankd();
   const addon = join(copy.folder, 'node_modules/better-sqlite3');
   cpSync(fileURLToPath(new URL('../../node_modules/better-sqlite3/lib', import.meta.url)), join(addon, 'lib'), {
@@ -209,7 +210,7 @@ function start(copy: CopyOfRankd, args: string[], env: Record<string, string> = 
   return spawn(process.execPath, [copy.binary, ...args], { cwd: copy.home, env: { ...environment(copy), ...env } });
 }
 
-/** Has a process tell at its end which of Node's own modules it has loaded. */
+/** Makes a process list at its end the modules of Node.js that it has loaded. */
 class ToldModules {
   readonly #file: string;
   readonly env: { NODE_OPTIONS: string };

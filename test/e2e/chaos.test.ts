@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { runChaos } from '../tools/chaos-run.ts';
 
-test('daemons on one PostgreSQL that are killed, stopped and cut off lose nothing, double nothing and reconcile everything', async () => {
+test('daemons on one PostgreSQL that are killed, stopped and cut off lose nothing, duplicate nothing and reconcile everything', async () => {
   const lines: string[] = [];
   const seed = Date.now() % 2 ** 31;
   const say = (line: string) => void lines.push(line);

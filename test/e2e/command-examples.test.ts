@@ -13,10 +13,13 @@ import { binary, CliHome } from '../support/run-cli.ts';
 import { startWebhookSink } from '../support/webhook-sink.ts';
 
 const program = createProgram({ system: systems.linux, stdout: () => undefined } as unknown as TerminalIo);
-/** Those of every help text, and so all of docs/commands.md, which test/docs/reference.test.ts holds against them. */
+/**
+ * The examples of every help text, and therefore of docs/commands.md, which test/docs/reference.test.ts compares with
+ * them.
+ */
 const examples = [...new Set(allCommands(program).flatMap(examplesOf))];
 
-/** The examples that cannot end with 0 here, with the reason, and what they say instead. */
+/** The examples that cannot end with 0 here, with the reason and the actual output. */
 const otherEnds: Record<string, { because: string; code: number; says: RegExp }> = {
   'rankd doctor --url https://rankd.example.com': {
     because: 'nobody has that address; test/e2e/doctor-address.test.ts has servers that somebody has',
@@ -51,7 +54,7 @@ const otherEnds: Record<string, { because: string; code: number; says: RegExp }>
   'rankd status --watch': { because: 'Ctrl-C ends it', code: 130, says: /state +running/ },
 };
 
-/** What is typed first, so that there is what an example is about. */
+/** Prepares the state that an example needs. */
 const before: Array<[examples: RegExp, lines: string[]]> = [
   [/^rankd suspension (show|extend) 1001|^rankd rank unsuspend/, ['rank suspend 1001 --for 1d']],
   [/^rankd webhook add/, ['webhook remove staff-log -y', 'webhook remove my-bot -y']],
@@ -60,14 +63,17 @@ const before: Array<[examples: RegExp, lines: string[]]> = [
   [/^sudo rankd service remove/, ['service install --dir HERE/units']],
 ];
 
-/** In a home where rankd was not used yet. */
+/** Examples for a home without any use of rankd so far. */
 const inNewHome = /^rankd (init|key create my-game|key hash --new)/;
-/** What changes nothing that another example needs, in one home with a daemon. All others have a copy of it without one. */
+/**
+ * Examples that change nothing for other examples share one home with a daemon. All others get a copy of it without
+ * one.
+ */
 const besideDaemon =
   / (list|show|test|check|verify|hash -|export|print|path|schema|doctor|openapi|man|version|status|health|dashboard|reload|completion)\b|--dry-run|^HEALTHCHECK|^rankd script/;
 const untilStopped = /^rankd serve|--(watch|follow)$/;
 
-/** Programs that an example needs and that a machine for tests may not have, or must not be changed by. */
+/** Programs that an example needs, but the test machine may lack, or that must not change it. */
 const programs = {
   sudo: 'exec "$@"',
   ssh: 'exec sh -c "$2"',
@@ -84,9 +90,9 @@ const servers = new AsyncDisposableStack();
 let daemon: DaemonHere;
 let env: Record<string, string>;
 let robloxKey: string;
-/** What is answered to the questions of an example; `y`, unless it stands here. */
+/** The answers to questions of an example; `y` by default. */
 let asked: Array<[examples: RegExp, answers: string[]]>;
-/** What examples name, and what stands there here. */
+/** Names in examples, and their replacements here. */
 let fillings: Array<[named: RegExp, here: (folder: string) => string]>;
 
 beforeAll(async () => {
@@ -209,11 +215,11 @@ test.concurrent.each(examples)('%s', async (example) => {
   expect(ended, ended.said).toMatchObject({ code, said: expect.stringMatching(says) });
 });
 
-test('each other end is that of an example', () => {
+test('every exception belongs to an example', () => {
   expect(examples).toEqual(expect.arrayContaining(Object.keys(otherEnds)));
 });
 
-/** The numbers of the events that the program of the home took. */
+/** The numbers of the events that the home's program received. */
 async function delivered(): Promise<number[]> {
   const { deliveries } = await home.json<{ deliveries: Array<{ sequence: number; state: string }> }>(
     ...['webhook', 'deliveries', 'my-bot'],
@@ -226,7 +232,7 @@ async function done(at: CliHome, line: string): Promise<void> {
   expect({ line, code, stderr }).toMatchObject({ code: 0 });
 }
 
-/** What became of a line that somebody types: in this process, if it needs no more of a shell than a file to read or write. */
+/** The result of a typed line: in this process, if it needs no shell except to read or write a file. */
 async function typed(at: CliHome, line: string): Promise<{ code: number | null; said: string }> {
   const [, command = line, arrow, file = ''] = /^([^|&<>$]+) ([<>]) ([^|&<>$]+)$/.exec(line) ?? [];
   if (arrow === undefined && /[<>|&]/.test(line)) {

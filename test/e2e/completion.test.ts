@@ -30,7 +30,7 @@ beforeAll(async () => {
 
 afterAll(() => home[Symbol.dispose]());
 
-/** What `rankd __complete` answers; the last word is the one being typed. */
+/** The output of `rankd __complete`; the last word is the incomplete one. */
 async function candidates(...words: string[]): Promise<string[]> {
   const io = new TerminalIo(home);
   expect(await runCli(['__complete', ...words.slice(0, -1), `:${words.at(-1)}`], io)).toBe(0);
@@ -38,7 +38,7 @@ async function candidates(...words: string[]): Promise<string[]> {
   return io.out.split('\n').flatMap((line) => (line === '' ? [] : [line.split('\t')[0] ?? '']));
 }
 
-describe('what can come next', () => {
+describe('the next word', () => {
   test.each<[string[], string[]]>([
     [['wh'], ['whitelist']],
     [['help', 'wh'], ['whitelist']],
@@ -78,7 +78,7 @@ describe('what can come next', () => {
       ['920587237', '920587238'],
     ],
     [['whitelist', 'remove', '4242', '9205872372'], []],
-    [['whitelist', 'remove', '7'], []], // the place of a revoked key
+    [['whitelist', 'remove', '7'], []], // the place belongs to a revoked key
     [['whitelist', 'remove', '--key', 'lounge', ''], ['88']],
     [['whitelist', 'remove', '--key=lounge', ''], ['88']],
     [['whitelist', 'remove', "9' OR 1"], []],
@@ -101,13 +101,13 @@ describe('what can come next', () => {
     expect(await candidates(...words)).toEqual(expected);
   });
 
-  test('every command is offered with what it does', async () => {
+  test('every command is offered with its description', async () => {
     const { stdout } = await home.run(['__complete', ':']);
     expect(stdout).toMatch(/^serve\trun the HTTP API/m);
     expect(stdout).not.toContain('__complete');
   });
 
-  test('a database that is not there, is no database or is locked is no error and is not touched', async () => {
+  test('a database that is missing, invalid or locked is not an error and is not touched', async () => {
     const other = home.path('other');
     expect((await home.run(['__complete', 'key', 'show', ':'], { dataDir: other })).stdout).toBe('');
     expect(readdirSync(home.cwd)).not.toContain('other');
@@ -122,7 +122,7 @@ describe('what can come next', () => {
   });
 });
 
-/** Runs a script in a shell that finds this rankd; returns the lines it printed. */
+/** Runs a script in a shell with this rankd on its path; returns the printed lines. */
 function shell(command: string[], script: string): string[] {
   const [program = '', ...args] = command;
   const env = { PATH: path, HOME: home.folder, RANKD_DATA_DIR: home.dataDir, LANG: 'C.UTF-8' };
@@ -155,7 +155,7 @@ COMP_WORDS=(${typed}) COMP_CWORD=${words.length}; _rankd rankd; printf '%s\\n' "
   });
 });
 
-/** Bash is on every machine that this is developed on; the other shells are asked where they are installed. */
+/** All development machines have Bash; the other shells are tested where they are installed. */
 function whereThereIs(name: string): (title: string, tests: () => void) => void {
   return has(name) ? describe : () => undefined;
 }

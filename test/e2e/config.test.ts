@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { CliHome } from '../support/run-cli.ts';
 
-test('config show tells each value where it comes from (flag, variable, line of the file, default), and what it shadows', async () => {
+test('config show has the origin of each value (flag, variable, line of the file, default), and the values it overrides', async () => {
   using home = new CliHome();
   writeFileSync(home.path('rankd.yaml'), 'server:\n  port: 8080\n  host: 127.0.0.2\n');
   const env = { RANKD_SERVER_HOST: '127.0.0.3' };
@@ -30,7 +30,7 @@ test('config show never shows the Roblox key', async () => {
   }
 });
 
-test('config check tells all problems at once with their places, and exits 78', async () => {
+test('config check reports all problems at once with their places, and exits 78', async () => {
   using home = new CliHome();
   writeFileSync(home.path('rankd.yaml'), 'server:\n  prot: 80\npolicy:\n  max_rank: 300\n');
   const { code, stderr } = await home.here(['config', 'check']);
@@ -39,7 +39,7 @@ test('config check tells all problems at once with their places, and exits 78', 
   expect(stderr).toMatch(/rankd\.yaml:4:13 .*1 to 254/);
 });
 
-test('config check shows each line with a caret, but nothing of it that could be a secret', async () => {
+test('config check shows each line with a caret, but no part of it that could be a secret', async () => {
   using home = new CliHome();
   const yaml = [
     'server:',
@@ -58,7 +58,7 @@ test('config check shows each line with a caret, but nothing of it that could be
   expect(stderr + flawed.stderr).not.toMatch(/hush[12356]/);
 });
 
-test('config check reads the group file, as docs/settings.md has one, and tells what is wrong in it and what it holds', async () => {
+test('config check reads the group file of docs/settings.md, and reports its problems and its content', async () => {
   using home = new CliHome();
   const page = readFileSync(new URL('../../docs/settings.md', import.meta.url), 'utf8');
   const [, example = ''] = /## A group file\n.+?```yaml\n(.+?)```/s.exec(page) ?? [];
@@ -77,7 +77,7 @@ test('config check reads the group file, as docs/settings.md has one, and tells 
   expect((await home.here(['config', 'check'])).stderr).toMatch(/^error: The group file \S+group\.yaml cannot be read/);
 });
 
-test('a line of which nothing may be shown is not shown', async () => {
+test('a line without any part that may be shown is not shown', async () => {
   using home = new CliHome();
   writeFileSync(home.path('rankd.yaml'), '  hush\nlog: {}\n');
   expect((await home.here(['config', 'check'])).stderr).toMatch(
@@ -85,7 +85,7 @@ test('a line of which nothing may be shown is not shown', async () => {
   );
 });
 
-test('config check with a file behind it says how that is named', async () => {
+test('config check with a file as its argument explains how to name it', async () => {
   using home = new CliHome();
   expect(await home.here(['config', 'check', 'other.yaml'])).toMatchObject({
     code: 2,
@@ -101,7 +101,7 @@ test('config path prints the file that is read', async () => {
 });
 
 test.each([['key', 'list'], ['status'], ['config', 'path'], ['config', 'check'], ['serve']])(
-  'a file named with --config has to exist, also where nothing of it is needed: %s %s',
+  'a file named with --config must exist, even if it is not needed: %s %s',
   async (...words) => {
     using home = new CliHome();
     const args = words.filter((word) => word !== undefined);
@@ -111,7 +111,7 @@ test.each([['key', 'list'], ['status'], ['config', 'path'], ['config', 'check'],
   },
 );
 
-test('a file named by RANKD_CONFIG has to exist wherever the configuration is needed', async () => {
+test('a file named by RANKD_CONFIG must exist whenever the configuration is needed', async () => {
   using home = new CliHome();
   for (const args of [['config', 'path'], ['rank', 'show', '1001'], ['serve'], ['config', 'show']]) {
     const { code, stderr } = await home.here(args, { env: { RANKD_CONFIG: './none.yaml' } });
@@ -120,7 +120,7 @@ test('a file named by RANKD_CONFIG has to exist wherever the configuration is ne
 });
 
 test.runIf(process.getuid?.() === 0)(
-  'root in a folder of another user is not led by a rankd.yaml there: no key is read, nobody is asked',
+  'root in a folder of another user ignores a rankd.yaml there: no key is read, and no call is made',
   async () => {
     using home = new CliHome();
     writeFileSync(home.path('roblox.key'), 'REAL-KEY', { mode: 0o600 });
@@ -146,7 +146,7 @@ try: if you trust its contents, name it with --config ${home.path('rankd.yaml')}
   },
 );
 
-test('an empty HOME counts as not set: no configuration is looked for below the current folder', async () => {
+test('an empty HOME counts as unset: rankd looks for no configuration below the current folder', async () => {
   using home = new CliHome();
   const { searched } = (await home.here(['config', 'path', '--json'], { env: { HOME: '' } })).json<{
     searched: string[];
@@ -154,7 +154,7 @@ test('an empty HOME counts as not set: no configuration is looked for below the 
   expect(searched[1]).toBe(join(userInfo().homedir, '.config', 'rankd', 'rankd.yaml'));
 });
 
-test('config schema is the JSON Schema of the settings, as one document of its own', async () => {
+test('config schema is the JSON Schema of the settings, as one document', async () => {
   using home = new CliHome();
   const { stdout } = await home.here(['config', 'schema', '--json']);
   expect(JSON.parse(stdout)).toMatchObject({

@@ -15,7 +15,7 @@ import { openCloudHome } from '../support/open-cloud-home.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { send } from '../support/send.ts';
 
-/** Real sockets that fail each in its own way, as Roblox, a webhook and PostgreSQL. */
+/** Real sockets that each fail in a different way, for Roblox, a webhook and PostgreSQL. */
 
 const trusted = new Authority();
 const name = 'localhost';
@@ -23,14 +23,14 @@ const name = 'localhost';
 interface Case {
   cause: string;
   words: RegExp;
-  /** Part of the hint of every door but those in `hints`. */
+  /** A part of the hint for every client except those in `hints`. */
   hint: RegExp;
   hintOfStore?: RegExp;
-  /** Where it happens; `https` and `postgres` say what the client begins with. */
+  /** The failing place; `https` and `postgres` are for the first bytes of that client. */
   place: (protocol: 'https' | 'postgres') => Promise<string>;
-  /** True if only a process that was started with the authority of the tests gets so far. */
+  /** True if only a process that was started with the tests' CA gets that far. */
   isChild?: true;
-  /** False where a later try can succeed. */
+  /** False if a later attempt can succeed. */
   isPermanent: boolean;
 }
 
@@ -123,7 +123,10 @@ async function listen(server: Server): Promise<string> {
   return `localhost:${(server.address() as AddressInfo).port}`;
 }
 
-/** PostgreSQL agrees on TLS in the clear first: https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SSL */
+/**
+ * PostgreSQL first negotiates TLS in clear text:
+ * https://www.postgresql.org/docs/current/protocol-flow.html#PROTOCOL-FLOW-SSL
+ */
 function overTls(protocol: 'https' | 'postgres', credentials: Credentials): Promise<string> {
   if (protocol === 'https') return listen(createHttps(credentials, (_, response) => response.end('{}')));
   return listen(
@@ -136,7 +139,7 @@ function overTls(protocol: 'https' | 'postgres', credentials: Credentials): Prom
   );
 }
 
-test('a daemon that runs finds out within seconds that a name is known again, though no game asks', async () => {
+test('a running daemon notices within seconds that a name resolves again, without a request from a game', async () => {
   await using system = await openCloudHome();
   const { port } = new URL(system.roblox.baseUrl);
   let isKnown = false;
@@ -210,7 +213,7 @@ ${isPermanent ? '' : `server: { deadline: ${cause === 'timed_out' ? 3 : 1}s }\n`
     expect({ code, said: stdout + stderr }).toEqual({ code: 69, said: expect.stringMatching(words) });
   });
 
-  test('PostgreSQL names it, with the setting that mends it', async () => {
+  test('PostgreSQL names it, with the setting to correct', async () => {
     const onServer = {
       RANKD_STORE_URL: `postgres://rankd@${await place('postgres')}/rankd`,
       ...{ RANKD_STORE_TLS: 'verify', RANKD_STORE_CA_FILE: home.path('ca.pem') },

@@ -21,7 +21,7 @@ afterAll(async () => {
   home[Symbol.dispose]();
 });
 
-test('a link logs in once; the cookie is for this page alone and no script can read it', async () => {
+test('a link logs in once; the cookie is only for this page and no script can read it', async () => {
   const visitor = await PageVisitor.withLink(home);
   const { port } = new URL(visitor.origin);
   const login = await visitor.logIn();
@@ -35,7 +35,7 @@ test('a link logs in once; the cookie is for this page alone and no script can r
   expect(await second.logIn()).toMatchObject({ status: 403, json: { code: 'link_refused', try: 'rankd dashboard' } });
 });
 
-test('the hint for a tunnel names the port of the link, and is left out where dashboard.url says how browsers come', async () => {
+test('the hint for a tunnel names the port of the link, and is omitted if dashboard.url is set', async () => {
   const { stdout, stderr } = await home.here(['dashboard']);
   const { port } = new URL(stdout.trim());
   expect(stderr).toContain(`From elsewhere: ssh -L ${port}:127.0.0.1:${port} THIS-MACHINE`);
@@ -47,7 +47,7 @@ test('the hint for a tunnel names the port of the link, and is left out where da
   expect(behindProxy.stderr).not.toContain('ssh');
 });
 
-test('an error of the page gives no advice for a shell, except where a command is the way out', async () => {
+test('an error of the page gives no shell advice, unless a command is the solution', async () => {
   const visitor = await PageVisitor.loggedIn(home);
   const refused = await visitor.get('/api/changes?limit=0');
   expect(refused).toMatchObject({ status: 400, json: { try: null } });
@@ -55,7 +55,7 @@ test('an error of the page gives no advice for a shell, except where a command i
   expect(json).toMatchObject({ code: 'not_found', try: 'rankd history list' });
 });
 
-test('what the page reads are the documents of the command line', async () => {
+test('the page reads the documents of the command line', async () => {
   await home.json('rank', 'set', '1001', '20');
   const visitor = await PageVisitor.loggedIn(home);
   type Printed = { status: { uptimeSeconds: number } };
@@ -72,7 +72,7 @@ test('keys, suspensions, webhooks, budget and chart are the documents of the com
   await home.json('rank', 'suspend', '1002', '--for', '3d', '--reason', 'spam');
   const visitor = await PageVisitor.loggedIn(home);
   const shown = await home.json<{ key: { id: string } }>('key', 'show', 'views');
-  await expect // the first look may not wait for the count
+  await expect // the first read may not wait for the count
     .poll(async () => (await visitor.read('/api/keys')).keys)
     .toContainEqual({ ...shown.key, changesInDay: 0 });
   const { suspensions } = await visitor.read('/api/suspensions');
@@ -83,7 +83,7 @@ test('keys, suspensions, webhooks, budget and chart are the documents of the com
   expect([hours.length, days.length, typeof isComplete]).toEqual([24, 30, 'boolean']);
 });
 
-test('a suspension is lifted, a key is paused and resumed, a change is undone: all of it by the operator who made the link', async () => {
+test('a suspension is lifted, a key is paused and resumed, a change is undone: all by the operator who made the link', async () => {
   const secret = await home.createKey('acted');
   await daemon.rank(secret, { rankeeId: 1003, newRankId: 20 });
   await home.json('rank', 'suspend', '1004', '--for', '3d');
@@ -119,7 +119,7 @@ test('a suspension is lifted, a key is paused and resumed, a change is undone: a
   );
 });
 
-test('status tells where the page is, who is logged in, and that the workspace is suspended; logout ends it all', async () => {
+test('status shows the address of the page, who is logged in, and that the workspace is suspended; logout ends all sessions', async () => {
   const visitor = await PageVisitor.loggedIn(home);
   const lastLink = await PageVisitor.withLink(home);
   await home.json('workspace', 'suspend', '-y');
@@ -137,12 +137,12 @@ test('status tells where the page is, who is logged in, and that the workspace i
   expect((await home.here(['dashboard', 'logout'])).stdout).toBe('0 sessions ended; no link from before works.\n');
 });
 
-test('what a game does and what a command does beside the daemon are told within two seconds', async () => {
+test('changes by a game and by a command are shown within two seconds', async () => {
   const secret = await home.createKey('live');
   const visitor = await PageVisitor.loggedIn(home);
   using stream = await visitor.listen();
   await expect.poll(() => stream.events).toContain('hello');
-  await new Promise((resolve) => setTimeout(resolve, 100)); // the first look is at what is there
+  await new Promise((resolve) => setTimeout(resolve, 100)); // the first read has the present state
   const told = async (act: () => Promise<unknown>) => {
     const before = stream.events.filter((name) => name === 'changes').length;
     await act();
@@ -154,7 +154,7 @@ test('what a game does and what a command does beside the daemon are told within
   expect(await told(() => home.json('rank', 'set', '1005', '10'))).toBeLessThan(2_000);
 });
 
-test('--open hands the link to the browser of the machine; without one, the command says so and ends well', async () => {
+test('--open passes the link to the machine’s browser; without one, the command reports that and succeeds', async () => {
   writeFileSync(home.path('xdg-open'), `#!/bin/sh\nprintf %s "$1" > '${home.path('opened')}'\n`, { mode: 0o755 });
   const env = { PATH: `${home.cwd}:${process.env['PATH']}` };
   const { code, stdout } = await home.here(['dashboard', '--open'], { env });
@@ -170,7 +170,7 @@ test('--open hands the link to the browser of the machine; without one, the comm
   expect(none.stderr).toContain('No browser could be opened (xdg-open); open the link yourself.');
 });
 
-test('a compromised daemon has no file opened, no other site visited, and no command crashed', async () => {
+test('a compromised daemon cannot make a command open a file, visit another site, or crash', async () => {
   using other = new CliHome();
   const opened = other.path('opened');
   writeFileSync(other.path('xdg-open'), `#!/bin/sh\nprintf %s "$1" > '${opened}'\n`, { mode: 0o755 });
@@ -203,7 +203,7 @@ test('a compromised daemon has no file opened, no other site visited, and no com
   daemon.process.kill('SIGKILL');
 });
 
-test('a restart logs everybody out, and says goodbye', async () => {
+test('a restart logs every visitor out, and announces the end', async () => {
   using other = new CliHome();
   await using first = await DaemonHere.start(other, { env: { RANKD_DASHBOARD_PORT: '0' } });
   const visitor = await PageVisitor.loggedIn(other);

@@ -6,7 +6,7 @@ import { DaemonProcess } from '../support/daemon-process.ts';
 import { openCloudHome } from '../support/open-cloud-home.ts';
 import { CliHome } from '../support/run-cli.ts';
 
-test.concurrent('what a command wrote, it says where, and whether a daemon serves it', async () => {
+test.concurrent('a command that wrote data reports where, and if a daemon serves it', async () => {
   using home = new CliHome();
   const created = await home.here(['key', 'create', 'quiz']);
   expect(created.stderr).toContain(`There was no database in ${home.dataDir}; a new one was made there.\n`);
@@ -28,7 +28,7 @@ test.concurrent('what a command wrote, it says where, and whether a daemon serve
   expect((await home.here(['workspace', 'suspend', '-y', '-q'])).stderr).toBe('');
 });
 
-test.concurrent('a user without a database works on the one of the service, and is told so', async () => {
+test.concurrent('a user without a database works on the service’s, with a notice', async () => {
   using home = new CliHome();
   const service = join(home.folder, 'var-lib-rankd');
   await home.here(['key', 'create', 'game'], { dataDir: service });
@@ -40,7 +40,7 @@ test.concurrent('a user without a database works on the one of the service, and 
   expect(added.stderr).toContain(`This is kept in ${service}; `);
 });
 
-test.concurrent('a user with a database of their own is told that a service has another', async () => {
+test.concurrent('a user with a database of their own gets a notice that a service has another', async () => {
   using home = new CliHome();
   const service = join(home.folder, 'var-lib-rankd');
   const unnamed = { dataDir: '' };
@@ -54,7 +54,7 @@ test.concurrent('a user with a database of their own is told that a service has 
   expect((await home.here(['key', 'list', '--data-dir', home.dataDir])).stderr).not.toContain('service');
 });
 
-test.concurrent('a daemon of a real group that accepts no key says so at its start and in status, until there is one', async ({
+test.concurrent('a daemon of a real group that accepts no key reports that at its start and in status, until there is one', async ({
   expect,
   onTestFinished,
 }) => {
@@ -77,7 +77,7 @@ test.concurrent('a daemon of a real group that accepts no key says so at its sta
   expect(JSON.parse(stdout)).toMatchObject({ status: { acceptsKeys: true } });
 });
 
-test.concurrent('the keys of a trial are good for a service after the step that its installation names', async () => {
+test.concurrent('the keys of a trial are valid for a service after the step that its installation names', async () => {
   using home = new CliHome();
   const secret = await home.createKey('my-game');
   const { stderr } = await home.here(['service', 'install', '--dir', home.cwd]);

@@ -26,13 +26,13 @@ beforeEach(async () => {
 });
 afterEach(() => home[Symbol.dispose]());
 
-/** A data directory with an empty file, which is a database that no migration has seen. */
+/** A data directory with an empty file, which is a database without any migration. */
 function emptyDatabase(): void {
   mkdirSync(home.dataDir, { mode: 0o700 });
   writeFileSync(database, '', { mode: 0o600 });
 }
 
-test('db check tells what it read, beside a daemon too, and ends with 0', async () => {
+test('db check reports what it read, even next to a daemon, and ends with 0', async () => {
   await home.json('key', 'create', 'game');
   const { code, stdout, stderr } = await home.here(['db', 'check']);
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
@@ -61,7 +61,7 @@ ok  audit       1 event, each following the one before
   });
 });
 
-test('db check ends with 5 where rows refer to nothing, and says how to mend it', async () => {
+test('db check ends with 5 if rows have dangling references, and prints the fix', async () => {
   await home.json('workspace', 'show');
   const db = new Database(database);
   db.pragma('foreign_keys = OFF');
@@ -75,7 +75,7 @@ test('db check ends with 5 where rows refer to nothing, and says how to mend it'
   expect(stdout).toContain('\nFAIL  references  row ? of whitelist refers to a missing row of keys\n');
 });
 
-test('db check ends with 5 where the audit was tampered with, and names the command that tells more', async () => {
+test('db check ends with 5 if the audit was tampered with, and names the command with the details', async () => {
   for (const name of ['a', 'b', 'c']) await home.json('key', 'create', name);
   const db = new Database(database);
   db.exec('DROP TRIGGER audit_is_never_edited; UPDATE audit_events SET at = 0 WHERE id = 2');
@@ -85,7 +85,7 @@ test('db check ends with 5 where the audit was tampered with, and names the comm
   expect(stdout).toMatch(/\nFAIL {2}audit {7}broken: event #2 was changed/);
 });
 
-test('db check ends with 5 where a trigger was dropped, put in or changed, and so does doctor', async () => {
+test('db check ends with 5 if a trigger was dropped, added or changed, and so does doctor', async () => {
   await home.json('key', 'create', 'a');
   const db = new Database(database);
   db.exec(`
@@ -106,7 +106,7 @@ test('db check ends with 5 where a trigger was dropped, put in or changed, and s
   expect((await home.here(['doctor', '--offline'])).stdout).toMatch(/FAIL +database +schema: trigger/);
 });
 
-test('db check ends with 5 where the file is damaged', async () => {
+test('db check ends with 5 if the file is damaged', async () => {
   await home.json('workspace', 'show');
   const descriptor = openSync(database, 'r+');
   writeSync(descriptor, Buffer.alloc(4_096, 0xff), 0, 4_096, 40_960);
@@ -141,7 +141,7 @@ try: run rankd 9.8.7 or a later one instead
   );
 });
 
-test('db migrate says when there is nothing to do', async () => {
+test('db migrate reports when there is nothing to do', async () => {
   await home.json('workspace', 'show');
   for (const args of [
     ['db', 'migrate'],
@@ -155,7 +155,7 @@ test('db migrate says when there is nothing to do', async () => {
   }
 });
 
-test('db migrate --dry-run migrates a copy and leaves nothing behind; db migrate does it', async () => {
+test('db migrate --dry-run migrates a copy and leaves no files; db migrate migrates the database', async () => {
   emptyDatabase();
   const dry = await home.here(['db', 'migrate', '--dry-run', '--json']);
   expect(dry.json()).toEqual({ v: 1, migration: { database, from: 0, to: schema, copy: null, dryRun: true } });
@@ -170,7 +170,7 @@ test('db migrate --dry-run migrates a copy and leaves nothing behind; db migrate
   expect((await home.json('db', 'check'))['ok']).toBe(true);
 });
 
-test('db migrate may run beside a daemon', async () => {
+test('db migrate may run next to a daemon', async () => {
   await using _daemon = await DaemonHere.start(home);
   expect(await home.here(['db', 'migrate'])).toMatchObject({
     code: 0,
@@ -178,7 +178,7 @@ test('db migrate may run beside a daemon', async () => {
   });
 });
 
-test('without a database both end with 3 and make none', async () => {
+test('without a database, both end with 3 and create none', async () => {
   mkdirSync(home.dataDir);
   chmodSync(home.dataDir, 0o700);
   for (const args of [['check'], ['migrate', '--dry-run']]) {

@@ -23,14 +23,14 @@ function configure(home: CliHome, ...keys: Declared[]): void {
   writeFileSync(home.path('rankd.yaml'), `${lines.join('\n')}\n`);
 }
 
-/** A new secret and its hash, as `rankd key hash --new` makes them. */
+/** A new secret and its hash, as printed by `rankd key hash --new`. */
 async function newSecret(home: CliHome, file: string): Promise<{ secret: string; hash: string }> {
   const { stdout, code } = await home.here(['key', 'hash', '--new', file]);
   expect([code, stdout]).toEqual([0, expect.stringMatching(/^[\da-f]{64}\n$/)]);
   return { secret: readFileSync(home.path(file), 'utf8').trim(), hash: stdout.trim() };
 }
 
-test.concurrent('key hash prints the hash of a secret there is or of a new one, and keeps nothing', async () => {
+test.concurrent('key hash prints the hash of an existing or a new secret, and stores nothing', async () => {
   using home = new CliHome();
   const { secret, hash } = await newSecret(home, 'game.key');
   expect(secret).toMatch(/^rk_live_\w{36}$/);
@@ -53,7 +53,7 @@ test.concurrent('key hash prints the hash of a secret there is or of a new one, 
   expect(existsSync(home.dataDir)).toBe(false);
 });
 
-test('a declared key works in the daemon, shows where it is declared, and is changed in the file alone', {
+test('a declared key works in the daemon, shows its declaration, and is changed only in the file', {
   timeout: 60_000,
 }, async () => {
   using home = new CliHome();
@@ -103,7 +103,7 @@ test('a declared key works in the daemon, shows where it is declared, and is cha
   expect((await daemon.verify(secret, 79)).status).toBe(200);
 });
 
-test('a key that is taken out of the file is revoked at the next start, or on SIGHUP, and the audit tells', async () => {
+test('a key that is taken out of the file is revoked at the next start, or on SIGHUP, with an audit event', async () => {
   using home = new CliHome();
   const [one, two] = [await newSecret(home, 'one.key'), await newSecret(home, 'two.key')];
   const declared = [
@@ -134,7 +134,7 @@ test('a key that is taken out of the file is revoked at the next start, or on SI
   ]);
 });
 
-test('a name or a secret that another key has ends the start with 78 and the line; a running daemon stays as it is', async () => {
+test('a name or a secret of another key ends the start with 78 and the line; a running daemon is unchanged', async () => {
   using home = new CliHome();
   const { secret = '' } = await home.json<{ secret?: string }>('key', 'create', 'game');
   await home.here(['whitelist', 'add', '1']);
@@ -154,7 +154,7 @@ test('a name or a secret that another key has ends the start with 78 and the lin
   expect((await daemon.verify(secret)).status).toBe(200);
 });
 
-test('a secret for tests is no key that changes ranks, whatever mode is declared', async () => {
+test('a test secret never changes ranks, whatever mode is declared', async () => {
   using home = new CliHome();
   const { hash } = await home.json<{ hash: string }>('key', 'hash', '--new', 'trial.key', '--test');
   configure(home, { name: 'trial', hash, more: ['mode: live', 'whitelist: [1]'] });

@@ -79,7 +79,7 @@ test('webhooks of the configuration are served from its files: commands show the
   expect(audit.stdout + audit.stderr + daemon.log + clash.stderr).not.toMatch(/not-to-be-shown|whsec_/);
 });
 
-test('what a game chose a declared webhook for waits for it, is shown as that, and can be had once more', async () => {
+test('events for a declared webhook that a game chose wait for it, are shown as such, and can be redelivered', async () => {
   using home = new CliHome();
   await using channel = await startFakeDiscord();
   writeFileSync(home.path('log.url'), channel.address, { mode: 0o600 });

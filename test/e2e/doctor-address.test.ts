@@ -31,17 +31,17 @@ afterAll(async () => {
   home[Symbol.dispose]();
 });
 
-/** What doctor finds at the address. */
+/** The findings at the address. */
 async function found(url: string, { isChild = false } = {}): Promise<Finding[]> {
   const args = ['doctor', '--offline', '--json', '--url', url];
-  // A process of its own trusts the authority of the tests.
+  // A separate process that trusts the tests' CA.
   const env = { NODE_EXTRA_CA_CERTS: home.path('authority.pem') };
   const result = isChild ? await home.run(args, { env }) : await home.here(args);
   const { findings } = result.json<{ findings: Finding[] }>();
   return findings.filter(({ check }) => ['address', 'name', 'reach', 'certificate', 'answer'].includes(check));
 }
 
-/** As a reverse proxy does. */
+/** Acts like a reverse proxy. */
 const toDaemon: RequestListener = ({ method, url = '/', headers }, response) => {
   request(daemon.url + url, { method, headers }, (answer) => {
     response.writeHead(answer.statusCode ?? 502, answer.headers);
@@ -64,7 +64,7 @@ async function plainly(handler: RequestListener): Promise<string> {
   return `http://localhost:${await listen(createServer(handler))}`;
 }
 
-test('behind a proxy with a good certificate, doctor --url says that it is this daemon, and that the name here is no public one', async () => {
+test('behind a proxy with a valid certificate, doctor --url confirms that it is this daemon, and that the name here is not public', async () => {
   const url = await behindTls(authority.issue({ name: 'localhost' }));
   expect(await found(url, { isChild: true })).toEqual([
     {
@@ -78,7 +78,7 @@ test('behind a proxy with a good certificate, doctor --url says that it is this 
   ]);
 });
 
-test('a certificate that games would refuse is told as what is wrong with it, and who answers is looked at all the same', async () => {
+test('a certificate that games would refuse is reported with the reason, and the server is still checked', async () => {
   const cases: Array<[Credentials, Finding['grade'], string, string]> = [
     [authority.issue({ name: 'localhost', endsInDays: -3 }), 'FAIL', 'ended on 2', 'renew it'],
     [authority.issue({ name: 'localhost', endsInDays: 3 }), 'warn', 'only, and not renewed yet', 'does not renew it'],
@@ -102,7 +102,7 @@ test('a certificate that games would refuse is told as what is wrong with it, an
   );
 });
 
-describe('whoever answers in place of this daemon is told from it, with what to do', () => {
+describe('another server in place of this daemon is detected, with the fix', () => {
   const page: RequestListener = (_request, response) => response.end('<h1>Welcome</h1>');
   test.each<[string, RequestListener, string, RegExp]>([
     ['a page', page, 'what answers is not rankd (status 200)', /lead to http:\/\/127/],
@@ -137,7 +137,7 @@ describe('whoever answers in place of this daemon is told from it, with what to 
     expect(answer?.text.length).toBeLessThan(300);
   });
 
-  test('a proxy that keeps the key of the game to itself', async () => {
+  test('a proxy that drops the key of the game', async () => {
     const url = await plainly((request, response) => {
       const { authorization: _, ...headers } = request.headers;
       toDaemon(Object.assign(request, { headers }), response);
@@ -158,7 +158,7 @@ describe('whoever answers in place of this daemon is told from it, with what to 
     });
   });
 
-  test('a rankd, where none runs on this data directory', async () => {
+  test('a rankd while none runs on this data directory', async () => {
     const result = await home.here(['doctor', '--offline', '--json', '--url', daemon.url], {
       dataDir: home.path('none'),
     });
@@ -170,7 +170,7 @@ describe('whoever answers in place of this daemon is told from it, with what to 
   });
 });
 
-test('where nobody answers, doctor says at which step: the port, the name, the connection, or TLS', async () => {
+test('without a response, doctor reports the failed step: the port, the name, the connection, or TLS', async () => {
   const closed = createServer();
   const port = await listen(closed);
   await new Promise((resolve) => closed.close(resolve));
@@ -187,7 +187,7 @@ test('where nobody answers, doctor says at which step: the port, the name, the c
       fix: expect.stringMatching(/^start/),
     },
   ]);
-  // No machine has it, and the system knows that at once.
+  // No machine has this address, and the system knows that at once.
   expect((await found('https://224.0.0.1')).slice(1)).toMatchObject([
     {
       check: 'reach',
@@ -200,7 +200,7 @@ test('where nobody answers, doctor says at which step: the port, the name, the c
   ]);
 });
 
-test('--url alone is server.public_url; without one, doctor says how to name it', async () => {
+test('--url alone is server.public_url; without one, doctor explains how to set it', async () => {
   const args = ['doctor', '--offline', '--json', '--url'];
   const last = async (env = {}) => (await home.here(args, { env })).json<{ findings: Finding[] }>().findings.at(-1);
   expect(await last()).toMatchObject({
@@ -211,12 +211,12 @@ test('--url alone is server.public_url; without one, doctor says how to name it'
   expect(await last({ RANKD_SERVER_PUBLIC_URL: daemon.url })).toMatchObject({ text: 'it is this daemon' });
 });
 
-test('status says where games reach the daemon', async () => {
+test('status has the address at which games reach the daemon', async () => {
   expect((await home.here(['status'])).stdout).toMatch(/^for games +https:\/\/rankd\.example\.com$/m);
   expect(await home.json('status')).toMatchObject({ status: { publicUrl: 'https://rankd.example.com' } });
 });
 
-test('a daemon answers a question with a proof that is another for each question and daemon, and nothing without one', async () => {
+test('a daemon answers a question with a proof that differs for each question and daemon, and sends none without a question', async () => {
   await using other = await openTestApp();
   const ask = async (url: string, question?: string) => {
     const { headers } = await send(`${url}/healthz`, {

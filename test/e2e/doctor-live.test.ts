@@ -14,7 +14,7 @@ interface Live {
 
 const general = { id: 77_000_000, name: 'General', rank: 90 };
 
-/** What is not ok on the fake, after it was changed. */
+/** The findings other than ok, after a change to the fake. */
 async function differing(change: (roblox: FakeOpenCloud) => void, ...args: string[]) {
   await using system = await openCloudHome();
   const { home, roblox } = system;
@@ -27,7 +27,7 @@ async function differing(change: (roblox: FakeOpenCloud) => void, ...args: strin
   return { code: result.code, found, roblox, text: result.stdout };
 }
 
-test('an ordinary group differs in nothing, and is looked at by at most 14 calls that only read', async () => {
+test('an ordinary group has no differences, and is checked by at most 14 reads', async () => {
   const { code, found, roblox } = await differing(() => undefined);
   expect({ code, found }).toEqual({ code: 0, found: [] });
   expect(roblox.journal.entries.length).toBeLessThanOrEqual(14);
@@ -62,7 +62,7 @@ test.each<[what: string, change: (roblox: FakeOpenCloud) => unknown, check: stri
     'none is named group',
   ],
   [
-    'a key whose account is not told',
+    'a key whose account is not reported',
     ({ credential }) => Object.assign(credential, { userId: undefined }),
     'acting account',
     'ApiKey.authorizedUserId: missing',
@@ -89,14 +89,14 @@ test.each<[what: string, change: (roblox: FakeOpenCloud) => unknown, check: stri
 ])('%s is told by what differs, and FAILs nothing', async (_what, change, check, details) => {
   const { code, found, text } = await differing((roblox) => void change(roblox));
   expect(code).toBe(0);
-  expect(text).not.toMatch(/gold|4711/); // values are nobody's business
+  expect(text).not.toMatch(/gold|4711/); // values must not appear
   expect(found).toContainEqual({
     ...{ check, result: 'differs' },
     details: expect.arrayContaining([expect.stringContaining(details)]),
   });
 });
 
-test('an answer that rankd can not work with FAILs by path and type, and plain doctor names it at once', async () => {
+test('a response that rankd cannot use FAILs with path and type, and plain doctor reports it at once', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   const role = { path: 'groups/700/roles/1', id: '1', displayName: 'Guest', rank: '0' };
@@ -121,13 +121,13 @@ test('a group without a name differs', async () => {
 });
 
 test.each<Partial<FakeOpenCloud>>([{ rolesField: 'withBase' }, { endsWithEmptyToken: false }])(
-  '%o differs in nothing: others have seen it as well',
+  '%o has no differences: others have observed it as well',
   async (mood) => {
     expect(await differing((roblox) => Object.assign(roblox, mood))).toMatchObject({ code: 0, found: [] });
   },
 );
 
-test('a list that begins again is told as that alone', async () => {
+test('a list that begins again is reported as only that', async () => {
   const { found, roblox } = await differing((roblox) => Object.assign(roblox, { pagesRepeat: true }));
   expect(roblox.journal.entries.length).toBeLessThanOrEqual(14);
   expect(found).toEqual([{ check: 'roles', result: 'differs', details: ['nextPageToken: the list begins again'] }]);
@@ -141,7 +141,7 @@ test.each<[what: string, change: (roblox: FakeOpenCloud) => unknown, check: stri
     'the key is disabled or expired',
   ],
   [
-    'a limit that no header tells of',
+    'a limit that no header reports',
     ({ budgets }) => Object.assign(budgets, { hidden: { burst: 1, perSecond: 0 } }),
     'no member',
     'answered with 429',
@@ -152,7 +152,7 @@ test.each<[what: string, change: (roblox: FakeOpenCloud) => unknown, check: stri
   expect(found).toContainEqual({ check, result: 'FAIL', details: [details] });
 });
 
-test('a locked group is told as that, and what it does not answer FAILs', async () => {
+test('a locked group is reported as such, and forbidden reads FAIL', async () => {
   const { code, found } = await differing(({ group }) => Object.assign(group, { locked: true }));
   expect(code).toBe(5);
   expect(found).toContainEqual({
@@ -162,7 +162,7 @@ test('a locked group is told as that, and what it does not answer FAILs', async 
   });
 });
 
-test('what does not answer FAILs, and the other checks go on', async () => {
+test('a check without a response FAILs, and the others continue', async () => {
   const { code, found } = await differing((roblox) => Object.assign(roblox, { hasPublicRoles: false }));
   expect(code).toBe(5);
   expect(found).toMatchObject([
@@ -171,7 +171,7 @@ test('what does not answer FAILs, and the other checks go on', async () => {
   ]);
 });
 
-/** What is not ok with `--member`, without the wait until reads show the writes. */
+/** The findings other than ok with `--member`, without the wait until reads show the writes. */
 async function tryWrites(memberId: number, change: (roblox: FakeOpenCloud) => unknown = () => undefined) {
   const roblox = await startFakeOpenCloud();
   onTestFinished(() => roblox.close());
@@ -183,7 +183,7 @@ async function tryWrites(memberId: number, change: (roblox: FakeOpenCloud) => un
   return { roblox, found: findings.filter(({ result }) => result !== 'ok') };
 }
 
-test('with --member it tries writes that change nobody', async () => {
+test('with --member, it tries writes that change no member', async () => {
   const { roblox, found } = await tryWrites(sampleUsers.trainee);
   expect(found).toEqual([]);
   expect(roblox.journal.writes()).toHaveLength(2);
@@ -210,7 +210,7 @@ test('with --member, a key that may only read FAILs', async () => {
   });
 });
 
-test('--report writes what was found without any id or secret', async () => {
+test('--report writes the findings without any id or secret', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   expect((await home.here(['doctor', '--live', '--report', 'report.txt'])).code).toBe(0);
@@ -221,7 +221,7 @@ test('--report writes what was found without any id or secret', async () => {
   expect((await home.here(['doctor', '--live', '--report', 'report.txt'])).code).toBe(4);
 });
 
-test('a simulated group has no answers to look at', async () => {
+test('a simulated group has no responses to check', async () => {
   using home = new CliHome();
   const { code, stderr } = await home.here(['doctor', '--live']);
   expect({ code, stderr }).toMatchObject({ code: 2, stderr: expect.stringContaining('simulated') });

@@ -17,25 +17,25 @@ interface Finding {
 function newHome(): CliHome {
   const home = new CliHome();
   onTestFinished(() => home[Symbol.dispose]());
-  writeFileSync(home.path('rankd.yaml'), 'server: { port: 0 }\n'); // a daemon of somebody's may have the usual one
+  writeFileSync(home.path('rankd.yaml'), 'server: { port: 0 }\n'); // a daemon on this machine may use the default port
   return home;
 }
 
-/** The findings that are not ok, and the exit code. */
+/** The findings other than ok, and the exit code. */
 async function complaints(home: CliHome, ...args: string[]): Promise<{ code: number | null; found: Finding[] }> {
   const result = await home.here(['doctor', '--json', ...args]);
   const { findings } = result.json<{ findings: Finding[] }>();
   return { code: result.code, found: findings.filter(({ grade }) => grade !== 'ok') };
 }
 
-test('a group that is set up well has no complaint, and doctor leaves every file as it is', async () => {
+test('a correct setup has no findings, and doctor changes no file', async () => {
   await using system = await openCloudHome();
   await using _daemon = await system.serve();
   expect(await complaints(system.home)).toEqual({ code: 0, found: [] });
   expect(system.roblox.journal.writes()).toEqual([]);
 });
 
-test('before anything is kept it looks at the rest and makes nothing', async () => {
+test('without a database, it checks the rest and creates nothing', async () => {
   const home = newHome();
   const { code, found } = await complaints(home);
   expect(code).toBe(0);
@@ -43,7 +43,7 @@ test('before anything is kept it looks at the rest and makes nothing', async () 
   expect(readdirSync(home.folder)).not.toContain('data');
 });
 
-test('for a person: a line for each check, what is wrong with its fix below, no escape codes', async () => {
+test('for a person: a line for each check, problems with their fix below, no escape codes', async () => {
   const home = newHome();
   await home.createKey();
   await home.json('workspace', 'suspend', '-y');
@@ -54,7 +54,7 @@ test('for a person: a line for each check, what is wrong with its fix below, no 
   expect(stdout).not.toContain('\u001b');
 });
 
-test('a configuration with a mistake fails, and what does not need it is looked at all the same', async () => {
+test('a configuration with a mistake fails, and checks that do not need it still run', async () => {
   const home = newHome();
   await home.createKey();
   writeFileSync(home.path('rankd.yaml'), 'server: { port: 99999 }\n');
@@ -88,7 +88,7 @@ test('a damaged database fails, and is not touched', async () => {
   expect(readFileSync(file).equals(bytes)).toBe(true);
 });
 
-test('a port that another program has fails', async () => {
+test('a port that another program uses fails', async () => {
   const home = newHome();
   const other = createServer().listen(0, '127.0.0.1');
   onTestFinished(() => void other.close());
@@ -100,7 +100,7 @@ test('a port that another program has fails', async () => {
   expect(found).toContainEqual(expect.objectContaining({ check: 'port', grade: 'FAIL' }));
 });
 
-test('a dead key, one without group:write, and one that ends soon are told apart', async () => {
+test('a dead key, one without group:write, and one that expires soon are distinguished', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   const ofCredential = async () => (await complaints(home)).found.filter(({ check }) => check === 'credential');
@@ -114,7 +114,7 @@ test('a dead key, one without group:write, and one that ends soon are told apart
   expect(await ofCredential()).toMatchObject([{ grade: 'FAIL' }]);
 });
 
-test('a clock that the platform does not agree with is pointed out, with the direction', async () => {
+test('a clock that differs from the platform’s is reported, with the direction', async () => {
   await using system = await openCloudHome();
   let platformIsAheadMs = 0;
   const methods = new Set<string | undefined>();
@@ -137,10 +137,10 @@ test('a clock that the platform does not agree with is pointed out, with the dir
   expect(await ofClock()).toMatchObject({ grade: 'warn', text: expect.stringMatching(/^3\d{3} seconds behind/) });
   platformIsAheadMs = -3_600_000;
   expect(await ofClock()).toMatchObject({ grade: 'warn', text: expect.stringMatching(/^3\d{3} seconds ahead of/) });
-  expect([...methods].toSorted()).toEqual(['GET', 'POST']); // HEAD is no operation of Open Cloud
+  expect([...methods].toSorted()).toEqual(['GET', 'POST']); // Open Cloud has no operation with HEAD
 });
 
-test('a refusal of the address of this machine is repeated in the words of Roblox, in the first line about the key', async () => {
+test('a refusal of the address of this machine is quoted from Roblox, in the first line about the key', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   const body = JSON.stringify({ errors: [{ code: 0, message: 'IP address is not allowed' }] });
@@ -171,7 +171,7 @@ test.each<[string, Record<string, string>, string | undefined, string?]>([
   expect(stdout).not.toContain('geheim');
 });
 
-test('a platform that is down, or hangs, is told as that by what asks it, with the fix, and as nothing else', async () => {
+test('a platform that is down, or hangs, is reported by the checks that call it, with the fix, and as nothing else', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   const ofPlatform = async () => {
@@ -187,7 +187,7 @@ test('a platform that is down, or hangs, is told as that by what asks it, with t
   expect(await ofPlatform()).toEqual(told('it refuses connections (ECONNREFUSED)'));
 });
 
-test('an acting account without permission or reach, or outside the group, fails; with --offline nobody is asked', async () => {
+test('an acting account without permission or reach, or outside the group, fails; with --offline, there are no calls', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   const [admin] = roblox.group.held(roblox.credential.userId) ?? [];
@@ -209,7 +209,7 @@ test('an acting account without permission or reach, or outside the group, fails
   expect(roblox.journal.entries.length).toBe(asked);
 });
 
-test('privileged roles that every key may give are a warning, and so are roles that Roblox does not show where they would be kept back', async () => {
+test('privileged roles that every key may give are a warning, and so are roles without visible permissions if privileged ones are reserved', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   const setting = (value: string) => ({ env: { RANKD_POLICY_PRIVILEGED_ROLES: value } });
@@ -228,7 +228,7 @@ test('privileged roles that every key may give are a warning, and so are roles t
   ]);
 });
 
-test("doctor and init warn of a Roblox key of the owner's own account, and say how to do without", async () => {
+test("doctor and init warn of a Roblox key of the owner's own account, and name the alternative", async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   const flags = ['--group', String(roblox.groupId), '--credential-file', 'roblox.key', '--force'];
@@ -247,7 +247,7 @@ test("doctor and init warn of a Roblox key of the owner's own account, and say h
   expect(await ofInit()).not.toContain('warning');
 });
 
-test('ranks that share a number, and places that games come from but nobody listed or published, are pointed out', async () => {
+test('ranks that share a number, and unlisted or unpublished places of games, are reported', async () => {
   await using system = await openCloudHome();
   const { home, roblox, secret } = system;
   const [, , role] = roblox.group.roles;
@@ -264,7 +264,7 @@ test('ranks that share a number, and places that games come from but nobody list
   ]);
 });
 
-test('a key without a place, one that needs none, and no key at all, are pointed out', async () => {
+test('a key without a place, one that needs none, and no key at all, are reported', async () => {
   const home = newHome();
   await home.json('key', 'create', 'lonely');
   const found = async () => (await complaints(home, '--offline')).found.map(({ text }) => text);
@@ -276,7 +276,7 @@ test('a key without a place, one that needs none, and no key at all, are pointed
   expect(await found()).toContain('there is no key that works');
 });
 
-test('what Roblox does not tell is told as that: who acts, and what the key may do', async () => {
+test('facts that Roblox does not report are shown as unknown: the acting account, and the permissions of the key', async () => {
   await using system = await openCloudHome();
   const { credential } = system.roblox;
   Object.assign(credential, { userId: undefined, expirationTimeUtc: '0001-01-01T00:00:00Z' });
@@ -289,7 +289,7 @@ test('what Roblox does not tell is told as that: who acts, and what the key may 
   expect(textOf('reach')).toEqual([]);
 });
 
-test('that Roblox does not tell which role every member holds is a warning', async () => {
+test('an unknown base role is a warning', async () => {
   await using system = await openCloudHome();
   Object.assign(system.roblox, { hasPublicRoles: false, rolesField: 'absent' });
   const { findings } = (await system.home.here(['doctor', '--json'])).json<{ findings: Finding[] }>();
@@ -302,9 +302,9 @@ test('that Roblox does not tell which role every member holds is a warning', asy
   );
 });
 
-test('a key that Roblox does not describe is a warning, and all that follows is told as unknown', async () => {
+test('a key that Roblox does not describe is a warning, and all later facts are unknown', async () => {
   await using system = await openCloudHome();
-  await system.home.here(['group', 'roles']); // so that there is a database
+  await system.home.here(['group', 'roles']); // creates the database
   system.roblox.faults.add({ operation: 'introspect', kind: 'status 403', body: '<html>no</html>', times: 99 });
   const { code, found } = await complaints(system.home);
   expect(code).toBe(0);
@@ -314,9 +314,9 @@ test('a key that Roblox does not describe is a warning, and all that follows is 
   ]);
 });
 
-test('a group that Roblox has locked is told', async () => {
+test('a group that Roblox has locked is reported', async () => {
   await using system = await openCloudHome();
-  await system.home.here(['group', 'roles']); // so that there is a database
+  await system.home.here(['group', 'roles']); // creates the database
   const { roblox } = system;
   roblox.faults.add({
     operation: 'group',
@@ -326,7 +326,7 @@ test('a group that Roblox has locked is told', async () => {
   const { code, found } = await complaints(system.home);
   expect(code).toBe(5);
   expect(found).toEqual([expect.objectContaining({ check: 'group', text: expect.stringContaining('locked') })]);
-  roblox.group.locked = true; // and now it may not be read any further
+  roblox.group.locked = true; // now reads are forbidden
   expect((await complaints(system.home)).found).toContainEqual(
     expect.objectContaining({ check: 'group', text: expect.stringContaining('Roblox has locked it') }),
   );

@@ -6,7 +6,7 @@ import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts
 import { createPostgresDatabase } from '../support/postgres-database.ts';
 import { startWebhookSink } from '../support/webhook-sink.ts';
 
-/** Settings that name roles, as the operator meets them: by commands, alarms, a restart and a reload. */
+/** Settings that name roles, as the operator sees them: in commands, alarms, a restart and a reload. */
 
 const { captain, officer } = sampleRoles;
 const bob = String(sampleUsers.trainee);
@@ -25,7 +25,7 @@ interface Doctor {
 const line = 'under policy in rankd.yaml, write locked_roles: [125] and run: rankd reload';
 
 for (const engine of ['SQLite', 'PostgreSQL']) {
-  test(`a role that is locked by its number stays locked under another, and every command says what to write (${engine})`, async () => {
+  test(`a role that is locked by its number stays locked under another, and every command prints the line to write (${engine})`, async () => {
     await using system = await openCloudHome();
     await using database = engine === 'PostgreSQL' ? await createPostgresDatabase() : undefined;
     const { home, roblox } = system;
@@ -52,11 +52,11 @@ for (const engine of ['SQLite', 'PostgreSQL']) {
     const role = roblox.group.role(captain);
     Object.assign(role ?? {}, { rank: 125 });
     roblox.group.roles.push({ id: 99_000_001, name: 'Newcomer', rank: 50 });
-    await home.here(['reload']); // it reads the roles again
+    await home.here(['reload']); // reads the roles again
     expect([await give(125), await inShell(125)]).toEqual([[403, 'rank_not_allowed'], 5]);
     expect(await give(50)).toEqual([200, undefined]);
 
-    // The text fits the new role, which is not meant: the alarm says so.
+    // The text matches the new role, which is not meant: the alarm reports that.
     const drift =
       /names 50, which is role 70000050: Captain has rank 125 now; Newcomer \(role id 99000001\) fits the entry now, and is not meant\.$/;
     const fix = `${line}; if Newcomer (role id 99000001) is meant: rankd reload --relearn`;
@@ -81,7 +81,7 @@ for (const engine of ['SQLite', 'PostgreSQL']) {
     });
     expect(await home.here(['config', 'check'])).toMatchObject({ code: 0, stderr: expect.stringContaining(fix) });
 
-    // A restart, and a reload of the same text, keep the meaning and raise no second alarm.
+    // A restart, and a reload of the same text, retain the meaning and raise no second alarm.
     await daemon.stop();
     daemon = await system.serve();
     await expect.poll(() => daemon.log).toContain('names 50');
@@ -91,7 +91,7 @@ for (const engine of ['SQLite', 'PostgreSQL']) {
     expect([same.code, same.stderr]).toEqual([0, expect.stringContaining('names 50')]);
     expect(await give(125)).toEqual([403, 'rank_not_allowed']);
 
-    // The line that the doctor gave ends it.
+    // The line from doctor fixes it.
     write('policy: { locked_roles: [125] }');
     expect((await home.here(['reload'])).code).toBe(0);
     expect(await give(125)).toEqual([403, 'rank_not_allowed']);
@@ -99,7 +99,7 @@ for (const engine of ['SQLite', 'PostgreSQL']) {
     expect(told()[1]).toMatchObject({ type: 'configuration.fits', data: { subject: 'policy.locked_roles' } });
     expect((await home.json<{ status: { misfits: unknown[] } }>('status')).status.misfits).toEqual([]);
 
-    // Written again, the old text is read again: it means the role that has the number now.
+    // The old text, written again, is resolved again: it means the role that has the number now.
     write('policy: { locked_roles: [50] }');
     expect((await home.here(['reload'])).code).toBe(0);
     expect(await give(50)).toEqual([403, 'rank_not_allowed']);
@@ -108,7 +108,7 @@ for (const engine of ['SQLite', 'PostgreSQL']) {
   });
 }
 
-test('a reload that is asked to relearn takes each entry as it is written, and refuses one that names no role', async () => {
+test('a reload with --relearn resolves each entry as written, and refuses one that names no role', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   configure(system)('policy: { locked_roles: [50] }');
@@ -126,7 +126,7 @@ test('a reload that is asked to relearn takes each entry as it is written, and r
   expect(codes).toEqual([403, 200]);
 });
 
-test('what an entry named is not looked up again at a start: a role that is gone is a warning then, and a typo ends it', async () => {
+test('a start does not resolve an entry again: a missing role is a warning then, and a typo ends the start', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   const file = readFileSync(home.path('rankd.yaml'), 'utf8');
@@ -149,7 +149,7 @@ test('what an entry named is not looked up again at a start: a role that is gone
   await expect(DaemonHere.start(home)).rejects.toThrow(/no role of the group is called .*Oficer/);
 });
 
-test('without any rung left no rank is changed, as /readyz and health say; a suspension still ends, and records are shown without Roblox', async () => {
+test('without any rung left, no rank is changed, and /readyz and health report it; a suspension still ends, and records are shown without Roblox', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   const file = readFileSync(home.path('rankd.yaml'), 'utf8');

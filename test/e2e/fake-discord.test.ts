@@ -9,7 +9,7 @@ import { CliHome } from '../support/run-cli.ts';
 
 const tool = fileURLToPath(new URL('../tools/fake-discord.ts', import.meta.url));
 
-test('what npm run fake-discord prints points rankd at a channel and a program, which show what they get', async () => {
+test('the output of npm run fake-discord points rankd at a channel and a program, which show what they receive', async () => {
   using home = new CliHome();
   const fake = spawn(process.execPath, [tool, '--port', '0']);
   onTestFinished(async () => {

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { CliHome } from '../support/run-cli.ts';
 
-/** The text of every file of the data directory, as far as it is one. */
+/** The text of every file in the data directory, if it has one. */
 function everything(dataDir: string): string {
   return readdirSync(dataDir, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && entry.name.startsWith('rankd.db'))
@@ -11,7 +11,7 @@ function everything(dataDir: string): string {
     .join('\n');
 }
 
-test.concurrent('a person who is forgotten is in no file of the database any more, and the audit is whole', async () => {
+test.concurrent('a forgotten person is no longer in any file of the database, and the audit is intact', async () => {
   using home = new CliHome();
   for (const rank of ['20', '50']) expect((await home.here(['rank', 'set', '8589935601', rank])).code).toBe(0);
   expect(everything(home.dataDir)).toContain('8589935601');
@@ -30,7 +30,7 @@ test.concurrent('a person who is forgotten is in no file of the database any mor
   expect((await home.here(['forget', '8589935601', '-y'])).code).toBe(3);
 });
 
-test.concurrent('the roles of a person who was forgotten are not put back by an undo', async () => {
+test.concurrent('an undo does not restore the roles of a forgotten person', async () => {
   using home = new CliHome();
   for (const user of ['1001', '1002']) expect((await home.here(['rank', 'set', user, '50'])).code).toBe(0);
   expect((await home.here(['forget', '1001', '-y'])).code).toBe(0);

@@ -1,7 +1,7 @@
-/** A command line as it is typed, without `rankd`. */
+/** A typed command line, without `rankd`. */
 export type Line = string | { line: string; input: string };
 
-/** What a person does in a fresh home, one command after the other; every kind of command, done and refused. */
+/** The commands of a person in a fresh home, one after another; every kind of command, both done and refused. */
 export const scenes: Record<string, Line[]> = {
   keys: [
     'key create main --max-rank 100',
@@ -169,7 +169,7 @@ export const scenes: Record<string, Line[]> = {
   ],
 };
 
-/** What was done before tables are shown on a terminal. */
+/** Prepares the data for tables on a terminal. */
 export const prepared: string[][] = [
   ['key', 'set', 'main', '--max-rank', '100', '--direction', 'promote'],
   ['key', 'rotate', 'main', '--overlap', '24h'],
@@ -207,7 +207,7 @@ export const files: Record<string, string> = {
   'good.yaml': 'server:\n  port: 8080\npolicy:\n  locked_roles: [20]\n',
 };
 
-/** Commands whose output is long, and held by other tests, or tells of the machine. */
+/** Commands whose output is long and covered by other tests, or depends on the machine. */
 export const others: Line[] = [
   'doctor',
   'config schema',

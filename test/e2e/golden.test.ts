@@ -11,7 +11,7 @@ import { CliHome, type CliResult } from '../support/run-cli.ts';
 import { TempDir } from '../support/temp-dir.ts';
 import { files, type Line, others, prepared, scenes, shownOnTerminals } from './golden-scenes.ts';
 
-/** Whatever these ask for: off a terminal nothing is colored or written over. */
+/** Even if these ask for color, nothing is colored or overwritten off a terminal. */
 const env = { TERM: 'xterm-256color', COLORTERM: 'truecolor', FORCE_COLOR: '3', CLICOLOR_FORCE: '1' };
 
 const control = /(?![\n\t])\p{Cc}/u;
@@ -27,7 +27,7 @@ test('every command is called below', () => {
 
 describe.concurrent('the built binary, off a terminal', () => {
   test.for(Object.entries(scenes))(
-    '%s: what is printed where, and the exit code, are exactly these',
+    '%s: output, error output and exit code are exactly these',
     async ([name, lines], { expect }) => {
       using home = homeWithFiles();
       await using built = new BuiltSession(home, env);
@@ -48,7 +48,7 @@ describe.concurrent('the built binary, off a terminal', () => {
   });
 });
 
-test('what is too long for that has no escape byte either', async () => {
+test('longer output has no escape byte either', async () => {
   using home = homeWithFiles();
   for (const line of others) {
     const { stdout, stderr } = await home.here(wordsOf(line), { env });
@@ -57,7 +57,7 @@ test('what is too long for that has no escape byte either', async () => {
   }
 });
 
-test('--json: every command prints one document, done or refused, and nothing beside it; none changes a byte of rankd.yaml', async () => {
+test('--json: every command prints one document, done or refused, and nothing else; none changes a byte of rankd.yaml', async () => {
   using home = homeWithFiles();
   const yaml = '# mine  \r\nserver:   {port:   8080}\n\n\nlimits:\n    rank: 0600 # no more\n';
   writeFileSync(home.path('rankd.yaml'), yaml);
@@ -80,7 +80,7 @@ describe('the built binary, on a terminal', () => {
     for (const line of prepared) await home.here(line);
     daemon = await DaemonProcess.start(home);
     await daemon.rank(secret, { newRankId: 50 });
-    // which name a member has, the daemon asks in the background
+    // The daemon looks up the names of members in the background.
     await vi.waitFor(
       async () => expect(JSON.stringify(await home.json('history', 'list'))).toContain('"userName":"Newcomer"'),
       20_000,
@@ -112,7 +112,7 @@ describe('the built binary, on a terminal', () => {
 
 const colors = new RegExp(`${String.fromCharCode(27)}\\[\\d+m`, 'g');
 
-/** What a command says only while it waits, which it does not do on every machine. */
+/** Messages of a waiting command, which does not wait on every machine. */
 const overwritten = new RegExp(`[^\\n]*\\r${String.fromCharCode(27)}\\[K`, 'g');
 
 /** A time zone in which no test runs over midnight. */
@@ -121,13 +121,13 @@ function aroundNoon(): string {
   return `Etc/GMT${west < 0 ? west : `+${west}`}`;
 }
 
-/** As `settled`, with the names of colors, and what only a running daemon tells. */
+/** Like `settled`, with the names of colors, and figures of a running daemon. */
 function settledScreen(screen: string, home: CliHome): string {
   const named = screen.replaceAll(
     colors,
     (code) => ({ 31: '<red>', 32: '<green>', 33: '<yellow>' })[code.slice(2, -1)] ?? '',
   );
-  const lines = named.split('\n').map((line) => settled(line, home)); // the others stay aligned
+  const lines = named.split('\n').map((line) => settled(line, home)); // other columns stay aligned
   return lines
     .join('\n')
     .replaceAll(overwritten, '')
@@ -143,7 +143,7 @@ function homeWithFiles(): CliHome {
   return home;
 }
 
-/** The first call of each command is one of the built binary. The others are made in this process. */
+/** The first call of each command runs the built binary. The others run in this process. */
 const ofBuilt = new Set([
   ...new Map(
     Object.values(scenes)
@@ -159,20 +159,20 @@ function run({ home, built }: { home: CliHome; built: BuiltSession }, line: Line
   return options.input === '' ? built.run(wordsOf(line)) : home.run(wordsOf(line), options);
 }
 
-/** The command that a line calls; the whole line if it calls none. */
+/** The command of a line; the whole line if it calls none. */
 function commandOf(line: Line): string {
   const text = wordsOf(line).join(' ');
   return everyCommand.find((path) => `${text} `.startsWith(`${path} `)) ?? text;
 }
 
-/** As a person sees it, with what comes from the error stream marked. */
+/** The output as a person sees it, with lines of the error stream marked. */
 function shown(line: Line, { code, stdout, stderr }: CliResult, home: CliHome): string {
   const talk = stderr.replaceAll(/^/gm, '! ').replace(/! $/, '');
   const [out, err] = [stdout, talk].map((text) => settled(text.replaceAll('@test', `@${hostname()}`), home));
   return `$ rankd ${textOf(line)}\n${out}${err}[${code}]\n\n`;
 }
 
-/** What differs from run to run, by something that stands for it; where that is of another length, columns are no longer aligned. */
+/** Replaces texts that differ between runs; replacements of another length break the alignment of columns. */
 function settled(text: string, { folder }: CliHome): string {
   const sameLength = text
     .replaceAll(/\brk_(live|test)_[0-9A-Za-z]{36}\b/g, (_, mode) => `rk_${mode}_${'x'.repeat(36)}`)

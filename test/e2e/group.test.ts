@@ -13,7 +13,7 @@ interface World extends AsyncDisposable {
   roblox: FakeOpenCloud;
 }
 
-/** An operator and a Roblox to work with. */
+/** An operator and a fake Roblox. */
 async function setUp(): Promise<World> {
   const home = new CliHome();
   const roblox = await startFakeOpenCloud();
@@ -24,7 +24,7 @@ async function setUp(): Promise<World> {
   return { home, roblox, [Symbol.asyncDispose]: close };
 }
 
-/** Sets the operator up for the fake Roblox. */
+/** Configures the operator for the fake Roblox. */
 function configure({ home, roblox }: World, ...more: string[]): void {
   writeFileSync(home.path('roblox.key'), roblox.apiKey, { mode: 0o600 });
   const { groupId, baseUrl, legacyBaseUrl } = roblox;
@@ -35,7 +35,7 @@ function configure({ home, roblox }: World, ...more: string[]): void {
   );
 }
 
-test.concurrent('show tells the group, its owner, the acting account and what that account can give', async () => {
+test.concurrent('show has the group, its owner, the acting account and the roles that it can give', async () => {
   await using world = await setUp();
   const { home, roblox } = world;
   configure(world);
@@ -62,7 +62,7 @@ test.concurrent('show tells the group, its owner, the acting account and what th
   expect(roblox.violations()).toEqual([]);
 });
 
-test.concurrent('an acting account that is no member of the group is shown as that, and can give nothing', async () => {
+test.concurrent('an acting account that is not a member of the group is shown as such, and can give nothing', async () => {
   await using world = await setUp();
   const { home, roblox } = world;
   configure(world);
@@ -82,7 +82,7 @@ test.concurrent('an acting account whose role may not change ranks can give noth
   expect(stderr).toMatch(/^try: give the role of the acting account the permission "Manage lower-ranked/m);
 });
 
-test.concurrent('what can be given is within the ladder and the policy', async () => {
+test.concurrent('roles that can be given are within the ladder and the policy', async () => {
   await using world = await setUp();
   const { home, roblox } = world;
   roblox.credential.userId = sampleUsers.owner; // reaches every role but its own
@@ -115,7 +115,7 @@ test.concurrent.each([
   expect(result.stderr).not.toContain(roblox.apiKey);
 });
 
-test.concurrent('roles are listed by rank with id and kind, whether they are on the ladder, and what they may do to others', async () => {
+test.concurrent('roles are listed by rank with id and kind, position on the ladder, and powers over others', async () => {
   await using world = await setUp();
   const { home } = world;
   configure(world, ', ladder: [10, 50]');
@@ -144,7 +144,7 @@ test.concurrent('roles are listed by rank with id and kind, whether they are on 
   });
 });
 
-test.concurrent('a role name cannot drive the terminal', async () => {
+test.concurrent('a role name cannot control the terminal', async () => {
   await using world = await setUp();
   const { home, roblox } = world;
   const trainee = roblox.group.role(sampleRoles.trainee);
@@ -158,7 +158,7 @@ test.concurrent('a role name cannot drive the terminal', async () => {
   }
 });
 
-test.concurrent('a ladder that does not fit is reported by what only looks at the group, and keeps changes from being made', async () => {
+test.concurrent('a ladder that does not fit is reported by reading commands, and prevents changes', async () => {
   await using world = await setUp();
   const { home } = world;
   await home.json('key', 'list');
@@ -181,7 +181,7 @@ test.concurrent('a ladder that does not fit is reported by what only looks at th
   expect(await home.here(['rank', 'set', trainee, '20'])).toMatchObject({ code: 78, stdout: '' });
 });
 
-test.concurrent('which role is the base role is found out once, for all commands to come', async () => {
+test.concurrent('the base role is found once for all later commands', async () => {
   await using world = await setUp();
   const { home, roblox } = world;
   configure(world);
@@ -192,7 +192,7 @@ test.concurrent('which role is the base role is found out once, for all commands
   }
 });
 
-test.concurrent('config check holds ladder and policy against the group, and changes nothing', async () => {
+test.concurrent('config check compares ladder and policy with the group, and changes nothing', async () => {
   await using world = await setUp();
   const { home, roblox } = world;
   configure(world, ', ladder: [1, 10, 20]', 'policy: { locked_roles: [77] }');
@@ -211,7 +211,7 @@ test.concurrent('config check holds ladder and policy against the group, and cha
   expect(existsSync(home.dataDir)).toBe(false);
 });
 
-test.concurrent('config check asks nobody if the configuration names no role', async () => {
+test.concurrent('config check makes no call if the configuration names no role', async () => {
   await using world = await setUp();
   configure(world);
   expect((await world.home.here(['config', 'check'])).code).toBe(0);

@@ -9,7 +9,7 @@ beforeEach(() => {
 });
 afterEach(() => home[Symbol.dispose]());
 
-test('ends with 0 where the daemon answers, wherever it listens', async () => {
+test('ends with 0 if the daemon responds, wherever it listens', async () => {
   await using daemon = await DaemonHere.start(home);
   expect(await home.run(['health'])).toMatchObject({
     code: 0,
@@ -25,7 +25,7 @@ test('asks a daemon that listens on every address', async () => {
   expect((await home.here(['health', '--ready'])).code).toBe(0);
 });
 
-test('ends with 69 where none runs, though another one listens on the configured port', async () => {
+test('ends with 69 if none runs, although another one listens on the configured port', async () => {
   const other = home.path('other');
   await using daemon = await DaemonHere.start(home, { env: { RANKD_DATA_DIR: other } });
   const result = await home.run(['health'], { env: { RANKD_SERVER_PORT: new URL(daemon.url).port } });
@@ -40,12 +40,12 @@ try: start it with \`rankd serve\`, or name another directory with --data-dir
   expect(asJson.json()).toMatchObject({ v: 1, success: false, code: 'daemon_unavailable' });
 });
 
-test('a daemon that cannot change ranks is healthy and not ready, and says why', async () => {
+test('a daemon that cannot change ranks is healthy and not ready, and reports the reason', async () => {
   await using world = await openCloudHome();
   await using daemon = await world.serve();
   expect((await world.home.here(['health', '--ready'])).code).toBe(0);
   world.roblox.credential.enabled = false;
-  await daemon.rank(world.secret); // which is how rankd learns of it
+  await daemon.rank(world.secret); // this is how rankd notices
   const result = await world.home.here(['health', '--ready']);
   expect(result).toMatchObject({ code: 69, stdout: '' });
   expect(result.stderr).toMatch(/^error: rankd is not ready: .+\ntry: rankd doctor; .+\n$/);

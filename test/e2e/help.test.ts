@@ -19,7 +19,7 @@ const tree = createProgram({ system: thisSystem } as TerminalIo);
 const commands = allCommands(tree).map((command): [string[]] => [pathOf(command)]);
 
 describe('rankd … --help', () => {
-  test.each(commands)('%j says what it does and ends in examples that begin with it', async (path) => {
+  test.each(commands)('%j has a description and ends with examples that begin with it', async (path) => {
     const io = new TerminalIo(home);
     expect(await runHere([...path, '--help'], io)).toBe(0);
     const [usage = '', examples = ''] = io.out.split('\nExamples:\n');
@@ -29,7 +29,7 @@ describe('rankd … --help', () => {
     expect(lines.some((line) => line.includes(['rankd', ...path].join(' ')))).toBe(true);
   });
 
-  test.each(commands)('%j: its examples name only commands, arguments and options that there are', async (path) => {
+  test.each(commands)('%j: its examples name only commands, arguments and options that exist', async (path) => {
     const io = new TerminalIo(home);
     await runHere([...path, '--help'], io);
     for (const line of io.out.split('\nExamples:\n')[1]?.trim().split('\n') ?? []) {
@@ -66,7 +66,7 @@ describe('the manual page', () => {
     expect([code, stderr]).toEqual([0, '']);
     expect(stdout).toBe(page);
     const manifest = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
-    expect(manifest.man).toEqual(['dist/rankd.1']); // npm installs none that is named by a text alone
+    expect(manifest.man).toEqual(['dist/rankd.1']); // npm installs no page that is given as a plain text
   });
 
   const groff = spawnSync('groff', ['-man', '-Tutf8', '-ww', '-P-cbou', '-rLL=100n'], {

@@ -43,11 +43,11 @@ const fields = [
   'hold',
 ];
 
-/** A spreadsheet has no column for the first, and more columns. */
+/** CSV lacks a column for the first, and has additional columns. */
 const listsOfObjects = ['roles'];
 const nameColumns = [...['roleName', 'oldRoleName', 'rolesBeforeNames', 'rolesAfterNames', 'holdKind', 'holdEndsAt']];
 
-/** Of one change, shown or exported. */
+/** For a single change, shown or exported. */
 const allFields = [...fields, 'phase', 'oldRankName', 'prefix', 'webhookHost', 'undoOf', 'undoId', 'idempotencyKey'];
 
 function change(id: string, about: Partial<RankChange> = {}): RankChange {
@@ -107,7 +107,7 @@ test.concurrent('a change made with `rank set` is in the history with exactly th
   });
 });
 
-test.concurrent('what is not known of a change is null: the roles that an open one leaves, the rank of an undo that came to none', async () => {
+test.concurrent('unknown facts of a change are null: the later roles of an open one, the rank of an undo without one', async () => {
   using home = new CliHome();
   const held = { rolesBefore: [1, 2], rolesAfter: [1, 3] };
   await keep(
@@ -127,7 +127,7 @@ test.concurrent('what is not known of a change is null: the roles that an open o
   );
 });
 
-test.concurrent('a member whose name nobody gave is listed by the id alone', async () => {
+test.concurrent('a member without a given name is listed by id', async () => {
   using home = new CliHome();
   await keep(home, change('chg_named'), change('chg_bare', { rankeeName: '' }));
   const { stdout } = await home.here(['history', 'list']);
@@ -135,7 +135,7 @@ test.concurrent('a member whose name nobody gave is listed by the id alone', asy
   expect(stdout).toMatch(/refused \(simulated\) +op@host +Ada \(1001\) +→ 20 .* chg_named\n/);
 });
 
-test.concurrent('the list tells who asked, from which role to which, and through which key, by their names', async () => {
+test.concurrent('the list has the ranker, both roles and the key, by their names', async () => {
   using home = new CliHome();
   await home.json('rank', 'set', '1001', '20', '--reason', 'passed the training');
   await home.json('rank', 'set', '1001', '10');
@@ -168,7 +168,7 @@ test.concurrent('the list tells who asked, from which role to which, and through
   expect(promotion).toMatch(/applied \(simulated\) +\S+@\S+ +1001 +Trainee → Officer +shell +passed the training /);
 });
 
-test.concurrent('a reason of more than 200 characters is refused, one of 200 is kept to its end', async () => {
+test.concurrent('a reason of more than 200 characters is refused, one of 200 is stored completely', async () => {
   using home = new CliHome();
   const reason = '🎖'.repeat(200);
   const tooLong = await home.here(['rank', 'promote', '1001', '--reason', `${reason}!`]);
@@ -179,7 +179,7 @@ test.concurrent('a reason of more than 200 characters is refused, one of 200 is 
   expect(changes.map((one) => one.reason)).toEqual(['back', reason]);
 });
 
-test.concurrent('show adds what else is known of one change', async () => {
+test.concurrent('show adds the other facts of one change', async () => {
   using home = new CliHome();
   const full = change('chg_full', {
     state: 'applied',
@@ -246,7 +246,7 @@ test.concurrent('changes are listed newest first, up to the limit, by key, membe
   expect(await listed(home, '--key', 'game')).toEqual(['chg_3', 'chg_1']);
 });
 
-test.concurrent('the history is narrowed to place, ranker, operator and time', async () => {
+test.concurrent('the history is filtered by place, ranker, operator and time', async () => {
   using home = new CliHome();
   await keep(
     home,
@@ -330,7 +330,7 @@ test.concurrent('an unknown change or key ends with 3, a bad option with 2', asy
   }
 });
 
-test.concurrent('what callers wrote cannot forge a row of the list or drive the terminal', async () => {
+test.concurrent('text from callers cannot forge a row of the list or control the terminal', async () => {
   using home = new CliHome();
   await keep(
     home,

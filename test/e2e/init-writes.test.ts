@@ -5,7 +5,7 @@ import { TerminalIo } from '../support/command-io.ts';
 import { startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { CliHome } from '../support/run-cli.ts';
 
-/** Without a check nothing but this machine has a say. */
+/** Without a check, only this machine matters. */
 const flags = ['init', '--group', '4199740', '--credential-file', 'cloud.key', '--no-check'];
 
 function machine(): CliHome {
@@ -16,11 +16,11 @@ function machine(): CliHome {
 }
 
 test.each<[what: string, code: number, args: string[], hint: RegExp]>([
-  ['a name that a key has already', 4, ['--key', 'taken'], /another name with --key/],
-  ['an --out that is there already', 4, ['--key', 'game', '--out', 'cloud.key'], /another name/],
+  ['a name that a key already has', 4, ['--key', 'taken'], /another name with --key/],
+  ['an --out that exists already', 4, ['--key', 'game', '--out', 'cloud.key'], /another name/],
   ['an --out in a folder that is missing', 3, ['--key', 'game', '--out', 'nowhere/game.key'], /mkdir -p .+nowhere/],
-  ['a place without a key that it is for', 2, ['--place', '42'], /--key NAME/],
-  ['an --out without a key that it is for', 2, ['--out', 'game.key'], /--key NAME/],
+  ['a place without a key', 2, ['--place', '42'], /--key NAME/],
+  ['an --out without a key', 2, ['--out', 'game.key'], /--key NAME/],
   ['a configuration in a folder that is missing', 3, ['--config', 'new/rankd.yaml'], /mkdir -p .+new/],
 ])('%s: init ends with %i before anything is written, and its hint works for init', async (_, code, args, hint) => {
   const home = machine();
@@ -32,7 +32,7 @@ test.each<[what: string, code: number, args: string[], hint: RegExp]>([
   expect((await home.json<{ keys: unknown[] }>('key', 'list')).keys).toHaveLength(1);
 });
 
-test('what init wrote and moved is put back where the rest does not work', async () => {
+test('init restores the files that it wrote and moved if the rest fails', async () => {
   const home = machine();
   writeFileSync(home.path('roblox.key'), 'the-key-before\n');
   const args = ['init', '--group', '4199740', '--credential-file', '-', '--no-check', '--force'];
@@ -42,7 +42,7 @@ test('what init wrote and moved is put back where the rest does not work', async
   expect(readFileSync(home.path('roblox.key'), 'utf8')).toBe('the-key-before\n');
 });
 
-test('init writes the configuration where it is looked for: --config, then RANKD_CONFIG, then ./rankd.yaml', async () => {
+test('init writes the configuration to the first path that rankd reads: --config, then RANKD_CONFIG, then ./rankd.yaml', async () => {
   const home = machine();
   const env = { RANKD_CONFIG: home.path('mine.yaml') };
   const fileOf = async (args: string[], options = {}) => {
@@ -55,7 +55,7 @@ test('init writes the configuration where it is looked for: --config, then RANKD
   expect(await fileOf([])).toBe(home.path('rankd.yaml'));
 });
 
-test('--force gets through where both files are there, and keeps both', async () => {
+test('--force succeeds if both files exist, and keeps both', async () => {
   const home = machine();
   const args = ['init', '--group', '4199740', '--credential-file', '-', '--no-check'];
   expect((await home.here(args, { input: 'first-key\n' })).code).toBe(0);
@@ -65,7 +65,7 @@ test('--force gets through where both files are there, and keeps both', async ()
   expect((await home.here(['config', 'check'])).code).toBe(0);
 });
 
-test('a Rankd.rbxmx of somebody else stays as it is, and init says how to get another; --force keeps it as .old', async () => {
+test('a foreign Rankd.rbxmx is unchanged, and init explains how to get another; --force renames it to .old', async () => {
   const home = machine();
   writeFileSync(home.path('Rankd.rbxmx'), 'mine');
   const { code, stderr } = await home.here([...flags, '--url', 'rankd.example.com']);
@@ -81,7 +81,7 @@ test('a Rankd.rbxmx of somebody else stays as it is, and init says how to get an
   expect((await home.here(['script'])).stdout).toContain('url = "https://rankd.example.com"');
 });
 
-test('in the file that init writes, a setting is put in force by deleting the # before it', async () => {
+test('in the file that init writes, deleting the # before a setting applies it', async () => {
   const home = machine();
   expect((await home.here(flags)).code).toBe(0);
   const written = readFileSync(home.path('rankd.yaml'), 'utf8');
@@ -92,7 +92,7 @@ test('in the file that init writes, a setting is put in force by deleting the # 
   expect(settings.find(({ name }) => name === 'policy.max_rank')).toMatchObject({ source: 'file' });
 });
 
-test('on a terminal init asks again for a Roblox key that is none, and for a name that a key has', async () => {
+test('on a terminal, init asks again for an invalid Roblox key, and for the name of an existing key', async () => {
   const home = machine();
   await home.json('key', 'create', 'my-game');
   writeFileSync(home.path('second.key'), 'of another');
@@ -128,7 +128,7 @@ test.each([
   expect(readdirSync(home.cwd)).toEqual(['cloud.key']);
 });
 
-test('a group that Roblox does not know ends init with 3 and says where the id is found', async () => {
+test('a group that Roblox does not know ends init with 3 and explains where to find the id', async () => {
   const home = machine();
   const roblox = await startFakeOpenCloud();
   onTestFinished(() => roblox.close());

@@ -100,7 +100,7 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
     '',
     secret,
     '',
-    expect.stringContaining('a secret named rankd'), // what to do with the key that is shown once
+    expect.stringContaining('a secret named rankd'), // the instructions for the key that is shown once
     '',
   ]);
   expect(screen).toContain('and is in my-game.key:\n');
@@ -113,7 +113,7 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
   await expect.poll(titles).toContainEqual(expect.stringMatching(/promoted$/));
 });
 
-test('on a terminal init starts the daemon itself: every question but three takes Enter, and then a game changes a rank', async () => {
+test('on a terminal init starts the daemon itself: Enter is enough for all questions but three, and then a game changes a rank', async () => {
   const { home, roblox, env } = await world();
   const { code, screen } = await runOnTerminal(home, ['init'], {
     columns: 120,
@@ -153,7 +153,7 @@ test('on a terminal init starts the daemon itself: every question but three take
   expect(roblox.violations()).toEqual([]);
 });
 
-test('a question shows the names of roles as text: none of them drives the terminal', async () => {
+test('a question shows the names of roles as text: none of them controls the terminal', async () => {
   const { home, roblox, env } = await world();
   const [trainee] = roblox.group.roles.filter(({ rank }) => rank === 10);
   Object.assign(trainee ?? {}, { name: 'Tr\x1b]0;OWNED\x07' });
@@ -183,7 +183,7 @@ test('a question shows the names of roles as text: none of them drives the termi
   expect(screen).not.toContain('\x1b]0;');
 });
 
-test('Ctrl-C at a question ends it with 130 and leaves nothing', async () => {
+test('Ctrl-C at a question ends it with 130 and leaves no files', async () => {
   const { home, env } = await world();
   const { code, screen } = await runOnTerminal(home, ['init'], { env, answers: [['Group id', '\x03']] });
   expect(code).toBe(130);
@@ -208,7 +208,7 @@ test('off a terminal the same by flags; the secret goes to a file', async () => 
   expect((await home.here(['whitelist', 'check', '42', '--key', 'my-game'], { env })).code).toBe(0);
 });
 
-test('the ladder that init writes is one that serve takes: without the roles that share a rank, which it names', async () => {
+test('serve accepts the ladder that init writes: without the roles that share a rank, which it names', async () => {
   const { home, roblox, env, flags } = await world();
   roblox.group.roles.push({ id: 50_051, name: 'Pilot', rank: 50 });
   const { code, stderr } = await home.here(['init', ...flags, '--ladder', '--key', 'game'], { env });
@@ -230,7 +230,7 @@ test('the ladder that init writes names a role by its id if its rank means anoth
   expect((await home.here(['config', 'check'], { env: base })).code).toBe(0);
 });
 
-test('it tells which roles have power over others, or that Roblox does not show it', async () => {
+test('it lists the roles that have power over others, or that Roblox does not show it', async () => {
   const { home, roblox, env, flags } = await world();
   const ofMember = await home.here(['init', ...flags], { env });
   expect(ofMember.stderr).toContain(
@@ -241,14 +241,14 @@ test('it tells which roles have power over others, or that Roblox does not show 
   expect(ofOwner.stderr).toContain('Of these, 50 (Captain), 200 (Admin) have power over others, so only the operator');
 });
 
-test('the key can come in on standard input and is kept in a private file', async () => {
+test('the key can come from standard input and is stored in a private file', async () => {
   const { home, roblox, env } = await world();
   const args = ['init', '--group', String(roblox.groupId), '--credential-file', '-'];
   expect((await home.here(args, { env, input: `${roblox.apiKey}\n` })).code).toBe(0);
   expect(statSync(home.path('roblox.key')).mode & 0o777).toBe(0o600);
 });
 
-test('off a terminal without flags it ends with 2 and says which', async () => {
+test('off a terminal without flags it ends with 2 and names them', async () => {
   const { home, env } = await world();
   const { code, stderr } = await home.here(['init'], { env });
   expect({ code, stderr }).toEqual({
@@ -258,7 +258,7 @@ test('off a terminal without flags it ends with 2 and says which', async () => {
   });
 });
 
-test('an existing rankd.yaml is never overwritten, and kept beside the new one with --force', async () => {
+test('an existing rankd.yaml is never overwritten, and kept next to the new one with --force', async () => {
   const { home, env, flags } = await world();
   writeFileSync(home.path('rankd.yaml'), '# mine\n');
   expect((await home.here(['init', ...flags], { env })).code).toBe(4);
@@ -284,7 +284,7 @@ test.each<[what: string, spoil: (roblox: FakeOpenCloud) => unknown, code: number
     'lack the permission "Manage lower-ranked member ranks"',
   ],
   [
-    'an account that stands above no role',
+    'an account that is above no role',
     (roblox) => roblox.group.setMember(roblox.credential.userId, []),
     5,
     'no role of the group is below that account',
@@ -296,7 +296,7 @@ test.each<[what: string, spoil: (roblox: FakeOpenCloud) => unknown, code: number
     'is not a member of the group. Let it join',
   ],
   [
-    'a group of which Roblox does not tell the base role',
+    'a group whose base role Roblox does not show',
     (roblox) => Object.assign(roblox, { hasPublicRoles: false, rolesField: 'absent' }),
     69,
     'which of them is the one that every member holds',
@@ -310,7 +310,7 @@ test.each<[what: string, spoil: (roblox: FakeOpenCloud) => unknown, code: number
   expect(existsSync(home.path('rankd.yaml'))).toBe(false);
 });
 
-test('what Roblox does not tell is told as that, and keeps nobody from going on: what the key may do, and who acts', async () => {
+test('facts that Roblox does not report are shown as unknown, and do not stop init: the permissions of the key, and the acting account', async () => {
   const { home, roblox, env, flags } = await world();
   const oddScopes = [{ name: 'group', operations: null }];
   Object.assign(roblox.credential, { oddScopes, userId: undefined, expirationTimeUtc: '0001-01-01T00:00:00Z' });
@@ -323,7 +323,7 @@ test('what Roblox does not tell is told as that, and keeps nobody from going on:
   expect(stderr).not.toContain('Ranks it can give');
 });
 
-test('a key that Roblox does not describe keeps nobody from going on, and one without the scope is told as that', async () => {
+test('a key that Roblox does not describe does not stop init, and one without the scope is reported as such', async () => {
   const { home, roblox, env, flags } = await world();
   roblox.credential.scopes = [{ name: 'group', operations: ['read'] }];
   const lacking = await home.here(['init', ...flags], { env });
@@ -334,7 +334,7 @@ test('a key that Roblox does not describe keeps nobody from going on, and one wi
   expect(stderr).toMatch(/not tell whether it may change roles.*\n.*not tell which account it acts as/);
 });
 
-test('without a check it works while Roblox is down, and with one it says so and writes nothing', async () => {
+test('without a check it works while Roblox is down, and with one it reports that and writes nothing', async () => {
   const { home, roblox, env, flags } = await world();
   await roblox.close();
   const impatient = { ...env, RANKD_SERVER_DEADLINE: '1s' };

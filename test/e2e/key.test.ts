@@ -22,7 +22,7 @@ async function accepts(home: CliHome, secret: string): Promise<boolean> {
   throw new Error(`verify ended with ${code}`);
 }
 
-test.concurrent('a new key is 44 characters on stdout alone and accepted at once', async () => {
+test.concurrent('a new key is 44 characters on stdout only and accepted at once', async () => {
   using home = new CliHome();
   const { code, stdout, stderr } = await home.here(['key', 'create', 'game']);
   expect(code).toBe(0);
@@ -48,7 +48,7 @@ test.concurrent('a secret is printed once: no later output and no file of the da
   const files = readdirSync(home.dataDir, { recursive: true, encoding: 'utf8' }).map((name) =>
     readFileSync(join(home.dataDir, name), 'latin1'),
   );
-  expect(files.join('')).toContain(key.id); // it is the right place to look
+  expect(files.join('')).toContain(key.id); // confirms that these are the right files
   for (const text of [...outputs.map(({ stdout, stderr }) => stdout + stderr), ...files]) {
     for (const shown of [secret, rotated.secret ?? '']) {
       expect(text.includes(shown)).toBe(false);
@@ -57,7 +57,7 @@ test.concurrent('a secret is printed once: no later output and no file of the da
   }
 });
 
-test.concurrent('the data directory and its files are the operator’s alone', async () => {
+test.concurrent('the data directory and its files belong only to the operator', async () => {
   using home = new CliHome();
   await home.here(['key', 'create', 'game']);
   expect(statSync(home.dataDir).mode & 0o777).toBe(0o700);
@@ -76,7 +76,7 @@ test.concurrent('--out writes the secret to a file of mode 0600 instead of the t
   expect(await accepts(home, secret.trim())).toBe(true);
 });
 
-test.concurrent('--out never overwrites a file, and then no key comes into being', async () => {
+test.concurrent('--out never overwrites a file, and then creates no key', async () => {
   using home = new CliHome();
   writeFileSync(home.path('taken'), 'precious');
   const result = await home.here(['key', 'create', 'game', '--out', 'taken']);
@@ -89,7 +89,7 @@ test.concurrent('--out never overwrites a file, and then no key comes into being
   expect(readFileSync(home.path('taken'), 'utf8')).toBe('precious');
 });
 
-test.concurrent('--out that is a folder is told as that', async () => {
+test.concurrent('--out with a folder is reported as such', async () => {
   using home = new CliHome();
   await home.json('key', 'list');
   expect(await home.here(['key', 'create', 'game', '--out', '.'])).toMatchObject({
@@ -98,7 +98,7 @@ test.concurrent('--out that is a folder is told as that', async () => {
   });
 });
 
-test.concurrent('a key that could not be made leaves no file behind', async () => {
+test.concurrent('a key that could not be created leaves no file', async () => {
   using home = new CliHome();
   await home.here(['key', 'create', 'game']);
   expect((await home.here(['key', 'create', 'game', '--out', 'game.key'])).code).toBe(4);
@@ -121,7 +121,7 @@ test.concurrent('a taken name ends with 4; --if-not-exists leaves that key as it
   expect(anew.key.id).not.toBe(first.key.id);
 });
 
-test.concurrent('--if-not-exists tells where the key that exists is not what is asked for', async () => {
+test.concurrent('--if-not-exists reports the differences between the existing key and the requested one', async () => {
   using home = new CliHome();
   await home.here(['key', 'create', 'game', '--max-rank', '50', '--scope', 'rank', 'verify']);
   const same = ['key', 'create', 'game', '--if-not-exists', '--max-rank', '50'];
@@ -172,7 +172,7 @@ test.concurrent('rotating keeps the old secret only until its overlap ends', asy
   expect(await Promise.all([third, fourth].map((secret) => accepts(home, secret)))).toEqual([false, true]);
 });
 
-test.concurrent('revoking asks first: without a terminal and -y it ends with 2 and the key works on', async () => {
+test.concurrent('revoking asks first: without a terminal and -y it ends with 2 and the key still works', async () => {
   using home = new CliHome();
   const { secret = '', key } = await home.json<Made>('key', 'create', 'game');
   const unasked = await home.here(['key', 'revoke', 'game'], { input: 'y\n' });
@@ -189,7 +189,7 @@ test.concurrent('revoking asks first: without a terminal and -y it ends with 2 a
   });
   expect((await home.here(['key', 'rotate', 'game'])).code).toBe(4);
 
-  // Once more: nobody is asked, and nothing more is recorded.
+  // The second time, it asks no question and records nothing more.
   expect(await home.here(['key', 'revoke', key.id])).toMatchObject({
     code: 0,
     stdout: 'Key "game" was revoked already.\n',
@@ -198,7 +198,7 @@ test.concurrent('revoking asks first: without a terminal and -y it ends with 2 a
   expect(events).toHaveLength(1);
 });
 
-test.concurrent('on a terminal, where the secret is kept is said once; a pipe gets the name of the file', async () => {
+test.concurrent('on a terminal, the place of the secret is printed once; a pipe gets the name of the file', async () => {
   using home = new CliHome();
   const io = new TerminalIo(home);
   expect(await runProgram(['key', 'create', 'game', '--out', 'game.key'], io)).toBe(0);
@@ -206,14 +206,14 @@ test.concurrent('on a terminal, where the secret is kept is said once; a pipe ge
   expect((await home.here(['key', 'create', 'other', '--out', 'other.key'])).stdout).toBe('other.key\n');
 });
 
-test.concurrent('a key without rules is said to have none', async () => {
+test.concurrent('a key without rules is shown without any', async () => {
   using home = new CliHome();
   await home.json('key', 'create', 'game', '--max-rank', '20');
   const { stdout } = await home.here(['key', 'set', 'game', '--max-rank', 'none', '--direction', 'both']);
   expect(stdout).toBe('Key "game": no rules of its own\n');
 });
 
-test.concurrent('the rules of a key are given at its birth, changed later, and shown', async () => {
+test.concurrent('the rules of a key are set at its creation, changed later, and shown', async () => {
   using home = new CliHome();
   const made = await home.json<Made>(
     ...['key', 'create', 'game', '--max-rank', '50', '--min-rank', '10', '--direction', 'promote'],
@@ -237,7 +237,7 @@ test.concurrent('the rules of a key are given at its birth, changed later, and s
   expect(events[0]).toMatchObject({ action: 'key.set', detail: { maxRank: { from: 50, to: 20 } } });
 });
 
-test.concurrent('rules that leave nothing to rank are wrong usage, at birth and later', async () => {
+test.concurrent('rules that leave nothing to rank are wrong usage, at creation and later', async () => {
   using home = new CliHome();
   const create = ['key', 'create', 'game', '--min-rank', '20'];
   expect((await home.here([...create, '--max-rank', '10'])).code).toBe(2);
@@ -246,7 +246,7 @@ test.concurrent('rules that leave nothing to rank are wrong usage, at birth and 
   expect((await home.here(['key', 'set', 'game'])).stderr).toBe('error: Say what to set.\ntry: rankd key set --help\n');
 });
 
-test.concurrent('verify tells mistyped, unknown and not whitelisted apart, in words an operator understands', async () => {
+test.concurrent('verify distinguishes mistyped, unknown and not whitelisted, in words an operator understands', async () => {
   using home = new CliHome();
   const { secret = '', key } = await home.json<Made>('key', 'create', 'game');
   using ofAnother = new CliHome();
@@ -265,7 +265,7 @@ test.concurrent('verify tells mistyped, unknown and not whitelisted apart, in wo
   }
 });
 
-test.concurrent('on a terminal verify and hash ask for the key, which is not shown, and go on at Enter', async () => {
+test.concurrent('on a terminal verify and hash ask for the key, which is hidden, and continue at Enter', async () => {
   using home = new CliHome();
   const { secret = '' } = await home.json<Made>('key', 'create', 'game');
   for (const [command, words] of [
@@ -281,7 +281,7 @@ test.concurrent('on a terminal verify and hash ask for the key, which is not sho
 });
 
 test.concurrent.each([['verify'], ['verify', 'game.key'], ['hash', 'game.key']])(
-  'key %j %j: says that the key comes from standard input, and how',
+  'key %j %j: explains that the key comes from standard input, and how',
   async (...args) => {
     using home = new CliHome();
     expect(await home.here(['key', ...args])).toMatchObject({
@@ -291,7 +291,7 @@ test.concurrent.each([['verify'], ['verify', 'game.key'], ['hash', 'game.key']])
   },
 );
 
-test.concurrent('a database that a command makes is told of once, such as in a mistyped --data-dir', async () => {
+test.concurrent('a database that a command creates is reported once, such as in a mistyped --data-dir', async () => {
   using home = new CliHome();
   const line = ['--data-dir', 'mistyped', 'key', 'list'];
   const first = await home.here(line);
@@ -315,7 +315,7 @@ test.concurrent('a paused key changes no rank from the next request on, and agai
   expect(pause).toMatchObject({ code: 0, stdout: 'Key "game" is paused.\n' });
   expect(pause.stderr).toContain('rankd key resume game');
   expect(await asked()).toEqual([429, 'key_paused']);
-  expect((await daemon.verify(secret)).status).toBe(200); // its game finds out why by asking for a rank
+  expect((await daemon.verify(secret)).status).toBe(200); // the game learns the reason from a rank request
   expect(await home.here(['key', 'pause', 'game'])).toMatchObject({ stdout: 'Key "game" was paused already.\n' });
   expect(await home.json('key', 'show', 'game')).toMatchObject({ key: { state: 'paused' } });
   expect(await home.here(['key', 'resume', 'game'])).toMatchObject({ stdout: 'Key "game" is active again.\n' });
@@ -334,14 +334,14 @@ test.concurrent('a revoked key cannot be paused', async () => {
   });
 });
 
-test.concurrent('resume of a key that was not paused says so and writes nothing', async () => {
+test.concurrent('resume of a key that was not paused reports that and writes nothing', async () => {
   using home = new CliHome();
   await home.json('key', 'create', 'game');
   expect(await home.here(['key', 'resume', 'game'])).toMatchObject({ code: 0, stdout: 'Key "game" was not paused.\n' });
   expect(await home.json('audit', 'list', '--action', 'key.resume')).toMatchObject({ events: [] });
 });
 
-test.concurrent('key list shows a page at a time, and how to go on', async () => {
+test.concurrent('key list shows a page at a time, and how to continue', async () => {
   using home = new CliHome();
   for (const name of ['a', 'b', 'c']) await home.here(['key', 'create', name]);
   const first = await home.here(['key', 'list', '--limit', '2', '--json']);
@@ -396,7 +396,7 @@ test.concurrent.each([
   expect(result.stderr).toMatch(/^error: [A-Z`][^\n]*[^.\n]\.\ntry: [^\n]+\n$/);
 });
 
-test.concurrent('global options are understood anywhere on the line', async () => {
+test.concurrent('global options may be anywhere on the line', async () => {
   using home = new CliHome();
   const elsewhere = join(home.folder, 'elsewhere');
   await home.here(['key', 'create', 'game', '--data-dir', elsewhere]);
@@ -412,12 +412,12 @@ test.concurrent('global options are understood anywhere on the line', async () =
   expect(existsSync(join(home.dataDir, 'rankd.db'))).toBe(false);
 });
 
-test.concurrent('-q leaves only the result', async () => {
+test.concurrent('-q prints only the result', async () => {
   using home = new CliHome();
   expect(await home.here(['key', 'create', 'game', '-q'])).toMatchObject({ code: 0, stderr: '' });
 });
 
-test.concurrent('no escape byte is printed off a terminal, whatever the environment or an argument says', async () => {
+test.concurrent('no escape byte is printed off a terminal, whatever the environment or an argument contains', async () => {
   using home = new CliHome();
   const env = { FORCE_COLOR: '1', CLICOLOR_FORCE: '1', TERM: 'xterm-256color' };
   const lines = [
@@ -446,7 +446,7 @@ test.concurrent('help and version end with 0 and need no data directory', async 
   expect((await runCli(['key', 'rotate', '--help'])).stdout).toMatch(/Examples:\n {2}rankd key rotate/);
 });
 
-test('while the old secret of a rotation is still used, list and show say so: masked, when and from which place', async () => {
+test('while the old secret of a rotation is still used, list and show report it: masked, when and from which place', async () => {
   using home = new CliHome();
   const { secret: old = '' } = await home.json<Made>('key', 'create', 'game');
   const masked = `${old.slice(0, 11)}…${old.slice(-3)}`;

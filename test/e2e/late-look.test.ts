@@ -10,7 +10,7 @@ const other = 20_002;
 
 vi.setConfig({ maxConcurrency: 3 });
 
-/** Reads lag for 8 s at most, which pass in two. */
+/** Reads lag by at most 8 s, which pass in two. */
 const lagMs = 2_000;
 const env = { NODE_OPTIONS: `--import ${new URL('../support/fast-clock-preload.ts', import.meta.url)}` };
 
@@ -18,7 +18,7 @@ async function world() {
   const all = await openCloudHome();
   const { home, roblox } = all;
   for (const userId of [member, other]) roblox.group.setMember(userId, [trainee]);
-  /** When the member was read. */
+  /** The times of the reads of the member. */
   const reads = (userId: number) =>
     roblox.journal
       .requests('memberships')
@@ -29,7 +29,10 @@ async function world() {
     reads,
     rank: (userId: number, rank: string, ...args: string[]) =>
       home.here(['rank', 'set', String(userId), rank, ...args], { env }),
-    /** Roblox refuses the first write for the member and does it all the same. The read right after it does not show that, later ones do. */
+    /**
+     * Roblox refuses the first write for the member but carries it out. The read right after it does not show that,
+     * later ones do.
+     */
     refusedWhileReadsLag: async <T>(work: () => Promise<T>) => {
       roblox.lagMs = 60_000;
       roblox.faults.add({ operation: 'assign', kind: 'status 400', when: 'after', userId: member });
@@ -41,8 +44,8 @@ async function world() {
   };
 }
 
-describe.concurrent('what a command changes is read once more', () => {
-  test('without a daemon by the command itself, before its answer, which says so', async ({ expect }) => {
+describe.concurrent('a change by a command is verified by a late read', () => {
+  test('without a daemon, by the command itself, before its answer, which mentions it', async ({ expect }) => {
     await using at = await world();
     const { code, stdout, stderr } = await at.rank(member, '20');
     expect({ code, stdout, stderr }).toMatchObject({ code: 0, stdout: expect.stringContaining('is now Officer') });
@@ -52,7 +55,7 @@ describe.concurrent('what a command changes is read once more', () => {
     expect(late - planned).toBeGreaterThanOrEqual(lagMs);
   });
 
-  test('beside daemons on other machines that share its PostgreSQL, too: then it names them', async ({ expect }) => {
+  test('even next to daemons on other machines that share its PostgreSQL: then it names them', async ({ expect }) => {
     const database = await createPostgresDatabase();
     await using _database = database;
     await using at = await world();
@@ -66,7 +69,7 @@ describe.concurrent('what a command changes is read once more', () => {
     expect(stderr).toMatch(/This is kept in .*; the daemon \S+ serves it\./);
   });
 
-  test('without a daemon: a change that Roblox does not hold is not told as done, and is unknown', async ({
+  test('without a daemon: a change that Roblox has lost is not reported as done, and is unknown', async ({
     expect,
   }) => {
     await using at = await world();
@@ -77,7 +80,7 @@ describe.concurrent('what a command changes is read once more', () => {
     expect(await at.latestChange()).toMatchObject({ state: 'unknown' });
   });
 
-  test('also one that Roblox refused: what it holds all the same, though reads did not show it yet, is not told as refused', async ({
+  test('even a refused one: if Roblox carried it out, although reads did not show it yet, it is not reported as refused', async ({
     expect,
   }) => {
     await using at = await world();
@@ -88,7 +91,7 @@ describe.concurrent('what a command changes is read once more', () => {
     expect(await at.latestChange()).toMatchObject({ state: 'unknown' });
   });
 
-  test('also one of a list that Roblox refused', async ({ expect }) => {
+  test('even a refused one in a list', async ({ expect }) => {
     await using at = await world();
     writeFileSync(at.home.path('list.txt'), `${member}\n${other}\n`);
     const args = ['rank', 'set', '20', '--file', 'list.txt', '--yes', '--json'];
@@ -102,7 +105,7 @@ describe.concurrent('what a command changes is read once more', () => {
     );
   });
 
-  test('an undo does not tell members as put back whom Roblox does not hold so', async ({ expect }) => {
+  test('an undo does not report members as restored whom Roblox has not restored', async ({ expect }) => {
     await using at = await world();
     expect((await at.home.here(['rank', 'set', String(member), '20'], { isInterrupted: true })).code).toBe(0);
     at.roblox.writesOnlyEcho = true;
@@ -113,7 +116,7 @@ describe.concurrent('what a command changes is read once more', () => {
     expect(at.roblox.group.held(member)).toEqual([officer]);
   });
 
-  test('by the daemon, where one runs: the command does not wait, and no longer believes answers once the daemon does not', async ({
+  test('by the daemon, if one runs: the command does not wait, and stops believing answers when the daemon does', async ({
     expect,
   }) => {
     await using at = await world();
@@ -131,7 +134,7 @@ describe.concurrent('what a command changes is read once more', () => {
     expect(daemon.process.exitCode).toBe(null);
   });
 
-  test('one that is interrupted meanwhile is told as Roblox told it', async ({ expect }) => {
+  test('an interrupted one is reported as Roblox reported it', async ({ expect }) => {
     await using at = await world();
     at.roblox.group.setMember(member, [recruit, officer]);
     const { code, stdout } = await at.home.here(['rank', 'set', String(member), '10'], { isInterrupted: true });

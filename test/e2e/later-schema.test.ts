@@ -11,7 +11,7 @@ import { buildLaterRankd } from '../support/later-rankd.ts';
 import { onServer, postgresDatabase } from '../support/postgres-database.ts';
 import { CliHome } from '../support/run-cli.ts';
 
-/** Two rankds meet on one database: the one of this tree, and one that needs the next schema. */
+/** Two versions of rankd use one database: this tree's, and one that needs the next schema. */
 
 let later: CopyOfRankd;
 beforeAll(async () => {
@@ -22,7 +22,7 @@ afterAll(() => later[Symbol.dispose]());
 interface Scene {
   home: CliHome;
   env: Record<string, string>;
-  /** How errors name the database. */
+  /** The name of the database in errors. */
   place: string;
   schema: number;
   schemaNow(): Promise<number>;
@@ -67,7 +67,7 @@ function newHome(): CliHome {
 describe.each(Object.entries(engines))('on %s', (engine, open) => {
   const isServer = engine === 'PostgreSQL';
 
-  test('while an older daemon runs, no command of a later rankd migrates but db migrate, after which the daemon stops with 78', async () => {
+  test('while an older daemon runs, no command of a later rankd except db migrate migrates, after which the daemon stops with 78', async () => {
     const { home, env, place, schema, schemaNow } = await open();
     await using daemon = await DaemonProcess.start(home, { env });
     const elsewhere = isServer ? newHome() : home;
@@ -109,7 +109,7 @@ describe.each(Object.entries(engines))('on %s', (engine, open) => {
     expect(old).toMatchObject({ code: 78, stdout: '' });
   });
 
-  test('with no daemon, the first command of a later rankd migrates and says so in one line, which names the copy', async () => {
+  test('with no daemon, the first command of a later rankd migrates and reports it in one line, which names the copy', async () => {
     const { home, env, place, schema, schemaNow, copy } = await open();
     const told = `The database ${place} was migrated from schema ${schema} to ${schema + 1}; ${copy === null ? 'rankd made no copy of it' : `a copy from before is ${copy}`}.\n`;
     await home.here(['key', 'create', 'game'], { env });
@@ -126,7 +126,7 @@ describe.each(Object.entries(engines))('on %s', (engine, open) => {
   });
 });
 
-test('with --json, a migration is a line of JSON on stderr, and stdout has the document alone; a daemon announces its own', async () => {
+test('with --json, a migration is a line of JSON on stderr, and stdout has only the document; a daemon announces its own', async () => {
   const { home, place, schema, copy } = await engines.SQLite();
   const line = `{"v":1,"migration":{"database":"${place}","from":${schema},"to":${schema + 1},"copy":"${copy}"}}\n`;
   await home.here(['key', 'create', 'game']);
@@ -148,8 +148,8 @@ test('with --json, a migration is a line of JSON on stderr, and stdout has the d
   expect(readdirSync(other.dataDir)).toContain(`rankd.db.before-v${schema + 1}`);
 });
 
-test('on PostgreSQL, db migrate shows the line that dumps the database', async () => {
-  const { url, address } = await postgresDatabase('empty'); // a database with the next schema is no use to other tests
+test('on PostgreSQL, db migrate prints the command to dump the database', async () => {
+  const { url, address } = await postgresDatabase('empty'); // other tests can't use a database with the next schema
   const home = newHome();
   expect((await home.here(['key', 'create', 'game'], { env: { RANKD_STORE_URL: url } })).code).toBe(0);
   const db = (...args: string[]) =>

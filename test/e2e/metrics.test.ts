@@ -9,7 +9,7 @@ import { sampleOf, scrape } from '../support/scrape.ts';
 
 const on = { RANKD_METRICS_ENABLED: 'true' };
 
-test('metrics are off unless they are asked for, and then have a listener of their own', async () => {
+test('metrics are off by default, and have a separate listener', async () => {
   using home = new CliHome();
   await using quiet = await DaemonHere.start(home);
   expect(quiet.metricsUrl).toBeNull();
@@ -19,7 +19,7 @@ test('metrics are off unless they are asked for, and then have a listener of the
   expect(sampleOf(await scrape(daemon.metricsUrl ?? ''), 'rankd_credential_accepted')).toBe(1);
 });
 
-test('the settings of docs/metrics.md switch them on, and its curl shows them', async () => {
+test('the settings of docs/metrics.md enable them, and its curl shows them', async () => {
   using home = new CliHome();
   writeFileSync(home.path('rankd.yaml'), blocksOf('docs/metrics.md', 'yaml')[0] ?? '');
   await using daemon = await DaemonHere.start(home, { env: { RANKD_METRICS_PORT: '0' } });
@@ -46,7 +46,7 @@ test('a taken port for metrics ends serve with exit code 69 and names the settin
   );
 });
 
-test('the platform that a new configuration brings is watched as well', async () => {
+test('the platform of a new configuration is measured as well', async () => {
   using home = new CliHome();
   const file = home.path('rankd.yaml');
   writeFileSync(file, 'metrics: { enabled: true, port: 0 }\n');
@@ -65,7 +65,7 @@ test('the platform that a new configuration brings is watched as well', async ()
   await expect.poll(reads, { timeout: 5_000 }).toBeGreaterThan(before); // scrapes within a second share a rendering
 });
 
-test('the budget of a platform that a new configuration took away is not told any more', async () => {
+test('the budget of a platform that a new configuration removed is no longer reported', async () => {
   await using world = await openCloudHome();
   const file = world.home.path('rankd.yaml');
   const metrics = 'metrics: { enabled: true, port: 0 }\n';

@@ -5,7 +5,7 @@ import { openCloudHome } from '../support/open-cloud-home.ts';
 import { CliHome } from '../support/run-cli.ts';
 
 describe('a user by name', () => {
-  test('is looked up wherever a user is taken, and what the name came to is told', async () => {
+  test('is looked up wherever a user can be given, and the result is shown', async () => {
     await using system = await openCloudHome();
     const { home, roblox } = system;
     const set = await home.here(['rank', 'set', '@newcomer', 'officer']);
@@ -36,7 +36,7 @@ describe('a user by name', () => {
     expect(roblox.violations()).toEqual([]);
   });
 
-  test('is refused if the name is a previous one, or nobody has it; nothing is changed', async () => {
+  test('is refused if the name is a previous one, or no user has it; nothing is changed', async () => {
     await using system = await openCloudHome();
     const { home, roblox } = system;
     roblox.expectNoWrites();
@@ -51,7 +51,7 @@ describe('a user by name', () => {
   });
 
   test.each(['Al', 'B\u043eb', 'Bob Ross', 'a'.repeat(21), '@', 'https://www.roblox.com/games/1/x', '-1001'])(
-    '%j can be no user name, so nobody is asked',
+    '%j cannot be a user name and is not looked up',
     async (name) => {
       using home = new CliHome();
       const { code, stderr } = await home.here(['rank', 'show', name]);
@@ -66,7 +66,7 @@ describe('a user by name', () => {
     expect(await system.home.json('rank', 'show', '1001')).toMatchObject({ member: { userId: 1001 } });
   });
 
-  test('can be tried on the simulated group too', async () => {
+  test('can be tried on the simulated group, too', async () => {
     using home = new CliHome();
     const { stdout } = await home.here(['rank', 'set', 'Newcomer', 'Officer']);
     expect(stdout).toMatch(/^Newcomer \(1001\) is now Officer/);
@@ -85,7 +85,7 @@ describe('a role by name', () => {
     ]);
   });
 
-  test("bounds a key by the role's rank, and that is told", async () => {
+  test("bounds a key by the role's rank, and the output shows it", async () => {
     using home = new CliHome();
     const made = await home.json('key', 'create', 'quiz', '--max-rank', 'captain', '--min-rank', '10');
     expect(made).toMatchObject({ key: { maxRank: 50, minRank: 10 }, resolved: [{ asked: 'captain', rank: 50 }] });
@@ -107,7 +107,7 @@ describe('a role by name', () => {
     expect((await home.here(['__complete', 'rank', 'set', '1001', ':cap'])).stdout).toMatch(/^Captain\t/);
   });
 
-  test('is offered for the group that is served, although a simulated one with the same names was tried before', async () => {
+  test('is offered for the group that is served, although a simulated one with the same names was used before', async () => {
     await using system = await openCloudHome();
     const { home } = system;
     await home.here(['group', 'roles'], { env: { RANKD_PLATFORM_KIND: 'simulated' } });
@@ -116,7 +116,7 @@ describe('a role by name', () => {
     expect((await home.here(['__complete', 'rank', 'set', '1001', ':Off'])).stdout).toBe('Officer\tOfficer, rank 20\n');
   });
 
-  test('of a user is offered by the shell once somebody typed it, or the history knows it', async () => {
+  test('of a user is offered by the shell once it was typed, or is in the history', async () => {
     using home = new CliHome();
     const offered = async (current: string) =>
       (await home.here(['__complete', 'rank', 'set', `:${current}`])).stdout.replaceAll(/\t|\n$/g, '').split('\n');
@@ -129,7 +129,7 @@ describe('a role by name', () => {
 });
 
 describe('a pasted address', () => {
-  test('of a game stands for its place', async () => {
+  test('of a game means its place', async () => {
     using home = new CliHome();
     await home.json('key', 'create', 'game');
     const urls = ['https://www.roblox.com/games/920587237/Adopt-Me', 'https://www.roblox.com/de/games/4242?x=1#about'];
@@ -163,7 +163,7 @@ describe('a pasted address', () => {
     }
   });
 
-  test('and other lists of a spreadsheet name a place by their first field; several ids, and UTF-16, are refused', async () => {
+  test('and other spreadsheet lists name a place in their first field; several ids, and UTF-16, are refused', async () => {
     using home = new CliHome();
     await home.json('key', 'create', 'game');
     const add = (text: string | Buffer) => {
@@ -176,7 +176,7 @@ describe('a pasted address', () => {
     expect((await add(Buffer.from('1008\n', 'utf16le'))).stderr).toContain('looks like UTF-16');
   });
 
-  test('of a group stands for it', async () => {
+  test('of a group means the group', async () => {
     await using system = await openCloudHome();
     const { home, roblox } = system;
     const env = { RANKD_PLATFORM_BASE_URL: roblox.baseUrl, RANKD_PLATFORM_LEGACY_BASE_URL: roblox.legacyBaseUrl };
@@ -197,7 +197,7 @@ describe('names of roles in the configuration', () => {
     return system;
   }
 
-  test('hold as their numbers would', async () => {
+  test('work like their numbers', async () => {
     await using system = await configured('policy: { locked_roles: [captain], protected_roles: [Officer] }\n');
     const { home } = system;
     const codes = async (...args: string[]) => (await home.here(['rank', 'set', ...args, '--json'])).json()['code'];
@@ -206,7 +206,7 @@ describe('names of roles in the configuration', () => {
     expect(await home.here(['config', 'check'])).toMatchObject({ code: 0, stderr: '' });
   });
 
-  test('that no role has stop everything that would go by them, each with the same sentence', async () => {
+  test('without a role stop everything that depends on them, each with the same sentence', async () => {
     await using system = await configured('policy: { locked_roles: [Captin] }\n');
     const { home, roblox } = system;
     roblox.expectNoWrites();
@@ -221,7 +221,7 @@ describe('names of roles in the configuration', () => {
     expect(roblox.violations()).toEqual([]);
   });
 
-  test('that two roles have are told by config check', async () => {
+  test('of two roles are reported by config check', async () => {
     await using system = await configured('policy: { locked_roles: [captain] }\n');
     const { home, roblox } = system;
     roblox.group.roles.push({ id: 99_000_000_001, name: 'CAPTAIN', rank: 60 });
@@ -252,7 +252,7 @@ describe('names of roles in the configuration', () => {
   });
 });
 
-test('a member whom nobody named is shown by the name on Roblox, which is asked for in the background', async () => {
+test('a member without a given name is shown by the name on Roblox, which is looked up in the background', async () => {
   await using system = await openCloudHome();
   const { home } = system;
   await home.json('rank', 'set', '1001', '20');

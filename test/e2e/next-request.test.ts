@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { CliHome } from '../support/run-cli.ts';
 
-/** Commands of the built binary beside the running daemon of the built binary: each asserts the very next request. */
+/** Commands of the built binary next to the running daemon of the built binary: each checks the very next request. */
 const home = new CliHome();
 let daemon: DaemonProcess;
 let secret: string;
@@ -31,7 +31,7 @@ async function verify(key = secret): Promise<number> {
   return (await daemon.verify(key)).status;
 }
 
-describe('a change from the shell holds from the next request of the running daemon', () => {
+describe('a change from the shell applies from the next request of the running daemon', () => {
   test('key create, whitelist add and whitelist remove', async () => {
     const made = await createKey('fresh');
     expect(await verify(made)).toBe(403);
@@ -77,7 +77,7 @@ describe('a change from the shell holds from the next request of the running dae
     expect(await verify(made)).toBe(401);
   });
 
-  test('rank set: the game finds the member where the operator put it, and the history has both', async () => {
+  test('rank set: the game sees the rank that the operator gave, and the history has both', async () => {
     await rankd('rank', 'set', '1004', '20');
     const { status, json } = await daemon.rank(secret, { rankeeId: 1004 });
     expect(status).toBe(200);

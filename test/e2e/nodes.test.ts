@@ -15,7 +15,7 @@ import { createPostgresDatabase, type PostgresDatabase } from '../support/postgr
 import { CliHome } from '../support/run-cli.ts';
 import { startWebhookSink } from '../support/webhook-sink.ts';
 
-/** Two daemons on machines of their own that share a database, and a third machine that has the store's URL alone. */
+/** Two daemons on separate machines that share a database, and a third machine that has only the store's URL. */
 describe('several daemons on one database', () => {
   let database: PostgresDatabase;
   const homes = { east: new CliHome(), west: new CliHome(), desk: new CliHome() };
@@ -48,7 +48,7 @@ describe('several daemons on one database', () => {
     for (const home of Object.values(homes)) home[Symbol.dispose]();
   });
 
-  test('status tells of each node from any machine, and by names what differs between them', async () => {
+  test('status shows each node from any machine, and names their differences', async () => {
     const { code, json } = await atDesk('status', '--json');
     expect(code).toBe(0);
     const { status } = json<{ status: { nodes: unknown[]; differences: unknown[] } }>();
@@ -69,7 +69,7 @@ describe('several daemons on one database', () => {
     expect((await homes.desk.here(['health'], { env: { RANKD_STORE_URL: database.url } })).code).toBe(69);
   });
 
-  test('status names clocks that are apart from the server’s, and members whom a late write may have left with wrong roles', async () => {
+  test('status names clocks that differ from the server’s, and members whom a late write may have left with wrong roles', async () => {
     const store = await openPostgresStore({ address: database.address, clock: systemClock });
     const told = { version: '1', url: 'http://far:1', group: 'SIMULATED', isDraining: false, uptimeSeconds: 1 };
     const rest = { requestsInFlight: 0, callsWaiting: 0, budget: [], credentialProblem: null, settings: {} };
@@ -134,7 +134,7 @@ describe('several daemons on one database', () => {
     expect(events).toMatchObject([{ by: expect.stringMatching(/^cli:/) }, { by: expect.stringMatching(/^cli:/) }]);
   });
 
-  test('a declared key holds while one node declares it: reload says so, and its last node’s reload or end revokes it', async () => {
+  test('a declared key applies while one node declares it: reload reports that, and its last node’s reload or end revokes it', async () => {
     const key = (name: string) =>
       `keys: [{name: ${name}, hash: ${createHash('sha256').update(name).digest('hex')}, whitelist: [1]}]`;
     const revoked = async () => {
@@ -158,7 +158,7 @@ describe('several daemons on one database', () => {
     expect(await revoked()).toMatchObject({ other: 'active' });
   });
 
-  test('a declared webhook holds while one node declares it, as the newest says and out of that one’s files; reload and status tell', async () => {
+  test('a declared webhook applies while one node declares it, with the newest declaration and that node’s files; reload and status report it', async () => {
     await using first = await startWebhookSink();
     await using second = await startWebhookSink();
     const secret = newWebhookSecret();
@@ -188,7 +188,8 @@ describe('several daemons on one database', () => {
     expect(await listed()).toEqual(shown(second));
     expect((await atDesk('key', 'create', 'told-one')).code).toBe(0);
     await expect.poll(received, { timeout: 20_000 }).toEqual([0, 1]);
-    await expect.poll(differing, { timeout: 20_000 }).toEqual(['webhooks.targets']); // their files differ in the address alone
+    // their files differ only in the address
+    await expect.poll(differing, { timeout: 20_000 }).toEqual(['webhooks.targets']);
     expect(await declare('west')).toContain('west: the webhook "log" holds on, as it is still declared by east');
     expect(await listed()).toEqual(shown(first));
     expect((await atDesk('key', 'create', 'told-two')).code).toBe(0);
@@ -202,7 +203,7 @@ describe('several daemons on one database', () => {
     daemons.west = await start('west');
   });
 
-  test('each event is delivered once, whichever daemon it came from; another one delivers once the one that did is gone', async () => {
+  test('each event is delivered once, whichever daemon it came from; another one takes over once the first is gone', async () => {
     await using sink = await startWebhookSink();
     for (const name of ['east', 'west'] as const) write(name, 'webhooks: {allow_private: [127.0.0.1]}');
     await atDesk('reload');
@@ -217,7 +218,7 @@ describe('several daemons on one database', () => {
     };
     const changes = () => sink.received.filter(({ event }) => event.type === 'rank.changed').length;
     const sequences = () => sink.received.map(({ event }) => event.data.sequence);
-    for (const name of ['east', 'west'] as const) await rankAt(name, 20); // each has a simulated group of its own
+    for (const name of ['east', 'west'] as const) await rankAt(name, 20); // each has a separate simulated group
     await expect.poll(changes).toBe(2);
     const [task] = await sql(
       `SELECT name FROM rankd.node_tasks JOIN rankd.nodes ON nodes.id = node_tasks.node WHERE task = 'webhooks'`,
@@ -232,7 +233,7 @@ describe('several daemons on one database', () => {
     daemons[inCharge] = await start(inCharge);
   });
 
-  test('what a failover lost is told by each daemon that knew of it, in its log and in the audit', async () => {
+  test('events lost in a failover are reported by each daemon that knew of them, in its log and in the audit', async () => {
     for (const name of ['lost', 'lost-too']) expect((await atDesk('key', 'create', name)).code).toBe(0);
     const [{ beats }] = await sql('SELECT sum(beat)::int AS beats FROM rankd.nodes WHERE ended_by IS NULL');
     const since = async () =>
@@ -257,7 +258,7 @@ describe('several daemons on one database', () => {
     expect((await atDesk('audit', 'verify')).code).toBe(0);
   });
 
-  test('a daemon whose database a later rankd has changed finishes what runs, and ends with 78', async () => {
+  test('a daemon whose database a later rankd has changed finishes running requests, and ends with 78', async () => {
     const ended = [daemons.east, daemons.west].map(async ({ process }) => (await once(process, 'exit'))[0]);
     await sql(`INSERT INTO rankd.schema_steps VALUES (9, 9, '3.0.0', 0)`);
     expect(await Promise.all(ended)).toEqual([78, 78]);
@@ -266,7 +267,7 @@ describe('several daemons on one database', () => {
     [daemons.east, daemons.west] = await Promise.all([start('east'), start('west')]);
   });
 
-  test('without a daemon there is nobody to reload', async () => {
+  test('without a daemon, there is nothing to reload', async () => {
     await using empty = await createPostgresDatabase();
     const env = { RANKD_STORE_URL: empty.url };
     expect((await homes.desk.here(['reload'], { env })).code).toBe(69);
@@ -274,7 +275,7 @@ describe('several daemons on one database', () => {
     expect(local).toMatchObject({ code: 2, stderr: expect.stringContaining('here is one daemon') });
   });
 
-  test('a node that stops has left, one that is silent has no lease, and where none serves the exit code is 69', async () => {
+  test('a node that stops has left, one that is silent has no lease, and if none serves, the exit code is 69', async () => {
     expect(await daemons.west.stop()).toBe(0);
     const nodes = async () =>
       (await atDesk('status', '--json')).json<{ status: { nodes: Array<{ name: string; state: string }> } }>().status

@@ -58,7 +58,7 @@ test('a daemon and the commands of another machine work on one database of Postg
   expect(codeOf(await second.verify(key))).toBe('invalid_key');
   expect(await run('audit', 'verify')).toMatch(/^ok: \d+ events/);
   expect(await run('db', 'check')).toContain('on PostgreSQL');
-  // The server of the tests does without what would slow them down.
+  // The tests' server is configured without slow features.
   const { code, stdout } = await there.here(['doctor', '--offline'], { env });
   expect({ code, stdout }).toEqual({ code: 5, stdout: expect.stringMatching(/^ok +database +sound, schema/m) });
   expect(stdout).toMatch(/^FAIL +server +fsync is off/m);
@@ -66,7 +66,7 @@ test('a daemon and the commands of another machine work on one database of Postg
   expect(readdirSync(here.dataDir)).not.toContain('rankd.db');
 });
 
-test('db check shows the line that puts a dump back', async () => {
+test('db check prints the command to restore a dump', async () => {
   const { url, address, authority } = await postgresDatabase();
   const at = home();
   writeFileSync(at.path('ca.pem'), authority);
@@ -84,7 +84,7 @@ test('db check shows the line that puts a dump back', async () => {
   expect(findings).toContainEqual(expect.objectContaining({ check: 'database', grade: 'FAIL', fix: mend }));
 });
 
-test('a command that only looks makes one connection to the server', async () => {
+test('a reading command makes one connection to the server', async () => {
   const { address } = await postgresDatabase();
   await using proxy = await startStoreProxy(address.port);
   const RANKD_STORE_URL = `postgres://${address.user}@127.0.0.1:${proxy.port}/${address.database}`;
@@ -92,7 +92,7 @@ test('a command that only looks makes one connection to the server', async () =>
   expect(proxy.made).toBe(1);
 });
 
-test('names that are on a server complete a line; one that is silent keeps a shell waiting for a moment only', async () => {
+test('names from a server complete a line; a silent server delays a shell only for a moment', async () => {
   const { url, address } = await postgresDatabase();
   await using proxy = await startStoreProxy(address.port);
   const at = home();
@@ -113,10 +113,10 @@ test('names that are on a server complete a line; one that is silent keeps a she
   await expect.poll(() => proxy.made, { interval: 5 }).toBeGreaterThan(before);
   const since = performance.now();
   expect(await answered).toMatchObject({ code: 0, stdout: '', stderr: '' });
-  expect(performance.now() - since).toBeLessThan(2_000); // alone, the connection would be given up after three seconds
+  expect(performance.now() - since).toBeLessThan(2_000); // the connection alone would be given up after three seconds
 });
 
-test('where a real group is served, a machine without its configuration is told so, and so is who starts a daemon without keys', async () => {
+test('if a real group is served, a machine without its configuration gets a notice, and so does a daemon without keys', async () => {
   const { url } = await postgresDatabase();
   await using world = await openCloudHome();
   const env = { RANKD_STORE_URL: url };
@@ -144,9 +144,9 @@ test('where a real group is served, a machine without its configuration is told 
   expect(daemon.log).not.toContain('error');
 });
 
-test('doctor says what a user may not do there, and makes nothing in an empty database; nor does a reload or a look', async () => {
+test('doctor reports missing permissions there, and creates nothing in an empty database; nor does a reload or a read', async () => {
   const { url, address } = await postgresDatabase('empty');
-  const plain = `plain_${address.database}`; // who gets in, and may no more
+  const plain = `plain_${address.database}`; // may log in, but has no further permissions
   await onServer(address, `CREATE ROLE ${plain} LOGIN`);
   onTestFinished(async () => {
     await onServer(address, `DROP OWNED BY ${plain}; DROP ROLE ${plain}`);
@@ -189,7 +189,7 @@ test('doctor says what a user may not do there, and makes nothing in an empty da
   expect(await lack(plain)).toEqual([]);
 });
 
-describe('what the operator gets wrong about the server is one sentence, and nothing is made', () => {
+describe('a wrong setting of the server is one sentence, and nothing is created', () => {
   const cases: Array<[what: string, env: (url: string) => Record<string, string>, code: number, says: RegExp]> = [
     [
       'nothing listens',
@@ -222,7 +222,7 @@ describe('what the operator gets wrong about the server is one sentence, and not
       /refused the password of guarded/,
     ],
     [
-      'no password where one is asked for',
+      'no password if one is required',
       (url) => ({ ...guarded(url), RANKD_STORE_PASSWORD: '' }),
       77,
       /asks guarded for a password[\s\S]*RANKD_STORE_PASSWORD[\s\S]*store\.password_file/,
@@ -234,13 +234,13 @@ describe('what the operator gets wrong about the server is one sentence, and not
       /RANKD_STORE_PASSWORD_FILE: .*empty is empty; put the password into it/,
     ],
     [
-      'TLS where the user may not come without',
+      'no TLS if the user needs it',
       (url) => ({ ...guarded(url), RANKD_STORE_TLS: 'off', RANKD_STORE_CA_FILE: '' }),
       77,
       /does not let guarded into/,
     ],
     [
-      'a certificate that nobody vouches for',
+      'a certificate from an unknown CA',
       (url) => ({ ...guarded(url), RANKD_STORE_CA_FILE: '', RANKD_STORE_TLS: 'verify' }),
       78,
       /its certificate is not trusted[\s\S]*store\.ca_file/,
@@ -252,13 +252,13 @@ describe('what the operator gets wrong about the server is one sentence, and not
       /its certificate is for another name[\s\S]*as its certificate does/,
     ],
     [
-      'a file with the password that is not there',
+      'a missing file with the password',
       (url) => ({ RANKD_STORE_URL: url, RANKD_STORE_PASSWORD_FILE: 'gone' }),
       78,
       /RANKD_STORE_PASSWORD_FILE: .*gone does not exist/,
     ],
     [
-      'an authority that is no certificate',
+      'a CA file that is not a certificate',
       (url) => ({ ...guarded(url), RANKD_STORE_CA_FILE: 'broken.pem' }),
       78,
       /RANKD_STORE_CA_FILE: .*broken\.pem is not a certificate/,
@@ -276,26 +276,26 @@ describe('what the operator gets wrong about the server is one sentence, and not
       /RANKD_STORE_TLS: .*a socket has no TLS/,
     ],
     [
-      'a socket that is not there',
+      'a missing socket',
       () => ({ RANKD_STORE_URL: 'postgres://rankd@:5433/rankd?host=/nowhere' }),
       69,
       /refuses connections \(ENOENT\)[\s\S]*\/nowhere\/\.s\.PGSQL\.5433/,
     ],
     [
-      'an address of IPv6 where nothing listens',
+      'an IPv6 address without a listener',
       () => ({ RANKD_STORE_URL: 'postgres://rankd@[::1]:1/rankd' }),
       69,
       /refuses connections[\s\S]*\[::1\]:1/,
     ],
     ['no port', () => ({ RANKD_STORE_URL: 'postgres://rankd@db:0/rankd' }), 78, /RANKD_STORE_URL: has the port 0/],
     [
-      'a sign that has to be written otherwise',
+      'a character that must be escaped',
       () => ({ RANKD_STORE_URL: 'postgres://rankd:geheim/@db/rankd' }),
       78,
       /RANKD_STORE_URL: is not the URL of a store.*%2F for a \//,
     ],
     [
-      'a parameter that is a part of the password',
+      'a parameter that is part of the password',
       () => ({ RANKD_STORE_URL: 'postgres://rankd:@db/rankd?geheim&x@db/rankd' }),
       78,
       /has the parameter …/,
@@ -350,7 +350,7 @@ describe('what the operator gets wrong about the server is one sentence, and not
     }
   });
 
-  test('with the right password and authority, it gets in over TLS; the password can stand in a file', async () => {
+  test('with the right password and authority, it connects over TLS; the password can be in a file', async () => {
     const { url, authority } = await postgresDatabase();
     const at = home();
     writeFileSync(at.path('ca.pem'), authority);
@@ -366,7 +366,7 @@ describe('what the operator gets wrong about the server is one sentence, and not
     expect((await at.here(['config', 'check', '--offline'])).stderr).toContain('can be read by other users');
   });
 
-  test('systemd’s credential is the password before the file is, and an empty one is named', async () => {
+  test('systemd’s credential takes precedence over the file, and an empty one is reported', async () => {
     const { url, authority } = await postgresDatabase();
     const at = home();
     writeFileSync(at.path('ca.pem'), authority);
@@ -385,7 +385,7 @@ describe('what the operator gets wrong about the server is one sentence, and not
     });
   });
 
-  test('a server of something else is told as that, over TLS too', async () => {
+  test('a server with another protocol is reported as such, even over TLS', async () => {
     const server = createServer((socket) =>
       socket.on('error', () => undefined).end('HTTP/1.1 400 Bad Request\r\n\r\n'),
     );
@@ -398,7 +398,7 @@ describe('what the operator gets wrong about the server is one sentence, and not
     }
   });
 
-  test('RANKD_STORE_URL wins over the file, names may hold any sign, and a socket may have another port', async () => {
+  test('RANKD_STORE_URL wins over the file, names may have any character, and a socket may have another port', async () => {
     const { address } = await postgresDatabase();
     const { host, port, user } = address;
     const name = `${address.database}/d%ü @`;
@@ -435,7 +435,7 @@ describe('what the operator gets wrong about the server is one sentence, and not
     expect(checked.code).toBe(78);
   });
 
-  test('nor where the file may not be read', async () => {
+  test('nor if the file may not be read', async () => {
     const at = home();
     writeFileSync(at.path('rankd.yaml'), 'store: {url: postgres://rankd@db/rankd}', { mode: 0o000 });
     const line = ['key', 'create', 'game', '--config', at.path('rankd.yaml')];
@@ -446,10 +446,10 @@ describe('what the operator gets wrong about the server is one sentence, and not
     });
     expect(existsSync(at.dataDir)).toBe(false);
     const elsewhere = { RANKD_STORE_URL: 'postgres://rankd@127.0.0.1:1/rankd' };
-    expect(await runUnprivileged(line, at.dataDir, elsewhere)).toMatchObject({ code: 69 }); // it is not needed then
+    expect(await runUnprivileged(line, at.dataDir, elsewhere)).toMatchObject({ code: 69 }); // these do not need it
   });
 
-  test('a password in the file is refused where it stands, and shown nowhere', async () => {
+  test('a password in the file is refused with its place, and never shown', async () => {
     const at = home();
     writeFileSync(at.path('rankd.yaml'), 'store:\n  url: postgres://rankd:geheim@db/rankd\n', { mode: 0o600 });
     for (const args of [['key', 'list'], ['serve'], ['config', 'check'], ['config', 'show'], ['doctor', '--offline']]) {
@@ -465,7 +465,7 @@ describe('what the operator gets wrong about the server is one sentence, and not
     expect(shown.stdout + shown.stderr).not.toContain('geheim');
   });
 
-  test('a standby is left at once, and so is a schema that is not this rankd’s', async () => {
+  test('rankd disconnects from a standby at once, and from the schema of another rankd', async () => {
     const { url, address } = await postgresDatabase('empty');
     const env = { RANKD_STORE_URL: url };
     const sql = async (text: string) => {
@@ -500,7 +500,7 @@ describe('what the operator gets wrong about the server is one sentence, and not
   });
 });
 
-describe('a server that rankd can’t work with is told in one sentence', () => {
+describe('a server that rankd can’t work with is reported in one sentence', () => {
   test.each<[what: string, server: FakeServer, code: number, says: RegExp]>([
     ['one that is too old', { version: 140_011 }, 78, /on 127\.0\.0\.1:\d+ is version 14\.11; rankd needs 15 or newer/],
     [
@@ -522,7 +522,7 @@ describe('a server that rankd can’t work with is told in one sentence', () => 
       /pooler between rankd and PostgreSQL allows no transactions[\s\S]*pool_mode = transaction/,
     ],
     [
-      'a pooler that knows another password',
+      'a pooler with another password',
       { version: 180_004, refuses: '08P01', words: 'password authentication failed' },
       77,
       /PostgreSQL refused the password of rankd[\s\S]*RANKD_STORE_PASSWORD/,
@@ -570,7 +570,7 @@ function guarded(url: string) {
   };
 }
 
-test('no command on SQLite loads a line of the client of PostgreSQL', async () => {
+test('no command on SQLite loads the client of PostgreSQL', async () => {
   const at = home();
   const { url } = await postgresDatabase();
   const note = `import { registerHooks } from 'node:module'; import { appendFileSync } from 'node:fs';

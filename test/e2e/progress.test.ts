@@ -17,7 +17,7 @@ let env: Record<string, string>;
 beforeAll(async () => {
   roblox = await startFakeOpenCloud({ latencyMs: 600 });
   home = new CliHome();
-  await home.run(['workspace', 'show']); // makes the database, which the first command tells of
+  await home.run(['workspace', 'show']); // creates the database, which the first command reports
   env = {
     RANKD_GROUP_ID: String(roblox.groupId),
     RANKD_PLATFORM_API_KEY: roblox.apiKey,
@@ -38,8 +38,8 @@ async function onTerminal(args: string[], more: Record<string, string> = {}): Pr
   return io;
 }
 
-describe('a command that Roblox keeps waiting', () => {
-  test.concurrent('says so on a terminal, on a line that is gone before the result comes', async () => {
+describe('a command that waits for Roblox', () => {
+  test.concurrent('shows that on a terminal, on a line that disappears before the result', async () => {
     const { out, talk } = await onTerminal(['group', 'show'], { NO_COLOR: '1' });
     const [before, ...lines] = talk.split(eraseLine);
     expect([before, lines.pop()]).toEqual(['', '']);
@@ -52,17 +52,17 @@ describe('a command that Roblox keeps waiting', () => {
   test.concurrent.each<[string, string[], Record<string, string>]>([
     ['with -q', ['-q'], {}],
     ['with --json', ['--json'], {}],
-    ['on a terminal that can not erase', [], { TERM: 'dumb' }],
+    ['on a terminal that cannot erase', [], { TERM: 'dumb' }],
   ])('%s says nothing', async (_name, flags, more) => {
     expect((await onTerminal(['group', 'show', ...flags], more)).talk).toBe('');
   });
 
-  test.concurrent('says nothing off a terminal', async () => {
+  test.concurrent('prints nothing off a terminal', async () => {
     expect(await home.run(['group', 'show'], { env })).toMatchObject({ code: 0, stderr: '' });
   });
 });
 
-test('a question on the terminal is not written over while somebody thinks', async () => {
+test('a question on the terminal is not overwritten while the user thinks', async () => {
   const io = new TerminalIo(home);
   io.ask = async (question) => {
     io.talk += question;
@@ -74,13 +74,13 @@ test('a question on the terminal is not written over while somebody thinks', asy
   expect(io.talk).toBe('Sure? ');
 });
 
-test('a copy of the database is announced, as nothing else can be said meanwhile', async () => {
+test('a copy of the database is announced, because it blocks all other output', async () => {
   await onTerminal(['key', 'create', 'lobby']);
   const { talk } = await onTerminal(['backup', 'copy.db']);
   expect(talk.split(eraseLine).slice(0, 2)).toEqual(['', 'copying the database …']);
 });
 
-test('results that go into a file are waited for in words; those on a screen speak for themselves', async () => {
+test('progress is shown for results that go into a file, not for those on a screen', async () => {
   const io = new TerminalIo(home);
   const { line } = new Cli(io, new Command(), []);
   await whileStreaming({ io: { stdoutIsTerminal: true }, line }, 'exporting', () => delay(1_500));

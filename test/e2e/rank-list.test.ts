@@ -18,7 +18,7 @@ const file = (content: string) => writeFileSync(home.path('passed.txt'), content
 const rankOf = async (user: number) =>
   (await home.json<{ member: { rank: number } }>('rank', 'show', String(user))).member.rank;
 
-test('a list gives its members the rank, goes past those who are refused, and tells their lines', async () => {
+test('a list gives its members the rank, skips refused ones, and reports their lines', async () => {
   file(
     '# passed the training\n1001\n\n@Patrol_Pat # was there already\n1010\n 1005\t\n4242\nhttps://www.roblox.com/users/1005/profile\n',
   );
@@ -39,7 +39,7 @@ test('a list gives its members the rank, goes past those who are refused, and te
   expect(events).toMatchObject([{ subject: expect.stringMatching(/^list_/), detail: { does: 'begin', members: 5 } }]);
 });
 
-test('the same list tries again those who were refused, and promotes nobody twice until all went well', async () => {
+test('the same list retries refused members, and promotes no member twice until all succeeded', async () => {
   file('1001\n4242\n');
   const states = async (way = 'promote') =>
     (await home.here(['rank', way, '--file', home.path('passed.txt'), '-y', '--json']))
@@ -52,7 +52,7 @@ test('the same list tries again those who were refused, and promotes nobody twic
   expect(await states()).toEqual(['1001 changed']); // another list
   expect(await rankOf(1001)).toBe(50);
   for (const rank of [20, 10]) {
-    expect(await states('demote')).toEqual(['1001 changed']); // it had come to its end
+    expect(await states('demote')).toEqual(['1001 changed']); // the earlier run was complete
     expect(await rankOf(1001)).toBe(rank);
   }
 });
@@ -80,7 +80,7 @@ test.each<[string, string[], string, RegExp]>([
   expect((await home.json<{ changes: [] }>('history', 'list')).changes).toEqual([]);
 });
 
-test('on a terminal it asks once, and a no changes nobody; elsewhere it wants -y', async () => {
+test('on a terminal it asks once, and a no changes no member; elsewhere it needs -y', async () => {
   file('1001\n1005\n');
   const args = ['rank', 'promote', '--file', home.path('passed.txt')];
   const ask = async (answer: string) => {

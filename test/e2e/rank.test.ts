@@ -36,7 +36,7 @@ async function history(home: CliHome): Promise<Array<[number, number, string]>> 
 
 const failed = ({ checks }: DryRun) => checks.filter(({ state }) => state === 'FAIL').map(({ name }) => name);
 
-test.concurrent('rank test lists every check in order, and names what decided where one says no', async () => {
+test.concurrent('rank test lists every check in order, and names the deciding setting if one fails', async () => {
   using home = withPolicy('min_rank: 10, steps: adjacent, ranker_check: verify');
   await home.here(['key', 'create', 'game', '--direction', 'demote', '--self-rank', 'deny']);
   await home.here(['whitelist', 'add', '1', '--key', 'game']);
@@ -65,7 +65,7 @@ test.concurrent('rank test lists every check in order, and names what decided wh
   expect(stdout).toMatch(/try: rankd key set KEY --direction both/);
 });
 
-test.concurrent('rank test ends its list with the check that fails; -v and --json have what was not reached', async () => {
+test.concurrent('rank test ends its list with the check that fails; -v and --json have the checks that were not reached', async () => {
   using home = new CliHome();
   const line = ['rank', 'test', trainee, '99'];
   const { stdout } = await home.here(line);
@@ -74,7 +74,7 @@ test.concurrent('rank test ends its list with the check that fails; -v and --jso
   expect((await home.here([...line, '-v'])).stdout).toMatch(/^skip +cooldown +not reached$/m);
 });
 
-test.concurrent('rank test tells the operator why a key is not accepted, which games do not get to know', async () => {
+test.concurrent('rank test shows the operator why a key is refused, which games never learn', async () => {
   using home = new CliHome();
   await home.here(['key', 'create', 'game']);
   await home.here(['workspace', 'suspend', '--yes']);
@@ -88,7 +88,7 @@ test.concurrent('rank test tells the operator why a key is not accepted, which g
   });
 });
 
-test.concurrent('rank test reads the ranker, and says what it found', async () => {
+test.concurrent('rank test reads the ranker, and shows the result', async () => {
   using home = withPolicy('ranker_check: verify');
   const allowed = await dryRun(home, trainee, '20', '--ranker', captain);
   expect(allowed.allowed).toBe(true);
@@ -104,7 +104,7 @@ test.concurrent('rank test reads the ranker, and says what it found', async () =
   expect(operators.checks.at(-1)).toMatchObject({ state: 'ok', detail: 'not to be verified' });
 });
 
-test.concurrent("policy holds for the operator's changes; the ranker check where a ranker is named", async () => {
+test.concurrent("policy applies to the operator's changes; the ranker check if a ranker is named", async () => {
   using home = withPolicy('max_rank: 20, ranker_check: verify');
   const above = await home.here(['rank', 'promote', officer]);
   expect([above.code, above.stderr]).toEqual([5, expect.stringContaining('the ceiling set by policy.max_rank')]);
@@ -120,7 +120,7 @@ test.concurrent("policy holds for the operator's changes; the ranker check where
   ]);
 });
 
-test.concurrent('a step beyond the highest or the lowest rank is refused, and is no change to keep', async () => {
+test.concurrent('a step beyond the highest or the lowest rank is refused, and not recorded as a change', async () => {
   using home = new CliHome();
   await home.json('key', 'list');
   const refusals = [await home.here(['rank', 'promote', highest]), await home.here(['rank', 'demote', lowest])];
@@ -132,7 +132,7 @@ test.concurrent('a step beyond the highest or the lowest rank is refused, and is
   expect(await history(home)).toEqual([]);
 });
 
-test.concurrent('promote and demote pass over locked roles', async () => {
+test.concurrent('promote and demote skip locked roles', async () => {
   using home = withPolicy('locked_roles: [20, 1], steps: adjacent');
   for (const [step, rank] of [
     ['promote', 50],
@@ -147,7 +147,7 @@ test.concurrent('promote and demote pass over locked roles', async () => {
   });
 });
 
-test.concurrent('rank test tells a platform that does not answer from one that only does not say who acts', async () => {
+test.concurrent('rank test distinguishes a platform that does not respond from one that does not report the acting account', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   const platformCheck = async () => {
@@ -168,7 +168,7 @@ test.concurrent('rank test tells a platform that does not answer from one that o
   });
 });
 
-test.concurrent("Roblox's 429 says how many seconds to wait, for a person and for a script", async () => {
+test.concurrent("Roblox's 429 is reported with the seconds to wait, for a person and for a script", async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   roblox.faults.add({ operation: 'memberships', kind: 'status 429', headers: { 'retry-after': '45' }, times: 9 });
@@ -182,7 +182,7 @@ test.concurrent("Roblox's 429 says how many seconds to wait, for a person and fo
   expect(retryAfter).toBeGreaterThan(40);
 });
 
-test.concurrent('rank test ends as the change would where it is kept from an answer; with 5 for a no, also one for a while', async () => {
+test.concurrent('rank test ends like the change if it gets no answer; with 5 for a refusal, even a temporary one', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   const configured = readFileSync(home.path('rankd.yaml'), 'utf8');

@@ -43,7 +43,7 @@ test.concurrent('The commands of docs/go-live.md for a real group, typed after t
   }
 });
 
-test.concurrent('The commands of docs/daily.md, typed beside a daemon, make a backup, take back what a leaked key did, and restore the backup', async () => {
+test.concurrent('The commands of docs/daily.md, typed next to a daemon, make a backup, undo the changes of a leaked key, and restore the backup', async () => {
   using home = new CliHome();
   const secret = await home.createKey('my-game');
   await using daemon = await DaemonHere.start(home);
@@ -62,7 +62,7 @@ test.concurrent('The commands of docs/daily.md, typed beside a daemon, make a ba
   expect(await restarted.verify(secret)).toMatchObject({ status: 200 });
 });
 
-test.concurrent('The commands of docs/daily.md promote a member and a list of them, tell who did it, and suspend one for some days', async () => {
+test.concurrent('The commands of docs/daily.md promote a member and a list of them, show who did it, and suspend one for some days', async () => {
   using home = new CliHome();
   await using _daemon = await DaemonHere.start(home);
   expect(await typed(pagesToType.promotion(), { home })).toMatch(
@@ -85,7 +85,7 @@ test.concurrent('The command and the file of docs/settings.md declare a key that
   expect(await daemon.verify(secret, 920587237)).toMatchObject({ status: 200 });
 });
 
-test.concurrent('The commands of docs/hosting.md for a second group set it up and serve it beside the first, and those of docs/troubleshooting.md look into it', async () => {
+test.concurrent('The commands of docs/hosting.md for a second group set it up and serve it next to the first, and those of docs/troubleshooting.md inspect it', async () => {
   const [mkdir = '', init = '', serve = ''] = pagesToType.secondGroup();
   const [, groupId] = /--group (\d+)/.exec(init) ?? [];
   const roblox = await startFakeOpenCloud({ groupId: Number(groupId) });
@@ -107,7 +107,10 @@ test.concurrent('The commands of docs/hosting.md for a second group set it up an
   }
 });
 
-/** What a shell prints that gets these commands, each answered with yes if it asks; throws with what it says where one fails. */
+/**
+ * The output of a shell for these commands, with yes as the answer to each question; throws with the output if one
+ * fails.
+ */
 async function typed(
   commands: string[],
   { home, daemon, env = {} }: { home: CliHome; daemon?: Serving; env?: Record<string, string> },

@@ -22,7 +22,7 @@ test('there are recipes for a points game, a staff panel and a training centre',
 });
 
 test.concurrent.each(each)(
-  'the recipe of docs/policy.md for a $title fits the group, and decides as the page says',
+  'the recipe of docs/policy.md for a $title fits the group, and decides as described on the page',
   async ({ yaml, setUp, rows }) => {
     using home = new CliHome();
     writeFileSync(home.path('rankd.yaml'), yaml);

@@ -21,7 +21,7 @@ interface Reloaded {
 const groupFile = fileURLToPath(new URL('../fixtures/group.yaml', import.meta.url));
 const promotion = { rankerId: 1003, rankeeId: 1001 };
 
-test('rankd reload: what the file says now holds from the next request; what needs a restart is named until there was one', async () => {
+test('rankd reload: the present file applies from the next request; settings that need a restart are named until the restart', async () => {
   const { home, daemon, secret } = await serveWith('policy: { locked_roles: [20] }\n');
   expect(await daemon.rank(secret, promotion)).toMatchObject({ status: 403 });
   const file = home.path('rankd.yaml');
@@ -43,7 +43,7 @@ server.host          127.0.0.1  127.0.0.9          needs a restart
   });
   expect(await daemon.rank(secret, promotion)).toMatchObject({ status: 200 });
   expect(await daemon.rank(secret, promotion)).toMatchObject({ status: 429 });
-  expect(readFileSync(file, 'utf8')).toBe(yaml); // which rankd never writes
+  expect(readFileSync(file, 'utf8')).toBe(yaml); // rankd never writes it
   expect((await home.here(['status'])).stdout).toMatch(/^needs a restart +for server\.host$/m);
   expect(await home.json('reload')).toEqual({
     v: 1,
@@ -54,7 +54,7 @@ server.host          127.0.0.1  127.0.0.9          needs a restart
   });
 });
 
-test('rankd reload with mistakes in the file: every one is told with its place, and the daemon keeps what it had', async () => {
+test('rankd reload with mistakes in the file: every one is reported with its place, and the daemon keeps its configuration', async () => {
   const { home, daemon, secret } = await serveWith('policy: { locked_roles: [20] }\n');
   writeFileSync(home.path('rankd.yaml'), 'policy: { locked_roles: [], max_rank: 999 }\nlimit: { rank: 1 }\n');
   const checked = await home.here(['config', 'check']);
@@ -84,7 +84,7 @@ test('rankd reload with a ladder that the group does not have changes nothing', 
   expect(await daemon.rank(secret, promotion)).toMatchObject({ status: 200 });
 });
 
-test('a role that the policy names and the group does not have is refused by reload, which names each one: it would guard nothing', async () => {
+test('a role that the policy names and the group does not have is refused by reload, which names each one: it would protect nothing', async () => {
   const { home, daemon, secret } = await serveWith('');
   writeFileSync(home.path('rankd.yaml'), 'policy: { locked_roles: [20, 99], protected_roles: [70020, 98] }\n');
   const { code, stderr } = await home.here(['reload']);
@@ -96,7 +96,7 @@ test('a role that the policy names and the group does not have is refused by rel
   expect(await daemon.rank(secret, promotion)).toMatchObject({ status: 200 });
 });
 
-test('a configuration that the daemon refused leaves its simulated group as it was, also where commands go by it', async () => {
+test('a configuration that the daemon refused leaves its simulated group unchanged, even if commands use that configuration', async () => {
   const { home, daemon, secret } = await serveWith('');
   expect(await daemon.rank(secret, promotion)).toMatchObject({ status: 200 });
   writeFileSync(home.path('rankd.yaml'), `platform: { group_file: "${groupFile}" }\ngroup: { ladder: [10, 99] }\n`);
@@ -111,7 +111,7 @@ test('a configuration that the daemon refused leaves its simulated group as it w
   });
 });
 
-test('what was done in one group answers no repeat in another, and is not undone there', async () => {
+test('changes in one group answer no repeat in another, and are not undone there', async () => {
   const { home, daemon, secret } = await serveWith('');
   const rank = () => daemon.rank(secret, promotion, { headers: { 'idempotency-key': 'one' } });
   const replayed = async () => (await rank()).headers['idempotent-replayed'];
@@ -143,7 +143,7 @@ test('what was done in one group answers no repeat in another, and is not undone
   ]);
 });
 
-test('back from a configuration that was refused, the platform is the one in force, with what is left of its budget', async () => {
+test('after a refused configuration, the platform is the one in force, with the rest of its budget', async () => {
   await using world = await openCloudHome();
   const { home, secret } = world;
   const daemon = await world.serve();
@@ -163,7 +163,7 @@ test('back from a configuration that was refused, the platform is the one in for
   expect(await assignsLeft(home)).toBe(before);
 });
 
-test('rankd reload without a daemon says so and how to start one', async () => {
+test('rankd reload without a daemon reports that and how to start one', async () => {
   using home = new CliHome();
   expect(await home.here(['reload'])).toMatchObject({
     code: 69,
@@ -174,20 +174,20 @@ try: start it with \`rankd serve\`, or name another directory with --data-dir
   });
 });
 
-test('SIGHUP does the same, and the audit tells what became of it', async () => {
+test('SIGHUP does the same, and the audit has its outcome', async () => {
   using home = new CliHome();
   writeFileSync(home.path('rankd.yaml'), 'policy: { locked_roles: [20] }\n');
   await using daemon = await DaemonProcess.start(home);
   expect(await hangUp({ home, daemon }, 'policy: { locked_roles: [] }\nserver: { port: 1 }\n')).toEqual({
     action: 'config.reload',
-    detail: { applied: ['policy.locked_roles'], needRestart: [] }, // --port comes before the file
+    detail: { applied: ['policy.locked_roles'], needRestart: [] }, // --port takes precedence over the file
   });
   const { action, detail } = await hangUp({ home, daemon }, 'policy: { max_rank: 999 }\n');
   expect(action).toBe('config.refuse');
   expect(detail.message).toContain('rankd.yaml:1:21 policy.max_rank');
 });
 
-test('a daemon on the simulated group goes live, and to another key, without a restart; a key that is of no use is told at once', async () => {
+test('a daemon on the simulated group goes live, and to another key, without a restart; an unusable key is reported at once', async () => {
   const roblox = await startFakeOpenCloud();
   onTestFinished(() => roblox.close());
   const env = { RANKD_PLATFORM_BASE_URL: roblox.baseUrl, RANKD_PLATFORM_LEGACY_BASE_URL: roblox.legacyBaseUrl };
@@ -222,7 +222,7 @@ test('a daemon on the simulated group goes live, and to another key, without a r
   expect(refused).toMatchObject({ status: 502, json: { code: 'platform_credential' } });
 });
 
-test('rankd reload tells declared keys by name, not by their hashes', async () => {
+test('rankd reload lists declared keys by name, not by their hashes', async () => {
   const declared = (keys: Record<string, string>) =>
     `keys:${
       Object.entries(keys)
@@ -244,7 +244,7 @@ test('rankd reload tells declared keys by name, not by their hashes', async () =
   expect((await home.here(['reload'])).stdout).toMatch(/^keys +12 +0 \(removed /m);
 });
 
-test('init and reload in another folder than the daemon tell which file it reads, and that theirs is not it', async () => {
+test('init and reload in another folder than the daemon report that it reads another file', async () => {
   const { home, daemon } = await serveWith('policy: { max_rank: 100 }\n');
   const [its, other] = [home.path('rankd.yaml'), home.path('other')];
   mkdirSync(other);
@@ -270,7 +270,7 @@ test('init and reload in another folder than the daemon tell which file it reads
   await daemon.stop();
 });
 
-/** How many roles the daemon could give at once. */
+/** The number of roles that the daemon could give. */
 async function assignsLeft(home: CliHome): Promise<number | undefined> {
   interface Status {
     status: { budget: Array<{ operation: string; left: number }> };
@@ -292,7 +292,7 @@ async function serveWith(
   return { home, daemon, secret };
 }
 
-/** What became of it, as the audit tells. */
+/** The outcome in the audit. */
 async function hangUp({ home, daemon }: { home: CliHome; daemon: DaemonProcess }, yaml: string): Promise<Event> {
   const isReload = ({ action }: Event) => action.startsWith('config.');
   const told = async () => (await home.json<{ events: Event[] }>('audit', 'list')).events.filter(isReload);

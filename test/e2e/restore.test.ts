@@ -53,7 +53,7 @@ const keyNames = async (dataDir = home.dataDir) => {
 const keptFiles = () => readdirSync(home.dataDir).filter((name) => name.includes('before-restore'));
 const keptDatabase = () => join(home.dataDir, keptFiles().find((name) => name.endsWith('Z')) ?? 'none');
 
-test('the database is as it was when the backup was made, the old one is kept whole, and the audit tells', async () => {
+test('the database is as it was when the backup was made, the old one is kept intact, and the audit has the restore', async () => {
   const { code, stdout, stderr } = await home.here(['restore', 'backup.db', '-y']);
   expect({ code, stderr }).toEqual({
     code: 0,
@@ -85,7 +85,7 @@ kept          ${keptDatabase()}
   ]);
 });
 
-test('what was kept can be restored in turn: nothing is lost by a restore', async () => {
+test('the old database can be restored in turn, so a restore loses nothing', async () => {
   await home.json('restore', 'backup.db', '-y');
   const { restore } = await home.json<{ restore: object }>('restore', keptDatabase(), '-y');
   expect(restore).toEqual({
@@ -102,7 +102,7 @@ test('what was kept can be restored in turn: nothing is lost by a restore', asyn
   expect((await home.here(['audit', 'verify'])).code).toBe(0);
 });
 
-test('--dry-run checks the file and changes nothing, also beside a daemon', async () => {
+test('--dry-run checks the file and changes nothing, even next to a daemon', async () => {
   const before = readFileSync(database);
   const { code, stdout, stderr } = await home.here(['restore', '--dry-run', 'backup.db']);
   expect({ code, stderr }).toEqual({ code: 0, stderr: 'The backup is sound; nothing was changed.\n' });
@@ -126,7 +126,7 @@ audit events  1
   expect(await keyNames()).toEqual(['old', 'new']);
 });
 
-test('beside a running daemon it is refused with 4, as a second daemon is, with which one runs, and nothing changes', async () => {
+test('next to a running daemon it is refused with 4, like a second daemon, with the running one, and nothing changes', async () => {
   await using daemon = await DaemonProcess.start(home);
   for (const line of [
     ['restore', 'backup.db', '-y'],
@@ -157,7 +157,7 @@ try: add -y, or run it on a terminal
   expect(keptFiles()).toEqual([]);
 });
 
-test('it asks with the name of the file as text, whatever that would do to a terminal', async () => {
+test('its question has the name of the file as text, without control characters', async () => {
   const name = 'a\x1b]0;OWNED\x07.db';
   copyFileSync(backup, home.path(name));
   const io = new TerminalIo(home, ['n']);
@@ -180,7 +180,7 @@ test('while another command has the database open it is refused with 4', async (
   expect(keptFiles()).toEqual([]);
 });
 
-test('into a new data directory: nothing is kept, and the service starts on it', async () => {
+test('into a new data directory: there is nothing to keep, and the service starts on it', async () => {
   const dataDir = home.path('fresh');
   const { code, stdout } = await home.here(['restore', 'backup.db', '-y', '--json'], { dataDir });
   expect({ code, kept: JSON.parse(stdout).restore.kept }).toEqual({ code: 0, kept: null });
@@ -188,7 +188,7 @@ test('into a new data directory: nothing is kept, and the service starts on it',
   expect(await keyNames(dataDir)).toEqual(['old']);
 });
 
-test('a write-ahead log that a killed daemon left is kept with the old database, and never applied to the new one', async () => {
+test('the write-ahead log of a killed daemon is kept with the old database, and never applied to the new one', async () => {
   await using daemon = await DaemonProcess.start(home);
   await home.json('key', 'create', 'last-words');
   await daemon.stop('SIGKILL');
@@ -293,9 +293,9 @@ test.each(unusable)('$what is refused before anything changes', async ({ make, c
   expect(readdirSync(home.dataDir).filter((name) => name !== 'daemon.lock' && name !== 'rankd.db')).toEqual([]);
 });
 
-test('one changed bit anywhere in a backup is found, also where SQLite checks nothing', async () => {
+test('one changed bit anywhere in a backup is found, even where SQLite does not check', async () => {
   const bytes = readFileSync(backup);
-  const name = bytes.indexOf('old'); // of the key, in its row
+  const name = bytes.indexOf('old'); // in the name of the key, in its row
   const file = home.path('bad.db');
   const spots = [0, 20, 100, 5_000, name, bytes.length >> 1, -200, -87, -86, -70, -2, -1];
   for (const at of spots) {
@@ -307,7 +307,7 @@ test('one changed bit anywhere in a backup is found, also where SQLite checks no
   }
 });
 
-test('a backup is a database for any program, and a file that has no digest is restored with a warning', async () => {
+test('a backup is a database for any program, and a file without a digest is restored with a warning', async () => {
   copyWithoutDigest(home.path('copied.db'));
   expect(new Database(backup, { readonly: true }).prepare('SELECT name FROM keys').pluck().all()).toEqual(['old']);
   const result = await home.here(['restore', '--dry-run', 'copied.db']);
@@ -317,7 +317,7 @@ test('a backup is a database for any program, and a file that has no digest is r
   expect(asJson.json()).toMatchObject({ warnings: [expect.stringContaining('no digest')] });
 });
 
-test('restore - reads what backup - wrote, whole or not at all', async () => {
+test('restore - reads the output of backup -, completely or not at all', async () => {
   const rankd = `'${process.execPath}' '${binary}'`;
   const elsewhere = home.path('elsewhere');
   const piped = await home.shell(
@@ -335,12 +335,12 @@ test('restore - reads what backup - wrote, whole or not at all', async () => {
   expect(typed.talk).toContain('rankd restore - < rankd-backup.db');
 });
 
-test('the database itself is no backup', async () => {
+test('the database itself is not a backup', async () => {
   const result = await home.here(['restore', database, '-y']);
   expect(result).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('is the database itself') });
 });
 
-/** A copy of the backup without its digest, which is the last line: a file that another program made. */
+/** A copy of the backup without its digest, which is the last line: like a file from another program. */
 function copyWithoutDigest(file: string): void {
   copyFileSync(backup, file);
   truncateSync(file, statSync(file).size - (statSync(file).size % 512));

@@ -5,7 +5,7 @@ import { DaemonHere } from '../support/daemon-here.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { CliHome } from '../support/run-cli.ts';
 
-test('a daemon removes what is older than history.keep and audit.keep, and the audit still verifies and says so', async () => {
+test('a daemon removes records older than history.keep and audit.keep, and the audit still verifies and records it', async () => {
   using home = new CliHome();
   const longAgo = Date.UTC(2020, 0, 1);
   const store = await engineOf({ dataDir: home.dataDir, clock: new ManualClock(longAgo) }).openStore();

@@ -8,17 +8,17 @@ import { CopyOfRankd } from '../support/copy-of-rankd.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Makes the running Node say that it is an old one: the guard is tested also where the system's Node is new. */
+/** Makes the running Node.js report an old version, to test the guard even on a new Node.js. */
 const pretend =
   'data:text/javascript,Object.defineProperty(process,"versions",{value:{...process.versions,node:"20.1.0"}})';
 const onWindows = 'data:text/javascript,Object.defineProperty(process,"platform",{value:"win32"})';
 const runtimes: Array<[string, string[]]> = [
-  ['a Node that says it is 20.1.0', [process.execPath, '--import', pretend]],
+  ['a Node that reports version 20.1.0', [process.execPath, '--import', pretend]],
   ["the system's own Node", [systemNode()]],
 ];
 
 describe.each(runtimes)('started by %s', (_, [node = '', ...flags]) => {
-  test('rankd runs, on the Node that npm ci brought where the first is too old', () => {
+  test('rankd runs, on the Node from npm ci if the first is too old', () => {
     const { status, stdout, stderr } = spawnSync(node, [...flags, join(root, 'bin/rankd.js'), 'version'], {
       encoding: 'utf8',
     });
@@ -27,7 +27,7 @@ describe.each(runtimes)('started by %s', (_, [node = '', ...flags]) => {
     expect(status).toBe(0);
   });
 
-  test('exit codes of the command come through', () => {
+  test('exit codes of the command are passed on', () => {
     const { status } = spawnSync(node, [...flags, join(root, 'bin/rankd.js'), 'no-such-command'], { encoding: 'utf8' });
     expect(status).toBe(2);
   });
@@ -68,7 +68,7 @@ test('npm ci in a clone without development packages stops, and prints the comma
   expect(stderr).toMatch(/^error: npm left out the packages that build rankd: .+\ntry: npm ci --include=dev$/m);
 });
 
-test('the Node that npm ci brought is the one that the lock file holds to its hash', () => {
+test('the Node from npm ci has the hash in the lock file', () => {
   const [name = ''] = /node-[\w-]+/.exec(readlinkSync(join(root, 'node_modules/.bin/node'))) ?? [];
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, { version?: string; integrity?: string }>;
@@ -98,7 +98,7 @@ test.each([
   }
 });
 
-test("on Windows it is node.exe that takes over, not npm's script of that name beside it", () => {
+test("on Windows node.exe takes over, not npm's script of that name next to it", () => {
   using clone = new CopyOfRankd();
   const commands = join(clone.folder, 'node_modules/.bin');
   mkdirSync(commands);
@@ -109,7 +109,7 @@ test("on Windows it is node.exe that takes over, not npm's script of that name b
   expect([status, stdout, stderr]).toEqual([0, `${manifest.version}\n`, '']);
 });
 
-/** The first Node on the path that the project did not bring. */
+/** The first Node.js on the path that is not the project's. */
 function systemNode(): string {
   const folders = (process.env['PATH'] ?? '').split(delimiter).filter((folder) => !folder.includes('node_modules'));
   const found = folders.map((folder) => join(folder, 'node')).find((file) => existsSync(file));

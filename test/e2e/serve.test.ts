@@ -24,13 +24,13 @@ beforeEach(() => {
 afterEach(() => home[Symbol.dispose]());
 
 describe('the first run', () => {
-  test('off a terminal no secret is shown and no key is made', async () => {
+  test('off a terminal no secret is shown and no key is created', async () => {
     await using daemon = await DaemonProcess.start(home);
     expect(daemon.log).not.toContain('rk_live_');
     expect(await home.json('key', 'list')).toMatchObject({ keys: [] });
   });
 
-  test('on a terminal makes one demo key once, and prints curl commands that work as they stand', async () => {
+  test('on a terminal creates one demo key once, and prints curl commands that work unchanged', async () => {
     const first = await serveOnTerminal(home, async (output) => {
       for (const [, url = '', header = '', body = ''] of output.matchAll(
         /curl -sw '\\n' '(.+?)' -H '(.+?)' -d '(.+?)'/g,
@@ -49,7 +49,7 @@ describe('the first run', () => {
   });
 });
 
-test('the first run on Windows prints commands that PowerShell reads as they were meant', async () => {
+test('the first run on Windows prints commands for PowerShell', async () => {
   const visit = async (output: string) => {
     const commands = [...output.matchAll(/"(.+)" \| curl\.exe -s "(\S+)" -H "Authorization: (.+?)" -d "@-"/g)];
     expect(commands).toHaveLength(2);
@@ -104,14 +104,14 @@ describe('serve', () => {
   });
 
   test.each(['127.0.0.1', '127.0.0.2', '::1', 'localhost'])(
-    'on %s, which only this machine reaches, it warns of nothing',
+    'on %s, which only this machine reaches, it prints no warning',
     async (host) => {
       await using daemon = await DaemonHere.start(home, { args: ['--host', host] });
       expect(daemon.log).toBe('');
     },
   );
 
-  test('where this machine can not listen, it says so in one sentence, with the setting', async () => {
+  test('on an address that this machine cannot listen on, it reports that in one sentence, with the setting', async () => {
     const { code, stderr } = await home.here(['serve', '--host', 'fe80::1', '--port', '0']);
     expect({ code, stderr }).toEqual({
       code: 78,
@@ -120,7 +120,7 @@ describe('serve', () => {
     expect(stderr).not.toContain('went wrong inside');
   });
 
-  test('on localhost, it listens at one address alone, where all its limits hold', async () => {
+  test('on localhost, it listens at one address only, for which all its limits apply', async () => {
     await using daemon = await DaemonHere.start(home, { args: ['--host', 'localhost'] });
     expect(new URL(daemon.url).hostname).toBe('127.0.0.1');
     await expect(fetch(`http://[::1]:${new URL(daemon.url).port}/healthz`)).rejects.toThrow();
@@ -140,16 +140,16 @@ describe('serve', () => {
     expect((await fetch(`${second.url}/readyz`)).status).toBe(200);
   });
 
-  test('a daemon whose npx was ended stops too: npm ends its shell, and the signal goes no further', async () => {
+  test('a daemon whose npx was ended stops, too: npm ends its shell, and does not forward the signal', async () => {
     const env = { PATH: process.env['PATH'], HOME: home.folder, RANKD_DATA_DIR: home.dataDir, npm_command: 'exec' };
     const shell = spawn('sh', ['-c', `'${process.execPath}' '${binary}' serve --port 0; true`], { cwd: home.cwd, env });
-    const log = text(shell.stderr); // ends when nobody is left to write to it
+    const log = text(shell.stderr); // ends when the last writer is gone
     await once(shell.stdout, 'data');
     shell.kill('SIGTERM');
     expect(await log).toContain('"stopped"');
   });
 
-  test('a taken port ends with exit code 69 and says how to take another', async () => {
+  test('a taken port ends with exit code 69 and explains how to use another', async () => {
     await using first = await DaemonHere.start(home);
     const { port } = new URL(first.url);
     const result = await home.run(['serve', '--port', port], { dataDir: home.path('other') });
@@ -166,7 +166,7 @@ describe('serve', () => {
   });
 });
 
-test('a daemon says once in which group it ranks, as whom and for how many keys, or why that account keeps it from it', async () => {
+test('a daemon logs once its group, its account and its number of keys, or why that account cannot rank', async () => {
   await using world = await openCloudHome();
   await world.home.createKey('second');
   const messages = (log: string) =>
@@ -184,7 +184,7 @@ test('a daemon says once in which group it ranks, as whom and for how many keys,
   );
 });
 
-test('a mistyped group id is one line of the log, with what is wrong and what to do, and no stack', async () => {
+test('a mistyped group id is one line of the log, with the problem and the fix, and no stack', async () => {
   await using world = await openCloudHome();
   const yaml = readFileSync(world.home.path('rankd.yaml'), 'utf8');
   writeFileSync(world.home.path('rankd.yaml'), yaml.replace(/id: \d+/, 'id: 701'));
@@ -215,7 +215,7 @@ test('a mistyped group id is one line of the log, with what is wrong and what to
 
 const plainHttp = /others reach rankd over plain HTTP.*put a reverse proxy that speaks TLS in front/;
 
-/** Runs `serve` in this process with a terminal that is watched, until `visit` has seen what it printed. */
+/** Runs `serve` in this process on a simulated terminal, until `visit` has seen its output. */
 async function serveOnTerminal(
   home: CliHome,
   visit: (output: string) => Promise<void>,

@@ -21,7 +21,7 @@ const source = readFileSync(new URL('../../config/rankd.service', import.meta.ur
 const binary = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
 const unitOfThisMachine = source.replaceAll('/usr/local/bin/rankd ', `${process.execPath} ${binary} `);
 
-/** A folder with programs that are found before the machine's own; each writes its arguments to `calls`. */
+/** A folder with programs that take precedence over the machine's own; each writes its arguments to `calls`. */
 function fakeProgram(home: CliHome, ...names: string[]): { env: Record<string, string>; calls: () => string } {
   const folder = home.path('programs');
   mkdirSync(folder);
@@ -39,7 +39,7 @@ test.concurrent('print shows config/rankd.service with the paths of this machine
   expect(await home.json('service', 'print')).toEqual({ v: 1, unit: unitOfThisMachine });
 });
 
-test.concurrent('install writes the unit for everybody to read, lets systemd read it, and tells what is next', async () => {
+test.concurrent('install writes a world-readable unit, makes systemd read it, and prints the next steps', async () => {
   using home = new CliHome();
   const systemctl = fakeProgram(home, 'systemctl', 'systemd-sysusers');
   const dir = home.path('units');
@@ -69,7 +69,7 @@ test.concurrent('install writes the unit for everybody to read, lets systemd rea
   expect(systemctl.calls()).toBe(calls);
 });
 
-test.concurrent('install tells the way of the settings and the key that there are, also on the simulated group', async () => {
+test.concurrent('install prints where to put existing settings and keys, even on the simulated group', async () => {
   using home = new CliHome();
   const dir = home.path('units');
   mkdirSync(dir);
@@ -91,7 +91,7 @@ test.concurrent('install tells the way of the settings and the key that there ar
   );
 });
 
-test.concurrent('what docs/hosting.md says to type for systemd is what install says is left to do', async () => {
+test.concurrent('the commands of docs/hosting.md for systemd are the ones that install prints', async () => {
   using home = new CliHome();
   const dir = home.path('units');
   mkdirSync(dir);
@@ -109,7 +109,7 @@ test.concurrent('the lines of docs/hosting.md for systemd, typed in a clone, lea
   using home = new CliHome();
   const { env, calls } = fakeProgram(home, 'systemctl', 'systemd-sysusers', 'npm', 'git');
   const root = home.path('root');
-  mkdirSync(`${root}/opt/rankd`, { recursive: true }); // what git would make
+  mkdirSync(`${root}/opt/rankd`, { recursive: true }); // created by git otherwise
   mkdirSync(`${root}/etc/systemd/system`, { recursive: true });
   writeFileSync(home.path('roblox.key'), 'a-platform-key', { mode: 0o600 });
   writeFileSync(home.path('rankd.yaml'), 'platform: { kind: simulated }\n');
@@ -127,7 +127,7 @@ test.concurrent('the lines of docs/hosting.md for systemd, typed in a clone, lea
   expect(await daemon.verify(secret)).toMatchObject({ status: 200 });
 });
 
-/** Types the lines of a page with all folders of the machine below `root`, in a shell that needs no sudo, for one user. */
+/** Runs the lines of a page with all system folders below `root`, in a shell without sudo, for one user. */
 async function typedAsRoot(
   home: CliHome,
   lines: string[],
@@ -145,7 +145,7 @@ async function typedAsRoot(
   return await home.shell(`set -eu\n${script}`, { env });
 }
 
-test.concurrent('the lines of docs/hosting.md for a newer version keep a sound backup, and fetch and build while the service is stopped; those to remove it leave nothing', async () => {
+test.concurrent('the lines of docs/hosting.md for a newer version make a valid backup, and fetch and build while the service is stopped; those to remove it leave no files', async () => {
   using home = new CliHome();
   const { env, calls } = fakeProgram(home, 'systemctl', 'systemd-sysusers', 'npm', 'git', 'userdel');
   const root = home.path('root');
@@ -169,7 +169,7 @@ test.concurrent('the lines of docs/hosting.md for a newer version keep a sound b
   expect(left).toEqual(['etc', 'etc/systemd', 'etc/systemd/system', 'opt', 'var', 'var/lib']);
 });
 
-test.concurrent('what the pages and the compose example type for Docker reaches the rankd of the container, and takes along the keys from before', async () => {
+test.concurrent('the commands of the pages and the compose example for Docker reach the rankd of the container, and transfer the earlier keys', async () => {
   using home = new CliHome();
   using container = new CliHome();
   const secret = await home.createKey();
@@ -179,7 +179,8 @@ test.concurrent('what the pages and the compose example type for Docker reaches 
   writeFileSync(`${home.path('programs')}/rankd`, `#!/bin/sh\nexec ${rankd} "$@"\n`, { mode: 0o755 });
   writeFileSync(
     `${home.path('programs')}/docker`,
-    // Only what the lines use: run --rm -v HERE:THERE:ro SERVICE COMMAND…, and exec SERVICE rankd COMMAND….
+    // Supports only the forms in these lines: run --rm -v HERE:THERE:ro SERVICE COMMAND…, and exec SERVICE rankd
+    // COMMAND….
     `#!/bin/sh
 set -eu
 [ "$1" = compose ]
@@ -212,7 +213,7 @@ ${inContainer} "$@"
   expect(await container.json('key', 'list')).toMatchObject({ keys: [{ name: 'game' }, { name: 'my-game' }] });
 });
 
-test.concurrent('remove stops the service, takes its unit away and lets systemd forget it; data and settings stay', async () => {
+test.concurrent('remove stops the service, removes its unit and makes systemd forget it; data and settings stay', async () => {
   using home = new CliHome();
   const dir = home.path('units');
   mkdirSync(dir);
@@ -237,7 +238,7 @@ function openElements(xml: string): string[] {
   return open;
 }
 
-/** The texts of the elements of that name. */
+/** The texts of the elements with that name. */
 function textsOf(xml: string, name: string): string[] {
   const entities: Record<string, string> = { amp: '&', lt: '<', gt: '>', quot: '"' };
   const decode = (text: string) => text.replaceAll(/&(\w+);/g, (_, entity: string) => entities[entity] ?? '?');
@@ -269,7 +270,7 @@ test.concurrent('on macOS, install writes an agent for this user that serves the
   expect(existsSync(file)).toBe(false);
 });
 
-test.concurrent('on Windows, install writes a task for the logon of this user, and what could not be carried out is told to be typed', async () => {
+test.concurrent('on Windows, install writes a task for the logon of this user, and prints the commands that it could not run', async () => {
   using home = new CliHome();
   const env = { USERDOMAIN: 'PC', USERNAME: 'Ann & Bob', SystemRoot: 'C:\\Windows' };
   const options = { env, system: systems.windows, dataDir: home.path('my data') };
@@ -294,7 +295,7 @@ test.concurrent('on Windows, install writes a task for the logon of this user, a
   const again = await home.here(['service', 'install', '--json'], options);
   expect(again.json()).toEqual({ v: 1, unit: file, written: false });
 
-  // Beside the Windows that is not here stands its schtasks, which the page's own line then starts.
+  // A fake schtasks replaces that of Windows, and the page's own line starts it.
   const tasks = fakeProgram(home, 'schtasks', 'C:\\Windows\\System32\\schtasks.exe');
   const withTasks = { ...options, env: { ...env, ...tasks.env } };
   const made = await home.here(['service', 'install', '--force'], withTasks);
@@ -306,7 +307,7 @@ test.concurrent('on Windows, install writes a task for the logon of this user, a
   expect(existsSync(file)).toBe(false);
 });
 
-test.concurrent('install leaves another unit as it is, unless told to replace it', async () => {
+test.concurrent('install leaves another unit as it is, unless it must replace it', async () => {
   using home = new CliHome();
   const { env } = fakeProgram(home, 'systemctl', 'systemd-sysusers');
   const dir = home.path('units');
@@ -347,7 +348,7 @@ test.concurrent('install without root is refused with 77, and without systemd wi
   expect(result.stderr).toContain('without systemd');
 });
 
-test.concurrent('systemd is told that the daemon serves, that all is well again and again, and that it stops', async ({
+test.concurrent('the daemon notifies systemd that it serves, regularly that it works, and that it stops', async ({
   expect,
 }) => {
   using home = new CliHome();
@@ -359,21 +360,21 @@ test.concurrent('systemd is told that the daemon serves, that all is well again 
   expect(calls()).toMatch(/^READY=1\n(WATCHDOG=1\n)+STOPPING=1\n$/);
 });
 
-test.concurrent('a daemon that hangs does not say that all is well', async ({ expect }) => {
+test.concurrent('a daemon that hangs stops notifying systemd', async ({ expect }) => {
   using home = new CliHome();
   const { env, calls } = fakeProgram(home, 'systemd-notify');
   const unit = { ...env, NOTIFY_SOCKET: '/run/systemd/notify', WATCHDOG_USEC: '300000' };
   await using daemon = await DaemonProcess.start(home, { env: unit });
   await expect.poll(calls).toContain('WATCHDOG=1');
   daemon.process.kill('SIGSTOP');
-  await new Promise((resolve) => setTimeout(resolve, 1_000)); // for a helper that is on its way
+  await new Promise((resolve) => setTimeout(resolve, 1_000)); // time for a pending notification
   const before = calls();
   await new Promise((resolve) => setTimeout(resolve, 1_000));
   expect(calls()).toBe(before);
   daemon.process.kill('SIGCONT');
 });
 
-/** Every line of a section that sets something; a directive that stands twice adds up. */
+/** Every line of a section with a setting; values of a repeated directive add up. */
 function directives(): Map<string, string> {
   const lines = source.split('\n').filter((line) => /^\w+=/.test(line));
   const set = new Map<string, string>();
@@ -384,7 +385,7 @@ function directives(): Map<string, string> {
   return set;
 }
 
-test('the unit gives the daemon a user of its own, its data and the key, and takes away what it does not need', () => {
+test('the unit gives the daemon a separate user, its data and the key, and removes all other permissions', () => {
   const set = directives();
   expect(set.get('After')).toContain('time-sync.target');
   expect(Object.fromEntries(set)).toMatchObject({
@@ -420,7 +421,7 @@ test('systemd understands every line of the unit, and scores its exposure below 
       );
     });
   const score = await analyze('security', '--offline=true', file);
-  if (score === undefined) return; // a machine without systemd; what counts is held by the test above
+  if (score === undefined) return; // a machine without systemd; the test above covers the settings
   expect(await analyze('verify', file)).toBe('');
   const [, exposure] = /Overall exposure level for rankd\.service: ([\d.]+)/.exec(score) ?? [];
   expect(Number(exposure)).toBeLessThan(2);

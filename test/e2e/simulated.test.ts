@@ -9,7 +9,7 @@ import { send } from '../support/send.ts';
 const trainee = '1001';
 const simulatedLine = 'SIMULATED GROUP: nothing here touches Roblox.\n';
 
-/** A folder without a configuration; what runs there has the same data directory. */
+/** A folder without a configuration; commands there use the same data directory. */
 function elsewhere({ home }: Pick<OpenCloudHome, 'home'>): { cwd: string } {
   const cwd = home.path('elsewhere');
   mkdirSync(cwd, { recursive: true });
@@ -20,7 +20,7 @@ interface Findings {
   findings: Array<{ check: string; grade: string; text: string }>;
 }
 
-test.concurrent('where a real group was ranked in, no folder without a configuration leads to a simulated one', async () => {
+test.concurrent('after changes in a real group, a folder without a configuration does not lead to a simulated one', async () => {
   await using world = await openCloudHome();
   const { home, roblox } = world;
   await home.json('rank', 'set', trainee, '20');
@@ -43,10 +43,10 @@ test.concurrent('where a real group was ranked in, no folder without a configura
   const { findings } = (await home.here(['doctor', '--offline', '--json'], there)).json<Findings>();
   const text = expect.stringContaining('This data directory serves group');
   expect(findings).toContainEqual(expect.objectContaining({ grade: 'FAIL', text }));
-  expect(findings.map(({ check }) => check)).not.toContain('platform'); // `rankd init` is no way out of it
+  expect(findings.map(({ check }) => check)).not.toContain('platform'); // `rankd init` is not the solution
 });
 
-test.concurrent("a hint names a file as the shell takes it, whatever is in the file's name", async () => {
+test.concurrent('a hint quotes a file name for the shell, whatever its characters', async () => {
   using home = new CliHome();
   const file = home.path("Ann's $HOME & more.yaml");
   writeFileSync(home.path('roblox.key'), 'of-roblox', { mode: 0o600 });
@@ -57,7 +57,7 @@ test.concurrent("a hint names a file as the shell takes it, whatever is in the f
   expect(typed).toEqual({ code: 0, stdout: `${file}\n`, stderr: '' });
 });
 
-test.concurrent('what a daemon served counts, too, and init before one did; settings from the environment are named as such', async () => {
+test.concurrent('the group that a daemon served counts, too, and init before that; settings from the environment are named as such', async () => {
   await using world = await openCloudHome();
   const { home, roblox } = world;
   const daemon = await world.serve();
@@ -82,7 +82,7 @@ test.concurrent('what a daemon served counts, too, and init before one did; sett
   expect(byVariables).toMatchObject({ code: 78, stderr: expect.stringContaining('came from the environment') });
 });
 
-test.concurrent('a simulation that somebody asks for runs there all the same, and commands beside it work', async () => {
+test.concurrent('a requested simulation still runs there, and commands next to it work', async () => {
   await using world = await openCloudHome();
   const { home, roblox, secret } = world;
   await home.json('rank', 'set', trainee, '20');
@@ -96,7 +96,7 @@ test.concurrent('a simulation that somebody asks for runs there all the same, an
   expect(roblox.journal.entries.length).toBe(before);
 });
 
-test.concurrent('everything that a simulated group answers says that it is simulated', async () => {
+test.concurrent('every answer of a simulated group shows that it is simulated', async () => {
   using home = new CliHome();
   await using daemon = await DaemonHere.start(home);
   const secret = await home.createKey();
@@ -124,7 +124,7 @@ test.concurrent('everything that a simulated group answers says that it is simul
   expect((await home.here(['history', 'list'])).stdout).toMatch(/ (applied|refused) \(simulated\) /);
 });
 
-test.concurrent('a daemon of a real group whose configuration is gone goes on with that group at a reload', async () => {
+test.concurrent('a daemon of a real group whose configuration is gone continues with that group at a reload', async () => {
   await using world = await openCloudHome();
   const { home, roblox, secret } = world;
   await using daemon = await world.serve();
@@ -137,7 +137,7 @@ test.concurrent('a daemon of a real group whose configuration is gone goes on wi
   expect(roblox.journal.writes(Number(trainee)).length).toBeGreaterThan(0);
 });
 
-test.concurrent('on a real group, nothing says so', async () => {
+test.concurrent('on a real group, no answer shows that', async () => {
   await using world = await openCloudHome();
   const { home, secret } = world;
   await using daemon = await world.serve();
@@ -148,7 +148,7 @@ test.concurrent('on a real group, nothing says so', async () => {
   expect(await home.json('history', 'list')).toMatchObject({ changes: [{ simulated: false }] });
 });
 
-test.concurrent('what only looks beside a daemon of another group warns of that', async () => {
+test.concurrent('a reading command next to a daemon of another group warns of that', async () => {
   await using world = await openCloudHome();
   const { home, roblox } = world;
   await using _daemon = await world.serve();
@@ -166,7 +166,7 @@ test.concurrent('what only looks beside a daemon of another group warns of that'
   expect(findings).toContainEqual(expect.objectContaining({ check: 'daemon', grade: 'warn', text }));
 });
 
-test.concurrent('undo of a simulated change on a real group says that it was simulated, not that it is missing', async () => {
+test.concurrent('undo of a simulated change on a real group reports that it was simulated, not that it is missing', async () => {
   await using system = await openCloudHome();
   await system.home.here(['rank', 'set', '1001', '20'], { env: { RANKD_PLATFORM_KIND: 'simulated' } });
   const { id } = await system.latestChange();
@@ -177,7 +177,7 @@ test.concurrent('undo of a simulated change on a real group says that it was sim
   expect(missing.stderr).toContain('There is no rank change chg_nothing.');
 });
 
-test.concurrent('a key made in the simulation is good for nothing else until it is taken over', async () => {
+test.concurrent('a key made in the simulation is valid for nothing else until it is adopted', async () => {
   using home = new CliHome();
   const made = await home.here(['key', 'create', 'quiz']);
   expect(made.stderr).toContain('for a real one: rankd key adopt quiz\n');
@@ -203,7 +203,7 @@ test.concurrent('a key made in the simulation is good for nothing else until it 
   });
 });
 
-test.concurrent('a key made where a real group is configured, by init or beside its daemon, is a real key', async () => {
+test.concurrent('a key that is created for a configured real group, by init or next to its daemon, is a real key', async () => {
   await using world = await openCloudHome();
   const { home, roblox } = world;
   await using simulated = await DaemonHere.start(home, { args: ['--simulate'] });

@@ -15,7 +15,7 @@ import { binary, CliHome } from '../support/run-cli.ts';
 
 const esc = '\u001b';
 
-test.concurrent('without a daemon: not running, exit code 69, and nothing is made', async () => {
+test.concurrent('without a daemon: not running, exit code 69, and nothing is created', async () => {
   using home = new CliHome();
   expect(await home.here(['status'])).toMatchObject({
     code: 69,
@@ -31,7 +31,7 @@ test.concurrent('without a daemon: not running, exit code 69, and nothing is mad
   expect(existsSync(home.dataDir)).toBe(false);
 });
 
-test.concurrent('after a daemon has stopped the history is still told', async () => {
+test.concurrent('after a daemon has stopped, the history is still shown', async () => {
   using home = new CliHome();
   await home.json('rank', 'set', '1001', '20', '-y');
   expect(await home.here(['status'])).toMatchObject({
@@ -41,7 +41,7 @@ test.concurrent('after a daemon has stopped the history is still told', async ()
   });
 });
 
-test.concurrent('a running daemon tells all of itself, for a person and as one document', async () => {
+test.concurrent('a running daemon shows its whole status, for a person and as one document', async () => {
   using home = new CliHome();
   await using daemon = await DaemonProcess.start(home);
   await home.json('rank', 'set', '1001', '20', '-y');
@@ -105,7 +105,7 @@ last problems  none
   });
 });
 
-test.concurrent('on a real group: what is left of the budget, a credential that died, and what the log warned of last', async ({
+test.concurrent('on a real group: the rest of the budget, a dead credential, and the latest warnings of the log', async ({
   expect,
 }) => {
   await using world = await openCloudHome();
@@ -131,9 +131,7 @@ test.concurrent('on a real group: what is left of the budget, a credential that 
   expect(stdout).toMatch(/^budget left +group \d+\/150, roles \d+\/300, /m);
 });
 
-test.concurrent('what Roblox did that rankd was not built for is told by kind, with how often and when it was seen', async ({
-  expect,
-}) => {
+test.concurrent('unexpected behavior of Roblox is listed by kind, with count and time', async ({ expect }) => {
   await using world = await openCloudHome();
   await using daemon = await world.serve();
   const { home, roblox, secret } = world;
@@ -154,12 +152,13 @@ test.concurrent('what Roblox did that rankd was not built for is told by kind, w
   expect(stdout).not.toContain('gold');
 });
 
-test.concurrent('a problem that is over leaves: a refused reload once another is taken up, keys of the simulation once they are revoked', async ({
+test.concurrent('a solved problem disappears: a refused reload once another succeeds, keys of the simulation once they are revoked', async ({
   expect,
 }) => {
   await using world = await openCloudHome();
   const { home } = world;
-  expect((await home.here(['key', 'create', 'demo'], { cwd: home.folder })).code).toBe(0); // where no configuration is
+  // in a folder without a configuration
+  expect((await home.here(['key', 'create', 'demo'], { cwd: home.folder })).code).toBe(0);
   await world.serve();
   const problems = async () =>
     (await home.json<{ status: { problems: Array<{ message: string }> } }>('status')).status.problems.map(
@@ -180,7 +179,7 @@ test.concurrent('a problem that is over leaves: a refused reload once another is
   expect(await problems()).toEqual([]);
 });
 
-test.concurrent('a problem of the platform leaves with the next call that succeeds, one of an unknown outcome once it is known', async ({
+test.concurrent('a problem of the platform disappears with the next successful call, an unknown outcome once it is known', async ({
   expect,
 }) => {
   await using world = await openCloudHome();
@@ -206,7 +205,7 @@ test.concurrent('a problem of the platform leaves with the next call that succee
   await expect.poll(problems, { timeout: 15_000 }).toEqual([]);
 });
 
-test.concurrent('a warning that comes again and again leaves room for other problems', async ({ expect }) => {
+test.concurrent('a repeated warning leaves room for other problems', async ({ expect }) => {
   using home = new CliHome();
   writeFileSync(home.path('rankd.yaml'), 'security: { roblox_id: warn }\n');
   const secret = await home.createKey();
@@ -222,7 +221,7 @@ test.concurrent('a warning that comes again and again leaves room for other prob
   });
 });
 
-test.concurrent('the socket of the daemon is private, survives nonsense, gone once it has stopped, and replaced where a killed one left it', async () => {
+test.concurrent('the socket of the daemon is private, survives invalid input, is removed at the end, and replaces that of a killed one', async () => {
   using home = new CliHome();
   const socket = join(home.dataDir, 'daemon.sock');
   await using killed = await DaemonProcess.start(home);
@@ -250,7 +249,7 @@ async function answerTo(socket: string, head: string): Promise<number> {
   return Number((await text(client)).split(' ')[1]);
 }
 
-test.concurrent('a daemon that hangs is told apart from one that does not run, and nobody at the configured address speaks for it', async () => {
+test.concurrent('a daemon that hangs is distinguished from one that does not run, and no other server at the configured address answers for it', async () => {
   using home = new CliHome();
   await using daemon = await DaemonProcess.start(home);
   await using other = createServer((_request, response) => response.end('{"status":"ok"}')).listen(0, '127.0.0.1');
@@ -275,7 +274,7 @@ test.concurrent('a daemon that hangs is told apart from one that does not run, a
   }
 });
 
-test.concurrent('--watch shows it again and again, without an escape byte off a terminal, and says when the daemon is gone', async ({
+test.concurrent('--watch shows it repeatedly, without an escape byte off a terminal, and reports when the daemon is gone', async ({
   expect,
 }) => {
   using home = new CliHome();
@@ -296,7 +295,7 @@ test.concurrent('--watch shows it again and again, without an escape byte off a 
   expect((await home.here(['status', '--watch', '--json'])).code).toBe(2);
 });
 
-test.concurrent('on a terminal, --watch shows the state first and as many lines as there is room for, on a screen of its own', async ({
+test.concurrent('on a terminal, --watch shows the state first and as many lines as fit, on the alternate screen', async ({
   expect,
 }) => {
   using home = new CliHome();
@@ -307,7 +306,8 @@ test.concurrent('on a terminal, --watch shows the state first and as many lines 
   await expect.poll(() => io.out).toContain('Ctrl-C ends it');
   io.stop();
   expect(await exited).toBe(130);
-  expect(io.out).toMatch(new RegExp(`^${esc}\\[\\?1049h.*${esc}\\[\\?1049l$`, 's')); // to the other screen, and back
+  // to the alternate screen, and back
+  expect(io.out).toMatch(new RegExp(`^${esc}\\[\\?1049h.*${esc}\\[\\?1049l$`, 's'));
   const [, frame = ''] = io.out.split(`${esc}[H`);
   const lines = frame.replaceAll(new RegExp(`${esc}\\[[\\d;?]*[A-Za-z]`, 'g'), '').split('\n');
   expect(lines).toHaveLength(6);

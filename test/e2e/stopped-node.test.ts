@@ -9,8 +9,11 @@ import { CliHome } from '../support/run-cli.ts';
 import { send } from '../support/send.ts';
 import { configFor } from '../tools/fake-config.ts';
 
-/** Two daemons on one database: `east` is a process of its own in one of the tests, `west` reaches no Roblox in the other. */
-describe('a daemon that fails beside another one', () => {
+/**
+ * Two daemons on one database: `east` is a separate process in one of the tests, `west` can't reach Roblox in the
+ * other.
+ */
+describe('a daemon that fails next to another one', () => {
   let database: PostgresDatabase;
   let fake: FakeOpenCloud;
   let secret = '';
@@ -46,10 +49,11 @@ describe('a daemon that fails beside another one', () => {
     for (const home of Object.values(homes)) home[Symbol.dispose]();
   });
 
-  test('one that can’t reach Roblox says so and is not ready, while the other changes ranks', async () => {
+  test('one that can’t reach Roblox reports that and is not ready, while the other changes ranks', async () => {
     await using east = await DaemonHere.start(homes.east);
     expect(codeOf(await east.rank(secret, { rankeeId: 999_999 }))).toBe('member_not_found');
-    const first = await east.rank(secret, { rankeeId: 2001 }); // at once: the change that was refused has spent none of the writes
+    // immediate, because the refused change has used no writes
+    const first = await east.rank(secret, { rankeeId: 2001 });
     expect(first.status, first.text).toBe(200);
     const nowhere = 'http://127.0.0.1:9';
     write('west', `server: {deadline: 3s}\n${configFor({ ...fake, baseUrl: nowhere, legacyBaseUrl: nowhere })}`);
@@ -65,13 +69,14 @@ describe('a daemon that fails beside another one', () => {
     write('west', configFor(fake));
   });
 
-  test('one that is stopped for longer than its lease in a change answers what the history says once it goes on', async () => {
+  test('one that is suspended during a change for longer than its lease answers with the outcome in the history once it continues', async () => {
     await using west = await DaemonHere.start(homes.west);
     await using east = await DaemonProcess.start(homes.east);
     fake.latencyMs = 800;
     const asked = east.rank(secret, { rankeeId: 2002 });
     await expect.poll(() => written(2002), { interval: 10, timeout: 20_000 }).toBe(1);
-    await send(`${east.url}/healthz`, { method: 'GET' }); // it is past the moment of the write, in which a stop would count as a late write
+    // it is past the write, during which a stop would count as a late write
+    await send(`${east.url}/healthz`, { method: 'GET' });
     east.process.kill('SIGSTOP');
     fake.latencyMs = 0;
     expect(await latest(2002)).toBe('pending');

@@ -35,7 +35,7 @@ function home(): CliHome {
   return made;
 }
 
-/** Something in every table, and something awkward in most. */
+/** A row in every table, and an awkward value in most. */
 async function fill(store: Store): Promise<void> {
   const clock = systemClock;
   const at = { store, clock };
@@ -90,7 +90,7 @@ async function fill(store: Store): Promise<void> {
   }));
 }
 
-/** The first events were removed by retention. */
+/** Retention has removed the first events. */
 const keep = { RANKD_AUDIT_KEEP: '365d' };
 
 async function filledDirectory(): Promise<CliHome> {
@@ -101,7 +101,7 @@ async function filledDirectory(): Promise<CliHome> {
   return at;
 }
 
-/** All that is kept in a place. */
+/** All data of a location. */
 function contentsOf(place: CopyPlace) {
   return place.read(async (contents) => {
     const tables: Record<string, unknown[]> = {};
@@ -121,7 +121,7 @@ async function sql(url: string, text: string) {
   return rows;
 }
 
-test('all that is kept goes from a data directory to PostgreSQL and back, the same to the last byte', async () => {
+test('all data goes from a data directory to PostgreSQL and back, identical to the last byte', async () => {
   const at = await filledDirectory();
   const { url, address } = await postgresDatabase('empty');
   const there = await at.run(['store', 'copy', '--from', at.dataDir, '--to', url, '--json']);
@@ -152,15 +152,15 @@ test('all that is kept goes from a data directory to PostgreSQL and back, the sa
   });
   expect(await at.here(['audit', 'verify', '--data-dir', back], { env: keep })).toMatchObject({ code: 0 });
   for (const where of [{ env }, { env: {}, dataDir: back }]) {
-    expect((await at.here(['key', 'create', 'new'], where)).code).toBe(0); // its number is behind those that were copied
+    expect((await at.here(['key', 'create', 'new'], where)).code).toBe(0); // its number follows those that were copied
     const { changes } = (await at.here(['history', 'list', '--json'], where)).json<{ changes: unknown[] }>();
     expect(changes).toHaveLength(2);
   }
   const [open] = await sql(url, `SELECT node, state FROM rankd.rank_changes WHERE state = 'pending'`);
-  expect(open).toEqual({ node: null, state: 'pending' }); // the next daemon finds out what became of it
+  expect(open).toEqual({ node: null, state: 'pending' }); // the next daemon reconciles it
 });
 
-test('a backup of what is on PostgreSQL is a file that goes into a data directory, or back into a database', async () => {
+test('a backup of PostgreSQL is a file that can be restored into a data directory, or back into a database', async () => {
   const at = await filledDirectory();
   const [{ url }, other] = [await postgresDatabase('empty'), await postgresDatabase('empty')];
   expect(await at.here(['store', 'copy', '--from', at.dataDir, '--to', url])).toMatchObject({ code: 0 });
@@ -175,7 +175,7 @@ test('a backup of what is on PostgreSQL is a file that goes into a data director
   expect(readFileSync(at.path('piped.db')).length).toBe(readFileSync(at.path('copy.db')).length);
   for (const own of ['daemon.lock', 'rankd.node'])
     expect((await at.here(['backup', '--force', join(at.dataDir, own)], { env })).stderr).toContain(
-      'is a file that rankd works with',
+      'is a file that rankd uses',
     );
   expect(readdirSync(at.dataDir).filter((name) => name.includes('scratch'))).toEqual([]);
 
@@ -190,7 +190,7 @@ test('a backup of what is on PostgreSQL is a file that goes into a data director
   });
 });
 
-describe('what can’t be copied is one sentence, and nothing is made where it was to go', () => {
+describe('a failed copy is one sentence, and creates nothing at the target', () => {
   const nowhere = 'postgres://rankd@127.0.0.1:1/rankd';
   const cases: Array<[what: string, from: string, to: string, code: number, says: RegExp]> = [
     ['no such place', 'gone', 'new', 3, /There is no .*gone/],
@@ -201,7 +201,7 @@ describe('what can’t be copied is one sentence, and nothing is made where it w
     ['a newer schema', 'newer', 'new', 78, /schema 99/],
     ['a broken audit', 'broken', 'new', 4, /The audit is broken at event #\d+, so nothing was copied/],
     ['a broken audit, to PostgreSQL', 'broken', 'EMPTY', 4, /The audit is broken at event #\d+/],
-    ['a server that does not answer', nowhere, 'new', 69, /can't be reached/],
+    ['a server that does not respond', nowhere, 'new', 69, /can't be reached/],
     ['the same, to copy to', 'backup.db', nowhere, 69, /can't be reached/],
     ['one place twice', 'backup.db', './backup.db', 2, /--from and --to are the same place: .*backup\.db/],
     ['one directory twice', 'DATA', 'DATA', 2, /the same place: .*\/data/],
@@ -252,18 +252,18 @@ describe('what can’t be copied is one sentence, and nothing is made where it w
     expect(await at.here(['store', 'copy', '--from', 'backup.db', '--to', 'new'])).toMatchObject({ code: 0 });
   });
 
-  test('a copy that is killed, or whose server is gone, half-way, to either engine: it can be made again', async () => {
+  test('a copy that is killed, or loses its server, half-way, to either engine: it can be repeated', async () => {
     const at = await filledDirectory();
     const { url, address } = await postgresDatabase('empty');
     await using proxy = await startStoreProxy(address.port);
     const through = url.replace(`:${address.port}/`, `:${proxy.port}/`);
     const connected = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'rankd'`;
     proxy.mode = 50;
-    // One connection, as a new one for each question would often come too late.
+    // A single connection, because new ones would often be too late.
     const watcher = new pg.Client({ connectionString: url });
     await watcher.connect();
     onTestFinished(() => watcher.end());
-    /** Resolves once the server has been asked that. */
+    /** Resolves once the server has received this query. */
     const isAsked = async (asked: string) => {
       const asks = `SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%${asked}%' AND pid <> pg_backend_pid()`;
       await expect.poll(async () => (await watcher.query(asks)).rowCount, { interval: 5 }).toBe(1);
@@ -295,7 +295,7 @@ describe('what can’t be copied is one sentence, and nothing is made where it w
     expect(await at.here(['store', 'copy', '--from', url, '--to', 'new'])).toMatchObject({ code: 0 });
   });
 
-  test('a daemon that works on either side', async () => {
+  test('a daemon that uses either side', async () => {
     const at = await filledDirectory();
     const { url, address } = await postgresDatabase();
     const outcome = async (from: string, to: string) => {
@@ -318,11 +318,12 @@ describe('what can’t be copied is one sentence, and nothing is made where it w
     expect(await outcome(url, 'new')).toEqual(open);
     expect(await outcome(at.dataDir, url)).toEqual(open);
     await store.close();
-    await expect.poll(() => outcome(at.dataDir, url)).toMatchObject({ code: 0 }); // the server ends a connection a moment later
+    // the server ends a connection with a delay
+    await expect.poll(() => outcome(at.dataDir, url)).toMatchObject({ code: 0 });
   });
 });
 
-test('no table of either engine is forgotten: each is copied, or known to belong to one database alone', async () => {
+test('no table of either engine is forgotten: each is copied, or belongs to one database only', async () => {
   const ofOneDatabase = {
     sqlite: ['member_queue', 'schema_steps', 'sqlite_sequence'],
     postgres: [

@@ -11,14 +11,14 @@ const { recruit, trainee, officer, captain, admin } = sampleRoles;
 
 type Group = FakeOpenCloud['group'];
 
-/** What happens to a suspended member, and what has become of the suspension and of the roles after its end. */
+/** The events for a suspended member, and the state of the suspension and of the roles after its end. */
 interface Row {
   before?: number[];
-  /** Seen by a daemon before the end, once after the other. */
+  /** Seen by a daemon before the end, one after another. */
   seen?: Array<(group: Group, member: number) => void>;
   /** While no daemon runs, until after the end. */
   unseen?: (group: Group, member: number) => void;
-  /** What goes wrong on Roblox at the end, for a while, and what has become of the suspension as long as it does. */
+  /** A temporary failure of Roblox at the end, and the state of the suspension during it. */
   faults?: Array<Omit<Fault, 'userId'>>;
   meanwhile?: RegExp;
   state: string;
@@ -33,7 +33,7 @@ const join = (group: Group, member: number) => group.setMember(member, []);
 
 const rows: Record<string, Row> = {
   nothing: back,
-  'a role from before is deleted': {
+  'an earlier role is deleted': {
     before: [trainee, captain],
     unseen: (group) => {
       group.roles = group.roles.filter(({ id }) => id !== trainee);
@@ -42,7 +42,7 @@ const rows: Record<string, Row> = {
     roles: [captain],
   },
   'the member leaves': { unseen: leave, state: 'forfeited', roles: undefined },
-  'the member leaves, which is noted, and comes back after the end': {
+  'the member leaves, which is recorded, and comes back after the end': {
     seen: [leave],
     unseen: join,
     state: 'forfeited',
@@ -60,7 +60,7 @@ const rows: Record<string, Row> = {
     state: 'superseded',
     roles: [captain],
   },
-  'somebody takes the role of suspended members': { unseen: join, state: 'superseded', roles: [] },
+  'a moderator takes the role of suspended members': { unseen: join, state: 'superseded', roles: [] },
   'somebody gives a role besides': {
     unseen: (group, member) => group.setMember(member, [recruit, officer]),
     state: 'superseded',
@@ -71,12 +71,12 @@ const rows: Record<string, Row> = {
     meanwhile: /^active platform_unavailable/,
     ...back,
   },
-  'Roblox lets no more writes through': {
+  'Roblox refuses all writes': {
     faults: [{ operation: 'assign', kind: 'status 429', headers: { 'retry-after': '1' }, times: always }],
     meanwhile: /^(active platform_busy|ending .* pending)/,
     ...back,
   },
-  'it is not known what became of the return': {
+  'the outcome of the return is unknown': {
     faults: [
       { operation: 'assign', kind: 'reset', when: 'after', times: always },
       { operation: 'memberships', kind: 'status 503', skip: 1, times: always },
@@ -86,7 +86,7 @@ const rows: Record<string, Row> = {
   },
 };
 
-test.concurrent('what becomes of suspensions whose end comes while the daemon is down for a week, and the Roblox key is dead for a while after', async ({
+test.concurrent('suspensions whose end comes while the daemon is down for a week, and the Roblox key is dead for a while after', async ({
   expect,
 }) => {
   await using world = await openCloudHome();
@@ -113,7 +113,7 @@ test.concurrent('what becomes of suspensions whose end comes while the daemon is
   }
   for (const step of [0, 1]) {
     for (const { userId, seen = [] } of members) seen[step]?.(roblox.group, userId);
-    await using _daemon = await world.startDaemon(clock.env); // it looks for leavers as it starts
+    await using _daemon = await world.startDaemon(clock.env); // it checks for leavers as it starts
     const isSeen = async () => {
       const kept = await holds();
       return members.every(({ userId, seen = [] }, index) =>
@@ -132,7 +132,7 @@ test.concurrent('what becomes of suspensions whose end comes while the daemon is
   expect((await holds()).map((hold) => hold?.state)).toEqual(members.map(() => 'active'));
   for (const { userId, faults = [] } of members) for (const fault of faults) roblox.faults.add({ ...fault, userId });
   roblox.credential.enabled = true;
-  const reload = () => home.here(['reload']); // else a dead key, and what failed, are tried again later
+  const reload = () => home.here(['reload']); // otherwise, a dead key and failures are retried later
   await reload();
   const changes = async () => (await home.json<{ changes: Change[] }>('history', 'list', '--limit', '100')).changes;
   const standing = async () => {
@@ -156,14 +156,14 @@ test.concurrent('what becomes of suspensions whose end comes while the daemon is
   expect(roblox.violations()).toEqual([]);
 });
 
-/** Why the roles of a suspended member can't be given back, until it is mended. */
+/** The reasons that a suspended member's roles can't be given back, until they are fixed. */
 const refusals = [
-  { userId: 31_001, before: [officer], code: 'rank_not_allowed' }, // policy locks the role meanwhile
-  { userId: 31_002, before: [captain], code: 'above_acting_account' }, // the role is moved above the account
-  { userId: 31_003, before: [trainee], code: 'above_acting_account' }, // the account loses its rank
+  { userId: 31_001, before: [officer], code: 'rank_not_allowed' }, // policy has locked the role
+  { userId: 31_002, before: [captain], code: 'above_acting_account' }, // the role was moved above the account
+  { userId: 31_003, before: [trainee], code: 'above_acting_account' }, // the account has lost its rank
 ];
 
-test.concurrent('a return that policy or Roblox refuses is stuck: an alarm, doctor and status tell it, and a reload ends it once it can be made', async ({
+test.concurrent('a return that policy or Roblox refuses is stuck: an alarm, doctor and status report it, and a reload ends it once the return is possible', async ({
   expect,
 }) => {
   await using world = await openCloudHome();
@@ -228,7 +228,7 @@ const flaws = [
 ] as const;
 
 test.concurrent.each(flaws)(
-  'a role for suspended members that does not do (%s) is told by config check and by doctor',
+  'an unsuitable role for suspended members (%s) is reported by config check and by doctor',
   async (role, flaw) => {
     await using world = await openCloudHome();
     appendFileSync(world.home.path('rankd.yaml'), `policy: { locked_roles: [20], suspension: { role: ${role} } }\n`);

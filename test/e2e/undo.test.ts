@@ -29,7 +29,7 @@ const members = [1001, 1002, 1003, 1004, 1005, 1006, 1007, 1009];
 const captain = 8_589_934_642;
 const base = 12_884_901_889;
 
-test('a raid of demotions is put back exactly, all roles of every member, and recorded as the operator', async () => {
+test('a raid of demotions is undone exactly, with all roles of every member, and recorded as the operator', async () => {
   await using raid = await startRaid();
   const before = await raid.held();
   for (const userId of members.slice(4)) await raid.rank(raid.secret, userId, 10);
@@ -39,7 +39,7 @@ test('a raid of demotions is put back exactly, all roles of every member, and re
 
   const { undo } = await raid.undo('--key', 'main', '--since', '1h');
   expect(await raid.held()).toEqual(before);
-  expect(undo.changes).toBe(10); // 1004 held the base role alone already, 1005 and 1009 had rank 10
+  expect(undo.changes).toBe(10); // 1004 already held only the base role, 1005 and 1009 had rank 10
   expect(states(undo)).toEqual(Object.fromEntries(members.filter((id) => id !== 1004).map((id) => [id, 'put_back'])));
   const { change } = await raid.home.json<{ change: Record<string, unknown> }>(
     'history',
@@ -66,7 +66,7 @@ test('a raid of demotions is put back exactly, all roles of every member, and re
   expect(again.undo.id).toBe(undo.id);
 });
 
-test('an undo is undone by its id, and that again by the first command', async () => {
+test('an undo is undone by its id, and that undo by the first command', async () => {
   await using raid = await startRaid();
   const before = await raid.held();
   await raid.demote(1001, 1003, 1009);
@@ -80,7 +80,7 @@ test('an undo is undone by its id, and that again by the first command', async (
   expect(await raid.held()).toEqual(before);
 });
 
-test('an undo that never was is told as not found, and not as one with nothing to do', async () => {
+test('an undo that does not exist is reported as not found, not as one with nothing to do', async () => {
   await using raid = await startRaid();
   await raid.demote(1001);
   const { code, stderr } = await raid.home.here(['history', 'undo', '--undo', 'undo_never']);
@@ -102,7 +102,7 @@ test('members who were changed since, through rankd or not, are left alone and l
   expect([now[1001], now[1002]]).toEqual([before[1001], before[1002]]);
 });
 
-test('only what the filters select is undone', async () => {
+test('only the selected changes are undone', async () => {
   await using raid = await startRaid();
   const before = await raid.held();
   await raid.demote(1001);
@@ -127,7 +127,7 @@ test('only what the filters select is undone', async () => {
   expect(await raid.held()).toEqual(before);
 });
 
-test('one change is undone by its id, and all of one member by the user id alone', async () => {
+test('one change is undone by its id, and all of one member by only the user id', async () => {
   await using raid = await startRaid();
   const before = await raid.held();
   await raid.demote(1001, 1002);
@@ -147,7 +147,7 @@ test('one change is undone by its id, and all of one member by the user id alone
   expect(await raid.held()).toEqual(held);
 });
 
-test('what an undo did is no part of any other selection: nobody brings the result of a raid back by mistake', async () => {
+test('an undo is not part of any other selection, so no command restores the result of a raid by mistake', async () => {
   await using raid = await startRaid();
   const before = await raid.held();
   await raid.demote(1001, 1003);
@@ -161,7 +161,7 @@ test('what an undo did is no part of any other selection: nobody brings the resu
   expect(await raid.held()).toEqual(before);
 });
 
-test('a name that a leaked key had and a new one has is never taken for the new one alone', async () => {
+test('the name of a leaked key that a new one also has never means only the new one', async () => {
   await using raid = await startRaid();
   const { home } = raid;
   const before = await raid.held();
@@ -200,7 +200,7 @@ try: name the key by its id, such as --key ${leaked}; rankd key list shows all
   expect(await raid.held()).toEqual(before);
 });
 
-test('a dry run tells it all and changes nothing, not even a row', async () => {
+test('a dry run shows everything and changes nothing, not even a row', async () => {
   await using raid = await startRaid();
   await raid.demote(1001, 1003);
   const before = { held: await raid.held(), rows: raid.rows() };
@@ -212,7 +212,7 @@ test('a dry run tells it all and changes nothing, not even a row', async () => {
   expect({ held: await raid.held(), rows: raid.rows() }).toEqual(before);
 });
 
-test('cooldown and breaker do not hold an undo up; the protected stay untouched', async () => {
+test('cooldown and breaker do not delay an undo; protected members stay untouched', async () => {
   await using raid = await startRaid();
   writeFileSync(
     raid.home.path('rankd.yaml'),
@@ -244,7 +244,7 @@ test('cooldown and breaker do not hold an undo up; the protected stay untouched'
   expect(await raid.held()).toMatchObject(others);
 });
 
-test('nothing is done without a yes: off a terminal it is a usage error, on one the answer counts', async () => {
+test('an undo needs a yes: off a terminal it is a usage error, on one the answer decides', async () => {
   await using raid = await startRaid();
   await raid.demote(1001, 1003);
   const after = await raid.held();
@@ -277,7 +277,7 @@ test.each([
   expect(result.stderr).toContain(what);
 });
 
-test('a run that was killed in the middle is brought to its end by the same command', async () => {
+test('a run that was killed in the middle is completed by the same command', async () => {
   using home = new CliHome();
   const crowd = Array.from({ length: 80 }, (_, index) => 2_001 + index);
   const list = crowd.map((id) => `  - { id: ${id}, roles: [${id % 2 ? '10, 20' : '20, 30'}] }`).join('\n');
@@ -316,9 +316,9 @@ interface Raid extends AsyncDisposable {
   home: CliHome;
   app: TestApp;
   platform: Platform;
-  /** Of the key `main`, which has leaked. */
+  /** The secret of the key `main`, which has leaked. */
   secret: string;
-  /** Asks for a rank over HTTP, which must succeed; returns the id of the change. */
+  /** Requests a rank over HTTP, which must succeed; returns the id of the change. */
   rank(secret: string, userId: number, newRankId: number, rankerId?: number): Promise<string>;
   /** To the base role, with the leaked key. */
   demote(...userIds: number[]): Promise<void>;
@@ -326,13 +326,13 @@ interface Raid extends AsyncDisposable {
   held(userIds?: number[]): Promise<Record<number, number[] | undefined>>;
   /** Runs `rankd history undo … -y`, which must succeed. */
   undo(...args: string[]): Promise<Undo>;
-  /** How many changes are applied. */
+  /** The number of applied changes. */
   applied(): number;
-  /** How many rows history and audit have. */
+  /** The number of rows in history and audit. */
   rows(): unknown;
 }
 
-/** A daemon on the simulated group of a home, whose owner had the breaker turned off. */
+/** A daemon on the simulated group of a home whose owner has turned off the breaker. */
 async function startRaid({ home = new CliHome() }: { home?: CliHome } = {}): Promise<Raid> {
   const { config } = loadConfig({ flags: { 'platform.kind': 'simulated' }, env: {}, cwd: home.cwd });
   const off = { ...config.policy, breaker: { ...config.policy.breaker, enabled: false } };

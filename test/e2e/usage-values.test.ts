@@ -49,7 +49,7 @@ test.each<[args: string[], code: number, words: RegExp]>([
   expect(readdirSync(home.cwd)).toEqual(['folder']);
 });
 
-test('a line break in an argument leaves an error its two lines', async () => {
+test('a line break in an argument does not add a line to an error', async () => {
   const home = await homeWithKey();
   for (const args of [
     ['key', 'show', 'a\nb'],
@@ -62,12 +62,12 @@ test('a line break in an argument leaves an error its two lines', async () => {
   }
 });
 
-test('the help of key rotate names the overlap as it is typed', async () => {
+test('the help of key rotate names the overlap as typed', async () => {
   const home = await homeWithKey();
   expect((await home.here(['key', 'rotate', '--help'])).stdout).toContain('(default: 24h)');
 });
 
-test('rank test --json has the hint that the text has', async () => {
+test('rank test --json has the hint of the text', async () => {
   const home = await homeWithKey();
   const { checks } = (await home.here(['rank', 'test', '1001', '77', '--json'])).json<{
     checks: Array<{ state: string }>;

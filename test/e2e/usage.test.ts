@@ -22,7 +22,7 @@ test.concurrent.each([
   else expect(stderr).toMatch(new RegExp(`^error: .+\\.\ntry: ${help}\n$`));
 });
 
-test.concurrent('rankd alone says in a few lines what to begin with, and that is no error', async () => {
+test.concurrent('rankd alone prints in a few lines how to begin, and that is not an error', async () => {
   const { code, stdout, stderr } = await runCli([]);
   expect([code, stderr]).toEqual([0, '']);
   expect(stdout).toMatch(/rankd init .*rankd doctor .*rankd --help\n$/s);
@@ -32,13 +32,13 @@ test.concurrent('rankd alone says in a few lines what to begin with, and that is
 test.concurrent.each([
   [['rank', 'set', '1', '2', '--resaon', 'x'], 'rankd rank set --reason'],
   [['rank', 'set', '1', '2', '--because', 'x'], 'rankd rank set --help'],
-  [['rank', 'set', '1', '2', '--vision'], 'rankd rank set --help'], // commander would ask whether --version is meant
+  [['rank', 'set', '1', '2', '--vision'], 'rankd rank set --help'], // commander would suggest --version
   [['stauts'], 'rankd status'],
 ])('for %j what is near is named, and nothing far-fetched', async (args, suggestion) => {
   expect(await runHere(args)).toMatchObject({ code: 2, stderr: expect.stringMatching(`\ntry: ${suggestion}\n$`) });
 });
 
-test.concurrent('what is typed wrong is named in plain words', async () => {
+test.concurrent('a typing mistake is named in plain words', async () => {
   using home = new CliHome();
   const refusals = await Promise.all(
     [
@@ -73,7 +73,7 @@ test.concurrent('an API key in the wrong argument or the wrong file is not repea
   }
 });
 
-test.concurrent('-v tells the cause of an error, with --json in the one document', async () => {
+test.concurrent('-v prints the cause of an error, with --json in the one document', async () => {
   using home = new CliHome();
   chmodSync(home.cwd, 0o700);
   writeFileSync(home.path('rankd.db'), 'no database'.repeat(100));
@@ -102,7 +102,7 @@ test.concurrent('-v prints the whole chain of causes: fetch has the reason two e
   );
 });
 
-test.concurrent('a duration that no calendar holds is wrong usage, and no key is made', async () => {
+test.concurrent('a duration beyond any calendar is wrong usage, and no key is created', async () => {
   using home = new CliHome();
   const { code, stderr } = await home.here(['key', 'create', 'game', '--expires', '99999999d']);
   expect(code).toBe(2);
@@ -124,15 +124,12 @@ describe.concurrent('in a folder that was removed', () => {
     },
   );
 
-  test.each(['--version', '--help', 'key create --help', 'completion bash'])(
-    '%s is answered all the same',
-    async (line) => {
-      expect(await inRemovedFolder(line)).toMatchObject({ code: 0, stdout: expect.stringMatching(/./), stderr: '' });
-    },
-  );
+  test.each(['--version', '--help', 'key create --help', 'completion bash'])('%s still works', async (line) => {
+    expect(await inRemovedFolder(line)).toMatchObject({ code: 0, stdout: expect.stringMatching(/./), stderr: '' });
+  });
 });
 
-describe.concurrent('what is printed to be typed repeats how rankd was started: nobody is led to another package of that name', () => {
+describe.concurrent('printed commands repeat how rankd was started, so they never run another package of that name', () => {
   const npx = { npm_command: 'exec' };
 
   test.concurrent.for([
@@ -142,7 +139,7 @@ describe.concurrent('what is printed to be typed repeats how rankd was started: 
     ['the link of a project that depends on it', 'work/node_modules/.bin/rankd', {}, './node_modules/.bin/rankd'],
     ['npx, in a project that depends on it', 'work/node_modules/.bin/rankd', npx, 'npx rankd'],
     ['npx, in a clone', 'work/bin/rankd.js', npx, 'npx rankd'],
-    ['npx, though it is installed globally', 'elsewhere/bin/rankd', npx, 'rankd'],
+    ['npx, although it is installed globally', 'elsewhere/bin/rankd', npx, 'rankd'],
   ] as const)('%s', async ([, path, env, typed], { expect }) => {
     using home = new CliHome();
     const script = `${home.folder}/${path}`;
@@ -172,7 +169,7 @@ describe.concurrent('started by npx, which leaves no rankd on the path', () => {
     expect(stdout + stderr).not.toContain('npx npx');
   });
 
-  test('results are the same as ever', async () => {
+  test('results are unchanged', async () => {
     using home = new CliHome();
     await home.run(['rank', 'set', '1001', '20']);
     const [plain, throughNpx] = await Promise.all([

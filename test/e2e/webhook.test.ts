@@ -28,7 +28,7 @@ afterAll(async () => {
 
 const types = () => sink.received.map(({ event }) => event.type);
 
-test('a webhook is made with a secret that is shown once, and is sent a test that the library of the standard verifies', async () => {
+test('a webhook is created with a secret that is shown once, and gets a test event that the library of the standard verifies', async () => {
   const made = await home.here(['webhook', 'add', 'bot', '--url-file', 'bot.url', '--out', 'bot.secret']);
   expect(made).toMatchObject({ code: 0, stdout: 'bot.secret\n' });
   expect(made.stderr).toContain('bot: the target took the test event (204,');
@@ -47,12 +47,12 @@ test('a webhook is made with a secret that is shown once, and is sent a test tha
     expect(() => new Webhook(secret).verify(changed, of)).toThrow();
 });
 
-test('what games, operators and the daemon do is told in order, signed, with the change as the history shows it', async () => {
+test('changes by games, operators and the daemon are delivered in order, signed, with the change as in the history', async () => {
   sink.received.length = 0;
   await using bait = await startWebhookSink(); // the address that a game sends is never called
   const asked = { rankeeId: 1001, newRankId: 20, webhookUrl: bait.url };
   expect((await daemon.rank(key, asked)).status).toBe(200);
-  expect((await daemon.rank(key, { rankeeId: 1001, newRankId: 20 })).status).toBe(200); // changes nothing
+  expect((await daemon.rank(key, { rankeeId: 1001, newRankId: 20 })).status).toBe(200); // this changes nothing
   expect((await daemon.rank(key, { rankeeId: 1001, newRankId: 21 })).status).not.toBe(200);
   expect((await home.here(['rank', 'set', '1001', '10', '--reason', 'tryout'])).code).toBe(0);
   await home.json('key', 'create', 'second');
@@ -68,7 +68,7 @@ test('what games, operators and the daemon do is told in order, signed, with the
       groupId: null,
       simulated: true,
       direction: 'demotion',
-      change: { ...change, userName: expect.toBeOneOf([null, 'Newcomer']) }, // the daemon finds the name out meanwhile
+      change: { ...change, userName: expect.toBeOneOf([null, 'Newcomer']) }, // the daemon may have looked up the name
     },
   });
   expect(bait.received).toEqual([]);
@@ -77,7 +77,7 @@ test('what games, operators and the daemon do is told in order, signed, with the
 
 test('a change that a command makes while no daemon runs is delivered after the next start', async () => {
   const shown = () => home.json('webhook', 'show', 'bot');
-  await expect.poll(shown).toMatchObject({ webhook: { backlog: 0 } }); // what the sink got is noted a moment later
+  await expect.poll(shown).toMatchObject({ webhook: { backlog: 0 } }); // the delivery is recorded a moment later
   await daemon.stop();
   sink.received.length = 0;
   expect((await home.here(['rank', 'set', '1001', '20'])).code).toBe(0);
@@ -91,7 +91,7 @@ test('a change that a command makes while no daemon runs is delivered after the 
     ]);
 });
 
-test('a test says what the target answered, and the address is in nothing that is shown', async () => {
+test('a test shows the answer of the target, and the address is never shown', async () => {
   sink.answers({ status: 418, body: `no tea at ${sink.url}` });
   const refused = await home.here(['webhook', 'test', 'bot']);
   expect(refused).toMatchObject({ code: 5, stdout: expect.stringContaining('answered 418: no tea at') });
@@ -110,7 +110,7 @@ test('a test says what the target answered, and the address is in nothing that i
   expect(texts).not.toMatch(/not-to-be-shown|whsec_/);
 });
 
-test('while a secret is rotated both sign, and afterwards only the new one', async () => {
+test('during a rotation, both secrets sign, and afterwards only the new one', async () => {
   sink.received.length = 0;
   const { secret: fresh } = await home.json<{ secret: string }>('webhook', 'rotate', 'bot', '--overlap', '24h');
   await home.json('webhook', 'test', 'bot');
@@ -132,7 +132,7 @@ test('while a secret is rotated both sign, and afterwards only the new one', asy
   ]);
 });
 
-test('what happened while it was disabled comes afterwards, and an event can be had once more under its id', async () => {
+test('events from while it was disabled arrive afterwards, and an event can be redelivered under its id', async () => {
   sink.received.length = 0;
   await home.json('webhook', 'disable', 'bot');
   await home.json('key', 'create', 'fourth');
@@ -144,13 +144,13 @@ test('what happened while it was disabled comes afterwards, and an event can be 
   const id = sink.received[0]?.headers['webhook-id'] ?? '';
   const newest = async () => await home.json<{ deliveries: object[] }>('webhook', 'deliveries', 'bot', '--limit', '1');
   const delivered = { id, type: 'key.created', state: 'delivered', tries: 1, status: 204 };
-  await expect.poll(newest).toMatchObject({ deliveries: [delivered] }); // it is noted after it came
+  await expect.poll(newest).toMatchObject({ deliveries: [delivered] }); // it is recorded after its arrival
   expect(await home.json('webhook', 'redeliver', 'bot', '--since', '1h', '--dry-run')).toMatchObject({ dryRun: true });
   expect(await home.json('webhook', 'redeliver', 'bot', id)).toMatchObject({ events: 1 });
   await expect.poll(() => sink.received.map(({ headers }) => headers['webhook-id'])).toEqual([id, id]);
 });
 
-test('who enables a webhook from now on is told how many events are left out, and so is the webhook', async () => {
+test('enabling a webhook from now on reports how many events are skipped, to the operator and to the webhook', async () => {
   sink.received.length = 0;
   await home.json('webhook', 'disable', 'bot');
   for (const name of ['left', 'out']) await home.json('key', 'create', name);
@@ -160,7 +160,7 @@ test('who enables a webhook from now on is told how many events are left out, an
   expect(sink.received[0]?.event.data).toMatchObject({ detail: { count: 2 } });
 });
 
-test('who was forgotten is not in an event that is delivered once more', async () => {
+test('a forgotten person is not in a redelivered event', async () => {
   sink.received.length = 0;
   const asked = { rankeeId: 1002, rankeeName: 'Sam_Officer', newRankId: 50 };
   expect((await daemon.rank(key, asked)).status).toBe(200);
@@ -172,7 +172,7 @@ test('who was forgotten is not in an event that is delivered once more', async (
   expect(sink.received[1]?.body).not.toMatch(/Sam_Officer|\b1002\b/);
 });
 
-test('what it is told can be changed beside the daemon, and holds from the next event', async () => {
+test('its events can be changed next to the daemon, from the next event on', async () => {
   sink.received.length = 0;
   await home.json('webhook', 'set', 'bot', '--events', 'workspace.suspended');
   await home.json('key', 'create', 'fifth');
@@ -190,13 +190,13 @@ const refusals: Array<[what: string, address: string, code: number, says: string
   ['plain http', 'http://93.184.215.14/x', 2, 'it is http'],
 ];
 
-test.each(refusals)('%s is refused when it is added, in words that mend it', async (_, address, code, says) => {
+test.each(refusals)('%s is refused when it is added, with the fix', async (_, address, code, says) => {
   const result = await home.here(['webhook', 'add', 'other'], { input: address });
   expect(result).toMatchObject({ code, stderr: expect.stringContaining(says) });
   expect(result.stderr).not.toContain('ann:pw');
 });
 
-test('http to a name that is not known is refused where no private network is allowed', async () => {
+test('http to an unknown name is refused if no private network is allowed', async () => {
   const result = await home.here(['webhook', 'add', 'other'], { cwd: home.folder, input: 'http://rankd.invalid/x' });
   expect(result).toMatchObject({
     code: 2,
@@ -204,7 +204,7 @@ test('http to a name that is not known is refused where no private network is al
   });
 });
 
-test('an https address whose name is not known now is taken, with a warning', async () => {
+test('an https address with an unknown name is accepted with a warning', async () => {
   const result = await home.here(['webhook', 'add', 'later', '--no-test', '--out', 'later.secret'], {
     input: 'https://rankd.invalid/x',
   });
@@ -215,7 +215,7 @@ test('an https address whose name is not known now is taken, with a warning', as
   await home.json('webhook', 'remove', 'later', '-y');
 });
 
-test('a failure says that webhooks do not use the proxy of the environment', async () => {
+test('a failure mentions that webhooks do not use the proxy of the environment', async () => {
   await home.here(['webhook', 'add', 'afar', '--no-test', '--out', 'afar.secret'], {
     input: 'https://rankd.invalid/x',
   });
@@ -239,7 +239,7 @@ test.each([
   }
 });
 
-test('an address that may not be called is no new address of a webhook either', async () => {
+test('an address that may not be called cannot be the new address of a webhook either', async () => {
   for (const address of ['https://10.1/x', 'https://[::ffff:10.0.0.1]/x', 'http://93.184.215.14/x']) {
     const result = await home.here(['webhook', 'set', 'bot', '--url-file', '-'], { input: address });
     expect(result).toMatchObject({ code: 2, stderr: expect.stringMatching(/is not public|it is http/) });
@@ -256,7 +256,7 @@ test('the same name or the same address is refused with 4, a wrong name or event
   expect(typo).toMatchObject({ code: 2, stderr: expect.stringContaining('--events changes') });
 });
 
-test('a channel in Discord is looked at when it is added, and is told of a change', async () => {
+test('a Discord channel is checked when it is added, and gets a change', async () => {
   await using channel = await startFakeDiscord();
   const gone = await home.here(['webhook', 'add', 'log', '--kind', 'discord'], {
     input: channel.address.replace('857/', '858/'),
@@ -276,13 +276,13 @@ test('a channel in Discord is looked at when it is added, and is told of a chang
   await home.json('webhook', 'remove', 'log', '-y');
 });
 
-test('a game chooses a channel by its address once the operator allows it, and none that is not made for games', async () => {
+test('a game chooses a channel by its address once the operator allows it, and only one made for games', async () => {
   await using channel = await startFakeDiscord();
   const add = ['webhook', 'add', 'game-log', '--kind', 'discord', '--for-games', '--no-test'];
   expect((await home.here(add, { input: channel.address })).code).toBe(0);
   const told = () => channel.discord.messages.flatMap(({ embeds }) => embeds.map(({ title }) => title));
   const asked = { rankeeId: 1001, webhookUrl: channel.address };
-  expect((await daemon.rank(key, { ...asked, newRankId: 10 })).status).toBe(200); // nobody has allowed it yet
+  expect((await daemon.rank(key, { ...asked, newRankId: 10 })).status).toBe(200); // this is not allowed yet
   writeFileSync(
     home.path('rankd.yaml'),
     'webhooks: { allow_private: [127.0.0.1], caller_url: match }\nplatform: { kind: simulated }\n',
@@ -294,7 +294,7 @@ test('a game chooses a channel by its address once the operator allows it, and n
   await home.json('webhook', 'remove', 'game-log', '-y');
 });
 
-test('a webhook that is removed gets nothing more', async () => {
+test('a removed webhook gets nothing more', async () => {
   sink.received.length = 0;
   expect((await home.here(['webhook', 'remove', 'bot'])).code).toBe(2);
   expect((await home.here(['webhook', 'remove', 'bot', '-y'])).code).toBe(0);

@@ -18,7 +18,7 @@ interface Entries {
   }>;
 }
 
-test.concurrent('place 0, which a game that was never published sends, is refused with what to do', async () => {
+test.concurrent('place 0, which an unpublished game sends, is refused with the fix', async () => {
   using home = await homeWithKey();
   expect(await home.here(['whitelist', 'add', '0'])).toMatchObject({
     code: 2,
@@ -37,7 +37,7 @@ async function places(home: CliHome, ...args: string[]): Promise<number[]> {
   return (await home.json<Entries>('whitelist', 'list', ...args)).entries.map(({ placeId }) => placeId);
 }
 
-test.concurrent('added places are listed with key, note and time, and each is told apart as added, re-enabled or already there', async () => {
+test.concurrent('added places are listed with key, note and time, and each is reported as added, re-enabled or existing', async () => {
   using home = await homeWithKey();
   const added = await home.here(['whitelist', 'add', '20', '9007199254740991', '20', '--note', 'main game']);
   expect(added).toMatchObject({ code: 0, stdout: 'Place 20: added\nPlace 9007199254740991: added\n' });
@@ -81,7 +81,7 @@ test.concurrent('a list of ids from a file or standard input joins the arguments
   expect(await places(home)).toEqual([1]);
 });
 
-test.concurrent('every bad line of a list is named at once, and nothing is changed then', async () => {
+test.concurrent('every bad line of a list is named at once, and nothing is changed', async () => {
   using home = await homeWithKey();
   const input = '11\nabc\n0\n12\n-3\n1.5\n9007199254740992\n\u001b[31m13';
   const result = await home.here(['whitelist', 'add', '10', '--file', '-'], { input });
@@ -131,7 +131,7 @@ test.concurrent('of thousands of wrong lines or missing places the first twenty 
 test.concurrent.each([
   ['no id at all', ['add'], '', 2],
   ['a list without ids', ['add', '--file', '-'], '# nothing\n\n', 2],
-  ['an argument that is no id', ['add', '1', 'lobby'], '', 2],
+  ['an argument that is not an id', ['add', '1', 'lobby'], '', 2],
   ['a file that is not there', ['add', '--file', 'missing.txt'], '', 3],
   ['a directory as file', ['add', '--file', '.'], '', 2],
   ['an unknown key', ['add', '1', '--key', 'nobody'], '', 3],
@@ -159,7 +159,7 @@ test.concurrent('places are removed, enabled and disabled all together or not at
   ]);
 });
 
-test.concurrent('check says yes with 0 and no with 5, for places that are missing or disabled', async () => {
+test.concurrent('check ends with 0 for yes and 5 for no, for places that are missing or disabled', async () => {
   using home = await homeWithKey();
   await home.here(['whitelist', 'add', '1', '2']);
   await home.here(['whitelist', 'disable', '2']);
@@ -203,7 +203,7 @@ async function makeExpiredKey({ dataDir }: CliHome): Promise<void> {
   await store.close();
 }
 
-test.concurrent('a note cannot drive the terminal or forge a line', async () => {
+test.concurrent('a note cannot control the terminal or forge a line', async () => {
   using home = await homeWithKey();
   await home.here(['whitelist', 'add', '1', '--note', 'a\u001b]0;x\u0007\nPLACE 2']);
   const { stdout } = await home.here(['whitelist', 'list']);

@@ -10,7 +10,7 @@ async function secretOf(home: CliHome, name: string): Promise<string> {
   return (await home.here(['key', 'create', name])).stdout.trim();
 }
 
-test.concurrent('a new workspace is active and on the top plan, and keeps its id', async () => {
+test.concurrent('a new workspace is active and on the top plan, and its id never changes', async () => {
   using home = new CliHome();
   const shown = await home.json<Shown>('workspace', 'show');
   expect(shown).toEqual({
@@ -39,7 +39,7 @@ test.concurrent('suspending refuses every key at once, and resuming accepts them
   expect(await verdicts()).toEqual([0, 0]);
 });
 
-test.concurrent('off the top plan every key is refused; going back needs no answer', async () => {
+test.concurrent('off the top plan every key is refused; going back needs no confirmation', async () => {
   using home = new CliHome();
   const input = await secretOf(home, 'game');
   const left = await home.here(['workspace', 'plan', 'free', '-y']);

@@ -14,7 +14,7 @@ describe('a write that is accepted with an answer that shows nothing', () => {
   const lagging = { fake: { lagMs: 400 } };
 
   test.concurrent.each(['empty object', 'no content'] as const)(
-    '(%s) is never sent again, and is seen by reading',
+    '(%s) is never sent again, and is confirmed by reads',
     (writeAnswer) =>
       onOpenCloud(async (system) => {
         const { fake } = system;
@@ -27,7 +27,7 @@ describe('a write that is accepted with an answer that shows nothing', () => {
   );
 
   test.concurrent(
-    'is waited for where reads lag',
+    'is waited for if reads lag',
     onOpenCloud(async (system) => {
       const { fake } = system;
       fake.writeAnswer = 'no content';
@@ -37,7 +37,7 @@ describe('a write that is accepted with an answer that shows nothing', () => {
   );
 
   test.concurrent.each(['html', 'empty', 'truncated', 'oversized', 'cut'] as const)(
-    '(%s) and was not carried out, is not sent again either: nothing is changed, and it may be tried anew',
+    '(%s) but was not carried out, is not sent again either: nothing is changed, and the caller may retry',
     (kind) =>
       onOpenCloud(async (system) => {
         const { fake } = system;
@@ -51,7 +51,7 @@ describe('a write that is accepted with an answer that shows nothing', () => {
   );
 });
 
-describe('a refusal that passes', () => {
+describe('a transient refusal', () => {
   test.concurrent.each([
     [400, 'FailedToAcquireLock'],
     [403, 'FailedToAcquireLock'],
@@ -73,7 +73,7 @@ describe('a refusal that passes', () => {
   );
 
   test.concurrent(
-    'of a second step is tried once more, half a second later, before anything is put back',
+    'of a second step is retried half a second later, before any compensation',
     onOpenCloud(async (system) => {
       const { fake } = system;
       fake.faults.add({ operation: 'unassign', kind: 'status 403' });
@@ -87,12 +87,12 @@ describe('a refusal that passes', () => {
 });
 
 describe('the writes of one membership', () => {
-  /** How long each write of the member came after the one before it had ended, in milliseconds. */
+  /** The gap between the end of each write of the member and the next one, in milliseconds. */
   const gaps = (writes: Array<{ at: number; endedAt?: number }>) =>
     writes.slice(1).map(({ at }, index) => at - (writes[index]?.endedAt ?? 0));
 
   test.concurrent(
-    'follow each other at once until a lock is met, then keep 300 ms apart for ten minutes, also those of other members',
+    'follow each other at once until one meets a lock, then stay 300 ms apart for ten minutes, even those of other members',
     onOpenCloud(
       async (system) => {
         const { fake, clock } = system;
@@ -122,7 +122,7 @@ describe('the writes of one membership', () => {
 describe('a refusal after a write that was carried out', () => {
   const refusals = ['status 400', 'status 401', 'status 403', 'status 404'] as const;
 
-  test.concurrent.each(refusals)('(%s) of the first step is no refusal where reads show the effect', (kind) =>
+  test.concurrent.each(refusals)('(%s) of the first step is not a refusal if reads show the effect', (kind) =>
     onOpenCloud(async (system) => {
       const { fake } = system;
       fake.expectNeverWithoutRole(bob);
@@ -133,7 +133,7 @@ describe('a refusal after a write that was carried out', () => {
     })(),
   );
 
-  test.concurrent.each(refusals)('(%s) of the second step, again and again, is no refusal either', (kind) =>
+  test.concurrent.each(refusals)('(%s) of the second step, again and again, is not a refusal either', (kind) =>
     onOpenCloud(async (system) => {
       const { fake } = system;
       fake.expectNeverWithoutRole(bob);
@@ -146,7 +146,7 @@ describe('a refusal after a write that was carried out', () => {
   );
 
   test.concurrent(
-    'never leaves the member with fewer roles than before and after, though reads do not show it yet',
+    'never leaves the member with fewer roles than before and after, although reads do not show it yet',
     onOpenCloud(
       async (system) => {
         const { fake } = system;
@@ -163,7 +163,7 @@ describe('a refusal after a write that was carried out', () => {
   );
 
   test.concurrent(
-    'puts nothing back while the member can not be read',
+    'is not compensated while the member cannot be read',
     onOpenCloud(async (system) => {
       const { fake } = system;
       fake.expectNeverWithoutRole(bob);
@@ -179,7 +179,7 @@ describe('a refusal after a write that was carried out', () => {
   );
 });
 
-describe('a refusal as if the user were no member', () => {
+describe('a refusal as if the user were not a member', () => {
   test.concurrent.each<Pick<Fault, 'kind' | 'body'>>([
     { kind: 'status 404' },
     { kind: 'status 400', body: '{"errors":[{"code":3,"message":"The user is invalid or does not exist."}]}' },
@@ -193,7 +193,7 @@ describe('a refusal as if the user were no member', () => {
   );
 
   test.concurrent(
-    '(404) is not told as "not a member", nor kept, if the member can not be read',
+    '(404) is not reported as "not a member", nor stored, if the member cannot be read',
     onOpenCloud(async (system) => {
       const { faults } = system.fake;
       faults.add({ operation: 'assign', kind: 'status 404' });
@@ -207,7 +207,7 @@ describe('a refusal as if the user were no member', () => {
   );
 });
 
-describe('a refusal of a first write while the member can not be read', () => {
+describe('a refusal of a first write while the member cannot be read', () => {
   test.concurrent.each<[Partial<Fault> & Pick<Fault, 'kind'>, 'before' | 'after']>([
     [{ kind: 'status 429', headers: { 'retry-after': '60' } }, 'after'],
     [{ kind: 'status 429', headers: { 'retry-after': '60' } }, 'before'],
@@ -232,7 +232,7 @@ describe('a refusal of a first write while the member can not be read', () => {
   );
 });
 
-describe('an answer that shows a role as given which the member does not hold', () => {
+describe('an answer that shows a role that the member does not hold', () => {
   const lie = ({ fake }: OpenCloudApp, userId: number, times: number) =>
     fake.faults.add({
       ...{ operation: 'assign', kind: 'body', userId, times },
@@ -240,7 +240,7 @@ describe('an answer that shows a role as given which the member does not hold', 
     });
 
   test.concurrent(
-    'is found out by the next step of the change: the role is given again, and is read this time',
+    'is detected by the next step of the change: the role is given again, and this time it is read',
     onOpenCloud(async (system) => {
       const { fake } = system;
       lie(system, bob, 1);
@@ -254,7 +254,7 @@ describe('an answer that shows a role as given which the member does not hold', 
   );
 
   test.concurrent(
-    'again and again, costs nobody else a role: what no read shows is not gone on with, and the old role is given back',
+    'again and again, costs no member a role: a change that no read confirms does not continue, and the old role is given back',
     onOpenCloud(
       async (system) => {
         const { fake } = system;
@@ -268,7 +268,8 @@ describe('an answer that shows a role as given which the member does not hold', 
         expect(fake.group.held(eve)).toEqual([trainee]);
 
         fake.faults.clear();
-        await vi.waitFor(async () => expect((await system.changeOf(answer)).state).toBe('failed'), 20_000); // the daemon finds it out by itself
+        // the daemon reconciles it
+        await vi.waitFor(async () => expect((await system.changeOf(answer)).state).toBe('failed'), 20_000);
         expect(fake.group.held(bob)).toEqual([trainee]);
       },
       { readLagMs: 50 },
@@ -276,7 +277,7 @@ describe('an answer that shows a role as given which the member does not hold', 
   );
 
   test.concurrent(
-    'is not taken away before the old ones are given back, though it was given twice',
+    'is not taken away before the old ones are given back, although it was given twice',
     onOpenCloud(
       async (system) => {
         const { fake } = system;

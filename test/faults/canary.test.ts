@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import '../../src/metrics/open-metrics.ts'; // what is loaded later than this is not waited for by a manual clock
+import '../../src/metrics/open-metrics.ts'; // loaded early, because a manual clock does not wait for later imports
 import { type FakeOpenCloud, sampleRoles } from '../support/fake-open-cloud/index.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { openCloudAppOn } from '../support/open-cloud-app.ts';
@@ -9,7 +9,7 @@ vi.setConfig({ maxConcurrency: 8 });
 
 const dayMs = 86_400_000;
 
-/** A daemon on a fake that was changed, by a clock that only the test moves. */
+/** A daemon on a modified fake, with a clock that only the test moves. */
 async function daemonOn(change: (roblox: FakeOpenCloud) => unknown = () => undefined) {
   const clock = new ManualClock();
   const system = await clock.passUntil(openCloudAppOn(clock, { hasMetrics: true, deadlineMs: 20_000 }));
@@ -17,7 +17,7 @@ async function daemonOn(change: (roblox: FakeOpenCloud) => unknown = () => undef
   return {
     ...system,
     ask: (userId: number) => clock.passUntil(system.rank(userId)),
-    /** The kinds that the metrics have, besides those that come with a change. */
+    /** The kinds in the metric, except those of every change. */
     kinds: async () =>
       (await scrape(system.metricsUrl))
         .filter(({ name, labels }) => name === 'rankd_platform_surprises_total' && labels['operation'] !== 'change')
@@ -26,7 +26,7 @@ async function daemonOn(change: (roblox: FakeOpenCloud) => unknown = () => undef
   };
 }
 
-test.concurrent('an ordinary group surprises in nothing', async () => {
+test.concurrent('an ordinary group causes no surprise', async () => {
   await using daemon = await daemonOn();
   expect((await daemon.ask(1001)).status).toBe(200);
   await daemon.clock.advance(20_000);
@@ -56,7 +56,7 @@ test.concurrent.each<[mood: string, change: (roblox: FakeOpenCloud) => unknown, 
     `${membership}.roles: missing`,
   ],
   [
-    'a status that nobody has told of',
+    'an undocumented status',
     ({ faults }) => faults.add({ operation: 'memberships', kind: 'status 520' }),
     'memberships',
     'status 520',
@@ -68,20 +68,20 @@ test.concurrent.each<[mood: string, change: (roblox: FakeOpenCloud) => unknown, 
     'status 204',
   ],
   [
-    'an error code that nobody has told of',
+    'an undocumented error code',
     ({ faults }) => faults.add({ operation: 'assign', kind: 'status 503', body: '{"code":"GROUP_MOVES"}' }),
     'assign',
     'code GROUP_MOVES',
   ],
   ['a page', ({ faults }) => faults.add({ operation: 'memberships', kind: 'html' }), 'memberships', 'no JSON'],
   [
-    'a refusal while its headers say that calls are left',
+    'a refusal although its headers report remaining calls',
     ({ budgets }) => Object.assign(budgets, { hidden: { burst: 1, perSecond: 0.5 } }),
     'memberships',
     '429 though calls were left',
   ],
   [
-    'the same without headers, where those before it said so',
+    'the same without headers, if earlier ones reported it',
     ({ faults }) => faults.add({ operation: 'memberships', kind: 'status 429', skip: 1 }),
     'memberships',
     '429 though calls were left',
@@ -98,7 +98,7 @@ test.concurrent.each<[mood: string, change: (roblox: FakeOpenCloud) => unknown, 
   expect(`${daemon.logLines}${JSON.stringify(await daemon.kinds())}`).not.toMatch(/gold|4711/);
 });
 
-test.concurrent('of each kind the log warns once a day, as long as it goes on, and of a new kind at once', async () => {
+test.concurrent('the log warns of each kind once a day while it lasts, and of a new kind at once', async () => {
   await using daemon = await daemonOn(({ faults }) =>
     faults.add({ operation: 'unassign', kind: 'status 520', body: '' }),
   );
@@ -115,7 +115,7 @@ test.concurrent('of each kind the log warns once a day, as long as it goes on, a
   fake.faults.add({ operation: 'unassign', kind: 'status 521', body: '' });
   expect(await visit(20_001)).toBe(2);
   await clock.skip(dayMs);
-  expect(daemon.warnings()).toHaveLength(3); // what came after the first warning is told of now
+  expect(daemon.warnings()).toHaveLength(3); // later surprises are logged now
   await clock.skip(dayMs);
   expect(daemon.warnings()).toHaveLength(3);
   fake.faults.add({ operation: 'unassign', kind: 'status 520', body: '' });
@@ -123,7 +123,7 @@ test.concurrent('of each kind the log warns once a day, as long as it goes on, a
   expect(sampleOf(await scrape(daemon.metricsUrl), 'rankd_platform_surprises_total', { what: 'status 520' })).toBe(3);
 });
 
-test.concurrent('however many kinds Roblox comes up with, the metric has few, and counts the rest as one', async () => {
+test.concurrent('however many kinds occur, the metric has few, and counts the rest as one', async () => {
   const fields = Array.from({ length: 200 }, (_, index) => [`field${index}`, 1]);
   await using daemon = await daemonOn((roblox) => Object.assign(roblox, { addedFields: Object.fromEntries(fields) }));
   await daemon.ask(1001);

@@ -8,14 +8,14 @@ const always = Number.POSITIVE_INFINITY;
 
 vi.setConfig({ maxConcurrency: 12 });
 
-/** The platform will not take the old role; and what was given can't be taken back for now. */
+/** The platform refuses to take the old role, and the new one can't be taken back for now. */
 function refuseAndHold({ fake }: OpenCloudApp, kind: 'reset' | 'status 503' | 'hang'): void {
   fake.faults.add({ operation: 'unassign', roleId: trainee, kind: 'status 403', times: 2 });
   fake.faults.add({ operation: 'unassign', roleId: officer, kind, times: always });
 }
 
 test.concurrent(
-  'a refused second write puts back the first, and the refusal is what is told and kept',
+  'a refused second write reverts the first, and the refusal is reported and recorded',
   onOpenCloud(async (system) => {
     const { fake } = system;
     fake.faults.add({ operation: 'unassign', roleId: trainee, kind: 'status 403', times: 2 });
@@ -26,7 +26,7 @@ test.concurrent(
       ['assign', officer],
       ['unassign', trainee],
       ['unassign', trainee],
-      ['assign', trainee], // it can be gone all the same
+      ['assign', trainee], // it may have been taken nevertheless
       ['unassign', officer],
     ]);
     const { rolesBefore, rolesAfter, ...change } = await system.changeOf(answer);
@@ -86,7 +86,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'and while that is not possible, the next change is told to wait and writes nothing of its own',
+  'while that is not possible, the next change must wait and writes nothing',
   onOpenCloud(async (system) => {
     const { fake } = system;
     refuseAndHold(system, 'reset');
@@ -98,7 +98,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'reads from before the first write do not pass for a compensation',
+  'reads from before the first write do not count as a compensation',
   onOpenCloud(async (system) => {
     const { fake } = system;
     fake.lagMs = 650;
@@ -113,7 +113,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'nor do they where the answer to a write that compensates is lost',
+  'nor do they if the answer to a compensating write is lost',
   onOpenCloud(
     async (system) => {
       const { fake } = system;
@@ -127,7 +127,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'an unknown outcome is reconciled however short the deadline of requests is',
+  'an unknown outcome is reconciled even if the deadline of requests is short',
   onOpenCloud(
     async (system) => {
       system.fake.faults.add({ operation: 'assign', kind: 'status 503', times: always });

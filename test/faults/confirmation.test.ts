@@ -9,7 +9,7 @@ const always = Number.POSITIVE_INFINITY;
 
 vi.setConfig({ maxConcurrency: 12 });
 
-/** What a write about the member answers that shows these roles, whatever it did. */
+/** A write's answer about the member that shows these roles, whatever it did. */
 function answerShowing({ fake }: OpenCloudApp, roleIds: number[]): string {
   return JSON.stringify(membershipResource(fake.group, bob, roleIds, 'withoutBase'));
 }
@@ -18,7 +18,7 @@ describe('reads that lag behind writes', () => {
   const lagging = { fake: { lagMs: 400 } };
 
   test.concurrent(
-    'a change whose answers show the state before is confirmed by reads, once they have caught up',
+    'a change whose answers show the earlier state is confirmed by reads, once they have caught up',
     onOpenCloud(async (system) => {
       const { fake } = system;
       fake.faults.add({ operation: 'assign', kind: 'body', when: 'after', body: answerShowing(system, [trainee]) });
@@ -35,7 +35,7 @@ describe('reads that lag behind writes', () => {
   );
 
   test.concurrent(
-    'the member is read ever more rarely until reads have caught up',
+    'the member is read with backoff until reads have caught up',
     onOpenCloud(
       async (system) => {
         const { faults, journal } = system.fake;
@@ -55,7 +55,7 @@ describe('reads that lag behind writes', () => {
   );
 
   test.concurrent(
-    'a change back right after a change is not taken for done already',
+    'a change back right after a change does not count as done already',
     onOpenCloud(async (system) => {
       expect((await system.rank(bob)).status).toBe(200);
       const back = await system.rank(bob, { newRankId: 10 });
@@ -65,7 +65,7 @@ describe('reads that lag behind writes', () => {
   );
 
   test.concurrent(
-    'a change right after one that was put back starts from what the member really holds',
+    'a change right after a compensated one starts from the real roles of the member',
     onOpenCloud(async (system) => {
       system.fake.faults.add({ operation: 'unassign', kind: 'status 403', roleId: trainee, times: 2 });
       expect(codeOf(await system.rank(bob))).toBe('above_acting_account');
@@ -76,7 +76,7 @@ describe('reads that lag behind writes', () => {
   );
 
   test.concurrent(
-    'what a moderator does right after a change is seen once reads have caught up',
+    'a moderator’s change right after a change is seen once reads have caught up',
     onOpenCloud(async (system) => {
       expect((await system.rank(bob)).status).toBe(200);
       system.fake.group.change(bob, [captain], system.fake.now());
@@ -86,7 +86,7 @@ describe('reads that lag behind writes', () => {
   );
 
   test.concurrent(
-    'an unknown outcome right after another change is not reconciled by what reads showed before both',
+    'an unknown outcome right after another change is not reconciled by stale reads from before both',
     onOpenCloud(async (system) => {
       const { fake } = system;
       expect((await system.rank(bob, { newRankId: 50 })).status).toBe(200);
@@ -103,7 +103,7 @@ describe('reads that lag behind writes', () => {
 });
 
 test.concurrent(
-  'a write whose answer is about somebody else is confirmed by reads, one of which may fail',
+  'a write whose answer is about another user is confirmed by reads, one of which may fail',
   onOpenCloud(async (system) => {
     const { fake } = system;
     const aboutVeteran = JSON.stringify(membershipResource(fake.group, veteran, [officer], 'withoutBase'));
@@ -119,10 +119,10 @@ test.concurrent(
 
 describe('a write that is accepted without effect', () => {
   test.concurrent(
-    'is told apart from lag and reported as a matter of the key; nothing is changed',
+    'is distinguished from lag and reported as a problem of the key; nothing is changed',
     onOpenCloud(async (system) => {
       const { fake } = system;
-      expect((await system.rank(veteran)).status).toBe(200); // by now the key counts as one that may write
+      expect((await system.rank(veteran)).status).toBe(200); // the key now counts as able to write
       fake.credential.scopes = [{ name: 'group', operations: ['read'], groupIds: ['*'] }];
       fake.acceptsWritesWithoutScope = true;
       const answer = await system.rank(bob);
@@ -134,7 +134,7 @@ describe('a write that is accepted without effect', () => {
   );
 
   test.concurrent(
-    'as a second step leaves nothing half: the first is put back',
+    'as a second step leaves no half-done change: the first is reverted',
     onOpenCloud(async (system) => {
       const body = answerShowing(system, [trainee, officer]);
       system.fake.faults.add({ operation: 'unassign', roleId: trainee, kind: 'body', body, times: always });
@@ -148,7 +148,7 @@ describe('a write that is accepted without effect', () => {
 
 describe('members with several roles', () => {
   test.concurrent(
-    'lose the highest one and what is above the target, and keep the lower ones',
+    'lose the highest one and those above the target, and retain the lower ones',
     onOpenCloud(async (system) => {
       expect((await system.rank(veteran)).status).toBe(200);
       expect(system.fake.group.held(veteran)).toEqual([officer, trainee]);
@@ -156,7 +156,7 @@ describe('members with several roles', () => {
   );
 
   test.concurrent(
-    'of a group of 40 roles, listed over pages, get the one that is asked for',
+    'of a group of 40 roles, listed over pages, get the requested one',
     onOpenCloud(async (system) => {
       const { fake, clock } = system;
       const extra = Array.from({ length: 33 }, (_, index) => ({
@@ -191,7 +191,7 @@ describe('members with several roles', () => {
   );
 
   test.concurrent(
-    'are read rightly where the answers have the single role alone',
+    'are read correctly if the answers have only the single role',
     onOpenCloud(async (system) => {
       system.fake.rolesField = 'absent';
       expect((await system.rank(sampleUsers.memberOnly, { newRankId: 10 })).status).toBe(200);
@@ -201,7 +201,7 @@ describe('members with several roles', () => {
 });
 
 describe('a moderator who changes the member in the meantime', () => {
-  /** What happens to the member while the first write is on its way. */
+  /** Changes to the member while the first write is in flight. */
   function meanwhile({ fake }: OpenCloudApp, act: () => void): void {
     fake.faults.add({ operation: 'assign', kind: 'slow', delayMs: 150 });
     const waiting = setInterval(() => {
@@ -212,7 +212,7 @@ describe('a moderator who changes the member in the meantime', () => {
   }
 
   test.concurrent(
-    'and gives a higher role: never told or kept as applied',
+    'and gives a higher role: never reported or recorded as applied',
     onOpenCloud(async (system) => {
       const { fake } = system;
       meanwhile(system, () => fake.group.change(bob, [trainee, captain], fake.now()));
@@ -228,7 +228,7 @@ describe('a moderator who changes the member in the meantime', () => {
   );
 
   test.concurrent(
-    'and takes the old role: the change is done all the same',
+    'and takes the old role: the change succeeds nevertheless',
     onOpenCloud(async (system) => {
       const { fake } = system;
       meanwhile(system, () => fake.group.change(bob, [], fake.now()));
@@ -238,7 +238,7 @@ describe('a moderator who changes the member in the meantime', () => {
   );
 
   test.concurrent(
-    'and removes them from the group: no member',
+    'and removes them from the group: not a member',
     onOpenCloud(async (system) => {
       const { fake } = system;
       meanwhile(system, () => fake.group.removeMember(bob));
@@ -249,7 +249,7 @@ describe('a moderator who changes the member in the meantime', () => {
   );
 
   test.concurrent(
-    'and removes them between the two writes: reconciled as no member',
+    'and removes them between the two writes: reconciled as not a member',
     onOpenCloud(async (system) => {
       const { fake } = system;
       fake.faults.add({ operation: 'unassign', kind: 'slow', delayMs: 150 });

@@ -12,20 +12,20 @@ const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
 const readyz = ({ url }: OpenCloudApp) => send(`${url}/readyz`, {});
-/** The log's lines about the key, without those about single requests. */
+/** The log lines about the key, without those for single requests. */
 const linesAbout = ({ logLines }: OpenCloudApp, text: string) =>
   logLines.filter((line) => line.includes(text) && !line.includes('"msg":"request"'));
 
-/** Skips an hour, and waits until the daemon has had the look at its credential that this brings. */
+/** Skips an hour, and waits until the daemon has made its hourly check of the credential. */
 async function passHour({ fake, clock }: OpenCloudApp): Promise<void> {
   const looks = () => fake.journal.requests('roles').filter(({ endedAt }) => endedAt !== undefined).length;
   const before = looks();
   clock.skip(hourMs);
   while (looks() === before) await delay(2);
-  await clock.sleep(30); // until the next hour is waited for
+  await clock.sleep(30); // until the worker waits for the next hour
 }
 
-/** What the gateway does with the key, and what introspection says of it. */
+/** The gateway's treatment of the key, and the report of introspection. */
 const deaths: Array<[string, (fake: FakeOpenCloud) => void]> = [
   ['disabled', ({ credential }) => Object.assign(credential, { enabled: false })],
   ['expired', ({ credential }) => Object.assign(credential, { expired: true })],
@@ -33,7 +33,7 @@ const deaths: Array<[string, (fake: FakeOpenCloud) => void]> = [
 ];
 
 describe('a key that dies', () => {
-  test.each(deaths)('because it was %s: told to each caller, without another call to Roblox', (_why, kill) =>
+  test.each(deaths)('because it was %s: reported to each caller, without another call to Roblox', (_why, kill) =>
     onOpenCloud(async (system) => {
       const { fake } = system;
       expect((await system.rank(veteran)).status).toBe(200);
@@ -51,7 +51,7 @@ describe('a key that dies', () => {
   );
 
   test(
-    'turns readyz false, and the log says once what to renew',
+    'makes /readyz fail, and the log has one line with the fix',
     onOpenCloud(async (system) => {
       expect((await readyz(system)).status).toBe(200);
       system.fake.credential.enabled = false;
@@ -91,12 +91,12 @@ describe('a key that dies', () => {
   );
 
   test(
-    'is not asked about by those who wait for it: a minute later there is one question, not one a caller',
+    'causes one check a minute later, not one for each waiting caller',
     onOpenCloud(async (system) => {
       const { fake, clock } = system;
       fake.credential.enabled = false;
       await system.rank(bob);
-      clock.skip(61_000); // what was known of the acting account has to be asked anew
+      clock.skip(61_000); // the acting account must be read again
       const soFar = fake.journal.entries.length;
       for (let turn = 0; turn < 10; turn += 1) expectError(await system.rank(bob), dead);
       expect(fake.journal.entries.length - soFar).toBeLessThanOrEqual(1);
@@ -104,7 +104,7 @@ describe('a key that dies', () => {
   );
 });
 
-describe('a write that Roblox turns away though the key is good', () => {
+describe('a write that Roblox refuses although the key is valid', () => {
   const challenge = '{"errors":[{"code":0,"message":"Challenge is required to authorize the request"}]}';
 
   test.each<[string, Omit<Fault, 'operation'>]>([
@@ -125,7 +125,7 @@ describe('a write that Roblox turns away though the key is good', () => {
   );
 
   test(
-    'half-way is put back at once',
+    'half-way is reverted at once',
     onOpenCloud(async (system) => {
       system.fake.faults.add({ operation: 'unassign', kind: 'status 401', userId: bob, times: 2 });
       expectError(await system.rank(bob), dead);
@@ -136,7 +136,7 @@ describe('a write that Roblox turns away though the key is good', () => {
 
 describe('a key that works again', () => {
   test(
-    'is found out by a call that goes through where Roblox does not tell how the key is',
+    'is noticed by a successful call if Roblox does not report the state of the key',
     onOpenCloud(async (system) => {
       const { fake, clock } = system;
       fake.faults.add({ operation: 'introspect', kind: 'status 404', times: 100 });
@@ -150,7 +150,7 @@ describe('a key that works again', () => {
   );
 
   test(
-    'is used again without a restart, and without anybody who asks for a change',
+    'is used again without a restart, and without a request for a change',
     onOpenCloud(async (system) => {
       const { fake, clock } = system;
       fake.credential.enabled = false;
@@ -164,7 +164,7 @@ describe('a key that works again', () => {
   );
 
   test(
-    'lets a repeat under the same Idempotency-Key try anew',
+    'allows a retry under the same Idempotency-Key',
     onOpenCloud(async (system) => {
       const { fake, clock } = system;
       fake.credential.enabled = false;
@@ -179,13 +179,13 @@ describe('a key that works again', () => {
 
 describe('introspection', () => {
   test(
-    'at the start finds a dead key before anybody asks for a change',
+    'at the start finds a dead key before the first request for a change',
     onOpenCloud(
       async (system) => {
         expectError(await readyz(system), dead);
         expect(linesAbout(system, '"level":"error"')).toHaveLength(1);
         system.clock.skip(10_000);
-        await expect.poll(() => linesAbout(system, 'is disabled')).toHaveLength(1); // what introspection says, once asked
+        await expect.poll(() => linesAbout(system, 'is disabled')).toHaveLength(1); // the report of introspection
         expect(linesAbout(system, 'background work failed')).toEqual([]);
         expect(system.fake.journal.writes()).toEqual([]);
       },
@@ -194,7 +194,7 @@ describe('introspection', () => {
   );
 
   test(
-    'every hour finds a key that died while nobody asked for a change',
+    'every hour finds a key that died during a time without requests',
     onOpenCloud(async (system) => {
       const { fake, clock } = system;
       fake.credential.expired = true;
@@ -227,7 +227,7 @@ describe('introspection', () => {
   );
 
   test(
-    'uses the key every hour, so that Roblox does not expire it however long the group is quiet, and warns of nothing',
+    'uses the key every hour, which stops Roblox from expiring it in a quiet group, and logs no warning',
     onOpenCloud(async (system) => {
       const { fake, clock } = system;
       expect((await system.rank(bob)).status).toBe(200);
@@ -235,7 +235,7 @@ describe('introspection', () => {
       clock.skip(59 * dayMs);
       await expect.poll(() => fake.journal.requests('roles').length).toBeGreaterThan(before);
       expect(fake.journal.requests('roles').at(-1)?.headers).toHaveProperty('x-api-key');
-      await clock.sleep(30); // until what comes of it is logged
+      await clock.sleep(30); // until the result is logged
       expect(linesAbout(system, '"level":"warn"')).toEqual([]);
     }),
   );

@@ -20,10 +20,10 @@ const { trainee: bob, memberOnly } = sampleUsers;
 interface NodeOptions {
   store: ServerAddress;
   fake: FakeOpenCloud;
-  /** Where it reaches Roblox; where the fake is, unless another address is given. */
+  /** The address of Roblox; by default, the fake's. */
   baseUrl?: string;
   deadline?: string;
-  /** Holds writes up. */
+  /** Delays writes. */
   held?: Held;
 }
 
@@ -67,7 +67,7 @@ async function newKey({ app }: Node): Promise<string> {
   return (await createKey(app, { ...request, scopes: ['verify', 'rank'] })).secret;
 }
 
-test('what became of a change of a daemon that is cut off from Roblox, another one finds out', async () => {
+test('the change of a daemon that is cut off from Roblox is reconciled by another one', async () => {
   const [fake, { address: store }] = await Promise.all([startFakeOpenCloud(), postgresDatabase()]);
   onTestFinished(() => fake.close());
   const line = await startStoreProxy(Number(new URL(fake.baseUrl).port));
@@ -90,7 +90,7 @@ test.each([
   ['between two writes', bob],
   ['behind the last write', memberOnly],
 ])(
-  'a change that the database has lost %s, as a failover can, is unknown and found out all the same',
+  'a change that the database has lost %s, as in a failover, is unknown and still reconciled',
   async (_when, userId) => {
     const [fake, { address: store }] = await Promise.all([startFakeOpenCloud(), postgresDatabase()]);
     onTestFinished(() => fake.close());
@@ -110,7 +110,7 @@ test.each([
   },
 );
 
-test('while PostgreSQL has no room, keys are verified, ranks are not changed, and what is under way stays open until there is', async () => {
+test('while PostgreSQL has no room, keys are verified, ranks are not changed, and running changes stay open until there is', async () => {
   const [fake, { address: store }] = await Promise.all([startFakeOpenCloud(), postgresDatabase()]);
   onTestFinished(() => fake.close());
   const held = holdWrites({ userId: bob });
@@ -138,7 +138,7 @@ test('while PostgreSQL has no room, keys are verified, ranks are not changed, an
   expect(fake.violations()).toEqual([]);
 });
 
-/** Tables that grow with what is written; what only changes a row in place, as a beat does, needs no room. */
+/** Tables that grow with each write. Updates of a row in place, such as heartbeats, need no room. */
 const growing = ['rank_changes', 'audit_events', 'member_queue', 'keys', 'idempotency_claims'];
 const fillDisk = `
   CREATE FUNCTION rankd.no_room() RETURNS trigger LANGUAGE plpgsql AS

@@ -7,13 +7,16 @@ import type { FakeRole } from '../support/fake-open-cloud/index.ts';
 import { type OpenCloudApp, onOpenCloud, sampleRoles } from '../support/open-cloud-app.ts';
 import { send } from '../support/open-test-app.ts';
 
-/** Settings that name roles, in a group whose roles people renumber, rename, delete, exchange and add to while the daemon runs. */
+/**
+ * Settings that name roles, in a group whose roles are renumbered, renamed, deleted, swapped and added while the daemon
+ * runs.
+ */
 
 const { trainee, officer } = sampleRoles;
 const scopes: Scope[] = ['verify', 'rank', 'suspend'];
 const [ann, dan] = [30_001, 30_004];
 
-/** A role for each setting, which all of what people do is done to. */
+/** A role for each setting; all changes are made to these. */
 const roles = {
   locked: { id: 81_000, name: 'Locked', rank: 60 },
   guarded: { id: 82_000, name: 'Guarded', rank: 70 },
@@ -22,7 +25,7 @@ const roles = {
   parked: { id: 85_000, name: 'Parked', rank: 100 },
 } satisfies Record<string, FakeRole>;
 const named = Object.values(roles);
-/** Roles that no setting names, one for each of those. */
+/** Roles without a setting, one for each of those. */
 const partners = named.map(({ id, name, rank }) => ({ id: id + 1, name: `Other ${name}`, rank: rank + 1 }));
 
 const forms = {
@@ -32,7 +35,7 @@ const forms = {
 };
 type Form = keyof typeof forms;
 
-/** What is done to each of the roles and its partner, and for which ways of writing it a setting no longer says what it means. */
+/** The changes to each role and its partner, and the forms of the setting that no longer identify the role. */
 const turns: Record<string, { does: (role: FakeRole, partner: FakeRole) => FakeRole[]; misfits: Form[] }> = {
   renumbered: { does: (role, partner) => [{ ...role, rank: role.rank + 5 }, partner], misfits: ['number'] },
   renamed: { does: (role, partner) => [{ ...role, name: `New ${role.name}` }, partner], misfits: ['name'] },
@@ -61,14 +64,14 @@ describe.each(Object.keys(forms) as Form[])('settings that name roles by %s mean
   const prepare: (fake: OpenCloudApp['fake']) => void = ({ group }) => group.roles.push(...named, ...partners);
 
   test(
-    'whatever becomes of them on Roblox, with one alarm for each that no longer says so, and one word once it does',
+    'whatever happens to them on Roblox, with one alarm for each misfit, and one event once it fits again',
     onOpenCloud(
       async (system) => {
         const { fake, clock, url, app, secret } = system;
         const before = fake.group.roles;
         const key = await suspender(system);
         for (const [index, [turn, { does, misfits }]] of Object.entries(turns).entries()) {
-          // Others each time: roles that nobody took, and that are not there, would be taken for a lost write.
+          // Different members each time: roles that nobody gave would count as a lost write.
           const [ann, bob, cid, dan] = [1, 2, 3, 4].map((one) => 30_100 + 10 * index + one) as [
             number,
             number,
@@ -82,7 +85,7 @@ describe.each(Object.keys(forms) as Form[])('settings that name roles by %s mean
           fake.group.setMember(dan, [trainee]);
           const change = (list: FakeRole[]) => {
             fake.group.roles = list;
-            clock.skip(31_000); // longer than the roles are remembered
+            clock.skip(31_000); // longer than the roles are cached
           };
           const told = async (action: string) => {
             const events = await app.store.listAudit({ action, limit: 100 });
@@ -141,7 +144,7 @@ describe.each(Object.keys(forms) as Form[])('settings that name roles by %s mean
   );
 });
 
-/** The settings above, each as often as it has an entry for one of those roles. */
+/** The settings above, once for each of their entries for these roles. */
 const entries: RoleSetting[] = [
   ...(['group.ladder', 'group.ladder', 'group.ladder'] as const),
   ...(['policy.locked_roles', 'policy.privileged_roles', 'policy.protected_roles', 'policy.suspension.role'] as const),
@@ -159,7 +162,7 @@ function ask(url: string, operation: string, key: string, body: unknown) {
 }
 
 test(
-  'a suspension that began before its role and a rung were deleted still ends, with exactly the roles from before',
+  'a suspension that began before its role and a rung were deleted still ends with exactly the earlier roles',
   onOpenCloud(
     async (system) => {
       const { fake, clock, url } = system;
@@ -183,7 +186,7 @@ test(
 );
 
 test(
-  'a ceiling that names a role follows its rank, and refuses every change once the role is gone, as /readyz does',
+  'a ceiling that names a role follows its rank, and refuses every change once the role is gone, and /readyz fails',
   onOpenCloud(
     async ({ fake, clock, rank, url }) => {
       fake.group.setMember(ann, [trainee]);
@@ -204,7 +207,7 @@ test(
 );
 
 test(
-  'a key that was bounded by the name of a role follows the rank of that role, and can do nothing once it is gone',
+  'a key with the name of a role as its bound follows the rank of that role, and can do nothing once it is gone',
   onOpenCloud(async ({ fake, clock, rank, app, secret }) => {
     fake.group.setMember(ann, [trainee]);
     const [key] = await app.store.listKeys({ name: 'main' });

@@ -3,7 +3,7 @@ import { codeOf } from '../support/answers.ts';
 import { onOpenCloud, sampleUsers } from '../support/open-cloud-app.ts';
 
 const { trainee: bob } = sampleUsers;
-/** Longer than anything that was read of the group is remembered. */
+/** Longer than anything about the group is cached. */
 const longMs = 61_000;
 
 describe.each([
@@ -12,7 +12,7 @@ describe.each([
   ['memberships', '{}'],
 ] as const)('%s answered with %s', (operation, body) => {
   test(
-    'for good tell nothing, and are not remembered',
+    'permanently prove nothing, and are not cached',
     onOpenCloud(async ({ fake, clock, rank }) => {
       clock.skip(longMs);
       fake.faults.add({ operation, kind: 'body', body, times: 999 });

@@ -9,10 +9,11 @@ import type { Answer } from '../support/open-test-app.ts';
 vi.setConfig({ maxConcurrency: 8 });
 
 /**
- * What becomes of a change from Trainee to Officer that meets a fault: the answer, how the history has the change (with its code, if
- * that is not the one of the answer), the roles that the member holds besides the base role, and how many writes were sent. What
- * follows an arrow is so ten seconds after Roblox began to answer well again; everything else stays as it was at the answer.
- * `carried out`: whether Roblox did what it was asked for. It did not if it had no room; for a read, it makes no difference.
+ * The outcome of a change from Trainee to Officer that meets a fault: the answer, the record in the history (with its
+ * code if that differs from the answer's), the member's roles in addition to the base role, and the number of writes.
+ * The state after an arrow applies ten seconds after Roblox has recovered; everything else is unchanged from the
+ * answer. `carried out`: if Roblox carried out the request. It did not if it had no room; for a read, it makes no
+ * difference.
  */
 const table = `
   asked for   | fault               | lasts          | carried out | answer                   | history                                                     | roles                     | writes
@@ -106,7 +107,7 @@ const table = `
   unassign    | slow                | once, for good | no, yes     | 200                      | applied                                                     | officer                   | 2
 `;
 
-/** What the change asks Roblox for. `actor` and `member`: which roles they hold. */
+/** The calls of the change. `actor` and `member`: reads of their roles. */
 const requests = {
   introspect: { operation: 'introspect' },
   group: { operation: 'group' },
@@ -137,15 +138,15 @@ const faults = {
   cut: { kind: 'cut' },
   reset: { kind: 'reset' },
   hang: { kind: 'hang' },
-  late: { kind: 'slow', delayMs: 6_000 }, // longer than a try may take
+  late: { kind: 'slow', delayMs: 6_000 }, // longer than an attempt may take
   slow: { kind: 'slow', delayMs: 1_000 },
 } as const satisfies Record<string, Omit<Fault, 'operation'>>;
 
-/** What the table says in one word for several faults. */
+/** Groups of faults with one word in the table. */
 const several: Record<string, string> = {
   unusable: '409, 499, 500, 503, page, empty, half, huge, cut, reset',
   broken: '409, 499, 500, 503, reset',
-  unreadable: 'page, empty, half, huge, cut', // with a status of success
+  unreadable: 'page, empty, half, huge, cut', // with status 200
   silent: 'hang, late',
 };
 
@@ -176,7 +177,7 @@ function listed(names = ''): string[] {
   return names.split(', ');
 }
 
-test('the table says what comes of every request that meets every fault, and says it once', () => {
+test('the table has every combination of request and fault exactly once', () => {
   const isWrite = (request: string) => request === 'assign' || request === 'unassign';
   const isTurnedAway = (fault: string) => listed('429, 429+').includes(fault);
   const all = Object.keys(requests).flatMap((request) =>
@@ -190,14 +191,14 @@ test('the table says what comes of every request that meets every fault, and say
   expect(told.toSorted()).toEqual(all.toSorted());
 });
 
-/** How long every answer of Roblox takes: ten, one after the other, just fit into the deadline of a change. */
+/** The delay of every answer: ten in sequence just fit into the deadline of a change. */
 const answerMs = 1_995;
 const deadlineMs = 20_000;
-/** Longer than anything about the group is remembered. */
+/** Longer than anything about the group is cached. */
 const longMs = 301_000;
-/** What the daemon does after so long is through by then. */
+/** By then, the daemon has finished its work. */
 const quietMs = 15_000;
-/** An unknown outcome is found out within so long, once Roblox answers and has room. */
+/** An unknown outcome is reconciled within this time, once Roblox responds and has room. */
 const reconciledWithinMs = 10_000;
 
 const userId = sampleUsers.trainee;
@@ -211,7 +212,7 @@ test.concurrent.each(cells)(
       ...{ fake: { latencyMs: answerMs }, deadlineMs, readLagMs: 8_000 },
       tuning: { ...defaultTuning, backOffMs: 0, publicRolesTimeoutMs: 4_000 },
       prepare: (fake) => {
-        fake.hasPublicRoles = request !== 'publicRoles'; // once they were read, they are not asked for again
+        fake.hasPublicRoles = request !== 'publicRoles'; // after the first read, they are not read again
       },
     });
     await using system = await clock.passUntil(opening);
@@ -221,7 +222,7 @@ test.concurrent.each(cells)(
     await clock.skip(longMs - quietMs);
     await clock.advance(quietMs);
     if (request === 'role') {
-      // Roles that are still remembered, but were not read just now, are confirmed while the member is read.
+      // Cached roles that were not read just now are confirmed while the member is read.
       const call = { ...system.call(), deadlineAt: clock.monotonic() + deadlineMs };
       await clock.passUntil(system.app.group.acting(call));
       await clock.advance(quietMs / 3);
@@ -244,7 +245,7 @@ test.concurrent.each(cells)(
   },
 );
 
-/** The columns after the answer. What the history says of the roles must be what Roblox holds, whenever the change is at rest. */
+/** The columns after the answer. The roles in the history must match Roblox whenever the change is at rest. */
 async function standing(system: OpenCloudApp<ManualClock>, answer: Answer): Promise<string[]> {
   const { group, journal } = system.fake;
   const { state, code, rolesBefore, rolesAfter } = await system.changeOf(answer);

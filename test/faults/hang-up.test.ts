@@ -7,7 +7,7 @@ import { startPost } from '../support/send.ts';
 const { trainee: bob } = sampleUsers;
 
 test(
-  'callers that hang up stop nothing: neither the change on its way, nor the one that waits for its turn',
+  'callers that disconnect stop no change, neither the running one nor the waiting one',
   onOpenCloud(
     async ({ app, fake, url, secret }) => {
       fake.latencyMs = 100;

@@ -6,7 +6,10 @@ import { FastClock } from '../tools/fast-clock.ts';
 const clock = new FastClock(40);
 const calls = 300;
 
-/** Reads a member so often, all asked at once by two lanes, from a Roblox that answers in 100 ms. Returns the share of 429s. */
+/**
+ * Reads a member many times, all requested at once by two lanes, from a Roblox that responds in 100 ms. Returns the
+ * share of 429s.
+ */
 async function burst(prepare: (fake: FakeOpenCloud) => void): Promise<number> {
   const fake = await startFakeOpenCloud({ clock, latencyMs: 100, limits: { memberships: 600 } });
   try {
@@ -27,7 +30,7 @@ async function burst(prepare: (fake: FakeOpenCloud) => void): Promise<number> {
   }
 }
 
-test('a limit that the headers tell nothing of refuses less than a twentieth of the calls of a long burst', async () => {
+test('a limit that no header reports refuses less than a twentieth of the calls of a long burst', async () => {
   expect(
     await burst(({ budgets }) => {
       budgets.hidden = { burst: 12, perSecond: 4 };
@@ -35,7 +38,7 @@ test('a limit that the headers tell nothing of refuses less than a twentieth of 
   ).toBeLessThan(0.05);
 });
 
-test('where the headers are honest, no call of a long burst is refused', async () => {
+test('if the headers are correct, no call of a long burst is refused', async () => {
   expect(
     await burst(({ budgets }) => {
       budgets.limits = { memberships: 50 };

@@ -29,7 +29,7 @@ const { actor } = sampleUsers;
 const before = [officer, captain].toSorted((a, b) => a - b);
 const always = Number.POSITIVE_INFINITY;
 const minute = 60_000;
-/** What the daemon's workers have of the time that passes, in milliseconds; the rest is skipped. */
+/** The part of the passing time in which the daemon's workers run, in milliseconds; the rest is skipped. */
 const workMs = 16_000;
 const day = 86_400_000;
 const ann = 20_001;
@@ -44,7 +44,7 @@ interface System extends OpenCloudApp<ManualClock> {
   ask(newRankId: number): Promise<Answer>;
 }
 
-/** A group in which suspended members hold recruit, and Ann officer and captain. */
+/** A group in which suspended members hold recruit, and Ann holds officer and captain. */
 function withHolds(body: (system: System) => Promise<void>, { policy, ...options }: OpenCloudAppOptions = {}) {
   return async () => {
     const clock = new ManualClock();
@@ -100,7 +100,7 @@ async function changeAs(
 }
 
 test.concurrent(
-  'a suspended member loses all roles for a time, is ranked by no game, and gets exactly the roles from before back',
+  'a suspended member loses all roles for a time, is ranked by no game, and gets exactly the earlier roles back',
   withHolds(async ({ suspend, hold, held, pass, ask, app }) => {
     const { change } = await suspend(ann, { forMs: 600_000 });
     expect(change.message).toMatch(/^Ann \(20001\) is suspended until .* UTC as Recruit \(rank 1\), was Captain/);
@@ -123,7 +123,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'a temporary rank is taken back at its end, and another change of the member before that ends it',
+  'a temporary rank is taken back at its end, and an earlier change of the member ends it',
   withHolds(async ({ temporarily, hold, held, pass, ask }) => {
     await temporarily(20, 600_000);
     expect(held()).toEqual([officer]);
@@ -132,7 +132,7 @@ test.concurrent(
     expect((await hold()).state).toBe('ended');
 
     await temporarily(20, 600_000);
-    await temporarily(10, 600_000); // once more: what comes back are the roles from before both
+    await temporarily(10, 600_000); // renewed: it restores the roles from before both
     expect((await ask(50)).status).toBe(200);
     expect((await hold()).state).toBe('superseded');
     await pass(700_000);
@@ -140,12 +140,12 @@ test.concurrent(
   }),
 );
 
-/** The life of a suspension of ten minutes, by what happens to the member meanwhile. */
+/** The events during a suspension of ten minutes, with its outcome. */
 const lives: Record<
   string,
   { meanwhile: (system: System) => Promise<void> | void; state: Hold['state']; roles: number[] | undefined }
 > = {
-  'nothing happens: the roles from before are given back': {
+  'nothing happens: the earlier roles are given back': {
     meanwhile: () => undefined,
     state: 'ended',
     roles: before,
@@ -155,11 +155,21 @@ const lives: Record<
     state: 'forfeited',
     roles: undefined,
   },
-  'the member leaves and comes back: the role of suspended members is given again, and at the end none of the roles from before':
+  'the member leaves and comes back: the role of suspended members is given again, and at the end no earlier role': {
+    meanwhile: async ({ fake, pass, held }) => {
+      fake.group.removeMember(ann);
+      await pass(11 * minute);
+      fake.group.setMember(ann, []);
+      await pass(11 * minute);
+      expect(held()).toEqual([recruit]);
+    },
+    state: 'ended',
+    roles: [],
+  },
+  'the member leaves and comes back at once: the role of suspended members is given again, and at the end no earlier role':
     {
       meanwhile: async ({ fake, pass, held }) => {
         fake.group.removeMember(ann);
-        await pass(11 * minute);
         fake.group.setMember(ann, []);
         await pass(11 * minute);
         expect(held()).toEqual([recruit]);
@@ -167,18 +177,7 @@ const lives: Record<
       state: 'ended',
       roles: [],
     },
-  'the member leaves and comes back at once: the role of suspended members is given again, and at the end none of the roles from before':
-    {
-      meanwhile: async ({ fake, pass, held }) => {
-        fake.group.removeMember(ann);
-        fake.group.setMember(ann, []);
-        await pass(11 * minute);
-        expect(held()).toEqual([recruit]);
-      },
-      state: 'ended',
-      roles: [],
-    },
-  'a member who came back is let off by hand, as the same membership shows: the suspension is over': {
+  'a member who came back gets roles by hand, as the same membership shows: the suspension is over': {
     meanwhile: async ({ fake, pass, held, clock }) => {
       fake.group.removeMember(ann);
       fake.group.setMember(ann, []);
@@ -189,19 +188,19 @@ const lives: Record<
     state: 'superseded',
     roles: [],
   },
-  'somebody on Roblox gives the roles back: the suspension is over, and nothing is written': {
+  'a moderator gives the roles back: the suspension is over, and nothing is written': {
     meanwhile: ({ fake, clock }) => fake.group.change(ann, [captain], clock.monotonic()),
     state: 'superseded',
     roles: [captain],
   },
-  'a role from before is deleted: the others are given back': {
+  'an earlier role is deleted: the others are given back': {
     meanwhile: ({ fake }) => {
       fake.group.roles = fake.group.roles.filter(({ id }) => id !== officer);
     },
     state: 'ended',
     roles: [captain],
   },
-  'the role of suspended members is deleted: the roles from before are given back': {
+  'the role of suspended members is deleted: the earlier roles are given back': {
     meanwhile: ({ fake, clock }) => {
       fake.group.roles = fake.group.roles.filter(({ id }) => id !== recruit);
       fake.group.change(ann, [], clock.monotonic());
@@ -220,7 +219,7 @@ const lives: Record<
     state: 'forfeited',
     roles: undefined,
   },
-  'Roblox is away at the end: the roles are given back once it is there': {
+  'Roblox is down at the end: the roles are given back once it responds': {
     meanwhile: async ({ fake, pass, hold }) => {
       fake.faults.add({ operation: 'any', kind: 'status 503', times: always });
       await pass(40 * minute);
@@ -242,7 +241,7 @@ const lives: Record<
     state: 'ended',
     roles: before,
   },
-  'the write of the return is not answered: it is found out by reading, and given once': {
+  'the write of the return is not answered: it is reconciled by a read, and made once': {
     meanwhile: ({ fake }) => fake.faults.add({ operation: 'assign', kind: 'reset', when: 'after', times: 6 }),
     state: 'ended',
     roles: before,
@@ -261,7 +260,7 @@ test.concurrent.each(Object.entries(lives))('while a member is suspended, %s', (
 );
 
 test.concurrent(
-  'a return that is refused is stuck, with an event and a line in the log; it is tried again after an hour, and at once after a reload',
+  'a refused return is stuck, with an event and a line in the log; it is tried again after an hour, and at once after a reload',
   withHolds(async ({ suspend, pass, hold, held, fake, reload, app, logLines }) => {
     for (const retry of [() => pass(60 * minute), reload]) {
       fake.group.setMember(ann, [officer, captain]);
@@ -283,7 +282,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'of two suspensions at once one begins; it can be given a later end, and be lifted, with exactly the roles from before',
+  'of two simultaneous suspensions, one begins; it can be extended, and lifted with exactly the earlier roles',
   withHolds(async ({ suspend, hold, held, pass, app, clock }) => {
     const both = await Promise.all([suspend(), suspend()]);
     expect(both.map(({ change }) => change.code).toSorted()).toEqual(['already_suspended', null]);
@@ -301,7 +300,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'a suspension that is extended while its end waits, or while its member is read, goes on until the new end',
+  'a suspension that is extended while its end waits, or while its member is read, continues until the new end',
   withHolds(async ({ suspend, hold, held, pass, app, clock, fake }) => {
     await suspend();
     await pass(minute);
@@ -323,7 +322,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'who was changed by somebody else is not fought over when the suspension is lifted, unless by force',
+  'lifting a suspension leaves a member alone whom someone else has changed, unless forced',
   withHolds(async ({ suspend, hold, held, pass, app, clock, fake }) => {
     await suspend();
     await pass(minute);
@@ -352,7 +351,7 @@ test.concurrent(
   }),
 );
 
-/** Undoes these changes, as `rankd history undo` does. */
+/** Undoes these changes, like `rankd history undo`. */
 async function undo({ app, clock }: System, ids: string[]) {
   const selection = { ids };
   const { members, answered, changes, undoId } = await findUndoTargets(app, selection);
@@ -385,7 +384,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'a temporary rank that another change ended is temporary again once that is undone; past its end, the roles from before it come back at once',
+  'a temporary rank that another change ended is temporary again once that is undone; past its end, the earlier roles come back at once',
   withHolds(async (system) => {
     const { temporarily, hold, held, pass, ask } = system;
     for (const isPast of [false, true]) {
@@ -497,7 +496,7 @@ const refuted: Record<
     },
     does: undoNewest,
   },
-  'the undo of a change that had ended a temporary rank whose time is up': {
+  'the undo of a change that ended a temporary rank whose time is up': {
     first: async (system) => {
       await system.temporarily(20, 30 * minute);
       await system.ask(10);
@@ -526,7 +525,7 @@ function lift({ app, clock }: System) {
 }
 
 test.concurrent.each(Object.entries(refuted))(
-  'once Roblox is seen not to hold %s, roles and holds are what they were before',
+  'once a read shows that Roblox lost %s, roles and holds are as before',
   (_, { first, does }) =>
     withHolds(async (system) => {
       const { app, fake, held, pass, clock } = system;
@@ -559,7 +558,7 @@ test.concurrent.each(Object.entries(refuted))(
 );
 
 test.concurrent(
-  'an undo of the return from a suspension whose time is up leaves the member as they are',
+  'an undo of the return from a suspension whose time is up leaves the member unchanged',
   withHolds(async (system) => {
     const { suspend, hold, held, pass } = system;
     await suspend(ann, { forMs: 10 * minute });
@@ -571,7 +570,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'an undo leaves out, and names, a member whom it could not bring back into the suspension',
+  'an undo skips, and names, a member whose suspension it cannot restore',
   withHolds(async (system) => {
     const { suspend, hold, held, pass, app, fake, clock } = system;
     await suspend(ann, { forMs: 60 * minute });
@@ -595,7 +594,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'who leaves and comes back within seconds of being suspended is suspended again, and nothing is taken for a write that Roblox lost',
+  'a member who leaves and comes back within seconds of a suspension is suspended again, and no write counts as lost',
   withHolds(async ({ suspend, hold, held, pass, fake, clock, app, app: { trust } }) => {
     const { change } = await suspend(ann, { forMs: 60 * minute });
     await clock.advance(2_000);
@@ -612,7 +611,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'two suspensions one after the other give exactly the roles from before each of them, also on top of a temporary rank',
+  'two successive suspensions each restore exactly the earlier roles, even on top of a temporary rank',
   withHolds(async ({ suspend, temporarily, hold, held, pass }) => {
     for (const forMs of [10 * minute, 20 * minute]) {
       await suspend(ann, { forMs });
@@ -627,7 +626,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'whatever roles members hold, each of them gets exactly these back',
+  'every member gets exactly the earlier roles back, whatever they are',
   withHolds(async ({ suspend, held, pass, fake, clock, app }) => {
     const roles = fc.sample(fc.subarray([sampleRoles.trainee, officer, captain, recruit]), { numRuns: 40, seed: 7 });
     const members = roles.map((held, index) => ({ userId: 50_000 + index, held: held.toSorted((a, b) => a - b) }));
@@ -645,7 +644,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'three hundred suspensions that end in one second end within minutes, and callers keep half of the budget',
+  'three hundred suspensions that end in one second end within minutes, and half of the budget is left for callers',
   withHolds(
     async ({ suspend, clock, pass, app, fake, rank }) => {
       const members = Array.from({ length: 300 }, (_, index) => 30_000 + index);
@@ -682,7 +681,7 @@ test.concurrent(
 );
 
 test.each(['has left', 'has left and come back'])(
-  'a key does not end the suspension of a member who %s: no rule would be asked',
+  'a key does not end the suspension of a member who %s: no rule would be checked',
   async (what) => {
     await using system = await openCloudApp({ scopes: ['verify', 'rank', 'suspend'] });
     const { fake, app, url, secret: key } = system;

@@ -19,11 +19,11 @@ const lagMs = 8_000;
 const members = Array.from({ length: 25 }, (_, index) => 20_000 + index);
 const [ann = 0, bob = 0, eve = 0, dan = 0] = members;
 
-/** A daemon whose members hold these roles, by a clock that only the test moves. */
+/** A daemon whose members hold these roles, with a clock that only the test moves. */
 interface System extends OpenCloudApp<ManualClock> {
-  /** Asks for a change, and lets time pass until it is answered. */
+  /** Requests a change, and lets time pass until it is answered. */
   ask(userId: number, options?: RankOptions): Promise<Answer>;
-  /** How often the member was read. */
+  /** The number of reads of the member. */
   reads(userId: number): number;
   alarms(level: 'warn' | 'error'): string[];
 }
@@ -49,7 +49,7 @@ function onManualClock(
 }
 
 test.concurrent(
-  'the first change after a start and after a reload is read once more, beside its answer and once reads can no longer lag; the next is not',
+  'the first change after a start and after a reload is verified by two more reads, one with its answer and one when reads can no longer lag; the next is not',
   onManualClock(async ({ ask, reads, clock, reload, fake }) => {
     for (const [first, second] of [
       [ann, bob],
@@ -72,13 +72,13 @@ test.concurrent(
 );
 
 test.concurrent(
-  'the first change after a reload is read once more, also while a look at one from before is still to come',
+  'the first change after a reload is verified, even while the verification of an earlier one is pending',
   onManualClock(async ({ ask, reads, clock, reload }) => {
     expect((await ask(ann)).status).toBe(200);
     await reload();
     await clock.advance(1_000);
     expect((await ask(bob)).status).toBe(200);
-    await clock.advance(lagMs - 500); // the look from before has agreed
+    await clock.advance(lagMs - 500); // the earlier verification has passed
     expect([reads(ann), reads(bob)]).toEqual([2, 1]);
     expect((await ask(eve)).status).toBe(200);
     await clock.advance(60_000);
@@ -87,7 +87,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'every demotion is read once more, and of other changes one in twenty',
+  'every demotion is verified by a late read, and one in twenty of the other changes',
   onManualClock(async ({ ask, reads, clock }) => {
     for (const userId of members) {
       expect((await ask(userId)).status).toBe(200);
@@ -102,7 +102,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'a change that Roblox does not hold becomes unknown and is reconciled, and until a look agrees no answer is given on its word',
+  'a change that Roblox has lost becomes unknown and is reconciled, and until a late read agrees, Roblox’s answers alone are not believed',
   onManualClock(
     async ({ ask, reads, clock, fake, changeOf, alarms, metricsUrl }) => {
       fake.writesOnlyEcho = true;
@@ -124,8 +124,8 @@ test.concurrent(
 
       fake.writesOnlyEcho = false;
       expect((await ask(eve)).status).toBe(200);
-      expect(reads(eve)).toBe(3); // to plan, and after each of its two writes
-      await clock.advance(lagMs + 100); // the look at it agrees
+      expect(reads(eve)).toBe(3); // for the plan, and after each of its two writes
+      await clock.advance(lagMs + 100); // the late read agrees
       expect((await ask(dan)).status).toBe(200);
       expect(reads(dan)).toBe(1);
     },
@@ -138,7 +138,7 @@ test.concurrent.each<Partial<Fault> & Pick<Fault, 'kind'>>([
   { kind: 'status 400' },
   { kind: 'status 429', headers: { 'retry-after': '60' } },
 ])(
-  'a refusal (%o) that was carried out before reads show it is answered at once, and becomes applied once they do',
+  'a refusal (%o) of a write that was carried out is answered at once, and becomes applied once reads show it',
   (refusal) =>
     onManualClock(
       async ({ ask, clock, fake, changeOf, alarms, metricsUrl, app }) => {
@@ -174,7 +174,7 @@ test.concurrent.each<Partial<Fault> & Pick<Fault, 'kind'>>([
 );
 
 test.concurrent(
-  'a refusal that was one is read once more and stays what it was told as, and the first change after it is read as well',
+  'a real refusal is verified by a late read and stays a refusal, and the first change after it is verified as well',
   onManualClock(async ({ ask, reads, clock, fake, changeOf, alarms }) => {
     fake.lagMs = 6_000;
     fake.faults.add({ operation: 'assign', kind: 'status 403' });
@@ -189,7 +189,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'of refusals that a script repeats for one member, only the last one is read once more',
+  'of refusals that a script repeats for one member, only the last one is verified',
   onManualClock(async ({ ask, reads, clock, fake }) => {
     fake.faults.add({ operation: 'assign', kind: 'status 403', times: 5 });
     for (let tries = 0; tries < 5; tries += 1) expect((await ask(ann)).status).toBe(403);
@@ -200,7 +200,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'a member whom a moderator has given another role since then tells nothing: the change stays as it was told',
+  'a member whom a moderator has since given another role proves nothing: the change stays as reported',
   onManualClock(async ({ ask, clock, fake, changeOf, alarms, app }) => {
     const told = await ask(ann);
     await clock.advance(1_000);
@@ -213,7 +213,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'a member whom somebody put back since then is told as that too: rankd can not know who did it',
+  'a member whom someone else has since put back also counts as lost: rankd cannot know who did it',
   onManualClock(async ({ ask, clock, fake, changeOf, alarms }) => {
     const told = await ask(ann);
     await clock.advance(1_000);
@@ -226,14 +226,14 @@ test.concurrent(
 );
 
 test.concurrent(
-  'a member who holds neither the rank from before nor the new one any more is given the lower of the two',
+  'a member who no longer holds the earlier or the new rank gets the lower of the two',
   onManualClock(async ({ ask, clock, fake, changeOf, alarms }) => {
     const told = await ask(ann);
     await clock.advance(1_000);
     fake.group.change(ann, [], fake.now());
     await clock.advance(2 * lagMs + 4_000);
     expect(alarms('error')).toEqual([expect.stringContaining('does not hold a change')]);
-    await clock.advance(lagMs + 4_000); // the answers to writes are not believed now, and reads can lag
+    await clock.advance(lagMs + 4_000); // answers to writes are not believed now, and reads can lag
     expect(await changeOf(told)).toMatchObject({
       state: 'failed',
       message: expect.stringContaining('was left without'),
@@ -243,7 +243,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'a member who was changed again since then, or who has left, tells nothing',
+  'a member who has since changed again, or left, proves nothing',
   onManualClock(async ({ ask, reads, clock, fake, alarms }) => {
     expect((await ask(ann)).status).toBe(200);
     expect((await ask(ann, { newRankId: 50 })).status).toBe(200);
@@ -257,7 +257,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'a role nobody named that vanishes is a warning and is counted; three changes in a row with one stop all others until a reload',
+  'an unrelated role that vanishes causes a warning and is counted; three such changes in a row stop all others until a reload',
   onManualClock(
     async ({ ask, clock, fake, changeOf, alarms, metricsUrl, reload, url }) => {
       fake.assignReplaces = true;
@@ -289,7 +289,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'a role nobody named that appears is a warning; changes without one in between do not stop anything',
+  'an unrelated role that appears causes a warning; changes without one in between prevent a stop',
   onManualClock(async ({ rank, clock, fake, alarms }) => {
     for (const [index, userId] of members.slice(0, 6).entries()) {
       const isOdd = index % 2 === 0;

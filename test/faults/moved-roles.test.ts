@@ -18,7 +18,7 @@ import {
 
 const { trainee, officer, captain } = sampleRoles;
 const { trainee: bob, officer: eve, stranger: dan, actor, otherAdmin } = sampleUsers;
-/** Within the time that the roles are remembered, and longer than a change relies on that. */
+/** Within the time that the roles are cached, and longer than a change relies on the cache. */
 const laterMs = 10_000;
 const policy = { maxRank: 50 };
 const operator = { by: 'cli:ann@host', dryRun: false };
@@ -28,12 +28,12 @@ function renumber({ group }: FakeOpenCloud, id: number, rank: number): void {
   group.roles = group.roles.map((role) => (role.id === id ? { ...role, rank } : role));
 }
 
-/** The owner owns the acting account here, so only rankd's own rules are in the way of a rank. */
+/** The owner owns the acting account here, so only rankd's own rules limit a rank. */
 const asOwner = (fake: FakeOpenCloud) => {
   fake.credential.userId = sampleUsers.owner;
 };
 
-describe('within the time that roles are remembered, no change goes above a ceiling', () => {
+describe('while roles are cached, no change goes above a ceiling', () => {
   const post = ({ url, secret }: OpenCloudApp, path: string, body: unknown) =>
     send(`${url}${path}?placeid=1`, { method: 'POST', key: secret, body });
   const code = async (work: Promise<unknown>) => work.then(String, (error) => error.code);
@@ -41,7 +41,7 @@ describe('within the time that roles are remembered, no change goes above a ceil
     '/v1/ranker': async (system) => codeOf(await system.rank(bob, { newRankId: officer })),
     '/v2/rank': async (system) => codeOf(await post(system, '/v2/rank', { robloxUserId: bob, rank: 'Officer' })),
     '/v2/promote': async (system) => {
-      renumber(system.fake, captain, 230); // otherwise the next rank up is Captain by now
+      renumber(system.fake, captain, 230); // otherwise, the next rank up would be Captain
       return codeOf(await post(system, '/v2/promote', { robloxUserId: bob }));
     },
     '/v2/demote': async (system) => codeOf(await post(system, '/v2/demote', { robloxUserId: eve })),
@@ -81,7 +81,7 @@ describe('within the time that roles are remembered, no change goes above a ceil
     onOpenCloud(
       async (system) => {
         const { app, fake, clock } = system;
-        // Dan was an Officer before, and a temporary Trainee will be one again.
+        // Dan was an Officer before, and will be a temporary Trainee again.
         for (const userId of [dan, otherAdmin]) fake.group.setMember(userId, [officer]);
         expect((await system.rank(dan, { newRankId: 10 })).status).toBe(200);
         using deadline = deadlineIn(clock, 5_000);
@@ -99,7 +99,7 @@ describe('within the time that roles are remembered, no change goes above a ceil
     )(),
   );
 
-  test('by the ceiling of a key alone, whether the role is given or taken; a rank that no role has any more is none', () =>
+  test('by the ceiling of a key alone, whether the role is given or taken; a rank without a role is refused', () =>
     onOpenCloud(
       async (system) => {
         const { fake, clock } = system;
@@ -126,7 +126,7 @@ describe('within the time that roles are remembered, no change goes above a ceil
 });
 
 test.each(['list', 'alone'] as const)(
-  'a role of which Roblox shows two ranks is not given until it shows one (%s is behind)',
+  'a role for which Roblox shows two ranks is not given until it shows one (%s is stale)',
   (isBehind) =>
     onOpenCloud(
       async ({ fake, clock, rank }) => {
@@ -145,7 +145,7 @@ test.each(['list', 'alone'] as const)(
     )(),
 );
 
-test('answer and history name the role as it was when it was given', () =>
+test('answer and history have the role as it was when it was given', () =>
   onOpenCloud(
     async (system) => {
       const { fake, clock } = system;
@@ -178,7 +178,7 @@ test.each(['role', 'roles'] as const)('a change whose role can not be confirmed 
   )(),
 );
 
-test('a caller waits for three calls, one after the other, also if the roles have to be confirmed', async () => {
+test('a caller waits for three sequential calls, even if the roles must be confirmed', async () => {
   const clock = new ManualClock();
   const latencyMs = 150;
   await using system = await clock.passUntil(
@@ -186,7 +186,7 @@ test('a caller waits for three calls, one after the other, also if the roles hav
   );
   const { fake } = system;
   await clock.advance(15_000);
-  expect((await clock.passUntil(system.rank(eve, { newRankId: 10 }))).status).toBe(200); // the account is known by now
+  expect((await clock.passUntil(system.rank(eve, { newRankId: 10 }))).status).toBe(200); // the account is known now
   await clock.advance(laterMs);
   const [askedAt, before] = [clock.monotonic(), fake.journal.entries.length];
   expect((await clock.passUntil(system.rank(bob))).status).toBe(200);
@@ -199,7 +199,7 @@ test('a caller waits for three calls, one after the other, also if the roles hav
   expect(clock.monotonic() - askedAt).toBeLessThan(4 * latencyMs);
 });
 
-test('a list of members has the roles confirmed once in two seconds, not once a member', () =>
+test('a list of members confirms the roles once in two seconds, not once for each member', () =>
   onOpenCloud(async ({ app, fake, clock }) => {
     const members = Array.from({ length: 20 }, (_, line) => ({ line, rankeeId: 6_000 + line, rankeeName: '' }));
     for (const { rankeeId } of members) fake.group.setMember(rankeeId, [trainee]);
@@ -216,7 +216,7 @@ test('a list of members has the roles confirmed once in two seconds, not once a 
     for (const one of ['role', 'roles']) expect(reads.filter((read) => read === one).length).toBeLessThanOrEqual(most);
   })());
 
-describe('that the acting account reaches too little is not repeated from memory', () => {
+describe('the refusal of a low acting account is not repeated from the cache', () => {
   const director = { id: 66_000_240, name: 'Director', rank: 240, changeRank: true };
 
   test('once its role is higher, the next change after 5 s is made', () =>
@@ -226,13 +226,13 @@ describe('that the acting account reaches too little is not repeated from memory
         renumber(fake, sampleRoles.admin, 250);
         clock.skip(5_000);
         expect((await rank(bob, { newRankId: 240 })).status).toBe(200);
-        fake.group.setMember(actor, [trainee]); // it holds less by now
+        fake.group.setMember(actor, [trainee]); // the account has a lower role now
         clock.skip(61_000);
         const reads = () => fake.journal.requests('introspect').length;
         expect(codeOf(await rank(eve, { newRankId: 240 }))).toBe('above_acting_account');
         const soFar = reads();
         expect(codeOf(await rank(eve, { newRankId: 240 }))).toBe('above_acting_account');
-        expect(reads()).toBe(soFar); // what is asked again and again costs no calls
+        expect(reads()).toBe(soFar); // repeated requests cost no calls
       },
       { prepare: ({ group }) => void group.roles.push(director) },
     )());

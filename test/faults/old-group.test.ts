@@ -3,7 +3,7 @@ import { codeOf, messageOf } from '../support/answers.ts';
 import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
 import { type Answer, send } from '../support/open-test-app.ts';
 
-/** In the fake's ordinary group the role Recruit has rank 1, as the base role has. */
+/** In the fake's usual group, the role Recruit has rank 1, like the base role. */
 const { base, recruit, officer } = sampleRoles;
 const { trainee: bob, recruit: rita, memberOnly: max } = sampleUsers;
 
@@ -44,7 +44,7 @@ describe('rank 1', () => {
   );
 
   test(
-    'is the rung of a ladder that holds the custom role, and the base role is below it',
+    'is the rung of a ladder with the custom role, and the base role is below it',
     onOpenCloud(
       async (system) => {
         expect((await system.rank(bob, { newRankId: 1 })).status).toBe(200);
@@ -81,7 +81,7 @@ describe('rank 1', () => {
 
 describe('without the public role list', () => {
   test(
-    'every change is made: members tell the base role',
+    'every change is made: members reveal the base role',
     onOpenCloud(
       async (system) => {
         for (const newRankId of [20, 1, base]) expect((await system.rank(bob, { newRankId })).status).toBe(200);
@@ -93,7 +93,7 @@ describe('without the public role list', () => {
   );
 
   test(
-    'a change is made within a short deadline also if the list hangs',
+    'a change is made within a short deadline even if the list hangs',
     onOpenCloud(async ({ rank }) => void expect((await rank(bob)).status).toBe(200), {
       deadlineMs: 1_500,
       tuning: { publicRolesTimeoutMs: 4_000 },
@@ -101,13 +101,13 @@ describe('without the public role list', () => {
     }),
   );
 
-  describe('and with memberships that do not tell either', () => {
+  describe('and with memberships that do not reveal it either', () => {
     const refusal = (answer: Answer) => [answer.status, codeOf(answer), messageOf(answer).includes('have rank 1')];
     const rankOne = base < recruit ? [base, recruit] : [recruit, base];
     const toldAs = (rolesField: 'absent' | 'withBase') => (fake: OpenCloudApp['fake']) => {
       fake.hasPublicRoles = false;
       fake.rolesField = rolesField;
-      fake.group.removeMember(rita); // nobody holds the other role
+      fake.group.removeMember(rita); // no member holds the other role
     };
 
     test.each([
@@ -116,7 +116,7 @@ describe('without the public role list', () => {
       { what: 'on a ladder of ids', prepare: toldAs('absent'), ladder: [...rankOne, 10, 20, 50] },
       { what: 'of members who list the base role', prepare: toldAs('withBase') },
     ])(
-      'what depends on the base role is refused, other changes are made, and the list is asked once in 30 seconds: $what',
+      'changes that depend on the base role are refused, others are made, and the list is read once in 30 seconds: $what',
       ({ what: _, ...options }) =>
         onOpenCloud(async (system) => {
           const { fake, clock, rank, url, secret } = system;

@@ -6,10 +6,10 @@ import { openCloudHome } from '../support/open-cloud-home.ts';
 const { trainee: bob } = sampleUsers;
 const { trainee, officer, captain } = sampleRoles;
 
-/** Above it, a burst would open more connections than it could ever use. */
+/** Above this, a burst would open more connections than it could use. */
 const maxAtOnce = 64;
 
-test('changes of one member are written one after the other, in the order in which they arrived', () =>
+test('changes of one member are written one after another, in order of arrival', () =>
   onOpenCloud(
     async (system) => {
       const { fake, app } = system;
@@ -28,11 +28,11 @@ test('changes of one member are written one after the other, in the order in whi
     { deadlineMs: 20_000 },
   )());
 
-test('different members are changed side by side, but never more of them than a bound', () =>
+test('different members are changed concurrently, up to a limit', () =>
   onOpenCloud(
     async (system) => {
       const { fake } = system;
-      fake.latencyMs = 200; // longer than a store needs to begin all that may be under way
+      fake.latencyMs = 200; // longer than a store needs to begin all changes of the limit
       const members = Array.from({ length: 100 }, (_, index) => 20_000 + index);
       for (const userId of members) fake.group.setMember(userId, [trainee]);
       const answers = await Promise.all(members.map((userId) => system.rank(userId)));
@@ -46,7 +46,7 @@ test('different members are changed side by side, but never more of them than a 
     { deadlineMs: 20_000, tuning: { perTryTimeoutMs: 5_000 } }, // a hundred at once are slow on a busy machine
   )());
 
-test('two commands that promote a member side by side raise the member by two ranks', async () => {
+test('two concurrent commands that promote a member raise the member by two ranks', async () => {
   await using world = await openCloudHome();
   const { roblox, home } = world;
   roblox.latencyMs = 30;
@@ -56,7 +56,7 @@ test('two commands that promote a member side by side raise the member by two ra
   expect(roblox.group.held(bob)).toEqual([captain]);
 });
 
-/** The most requests that were under way at any moment. */
+/** The maximum number of concurrent requests. */
 function maxTogether(entries: JournalEntry[]): number {
   const edges = entries.flatMap(({ at, endedAt = at }) => [
     { at, step: 1 },

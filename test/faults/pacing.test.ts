@@ -21,13 +21,13 @@ function addMembers({ fake }: OpenCloudApp, count: number): number[] {
   return members;
 }
 
-/** Until the platform's next window. */
+/** The time until the platform's next window. */
 async function leaveUnassigns(count: number, { fake, rank }: OpenCloudApp): Promise<void> {
   fake.budgets.use('unassign', 299 - count);
-  await rank(eve, { newRankId: 10 }); // whose answers say so
+  await rank(eve, { newRankId: 10 }); // its answers report that
 }
 
-/** What a change was answered with, and how long that took. */
+/** The answer to a change, and its duration. */
 async function timed(system: OpenCloudApp, asked: () => ReturnType<OpenCloudApp['rank']>) {
   const begunAt = system.clock.monotonic();
   const answer = await asked();
@@ -38,15 +38,15 @@ async function timed(system: OpenCloudApp, asked: () => ReturnType<OpenCloudApp[
 const smallLimit = 7;
 const statuses = ({ fake }: OpenCloudApp) => new Set(fake.journal.entries.map(({ status }) => status));
 
-describe('a change that can not start before its deadline', () => {
+describe('a change that cannot start before its deadline', () => {
   test.each(['memberships', 'assign', 'unassign'] as const)(
-    'for want of budget to %s is refused at once, nothing is written, and the wait it is told is true',
+    'for lack of budget to %s is refused at once, nothing is written, and the reported wait is correct',
     (operation) =>
       onOpenCloud(
         async (system) => {
           const { fake, clock } = system;
           fake.budgets.use(operation, 299);
-          await system.rank(eve, { newRankId: 10 }); // whose answers say that nothing is left
+          await system.rank(eve, { newRankId: 10 }); // its answers report no remaining calls
           const [carol = 0] = addMembers(system, 1);
           fake.expectNoWrites(carol);
           const first = await timed(system, () => system.rank(carol));
@@ -67,7 +67,7 @@ describe('a change that can not start before its deadline', () => {
       )(),
   );
 
-  test('for want of budget for the second of two roles to take is refused before the first is taken', () =>
+  test('for lack of budget for the second of two roles to take is refused before the first is taken', () =>
     onOpenCloud(
       async (system) => {
         await leaveUnassigns(1, system);
@@ -80,7 +80,7 @@ describe('a change that can not start before its deadline', () => {
       { deadlineMs: 20_000 },
     )());
 
-  test('is not one with two roles to take and budget for just both', () =>
+  test('can start with two roles to take and budget for exactly both', () =>
     onOpenCloud(
       async (system) => {
         await leaveUnassigns(2, system);
@@ -90,7 +90,7 @@ describe('a change that can not start before its deadline', () => {
       { deadlineMs: 20_000 },
     )());
 
-  test('because others have begun that need what is left is refused before it begins: those are carried to their end', () =>
+  test('is refused before it begins if others have begun and need the rest: those are completed', () =>
     onOpenCloud(async (system) => {
       const { app, fake } = system;
       const members = addMembers(system, 5);
@@ -107,7 +107,7 @@ describe('a change that can not start before its deadline', () => {
       expect(await app.store.openChanges()).toEqual([]);
     })());
 
-  test('leaves to others what it had been promised', () =>
+  test('releases its reservation to others', () =>
     onOpenCloud(
       async (system) => {
         const { fake } = system;
@@ -121,7 +121,7 @@ describe('a change that can not start before its deadline', () => {
       { deadlineMs: 20_000 },
     )());
 
-  test('is refused at once too where it waits already when the platform asks all to wait for longer', () =>
+  test('is refused at once even if it waits already when the platform asks for a longer pause', () =>
     onOpenCloud(
       async (system) => {
         const { fake } = system;
@@ -140,13 +140,14 @@ describe('a change that can not start before its deadline', () => {
     )());
 });
 
-test('a change that would not end in time any more, as Roblox answers at present, does not begin', () =>
+test('a change that would end too late at the present speed of Roblox does not begin', () =>
   onOpenCloud(
     async (system) => {
       const { fake } = system;
       fake.latencyMs = 150;
       const members = addMembers(system, 8);
-      for (const userId of members) expect((await system.rank(userId)).status).toBe(200); // rankd learns how long it takes
+      // rankd learns the response time
+      for (const userId of members) expect((await system.rank(userId)).status).toBe(200);
       fake.expectNoWrites(bob);
       fake.faults.add({ operation: 'memberships', kind: 'slow', userId: bob, delayMs: 1_550 }); // leaves 300 ms
       const late = await system.rank(bob);
@@ -156,13 +157,13 @@ test('a change that would not end in time any more, as Roblox answers at present
     { deadlineMs: 2_000, tuning: { perTryTimeoutMs: 5_000 } },
   )());
 
-test('a member is not read for a change that has no time left after that', () =>
+test('a member is not read for a change without enough time left', () =>
   onOpenCloud(
     async (system) => {
       const { fake, clock } = system;
       fake.latencyMs = 150;
       for (const userId of addMembers(system, 8)) expect((await system.rank(userId)).status).toBe(200);
-      clock.skip(31_000); // the roles have to be read again first
+      clock.skip(31_000); // the roles must be read again first
       fake.faults.add({ operation: 'roles', kind: 'slow', delayMs: 1_400 });
       const late = await system.rank(bob);
       expect([late.status, codeOf(late)]).toEqual([503, 'platform_unavailable']);
@@ -171,7 +172,7 @@ test('a member is not read for a change that has no time left after that', () =>
     { deadlineMs: 2_000, tuning: { perTryTimeoutMs: 5_000 } },
   )());
 
-test('the deadline counts from the arrival of a request, however slowly its body comes, and what is late is told so', () =>
+test('the deadline counts from the arrival of a request, however slowly its body arrives, and a late request is refused as such', () =>
   onOpenCloud(async (system) => {
     const { app, url, secret, clock, fake, logLines } = system;
     const request = startPost(`${url}/v1/ranker?placeid=1`, secret);
@@ -189,7 +190,7 @@ test('the deadline counts from the arrival of a request, however slowly its body
     await expect.poll(() => logLines.some((line) => /"status":503,"ms":2\d\d\d,/.test(line))).toBe(true);
   })());
 
-describe('how long the platform asks to wait', () => {
+describe('the pause that the platform asks for', () => {
   test.each([
     ['seconds', () => '30'],
     ['a date', ({ clock }: OpenCloudApp) => new Date(clock.now() + 30_500).toUTCString()],
@@ -207,7 +208,7 @@ describe('how long the platform asks to wait', () => {
     })(),
   );
 
-  test('is waited for where it is shorter than the deadline', () =>
+  test('is waited for if it is shorter than the deadline', () =>
     onOpenCloud(async (system) => {
       system.fake.faults.add({ operation: 'assign', kind: 'status 429', headers: { 'retry-after': '1' } });
       const { answer, tookMs } = await timed(system, () => system.rank(bob));
@@ -218,8 +219,8 @@ describe('how long the platform asks to wait', () => {
     })());
 });
 
-describe('the budget is the one that the platform tells', () => {
-  test('where it is smaller than the documented one: what is left is used, the rest refused, and the platform never', () =>
+describe('the budget is the one that the platform reports', () => {
+  test('if it is smaller than the documented one: the remaining calls are used, further changes are refused, and the platform refuses none', () =>
     onOpenCloud(
       async (system) => {
         const members = addMembers(system, 10);
@@ -233,11 +234,11 @@ describe('the budget is the one that the platform tells', () => {
       { fake: { limits: { memberships: smallLimit, assign: 300, unassign: 300 } } },
     )());
 
-  test('where it is bigger: more than the documented 300 a minute get through', () =>
+  test('if it is larger: more than the documented 300 a minute succeed', () =>
     onOpenCloud(
       async (system) => {
         const { app, call, fake } = system;
-        await system.rank(eve); // whose answers tell of the budget
+        await system.rank(eve); // its answers report the budget
         for (let read = 0; read < 305; read += 1) await app.platform.getMember(eve, call());
         expect((await system.rank(bob)).status).toBe(200);
         expect(fake.journal.requests('memberships').length).toBeGreaterThan(305);
@@ -247,8 +248,8 @@ describe('the budget is the one that the platform tells', () => {
     )());
 });
 
-describe('whose turn it is', () => {
-  test("a burst of 200 of one game's key does not keep another game's single change waiting", () =>
+describe('fairness', () => {
+  test('a burst of 200 from the key of one game does not delay a single change of another game', () =>
     onOpenCloud(
       async (system) => {
         const other = await system.newKey('other');
@@ -266,7 +267,7 @@ describe('whose turn it is', () => {
       { fake: { limits: { memberships: 50, assign: 50, unassign: 50 }, windowMs: 1_000 }, deadlineMs: 20_000 },
     )());
 
-  test("a key that asks for more than Roblox lets through does not take it all from another game's later change", () =>
+  test('a key that asks for more than Roblox admits does not use it all up before a later change of another game', () =>
     onOpenCloud(
       async (system) => {
         const other = await system.newKey('other');
@@ -287,7 +288,7 @@ describe('whose turn it is', () => {
         const { fake, app } = system;
         const members = addMembers(system, 12);
         fake.budgets.use('memberships', 300 - fake.journal.requests('memberships').length - 2);
-        await system.rank(eve); // and now all have to wait for the next window
+        await system.rank(eve); // now all must wait for the next window
         const asked: Array<ReturnType<OpenCloudApp['rank']>> = [];
         for (const userId of members) {
           asked.push(system.rank(userId));
@@ -303,8 +304,8 @@ describe('whose turn it is', () => {
     )());
 });
 
-/** Three minutes in which three keys ask for three times what Roblox lets through, and a fourth now and then for one change. */
-describe('where keys ask for too much', () => {
+/** Three minutes in which three keys ask for three times Roblox's limit, and a fourth asks for an occasional change. */
+describe('when keys ask for too much', () => {
   const budget = { calls: 100, windowMs: 60_000 };
   const windows = 3;
   const deadlineMs = 20_000;
@@ -326,7 +327,7 @@ describe('where keys ask for too much', () => {
     asked = await clock.passUntil(askForTooMuch(system));
   });
 
-  /** Every one at its time, whatever became of those before it. */
+  /** Each at its time, whatever the outcome of earlier ones. */
   async function askForTooMuch({ clock, newKey, rank, fake: { group } }: OpenCloudApp<ManualClock>): Promise<Asked[]> {
     const beganAt = clock.monotonic();
     let lastMember = 20_000;
@@ -364,7 +365,7 @@ describe('where keys ask for too much', () => {
     expect(new Set(fake.journal.entries.map(({ status }) => status))).toEqual(new Set([200]));
   });
 
-  test('each change that has begun is done before its deadline, and every other caller is told that Roblox is busy', () => {
+  test('each change that has begun ends before its deadline, and every other caller gets platform_busy', () => {
     for (const one of asked) {
       const hasBegun = one.writtenAt !== undefined;
       expect([one.status, one.code]).toEqual(hasBegun ? [200, undefined] : [503, 'platform_busy']);
@@ -372,8 +373,8 @@ describe('where keys ask for too much', () => {
     }
   });
 
-  test('nobody is refused who had time: what comes later with the same key is not written while there was time for it', () => {
-    const needsMs = deadlineMs / 20 + 4 * answersInMs; // a share for what nobody foresees, and two writes with some delay
+  test('no change with enough time is refused: no later change with the same key was written within that time', () => {
+    const needsMs = deadlineMs / 20 + 4 * answersInMs; // a margin for the unexpected, and two writes with some delay
     const isPassedBy = (one: Asked, { key, at, writtenAt = Number.POSITIVE_INFINITY }: Asked) =>
       key === one.key && at > one.at && writtenAt < one.at + deadlineMs - needsMs;
     const refused = asked.filter(({ status }) => status !== 200);
@@ -387,13 +388,13 @@ describe('where keys ask for too much', () => {
   });
 });
 
-/** What a change was asked for, and answered with. Times are since the first one. */
+/** A change's request and answer. Times are relative to the first one. */
 interface Asked {
   key: string;
   userId: number;
   at: number;
   endedAt: number;
-  /** `undefined` if nothing was written. */
+  /** `undefined` if there was no write. */
   writtenAt: number | undefined;
   status: number;
   code: string | undefined;

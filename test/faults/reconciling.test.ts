@@ -18,10 +18,10 @@ function asDisposable(store: Store): Store & AsyncDisposable {
   return { ...store, [Symbol.asyncDispose]: () => store.close() };
 }
 
-/** The ids of a member who holds this role beside the base role. */
+/** The role ids of a member with this role and the base role. */
 const held = (role: number) => [base, role].sort((a, b) => a - b);
 
-/** A change, to Officer unless another role is named, that was sent and never confirmed. */
+/** A change, to Officer by default, that was sent and never confirmed. */
 async function unconfirmed(
   { app, clock }: OpenCloudApp,
   rankeeId: number,
@@ -37,9 +37,10 @@ async function unconfirmed(
   return change;
 }
 
-/** A change that was sent in a group that is not the one configured now, and never confirmed. */
+/** A change that was sent in a group other than the configured one, and never confirmed. */
 async function begunElsewhere({ app, clock }: OpenCloudApp, rankeeId: number): Promise<RankChange> {
-  const roles = { rolesBefore: held(trainee), rolesAfter: held(officer), roleId: officer }; // ids that this group has as well
+  // ids that this group also has
+  const roles = { rolesBefore: held(trainee), rolesAfter: held(officer), roleId: officer };
   const change = newChange({ group: 'group 701 on roblox.example', rankeeId, ...roles, requestedAt: clock.now() });
   await begin(app.store, change, { after: undefined });
   await finish(app, change.id, unknown);
@@ -53,7 +54,7 @@ async function halfDone(system: OpenCloudApp): Promise<RankChange> {
 }
 
 test(
-  'what one process is reconciling, another one leaves alone',
+  'a change that one process is reconciling is left alone by another',
   onOpenCloud(
     async (system) => {
       const { app, fake } = system;
@@ -76,7 +77,7 @@ test(
 );
 
 test.each(['forward', 'compensate'] as const)(
-  'a half-done change (%s) that there is no room for stays open as it is, is told of once, and comes to its end once there is',
+  'a half-done change (%s) without room in the budget stays open, is logged once, and is completed once there is room',
   (phase) =>
     onOpenCloud(
       async (system) => {
@@ -99,7 +100,7 @@ test.each(['forward', 'compensate'] as const)(
 );
 
 test(
-  'a half-done change whose other step is refused for good is put back, and its outcome is the refusal',
+  'a half-done change whose other step is permanently refused is reverted, and its outcome is the refusal',
   onOpenCloud(
     async (system) => {
       const { app, fake } = system;
@@ -138,7 +139,7 @@ test.each([
 );
 
 test(
-  'a member who has lost roles and holds one that the change does not name is left to whoever gave it',
+  'a member who has lost roles and holds one that the change does not name is left to the moderator who gave it',
   onOpenCloud(
     async (system) => {
       const { app, fake } = system;
@@ -153,7 +154,7 @@ test(
 );
 
 test(
-  'a half-done change that may not be put back either says so, with the roles that are held now',
+  'a half-done change that may not be reverted either reports that, with the present roles',
   onOpenCloud(
     async (system) => {
       const { app, fake } = system;
@@ -172,7 +173,7 @@ test(
 );
 
 test(
-  'a change that arrived after all is not taken for one that did not because reads do not show it yet',
+  'a change that did arrive does not count as lost because reads do not show it yet',
   onOpenCloud(
     async (system) => {
       const { app, fake } = system;
@@ -187,7 +188,7 @@ test(
 );
 
 test(
-  'a change that this daemon is at work on is not waited for by the recovery',
+  'the recovery does not wait for a change that this daemon is working on',
   onOpenCloud(async (system) => {
     const { app, fake } = system;
     fake.faults.add({ operation: 'assign', kind: 'slow', delayMs: 300 });
@@ -211,7 +212,7 @@ async function begunByCommand({ app, clock, dataDir }: OpenCloudApp) {
 }
 
 test(
-  'what a command is at work on, the daemon leaves alone for as long as the command lives, and reconciles then',
+  'a change that a command works on is left alone by the daemon while the command lives, and reconciled afterwards',
   onOpenCloud(
     async (system) => {
       const { command, state } = await begunByCommand(system);
@@ -221,7 +222,7 @@ test(
         expect(await state()).toBe('pending');
       }
       await command.store.close();
-      await expect.poll(state).toBe('failed'); // the daemon looks for what was left behind by itself
+      await expect.poll(state).toBe('failed'); // the daemon looks for abandoned changes regularly
     },
     { deadlineMs: 1_500, readLagMs: 50 },
   ),
@@ -232,44 +233,42 @@ test.each([
   ['whose clock is an hour ahead', { aheadMs: hourMs, deadlineMs: 1_500 }],
   ['whose clock is an hour behind', { aheadMs: -hourMs, deadlineMs: 1_500 }],
   ['whose deadline is twice as long', { aheadMs: 0, deadlineMs: 3_000 }],
-])(
-  'a daemon beside a command %s never works on its change, and the other way round',
-  (_what, { aheadMs, deadlineMs }) =>
-    onOpenCloud(
-      async (system) => {
-        const { app, fake, dataDir, clock } = system;
-        const shellClock: Clock = {
-          now: () => clock.now() + aheadMs,
-          monotonic: () => clock.monotonic(),
-          sleep: (ms, signal) => clock.sleep(ms, signal),
-        };
-        await using store = asDisposable(await engineBeside(dataDir, shellClock).openStore());
-        const shell = {
-          ...app,
-          store,
-          clock: shellClock,
-          deadlineMs,
-          turns: new MemberTurns(),
-          ownedChangeIds: new Set<string>(),
-        };
-        fake.faults.add({ operation: 'assign', kind: 'slow', delayMs: 250, times: 2 });
-        const request = { rankeeId: bob, rankeeName: '', rankerId: 0, rankerName: 'operator', newRankId: 20 };
-        using deadline = deadlineIn(shellClock, deadlineMs);
-        const byShell = changeRank(shell, { caller: { by: 'cli:ann@host', dryRun: false }, request }, deadline);
-        await expect.poll(() => fake.journal.requests('assign').length, { interval: 1 }).toBe(1);
-        await system.recover();
-        expect((await byShell).change).toMatchObject({ state: 'applied' });
+])('a daemon next to a command %s never works on its change, and vice versa', (_what, { aheadMs, deadlineMs }) =>
+  onOpenCloud(
+    async (system) => {
+      const { app, fake, dataDir, clock } = system;
+      const shellClock: Clock = {
+        now: () => clock.now() + aheadMs,
+        monotonic: () => clock.monotonic(),
+        sleep: (ms, signal) => clock.sleep(ms, signal),
+      };
+      await using store = asDisposable(await engineBeside(dataDir, shellClock).openStore());
+      const shell = {
+        ...app,
+        store,
+        clock: shellClock,
+        deadlineMs,
+        turns: new MemberTurns(),
+        ownedChangeIds: new Set<string>(),
+      };
+      fake.faults.add({ operation: 'assign', kind: 'slow', delayMs: 250, times: 2 });
+      const request = { rankeeId: bob, rankeeName: '', rankerId: 0, rankerName: 'operator', newRankId: 20 };
+      using deadline = deadlineIn(shellClock, deadlineMs);
+      const byShell = changeRank(shell, { caller: { by: 'cli:ann@host', dryRun: false }, request }, deadline);
+      await expect.poll(() => fake.journal.requests('assign').length, { interval: 1 }).toBe(1);
+      await system.recover();
+      expect((await byShell).change).toMatchObject({ state: 'applied' });
 
-        const byDaemon = system.rank(bob, { newRankId: 10 });
-        await expect.poll(() => fake.journal.requests('assign').length, { interval: 1 }).toBe(2);
-        const stop = new AbortController().signal;
-        await recoverChanges(shell, { report: () => undefined, stop, tries: { underWay: new Set(), last: new Map() } });
-        expect((await byDaemon).status).toBe(200);
-        expect(fake.journal.writes(bob)).toHaveLength(4);
-        expect(await app.store.openChanges()).toEqual([]);
-      },
-      { readLagMs: 50 },
-    )(),
+      const byDaemon = system.rank(bob, { newRankId: 10 });
+      await expect.poll(() => fake.journal.requests('assign').length, { interval: 1 }).toBe(2);
+      const stop = new AbortController().signal;
+      await recoverChanges(shell, { report: () => undefined, stop, tries: { underWay: new Set(), last: new Map() } });
+      expect((await byDaemon).status).toBe(200);
+      expect(fake.journal.writes(bob)).toHaveLength(4);
+      expect(await app.store.openChanges()).toEqual([]);
+    },
+    { readLagMs: 50 },
+  )(),
 );
 
 test.each([
@@ -288,7 +287,7 @@ test.each([
 );
 
 test(
-  'what one of several daemons could not bring to its end, it leaves to the others for two of their rounds',
+  'a daemon leaves a change that it could not complete to the others for two of their rounds',
   onOpenCloud(
     async (system) => {
       const { app, fake, clock } = system;
@@ -314,7 +313,7 @@ test(
 );
 
 test(
-  'one that is alone on the database tries again in its next round',
+  'a daemon that is alone on the database retries in its next round',
   onOpenCloud(
     async (system) => {
       const { app, fake } = system;
@@ -334,7 +333,7 @@ test(
 );
 
 test(
-  'what a command could not confirm, the daemon reconciles at once',
+  'a change that a command could not confirm is reconciled by the daemon at once',
   onOpenCloud(
     async (system) => {
       const { id, command, state } = await begunByCommand(system);
@@ -348,7 +347,7 @@ test(
 );
 
 test(
-  'a change back that never arrived is not taken for done because reads still show the member as before both',
+  'a change back that never arrived does not count as done because reads still show the state before both',
   onOpenCloud(
     async (system) => {
       expect((await system.rank(bob)).status).toBe(200);
@@ -363,11 +362,11 @@ test(
 const limit = 40;
 
 test(
-  'however many changes are open, reconciling them takes half of the budget and comes to an end',
+  'however many changes are open, reconciling them uses half of the budget and ends',
   onOpenCloud(
     async (system) => {
       const { app, fake, clock } = system;
-      expect((await system.rank(bob)).status).toBe(200); // whose answers tell of the budget
+      expect((await system.rank(bob)).status).toBe(200); // its answers report the budget
       for (let number = 0; number < 60; number += 1) {
         fake.group.setMember(20_000 + number, [trainee]);
         await unconfirmed(system, 20_000 + number);
@@ -375,7 +374,7 @@ test(
       for (let open = 60; open > 0; open = (await app.store.openChanges()).length) {
         const looks = () => fake.journal.requests('memberships').length;
         const before = looks();
-        clock.skip(61_000); // which brings a round of the daemon's own
+        clock.skip(61_000); // the daemon begins another round
         await expect.poll(async () => (await app.store.openChanges()).length).toBeLessThan(open);
         for (let seen = -1; seen !== looks(); await clock.sleep(100)) seen = looks();
         expect(looks() - before).toBeLessThanOrEqual(limit / 2);
@@ -389,7 +388,7 @@ test(
 );
 
 test(
-  'what one round is reconciling, the next one does not wait for',
+  'a round does not wait for a change that the previous one is reconciling',
   onOpenCloud(
     async (system) => {
       await halfDone(system);
@@ -406,10 +405,10 @@ test(
 );
 
 test(
-  'changes that can not be reconciled here, however many, keep no other waiting',
+  'changes that cannot be reconciled here, however many, delay no other',
   onOpenCloud(
     async (system) => {
-      expect((await system.rank(bob)).status).toBe(200); // whose answers tell of the budget
+      expect((await system.rank(bob)).status).toBe(200); // its answers report the budget
       for (let number = 0; number < 8; number += 1) await begunElsewhere(system, 20_000 + number);
       const change = await unconfirmed(system, bob);
       for (let round = 0; round < 2; round += 1) await system.recover();

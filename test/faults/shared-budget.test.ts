@@ -14,7 +14,7 @@ import { tempDir } from '../support/temp-dir.ts';
 
 const limit = 8;
 
-/** A daemon on Open Cloud; `rank` has it change the rank of the next member. */
+/** A daemon on Open Cloud; `rank` changes the rank of the next member. */
 async function startNode({ store, fake }: { store: ServerAddress; fake: FakeOpenCloud }) {
   const dataDir = tempDir();
   const flags = {
@@ -38,7 +38,7 @@ async function startNode({ store, fake }: { store: ServerAddress; fake: FakeOpen
   return { rank };
 }
 
-test('two daemons on one database keep within one budget, also once a failover has lost what was spent of it', async () => {
+test('two daemons on one database keep within one budget, even after a failover has lost the spent calls', async () => {
   const limits = { ...documentedLimits, assign: limit, unassign: limit };
   const [fake, { address: store }] = await Promise.all([startFakeOpenCloud({ limits }), postgresDatabase()]);
   onTestFinished(() => fake.close());

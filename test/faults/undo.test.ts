@@ -7,7 +7,7 @@ const { trainee, officer } = sampleRoles;
 const [ann, bob] = [20_001, sampleUsers.trainee];
 const always = Number.POSITIVE_INFINITY;
 
-/** Makes each of them Officer, from Trainee, as somebody does whose changes are to be undone. */
+/** Makes each of them Officer from Trainee, as the changes to undo. */
 async function promote({ fake, rank }: OpenCloudApp, ...userIds: number[]): Promise<void> {
   for (const userId of userIds) {
     fake.group.setMember(userId, [trainee]);
@@ -15,7 +15,9 @@ async function promote({ fake, rank }: OpenCloudApp, ...userIds: number[]): Prom
   }
 }
 
-/** Undoes all that the key did. What became of each member, with the id of the change that did it, where there is one. */
+/**
+ * Undoes all changes of the key. Returns the outcome for each member, with the id of the change that made it, if any.
+ */
 async function undoAll(app: DaemonContext): Promise<Record<number, { state: string; changeId?: string | undefined }>> {
   const selection = { placeId: 1 };
   const { members, changes, undoId } = await findUndoTargets(app, selection);
@@ -34,7 +36,7 @@ async function kept({ app }: OpenCloudApp, id: string | undefined): Promise<unkn
 }
 
 test(
-  'a member whom Roblox refuses to put back is told and kept as refused, the others are put back',
+  'a member whom Roblox refuses to restore is reported and recorded as refused, the others are restored',
   onOpenCloud(async (system) => {
     const { app, fake } = system;
     await promote(system, ann, bob);
@@ -47,7 +49,7 @@ test(
 );
 
 test(
-  'a member whose undo can not be confirmed is told as that, until it is reconciled',
+  'a member whose undo cannot be confirmed is reported as unknown until it is reconciled',
   onOpenCloud(
     async (system) => {
       const { app, fake } = system;
@@ -66,7 +68,7 @@ test(
 );
 
 test(
-  'an undo whose outcome can not be kept is not told as done, nor as refused',
+  'an undo whose outcome cannot be stored is not reported as done, nor as refused',
   onOpenCloud(async (system) => {
     const { app, fake } = system;
     await promote(system, bob);
@@ -82,7 +84,7 @@ test(
 );
 
 test(
-  'a member who left the group meanwhile is told as that',
+  'a member who has left the group is reported as such',
   onOpenCloud(async (system) => {
     const { app, fake } = system;
     await promote(system, bob);
@@ -92,7 +94,7 @@ test(
 );
 
 test.each([
-  ['does not answer to the question who holds what', { operation: 'memberships', userId: bob, kind: 'status 503' }],
+  ['does not respond to reads of members', { operation: 'memberships', userId: bob, kind: 'status 503' }],
   ['has no room for the write', { operation: 'assign', kind: 'status 429', headers: { 'retry-after': '30' } }],
 ] as const)('an undo is tried again where Roblox %s', (_, fault) =>
   onOpenCloud(
@@ -102,7 +104,7 @@ test.each([
       clock.skip(61_000);
       fake.faults.add({ ...fault, times: always });
       const told = undoAll(app);
-      await clock.sleep(800); // beyond the time of the first try
+      await clock.sleep(800); // beyond the time of the first attempt
       fake.faults.clear();
       clock.skip(31_000);
       expect(await told).toEqual({ [bob]: { state: 'put_back' } });

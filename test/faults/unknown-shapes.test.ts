@@ -9,10 +9,10 @@ import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers, send } from '
 const { trainee: bob, officer: eve } = sampleUsers;
 const { base, trainee, officer } = sampleRoles;
 const readyz = ({ url }: OpenCloudApp) => send(`${url}/readyz`, {});
-/** Longer than anything that was read of the group is remembered. */
+/** Longer than anything about the group is cached. */
 const longMs = 61_000;
 
-describe('scopes of the key in a shape that nobody has seen yet', () => {
+describe('scopes of the key in an unknown shape', () => {
   test.each([
     ['none', []],
     ['no list', { group: 'write' }],
@@ -29,7 +29,7 @@ describe('scopes of the key in a shape that nobody has seen yet', () => {
     )(),
   );
 
-  test('that lack the one to write are told in a warning, and refuse once a write was denied for it', () =>
+  test('that lack the one to write cause a warning, and refuse once a write was denied because of that', () =>
     onOpenCloud(
       async (system) => {
         const { fake, logLines } = system;
@@ -52,7 +52,7 @@ describe('scopes of the key in a shape that nobody has seen yet', () => {
 });
 
 test.each(['status 403', 'status 404'] as const)(
-  'a key that Roblox does not describe (%s) is used all the same, and is told as that',
+  'a key that Roblox does not describe (%s) is used nevertheless, and reported as such',
   (kind) =>
     onOpenCloud(
       async (system) => {
@@ -67,7 +67,7 @@ test.each(['status 403', 'status 404'] as const)(
     )(),
 );
 
-test('a group that the key may not read hinders no change as long as roles and members can be read', () =>
+test('a group that the key may not read prevents no change while roles and members can be read', () =>
   onOpenCloud(
     async (system) => {
       expect((await system.rank(bob)).status).toBe(200);
@@ -79,7 +79,7 @@ test('a group that the key may not read hinders no change as long as roles and m
     { prepare: ({ faults }) => faults.add({ operation: 'group', kind: 'status 403', times: 10_000 }) },
   )());
 
-test('in a group that Roblox has migrated, a role of rank 255 is one like others for a ladder that does not name it', () =>
+test('in a group that Roblox has migrated, a role of rank 255 is an ordinary role for a ladder that does not name it', () =>
   onOpenCloud(
     async (system) => {
       expect((await system.rank(bob)).status).toBe(200);
@@ -97,7 +97,7 @@ test('in a group that Roblox has migrated, a role of rank 255 is one like others
   )());
 
 test.each([{ ladder: [10, 20, 50] }, {}])(
-  'a base role that the list omits is taken from the public list: whoever holds no other role is ranked (%o)',
+  'a base role that the list omits comes from the public list: members without another role are ranked (%o)',
   (options) =>
     onOpenCloud(
       async (system) => {
@@ -115,7 +115,7 @@ test.each([{ ladder: [10, 20, 50] }, {}])(
     )(),
 );
 
-test('in a group that Roblox has migrated, whoever holds the rank of the owner is not called the owner, and is left alone', () =>
+test('in a group that Roblox has migrated, a member with the rank of the owner is not called the owner, and is left alone', () =>
   onOpenCloud(
     async (system) => {
       system.fake.expectNoWrites(bob);
@@ -146,7 +146,7 @@ describe('a role that the list lacks', () => {
   const warnings = ({ logLines }: OpenCloudApp) => logLines.filter((line) => /"level":"(warn|error)"/.test(line));
 
   test.each([{ ladder: [10, 20, 50] }, {}])(
-    'stops no change of any member, stays with each of them, and raises no alarm: %o',
+    'prevents no change of any member, stays with each of them, and raises no alarm: %o',
     (options) =>
       onOpenCloud(
         async (system) => {
@@ -162,7 +162,7 @@ describe('a role that the list lacks', () => {
             });
           }
           const looks = fake.journal.requests('role').filter(({ path }) => path.endsWith(String(general.id)));
-          expect(looks).toHaveLength(1); // it is remembered like the list
+          expect(looks).toHaveLength(1); // it is cached like the list
           clock.skip(longMs);
           await vi.waitFor(() => expect(app.trust.looks).toEqual([]), 10_000);
           expect(warnings(system)).toEqual([]);
