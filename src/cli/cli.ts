@@ -165,8 +165,8 @@ export class Cli {
   }
 
   /** The text with its commands as the user would type them here. */
-  asTyped(text: string): string {
-    return asTyped(text, this.#program, this.io.typedAs);
+  asTyped(text: string, typedAs = this.io.typedAs): string {
+    return asTyped(text, this.#program, typedAs);
   }
 
   /** Where the configuration is looked for. */

@@ -48,6 +48,8 @@ export interface RunOptions {
   logLevelOf: (config: Config) => LogLevel;
   /** For a person, in these colors, instead of JSON. */
   readableLog: Paints | false;
+  /** A line of the log with its commands as an operator types them here. */
+  asTyped: (line: string) => string;
   onMigrated: (migration: Migration) => void;
 }
 
@@ -63,13 +65,13 @@ export interface RunningDaemon extends AsyncDisposable {
 /** A daemon with all that surrounds it: its log, reload, the socket for the commands beside it, and the service manager. */
 export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
   return openAll(async (closers) => {
-    const { started, load, dataDir, process, logLevelOf, readableLog, onMigrated } = options;
+    const { started, load, dataDir, process, logLevelOf, readableLog, asTyped, onMigrated } = options;
     const { config } = started;
     const problems = new RecentProblems();
     const log = createLog({
       level: logLevelOf(config),
       readable: readableLog,
-      write: (line) => process.log(line),
+      write: (line) => process.log(asTyped(line)),
       isFull: () => process.isLogFull(),
       note: (line) => problems.note(line),
     });

@@ -103,6 +103,19 @@ describe('serve', () => {
     expect(daemon.log).not.toMatch(plainHttp);
   });
 
+  test('commands in its log, and in what status shows of it, begin as the user started rankd', async () => {
+    await using system = await openCloudHome();
+    await system.home.here(['key', 'create', 'trial'], { env: { RANKD_PLATFORM_KIND: 'simulated' } });
+    const typedAs = '"C:\\Program Files\\node.exe" rankd.js';
+    await using daemon = await DaemonHere.start(system.home, { typedAs });
+    const command = `${typedAs} key adopt NAME`;
+    const logged = () => daemon.log.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line).msg] : []));
+    await expect.poll(() => logged().join('\n')).toContain(command);
+    const { stdout } = await system.home.here(['status'], { typedAs });
+    expect(stdout).toContain(command);
+    expect(stdout).not.toMatch(/ rankd key/);
+  });
+
   test.each(['127.0.0.1', '127.0.0.2', '::1', 'localhost'])(
     'on %s, which only this machine reaches, it prints no warning',
     async (host) => {

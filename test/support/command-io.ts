@@ -14,6 +14,8 @@ export interface RunOptions {
   system?: System;
   /** Of a command in this process: the version of Node.js that it takes itself to run on. */
   nodeVersion?: string;
+  /** Of a command in this process: the command that a user types for `rankd`, which is the default. */
+  typedAs?: string;
   /** True if Ctrl-C arrives as soon as the command has begun. */
   isInterrupted?: boolean;
   /** For a separate process: the file that Node.js runs, by default the one on the shell's path. */
@@ -44,17 +46,22 @@ class WatchedIo {
   readonly pid = process.pid;
   readonly packageDir = packageDir;
   readonly command: [string, string] = [process.execPath, join(packageDir, 'bin', 'rankd.js')];
-  readonly typedAs = 'rankd';
+  readonly typedAs: string;
   readonly operator = 'cli:tester@test';
   readonly readerGone = new Promise<void>(() => undefined);
 
   constructor(
     env: Record<string, string>,
     { folder, cwd }: Pick<CliFolders, 'folder' | 'cwd'>,
-    { system = thisSystem, nodeVersion = process.versions.node }: Pick<RunOptions, 'system' | 'nodeVersion'> = {},
+    {
+      system = thisSystem,
+      nodeVersion = process.versions.node,
+      typedAs = 'rankd',
+    }: Pick<RunOptions, 'system' | 'nodeVersion' | 'typedAs'> = {},
   ) {
     this.system = system;
     this.nodeVersion = nodeVersion;
+    this.typedAs = typedAs;
     this.env = env;
     this.cwd = cwd;
     this.home = env['HOME'] ?? folder;

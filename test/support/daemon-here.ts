@@ -1,5 +1,5 @@
 import { runCli } from '../../src/cli/program.ts';
-import { PipedIo } from './command-io.ts';
+import { PipedIo, type RunOptions } from './command-io.ts';
 import type { CliHome } from './run-cli.ts';
 import { Serving, type StartOptions } from './serving.ts';
 
@@ -15,8 +15,11 @@ export class DaemonHere extends Serving {
   }
 
   /** Resolves when it listens; rejects with its output if it ends instead. */
-  static async start(home: CliHome, { args = [], env = {} }: StartOptions = {}): Promise<DaemonHere> {
-    const io = new ServingIo(home, { env });
+  static async start(
+    home: CliHome,
+    { args = [], env = {}, typedAs }: StartOptions & Pick<RunOptions, 'typedAs'> = {},
+  ): Promise<DaemonHere> {
+    const io = new ServingIo(home, { env, ...(typedAs && { typedAs }) });
     const ended = runCli(['serve', '--port', '0', '--json', ...args], io);
     const greeting = await Promise.race([io.greeting, ended]);
     if (typeof greeting === 'string') return new DaemonHere(io, greeting, ended);

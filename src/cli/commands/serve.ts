@@ -38,10 +38,11 @@ export async function serve(cli: Cli, options: ServeOptions): Promise<void> {
   const started = await load();
   const { runDaemon } = await import('../../daemon/run-daemon.ts');
   const { dataDir } = cli;
+  const readableLog = cli.io.isTerminal && (cli.io.showsProgress && isColored(cli.io.env) ? paints : plain);
   const serving = runDaemon({
-    ...{ started, load, dataDir, process: cli.io, onMigrated: cli.onMigrated },
+    ...{ started, load, dataDir, process: cli.io, readableLog, onMigrated: cli.onMigrated },
     logLevelOf: (config) => logLevel(cli, config),
-    readableLog: cli.io.isTerminal && (cli.io.showsProgress && isColored(cli.io.env) ? paints : plain),
+    asTyped: linesAsTyped(cli, { isJson: !readableLog }),
   });
   await using running = await serving.catch(async (error) => {
     throw await namingDaemon(dataDir, error);
@@ -50,6 +51,13 @@ export async function serve(cli: Cli, options: ServeOptions): Promise<void> {
   cli.io.onReload(() => void running.reload('daemon'));
   await greet(cli, running.daemon, { config: started.config, isChosen: options.simulate === true });
   await running.stopOn(stopped);
+}
+
+/** Most lines name no command, and are not searched for one. */
+function linesAsTyped(cli: Cli, { isJson }: { isJson: boolean }): (line: string) => string {
+  const { typedAs } = cli.io;
+  const inLine = isJson ? JSON.stringify(typedAs).slice(1, -1) : typedAs;
+  return (line) => (line.includes('rankd ') ? cli.asTyped(line, inLine) : line);
 }
 
 /** Says where the daemon listens, for which group, and what to do next. */

@@ -31,7 +31,7 @@ export function statusCommand(program: Command, cli: Cli): void {
 async function status(cli: Cli): Promise<void> {
   const found = await whileWaiting(cli.line, 'waiting for the daemon', () => look(cli));
   try {
-    cli.print({ status: statusDocument(found) }, ...partsOf(found));
+    cli.printAsIs({ status: statusDocument(found) }, `${shown(cli, found)}\n`);
   } catch (cause) {
     if (found.daemon === undefined || !(cause instanceof TypeError)) throw cause;
     const message = 'The daemon returned a status that this command does not understand.';
@@ -55,12 +55,17 @@ async function watchStatus(cli: Cli): Promise<void> {
   void Promise.race([cli.io.stopSignal, cli.io.readerGone]).then(() => stopping.abort());
   using screen = cli.io.stdoutIsTerminal ? new WatchScreen(cli.io) : undefined;
   while (!stopping.signal.aborted) {
-    const text = cli.shown(partsOf(await look(cli)));
+    const text = shown(cli, await look(cli));
     if (screen === undefined) cli.io.stdout(`${text}\n\n`);
     else screen.show(text);
     await systemClock.sleep(watchEveryMs, stopping.signal).catch(() => undefined);
   }
   throw new ExitCode(130);
+}
+
+/** Problems and what mends them name commands. */
+function shown(cli: Cli, found: FoundDaemon): string {
+  return cli.asTyped(cli.shown(partsOf(found)));
 }
 
 const hints = {
