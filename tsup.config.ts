@@ -7,7 +7,10 @@ import { readGameScripts, toModel } from './src/cli/game-models.ts';
 const page = 'dist/dashboard';
 
 export default defineConfig([
-  /** What package.json lists under `dependencies` is loaded from node_modules; all else is bundled. What is imported later is a file of its own. */
+  /**
+   * The `dependencies` of package.json are loaded from node_modules; all others are bundled. Lazy imports become
+   * separate files.
+   */
   {
     entry: ['src/main.ts'],
     format: 'esm',

@@ -18,8 +18,9 @@ try {
 }
 
 /**
- * Whoever can write what was compiled decides what runs, so it is kept in the user's own cache folder, not in Node's default, which all
- * users of a machine share. NODE_COMPILE_CACHE names another folder. If none can be written, each start compiles anew.
+ * A user who can write the compile cache decides which code runs, so it is in the user's own cache folder rather than
+ * Node's default, which all users of a machine share. NODE_COMPILE_CACHE names another folder. If none can be written,
+ * each start compiles again.
  */
 function keepCompiled() {
   if (process.env.NODE_DISABLE_COMPILE_CACHE || getCompileCacheDir()) return;

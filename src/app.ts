@@ -145,7 +145,7 @@ export function openWebhookSender(clock: Clock): WebhookSender {
   };
 }
 
-/** What follows from the configuration in a daemon's context. */
+/** The parts of a daemon's context that depend on the configuration. */
 function configuredParts(config: Config, ports: Ports, log: Logger) {
   const platform = new CredentialBreaker({
     ...ports,
@@ -217,7 +217,7 @@ function rulesOf(
 /** Longer than reads lag on any platform. */
 const recentMs = 60_000;
 
-/** What this process is working on: nothing yet. */
+/** The work in progress in this process: none yet. */
 function processState(
   { clock }: Ports,
   report: (alarm: Alarm) => void,

@@ -3,7 +3,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 type TestOptions = NonNullable<TestProjectInlineConfiguration['test']>;
 
-/** What takes longest, and what waits longest. */
+/** The tests that run longest, and those that wait longest. */
 const longest = [
   ...['faults/fault-matrix', 'e2e/stopped-node', 'browser/dashboard', 'faults/pacing', 'environment/suspension'],
   ...['faults/holds', 'e2e/suspension', 'e2e/chaos', 'e2e/crash', 'e2e/nodes', 'game/client', 'e2e/golden'],

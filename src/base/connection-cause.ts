@@ -145,7 +145,7 @@ export function useProxy({ variable, tooOldNode }: UnusedProxy): string {
   return `to go through the proxy, ${name} NODE_USE_ENV_PROXY=1 where rankd is started (${proxyVersions})`;
 }
 
-/** What a network that lets out its proxy alone does to a direct connection. */
+/** The causes with which a network that only allows its proxy stops direct connections. */
 const reachCauses: ReadonlySet<ConnectionCause> = new Set([
   'name_unknown',
   'name_not_looked_up',

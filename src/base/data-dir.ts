@@ -176,7 +176,7 @@ function createIfMissing(file: string): void {
   }
 }
 
-/** What the first link on the way leads to, if that does not exist. */
+/** The target of the first link on the path, if that does not exist. */
 function brokenLinkTo(path: string): string | undefined {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return dirname(path) === path ? undefined : brokenLinkTo(dirname(path));
@@ -216,7 +216,8 @@ function dataDirError(cause: unknown, dataDir: string): RankdError {
         cause,
       });
     case 'ENOENT': {
-      // what was missing was made, so a link on the way leads nowhere (a disk that is not mounted?), or it is below /proc
+      // Missing folders were created, so either a link on the path is dangling (an unmounted disk?), or the path is
+      // below /proc.
       const link = brokenLinkTo(dataDir);
       if (link === undefined)
         return new RankdError('store_unavailable', `No folder can be made at ${dataDir}.`, {

@@ -75,7 +75,10 @@ export interface RankdErrorOptions {
   retryAfterMs?: number | undefined;
   /** The command or edit that fixes the problem: the second line of an error on a terminal. */
   hint?: string | undefined;
-  /** What the caller must not be told, e.g. that the key is revoked rather than unknown. For log, audit and operator. */
+  /**
+   * Details that the caller must not learn, e.g. that the key is revoked rather than unknown. For log, audit and
+   * operator.
+   */
   details?: RefusalDetails | undefined;
   /** Why a server can't be reached, if that is the problem. */
   connection?: ConnectionCause | undefined;
@@ -172,7 +175,7 @@ export function describeRefusal(details: RefusalDetails): string {
   return subjects.length === 0 ? words : `${words} (${subjects.join(', ')})`;
 }
 
-/** What kind of error Node or SQLite threw, e.g. `ENOENT` or `SQLITE_BUSY`; empty where it says none. */
+/** The code of an error from Node or SQLite, e.g. `ENOENT` or `SQLITE_BUSY`; empty if it has none. */
 export function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }

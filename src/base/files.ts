@@ -26,7 +26,7 @@ import { type System, thisSystem } from './system.ts';
 
 interface WholeFile {
   to: string;
-  /** What it is called until it is whole; in the same directory. Whatever is there is removed. */
+  /** The temporary name until it is complete; in the same directory. An existing file of that name is removed. */
   unfinished: string;
   mayReplace: boolean;
 }
@@ -62,7 +62,10 @@ export function writeWhole<T>(
   }
 }
 
-/** What SQLite keeps beside a database while it works on it; left behind, it would be applied to the next file of that name. */
+/**
+ * Files that SQLite keeps next to a database during its work; a stale one would be applied to the next file of that
+ * name.
+ */
 export const companions = ['-journal', '-wal', '-shm'];
 
 export function removeDatabase(file: string): void {
@@ -315,7 +318,7 @@ function refuseExisting(file: string, hint: string): void {
   if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) throw alreadyThere(file, hint);
 }
 
-/** What is in the place of a new file: `already_exists`, or `usage` for a folder. */
+/** The error for the existing file in place of a new one: `already_exists`, or `usage` for a folder. */
 function alreadyThere(file: string, hint: string): RankdError {
   const isFolder = existsSync(file) && statSync(file).isDirectory();
   const message = `${file} already exists and was left as it is.`;

@@ -56,7 +56,7 @@ export function createLog({ level, readable, write, isFull, note }: LogOptions):
 
 const withStack = pino.stdSerializers.err;
 
-/** What was to be expected says what is wrong and how to mend it. Only a mistake of rankd's own is looked for by its stack. */
+/** An expected error has its problem and its fix. Only a bug in rankd needs a stack. */
 function withoutStack(error: Error): object {
   if (!isRankdError(error) || error.code === 'internal') return withStack(error);
   const { code, message, hint, connection } = error;

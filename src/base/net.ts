@@ -149,7 +149,7 @@ export function placeOf({ host, port, database }: ServerAddress): string {
   return isSocket(host) ? `${database} on the socket in ${host}` : `${database} on ${hostAndPort({ host, port })}`;
 }
 
-/** What it listens on: `HOST:PORT`, or the file of its socket. */
+/** The address of a listener: `HOST:PORT`, or the file of its socket. */
 export function hostAndPort({ host, port }: Pick<ServerAddress, 'host' | 'port'>): string {
   if (isSocket(host)) return `${host}/.s.PGSQL.${port}`;
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;

@@ -2,7 +2,10 @@ import { readFileSync, statSync } from 'node:fs';
 import { platform } from 'node:os';
 import { type PlatformPath, posix, win32 } from 'node:path';
 
-/** What differs between the systems that rankd runs on. All else asks `thisSystem`, and only this file asks which one it is. */
+/**
+ * The differences between the systems that rankd runs on. Other code uses `thisSystem`, and only this file checks which
+ * one it is.
+ */
 export interface System {
   readonly name: 'linux' | 'macos' | 'windows';
   /** How its paths are written. */
@@ -29,9 +32,12 @@ export interface System {
   readonly passingRenameErrors: readonly string[];
   /** The signals that ask the process to stop. */
   readonly stopSignals: readonly NodeJS.Signals[];
-  /** What SIGHUP asks of a daemon. Windows sends it if the console is closed (https://nodejs.org/api/process.html#signal-events). */
+  /**
+   * The effect of SIGHUP on a daemon. Windows sends it if the console is closed
+   * (https://nodejs.org/api/process.html#signal-events).
+   */
   readonly hangUp: 'reload' | 'stop';
-  /** What starts the daemon with the machine or with its user. */
+  /** The manager that starts the daemon with the machine or with its user. */
   readonly serviceManager: 'systemd' | 'launchd' | 'task scheduler';
   /** Where a service of the whole machine has its data; none if any user could put a folder there, or if services are users' own. */
   readonly serviceDataDir: string | undefined;
@@ -41,7 +47,7 @@ export interface System {
   quote(word: string): string;
   /** A command that posts JSON to rankd. */
   post(request: { url: string; secret: string; body: object }): string;
-  /** What to type into its shell. */
+  /** Commands for its shell. */
   readonly commands: {
     makeFolder(path: string): string;
     remove(path: string): string;
@@ -166,7 +172,7 @@ const byPlatform: Partial<Record<NodeJS.Platform, System>> = { win32: windows, d
 /** The system that this process runs on. */
 export const thisSystem: System = byPlatform[platform()] ?? linux;
 
-/** What a variable names, unless it is empty or, as the XDG base directory specification says to ignore, relative. */
+/** A variable's folder, unless it is empty or, as the XDG base directory specification demands, relative. */
 function folder(path: PlatformPath, named: string | undefined, otherwise: string): string {
   return named !== undefined && path.isAbsolute(named) ? named : otherwise;
 }

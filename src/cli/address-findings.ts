@@ -19,7 +19,7 @@ const dayMs = 86_400_000;
 const soonDays = 14;
 
 interface SoughtDaemon {
-  /** What its proofs are made with. */
+  /** The identity behind its proofs. */
   identity: string;
   /** Where it listens on this machine. */
   url: string;

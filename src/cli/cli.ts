@@ -26,7 +26,7 @@ import { refuseRoot } from './refuse-root.ts';
 /** Variables whose settings matter to a command that needs no configuration. */
 const settingVariables = /^RANKD_(AUDIT_HEAD_FILE|GROUP_ID|PLATFORM_KIND)$/;
 
-/** What a command works with: the options of this run, and the application, opened as far as the command needs it. */
+/** The context of a command: the options of this run, and the application, opened as far as the command needs it. */
 export class Cli {
   readonly io: Io;
   /** Shows the progress of slow work. */
@@ -49,7 +49,7 @@ export class Cli {
     return this.#program.opts();
   }
 
-  /** Who the audit names. */
+  /** The actor in the audit. */
   get by(): string {
     return this.io.operator;
   }
@@ -294,7 +294,10 @@ export class Cli {
     return done;
   }
 
-  /** Who serves the store, where the daemon of this data directory does not answer: that one, or the names of those on other machines. */
+  /**
+   * The daemons that serve the store if the one of this data directory does not respond: `silent` for that one, or the
+   * names of those on other machines.
+   */
   async servedBy({ store }: Pick<Ports, 'store'>): Promise<'silent' | string[]> {
     if (await this.operations.isDaemonRunning()) return 'silent';
     const nodes = (await store.nodes?.listNodes().catch(() => undefined)) ?? [];

@@ -11,7 +11,7 @@ export interface Model {
   scripts: GameScript[];
   /** Where in the game it goes, as Studio's Explorer names it. */
   place: string;
-  /** What a player types for a promotion, if it has commands. */
+  /** The command that a player types for a promotion, if it has commands. */
   typed?: string;
 }
 
@@ -46,7 +46,7 @@ export function modelFile(folder: string, { name, scripts }: Model): NewFile[] {
   return [{ path: join(folder, `${name}.rbxmx`), text: toModel(scripts) }];
 }
 
-/** What is filled into the scripts for a game. */
+/** The values for the scripts of a game. */
 export interface GameValues {
   /** Where games reach rankd. */
   url: string;
@@ -95,7 +95,7 @@ export interface GameScript {
   children: GameScript[];
 }
 
-/** What this package has for games. */
+/** The scripts for games in this package. */
 export interface GameScripts {
   /** The module Rankd, with the modules that belong to it below. */
   rankd: GameScript;

@@ -49,14 +49,14 @@ export interface Io {
   pid: number;
   /** How this command line was started: Node.js and rankd, as absolute paths. */
   command: [node: string, rankd: string];
-  /** What a user types here for `rankd`, e.g. `npx rankd`. */
+  /** The command for `rankd` here, e.g. `npx rankd`. */
   readonly typedAs: string;
   /** Where rankd's own files are. */
   packageDir: string;
   home: string;
   /** Where a service of this machine has its data, if it can have one. */
   serviceDataDir: string | undefined;
-  /** Who the audit names: `cli:<user>@<host>`. */
+  /** The actor in the audit: `cli:<user>@<host>`. */
   operator: string;
   /** Resolves with the name of the first signal that asks to stop. */
   stopSignal: Promise<string>;

@@ -8,7 +8,7 @@ import { loadSqlite } from '../stores/engine.ts';
 import { type Finding, fail, ok, warn } from '../usecases/doctor/finding.ts';
 import { crowdIn } from './windows-access.ts';
 
-/** What this machine provides: Node.js, the data directory, room on its disk, the port, the clock. */
+/** Checks this machine: Node.js, the data directory, free disk space, the port, the clock. */
 
 const leastFreeMiB = 200;
 const maxSkewMs = 30_000;
@@ -38,7 +38,7 @@ function isTrue(works: () => unknown): boolean {
   }
 }
 
-/** What decides who may read the data: the system, and on Windows its access lists. */
+/** The sources of read permissions: the system, and its access lists on Windows. */
 interface AccessSources {
   system?: System;
   readAccessList(path: string): Promise<string | undefined>;

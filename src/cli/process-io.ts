@@ -43,7 +43,7 @@ const io: Io = {
   },
   stdoutBytes,
   stderr: (output) => {
-    writeLog(); // what was logged earlier comes first
+    writeLog(); // earlier log lines come first
     process.stderr.write(output);
   },
   log(line) {

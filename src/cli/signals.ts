@@ -1,6 +1,6 @@
 import type { System } from '../base/system.ts';
 
-/** What signals do to this process: they end a command, stop what serves, and let a daemon read its configuration anew. */
+/** Handles signals to this process: they end a command, stop a daemon, and make a daemon reload its configuration. */
 export class Signals {
   readonly #exit: (code: number) => void;
   readonly #stop = Promise.withResolvers<string>();

@@ -25,8 +25,9 @@ export function systemFolder(env: Record<string, string | undefined>): string {
 const timeoutMs = 20_000;
 
 /**
- * Who else may read or write, by the access list of a file on Windows: the name of a group that any user of the machine is in;
- * `undefined` if there is none. `sddl`: the list as text (https://learn.microsoft.com/windows/win32/secauthz/ace-strings).
+ * Other users who may read or write, by a file's access list on Windows: the name of a group that includes every user
+ * of the machine; `undefined` if there is none. `sddl`: the list as text
+ * (https://learn.microsoft.com/windows/win32/secauthz/ace-strings).
  */
 export function crowdIn(sddl: string): string | undefined {
   if (/D:[A-Z]*NO_ACCESS_CONTROL/.test(sddl)) return 'Everyone';

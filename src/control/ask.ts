@@ -15,12 +15,12 @@ import {
 /** How long a command waits for the daemon beside it to say anything. A healthy one needs far less. */
 const answerTimeoutMs = 3_000;
 
-/** What the daemon of a data directory says of itself; `undefined` if there is none, or it does not answer in time. */
+/** The status of the daemon of a data directory; `undefined` if there is none, or it does not respond in time. */
 export async function askStatus(dataDir: string): Promise<DaemonStatus | undefined> {
   return ask<DaemonStatus>({ dataDir, path: '/status' }, answerTimeoutMs);
 }
 
-/** What the daemon of a data directory makes its proofs with; `undefined` if none answers in time. */
+/** The identity behind the proofs of the daemon of a data directory; `undefined` if none responds in time. */
 export async function askIdentity(dataDir: string): Promise<string | undefined> {
   const what = { dataDir, path: '/identity' };
   return (await ask<{ identity: string }>(what, answerTimeoutMs))?.identity;

@@ -6,10 +6,10 @@ import { thisSystem } from '../base/system.ts';
 import type { ChangedSettings } from '../config/compare.ts';
 import type { DaemonStatus } from '../usecases/documents/status.ts';
 
-/** What a daemon does for the commands beside it. Its answers are sent as JSON. */
+/** The requests of commands to a daemon. Its answers are sent as JSON. */
 export interface Control {
   status(): Promise<DaemonStatus>;
-  /** What its proofs are made with (`src/core/proof.ts`). */
+  /** The identity behind its proofs (`src/core/proof.ts`). */
   identity(): Promise<{ identity: string }>;
   /** `by`: who the audit names. */
   reload(by: string): Promise<ReloadOutcome>;
@@ -23,12 +23,12 @@ export interface Control {
   dashboardLogout(by: string): Promise<{ sessions: number }>;
 }
 
-/** What became of asking for a link to the page. */
+/** The outcome of a request for a link to the page. */
 export type LinkOutcome =
   | { state: 'made'; url: string; expiresAt: number; tunnel: string | null }
   | { state: 'refused'; code: ErrorCode; message: string; hint: string | undefined };
 
-/** What became of reading the configuration anew. */
+/** The outcome of a reload. */
 export type ReloadOutcome =
   | ({ state: 'applied'; file: string | null; warnings: string[] } & ChangedSettings)
   | { state: 'refused'; code: ErrorCode; message: string; withExcerpts: string; hint: string | undefined };
@@ -62,7 +62,7 @@ export function controlPath(dataDir: string): string | undefined {
   return address !== undefined && (!thisSystem.hasSocketFiles || isPrivate(dirname(address))) ? address : undefined;
 }
 
-/** What the last daemon stored as the place of its socket. */
+/** The address of the latest daemon's socket, as it stored it. */
 export function addressIn(dataDir: string): string | undefined {
   try {
     return readFileSync(join(dataDir, addressName), 'utf8').trim() || undefined;

@@ -103,7 +103,7 @@ async function listenOn(server: Server, path: string): Promise<void> {
   if (thisSystem.hasSocketFiles) chmodSync(path, 0o600);
 }
 
-/** What an earlier daemon left that was killed. */
+/** Removes the socket of an earlier daemon that was killed. */
 function removeOld(dataDir: string): void {
   const address = addressIn(dataDir);
   rmSync(join(dataDir, socketName), { force: true });

@@ -15,7 +15,7 @@ import { auditReload } from '../usecases/upkeep/tell-reload.ts';
 
 export interface LiveConfigOptions {
   app: ServedApp;
-  /** What the daemon was started with. */
+  /** The configuration at the start. */
   started: LoadedConfig;
   load: () => Promise<LoadedConfig>;
   /** Is told of each configuration that is applied. Resolves with what the operator should look at, one sentence each. */
@@ -130,7 +130,7 @@ function refusal(error: RankdError): ReloadOutcome {
   return { state: 'refused', code, message, withExcerpts, hint };
 }
 
-/** Who asked, and for which file. */
+/** The requester, and the file. */
 interface Asked {
   by: string;
   file: string;

@@ -42,7 +42,7 @@ export interface RunOptions {
     isLogFull(): boolean;
     /** Where rankd's own files are. */
     packageDir: string;
-    /** What an operator types for `rankd` here. */
+    /** The command for `rankd` here. */
     typedAs: string;
   };
   logLevelOf: (config: Config) => LogLevel;
@@ -203,7 +203,7 @@ function nameIfFailing({ name, state }: ReturnType<typeof webhookDocument>): str
   return state === 'enabled' ? [] : [name];
 }
 
-/** What the work throws, in words; `undefined` if it throws nothing. */
+/** The error of the work, in words; `undefined` if there is none. */
 function problemOf(work: Promise<void>): Promise<string | undefined> {
   return work.then(
     () => undefined,

@@ -6,7 +6,7 @@ const lookEveryMs = 250;
 const idleMs = 1_000;
 /** How long what failed here, and not at a target, rests: a store that is gone does not fill the log. */
 const restMs = 5_000;
-/** So many targets are served at once. */
+/** At most this many targets are served at once. */
 const maxRounds = 8;
 
 /**
@@ -33,7 +33,7 @@ export async function deliverEvents(live: LiveContext, stop: AbortSignal): Promi
 
 interface Work {
   rounds: Map<string, Promise<void>>;
-  /** Who was not served for longest is the first. */
+  /** The webhook that has waited longest is first. */
   known: Map<string, Progress>;
   limits: DiscordLimits;
   stop: AbortSignal;

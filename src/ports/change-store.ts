@@ -20,7 +20,7 @@ export interface ChangeSelection {
   keyId?: string | undefined;
   placeId?: number | undefined;
   /**
-   * Who asked, as the history names them: `key:<id>` or `cli:<user>@<host>`. The part before the colon alone means all of them:
+   * The actor in the history: `key:<id>` or `cli:<user>@<host>`. The part before the colon alone includes all of them:
    * `cli` is every operator.
    */
   by?: string | undefined;
@@ -62,7 +62,7 @@ export interface OpenChange {
   holder: 'this' | 'other' | 'none';
 }
 
-/** What is asked of the store as a change begins, beside what the change itself names. */
+/** The question to the store when a change begins, in addition to the change's own fields. */
 export interface BeginQuestion {
   /** The secret that the request came with. */
   secretId?: string | undefined;
@@ -192,7 +192,7 @@ export interface IdempotencySlot {
 }
 
 export interface IdempotencyClaim extends IdempotencySlot {
-  /** What the request asks for: two requests with the same fingerprint are the same. */
+  /** A hash of the request: two requests with the same fingerprint are the same. */
   fingerprint: string;
   /** Changes from before this time do not count (epoch milliseconds). */
   since: number;

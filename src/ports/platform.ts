@@ -46,11 +46,11 @@ export interface Platform {
   findUser(name: string, call: CallContext): Promise<NamedUser | undefined>;
   /** The name that a user has now; `undefined` if there is no such user. */
   userName(userId: number, call: CallContext): Promise<string | undefined>;
-  /** What the platform says of the credential now: it is asked each time. */
+  /** The platform's present report on the credential: every call asks again. */
   checkCredential(call: CallContext): Promise<Credential>;
   /** One entry for each operation that has a budget; none if the platform sets no limits. */
   pace(): Pace[];
-  /** What it did so far that rankd was not built for, though rankd copes with it. */
+  /** Unexpected behavior so far with which rankd can cope. */
   surprises(): Surprise[];
   /** Whether it answers at all, as the last calls showed. */
   reachability(): Reachability;
@@ -58,7 +58,7 @@ export interface Platform {
   close(): Promise<void>;
 }
 
-/** What the connections to the platform have shown. */
+/** The state of the connections to the platform. */
 export interface Reachability {
   /** Hosts that can't be reached at present, and since when (epoch milliseconds). */
   unreached: Array<{ host: string; error: RankdError; since: number }>;
@@ -68,17 +68,20 @@ export interface Reachability {
   clockAheadMs?: number | undefined;
 }
 
-/** What `surprises` has if the list of roles omits the base role. */
+/** The entry in `surprises` if the list of roles omits the base role. */
 export const baseRoleOmitted = 'the list omits the base role';
 
 /** Giving a role, or taking one. */
 export type WriteKind = 'assign' | 'unassign';
 
-/** What one look at the real platform showed. `differs`: rankd copes with it, or may not; somebody should look. */
+/**
+ * The result of one check of the real platform. `differs`: rankd may or may not cope with it, so an operator should
+ * check it.
+ */
 export interface LiveFinding {
   check: string;
   result: 'ok' | 'differs' | 'FAIL';
-  /** What differs, by path and type. No values: an operator can show it to others. */
+  /** The differences by path and type. They contain no values, so an operator can share them. */
   details: string[];
 }
 

@@ -24,17 +24,18 @@ export interface OpenOptions {
 }
 
 /**
- * What an operator does with a store as a whole. None of it opens the store for use, and only `migrate` and `restore` change it.
+ * An operator's actions on a store as a whole. None opens the store for use, and only `migrate` and `restore` change
+ * it.
  *
- * Errors: `not_found` if there is no database (except for `exists`, `findNames` and the daemon's lock), `config_invalid` if what lies
- * there is not rankd's, `schema_newer`, `no_permission`, `store_unavailable`.
+ * Errors: `not_found` if there is no database (except for `exists`, `findNames` and the daemon's lock),
+ * `config_invalid` if it is not rankd's, `schema_newer`, `no_permission`, `store_unavailable`.
  */
 export interface StoreOperations {
   /** Whether there is a database yet. */
   exists(): Promise<boolean>;
   /** Reads all of the database. Damage is an answer, not an error. */
   check(): Promise<StoreReport>;
-  /** What the server says of itself; `undefined` if the database is a file. Throws why the server can't be used. */
+  /** The server's facts; `undefined` if the database is a file. Throws the reason if the server can't be used. */
   serverFacts(): Promise<ServerFacts | undefined>;
   /** Which server it is, whether or not it is the one from before; `undefined` if the database is a file. */
   server(): Promise<KnownServer | undefined>;
@@ -43,7 +44,7 @@ export interface StoreOperations {
    * (`Store.outgrown`). `advise` gets what the operator had better do before, if there is something to migrate.
    */
   migrate(advise?: (advice: string) => void): Promise<Migration>;
-  /** What `migrate` would do, tried so that nothing of it is kept. */
+  /** The effect of `migrate`, tried without keeping the result. */
   tryMigration(): Promise<Migration>;
   /**
    * Copies one moment of the database to a file while others use it. The copy is checked before it gets its name.
@@ -52,14 +53,17 @@ export interface StoreOperations {
   backUp(target: BackupTarget): Promise<Backup>;
   /** As `backUp`, into a stream: `send` gets the copy piece by piece. */
   streamBackup(send: (chunk: Uint8Array) => Promise<void>): Promise<Backup>;
-  /** What a backup holds. Throws `not_found`, and `backup_unusable` if it is no backup, is damaged, or has a schema that rankd did not make. */
+  /**
+   * The content of a backup. Throws `not_found`, and `backup_unusable` if it is not a backup, is damaged, or has a
+   * schema that rankd did not make.
+   */
   examineBackup(file: string): Promise<ExaminedBackup>;
   /**
    * Puts a copy of the backup in the place of the database; the caller holds the daemon's lock. If it is cut off, the database is the
    * old or the new one, whole. Throws as `examineBackup`, and `conflict` if another process has the database open.
    */
   restore(request: RestoreRequest): Promise<Restored>;
-  /** What a person may want to name, for the shell's completion. Finds no names if the database can't be read; never throws. */
+  /** Names for the shell's completion. Finds none if the database can't be read; never throws. */
   findNames(query: NamesQuery): Promise<Names>;
   /**
    * Makes this process the one daemon that works on the data, until the lock is disposed or the process ends, however it ends.
@@ -70,13 +74,13 @@ export interface StoreOperations {
   isDaemonRunning(): Promise<boolean>;
 }
 
-/** What was checked. `schema` is `undefined` if it could not be read. */
+/** The results of the checks. `schema` is `undefined` if it could not be read. */
 export interface StoreReport {
   schema: number | undefined;
   /** The newest schema that this rankd knows. */
   newestSchema: number;
   checks: StoreCheck[];
-  /** What the operator does if a check has failed. */
+  /** The fix for the operator if a check has failed. */
   mend: string;
 }
 
@@ -107,7 +111,7 @@ export interface ServerFacts {
   isOnThisMachine: boolean;
   /** Something that shares connections stands before it. */
   isPooled: boolean;
-  /** What was written is on the disk, pages are written whole, and commits wait for that. */
+  /** True if committed data are on disk, pages are written completely, and commits wait for that. */
   isSynced: boolean;
   writesFullPages: boolean;
   isCommitSynced: boolean;
@@ -121,7 +125,7 @@ export interface ServerFacts {
   /** Those that a commit waits for. */
   synchronousCount: number;
   connections: { most: number; used: number };
-  /** What the user has no right to change: the schema that is there, or the database in which there is none yet. */
+  /** The object that the user has no right to change: the existing schema, or the database without one. */
   lacks: 'schema' | 'database' | undefined;
   /** How far its clock is ahead of this machine's. */
   aheadMs: number;
@@ -136,7 +140,7 @@ export interface Migration {
   to: number;
   /** Where the copy of the database from before is; null if nothing was copied. */
   copy: string | null;
-  /** What else the operator is to know, if something was migrated or tried. */
+  /** A note for the operator if something was migrated or tried. */
   note?: string;
 }
 
@@ -173,7 +177,7 @@ export interface BackupTarget {
 export interface RestoreRequest {
   /** Absolute path of the backup. */
   file: string;
-  /** Who the audit names. */
+  /** The actor in the audit. */
   by: string;
 }
 

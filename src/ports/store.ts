@@ -39,7 +39,7 @@ export interface Store
     BudgetStore {
   /** The daemons that share this store; `undefined` if one alone can work on it, as with SQLite. */
   readonly nodes: NodeStore | undefined;
-  /** What is counted for all of them together; `undefined` if there is one. */
+  /** Limits that are counted for all nodes together; `undefined` if there is one node. */
   readonly limits: LimitStore | undefined;
   /** The time that all who work with this store go by. */
   readonly clock: Clock;
@@ -105,7 +105,7 @@ export interface ServedGroup {
   configFile?: string;
 }
 
-/** What rankd found out about a group and what does not change. A group is named by its title, as in `RankChange.group`. */
+/** Stored facts about a group that do not change. A group is named by its title, as in `RankChange.group`. */
 export interface GroupStore {
   /** The id of the group's base role; `undefined` if it is not known. */
   findBaseRole(group: string): Promise<number | undefined>;
@@ -147,7 +147,7 @@ export interface AuditFilter {
 
 /** A stretch of the audit's chain as it is kept, and where the whole of it begins and ends. */
 export interface ChainPage {
-  /** What the first row of the chain follows. */
+  /** The link before the first row of the chain. */
   anchor: ChainLink;
   /** The rows, in order of their ids. */
   rows: AuditRow[];
@@ -155,7 +155,7 @@ export interface ChainPage {
   lastId: number;
 }
 
-/** What retention removes, a step at a time: no step holds the write lock for long. */
+/** Removes old records in steps: no step holds the write lock for long. */
 export interface RetentionStore {
   /**
    * Looks at the oldest `limit` changes behind `cursor` and removes those that ended before `before` (epoch milliseconds), and with
@@ -173,7 +173,7 @@ export interface RetentionStore {
   pruneAudit(step: { upToId: number; limit: number }): Promise<number>;
 }
 
-/** What is kept of the people on the platform. */
+/** The records of people on the platform. */
 export interface PersonStore {
   /** How much is kept of a user, as ranker or as member, and whether a change of theirs is open. */
   mentionsOf(userId: number): Promise<Mentions>;
@@ -288,7 +288,7 @@ export interface ShownNode {
   onLost?(range: { fromId: number; toId: number }): void;
 }
 
-/** What an operator asks of a daemon from any machine. `by`: whom the audit names. */
+/** An operator's request to a daemon from any machine. `by`: the actor in the audit. */
 export interface NodeCommand {
   does: 'reload';
   by: string;
@@ -308,7 +308,7 @@ export interface NodeStore {
   hasTask(task: string): Promise<boolean>;
   /** Asks a node to carry out a command, which it does within seconds if it is alive. Resolves with an id for `outcomeOf`. */
   askNode(nodeId: string, command: NodeCommand): Promise<string>;
-  /** What came of what a node was asked; `undefined` as long as nothing has. */
+  /** The outcome of a command to a node; `undefined` until there is one. */
   outcomeOf(commandId: string): Promise<{ outcome: unknown } | undefined>;
 }
 
@@ -326,7 +326,10 @@ export interface Spent {
   agoMs: number;
 }
 
-/** What callers have used up of their limits, counted over all nodes that share the store. It may be lost with the store's server: then all are full. */
+/**
+ * The callers' use of their limits, counted over all nodes that share the store. It may be lost with the store's
+ * server: then all are full.
+ */
 export interface LimitStore {
   /**
    * Takes one from each limit in turn, up to the first of which nothing is left: that one stays as it is. Of all nodes that ask at once, no
@@ -339,7 +342,7 @@ export interface LimitStore {
   forgetFullLimits(): Promise<void>;
 }
 
-/** What is known of an account that the ledger does not have. */
+/** The facts about an account that the ledger does not have. */
 export interface OpeningFacts<Account> {
   /** The ledger's time. */
   now: number;

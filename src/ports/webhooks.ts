@@ -6,13 +6,13 @@ import type { DeclaredEdit, NewWebhookDeclaration, WebhookFacts } from '../core/
 import type { OutboxEvent } from '../core/webhooks/event-types.ts';
 import type { Delivery, Webhook } from '../core/webhooks/webhook.ts';
 
-/** What changes of the webhooks: those that are new or different, and the ids of those that go. */
+/** The changes to the webhooks: new or changed ones, and the ids of removed ones. */
 export interface WebhookEdit {
   put: readonly Webhook[];
   remove: readonly string[];
 }
 
-/** What came of tries: what changes of the webhook and of its deliveries. */
+/** The result of tries: the changes to the webhook and to its deliveries. */
 export interface Progress {
   /** Fields of the webhook that change; `undefined` takes one away. */
   webhook: { [Field in keyof Webhook]?: Webhook[Field] | undefined };
@@ -57,7 +57,7 @@ export interface WebhookStore {
    * as long as the node of any handle declares it. Resolves with what others declare and this node does not, or otherwise.
    */
   declareWebhooks(judge: (facts: WebhookFacts) => Verdict<DeclaredEdit>): Promise<StillDeclared[]>;
-  /** What this node declares, and other nodes that are alive; `undefined` if one daemon alone can work on the store. */
+  /** The declarations of this node and of other live nodes; `undefined` if only one daemon can use the store. */
   webhookDeclarations(): Promise<NodeDeclarations<NewWebhookDeclaration> | undefined>;
   /**
    * Keeps what came of a try. `judge` gets the webhook and its deliveries of these events, as they are kept; it is synchronous and
@@ -84,7 +84,7 @@ export interface WebhookRequest {
   address: string;
   headers?: Readonly<Record<string, string>>;
   body?: string;
-  /** What is cut out of everything that the target answers, beside the address. */
+  /** Secrets to cut out of the target's response, in addition to the address. */
   secrets?: readonly string[];
   timeoutMs: number;
   /** Networks that are not public, and may be called all the same. */
@@ -93,7 +93,7 @@ export interface WebhookRequest {
   proxy?: OutboundProxy | undefined;
 }
 
-/** What a target answered, or why it did not, in words that name no address. */
+/** A target's response, or the reason there was none, in words without an address. */
 export type TargetAnswer =
   | { isAnswered: true; status: number; header(name: string): string | undefined; text: string }
   | { isAnswered: false; error: string };

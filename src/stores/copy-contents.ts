@@ -24,7 +24,7 @@ export const copiedTables: Readonly<Record<string, readonly string[]>> = {
   webhook_deliveries: ['webhook_id', 'sequence'],
 };
 
-/** Who works on a change is known to one database alone; the rest an engine finds out for itself. */
+/** The holders of changes belong to one database only; an engine derives the rest. */
 const ofOneEngine: Readonly<Record<string, readonly string[]>> = {
   rank_changes: ['node', 'takeovers'],
   audit_events: ['key_id'],
@@ -65,12 +65,12 @@ function withoutColumns(row: KeptRow, columns: readonly string[]): KeptRow {
   return Object.fromEntries(Object.entries(row).filter(([column]) => !columns.includes(column)));
 }
 
-/** What takes the rows. Its tables are empty. */
+/** The target of a copy. Its tables are empty. */
 export interface CopyTarget {
   insert(table: string, rows: readonly KeptRow[]): Promise<void>;
-  /** What there is besides rows. */
+  /** Writes the data other than rows. */
   finish(numbers: ReadonlyMap<string, number>, head: ChainLink): Promise<void>;
-  /** What it holds then. */
+  /** The contents after the copy. */
   contents: StoreContents;
 }
 

@@ -77,7 +77,7 @@ function serverEngine(where: LocalPlace, address: ServerAddress) {
       import('./postgres/postgres-store.ts'),
       import('./postgres/known-cluster.ts'),
     ]);
-    privateFile(dataDir, daemonLockName); // so that the directory is there: what belongs to this machine goes there
+    privateFile(dataDir, daemonLockName); // creates the directory, which holds this machine's files
     const nodeFile = options?.isServed ? privateFile(dataDir, nodeFileName) : undefined;
     return openPostgresStore({ address, clock, nodeFile, clusters: clusterMemory(dataDir, address), ...options });
   };

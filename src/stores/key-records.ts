@@ -1,6 +1,6 @@
 import type { KeyRecord } from '../ports/index.ts';
 
-/** What a look-up of a key is asked by. */
+/** The question of a key lookup. */
 export interface KeyQuery {
   hash: string;
   placeId: number;
@@ -9,7 +9,7 @@ export interface KeyQuery {
 /** Enough for every key of a group at each of its places. Secrets that callers make up must not fill the memory. */
 const maxEntries = 10_000;
 
-/** What a store has answered to `lookUpKey`, for as long as it holds. */
+/** A store's answers to `lookUpKey`, while they are valid. */
 export class KeyRecords {
   /** By hash, then by place: to put the two together for each look-up would cost more than both. */
   readonly #records = new Map<string, Map<number, KeyRecord | null>>();

@@ -10,7 +10,7 @@ import type { RefusedCallers } from './upkeep/refused-callers.ts';
 import type { DeliveryCounts } from './webhooks/delivery-counts.ts';
 import type { WebhookSettings } from './webhooks/target.ts';
 
-/** What a daemon works with under one configuration: its HTTP API, its workers and its metrics. It never changes. */
+/** The context of a daemon under one configuration: for its HTTP API, its workers and its metrics. It never changes. */
 export interface DaemonContext extends Readonly<Ranking> {
   readonly log: Logger;
   /** By which it proves over the internet that it is the daemon of its data directory (`src/core/proof.ts`). */
@@ -24,13 +24,13 @@ export interface DaemonContext extends Readonly<Ranking> {
   readonly deadCredential: () => RankdError | undefined;
   /** When a read and a write of the platform last succeeded, in epoch milliseconds; 0 before that. */
   readonly platformWorkedAt: () => { read: number; write: number };
-  /** What the platform said of its credential when it was last asked. */
+  /** The platform's latest report on its credential. */
   readonly latestCredential: () => Credential | undefined;
   readonly limits: LimitsConfig;
   readonly retention: RetentionConfig;
   /** Where the heads of the audit are noted: an absolute path. */
   readonly headFile: string | undefined;
-  /** What becomes of requests whose header Roblox-Id does not fit the place they name. */
+  /** The treatment of requests whose header Roblox-Id does not match the place they name. */
   readonly robloxId: Config['security']['robloxId'];
   /** Carries events to webhooks. */
   readonly sender: WebhookSender;
@@ -56,7 +56,7 @@ export interface OpenRequests {
   haveComeOverTls: boolean;
 }
 
-/** What the platform did so far that rankd was not built for. */
+/** Unexpected behavior of the platform so far. */
 export function surprisesOf({ trust, platform }: Pick<DaemonContext, 'trust' | 'platform'>): Surprise[] {
   return [...trust.surprises, ...platform.surprises()];
 }

@@ -4,12 +4,12 @@ import { refusalOfCredential } from '../core/credential.ts';
 import { callWithin } from '../ports/platform.ts';
 import type { Ranking } from './change/ranking.ts';
 
-/** What became of many members. */
+/** The results for many members. */
 export interface Run<Member, Result> {
   results: Array<Member & Result>;
   /** Members whose turn did not come. */
   left: Member[];
-  /** What ended the run early, unless it was the operator. */
+  /** The error that ended the run early, unless the operator did. */
   error: RankdError | undefined;
 }
 
@@ -20,7 +20,7 @@ const waitAfterMs = doubling(1_000, maxWaitMs);
 /** The codes that only an operator can mend: trying again later would not help. */
 const forTheOperator = new Set<ErrorCode>(['platform_credential', 'config_invalid', 'configuration_misfit']);
 
-/** What is done with one member. */
+/** The action for one member. */
 export interface Act<Member, Result> {
   /** Throws RankdError if trying again can end differently. */
   act: (member: Member) => Promise<Result>;

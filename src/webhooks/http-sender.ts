@@ -98,7 +98,7 @@ async function exchange(
   }
 }
 
-/** What travels in the open may only go where the operator said so. */
+/** Plain-text requests may go only where the operator allowed it. */
 function judgeOf({ protocol }: URL, allowPrivate: readonly string[]): (address: string) => boolean {
   return protocol === 'http:' ? membershipOf(allowPrivate) : callableWith(allowPrivate);
 }
@@ -159,12 +159,12 @@ async function beginningOf(response: IncomingMessage): Promise<string> {
       if (bytes >= maxAnswerBytes) break;
     }
   } catch {
-    // what came has to do
+    // Continues with the data received so far.
   }
   return Buffer.concat(chunks).subarray(0, maxAnswerBytes).toString('utf8');
 }
 
-/** What a target said, on one line and without anything that is as good as a password, as it was sent or decoded. */
+/** A target's response on one line, without anything that is as good as a password, as sent or decoded. */
 function without(text: string, { address, secrets = [] }: WebhookRequest): string {
   const { pathname, search, searchParams } = new URL(address);
   const inPath = pathname.split('/');

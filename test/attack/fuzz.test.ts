@@ -39,7 +39,7 @@ interface Received {
   body: string;
 }
 
-/** What every answer keeps to, whatever it answers. */
+/** Properties of every answer. */
 function check({ status, headers, body }: Received): void {
   expect(status, body).toBeLessThan(500);
   expect(headers['x-request-id']).toMatch(/^req_\w{12}$/);

@@ -8,7 +8,10 @@ import { openTestApp, place } from '../support/open-test-app.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { hostileTexts } from './hostile.ts';
 
-/** What drives a terminal, starts a line, turns the order of a line around or can't be seen; line breaks are looked at apart. */
+/**
+ * Characters that control a terminal, start a line, reverse its order or are invisible; line breaks are checked
+ * separately.
+ */
 const controls = /[\p{Cc}\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff]/u;
 
 const texts = hostileTexts.filter((text) => text.length <= 1_000);

@@ -179,7 +179,7 @@ async function misplaceInTexts(key: string): Promise<void> {
     ['--config', `${key}.yaml`, 'reload'],
   ];
   writeFileSync(at.home.path(`${key}.yaml`), readFileSync(at.home.path('rankd.yaml')));
-  for (const args of operator) await rankd(args, { keep: false }); // what it is told repeats what it typed
+  for (const args of operator) await rankd(args, { keep: false }); // their output repeats their arguments
 }
 
 /** A configuration and a backup whose names have a key in them. */
@@ -236,7 +236,7 @@ function dataFiles(when: string): Array<[string, string]> {
     .map(({ parentPath, name }) => [`${name} ${when}`, readFileSync(join(parentPath, name), 'latin1')]);
 }
 
-/** What every user of the machine can read of a running process. */
+/** The arguments that every user of the machine can read of a running process. */
 function processArguments(): Array<[string, string]> {
   const others = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))

@@ -44,7 +44,7 @@ interface Asked {
 const dayMs = 24 * 3_600_000;
 const places = { 'main-game': 920_587_237, 'training-hub': 920_588_001 };
 
-/** Who types the commands. */
+/** The user who types the commands. */
 export const asAnn = `--import ${new URL('../tools/pictured-user.ts', import.meta.url)}`;
 
 export function writeGroup(home: CliHome): void {

@@ -139,7 +139,7 @@ export class Visitor implements AsyncDisposable {
     await this.page.locator('[aria-busy="true"]').waitFor({ state: 'detached' });
   }
 
-  /** What hinders people who see little, or use no mouse. */
+  /** Accessibility problems for people with low vision, or without a mouse. */
   async hindrances(): Promise<string[]> {
     const { default: axe } = await import('axe-core');
     const { violations } = (await this.page.evaluate(`${axe.source}; axe.run(document)`)) as AxeResults;

@@ -7,7 +7,9 @@ const read = (path: string) => readFileSync(new URL(path, root), 'utf8');
 /** Where a page may begin a path. */
 const folders = (page: string) => ['', 'src/', page.replace(/[^/]+$/, '')];
 
-/** What a page names: files and folders of the repository, links, names of the code that a file has, and excerpts of files. */
+/**
+ * The names on a page: files and folders of the repository, links, names in the code of a file, and excerpts of files.
+ */
 function namesOf(page: string) {
   const text = read(page);
   return {

@@ -68,7 +68,7 @@ test('a command that the daemon would not see says so and changes nothing, and s
 test('a daemon that has lost its files and is stopped takes nothing away that was written since', async () => {
   await using at = await busyDaemon();
   rmSync(join(at.home.dataDir, 'rankd.db-shm'));
-  rmSync(join(at.home.dataDir, 'daemon.sock')); // so that a command can't be told
+  rmSync(join(at.home.dataDir, 'daemon.sock')); // commands can no longer reach it
   expect((await at.daemon.verify(at.secret)).status).toBe(503);
   await at.home.run(['key', 'revoke', 'game', '-y']);
   await at.daemon.stop();

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { binary, CliHome } from '../support/run-cli.ts';
 
-/** Whoever reads what rankd prints can go away: a pager, a log collector, a terminal. */
+/** The reader of rankd's output may disconnect: a pager, a log collector, a terminal. */
 const home = new CliHome();
 beforeAll(async () => {
   await home.json('key', 'create', 'game');

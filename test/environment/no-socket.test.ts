@@ -34,7 +34,7 @@ test('a data directory that can hold no socket has it in a private folder, where
   await daemon.stop('SIGKILL');
   expect((await run('status')).code).toBe(69);
   await using second = await DaemonProcess.start(home, { env });
-  expect(existsSync(dirname(socket))).toBe(false); // what the killed one left
+  expect(existsSync(dirname(socket))).toBe(false); // left by the killed one
   expect((await run('health')).code).toBe(0);
   const again = readFileSync(join(dataDir, 'daemon.address'), 'utf8').trim();
   await second.stop();

@@ -5,7 +5,10 @@ import Database from 'better-sqlite3';
 import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { binary, CliHome } from '../support/run-cli.ts';
 
-/** What starts a command whose mounts no other process sees, and which are gone with it: as root, or as root of a namespace of its own. */
+/**
+ * Starts a command whose mounts are invisible to other processes, and disappear with it: as root, or as root of a
+ * separate namespace.
+ */
 let apart = '';
 beforeAll(() => {
   const ways = ['unshare -m', 'unshare -Urm', 'sudo -n unshare -m'];

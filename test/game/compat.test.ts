@@ -7,7 +7,7 @@ import { openTestApp, place, roles, type TestApp, type TestAppOptions } from '..
 import { platformWith } from '../support/platform-with.ts';
 import { forwardTo, Game } from './game.ts';
 
-/** What a client of one family sees: whether it takes the answer for a success, the status and the decoded body. */
+/** The answer as a client of one family sees it: success or not, the status and the decoded body. */
 interface Seen {
   taken: boolean;
   status: number;

@@ -36,7 +36,7 @@ function sourceOf(file: string): string {
   return /^plugins\/(BasicAdmin|Cmdr)\//.test(file) ? shared : file;
 }
 
-/** What the file of a model puts into ServerScriptService. */
+/** The scripts that a model's file adds to ServerScriptService. */
 function mounted(file: string): GameScript[] {
   return scriptsOf(parseModel(readFileSync(file, 'utf8'))).map((script) => ({
     ...script,

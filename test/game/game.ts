@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Clock } from '../../src/ports/index.ts';
 
-/** What a script of the game sends. */
+/** A request from a script of the game. */
 export interface GameRequest {
   url: string;
   method: string;
@@ -12,7 +12,7 @@ export interface GameRequest {
   timeout: number;
 }
 
-/** What RequestAsync returns, or the text that it raises. */
+/** The return value of RequestAsync, or the error that it raises. */
 export type GameAnswer = { status: number; body: string; headers?: Record<string, string> } | { raise: string };
 
 export interface GameScript {
@@ -29,7 +29,7 @@ export interface GamePlayer {
   team?: string;
 }
 
-/** What the game's world is like; what is left out stays as it is. */
+/** The state of the game's world; omitted fields stay the same. */
 export interface GameWorld {
   placeId?: number;
   groupId?: number;
@@ -37,7 +37,7 @@ export interface GameWorld {
   isClient?: boolean;
   isStudio?: boolean;
   isGroupServiceDown?: boolean;
-  /** What looking up a user who is not among `users` raises. */
+  /** The error of a lookup of a user who is not in `users`. */
   namesRaise?: string;
   secrets?: Record<string, string>;
   /** Users of Roblox by their name in lower case. */

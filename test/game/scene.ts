@@ -13,7 +13,7 @@ export const rankdModule: GameScript = {
   source: source('Rankd/init.luau'),
 };
 
-/** What a client returns. */
+/** The result of a client. */
 export interface Result {
   ok: boolean;
   isKnown: boolean;

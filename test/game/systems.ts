@@ -13,9 +13,9 @@ export interface System {
   /** The loader that plays it, in `systems`. */
   loader: string;
   scripts: () => GameScript[];
-  /** What a player types for a command. */
+  /** The text that a player types for a command. */
   typed: (kind: Kind) => string;
-  /** What Config has to have for it, besides the address. */
+  /** The settings that it needs in Config, in addition to the address. */
   config?: GameConfig;
 }
 
@@ -96,7 +96,7 @@ function loader(file: string): string {
   return readFileSync(new URL(`systems/${file}`, import.meta.url), 'utf8');
 }
 
-/** What an owner of a game writes into Config, as Luau. */
+/** The settings of a game's owner in Config, as Luau. */
 export type GameConfig = Partial<
   Record<
     | ('url' | 'secret' | 'groupId' | 'minGroupRank' | 'rankers' | 'allowSelf' | 'allowEveryone' | 'maxTargets')
@@ -107,7 +107,7 @@ export type GameConfig = Partial<
 
 export interface SystemOptions extends Omit<Partial<GameOptions>, 'serve' | 'clock'>, Pick<GameOptions, 'serve'> {
   config?: GameConfig;
-  /** What Config holds, instead. */
+  /** Replaces the source of Config. */
   configSource?: string;
   /** Modules that are missing. */
   without?: string[];
@@ -182,7 +182,7 @@ export class SystemScene implements AsyncDisposable {
     return this.clock instanceof ManualClock ? this.clock.passUntil(done) : done;
   }
 
-  /** What the player is shown in the end after typing that; undefined if nothing is shown in so many seconds. */
+  /** The last text shown to the player after typing that; undefined if nothing is shown within the given seconds. */
   async type(player: string, text: string, seconds = 1000): Promise<string | undefined> {
     const shown = this.game.output.length;
     await this.run(

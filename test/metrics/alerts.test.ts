@@ -42,7 +42,7 @@ const by = 'cli:ann@host';
 const ann = 20_001;
 const target = addressFrom('https://192.0.2.1/never-answers');
 
-/** What has to happen for each alert, for real, and the labels that it then has. */
+/** The real event for each alert, and the labels of the alert. */
 const events: Record<string, { happens: (system: System) => Promise<unknown>; labels?: Record<string, string> }> = {
   RankdDown: { happens: async (system) => system[Symbol.asyncDispose](), labels: { job: 'rankd' } },
   RankdCannotChangeRanks: {
@@ -118,7 +118,7 @@ async function opened(rest: OpenCloudAppOptions['policy'] = {}): Promise<System>
 
 /** A scrape, with the sample that Prometheus itself adds. */
 async function scraped({ clock, metricsUrl }: System): Promise<Scrape> {
-  await clock.advance(1_000); // what was rendered is old by then
+  await clock.advance(1_000); // the cached rendering has expired
   const at = clock.now();
   const up = (value: number): Sample => ({ name: 'up', labels: { job: 'rankd' }, value });
   const samples = await clock.passUntil(scrape(metricsUrl)).then(
@@ -142,7 +142,7 @@ describe.concurrent('fires once it has happened, and not before:', () => {
   });
 });
 
-/** What makes each check of readiness fail. */
+/** An event that makes each check of readiness fail. */
 const mishaps = {
   running: ({ app }) => {
     app.requests.isDraining = true;

@@ -161,7 +161,7 @@ function load(text: string) {
   return loadGroupFile(file);
 }
 
-/** What the file is refused for, one problem each. */
+/** The problems of a refused file. */
 function problems(text: string): string[] {
   try {
     load(text);

@@ -19,7 +19,7 @@ import { pacedTime, SkippableClock } from '../support/paced-clock.ts';
 
 const { recruit, trainee, officer, captain, base } = sampleRoles;
 const tuning = { backOffMs: 4, maxBackOffMs: 20, shortestTryMs: 10 };
-/** So that the last try is answered, not cut off by the deadline. */
+/** With a short minimum, the last try is answered rather than cut off by the deadline. */
 const unhurried = { ...tuning, shortestTryMs: 250 };
 const assign = { userId: 1001, roleId: officer };
 
@@ -161,7 +161,7 @@ test('a list of roles without end is read until a page brings none that is new',
 });
 
 describe('the base role', () => {
-  /** What the store would keep. */
+  /** A memory like the store's. */
   const memory = (kept?: number) => {
     let id = kept;
     const keep = async (roleId: number) => {

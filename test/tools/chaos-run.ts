@@ -85,7 +85,7 @@ async function chaosIn({ rounds, seed, say, ...options }: Omit<ChaosOptions, 'si
     );
     if (sentences.length === 0) continue;
     say(`  all that there is to see of it: ${await world.tell(seed)}`);
-    break; // what comes after a fault says nothing
+    break; // later results prove nothing after a fault
   }
   return { ...report, ...wrong };
 }
@@ -94,7 +94,7 @@ interface Node {
   home: CliHome;
   proxy: StoreProxy;
   daemon: DaemonProcess | undefined;
-  /** What its daemons logged that are gone. */
+  /** The logs of its ended daemons. */
   logs: string[];
 }
 

@@ -14,7 +14,7 @@ export interface KeptChange {
   dryRun: boolean;
   /** `compensate` where it was to be put back; the list on the command line does not tell. */
   phase?: string;
-  /** What it was to give (role ids as in `rolesAfter`), if it was put back. */
+  /** The intended roles (ids as in `rolesAfter`) if it was put back. */
   meant?: number[] | undefined;
 }
 
@@ -27,7 +27,7 @@ export interface Answered {
   newRankId: number;
 }
 
-/** What does not fit together, one sentence each. */
+/** The inconsistencies, one sentence each. */
 export interface Disagreements {
   /** Answered with 200, but not in the history as applied. */
   lost: string[];
@@ -128,7 +128,8 @@ function differing({ userId, roles }: { userId: number; roles: number[] }, { fak
   let held = sorted([base, ...roles]);
   for (const { id, state, phase, rolesBefore, rolesAfter } of history.filter((change) => isOf(change, userId))) {
     if (!isSame(rolesBefore, held)) found.push(`${id} began with ${rolesBefore}, member ${userId} held ${held}`);
-    const mayChange = state === 'applied' || phase === 'compensate'; // what Roblox would not let be put back stays, and is told
+    // roles that Roblox did not allow to be restored stay, and are reported
+    const mayChange = state === 'applied' || phase === 'compensate';
     if (!mayChange && !isSame(rolesBefore, rolesAfter)) found.push(`${id} is ${state} and changed roles`);
     held = rolesAfter;
   }

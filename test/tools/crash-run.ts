@@ -77,7 +77,7 @@ async function crashOne({ rounds, killsPerRound, seed, say }: Omit<CrashOptions,
     say(
       `seed ${seed}, round ${report.rounds + 1}: ${changes} changes, ${report.acknowledged} acknowledged, reconciled in ${(reconciledInMs / 1000).toFixed(1)} s`,
     );
-    if (sentences.length > 0) break; // what comes after a fault says nothing
+    if (sentences.length > 0) break; // later results prove nothing after a fault
   }
   return { ...report, ...wrong };
 }
@@ -99,7 +99,7 @@ async function killAtWork(
   await Promise.all(working);
 }
 
-/** What the audit knows of changes that did not go their way. */
+/** The audit's facts about changes that went wrong. */
 export interface Mishaps {
   /** The members of writes that came late, one for each: what they hold need not be what the history says. */
   late: readonly number[];

@@ -3,7 +3,9 @@ import { type Fault, type FaultKind, sampleRoles, sampleUsers } from '../support
 import { expectedOf } from './model-rules.ts';
 import type { Ask, Got, ModelWorld } from './model-world.ts';
 
-/** What the model knows: the roles held besides the base role, and the first answer to each idempotency key. */
+/**
+ * The state of the model: the roles held in addition to the base role, and the first answer for each idempotency key.
+ */
 export interface Model {
   held: Map<number, number[]>;
   /** False from the first trouble until every change is reconciled: until then, no answer is foretold. */
@@ -69,7 +71,7 @@ async function askOne(model: Model, world: ModelWorld, ask: Ask): Promise<void> 
 
 function expectRepeat(model: Model, { ask, got, first }: { ask: Ask; got: Got; first: { ask: Ask; got: Got } }): void {
   if (first.got.status >= 409) {
-    model.isCalm = false; // what came of it in the end, or comes of it now, the history alone knows
+    model.isCalm = false; // only the history has the final outcome
     return;
   }
   if (ask.userId !== first.ask.userId || ask.rank !== first.ask.rank) {

@@ -14,7 +14,7 @@ const actingRank = 200;
 /** The base role, which can only be asked for by its id, is below all of them. */
 const baseRank = 0;
 
-/** What the model expects of a request: its status, and the roles (besides the base role) held afterwards. */
+/** The model's expectation for a request: its status, and the roles afterwards, in addition to the base role. */
 export interface Expected {
   status: number;
   held: number[] | undefined;

@@ -61,7 +61,8 @@ export class ModelWorld implements AsyncDisposable {
     const world = new ModelWorld(await startFakeOpenCloud({ clock, latencyMs: 40, hangUpMs: 1_000 }));
     Object.assign(world.#options.config, await storeOf(world.#dir.path));
     const { owner, actor, otherAdmin, stranger } = sampleUsers;
-    for (const userId of [owner, actor, otherAdmin, stranger]) world.fake.expectNoWrites(userId); // whoever asks is refused
+    // every change of these must be refused
+    for (const userId of [owner, actor, otherAdmin, stranger]) world.fake.expectNoWrites(userId);
     await world.start();
     const { store } = world.#running.app.current;
     for (const mode of ['live', 'test'] as const) {

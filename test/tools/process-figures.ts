@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** What a process takes up, as Linux tells it. */
+/** The resources of a process, as reported by Linux. */
 export interface ProcessFigures {
   residentMiB: number;
   /** Private data: the heaps, JavaScript's and the others. */

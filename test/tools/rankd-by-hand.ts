@@ -114,7 +114,7 @@ interface Home {
   env?: Record<string, string>;
 }
 
-/** What it has said so far. */
+/** Collects its output. */
 function collect(child: ChildProcessWithoutNullStreams): () => string {
   let told = '';
   for (const stream of [child.stdout, child.stderr]) {

@@ -50,7 +50,7 @@ async function run(command: string, index: number): Promise<string> {
   return stdout.replaceAll(home.dataDir, '~/.local/share/rankd').replaceAll(/process id \d+/g, 'process id 4711');
 }
 
-/** What the game is told, which its script can show to the player. */
+/** The answer to the game, which its script can show to the player. */
 async function askAsAGame(): Promise<string> {
   const answer = await daemon.post('/v1/ranker?placeid=920587237', {
     key: readFileSync(home.path('my-game.key'), 'utf8').trim(),

@@ -6,7 +6,7 @@ import { CliHome } from '../support/run-cli.ts';
 
 export interface RevocationOptions {
   daemons: number;
-  /** What each daemon and command has in its environment, e.g. where the store is. */
+  /** The environment of each daemon and command, e.g. with the store's address. */
   env: Record<string, string>;
   /** How many requests are to have begun after a revocation; a key is revoked as often as that takes. */
   wanted: number;
@@ -19,7 +19,7 @@ export interface RevocationReport {
   before: number;
   after: number;
   accepted: number;
-  /** What was neither 200 nor 401. */
+  /** Answers other than 200 and 401. */
   others: number;
 }
 
@@ -37,7 +37,7 @@ export async function runRevocations({ daemons, env, wanted, say }: RevocationOp
     if (code !== 0) throw new Error(`rankd ${args.join(' ')} ended with ${code}: ${stderr}`);
     return stdout.trim();
   };
-  await run('workspace', 'show'); // so that there is a database, made once
+  await run('workspace', 'show'); // creates the database once
   for (let index = 0; index < daemons; index += 1) {
     // A daemon on SQLite has to be where the operator's data is.
     const home = env['RANKD_STORE_URL'] === undefined ? operator : opened.use(new CliHome());

@@ -7,7 +7,7 @@ import { documentedPort } from '../support/readme-commands.ts';
 
 /** Runs commands as they are typed into a shell, without this project's own programs on its path. */
 export class Shell {
-  /** What the last command printed. */
+  /** The output of the last command. */
   lastOutput = '';
   readonly #folder: string;
   readonly #port: string;

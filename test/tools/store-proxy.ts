@@ -1,6 +1,6 @@
 import { connect, createServer, type Socket } from 'node:net';
 
-/** What stands between a node and its server: lets bytes through, late or not at all, or breaks every connection off. */
+/** A proxy between a node and its server: passes bytes on, late or not at all, or breaks every connection. */
 export interface StoreProxy extends AsyncDisposable {
   port: number;
   /** `hold`: nothing comes through, and nobody is told. A number: each piece comes so many milliseconds late. */

@@ -85,7 +85,7 @@ async function timed(shell: Shell, command: string): Promise<number> {
   return seconds;
 }
 
-/** What a machine that never saw rankd has: no npm cache, no settings, no data. */
+/** A machine without any trace of rankd: no npm cache, no settings, no data. */
 function world(name: string): Record<string, string> {
   return {
     npm_config_cache: join(folder, 'npm-cache'),

@@ -73,7 +73,10 @@ function hasGroupFile({ platform }: Config): boolean {
   return platform.kind === 'simulated' && platform.groupFile !== undefined;
 }
 
-/** What the operator should look at. Throws `config_invalid` if the ladder does not fit the group, as `serve` would. Changes nothing. */
+/**
+ * Misfits for the operator to check. Throws `config_invalid` if the ladder does not fit the group, as `serve` would.
+ * Changes nothing.
+ */
 async function misfitsOf(cli: Cli, config: Config): Promise<string[]> {
   using scratch = new ScratchDirectory();
   await using app = await openRanking({ config, dataDir: scratch.path });
@@ -88,7 +91,7 @@ async function misfitsOf(cli: Cli, config: Config): Promise<string[]> {
   }
 }
 
-/** What the entries meant when the daemon read them: that counts, as it would for the daemon. */
+/** The stored meanings of the entries: these count, as they do for the daemon. */
 async function meaningsKept(cli: Cli, { title }: { title: string }) {
   const kept = (await cli.operations.exists()) ? await cli.withStore(({ store }) => store.findMeanings(title)) : [];
   return () => ({ change: kept, events: [] });

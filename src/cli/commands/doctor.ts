@@ -175,7 +175,7 @@ async function socketFindings({ dataDir, operations, io }: Cli): Promise<Finding
   return [fail('socket', `${problem}: status, health, reload and the page do not work`, fix)];
 }
 
-/** What is found at the address for games. */
+/** The findings at the address for games. */
 async function addressOf(cli: Cli, url: string | undefined, isUsable: boolean): Promise<Finding[]> {
   if (url === undefined) {
     const fix = 'rankd doctor --url https://rankd.example.com, or set server.public_url in rankd.yaml';
@@ -271,7 +271,7 @@ function hasFailed(findings: Finding[]): boolean {
   return findings.some(({ grade }) => grade === 'FAIL');
 }
 
-/** What a check is called for a person, if that is not its name in the document. */
+/** Names of checks for people, if they differ from those in the document. */
 const checkNames: Record<string, string> = { credential: 'Roblox key', keys: 'game keys', platform: 'Roblox' };
 
 function report(cli: Cli, findings: Finding[]): Shown {

@@ -52,7 +52,7 @@ function exitCodeOf(checks: CheckResult[]): number {
   return obstacle === undefined ? 5 : exitCodes[obstacle];
 }
 
-/** What comes after the check that failed says nothing. */
+/** Checks after the failed one have no result. */
 function isReached(result: CheckResult): boolean {
   return result.state !== 'skip' || result.detail !== notReached;
 }

@@ -91,7 +91,7 @@ async function write(cli: Cli, asked: string[], options: WriteOptions): Promise<
   const folder = resolve(cli.io.cwd, options.out ?? '.');
   const filesOf = options.luau ? sourceFiles : modelFile;
   const own = filesOf(folder, rankd);
-  // Whoever adds a system later has it already, and may have changed it.
+  // If a system is added later, the module already exists, and may have been changed.
   const isKept = systems.length > 0 && !options.force && own.some(({ path }) => existsSync(path));
   if (isKept) cli.say(`${rankd.name} is in ${folder} already, and was left as it is; --force writes it anew.`);
   const files = [...(isKept ? [] : own), ...systems.flatMap((system) => filesOf(folder, system))];

@@ -76,7 +76,7 @@ function silent(what: string, cause?: unknown): RankdError {
   });
 }
 
-/** What to do about a daemon that has its lock and does not answer. */
+/** The advice for a daemon that holds its lock and does not respond. */
 export const maybeStarting = 'look at its log; it may be starting or stopping. If it stays so: rankd doctor';
 
 function stranger(url: string): RankdError {

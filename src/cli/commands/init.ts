@@ -103,7 +103,7 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
   if (examined !== undefined && ladder !== undefined)
     chosen.set('group.ladder', { value: ladderEntries(examined.scheme, ladder), note: listRoles(ladder) });
   const { renderYaml } = await import('../../config/settings.ts');
-  const minGroupRank = examined?.acting?.rank || undefined; // whoever stands as high as the account that ranks
+  const minGroupRank = examined?.acting?.rank || undefined; // members whose rank is at least that of the acting account
   const models = gameModels(cli, forGame, { groupId, minGroupRank }, options);
   const files: NewFile[] = [
     ...(credential.isNew ? [{ path: credential.file, text: `${credential.secret}\n`, mode: 0o600 }] : []),
@@ -151,7 +151,10 @@ async function showKey(
   cli.say(`\nKeep it as a secret named rankd in the Creator Dashboard (your experience, Secrets).`);
 }
 
-/** What brings a daemon to serve this, and whether init is to do it. One that runs may have been started in another folder, or with another file. */
+/**
+ * The step that makes a daemon serve this, and whether init takes it. A running daemon may have been started in another
+ * folder, or with another file.
+ */
 async function startStep(
   cli: Cli,
   { out }: InitOptions,

@@ -35,7 +35,7 @@ export function restoreCommand(program: Command, cli: Cli): void {
     );
 }
 
-/** What comes in is stored in a private file first: it takes the place of the database only once all of it is there and sound. */
+/** The input is stored in a private file first: it replaces the database only once it is complete and sound. */
 async function restoreInput(cli: Cli, dryRun: boolean): Promise<void> {
   const { dataDir, io } = cli;
   if (io.stdinIsTerminal) {
@@ -52,7 +52,7 @@ async function restoreInput(cli: Cli, dryRun: boolean): Promise<void> {
 }
 
 interface Asked {
-  /** What a person calls it. */
+  /** The name for people. */
   name: string;
   file: string;
   dryRun: boolean;

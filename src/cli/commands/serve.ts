@@ -84,7 +84,7 @@ async function greet(
   }
 }
 
-/** Who went from a trial to a service has the key of the game in another place. */
+/** After a move from a trial to a service, the game's key is in another place. */
 function noKey(way: string): string {
   return `No game key is accepted yet, so no game can do anything. A key that your game has already is in another ${way}.
 try: rankd key create my-game`;
@@ -111,7 +111,10 @@ const demoPlace = 1;
 const demoMember = 1001;
 const demoKey: KeyRequest = { name: 'demo', mode: 'live', scopes: ['verify', 'rank'], isSimulated: true };
 
-/** What a newcomer can do next. If there is no key yet and a secret may be shown, makes a demo key for the simulated group. */
+/**
+ * The next steps for a newcomer. If there is no key yet and a secret may be shown, creates a demo key for the simulated
+ * group.
+ */
 async function firstSteps(
   ports: Pick<Ports, 'store' | 'clock'>,
   { url, by, maySayKey, system }: { url: string; by: string; maySayKey: boolean; system: System },

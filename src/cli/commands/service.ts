@@ -137,7 +137,7 @@ function write(file: string, unit: string, { encoding, isOwnFolder, kind }: Serv
   }
 }
 
-/** What is in UTF-16 begins with the mark of that. */
+/** Adds the byte order mark to UTF-16. */
 function marked(text: string, encoding: ServiceManager['encoding']): string {
   return encoding === 'utf16le' ? `\ufeff${text}` : text;
 }

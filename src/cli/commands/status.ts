@@ -79,7 +79,7 @@ async function look(cli: Cli): Promise<FoundDaemon> {
   const stored = await lookInStore(cli, daemon).catch((error) => {
     if (daemon === undefined || !isRankdError(error, 'store_unavailable', 'conflict')) throw error;
     if (error.code === 'conflict') cli.warn(error); // its schema is the daemon's, which is older than this rankd
-    return {}; // that the store does not answer, the daemon itself says
+    return {}; // the daemon itself reports that the store does not respond
   });
   const kept = { counts: undefined, ...stored };
   const state = kept.nodes && stateOf(kept.nodes);

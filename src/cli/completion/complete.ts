@@ -49,7 +49,7 @@ function optionIn(option: string, words: readonly string[]): string | undefined 
 
 type FindNames = StoreOperations['findNames'];
 
-/** What may come next: words with their meaning, or the files that the shell finds. */
+/** The possible next words, with their meaning, or the files that the shell finds. */
 type Answer = Candidate[] | 'file' | 'directory';
 
 interface Candidate {

@@ -1,6 +1,6 @@
 import { questionWord } from './complete.ts';
 
-/** What each shell runs to ask rankd how a line can go on. */
+/** The scripts with which each shell asks rankd for completions. */
 export const scripts = {
   bash: `# completion of rankd for bash
 _rankd() {

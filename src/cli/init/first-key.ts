@@ -10,7 +10,7 @@ import { asPlaceId, keyName } from '../input/arguments.ts';
 import { isAgreed } from '../input/confirm.ts';
 import { ask } from './credential.ts';
 
-/** What the games' first key should be. */
+/** The wanted first key of the games. */
 interface FirstKey {
   name: string;
   place: number | undefined;

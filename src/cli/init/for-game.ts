@@ -17,7 +17,7 @@ import {
 import { asGameUrl } from '../input/arguments.ts';
 import { ask } from './credential.ts';
 
-/** What goes into the game. */
+/** The parts for the game. */
 interface ForGame {
   /** Where it reaches rankd; `undefined`: nowhere yet. */
   url: string | undefined;
@@ -31,7 +31,7 @@ export interface ForGameOptions {
   force?: boolean;
 }
 
-/** What goes into the game, as the flags say, the configuration, or the person at the terminal. */
+/** The parts for the game, from the flags, the configuration, or the person at the terminal. */
 export async function requestForGame(
   { io }: Cli,
   options: ForGameOptions,
@@ -95,9 +95,9 @@ export function gameModels(
   };
 }
 
-/** What init has done. */
+/** The result of init. */
 interface InitOutcome extends ForGame, GameModels {
-  /** What brings a daemon to serve what was written, unless init does it. */
+  /** The command that makes a daemon serve the written files, unless init runs it. */
   start: string | undefined;
   /** The name of the key that was made for the game, and whether it works from a place already. */
   key: { name: string; hasPlace: boolean } | undefined;
@@ -105,7 +105,7 @@ interface InitOutcome extends ForGame, GameModels {
   minGroupRank: number | undefined;
 }
 
-/** What is left to do until a game changes a rank, numbered. */
+/** The remaining steps until a game changes a rank, numbered. */
 export function nextSteps(outcome: InitOutcome, { host, port }: { host: string; port: number }): string {
   const { start, url } = outcome;
   const steps = [

@@ -55,7 +55,10 @@ function parseIdList(text: string, source: string): number[] {
   return filled.flatMap(({ content }) => placeIn(content) ?? []);
 }
 
-/** What the lines of a list hold, without comments: of several fields, as spreadsheets write them, the first. Empty lines are left out. */
+/**
+ * The content of a list's lines, without comments: of several fields, as in spreadsheets, the first. Empty lines are
+ * left out.
+ */
 function filledLines(text: string): Array<{ number: number; content: string }> {
   return text
     .split('\n')
@@ -105,7 +108,10 @@ export async function readUsers(io: Io, file: string): Promise<AskedLine[]> {
   return lines.flatMap(({ line, asked }) => (asked === undefined ? [] : [{ line, asked }]));
 }
 
-/** Who these users are, each of them once, where the list has them first. Throws `usage` with the lines whose name leads to nobody. */
+/**
+ * The users of a list, each once, in order of their first line. Throws `usage` with the lines whose name leads to no
+ * user.
+ */
 export async function findListed(
   app: Pick<Ranking, 'platform' | 'clock'>,
   lines: AskedLine[],
@@ -133,7 +139,7 @@ export async function findListed(
   return [...members.values()];
 }
 
-/** So many names travel together. */
+/** At most this many names share a request. */
 const atOnce = 50;
 const lookUpMs = 60_000;
 
@@ -146,7 +152,10 @@ function refusalOf(what: string, lines: string[], hint: string): RankdError {
   );
 }
 
-/** What is in a file that the user named; `-` is standard input. Throws `not_found`, `no_permission`, or `usage` for a folder. */
+/**
+ * The content of a file that the user named; `-` is standard input. Throws `not_found`, `no_permission`, or `usage` for
+ * a folder.
+ */
 export async function readInput(io: Io, file: string): Promise<string> {
   const text = file === '-' ? await io.readStdin() : readText(io, file);
   if (!text.includes('\0')) return text;

@@ -69,9 +69,10 @@ export function asTyped(text: string, program: Command, typedAs: string): string
 }
 
 /**
- * What starts rankd again the way it was started: a name that the shell does not know helps nobody, and one that npx does not find is
- * fetched from the registry, whoever has it there. `script`: the absolute path that Node.js was told to run. `cwd`: the current
- * folder, if there is one. npm names its own command in the environment of what it starts.
+ * The command that starts rankd again the way it was started: a name that the shell does not know would not help, and
+ * npx would fetch a name that it does not find from the registry, whoever owns it there. `script`: the absolute path
+ * that Node.js runs. `cwd`: the current folder, if there is one. npm names its own command in the environment of its
+ * children.
  */
 export function commandFor({ script, cwd, env }: StartedBy, system: System = thisSystem): string {
   const { sep } = system.path;

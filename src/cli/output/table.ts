@@ -18,7 +18,7 @@ export function cellOf(value: unknown): Cell {
 /** As documents have times. */
 const isoPattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-/** What a field of a document is called for a person, e.g. `roles before` for `rolesBefore`. */
+/** A field's label for people, e.g. `roles before` for `rolesBefore`. */
 export function labelOf(field: string): string {
   if (!/^[a-z]+([A-Z][a-z]+)+$/.test(field)) return field; // no field's name, but words
   return labels[field] ?? field.replace(/At$/, '').replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
@@ -76,7 +76,7 @@ function isEmpty(cell: string | undefined): boolean {
   return cell === undefined || cell === '' || cell === '-';
 }
 
-/** What holds a state, by its heading or name; the grades of a check have none. */
+/** The columns with a state, by heading or name; the grades of a check have none. */
 const states = ['', 'state', 'outcome', 'active', 'Roblox key', 'database', 'game keys', 'rank changes'];
 
 function cellPainted(paint: Paints, name: string, cell: string): string {
@@ -89,7 +89,7 @@ interface Grid {
   /** The width to fit; undefined if there is none. */
   columns: number | undefined;
   wrapsLast: boolean;
-  /** What the columns are called below a row. */
+  /** The labels of the columns below a row. */
   names?: string[];
   paint: Paints;
 }

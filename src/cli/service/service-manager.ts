@@ -1,9 +1,9 @@
 import { trustedConfig } from '../../config/locate.ts';
 import type { Cli } from '../cli.ts';
 
-/** What starts the daemon and keeps it running, told by a file of rankd's. */
+/** A program that starts the daemon and keeps it running, configured by a file of rankd's. */
 export interface ServiceManager {
-  /** What the file is called in messages. */
+  /** The file's name in messages. */
   readonly kind: string;
   readonly fileName: string;
   /** Where the manager reads it. */
@@ -17,9 +17,9 @@ export interface ServiceManager {
   takeUp(cli: Cli, file: string): Step[];
   /** Stops the daemon and forgets it, before the file is removed. */
   forget(cli: Cli): Step[];
-  /** What comes after the file was removed. */
+  /** The steps after the file was removed. */
   afterRemoval?: Step[];
-  /** What is left to do by hand. */
+  /** The remaining manual steps. */
   next(cli: Cli, file: string): Promise<string>;
   warning?(cli: Cli): string | undefined;
 }
@@ -32,7 +32,10 @@ export interface Step {
   otherwise: (command: string) => string;
 }
 
-/** What starts the daemon of this data directory and this configuration from anywhere: a program with its arguments, by absolute paths. */
+/**
+ * The command that starts the daemon of this data directory and this configuration from anywhere: a program with its
+ * arguments, by absolute paths.
+ */
 export function serveLine(cli: Cli): string[] {
   const config = trustedConfig(cli.configSources)?.path;
   return [...cli.io.command, 'serve', '--data-dir', cli.dataDir, ...(config === undefined ? [] : ['--config', config])];

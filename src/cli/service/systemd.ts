@@ -70,7 +70,9 @@ const configFile = '/etc/rankd/rankd.yaml';
 /** The file of the unit's LoadCredential=; without it, systemd does not start the service. It belongs to the user rankd, whose commands read it too. */
 const keyFile = '/etc/rankd/roblox.key';
 
-/** What is left to do by hand once the unit is there: put settings and key where the service reads them, then start it. */
+/**
+ * The remaining manual steps once the unit exists: put settings and key where the service reads them, then start it.
+ */
 async function nextSteps(cli: Cli): Promise<string> {
   const loaded = await cli.loadConfig().catch(() => undefined);
   const steps = [...databaseSteps(cli), keyStep(loaded), settingsStep(loaded)];

@@ -6,7 +6,7 @@ export interface WebhookAddress {
   /** As good as a password. */
   address: string;
   kind: WebhookKind;
-  /** What may be shown of it. */
+  /** The part that may be shown. */
   shown: string;
 }
 

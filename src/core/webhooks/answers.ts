@@ -4,12 +4,12 @@ import type { Outcome } from './progress.ts';
 import { maxRetryAfterMs } from './schedule.ts';
 import type { WebhookKind } from './webhook.ts';
 
-/** What a target answered, or why there was no answer. */
+/** A target's response, or the reason there was none. */
 export type Answer =
   | { isAnswered: true; status: number; header(name: string): string | undefined; text: string }
   | { isAnswered: false; error: string };
 
-/** What an answer means. */
+/** The meaning of a response. */
 export function outcomeOf(kind: WebhookKind, answer: Answer, now: number): Outcome {
   if (!answer.isAnswered) return { kind: 'failed', error: answer.error };
   return kind === 'discord' ? discordOutcome(answer, now) : standardOutcome(answer, now);

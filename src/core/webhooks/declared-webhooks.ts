@@ -19,20 +19,20 @@ export interface NewWebhookDeclaration extends WebhookDeclaration {
   fingerprint: string;
 }
 
-/** What the store knows of webhooks when a configuration declares its own. */
+/** The store's facts on webhooks when a configuration declares its own. */
 export interface WebhookFacts extends NodeDeclarations<NewWebhookDeclaration> {
   webhooks: Webhook[];
   newestEvent: number;
 }
 
-/** What changes with that: of the webhooks, and of what this node declares. */
+/** The resulting changes to the webhooks, and to this node's declarations. */
 export interface DeclaredEdit extends Edit {
   renewed: NewWebhookDeclaration[];
   dropped: string[];
   stillDeclared: StillDeclared[];
 }
 
-/** What keeps a declared webhook from being taken up. `twin`: a webhook that a command made has its address. */
+/** A conflict that prevents a declared webhook. `twin`: an undeclared webhook with the same address. */
 export type WebhookClash =
   | { index: number; field: 'name' | 'url_file'; twin: Webhook }
   | { index: number; field: 'name'; twin: undefined };

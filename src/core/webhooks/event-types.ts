@@ -73,7 +73,7 @@ const groups = {
 
 export const eventGroups = Object.keys(groups) as Array<keyof typeof groups>;
 
-/** What a webhook gets if nobody says which events. */
+/** The default events of a webhook. */
 export const defaultEvents = { discord: ['changes', 'alarms'], standard: ['all'] } as const;
 
 /** An event of the audit with the change that it is about, as it is kept now. */
@@ -83,8 +83,8 @@ export interface OutboxEvent {
 }
 
 /**
- * What an event of the audit is told as; `undefined` if webhooks are not told. A dry run changes nothing, and neither does a change of
- * a member who has the rank already.
+ * The webhook event for an event of the audit; `undefined` if there is none. A dry run changes nothing, and neither
+ * does a change of a member who already has the rank.
  */
 export function typeOf({ event }: OutboxEvent): WebhookEventType | undefined {
   const type = (typeOfAction as Record<string, WebhookEventType | undefined>)[event.action];
@@ -112,7 +112,7 @@ export function fixOf(
   return type === 'key.paused' ? `rankd key resume ${name}` : undefined;
 }
 
-/** What a webhook wants to be told of; as in `Webhook`. */
+/** The events that a webhook wants; as in `Webhook`. */
 interface Subscription {
   id: string;
   events: readonly string[];
@@ -134,7 +134,7 @@ function typesIn(names: readonly string[]): readonly string[] {
   return names.flatMap((name): readonly string[] => (groups as Record<string, readonly string[]>)[name] ?? [name]);
 }
 
-/** What is wrong with a name of events; `undefined` if there is such a group or event. */
+/** The problem with a name of events; `undefined` if such a group or event exists. */
 export function flawOfEvents(name: string): { message: string; suggestion: string | undefined } | undefined {
   const names = [...eventGroups, ...eventTypes];
   if ((names as readonly string[]).includes(name)) return undefined;

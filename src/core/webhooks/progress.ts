@@ -4,8 +4,8 @@ import { deadAfterMs, deadAfterTries, maxTries, nextTryAt, triesInPlace } from '
 import type { Delivery, Webhook } from './webhook.ts';
 
 /**
- * What a target made of a request. `refused`: of this event, as it seems, and not of all · `busy`: it asks to come later, which is no
- * failure · `gone`: it will never take anything again.
+ * A target's response to a request. `refused`: probably only this event · `busy`: it asks for a later retry, which is
+ * not a failure · `gone`: it will never accept anything again.
  */
 export type Outcome =
   | { kind: 'delivered'; status: number; restMs?: number | undefined }
@@ -31,7 +31,7 @@ interface Judged {
   events: DomainEvent[];
 }
 
-/** What a request to a target makes of the webhook and of the deliveries that it was about. */
+/** The effect of a request on the webhook and on its deliveries. */
 export function progressOf(attempt: Attempt): Judged {
   const { outcome, now, webhook } = attempt;
   switch (outcome.kind) {

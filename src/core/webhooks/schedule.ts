@@ -17,14 +17,14 @@ const waitsMs = [
 /** An event is tried so often before later ones go ahead of it. */
 export const triesInPlace = 3;
 
-/** So often at all, if the target answers meanwhile. */
+/** The maximum number of tries if the target responds to other events. */
 export const maxTries = waitsMs.length + 1;
 
 /** A target that stayed dead for so long, over so many tries, is disabled. */
 export const deadAfterMs = 5 * 24 * hour;
 export const deadAfterTries = 10;
 
-/** What is older is not delivered any more. */
+/** Older events are not delivered any more. */
 export const maxAgeMs = 7 * 24 * hour;
 
 /** A target may ask for a wait of at most so long. */
@@ -52,7 +52,7 @@ export interface Gathering {
   digests: number;
 }
 
-/** So many events at once are an embed each; more are a digest. */
+/** At most this many events at once are an embed each; more are a digest. */
 export const maxEmbeds = 5;
 
 /**

@@ -4,7 +4,7 @@ import { type Actor, webhookEvent } from '../events.ts';
 import type { Verdict } from '../verdict.ts';
 import { maxWebhooks, type Webhook } from './webhook.ts';
 
-/** What changes of the webhooks. */
+/** The changes to the webhooks. */
 export interface Edit {
   put: Webhook[];
   remove: string[];

@@ -9,7 +9,7 @@ export interface Webhook {
   id: string;
   name: string;
   kind: WebhookKind;
-  /** What may be shown of the address, e.g. `hooks.example/***`. */
+  /** The part of the address that may be shown, e.g. `hooks.example/***`. */
   shown: string;
   /** As good as a password. Absent if the configuration declares the webhook: then it is in a file. */
   address?: string;
@@ -46,7 +46,7 @@ export interface Webhook {
   heldUntil?: number;
 }
 
-/** What became of one event on the way to one webhook. */
+/** The delivery of one event to one webhook. */
 export interface Delivery {
   webhookId: string;
   /** The number of the event in the audit. */

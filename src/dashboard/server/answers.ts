@@ -5,7 +5,7 @@ import { fromFramework, type sendError, statuses } from '../../http/errors.ts';
 import { errorDocument, pageHintOf } from '../../usecases/documents/error.ts';
 import { gzip, type PageFile, packingFor } from './page-files.ts';
 
-/** What the page may be told is more than what a game may: it is for the operator. */
+/** The page may show more than a game: it is for the operator. */
 const pageStatuses: Record<ErrorCode, number> = {
   ...statuses,
   no_session: 401,

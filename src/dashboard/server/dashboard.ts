@@ -23,17 +23,17 @@ export interface DashboardOptions {
   trustedProxies: readonly string[];
   /** Where the build put the files of the page: an absolute path. */
   pageFolder: string;
-  /** What `rankd status` is told. */
+  /** The status as `rankd status` gets it. */
   status: () => Promise<DaemonStatus>;
-  /** What an operator types for `rankd` on this machine, e.g. `npx rankd`. */
+  /** The command for `rankd` on this machine, e.g. `npx rankd`. */
   typedAs: string;
 }
 
 const lookEveryMs = 60_000;
-/** So many ports after the one that is asked for are tried if other programs have it. */
+/** If other programs use the requested port, at most this many following ones are tried. */
 const nextPorts = 20;
 
-/** What exists while the page listens. */
+/** The parts that exist while the page listens. */
 interface Listening extends Site {
   server: FastifyInstance;
   /** e.g. `http://127.0.0.1:7266` */

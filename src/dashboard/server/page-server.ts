@@ -32,7 +32,7 @@ export const safeHeaders = {
   'cache-control': 'no-store',
 } as const;
 
-/** What browsers see of a page that listens; `undefined` until it does. */
+/** The origin of a listening page, as browsers see it; `undefined` until it listens. */
 export interface Site {
   origins: Origins;
   cookie: { name: string; attributes: string };

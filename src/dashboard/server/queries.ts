@@ -82,7 +82,7 @@ export async function undoSelectionIn(app: DaemonContext, query: URLSearchParams
   return selection;
 }
 
-/** So many ids fit into an address. */
+/** At most this many ids fit into an address. */
 const maxNamed = 200;
 
 /** A user id, or the beginning of a name. */

@@ -23,14 +23,14 @@ import { changeIdsIn, isTrueOf, reasonIn, textIn, userIdIn } from './fields.ts';
 import { isTrueIn, requiredIn, selectionIn, undoSelectionIn, valueIn, wholeNumberIn } from './queries.ts';
 import type { Login, Session, Sessions } from './sessions.ts';
 
-/** What the routes of the page work with. */
+/** The context of the page's routes. */
 export interface Page {
   sessions: Sessions;
-  /** What `rankd status` is told. */
+  /** The status as `rankd status` gets it. */
   status(): Promise<DaemonStatus>;
   chart: Chart;
   undos: PageUndos;
-  /** What an operator types for `rankd` on this machine. */
+  /** The command for `rankd` on this machine. */
   typedAs: string;
   /** Aborted once the page closes. */
   closing: AbortSignal;
@@ -64,7 +64,7 @@ export type Route =
   | { needs: 'nobody'; answer(page: Page, sent: Sent): Promise<Answer> }
   | { needs: 'session' | 'reading' | 'changing'; answer(page: Page, asked: Asked): Promise<Answer> };
 
-/** So many keys and suspensions are listed at once; the command line lists more. */
+/** At most this many keys and suspensions are listed at once; the command line lists more. */
 const maxListed = 100;
 
 /** Everything below /api but the stream of events: each parses, calls one use case, and answers with its document. */

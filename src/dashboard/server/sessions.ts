@@ -27,7 +27,7 @@ interface KeptSession extends Session {
   onEnd: Set<() => void>;
 }
 
-/** What a browser needs to be let in from now on: a cookie that no script sees, and a token that no other port sees. */
+/** The credentials of a browser's session: a cookie that no script sees, and a token that no other port sees. */
 export interface Login {
   session: Session;
   cookie: string;

@@ -74,7 +74,7 @@ const insertEvent = `
   )
   UPDATE rankd.audit_head SET last_id = @id, hash = decode(@hash, 'hex')`;
 
-/** What the first row follows. */
+/** The link before the first row. */
 export async function chainAnchor(db: Reader): Promise<ChainLink> {
   const query = `SELECT last_id AS id, encode(hash, 'hex') AS hash FROM rankd.audit_anchor`;
   return (await db.get<ChainLink>(query)) ?? chainStart;
@@ -110,7 +110,7 @@ const backups = "SELECT at FROM rankd.audit_events WHERE action = 'database.back
 const emptied = `
   SELECT event_id AS "eventId", field, user_id AS pseudonym FROM rankd.audit_people WHERE user_id < 0 AND salt IS NULL`;
 
-/** What each part of a filter asks of a row. */
+/** The condition for each part of a filter. */
 const conditions = {
   since: 'at >= @since',
   until: 'at < @until',

@@ -7,7 +7,10 @@ import { lastChangedSomebodyAt, standingOf } from './change-queries.ts';
 import type { Reader } from './engine/database.ts';
 import { holdsOf } from './holds.ts';
 
-/** What a change begins by, asked in one trip. Called in the transaction that keeps the change: its lock holds everybody else off. */
+/**
+ * The facts for the start of a change, read in one trip. Called in the transaction that stores the change, whose lock
+ * excludes all others.
+ */
 export async function beginFacts(
   db: Reader,
   change: RankChange,
@@ -35,7 +38,7 @@ function changedMembers(db: Reader, { window: { of, since }, now }: { window: Me
   );
 }
 
-/** Who held no role that could be taken was suspended all the same. */
+/** Members without a removable role were suspended nevertheless. */
 const orSuspended = `
   UNION ALL
   SELECT rankee_id, key_id, max(begins_at) FROM rankd.holds

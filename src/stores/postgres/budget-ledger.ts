@@ -2,9 +2,9 @@ import { newId } from '../../core/api-key.ts';
 import type { AccountName, BudgetLedger, Clock, OpeningFacts } from '../../ports/index.ts';
 import type { Database } from './engine/database.ts';
 
-/** What the next change of an account begins with. */
+/** The basis of an account's next change. */
 interface Basis {
-  /** What the row says of who set it last, if nobody came first; absent if there is no row. */
+  /** The row's latest writer, if no other node came first; absent if there is no row. */
   rowSetBy?: string;
   /** The version that this process knows: higher only if the server has lost what came last. */
   version: number;
@@ -56,7 +56,7 @@ export function budgetLedger(db: Database, clock: Pick<Clock, 'now'>, credential
   };
 }
 
-/** What is opened anew counts as newer than what any node knows of the row that was lost, so only the first who comes does so. */
+/** A reopened account gets a higher version than any node remembers, so only one node can reopen it. */
 const anew = 1_000_000;
 
 /** If the row is older than what this process knows of it, or gone, the server has lost something: other nodes' slots, too. */

@@ -3,7 +3,7 @@ import type { KeyRecord, Plan } from '../../core/model.ts';
 import type { Database, Reader } from './engine/database.ts';
 import { type KeyRow, keyColumns, toKey } from './key-row.ts';
 
-/** What the store knows of a secret's key, whatever state the key is in, with the version of access of the same moment. */
+/** The store's facts about a secret's key, in any state, with the version of access at the same moment. */
 export async function lookUpKey(
   db: Database,
   query: { hash: string; placeId: number; now: number },

@@ -29,7 +29,7 @@ type ChangeQueries = Pick<
   | 'openChanges'
 >;
 
-/** What the history can be asked. Newest is what arrived last (`seq`), whatever the wall clock said. */
+/** Queries of the history. The newest change is the last to arrive (`seq`), whatever the wall clock showed. */
 export function changeQueries(db: Database, nodes: Nodes): ChangeQueries {
   const withHolder = ({ isHeld, ...row }: OpenRow): OpenChange => ({
     change: toChange(row),
@@ -128,10 +128,10 @@ export async function lastChangedSomebodyAt(db: Reader, rankerId: number): Promi
   return row?.at;
 }
 
-/** What begins like the name that is asked for; an underscore would stand for any character. */
+/** Matches the beginning of a name; an unescaped underscore would match any character. */
 const begunByName = "replace(lower(@rankeeName), '_', '\\_') || '%'";
 
-/** What each part of a filter asks of a row. */
+/** The condition for each part of a filter. */
 const conditions = {
   group: 'group_title = @group',
   ids: 'id = ANY(@ids)',

@@ -7,7 +7,7 @@ import { wakeQueue } from './member-queue.ts';
 
 const fields = Object.keys(columns) as Array<keyof RankChange>;
 
-/** What a `ChangeRow` is made of. */
+/** The columns of a `ChangeRow`. */
 export const changeFields = `seq, node, ${selected(columns)}`;
 
 export const selectChange = `SELECT ${changeFields} FROM rankd.rank_changes`;

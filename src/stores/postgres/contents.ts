@@ -9,7 +9,7 @@ import { type ClusterMemory, KnownCluster } from './known-cluster.ts';
 import { migrateWithin } from './schema/migrate.ts';
 import { newestSchema, schemaVersion } from './schema/schema-version.ts';
 
-/** What rankd keeps in a database of PostgreSQL, to be copied from or to. */
+/** rankd's data in a PostgreSQL database, as the source or target of a copy. */
 export function databasePlace(address: ServerAddress, clock: Clock, clusters?: ClusterMemory): CopyPlace {
   const on = <T>(work: (db: Database) => Promise<T>) => onDatabase(address, work, new KnownCluster(address, clusters));
   return {

@@ -4,7 +4,7 @@ import type { Reader, Transaction } from './engine/database.ts';
 /** Where nodes keep what they declare: keys, and webhooks. */
 export type DeclarationTable = 'declarations' | 'webhook_declarations';
 
-/** What a node declares, and the others that have not ended. */
+/** The declarations of a node, and of the others that have not ended. */
 export async function declarationsOf<Declaration>(
   db: Reader,
   table: DeclarationTable,

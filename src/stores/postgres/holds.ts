@@ -50,7 +50,7 @@ export function holdStore(db: Database): HoldStore {
   };
 }
 
-/** What a change of this member may concern. Called in the transaction that keeps the change. */
+/** The holds that a change of this member may concern. Called in the transaction that stores the change. */
 export async function holdsOf(db: Reader, change: RankChange): Promise<HoldsOfMember> {
   const { group, rankeeId, hold } = change;
   const named = { rankeeId, group, ownId: hold?.id ?? '', endedBy: endingChange(change) };

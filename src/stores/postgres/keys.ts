@@ -76,7 +76,7 @@ const recordUses = `
   ON CONFLICT (secret_seq) DO UPDATE SET last_used_at = excluded.last_used_at, last_place_id = excluded.last_place_id
   WHERE excluded.last_used_at >= kept.last_used_at`;
 
-/** What each part of a selection asks of a key. */
+/** The condition for each part of a selection. */
 const conditions = {
   ids: 'k.id = ANY(@ids)',
   name: 'k.name = @name',

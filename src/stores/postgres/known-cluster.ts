@@ -8,7 +8,7 @@ import { hostAndPort, placeOf, type ServerAddress } from '../../base/net.ts';
 /** In place of the identifier of a cluster whose server does not let the user ask for it. */
 export const untold = 'untold';
 
-/** What earlier processes have noted: which cluster, by its `system_identifier`, a place leads to. */
+/** The cluster behind an address, by its `system_identifier`, as recorded by earlier processes. */
 export interface ClusterMemory {
   find(): string | undefined;
   keep(cluster: string): void;

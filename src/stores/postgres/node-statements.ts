@@ -65,7 +65,7 @@ export interface BeatRow {
   seenHash: string | null;
   /** Whether this node has claims or positions in queues. */
   holdsRows: boolean;
-  /** What this node was asked for and has not done yet. */
+  /** Commands to this node without an outcome so far. */
   commands: KeptCommand[] | null;
 }
 
@@ -97,7 +97,7 @@ export const beatSql = `
           FROM rankd.node_commands WHERE node = @id AND outcome IS NULL) AS commands
   FROM rankd.nodes WHERE ended_by IS NULL`;
 
-/** That of a node which has not ended stays. */
+/** A live node retains its task. */
 export const takeTaskSql = `
   INSERT INTO rankd.node_tasks AS kept (task, node) VALUES (@task, @node)
   ON CONFLICT (task) DO UPDATE SET node = excluded.node
@@ -113,7 +113,7 @@ export const endSql = `
        given_back AS (DELETE FROM rankd.idempotency_claims WHERE node IN (SELECT id FROM ended))
   DELETE FROM rankd.member_queue WHERE node IN (SELECT id FROM ended)`;
 
-/** What it held is free, and nobody waits for its lease. */
+/** Releases everything that it held, and no node waits for its lease. */
 export const leaveSql = `
   WITH gone AS (DELETE FROM rankd.member_queue WHERE node = @id),
        given_back AS (DELETE FROM rankd.idempotency_claims WHERE node = @id)

@@ -27,7 +27,7 @@ import { Silence } from './silence.ts';
 /** How often a node shows that it is alive. */
 export const beatEveryMs = 1_000;
 
-/** What a node counts its lease by, and the silence of others. */
+/** The clock for a node's lease, and for the silence of others. */
 export type Beating = Pick<Clock, 'monotonic' | 'sleep'>;
 
 /**
@@ -270,7 +270,7 @@ export class Nodes implements NodeStore {
     this.#shown
       .carryOut(command)
       .then((outcome) => this.#db.work(keep, { seq, outcome: JSON.stringify(outcome ?? null) }))
-      .catch(() => undefined) // who asked is told that there was no answer
+      .catch(() => undefined) // the requester learns that there was no response
       .finally(() => this.#underWay.delete(seq));
   }
 

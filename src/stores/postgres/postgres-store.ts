@@ -30,7 +30,7 @@ export interface PostgresStoreOptions extends OpenOptions {
   address: ServerAddress;
   /** The real one stands for the server's; tests have one of their own. */
   clock: Clock;
-  /** What the lease of this handle is counted by: the time of this process, which no test moves unless it is given. */
+  /** The clock for this handle's lease: by default the time of this process, which no test moves. */
   beating?: Beating;
   /** Where a daemon notes the id of its node: the next one of the same directory takes its place at once. */
   nodeFile?: string | undefined;

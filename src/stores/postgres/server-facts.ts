@@ -2,7 +2,7 @@ import { isOnThisMachine, isSocket, type ServerAddress } from '../../base/net.ts
 import type { Clock, ServerFacts } from '../../ports/index.ts';
 import type { Database } from './engine/database.ts';
 
-/** What the server says of itself. Of standbys only their number can be seen by everybody. */
+/** The server's facts. Ordinary users can see only the number of standbys. */
 export async function serverFacts(
   db: Database,
   { address, clock }: { address: ServerAddress; clock: Clock },

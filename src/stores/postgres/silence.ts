@@ -2,7 +2,7 @@ import type { Clock } from '../../ports/index.ts';
 
 /** How long the number of a node has to stand still until others end it. */
 export const endAfterMs = 6_000;
-/** So many beats of its own must have been answered meanwhile: a server that stands still ends nobody. */
+/** This many of its own heartbeats must have been answered in the meantime: a stalled server declares no node dead. */
 const beatsToSee = 3;
 
 interface Numbered {

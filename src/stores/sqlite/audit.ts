@@ -68,7 +68,7 @@ export function appendEvents(db: Connection, events: readonly DomainEvent[]): vo
   for (const event of events) appendEvent(db, event);
 }
 
-/** What the first row follows. */
+/** The link before the first row. */
 export function chainAnchor(db: Connection): ChainLink {
   return db.get<ChainLink>('SELECT last_id AS id, lower(hex(hash)) AS hash FROM audit_anchor') ?? chainStart;
 }
@@ -108,7 +108,7 @@ const backups = "SELECT at FROM audit_events WHERE action = 'database.backup'";
 const emptied = `
   SELECT event_id AS "eventId", field, user_id AS pseudonym FROM audit_people WHERE user_id < 0 AND salt IS NULL`;
 
-/** What each part of a filter asks of a row. */
+/** The condition for each part of a filter. */
 const conditions = {
   since: 'at >= @since',
   until: 'at < @until',

@@ -7,7 +7,10 @@ import { lastChangedSomebodyAt, standingOf } from './change-queries.ts';
 import type { Connection } from './engine/connection.ts';
 import { holdsOf } from './holds.ts';
 
-/** What a change begins by. Called in the transaction that keeps the change: its write lock holds everybody else off. */
+/**
+ * The facts for the start of a change. Called in the transaction that stores the change, whose write lock excludes all
+ * others.
+ */
 export function beginFacts(
   db: Connection,
   change: RankChange,
@@ -35,7 +38,7 @@ function changedMembers(db: Connection, { window: { of, since }, now }: { window
   );
 }
 
-/** Who held no role that could be taken was suspended all the same. */
+/** Members without a removable role were suspended nevertheless. */
 const orSuspended = `
   UNION ALL
   SELECT rankee_id, key_id, max(begins_at) FROM holds

@@ -4,8 +4,8 @@ import type { Connection } from './engine/connection.ts';
 import { type KeyRow, keyColumns, toKey } from './key-row.ts';
 
 /**
- * What the store knows of a secret's key, whatever state the key is in: the key, its workspace and its whitelist entry for the place.
- * It is one statement, because requests pay for it.
+ * The store's facts about a secret's key, in any state: the key, its workspace and its whitelist entry for the place. A
+ * single statement, because every request pays for it.
  */
 export function lookUpKey(
   db: Connection,

@@ -5,8 +5,9 @@ import type { Bindings } from './engine/statements.ts';
 type PageFilter = ChangeFilter & { cursor?: string | undefined };
 
 /**
- * What each part of a filter asks of a row. The plus signs keep lists from being read by the index of times: all changes between two times
- * would be sorted anew for each page. So they are read in order, until a page is full; for the last page, to the end of the history.
+ * The condition for each part of a filter. The plus signs stop SQLite from reading lists by the index of times: it
+ * would sort all changes between two times for each page. Instead, they are read in order, until a page is full; for
+ * the last page, to the end of the history.
  */
 const conditions = {
   group: 'group_title = @group',

@@ -20,7 +20,7 @@ type ChangeQueries = Pick<
   | 'openChanges'
 >;
 
-/** What the history can be asked. Newest is what arrived last (`seq`), whatever the wall clock said. */
+/** Queries of the history. The newest change is the last to arrive (`seq`), whatever the wall clock showed. */
 export function changeQueries(db: Connection, nodes: Nodes): ChangeQueries {
   const withHolder = ({ change, node }: Open): OpenChange => ({ change, holder: holderOf(node, nodes) });
   return {

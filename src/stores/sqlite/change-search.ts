@@ -6,13 +6,13 @@ import type { Connection } from './engine/connection.ts';
 import type { RowOf } from './engine/row.ts';
 import type { Bindings } from './engine/statements.ts';
 
-/** So many rows are looked at for a page: bench/measures/search.ts measures how long that takes. */
+/** At most this many rows are read for a page: bench/measures/search.ts measures how long that takes. */
 const maxLooked = 5_000;
-/** So far the rows of a way are counted, to choose among ways. */
+/** The rows of an index scan are counted up to this number, to choose among scans. */
 const maxCounted = 2_000;
 /** More members with such names are not read one by one. */
 const maxNames = 300;
-/** So many rows are read at once, until the page is full. */
+/** The number of rows in each read, until the page is full. */
 const chunkRows = 200;
 
 /**
@@ -176,7 +176,7 @@ function candidatesOn(
     ),
   );
   const newestFirst = (one: Candidate, other: Candidate) => other.at - one.at || other.seq - one.seq;
-  // What is older than the end of a stream that was cut may lie between what was not read of it.
+  // Rows beyond the end of a truncated stream may be out of order.
   const [end] = streams
     .filter(({ length }) => length === limit)
     .flatMap((rows) => rows.at(-1) ?? [])
@@ -200,7 +200,7 @@ function selected(db: Connection, candidates: Candidate[], filter: ChangeFilter)
   return candidates.flatMap(({ seq }) => bySeq.get(seq) ?? []);
 }
 
-/** Whoever asks may send anything. */
+/** Callers may send anything. */
 function parseCursor(text: string): Cursor | undefined {
   const [, way, at, seq] = /^([a-z]{2,6})\.(\d{1,16})\.(\d{1,16})$/.exec(text) ?? [];
   return way === undefined ? undefined : { way, at: Number(at), seq: Number(seq) };

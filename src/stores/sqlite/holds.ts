@@ -56,7 +56,7 @@ export function holdStore(db: Connection): HoldStore {
   };
 }
 
-/** What a change of this member may concern. Called in the transaction that keeps the change. */
+/** The holds that a change of this member may concern. Called in the transaction that stores the change. */
 export function holdsOf(db: Connection, change: RankChange): HoldsOfMember {
   const { group, rankeeId, hold } = change;
   const endedBy = endingChange(change);

@@ -84,7 +84,7 @@ export function keyStore(
   };
 }
 
-/** What each part of a selection asks of a key. */
+/** The condition for each part of a selection. */
 const conditions = {
   ids: 'k.id IN (SELECT value FROM json_each(@ids))',
   name: 'k.name = @name',

@@ -50,7 +50,10 @@ export class Nodes {
     this.#mine = undefined;
   }
 
-  /** Whoever clears away takes the lock first: a file that is still there once its lock was taken stays this node's. */
+  /**
+   * A process that cleans up takes the lock first, so if the file still exists after this node took its lock, it stays
+   * this node's.
+   */
   #join(): { id: string; lock: ProcessLock } {
     for (;;) {
       const id = newId('node');

@@ -97,7 +97,7 @@ async function executeStep(ports: StepPorts, one: OneStep, call: CallContext): P
   return confirm(ports, one, written, call);
 }
 
-/** What the platform said to a write. If `accepted` has no answer, the platform did not show the member. */
+/** The platform's response to a write. If `accepted` has no answer, the platform did not show the member. */
 type Written =
   | { kind: 'accepted'; answer: Member | undefined }
   | { kind: 'refused'; error: RankdError; wasSent: boolean }
@@ -115,7 +115,7 @@ async function write(
     wasSent = true;
     return lease;
   };
-  const bounds = { ...call, fence, looksAfter: !isUnderWay }; // what is under way goes on as long as it can
+  const bounds = { ...call, fence, looksAfter: !isUnderWay }; // a running change continues for as long as it can
   try {
     const answer = await (step.kind === 'assign'
       ? platform.assignRole(change, bounds)

@@ -1,7 +1,7 @@
 import type { Direction, KeyRules, RankRequest } from '../../core/model.ts';
 import type { RoleName } from '../../core/role-name.ts';
 
-/** Who asks for a change, and how far this caller may go. */
+/** The caller behind a change, and the caller's limits. */
 export interface ChangeCaller {
   /** The name in history and audit: `key:<id>` or `cli:<user>@<host>`. */
   by: string;

@@ -28,7 +28,7 @@ export interface ListedMember {
   rankeeName: string;
 }
 
-/** What became of one member. `done`: the run has reached the member before. */
+/** The outcome for one member. `done`: the run has reached the member before. */
 export type MemberChange =
   | { state: 'changed' | 'already' | 'done'; change: RankChange }
   | { state: 'refused' | 'unknown'; changeId?: string | undefined; error: RankdError };
@@ -88,7 +88,7 @@ export async function noteList(
   );
 }
 
-/** What the run did, after its changes were read once more: what Roblox was seen to hold otherwise is not confirmed. */
+/** The results of the run after late reads: a change that Roblox turned out not to hold is not confirmed. */
 export async function listAfterLateLooks(
   app: Pick<Ranking, 'store'>,
   run: Run<ListedMember, MemberChange>,

@@ -23,7 +23,7 @@ export interface Intent {
   /** The record that is kept before the first write. */
   change: RankChange;
   approved: ApprovedChange;
-  /** What the caller is told if it is applied. */
+  /** The message for the caller if the change is applied. */
   success: string;
   /** The member's newest change when the member was read. */
   after: string | undefined;
@@ -101,8 +101,8 @@ function readsShowItAt({ clock, platform }: Pick<Ranking, 'clock' | 'platform'>)
 }
 
 /**
- * What the history says of a change whose outcome could not be kept: only the answer may have been lost, or another node ended it. A store
- * that has lost the change, as a failover can, is told of it anew, so that what became of it is found out.
+ * The record of a change whose outcome could not be stored: only the response may have been lost, or another node ended
+ * the change. If a failover lost the change, records it again as unknown, so that it is reconciled.
  */
 async function keptOrAnew({ store, clock }: Pick<Ranking, 'store' | 'clock'>, change: RankChange): Promise<RankChange> {
   const kept = await store.findChange(change.id);

@@ -75,8 +75,8 @@ async function changeInTurn(
 }
 
 /**
- * What the history knows of a change's member and ranker as the turn comes. Both can be changed once more before this change begins:
- * then `beginChange` refuses it, or judges the cooldowns again.
+ * Facts from the history about a change's member and ranker when its turn comes. Both can change before this change
+ * begins: `beginChange` then refuses it, or judges the cooldowns again.
  */
 interface Known {
   written: RankChange | undefined;
@@ -99,7 +99,7 @@ async function doneByList(
   return changes.find(({ command = '' }) => command.includes(list));
 }
 
-/** What to do. `change` is the record as far as it is known. */
+/** The next step. `change` is the record so far. */
 type Approval =
   | { change: RankChange; approved: ApprovedChange; success: string }
   /** A dry run, which ends here. */

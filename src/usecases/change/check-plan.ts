@@ -35,7 +35,7 @@ export const checkNames = [
 ];
 
 type Asked = Pick<ChangeCommand, 'request' | 'caller'> & {
-  /** What the change is to the rules; `rank` unless given. */
+  /** The kind of change for the rules; `rank` by default. */
   kind?: keyof typeof rulesFor;
   /** If they are known already. */
   paces?: Paces;

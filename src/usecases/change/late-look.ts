@@ -122,7 +122,7 @@ function findingOfApplied({ rolesBefore: from, rolesAfter: to }: RankChange, hel
   return left === undefined && holdsOthers({ from, to }, held) ? 'tells nothing' : 'differs';
 }
 
-/** That a refused change was not carried out says nothing of the answers that are a yes. */
+/** A refused change that was not carried out does not show if success responses can be trusted. */
 function findingOfRefused({ rolesBefore: from, rolesAfter: to }: RankChange, held: number[]): Finding {
   const left = stepsLeft({ from, to }, held);
   return left === undefined || left.length === steps({ from, to }).length ? 'tells nothing' : 'differs';

@@ -3,7 +3,7 @@ import { changeEvent } from '../../core/events.ts';
 import type { RankChange } from '../../core/model.ts';
 import type { Ranking } from './ranking.ts';
 
-/** Whoever took the change over is through with it by then, or the next round of recovery is. */
+/** By then, the new holder has finished with the change, or the next round of recovery has. */
 const tryForMs = 120_000;
 const tryEveryMs = 1_000;
 /** A node that nobody has ended hears so with one of its next beats. */
@@ -39,13 +39,13 @@ export async function recoverLateWrite(app: LateWriteContext, change: RankChange
   app.trust.reportLateWrite(change, became);
 }
 
-/** What became of the change. `changed since`: another change of the member came after it. */
+/** The result. `changed since`: the member has a newer change. */
 type Became = 'opened again' | 'changed since' | 'not known';
 
 async function openAgain({ store, clock }: LateWriteContext, change: RankChange): Promise<Became> {
   const { latestId, open } = await store.latestChange(change.rankeeId);
   if (latestId !== change.id) return 'changed since';
-  if (open !== undefined) return 'not known'; // whoever works on it may have read the member before the write
+  if (open !== undefined) return 'not known'; // its holder may have read the member before the write
   const reopened = await store.reopenChange(change.id, (kept) => reopenedLate(kept, change, clock.now()));
   return reopened === undefined ? 'not known' : 'opened again';
 }

@@ -14,7 +14,7 @@ import { type Examiner, strict } from './examiner.ts';
 import { type Ranking, readInTime } from './ranking.ts';
 import { readMember } from './read-member.ts';
 
-/** What a command means for the member as read now. The rules have not been asked about it yet. */
+/** A command, planned for the member as read now. The rules have not been checked yet. */
 export interface PlannedChange {
   plan: RolePlan;
   scheme: GroupScheme;
@@ -55,7 +55,7 @@ export async function planChange(
     'platform',
     async () => {
       const found = await app.group.acting(call);
-      requireFit(await app.group.scheme(call), hold); // who acts may stay unknown, but the roles are needed
+      requireFit(await app.group.scheme(call), hold); // the acting account may stay unknown, but the roles are needed
       return found;
     },
     (found) =>

@@ -4,7 +4,7 @@ import type { Surprise, Surprises } from '../../base/surprises.ts';
 import type { RankChange } from '../../core/model.ts';
 import { type SideEffects, type Streaks, streaksAfter } from '../../core/side-effects.ts';
 
-/** What a change can come with that rankd was not built for. */
+/** Unexpected effects of a change. */
 export const changeSurprises = ['not_held', 'held_though_refused', 'role_vanished', 'role_appeared'];
 
 /** Something for the operator to look at. `facts` are ids, and `problem` where it lasts until a later look agrees or a reload. */
@@ -66,7 +66,7 @@ export class PlatformTrust {
     return this.#stop;
   }
 
-  /** What changes came with that rankd was not built for. */
+  /** Unexpected effects of changes so far. */
   get surprises(): Surprise[] {
     return this.#surprises.list();
   }
@@ -100,7 +100,7 @@ export class PlatformTrust {
     this.#arrival.resolve();
   }
 
-  /** What is still to be read once more. */
+  /** The pending late reads. */
   get looks(): readonly LateLook[] {
     return this.#looks;
   }
@@ -123,7 +123,7 @@ export class PlatformTrust {
     this.#doubt('not_held', what, { rankeeId: userId, roleId });
   }
 
-  /** What an earlier key is told says nothing of a new one. */
+  /** Results for an earlier key prove nothing about a new one. */
   noteAgreement({ era }: LateLook): void {
     if (era === this.#era) this.#isProven = true;
     this.#isDoubted = false;
@@ -159,7 +159,7 @@ export class PlatformTrust {
     this.#report({ level: 'error', message, facts: { ...facts, problem: 'trust' } });
   }
 
-  /** What became of the roles that a change does not name. */
+  /** Records the effects of a change on roles that it does not name. */
   noteSideEffects(userId: number, effects: SideEffects): void {
     const { vanished, appeared } = effects;
     this.#streaks = streaksAfter(this.#streaks, effects);

@@ -48,7 +48,7 @@ export class QueuePosition implements AsyncDisposable {
       if (open !== undefined && isAbandoned(this.#app, open) && (await reconcileFirst(this.#app, open.change, call)))
         continue;
       if (open === undefined && isNext) return { after: latestId, found };
-      await this.#join(); // whoever arrives later, on any node, waits for this change
+      await this.#join(); // later changes, on any node, wait for this one
       this.#watch ??= this.#app.store.watchQueue(this.#rankeeId, () => this.#wake());
       await Promise.race([this.#app.clock.sleep(pollMs, call.signal), moved]);
     }

@@ -6,7 +6,7 @@ import type { GroupView } from '../group/group-view.ts';
 import type { MemberTurns } from './member-turns.ts';
 import type { PlatformTrust } from './platform-trust.ts';
 
-/** What changing ranks needs: the ports, the owner's rules, and what this process is working on. */
+/** The context for rank changes: the ports, the owner's rules, and the work in progress in this process. */
 export interface Ranking extends Ports {
   group: GroupView;
   policy: PolicySettings;

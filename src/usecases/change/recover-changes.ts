@@ -8,7 +8,7 @@ export interface RecoveryRound {
   /** Is told of a change that could not be reconciled at the first try. */
   report: (change: RankChange, error: unknown) => void;
   stop: AbortSignal;
-  /** What earlier rounds are working on and have tried. Rounds may overlap. */
+  /** The work in progress and the earlier tries of all rounds. Rounds may overlap. */
   tries: RecoveryTries;
 }
 

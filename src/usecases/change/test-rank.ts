@@ -28,7 +28,7 @@ export type CheckResult = { name: string } & (
 
 export interface DryRun {
   checks: CheckResult[];
-  /** What would be written; absent if a check failed. */
+  /** The planned writes; absent if a check failed. */
   approved: ApprovedChange | undefined;
 }
 

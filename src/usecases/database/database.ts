@@ -21,7 +21,7 @@ export interface DatabaseVerdict {
   checks: StoreCheck[];
   /** True if the audit was read and is not what was written. */
   isAuditBroken: boolean;
-  /** What the operator does if another check has failed. */
+  /** The fix for the operator if another check has failed. */
   mend: string;
 }
 

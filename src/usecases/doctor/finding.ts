@@ -2,12 +2,15 @@ import { asRankdError } from '../../base/errors.ts';
 import { inWords } from '../../base/files.ts';
 import { hintOf } from '../documents/error.ts';
 
-/** What one check found. `warn`: it works, but somebody should look at it. `FAIL`: it keeps rankd, or a part of it, from working. */
+/**
+ * The result of one check. `warn`: it works, but needs attention. `FAIL`: it stops rankd, or a part of it, from
+ * working.
+ */
 export interface Finding {
   check: string;
   grade: 'ok' | 'warn' | 'FAIL';
   text: string;
-  /** What fixes it: a command, or something to do. */
+  /** The fix: a command, or another action. */
   fix?: string;
 }
 

@@ -21,9 +21,7 @@ import { credentialWarnings } from '../group/credential-warnings.ts';
 import { userNameIfKnown } from '../people/name-members.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
-/** What the platform says of the key, the group and the account that rankd acts with. */
-
-/** What the daemon has noticed of the platform. Finds nothing if none runs, or if all is as it should be. */
+/** Problems that the daemon has noticed. Finds nothing if none runs, or if there are none. */
 export function trustFindings(daemon: DaemonStatus | undefined): Finding[] {
   const { stop, believesAnswers } = daemon?.platformTrust ?? { stop: null, believesAnswers: true };
   if (stop !== null)

@@ -5,7 +5,7 @@ import { type Finding, fail, ok, warn } from './finding.ts';
 /** How many connections a daemon keeps open. */
 const connectionsOfDaemon = 6;
 
-/** What the server that keeps the database says of itself. That it answers at all, and is new enough and no standby, is known by then. */
+/** Checks the facts that the database server reports. By now it has responded, and is new enough and not a standby. */
 export function serverFindings(facts: ServerFacts | undefined): Finding[] {
   if (facts === undefined) return [];
   const found = [
@@ -49,7 +49,7 @@ function settings({ overridden, idleSessionTimeoutMs, user }: ServerFacts): Find
   ];
 }
 
-/** Whoever takes the port while the server is down is believed. */
+/** Without proof, any program that takes the port while the server is down is believed. */
 function proof({ isProven, user }: ServerFacts): Finding[] {
   if (isProven) return [];
   const fix = `give ${user} a password by SCRAM and set RANKD_STORE_PASSWORD, or connect through the server's socket`;
@@ -106,7 +106,7 @@ function skew({ aheadMs }: ServerFacts): Finding[] {
   return [warn('server', `this machine's clock is ${skewText(aheadMs)}`, 'let both get their time by NTP')];
 }
 
-/** What daemons that share a database should have alike. Nothing if there are none. */
+/** Settings that must be equal on daemons that share a database. Finds nothing if there are none. */
 export function nodesFindings(nodes: readonly SeenNode[]): Finding[] {
   const differences = differencesOf(nodes).map(({ setting }) => setting);
   return [

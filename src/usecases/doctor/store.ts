@@ -39,7 +39,7 @@ export function suspensionFindings(stuck: Hold[]): Finding[] {
   );
 }
 
-/** What is odd about the keys that still work, and about their whitelists. */
+/** Problems of keys that still work, and of their whitelists. */
 export function keyFindings(inspections: KeyInspection[], { kind }: Pick<Config['platform'], 'kind'>): Finding[] {
   const simulated = kind === 'simulated' ? [] : inspections.filter(({ key }) => key.isSimulated);
   const working = inspections.filter((one) => !simulated.includes(one));

@@ -7,7 +7,7 @@ export function eventDocument({ id, at, by, action, subject, detail }: AuditEven
   return { id, at: isoTime(at), by, action, subject, detail };
 }
 
-/** What the audit's chain proves. */
+/** The verdict on the audit's chain. */
 export function verdictDocument(verdict: AuditVerdict) {
   const { rows, anchor, head, breaks, breakCount, notedHead, notedHeads } = verdict;
   return {

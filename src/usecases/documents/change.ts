@@ -40,7 +40,7 @@ export function changeDocument({ change, keyName, userName }: ChangeView) {
   };
 }
 
-/** What the change means for a suspension or a temporary rank of the member; null if nothing. */
+/** The effect of the change on a suspension or a temporary rank of the member; null if there is none. */
 function holdPartDocument({ hold }: RankChange) {
   if (hold === undefined) return null;
   const does = { begin: 'begin', renew: 'renew', return: 'end', lift: 'override', undo: 'undo' } as const;
@@ -68,7 +68,7 @@ export function detailedChangeDocument(told: ChangeView) {
   };
 }
 
-/** Who asked for the change: the player, or the operator as `ann@host`. */
+/** The requester of the change: the player, or the operator as `ann@host`. */
 export function whoAsked({ keyId, by, rankerId, rankerName }: RankChange): string {
   if (keyId === undefined) return by.replace(/^(cli|web):/, '');
   return rankerId === 0 ? rankerName || 'the game' : withId(rankerName, rankerId);

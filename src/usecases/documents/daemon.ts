@@ -14,7 +14,7 @@ export function healthDocument(url: string, misfits: readonly string[]) {
   return { healthy: true, url, ...(misfits.length > 0 && { misfits }) };
 }
 
-/** What a reload changed. `warnings` are the daemon's and those of the command that asked. */
+/** The changes of a reload. `warnings` are the daemon's and those of the requesting command. */
 export function reloadDocument<Applied extends { state: 'applied'; warnings: string[] }>(
   { state: _, ...outcome }: Applied,
   warnings: string[],
@@ -22,7 +22,7 @@ export function reloadDocument<Applied extends { state: 'applied'; warnings: str
   return { ...outcome, warnings };
 }
 
-/** What came of a reload at each of several nodes. */
+/** The outcome of a reload at each of several nodes. */
 export function nodeReloadsDocument(
   reloads: ReadonlyArray<{
     name: string;

@@ -14,7 +14,10 @@ export function restoreDocument(
   return { file, schema, ...rows, kept: kept ?? null, dryRun };
 }
 
-/** What was copied. `auditHead` is the hash of the newest event, the same in both places; `rows` has the count of each table. */
+/**
+ * The copied data. `auditHead` is the hash of the newest event, the same in both places; `rows` has the count of each
+ * table.
+ */
 export function copyDocument({ tables, head }: CopiedContents, { from, to }: { from: string; to: string }) {
   const count = (table: string) => tables.get(table) ?? 0;
   return {

@@ -2,7 +2,7 @@ import { type ErrorCode, type RankdError, reasons } from '../../base/errors.ts';
 import { ConfigError } from '../../config/problem.ts';
 import { withoutKeys } from '../../core/api-key.ts';
 
-/** What to try if the error itself does not say. */
+/** Default hints for errors without one. */
 const usualHints: Partial<Record<ErrorCode, string>> = {
   usage: 'rankd --help',
   cooldown: 'wait, then run the command again',

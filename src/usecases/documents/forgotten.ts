@@ -1,6 +1,6 @@
 import type { Forgotten } from '../history/forget.ts';
 
-/** What was, or would be, forgotten of a person; `pseudonym` is null in a dry run. */
+/** The number of records of a person that were, or would be, changed; `pseudonym` is null in a dry run. */
 export function forgottenDocument({ changes, events, pseudonym }: Forgotten) {
   return { dryRun: pseudonym === undefined, changes, events, pseudonym: pseudonym ?? null };
 }

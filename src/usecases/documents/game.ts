@@ -1,4 +1,4 @@
-/** What a game gets: `files` are the absolute paths that were written. */
+/** The values in a game's files; `files` are the absolute paths that were written. */
 export function gameFilesDocument<Values extends object>(values: Values, files: readonly string[]) {
   return { ...values, files };
 }

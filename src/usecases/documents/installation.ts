@@ -7,7 +7,7 @@ export function versionDocument(node: string) {
   return { version, node };
 }
 
-/** What init wrote and found out. Paths are absolute. */
+/** The result of init. Paths are absolute. */
 export interface Initialized {
   file: string;
   credentialFile: string;

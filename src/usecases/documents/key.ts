@@ -63,7 +63,7 @@ export function keyVerdictDocument({ key, reason }: KeyVerdict, now: number) {
   };
 }
 
-/** What a configuration declares of a secret; `out` is the file that a new one was written to. */
+/** The declaration of a secret; `out` is the file that a new one was written to. */
 export function keyHashDocument(hash: string, { mode, out }: { mode: KeyMode; out: string | undefined }) {
   return { hash, mode, out: out ?? null };
 }

@@ -1,7 +1,7 @@
 import type { ListedMember, MemberChange, PlannedList } from '../change/change-list.ts';
 import type { Run } from '../run-many.ts';
 
-/** What became of a list of members. Always the same fields. */
+/** The result of a list of members. Always has the same fields. */
 export function listDocument({ plan, run }: { plan: PlannedList; run: Run<ListedMember, MemberChange> }) {
   const { error } = run;
   return {
@@ -20,7 +20,7 @@ export function listDocument({ plan, run }: { plan: PlannedList; run: Run<Listed
   };
 }
 
-/** What became of a member, in words. */
+/** The outcome for a member, in words. */
 export function listMessage(result: MemberChange): string {
   return 'error' in result ? result.error.message : result.change.message;
 }

@@ -11,7 +11,7 @@ import type { LateWrite } from '../history/late-writes.ts';
 import type { WebhookView } from '../webhooks/view-webhooks.ts';
 import { webhookDocument } from './webhook.ts';
 
-/** What a running daemon says of itself; times are ISO 8601. */
+/** The status of a running daemon; times are ISO 8601. */
 export interface DaemonStatus {
   pid: number;
   version: string;
@@ -45,7 +45,7 @@ export interface DaemonStatus {
     stop: string | null;
     /** False if a late look did not find what the platform had said, and none has agreed since. */
     believesAnswers: boolean;
-    /** What Roblox did since the start that rankd was not built for, by kind. No values out of its answers. */
+    /** Unexpected behavior of Roblox since the start, by kind. Contains no values from its responses. */
     surprises: Array<{ operation: string; what: string; count: number; firstAt: string; lastAt: string }>;
   };
   /** Settings that no longer say which role they mean, each with the line to write. */
@@ -80,7 +80,7 @@ export interface CredentialStatus {
   isAccepted: boolean;
   /** Why the credential is not accepted. */
   problem: string | null;
-  /** What the platform said of the credential when it was last asked; null before that, and if it does not say. */
+  /** From the platform's latest report on the credential; null before that, and if the platform does not report it. */
   actingUserId: number | null;
   expiresAt: string | null;
 }
@@ -151,7 +151,7 @@ export function daemonStatus(sources: StatusSources): DaemonStatus {
   };
 }
 
-/** What of the platform's budget is left, and who waits for it. */
+/** The rest of the platform's budget, and the waiting calls. */
 export function budgetDocument({ platform, requests }: Pick<DaemonContext, 'platform' | 'requests'>) {
   const budget = platform.pace().map(({ operation, limit, left, waiting }) => ({ operation, limit, left, waiting }));
   return {

@@ -2,7 +2,7 @@ import type { UndoRun, UndoTargets } from '../undo/undo-changes.ts';
 import type { MemberUndo, Rankee } from '../undo/undo-member.ts';
 import type { PageUndo } from '../views/page-undo.ts';
 
-/** What an undo did or, for a dry run, would do. */
+/** The result of an undo or, for a dry run, its preview. */
 export function undoDocument({ targets, run, dryRun }: { targets: UndoTargets; run: UndoRun; dryRun: boolean }) {
   const { error } = run;
   return {
@@ -45,7 +45,7 @@ function memberDocument(result: Rankee & MemberUndo) {
   };
 }
 
-/** What became of a member, in words. */
+/** The outcome for a member, in words. */
 export function undoMessage(result: MemberUndo): string {
   switch (result.state) {
     case 'put_back':

@@ -50,7 +50,7 @@ export function deliveryDocument(
   };
 }
 
-/** What came of a test event; `status` and `error` are null if there is none. */
+/** The result of a test event; `status` and `error` are null if there is none. */
 export function webhookTestDocument({ webhook, outcome, ms }: TestOutcome) {
   const status = 'status' in outcome ? (outcome.status ?? null) : null;
   const error = 'error' in outcome ? outcome.error : null;

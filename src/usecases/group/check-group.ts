@@ -36,7 +36,9 @@ export interface StrayRoles {
   stray: string[];
 }
 
-/** What of the configuration does not fit the group. Throws as `checkGroup`, and if the group can't be read. */
+/**
+ * The parts of the configuration that do not fit the group. Throws like `checkGroup`, and if the group can't be read.
+ */
 export async function strayRoles(
   { group, policy }: Pick<Ranking, 'group' | 'policy'>,
   call: CallContext,

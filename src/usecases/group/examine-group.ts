@@ -6,7 +6,7 @@ import { givableRoles, isUnclear, type RoleScheme, undecided } from '../../core/
 import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from '../change/ranking.ts';
 
-/** What the platform says of a group, and of the key for it. */
+/** The platform's report on a group, and on the key for it. */
 export interface ExaminedGroup {
   group: Group;
   /** Absent if the platform does not say. */

@@ -40,7 +40,7 @@ export interface GroupViewOptions {
   platform: Platform;
   clock: Clock;
   store: Pick<Store, 'findMeanings' | 'updateMeanings' | 'listKeys'>;
-  /** What the configuration has that names roles. */
+  /** The entries of the configuration that name roles. */
   entries: readonly RoleEntry[];
   rankOne: RankOne;
   /** True if entries that are read for the first time get their meaning by this view. Without it, `takeEffect` says so. */
@@ -49,7 +49,7 @@ export interface GroupViewOptions {
   onRoles?: (roles: Role[]) => Promise<void>;
 }
 
-/** What rankd remembers of the group for a short while: its roles, and the account it acts as. It never remembers memberships. */
+/** A short-lived cache of the group's roles and the acting account. It never caches memberships. */
 export class GroupView {
   readonly title: string;
   readonly #options: GroupViewOptions;
@@ -85,7 +85,7 @@ export class GroupView {
     return !this.#scheme.hasFailed;
   }
 
-  /** What the configuration has that names roles. */
+  /** The entries of the configuration that name roles. */
   get entries(): readonly RoleEntry[] {
     return this.#options.entries;
   }
@@ -116,7 +116,7 @@ export class GroupView {
     return this.#about.get(call);
   }
 
-  /** Who owns the group; `undefined` if nobody does, or if it can't be read. */
+  /** The group's owner; `undefined` if there is none, or if it can't be read. */
   async owner(call: CallContext): Promise<number | undefined> {
     return (await this.#about.get(call, { maxAgeMs: refreshSpacingMs }).catch(unlessCredential))?.ownerId;
   }
@@ -250,7 +250,7 @@ export class GroupView {
     const check = soon();
     const isRushed = check.deadlineAt - clock.monotonic() < leastCheckMs;
     const credential = await platform.checkCredential(check).catch((error) => {
-      if (isRushed) throw error; // what a caller learnt with hardly any time left must not be believed by others
+      if (isRushed) throw error; // others must not rely on a read that had hardly any time left
       return unlessCredential(error);
     });
     if (credential === undefined) return { acting: undefined, isSure: false };

@@ -3,7 +3,7 @@ import { judgeForgetting, type Mentions } from '../../core/forgetting.ts';
 import { newPseudonym } from '../../core/pseudonym.ts';
 import type { Ports } from '../../ports/index.ts';
 
-/** What was kept of a person, and the number that stands for the person from now on. */
+/** The number of a person's records, and the pseudonym that replaces the person from now on. */
 export interface Forgotten extends Pick<Mentions, 'changes' | 'events'> {
   /** `undefined` if nothing was done, because it is a dry run. */
   pseudonym: number | undefined;

@@ -11,11 +11,11 @@ import {
 } from '../../core/audit.ts';
 import type { Ports } from '../../ports/index.ts';
 
-/** What a walk along the audit's chain found. */
+/** The result of a walk along the audit's chain. */
 export interface AuditVerdict {
   /** How many rows there are. */
   rows: number;
-  /** What the chain begins after: the last row that was removed, or `chainStart`. */
+  /** The row before the chain's first: the last one that was removed, or `chainStart`. */
   anchor: ChainLink;
   /** The newest row. */
   head: ChainLink;

@@ -27,14 +27,14 @@ export interface HoldCheck {
   /** If true, the roles from before are given back whatever the member holds. */
   force?: boolean;
   reason?: string | undefined;
-  /** Who asked for it, as a game says; nobody else does. */
+  /** The requester that a game names; absent for other callers. */
   asked?: HoldAsker | undefined;
   idempotency?: Idempotency | undefined;
 }
 
 export type HoldAsker = Pick<RankRequest, 'rankerId' | 'rankerName' | 'command'>;
 
-/** What became of a hold. `finished` is the change that was made for it, if there was one to make. */
+/** The result for a hold. `finished` is the change that was made for it, if any. */
 export interface CheckedHold {
   hold: Hold;
   finished?: FinishedChange;

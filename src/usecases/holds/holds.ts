@@ -36,7 +36,7 @@ export interface LiftCommand {
   /** If true, the roles from before are given back whatever the member holds now. */
   force: boolean;
   reason?: string | undefined;
-  /** Who asked for it, as a game says. */
+  /** The requester that a game names. */
   asked?: HoldAsker;
   idempotency?: Idempotency;
 }

@@ -4,7 +4,7 @@ import { hashKey, keyMode } from '../../core/api-key.ts';
 import type { KeyMode } from '../../core/model.ts';
 import type { KeyRecord, Store } from '../../ports/index.ts';
 
-/** What a secret tells without asking the store. */
+/** The facts that a secret contains without a lookup. */
 export interface KeyFingerprint {
   /** SHA-256, in hex. */
   hash: string;

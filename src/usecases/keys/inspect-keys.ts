@@ -9,7 +9,7 @@ const expiryNoticeMs = 14 * dayMs;
 const retiringNoticeMs = 6 * 3_600_000;
 const refusalsRead = 1_000;
 
-/** What may be wrong with a key that still works. */
+/** Possible problems of a key that still works. */
 export interface KeyInspection {
   key: Key;
   /** True if no game used it since it was made, more than a week ago. */

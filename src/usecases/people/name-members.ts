@@ -4,7 +4,7 @@ import { callWithin } from '../../ports/platform.ts';
 
 /** For so long a name is shown: users can change theirs. */
 const nameLifeMs = 24 * 3_600_000;
-/** So many of the newest changes are looked at in a round. */
+/** A round reads at most this many of the newest changes. */
 const maxChanges = 200;
 const timeoutMs = 5_000;
 

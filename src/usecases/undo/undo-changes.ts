@@ -186,7 +186,7 @@ export function undoSummary(run: UndoRun): string {
     .join('; ')}`;
 }
 
-/** What the run did, after its changes were read once more: what Roblox was seen to hold otherwise is not confirmed. */
+/** The results of the run after late reads: a change that Roblox turned out not to hold is not confirmed. */
 export async function afterLateLooks(app: Pick<Ranking, 'store'>, run: UndoRun): Promise<UndoRun> {
   const results = run.results.map(async (result): Promise<Rankee & MemberUndo> => {
     const isApplied = result.state === 'put_back';

@@ -29,7 +29,7 @@ export interface UndoCommand {
   dryRun: boolean;
 }
 
-/** What became of one member. */
+/** The outcome for one member. */
 export type MemberUndo =
   /** `change` is what was done, or what would be done. */
   | { state: 'put_back' | 'would_put_back'; change: RankChange }
@@ -94,7 +94,7 @@ async function rehearse(app: Ranking, undoing: Undoing, call: CallContext): Prom
   return { state: 'would_put_back', change: { ...approval.change, message: approval.success } };
 }
 
-/** What to write, or the answer if there is nothing to write. Throws the refusal of an undo that is not allowed. */
+/** The change to write, or the answer if there is none. Throws the refusal of an undo that is not allowed. */
 async function approve(
   app: Ranking,
   { command, draft }: Undoing,
@@ -139,7 +139,7 @@ function draftFor(app: Ranking, { by, dryRun, undoId }: UndoCommand, rankee: Ran
   return { ...draftOf(app, { caller: { by, dryRun }, request }), undoId };
 }
 
-/** What became of the member. Throws if trying again can end differently. */
+/** The outcome for the member. Throws if a retry can have another outcome. */
 function outcomeOf({ change, error }: FinishedChange): MemberUndo {
   if (change.state === 'applied') return { state: 'put_back', change };
   const why = error ?? new RankdError(change.code ?? 'outcome_unknown', change.message);

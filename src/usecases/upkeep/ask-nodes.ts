@@ -4,7 +4,7 @@ import type { Clock, NodeCommand, NodeStore } from '../../ports/index.ts';
 
 const lookEveryMs = 100;
 
-/** What came of a command at a node; without an outcome if it did not answer in time. */
+/** A node's outcome of a command; without one if it did not respond in time. */
 export interface NodeAnswer {
   name: string;
   outcome?: unknown;

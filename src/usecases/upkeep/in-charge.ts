@@ -1,6 +1,6 @@
 import type { Ports } from '../../ports/index.ts';
 
-/** What one daemon does for all that share a store. */
+/** Tasks that one daemon does for all that share a store. */
 export type SharedTask = 'pruning' | 'webhooks' | 'alarms';
 
 /** True if this daemon is the one to do it: another takes it once this one has ended. */

@@ -26,8 +26,8 @@ export async function pruneRecords(
 }
 
 /**
- * What was not delivered yet has to stay, for as long as it would be delivered; a webhook is told of what becomes older. Removes what
- * nobody asks for any more.
+ * Undelivered events must stay for as long as they would be delivered; the webhook is notified of older ones. Removes
+ * events that no webhook needs any more.
  */
 async function neededByWebhooks({ store, clock }: Tools): Promise<number> {
   const webhooks = await store.listWebhooks();

@@ -2,7 +2,7 @@ import type { Logger } from '../../base/log.ts';
 import { configRefused, configReloaded } from '../../core/events.ts';
 import type { Ports } from '../../ports/index.ts';
 
-/** What came of a reload of `file`, for which `by` asked. */
+/** The outcome of a reload of `file`, requested by `by`. */
 export type Reload = { by: string; file: string } & (
   | { refused: string }
   | { applied: string[]; needRestart: string[] }

@@ -2,7 +2,7 @@ import type { ChangeState } from '../../core/model.ts';
 import type { ChangeTally } from '../../ports/index.ts';
 import type { DaemonContext } from '../daemon-context.ts';
 
-/** What became of the changes of a stretch of time; null as long as it is not counted. */
+/** The outcomes of the changes in a period; null until they are counted. */
 export interface ChartBar {
   /** When it begins, in epoch milliseconds. */
   from: number;
@@ -30,7 +30,7 @@ const sliceMs = 15 * 60_000;
 const hourMs = 3_600_000;
 const hours = 24;
 const days = 30;
-/** What was asked for lately may still end in another way, so it is counted anew. */
+/** Recent changes may still get another outcome, so they are counted again. */
 const finalAfterMs = hourMs;
 /** After so long, the count rests: others have the store and the thread meanwhile. */
 const workMs = 5;

@@ -5,10 +5,10 @@ import { afterLateLooks, findUndoTargets, runUndo, type UndoRun, type UndoTarget
 
 /** More than anybody looks through before they agree. */
 export const maxUndone = 500;
-/** So many runs are remembered. */
+/** At most this many runs are remembered. */
 const maxRuns = 20;
 
-/** What an undo would do. */
+/** The preview of an undo. */
 export interface UndoPreview {
   targets: UndoTargets;
   run: UndoRun;

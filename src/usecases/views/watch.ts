@@ -2,7 +2,7 @@ import type { DaemonContext, LiveContext } from '../daemon-context.ts';
 import type { DaemonStatus } from '../documents/status.ts';
 import { newestEvent } from '../history/audit-heads.ts';
 
-/** What the page shows, part by part. */
+/** The parts of the page. */
 export type View = 'status' | 'budget' | 'changes' | 'keys' | 'suspensions' | 'webhooks' | 'chart' | 'run';
 
 const lookEveryMs = 500;
@@ -24,7 +24,7 @@ const viewsOf: Record<string, readonly View[]> = {
 
 interface Watching {
   live: LiveContext;
-  /** What `rankd status` is told. */
+  /** The status as `rankd status` gets it. */
   status(): Promise<DaemonStatus>;
   tell(views: Set<View>): void;
 }
@@ -50,7 +50,7 @@ export async function watchViews({ live, status, tell }: Watching, stop: AbortSi
   }
 }
 
-/** What was seen at the last look, each part in a form that can be compared. */
+/** The state at the latest check, each part in a comparable form. */
 interface Seen {
   eventId: number;
   webhooks: string;

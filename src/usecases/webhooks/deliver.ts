@@ -12,7 +12,7 @@ import { isPassed, leaveOutOld, nextEvents, type Part } from './outbox.ts';
 import { type Sending, sendMessage, sendSigned, targetOf } from './target.ts';
 import { type EventView, eventBody, viewEvents } from './told-events.ts';
 
-/** What delivering takes, under one configuration. */
+/** The context for deliveries under one configuration. */
 export interface Delivering extends Sending {
   store: Store;
   log: Logger;
@@ -20,13 +20,13 @@ export interface Delivering extends Sending {
   deliveries: DeliveryCounts;
 }
 
-/** What a process remembers of a webhook between two rounds. */
+/** A process's memory of a webhook between two rounds. */
 export interface Progress {
   /** Events up to these numbers were looked at and are not for it. The cursors are written only now and then. */
   lookedTo: { alarms: number; log: number };
   /** Events for a channel are gathered until then (`Clock.monotonic()`); absent if there are none. */
   gathering?: { until: number; digests: number } | undefined;
-  /** What the channel was last sent, apart from alarms. */
+  /** The latest message to the channel, apart from alarms. */
   lastSent?: { at: number; digests: number };
 }
 
@@ -94,7 +94,7 @@ interface Round {
   signal: AbortSignal;
 }
 
-/** So many events at most are sent to one program in a second. */
+/** The pause between events to one program limits their rate. */
 const pauseMs = 100;
 
 /** Sends one event. False if there is nothing to send now. */
@@ -161,7 +161,7 @@ async function look({ app, webhook, progress }: Round, part: Part, limit: number
 /** A cursor that only passes events which are for others is written once it has passed so many. */
 const writtenEvery = 500;
 
-/** What was to be sent again became too old, or retention has removed it. */
+/** An event that was to be sent again became too old, or retention has removed it. */
 async function giveUp({ app, webhook }: Round, sequence: number): Promise<void> {
   await app.store.recordProgress({ webhookId: webhook.id, sequences: [sequence] }, ({ deliveries }) => ({
     webhook: {},
@@ -196,7 +196,7 @@ async function toDiscord(round: Round): Promise<boolean> {
     round,
     logMessages(await viewEvents(app, events), app.clock.now(), { isBurst: isBurst({ digests }) }),
   );
-  if (!isMore) return false; // what was gathered goes on at once when the target takes it again
+  if (!isMore) return false; // gathered events continue as soon as the target accepts them
   progress.gathering = undefined;
   progress.lastSent = { at: app.clock.monotonic(), digests: events.length > maxEmbeds ? digests + 1 : 0 };
   return true;
@@ -221,7 +221,7 @@ async function sendAlarms(round: Round): Promise<boolean | undefined> {
   return sendPlanned(round, [alarmMessage(await viewEvents(round.app, events), round.webhook.mention)]);
 }
 
-/** What an operator asked for once more. */
+/** Sends an event that an operator asked to redeliver. */
 async function sendAgain(round: Round): Promise<boolean> {
   const { app, webhook } = round;
   const query = { webhookId: webhook.id, dueAt: app.clock.now(), oldestFirst: true, limit: 500 };

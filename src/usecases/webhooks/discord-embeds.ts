@@ -29,7 +29,7 @@ export function lineOf({ type, event, told, sequence }: EventView): string {
 
 const signs = { promotion: '⬆', demotion: '⬇', sideways: '↔' } as const;
 
-/** What several events come to, e.g. `37 promotions, 4 demotions, 2 refused in 20 s, by key my-game`. */
+/** A summary of several events, e.g. `37 promotions, 4 demotions, 2 refused in 20 s, by key my-game`. */
 export function summaryOf(events: readonly EventView[]): string {
   const kinds = new Map<string, number>();
   for (const told of events) kinds.set(kindOf(told), (kinds.get(kindOf(told)) ?? 0) + 1);
@@ -111,7 +111,7 @@ function rolesOf({ change }: ChangeView, strong: string): string {
   return oldRoleId === undefined || oldRoleId === roleId ? goal : `${named(oldRoleId)} → ${goal}`;
 }
 
-/** What a person reads above an event that is about no change. */
+/** The titles of events that are not about a change. */
 const titles: Partial<Record<WebhookEventType, string>> = {
   'undo.finished': 'Changes were undone',
   'suspension.begun': 'A member is suspended, or has a temporary rank',

@@ -94,7 +94,7 @@ export function eventsFrom(names: readonly string[]): string[] {
   return [...new Set(names)];
 }
 
-/** What is to change of a webhook; what is absent stays as it is. */
+/** The changes to a webhook; absent fields stay the same. */
 export interface WebhookSetting {
   target?: WebhookAddress | undefined;
   events?: string[] | undefined;
@@ -108,7 +108,7 @@ export async function setWebhook(
 ): Promise<void> {
   const doing = { by, at: clock.now() };
   const found = await requireWebhook({ store }, name);
-  // What it did not ask for and happened before is not told afterwards.
+  // Earlier events that it was not subscribed to are not sent later.
   const { cursor, alarmCursor } = await furthestCursors({ store }, found);
   await store.updateWebhooks(
     judgeOne(name, ({ mention: before, heldUntil, ...webhook }) => {
@@ -118,7 +118,8 @@ export async function setWebhook(
         ...{ ...webhook, ...target, events: events ?? webhook.events },
         ...{ cursor: Math.max(cursor, webhook.cursor), alarmCursor: Math.max(alarmCursor, webhook.alarmCursor) },
         ...(role !== undefined && { mention: role }),
-        ...(target === undefined && heldUntil !== undefined && { heldUntil }), // what the old address asked for
+        // the wait that the old address asked for
+        ...(target === undefined && heldUntil !== undefined && { heldUntil }),
       };
       const detail = { ...(target && { target: target.shown }), ...(events && { events: events.join(', ') }), mention };
       return { change, events: [webhookEvent('set', webhook, detail, doing)] };

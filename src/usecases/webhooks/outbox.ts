@@ -35,7 +35,7 @@ export async function nextEvents(
   const actions = part === 'alarms' ? alarmActions : deliveredActions;
   const events: OutboxEvent[] = [];
   let upTo = after;
-  let asked = Math.min(pageEvents, limit); // who wants one event is spared the changes of all that follow, as a rule
+  let asked = Math.min(pageEvents, limit); // a small first page avoids loading changes that no caller needs
   for (;;) {
     const page = await store.eventsAfter({ after: upTo, actions, limit: asked });
     events.push(...page.events.filter(isWanted));
@@ -76,7 +76,7 @@ export async function furthestCursors(
   return { cursor, alarmCursor };
 }
 
-/** What was not sent to a webhook and happened before this time (epoch milliseconds); `undefined` if there is nothing. */
+/** Events from before this time (epoch milliseconds) that were not sent to a webhook; `undefined` if there are none. */
 export async function unsentBefore(
   { store }: Pick<Ports, 'store'>,
   webhook: Webhook,

@@ -9,7 +9,7 @@ import { signedHeaders } from '../../core/webhooks/signature.ts';
 import type { Webhook } from '../../core/webhooks/webhook.ts';
 import type { Clock, WebhookSender } from '../../ports/index.ts';
 
-/** What the configuration says of webhooks. */
+/** The configuration of webhooks. */
 export interface WebhookSettings {
   timeoutMs: number;
   proxy?: OutboundProxy | undefined;
@@ -28,7 +28,7 @@ export function settingsOf({ targets, ...settings }: WebhooksConfig): WebhookSet
   return { ...settings, declared: new Map(revealed) };
 }
 
-/** What sending takes. */
+/** The context for sending. */
 export interface Sending {
   clock: Clock;
   sender: WebhookSender;

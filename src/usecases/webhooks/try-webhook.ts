@@ -39,7 +39,7 @@ async function testEvent({ store, clock }: Tools, { name }: Webhook): Promise<{ 
   return { id, body: JSON.stringify({ type: 'webhook.test', timestamp: isoTime(clock.now()), data }) };
 }
 
-/** What Discord says a webhook is called. Throws `not_found` if there is none at this address any more. */
+/** The name of a webhook in Discord. Throws `not_found` if there is no longer one at this address. */
 export async function lookAtDiscord(
   { sender, webhooks }: Sending,
   { address }: WebhookAddress,

@@ -42,7 +42,7 @@ async function viewOf({ store }: Pick<Ports, 'store'>, webhook: Webhook): Promis
   };
 }
 
-/** What became of the newest events on their way to a webhook; with `isFailed`, only of those that were given up. */
+/** The state of the newest events of a webhook; with `isFailed`, only of those that were given up. */
 export async function listDeliveries(
   { store }: Tools,
   { name, isFailed, limit }: { name: string; isFailed: boolean; limit: number },

@@ -13,7 +13,7 @@ export interface PlacesCommand {
   by: string;
 }
 
-/** What became of each place, in the order of the ids that were given. */
+/** The result for each place, in the order of the given ids. */
 export interface ChangedPlaces<Entry extends WhitelistEntry = WhitelistEntry> {
   key: Key;
   entries: Entry[];

@@ -104,7 +104,7 @@ test('to change an account is one trip, also for the one who comes after another
   expect(await other?.change(counted, add)).toBe(3);
   expect(trips).toBe(1);
   expect(await one?.change(counted, add)).toBe(4);
-  expect(trips).toBe(3); // what another has set since comes with the first answer
+  expect(trips).toBe(3); // the first response has the changes of other nodes
 });
 
 interface Counted {

@@ -8,7 +8,8 @@ import { onServer } from '../../support/postgres-database.ts';
 import { startStoreProxy } from '../../tools/store-proxy.ts';
 
 test('a write that a server lost when it crashed is not told as kept, though another one got the id of its transaction', async () => {
-  await using server = await startPostgres({ settings: ['wal_writer_delay=10000'] }); // what is not committed is only in its memory
+  // uncommitted data are only in its memory
+  await using server = await startPostgres({ settings: ['wal_writer_delay=10000'] });
   await using proxy = await startStoreProxy(server.port);
   const clock = new ManualClock();
   const beating = new ManualClock(); // a beat of theirs would write down what the test wants lost

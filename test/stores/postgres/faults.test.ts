@@ -8,7 +8,7 @@ import { begin, lookUp, newChange, newKey, operate, operator } from '../../contr
 import { ManualClock } from '../../support/manual-clock.ts';
 import { clientOf, postgresDatabase } from '../../support/postgres-database.ts';
 
-/** What becomes of a COMMIT on its way: the connection breaks behind it, or before it. */
+/** A fault during a COMMIT: the connection breaks after it, or before it. */
 type Fault = 'lost answer' | 'lost commit' | undefined;
 
 /** Stands between rankd and the server. */

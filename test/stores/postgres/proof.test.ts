@@ -74,7 +74,7 @@ describe.each(places)('over %s without TLS', (_, directory) => {
 interface Place {
   above?: number;
   mode?: number;
-  /** What belongs to another user. */
+  /** The parts that belong to another user. */
   foreign?: Array<'above' | 'directory' | 'socket'>;
 }
 

@@ -47,7 +47,7 @@ test('a daemon has six connections at most, and relies on nothing that one of th
   using _ = store.watchQueue(7, () => undefined);
   await time.advance(1_000); // a beat
   await expect.poll(() => line.most()).toBe(6); // each of its connections was needed
-  expect(line.sent()).toContain('SET LOCAL'); // what is sent is heard
+  expect(line.sent()).toContain('SET LOCAL'); // the recorder sees statements
   expect(line.sent()).not.toMatch(/[\0;]\s*SET (?!LOCAL )|Q\0[\s\S]{3}SET (?!LOCAL )/);
   expect(line.sent()).not.toMatch(/pg_(try_)?advisory_lock|CREATE TEMP|DECLARE |set_config\([^)]*false\)/);
 });

@@ -259,7 +259,7 @@ test('a write that nothing would wait for is refused', async () => {
   expect(db.get('PRAGMA synchronous')).toEqual({ synchronous: 1 }); // the log's beginning and its checkpoints are SQLite's to sync
 });
 
-/** What can become of a file under a daemon, with the file that it becomes of. */
+/** Ways to damage a daemon's file, each with a function that does it. */
 const harms: Array<[string, (file: string) => void]> = [
   ['removed', (file) => rmSync(file)],
   [

@@ -27,11 +27,11 @@ test('a queue that could not be joined is told to who waits in it, and harms nob
   await using world = await openTestApp();
   const store = { ...world.store, enqueue: async () => Promise.reject(new Error('the disk is full')) };
   const app = { ...world.app, turns: new MemberTurns(), store };
-  const before = app.turns.arrive(rankeeId, 'test'); // whoever comes now must wait
+  const before = app.turns.arrive(rankeeId, 'test'); // later changes must wait
   expect(before.isFirst).toBe(true);
   {
     await using _gone = new QueuePosition(app, { rankeeId, lane: 'test' });
-    await new Promise((resolve) => setImmediate(resolve)); // whoever waited has given up: nobody asks
+    await new Promise((resolve) => setImmediate(resolve)); // all waiting changes have given up
   }
   await using position = new QueuePosition(app, { rankeeId, lane: 'test' });
   before[Symbol.dispose]();

@@ -146,7 +146,7 @@ test('of two hashes that were noted of one event, one was written anew', async (
   expect(await verifyAudit({ store }, { notedHeads })).toMatchObject({ breaks: [{ kind: 'rewritten', id: 3 }] });
 });
 
-/** What every trigger lets through: the chain is anchored to one of its own events, and what is before it goes. */
+/** Passes every trigger: the chain is anchored to one of its own events, and earlier ones are deleted. */
 function removeUpTo(id: number): string {
   return `UPDATE audit_anchor SET last_id = ${id}, hash = (SELECT hash FROM audit_events WHERE id = ${id});
           DELETE FROM audit_events WHERE id <= ${id}`;

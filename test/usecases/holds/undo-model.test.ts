@@ -32,7 +32,7 @@ const minute = 60_000;
 const stop = new AbortController().signal;
 const call = { signal: stop, deadlineAt: Number.POSITIVE_INFINITY, lane: 'test' };
 
-/** What a member holds, and the hold that is open: what an undo has to bring back. */
+/** A member's roles and open hold: an undo must restore both. */
 interface State {
   roles: number[];
   hold:

@@ -21,7 +21,7 @@ async function openForPruning(pauses: { cooldownMs?: number; rankerCooldownMs?: 
   const store = await engineOf({ dataDir, clock }).openStore();
   onTestFinished(() => store.close());
   const needs = { store, clock, policy: { cooldownMs: 0, rankerCooldownMs: 0, ...pauses }, breaker: undefined };
-  const app = needs as unknown as Ranking; // what retention looks at
+  const app = needs as unknown as Ranking; // only the parts that retention uses
   const stop = new AbortController();
   const round = async (retention: { historyMs?: number; auditMs?: number }) => {
     const done = pruneRecords(app, { historyMs: undefined, auditMs: undefined, ...retention }, stop.signal);

@@ -141,7 +141,7 @@ function inWords({ event, keyNames, roleNames }: AuditEventView, screen: Screen)
   return fields.join(', ');
 }
 
-/** What a setting was, and what it is now. */
+/** A setting's old and new value. */
 function isMove(value: unknown): value is { from: unknown; to: unknown } {
   return typeof value === 'object' && value !== null && 'from' in value && 'to' in value;
 }

@@ -55,7 +55,7 @@ const columns = [
   ...(['idempotencyKey', 'group', 'who', 'via', 'keyName', 'oldRoleId', 'reason', 'simulated', 'userName'] as const),
 ] satisfies Array<keyof ChangeDocument>;
 
-/** What people look for in a spreadsheet, where the ids alone say nothing. */
+/** Names for people who read a spreadsheet, in addition to the ids. */
 const nameColumns: Record<string, (change: ChangeDocument) => string> = {
   roleName: (change) => namesIn(change, [change.roleId]),
   oldRoleName: (change) => namesIn(change, [change.oldRoleId]),

@@ -38,7 +38,7 @@ export async function readAddressText({ io }: Cli, urlFile: string | undefined):
   return readInput(io, urlFile);
 }
 
-/** What sends beside the daemon, as it would. */
+/** The context to send next to the daemon, with the same settings. */
 export async function sendingOf(cli: Cli): Promise<Sending> {
   const { config } = await cli.loadConfig();
   return { clock: systemClock, sender: openWebhookSender(systemClock), webhooks: settingsOf(config.webhooks) };

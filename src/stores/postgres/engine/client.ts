@@ -9,7 +9,7 @@ import { types } from './types.ts';
 const connectTimeoutMs = 3_000;
 const answerTimeoutMs = 5_000;
 
-/** What the driver has of a connection and leaves out of its types. */
+/** Fields of a connection that the driver's types omit. */
 interface Internals {
   processID: number | null;
   /** `undefined` before SCRAM begins, and `null` once the server has proved that it knows the password. */

@@ -13,7 +13,7 @@ export interface DatabaseOptions {
   cluster?: KnownCluster | undefined;
 }
 
-/** What can be asked, within a transaction and outside of one. What is asked in one turn goes out together. */
+/** Queries within a transaction and outside of one. Those of one turn are sent together. */
 export interface Reader {
   get<Row extends object>(sql: string, bindings?: Bindings): Promise<Row | undefined>;
   all<Row extends object>(sql: string, bindings?: Bindings): Promise<Row[]>;
@@ -43,7 +43,7 @@ export class Database implements Reader {
   readonly #beating: Link;
   readonly #links: Link[];
   readonly #listening: Link;
-  /** Who wants to hear of a message, by the message. */
+  /** The listeners for each message. */
   readonly #hearers = new Map<string, Set<() => void>>();
   #lastLook: Promise<unknown> = Promise.resolve();
   #lastWrite: Promise<unknown> = Promise.resolve();
@@ -107,7 +107,7 @@ export class Database implements Reader {
     return this.#guard(async () => (await (await this.#working.session()).sendAlone<Row>(sql, bindings)).rows);
   }
 
-  /** What is read behind the statements that `work` was given before. */
+  /** Reads that follow the statements already given to `work`. */
   get behindWork(): Reader {
     const all: Reader['all'] = (sql, bindings) => this.work(sql, bindings);
     return {
@@ -245,7 +245,7 @@ export class Database implements Reader {
 export const noticeChannel = 'rankd_members';
 
 const findOutForMs = 5_000;
-/** What has taken longer than this is not tried again. */
+/** After this long, a query is not retried. */
 const tryAgainWithinMs = 1_000;
 
 /** Tries work again that the server has taken back because it collided with that of others: nothing of it was confirmed. */
@@ -328,7 +328,7 @@ export class Transaction implements Reader {
     return result;
   }
 
-  /** What is thrown if the commit got no answer. */
+  /** The error to throw if the commit got no response. */
   protected lost(error: unknown, _result: unknown): unknown {
     return error;
   }

@@ -28,7 +28,7 @@ export interface Session {
   sendAlone<Row extends object>(sql: string, bindings?: Bindings): Promise<Answer<Row>>;
   /** Statements without values, several in one text. */
   sendText(sql: string): Promise<{ command: string }>;
-  /** What is sent from now on goes out at the end of the turn, in one piece: each piece costs a system call here and one there. */
+  /** Sends this turn's statements in one write: one system call on each side instead of one per statement. */
   gather(): void;
   /** Breaks it off: the server takes back what is open in it. */
   destroy(): void;
@@ -92,7 +92,7 @@ export class Link {
     const forget = () => {
       if (this.#client === client) this.#forget();
     };
-    client.on('error', forget); // whoever waits for an answer is told by the answer
+    client.on('error', forget); // each waiting query gets its own error
     client.on('end', forget);
     try {
       await connectProven(client, this.#address);

@@ -25,8 +25,8 @@ export function toStoreError(error: unknown, address: ServerAddress): RankdError
 type Wording = (address: ServerAddress, cause: unknown) => RankdError;
 
 /**
- * That the connection broke, or the time was over: whether the server did what it was told is not known then. The driver gives no code to
- * what it says itself; what was wrong with a value is no such thing.
+ * True if the connection broke or the time ran out: it is unknown whether the server carried out the statement. The
+ * driver's own errors have no code; an error about a value is not one of these.
  */
 export function isLost(error: unknown): boolean {
   if (error instanceof RangeError || error instanceof TypeError) return false;

@@ -6,7 +6,7 @@ import { serverTime } from '../server-clock.ts';
 import { checksNothing, frozen, oldestServer, otherEncoding, standby, superseded, tooOld } from './postgres-error.ts';
 import { isSuperseded } from './timelines.ts';
 
-/** What a new connection has to know of its server, and of what is set there for the user or the database. */
+/** The facts about a new connection's server, and about its settings for the user or the database. */
 export interface ServerLook {
   /** The `system_identifier` of the cluster, or `untold`. */
   cluster: string;
@@ -50,7 +50,7 @@ type Settings = Record<string, { value: string; source: string }>;
 /** A user that may write nothing by default may do so in a transaction. A database or server that takes no writes was told so for a reason. */
 const ofUser = new Set(['user', 'database user']);
 
-/** What each setting has to be for a value that does not do. */
+/** The required value of each setting with an unsuitable one. */
 const needed: Record<string, (value: string) => string> = {
   statement_timeout: () => '0',
   lock_timeout: () => '0',

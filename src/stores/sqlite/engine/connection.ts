@@ -121,7 +121,7 @@ export class Connection {
     this.#guard(() => this.#log.refuseHarmedFiles());
   }
 
-  /** What must stay in its place as long as this connection is used. */
+  /** The files that must stay in place while this connection is used. */
   get files(): OpenedFiles {
     return this.#log.files;
   }

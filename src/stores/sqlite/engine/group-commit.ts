@@ -98,7 +98,7 @@ function isError(settled: Settled): settled is { error: unknown } {
   return 'error' in settled;
 }
 
-/** What `work` returns. A promise is refused: what is behind it would run after the commit. */
+/** Returns the result of `work`. A promise is refused: its continuation would run after the commit. */
 function runSync(work: () => unknown): unknown {
   const value = work();
   if (value instanceof Promise) throw new TypeError('what is committed cannot wait for anything');

@@ -21,7 +21,7 @@ export function toStoreError(error: unknown, file: string): RankdError {
   return new RankdError('store_unavailable', message, { ...details, cause: error });
 }
 
-/** What SQLite answers on file systems without locks or shared memory, such as some network mounts. */
+/** SQLite's errors on file systems without locks or shared memory, such as some network mounts. */
 const lacksLocks = new Set([
   'SQLITE_PROTOCOL',
   'SQLITE_NOLFS',

@@ -126,7 +126,7 @@ async function inScratchDirectory<T>(
   clock: Clock,
   use: (scratch: string, copied: CopiedContents) => Promise<T>,
 ): Promise<T> {
-  privateFile(dataDir, 'daemon.lock'); // so that the directory is there
+  privateFile(dataDir, 'daemon.lock'); // creates the directory
   using scratch = new ScratchDirectory(dataDir);
   const file = join(scratch.path, databaseName);
   const filled = async () => {

@@ -4,11 +4,11 @@ import { notRankdDatabase } from '../engine/sqlite-error.ts';
 import { migrations } from '../schema/migrations.ts';
 import { schemaVersion } from '../schema/schema-version.ts';
 
-/** What is in a database of rankd, and everything that is wrong with it. */
+/** The content of a rankd database, and all of its problems. */
 export interface Examination extends BackupContents {
   /** The number of the newest row ever written, by table. */
   newestRows: Map<string, number>;
-  /** What SQLite's integrity check found. */
+  /** The findings of SQLite's integrity check. */
   damage: string[];
   /** Rows that refer to rows that are not there. */
   danglingRows: string[];

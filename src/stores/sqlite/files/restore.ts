@@ -70,7 +70,7 @@ function keepOld(database: string, kept: string): string | undefined {
 /** Makes the old database one file without a write-ahead log, which only its sole user can do. One too damaged for that stays as it is. */
 function foldLog(file: string): void {
   try {
-    const db = new Connection(file, { lockTimeoutMs: 0 }); // whoever has it open keeps it open
+    const db = new Connection(file, { lockTimeoutMs: 0 }); // fails if another process has it open
     try {
       const mode = db.get<{ journal_mode: string }>('PRAGMA journal_mode = DELETE')?.journal_mode;
       if (mode !== 'delete') throw inUse(file);

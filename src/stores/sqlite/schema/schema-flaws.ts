@@ -9,7 +9,7 @@ interface SchemaObject {
   sql: string | null;
 }
 
-/** What the migrations up to `version` did not make so: a trigger that somebody dropped, say. */
+/** Differences from the schema of the migrations up to `version`, e.g. a dropped trigger. */
 export function schemaFlaws(db: Connection, version: number): string[] {
   const found = byName(db.all<SchemaObject>(objectsSql));
   const made = byName(madeByMigrations(version));
