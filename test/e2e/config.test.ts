@@ -16,6 +16,22 @@ test('config show has the origin of each value (flag, variable, line of the file
   expect(stdout).toMatch(/^server\.deadline +20s +default +-$/m);
 });
 
+test('config get prints the value of one setting alone, and no secret; a slip gets the name that was meant', async () => {
+  using home = new CliHome();
+  const env = { RANKD_GROUP_ID: '7', RANKD_PLATFORM_API_KEY: 'very-secret-platform-key' };
+  const get = async (...args: string[]) => home.here(['config', 'get', ...args], { env });
+  expect(await get('server.port')).toMatchObject({ code: 0, stdout: '7265\n', stderr: '' });
+  expect(await get('policy.locked_roles')).toMatchObject({ code: 0, stdout: '[]\n' });
+  expect((await get('group.id', '--json')).json()).toMatchObject({ setting: { name: 'group.id', value: 7 } });
+  expect((await get('platform.api_key')).stdout).not.toContain('very-secret');
+  const slip = await get('server.prot');
+  expect(slip).toMatchObject({
+    code: 2,
+    stdout: '',
+    stderr: expect.stringContaining('try: rankd config get server.port'),
+  });
+});
+
 test('config show never shows the Roblox key', async () => {
   using home = new CliHome();
   const env = { RANKD_GROUP_ID: '7', RANKD_PLATFORM_API_KEY: 'very-secret-platform-key' };

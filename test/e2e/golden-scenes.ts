@@ -111,6 +111,7 @@ export const scenes: Record<string, Line[]> = {
     'config check --config broken.yaml',
     'config check --config broken.yaml --json',
     'config show --config good.yaml --origin',
+    'config get server.port',
     'config path',
     'game list',
     'game write',

@@ -464,8 +464,11 @@ test('while the old secret of a rotation is still used, list and show report it:
   const rows = (await home.here(['key', 'list'])).stdout.split('\n');
   expect(rows.find((row) => row.includes(masked))).toMatch(/^game .* 2\d{3}-\S+Z +77 +2\d{3}-\S+Z .* key_\w+$/);
   const { stdout } = await home.here(['key', 'show', 'game']);
-  expect(stdout).toMatch(/secret +\S+, not used yet\n/);
+  expect(stdout).toMatch(/secret +\S+, no use recorded yet \(a daemon records uses once a minute\)\n/);
   expect(stdout).toMatch(
     new RegExp(`secret +${masked}, replaced, accepted until \\S+Z, last used \\S+Z from place 77\\n`),
+  );
+  expect((await home.here(['status'])).stdout).toMatch(
+    /^old secrets +STILL USED: that of game, last from place 77 at \S+Z, is refused from \S+Z; /m,
   );
 });

@@ -102,6 +102,7 @@ last problems  none
     openChanges: 0,
     changesToday: { pending: 0, applied: 1, refused: 0, failed: 0, unknown: 0 },
     lastBackupAt: null,
+    oldSecretsInUse: [],
   });
 });
 

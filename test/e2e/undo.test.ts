@@ -333,6 +333,23 @@ interface Raid extends AsyncDisposable {
 }
 
 /** A daemon on the simulated group of a home whose owner has turned off the breaker. */
+test('--last takes the newest change back, alone or of those that are selected, and no undo', async () => {
+  await using raid = await startRaid();
+  const before = await raid.held();
+  await raid.rank(raid.secret, 1001, 20);
+  const second = await raid.rank(raid.secret, 1002, 10);
+  const dryRun = await raid.undo('--last', '--dry-run');
+  expect(dryRun.undo).toMatchObject({ changes: 1, members: [{ rankeeId: 1002 }] });
+  expect(second).toMatch(/^chg_/);
+  expect((await raid.undo('--last')).undo).toMatchObject({ members: [{ rankeeId: 1002, state: 'put_back' }] });
+  expect((await raid.undo('--last')).undo).toMatchObject({ members: [{ rankeeId: 1002, state: 'already' }] });
+  expect((await raid.undo('--last', '--user', '1001')).undo).toMatchObject({ members: [{ rankeeId: 1001 }] });
+  expect(await raid.held()).toEqual(before);
+  const none = await raid.home.here(['history', 'undo', '--last', '--user', '1009']);
+  expect(none).toMatchObject({ code: 3, stderr: expect.stringContaining('No rank change is left to undo.') });
+  expect((await raid.home.here(['history', 'undo', '--last', second])).code).toBe(2);
+});
+
 async function startRaid({ home = new CliHome() }: { home?: CliHome } = {}): Promise<Raid> {
   const { config } = loadConfig({ flags: { 'platform.kind': 'simulated' }, env: {}, cwd: home.cwd });
   const off = { ...config.policy, breaker: { ...config.policy.breaker, enabled: false } };

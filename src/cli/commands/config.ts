@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { openRanking } from '../../app.ts';
 import { asRankdError, isRankdError, RankdError } from '../../base/errors.ts';
 import { ScratchDirectory } from '../../base/files.ts';
+import { suggest } from '../../base/text.ts';
 import type { Config } from '../../config/config.ts';
 import type { Origin } from '../../config/layers.ts';
 import { searchPath, trustedConfig } from '../../config/locate.ts';
@@ -36,6 +37,12 @@ export function configCommands(program: Command, cli: Cli): void {
     .option('--origin', 'also show where each value comes from, and what it shadows')
     .addHelpText('after', examples('rankd config show', 'rankd config show --origin', 'rankd config show --json'))
     .action((options: { origin?: boolean }) => show(cli, options));
+  config
+    .command('get')
+    .description('the value of one setting; a secret is not shown')
+    .argument('<setting>', 'the name of the setting, such as server.port')
+    .addHelpText('after', examples('rankd config get server.port', 'rankd config get policy.max_rank --json'))
+    .action((setting: string) => get(cli, setting));
   config
     .command('path')
     .description('print the file that is read, or where rankd looks for one')
@@ -111,6 +118,19 @@ async function show(cli: Cli, { origin }: { origin?: boolean }): Promise<void> {
   ]);
   const headings = ['setting', 'value', ...(origin ? ['origin', 'shadows'] : [])];
   cli.print(settingsDocument(file, origins), table(headings, rows));
+}
+
+async function get(cli: Cli, name: string): Promise<void> {
+  const { file, origins } = await cli.loadConfig();
+  const found = origins.get(name);
+  if (found === undefined) {
+    const meant = suggest(name, origins.keys());
+    throw new RankdError('usage', withoutKeys(`There is no setting ${name}.`), {
+      hint: meant === undefined ? 'rankd config show' : `rankd config get ${meant}`,
+    });
+  }
+  const [setting] = settingsDocument(file, new Map([[name, found]])).settings;
+  cli.print({ setting }, found.value === undefined ? '' : settingText(found.value));
 }
 
 async function path(cli: Cli): Promise<void> {

@@ -8,10 +8,11 @@ import { waitingText } from '../../core/webhooks/webhook.ts';
 import { type DaemonStatus, type FoundDaemon, statusDocument } from '../../usecases/documents/status.ts';
 import { countChanges } from '../../usecases/history/history.ts';
 import { unjudgedLateWrites } from '../../usecases/history/late-writes.ts';
+import { type OldSecretInUse, oldSecretsInUse } from '../../usecases/keys/inspect-keys.ts';
 import type { Cli } from '../cli.ts';
 import { ExitCode } from '../output/errors.ts';
 import { examples } from '../output/help.ts';
-import { ago, facts, type Shown, table, when } from '../output/table.ts';
+import { ago, type Cell, facts, type Shown, table, timeText, when } from '../output/table.ts';
 import { WatchScreen, whileWaiting } from '../output/terminal.ts';
 import { maybeStarting } from './health.ts';
 
@@ -94,10 +95,14 @@ async function lookInStore(cli: Cli, daemon: DaemonStatus | undefined): Promise<
     const nodes = await store.nodes?.listNodes();
     const group = daemon?.changesRanksIn ?? nodes?.find(({ state }) => state !== 'ended')?.status.group;
     const counts = await countChanges({ store, clock }, group);
-    const lastBackupAt = (await store.lastBackupAt()) ?? null;
-    if (nodes === undefined) return { counts, lastBackupAt };
+    const kept = {
+      counts,
+      lastBackupAt: (await store.lastBackupAt()) ?? null,
+      oldSecrets: await oldSecretsInUse({ store, clock }),
+    };
+    if (nodes === undefined) return kept;
     const serverAheadMs = Math.round(clock.now() - systemClock.now());
-    return { counts, lastBackupAt, nodes, serverAheadMs, lateWrites: await unjudgedLateWrites({ store, clock }) };
+    return { ...kept, nodes, serverAheadMs, lateWrites: await unjudgedLateWrites({ store, clock }) };
   });
 }
 
@@ -109,8 +114,8 @@ function stateOf(nodes: readonly SeenNode[]): FoundDaemon['state'] {
   return states.includes('no lease') ? 'not answering' : 'not running';
 }
 
-function partsOf({ state, daemon, counts, nodes, lastBackupAt, ...rest }: FoundDaemon): Shown[] {
-  const { serverAheadMs, lateWrites } = rest;
+function partsOf({ state, daemon, counts, nodes, ...kept }: FoundDaemon): Shown[] {
+  const { lastBackupAt, oldSecrets = [], serverAheadMs, lateWrites } = kept;
   const { openChanges = null, today } = counts ?? {};
   const counted = Object.entries(today ?? {}).flatMap(([outcome, count]) =>
     count === 0 ? [] : [`${count} ${outcome}`],
@@ -123,6 +128,7 @@ function partsOf({ state, daemon, counts, nodes, lastBackupAt, ...rest }: FoundD
     'open changes': openChanges,
     'changes today': today === undefined ? null : counted.join(', ') || 'none',
     'last backup': lastBackupAt === undefined ? null : lastBackupAt === null ? 'none by rankd' : ago(lastBackupAt),
+    'old secrets': oldSecrets.length === 0 ? null : oldSecretsText(oldSecrets),
     'last problems': problems.length > 0 || daemon === undefined ? null : 'none',
   });
   const misfits = daemon?.misfits ?? [];
@@ -223,6 +229,16 @@ function webhooksText(webhooks: DaemonStatus['webhooks']): string | null {
     return `${name} ${state === 'disabled' ? 'is DISABLED' : 'FAILS'}, ${waitingText(backlog)}: ${lastError ?? 'by an operator'}`;
   });
   return `${told.join('; ')}; rankd webhook list`;
+}
+
+function oldSecretsText(secrets: readonly OldSecretInUse[]): Cell {
+  return (screen) =>
+    secrets
+      .map(
+        ({ keyName, lastUsedAt, lastPlaceId, expiresAt }) =>
+          `STILL USED: that of ${keyName}, last from place ${lastPlaceId} at ${timeText(lastUsedAt, screen)}, is refused from ${timeText(expiresAt, screen)}; restart that game's servers`,
+      )
+      .join('; ');
 }
 
 function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {

@@ -8,6 +8,7 @@ import { differencesOf, type SeenNode } from '../../core/nodes.ts';
 import { type DaemonContext, surprisesOf } from '../daemon-context.ts';
 import type { ChangeCounts } from '../history/history.ts';
 import type { LateWrite } from '../history/late-writes.ts';
+import type { OldSecretInUse } from '../keys/inspect-keys.ts';
 import type { WebhookView } from '../webhooks/view-webhooks.ts';
 import { webhookDocument } from './webhook.ts';
 
@@ -182,6 +183,7 @@ export interface FoundDaemon {
   counts: ChangeCounts | undefined;
   /** Epoch milliseconds; null if rankd recorded none. Absent if there is no database. */
   lastBackupAt?: number | null;
+  oldSecrets?: OldSecretInUse[];
   nodes?: SeenNode[] | undefined;
   /** How far the clock of their server is ahead of this machine's. */
   serverAheadMs?: number;
@@ -200,7 +202,23 @@ export function statusDocument(found: FoundDaemon) {
     lateWrites: lateWrites.map(({ at, ...late }) => ({ at: isoTime(at), ...late })),
   };
   const backup = found.lastBackupAt !== undefined && { lastBackupAt: isoOrNull(found.lastBackupAt ?? undefined) };
-  return { state: found.state.replace(' ', '_'), ...daemon, openChanges, changesToday: today, ...backup, ...shared };
+  const oldSecrets = found.oldSecrets?.map(({ keyName, lastUsedAt, lastPlaceId, expiresAt }) => ({
+    ...{
+      key: keyName,
+      lastUsedAt: isoTime(lastUsedAt),
+      lastPlaceId: lastPlaceId ?? null,
+      expiresAt: isoTime(expiresAt),
+    },
+  }));
+  return {
+    state: found.state.replace(' ', '_'),
+    ...daemon,
+    openChanges,
+    changesToday: today,
+    ...backup,
+    ...(oldSecrets && { oldSecretsInUse: oldSecrets }),
+    ...shared,
+  };
 }
 
 export function nodeDocument({ name, state, status: { settings: _, isDraining: _draining, ...status } }: SeenNode) {

@@ -51,6 +51,28 @@ export async function inspectKeys({ store, clock }: Pick<Ports, 'store' | 'clock
   });
 }
 
+/** An old secret of a rotation that a game used since the new one was made. */
+export interface OldSecretInUse {
+  keyName: string;
+  lastUsedAt: number;
+  lastPlaceId: number | undefined;
+  /** When it is refused from. */
+  expiresAt: number;
+}
+
+/** Games with these have to restart before the secret is refused. */
+export async function oldSecretsInUse({ store, clock }: Pick<Ports, 'store' | 'clock'>): Promise<OldSecretInUse[]> {
+  const now = clock.now();
+  const rotating = (await store.listKeys({ acceptedAt: now })).filter(({ secrets }) => secrets.length > 1);
+  return rotating.flatMap(({ name: keyName, secrets }) =>
+    secrets.flatMap(({ replacedAt, expiresAt, lastUsedAt, lastPlaceId }) => {
+      const isOver = replacedAt === undefined || expiresAt === undefined || expiresAt <= now;
+      if (isOver || lastUsedAt === undefined || lastUsedAt <= replacedAt) return [];
+      return [{ keyName, lastUsedAt, lastPlaceId, expiresAt }];
+    }),
+  );
+}
+
 function isUnused({ createdAt, secrets }: Key, now: number): boolean {
   return now - createdAt > unusedNoticeMs && secrets.every(({ lastUsedAt }) => lastUsedAt === undefined);
 }

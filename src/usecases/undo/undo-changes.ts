@@ -12,7 +12,7 @@ import { isStillTold } from '../change/late-look.ts';
 import type { Ranking } from '../change/ranking.ts';
 import { type Run, runMany } from '../run-many.ts';
 import { type MemberUndo, type Rankee, type UndoCommand, undoMember } from './undo-member.ts';
-import { effectiveChanges, isLeftOut, timelineOf } from './undo-timeline.ts';
+import { effectiveChanges, isLeftOut, selectedChanges, timelineOf } from './undo-timeline.ts';
 
 /** Whom there is to put back according to the history. The platform was not asked yet. */
 export interface UndoTargets {
@@ -75,6 +75,15 @@ export async function findUndoTargets(
     else targets.answered.push({ ...rankee, state: 'changed_since', byChange: todo.by.id });
   }
   return { ...targets, undoId: earlierRun ?? targets.undoId, members: [...targets.members, ...waiting] };
+}
+
+/** The id of the newest of these changes. Throws `not_found` if there is none. */
+export async function newestChange(
+  history: Pick<Ranking, 'store' | 'group'>,
+  selection: ChangeSelection,
+): Promise<string> {
+  for await (const { id, rankeeId } of selectedChanges(history, selection)) if (!isPseudonym(rankeeId)) return id;
+  throw new RankdError('not_found', 'No rank change is left to undo.', { hint: 'rankd history list' });
 }
 
 /** Throws `not_found` for an id of no change in this group. */

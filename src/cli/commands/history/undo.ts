@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import type { RankingApp } from '../../../app.ts';
 import { RankdError } from '../../../base/errors.ts';
 import { counted } from '../../../base/text.ts';
@@ -7,6 +7,7 @@ import { findUsableKey, withKeyId } from '../../../usecases/keys/find-key.ts';
 import {
   afterLateLooks,
   findUndoTargets,
+  newestChange,
   runUndo,
   type UndoRun,
   type UndoTargets,
@@ -21,6 +22,7 @@ import { printUndo } from './undo-report.ts';
 
 interface UndoOptions extends Omit<SelectionOptions, 'state'> {
   undo?: string;
+  last?: boolean;
   dryRun?: boolean;
 }
 
@@ -40,11 +42,13 @@ export function undoCommand(history: Command, cli: Cli): void {
   withSelection(history.command('undo').description('put back the roles that members held before these rank changes'))
     .argument('[change...]', 'ids of rank changes, as the list shows them')
     .option('--undo <id>', 'take back what this undo did')
+    .addOption(new Option('--last', 'only the newest of them').conflicts('undo'))
     .option('--dry-run', 'check everything and show what would be done; change nothing')
     .addHelpText(
       'after',
       `${help}${examples(
         'rankd history undo chg_VbflntX4kQ2mX7Lp',
+        'rankd history undo --last',
         'rankd history undo --user 1001',
         'rankd history undo --key my-game --since 1h --dry-run',
         'rankd history undo --key my-game --since 2026-05-01T18:00Z --until 2026-05-01T19:00Z',
@@ -55,12 +59,19 @@ export function undoCommand(history: Command, cli: Cli): void {
     .action((ids: string[], options: UndoOptions) => undo(cli, ids, options));
 }
 
-async function undo(cli: Cli, ids: string[], { undo: undoId, dryRun = false, ...options }: UndoOptions): Promise<void> {
-  if (ids.length === 0 && undoId === undefined) refuseVague(options);
+async function undo(
+  cli: Cli,
+  ids: string[],
+  { undo: undoId, last = false, dryRun = false, ...options }: UndoOptions,
+): Promise<void> {
+  if (last && ids.length > 0)
+    throw new RankdError('usage', '--last goes without ids.', { hint: 'leave one of them out' });
+  if (ids.length === 0 && undoId === undefined && !last) refuseVague(options);
   const query = await queryOf(cli, options);
   const work = async (app: RankingApp) => {
-    const named = { undoId, ...(ids.length > 0 && { ids }) };
-    const selection = { ...(await withKeyId(app, query, refuse)), ...named };
+    const asked = await withKeyId(app, query, refuse);
+    const named = last ? [await newestChange(app, asked)] : ids;
+    const selection = { ...asked, undoId, ...(named.length > 0 && { ids: named }) };
     const targets = await findUndoTargets(app, selection);
     await warnOfKey(cli, app, selection);
     if (!dryRun && targets.members.length > 0) {

@@ -35,7 +35,9 @@ function describeSecret({ masked, expiresAt, lastUsedAt, lastPlaceId }: KeySecre
   return (screen) => {
     const end = expiresAt === undefined ? [] : [`replaced, accepted until ${timeText(expiresAt, screen)}`];
     const use =
-      lastUsedAt === undefined ? 'not used yet' : `last used ${timeText(lastUsedAt, screen)} from place ${lastPlaceId}`;
+      lastUsedAt === undefined
+        ? 'no use recorded yet (a daemon records uses once a minute)'
+        : `last used ${timeText(lastUsedAt, screen)} from place ${lastPlaceId}`;
     return [masked, ...end, use].join(', ');
   };
 }
