@@ -55,7 +55,7 @@ export async function planChange(
     'platform',
     async () => {
       const found = await app.group.acting(call);
-      requireFit(await app.group.scheme(call), hold); // the acting account may stay unknown, but the roles are needed
+      await app.group.judged((scheme) => requireFit(scheme, hold), call); // the acting account may stay unknown, but the roles are needed
       return found;
     },
     (found) =>
@@ -70,28 +70,67 @@ export async function planChange(
         (found) => `${roleName ?? request.newRankId} is ${roleTitle(found)}, role ${found.id}`,
       )
     : undefined;
-  if (hold?.kind === 'suspension')
-    await examiner.find(
-      'rank',
-      async () => roleOfSuspension(await app.group.scheme(call), hold),
-      (found) => `while suspended, ${roleTitle(found)}, role ${found.id}`,
-    );
-  const { member, scheme } = await examiner.find(
+  const parked =
+    hold?.kind === 'suspension'
+      ? await examiner.find(
+          'rank',
+          () => app.group.judged((scheme) => roleOfSuspension(scheme, hold), call),
+          (found) => `while suspended, ${roleTitle(found)}, role ${found.id}`,
+        )
+      : undefined;
+  const found = await examiner.find(
     'member',
     async () => {
       const refusal = refusalOfUntouchable(request.rankeeId, acting);
       if (refusal !== undefined) throw refusal;
-      return findMember(app, { userId: request.rankeeId, asked, written: command.written }, call);
+      const expected = asked ?? parked ?? (await nextOf(app, command, call));
+      return findMember(app, { userId: request.rankeeId, expected, written: command.written }, call);
     },
     (found) => `holds ${heldRoles(found.scheme.roles, found.member).map(roleTitle).join(', ')}`,
   );
   // While the member was read, the group may have shown that the number or name means another role by now, or that the role has another rank.
-  const target = isRankAsked ? await findTarget() : undefined;
-  requireFit(scheme, hold);
-  const plan = planFor(app, command, { target, member, scheme });
+  const { plan, scheme } = await planConfirmed(
+    app,
+    found,
+    async (scheme) => {
+      const target = isRankAsked ? await findTarget() : undefined;
+      requireFit(scheme, hold);
+      return { plan: planFor(app, command, { target, member: found.member, scheme }) };
+    },
+    call,
+  );
   const isNumbered = isRankAsked && roleName === undefined;
   const newRankId = isNumbered ? request.newRankId : nameForRequest(scheme, plan.target);
   return { plan, scheme, newRankId, acting };
+}
+
+/** The role to which a step probably leads: from the roles that rankd gave last, or from none. */
+async function nextOf(app: Ranking, command: AskedPlan, call: CallContext): Promise<Role | undefined> {
+  const [scheme, written] = await Promise.all([app.group.scheme(call), command.written]);
+  const member = { userId: command.request.rankeeId, roleIds: written?.rolesAfter ?? [] };
+  return guessed(() => planFor(app, command, { target: undefined, member, scheme }));
+}
+
+/** The target of a plan for roles that are not read yet. Its role is confirmed next to that read; a wrong guess only costs another read. */
+export function guessed(plan: () => RolePlan): Role | undefined {
+  try {
+    return plan().target;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Plans for a member who was read just now, and plans again if it then turns out that the target was changed. */
+export async function planConfirmed<T extends { plan: RolePlan }>(
+  app: Ranking,
+  { member, scheme }: { member: Member; scheme: GroupScheme },
+  plan: (scheme: GroupScheme) => Promise<T>,
+  call: CallContext,
+): Promise<T & { scheme: GroupScheme }> {
+  for (let known = scheme; ; known = await schemeOf(app, member, call)) {
+    const planned = await plan(known);
+    if (await app.group.confirm(planned.plan.target, readInTime(app, call))) return { ...planned, scheme: known };
+  }
 }
 
 function planFor(
@@ -123,28 +162,34 @@ function requireFit(scheme: GroupScheme, hold: AskedPlan['hold']): void {
 }
 
 /**
- * The member, and the scheme as it is now with every role held. `asked` is the role to give, if it is known before the member is read.
+ * The member, and the scheme as it is now with every role held. `expected` is the role to give, as far as it is known before the member is read.
  * Throws `member_not_found`, and `above_acting_account` for the owner.
  */
 export async function findMember(
   app: Ranking,
-  { userId, asked, written }: { userId: number; asked?: Role | undefined; written?: AskedPlan['written'] },
+  { userId, expected, written }: { userId: number; expected?: Role | undefined; written?: AskedPlan['written'] },
   call: CallContext,
 ): Promise<{ member: Member; scheme: GroupScheme }> {
   const inTime = readInTime(app, call);
-  const [member] = await Promise.all([readMember(app, userId, inTime, written), app.group.confirm(asked, inTime)]);
-  await app.group.confirm(asked, inTime); // it asks nothing, unless reads of the member lagged for long
+  const [member] = await Promise.all([readMember(app, userId, inTime, written), app.group.confirm(expected, inTime)]);
+  await app.group.confirm(expected, inTime); // it asks nothing, unless reads of the member lagged for long
   if (member === undefined) {
     throw new RankdError('member_not_found', `User ${userId} is not a member of the group.`, {
       hint: 'check the user id; the user has to join the group first, and a request to join counts once it is accepted',
     });
   }
+  return { member, scheme: await schemeOf(app, member, call) };
+}
+
+/** The scheme as it is now with every role that the member holds. Throws `above_acting_account` for the owner. */
+async function schemeOf(app: Ranking, member: Member, call: CallContext): Promise<GroupScheme> {
+  const { userId } = member;
   const scheme = await app.group.schemeFor(member, call);
   const ownersRole = heldRoles(scheme.roles, member).find(({ kind }) => kind === 'owner');
-  if (ownersRole === undefined) return { member, scheme };
-  const owner = await app.group.owner(inTime);
+  if (ownersRole === undefined) return scheme;
+  const owner = await app.group.owner(readInTime(app, call));
   if (owner === undefined || owner === userId) throw refusalOfOwnersRank(userId, ownersRole);
   // Once Roblox has moved a group to its new roles, a role of rank 255 is one like others, and only GetGroup names the owner.
   const roles = scheme.roles.map((role): Role => (role === ownersRole ? { ...role, kind: 'custom' } : role));
-  return { member, scheme: { ...scheme, roles } };
+  return { ...scheme, roles };
 }

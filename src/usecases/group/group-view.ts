@@ -58,6 +58,8 @@ export class GroupView {
   readonly #about: Remembered<Group>;
   /** By id: roles that were read alone. */
   readonly #singles = new Map<number, Remembered<Omit<Role, 'kind'> | undefined>>();
+  /** When each role (id) that the list lacks was last held or named, on `Clock.monotonic()`. They are read along with the list. */
+  readonly #unlistedAt = new Map<number, number>();
   #name: string | undefined;
   #misfits: readonly RoleMisfit[] | undefined;
   #isInForce: boolean;
@@ -127,15 +129,19 @@ export class GroupView {
     return group;
   }
 
-  /** The scheme and the role that is asked for. Reads the roles again before it says that there is no such role. */
-  async target(asked: RoleName, call: CallContext): Promise<{ scheme: GroupScheme; target: Role }> {
-    const scheme = await this.scheme(call);
+  /** The scheme and the requested role. */
+  target(asked: RoleName, call: CallContext): Promise<{ scheme: GroupScheme; target: Role }> {
+    return this.judged((scheme) => ({ scheme, target: resolveTarget(scheme, asked) }), call);
+  }
+
+  /** The judge's result. No refusal comes from memory alone: before it throws one, it reads the roles again unless they are a few seconds old. */
+  async judged<T>(judge: (scheme: GroupScheme) => T, call: CallContext): Promise<T> {
+    const known = await this.scheme(call);
     try {
-      return { scheme, target: resolveTarget(scheme, asked) };
+      return judge(known);
     } catch (error) {
-      if (!isRankdError(error, 'unknown_rank', 'ambiguous_rank', 'ambiguous_name', 'platform_unavailable')) throw error;
-      const fresh = await this.#scheme.get(call, { maxAgeMs: refreshSpacingMs });
-      return { scheme: fresh, target: resolveTarget(fresh, asked) };
+      if (!isRankdError(error)) throw error;
+      return judge(await this.#scheme.get(call, { maxAgeMs: refreshSpacingMs }));
     }
   }
 
@@ -150,25 +156,25 @@ export class GroupView {
     const isPrivate = unlisted.every((id) => this.#single(id).isFresh());
     const scheme = isPrivate ? known : await this.#scheme.get(call, { maxAgeMs: 0 });
     const still = roleIds.filter((id) => isUnlisted(scheme.roles, id));
-    const found = await Promise.all(still.map((id) => this.#single(id).get(call)));
+    const found = await this.#unlisted(still, call);
     const added = found.flatMap((role): Role[] => (role === undefined ? [] : [{ ...role, kind: 'private' }]));
     return { ...scheme, roles: [...scheme.roles, ...added].sort((one, other) => one.rank - other.rank) };
   }
 
   /**
-   * Makes sure that a change is judged by roles as they are now, whatever was remembered of them. Call it while the member is read: it takes
-   * as long, and asks nothing if the list was read a moment ago. The list shows the roles that the member may hold. The role to give, if
-   * it is known already, is read alone as well. If the two differ, both are read again. Throws `platform_unavailable` if they still do.
+   * Makes sure that a change is judged by the present roles and not by remembered ones. Call it while the member is read: it takes as long. The
+   * list shows the roles that the member may hold; the role to give, if it is known, is read alone as well. If the two differ, both are read
+   * again. Throws `platform_unavailable` if they still do. False if the role is another than the caller knew: then plan again.
    */
-  async confirm(target: Pick<Role, 'id'> | undefined, call: CallContext): Promise<void> {
-    if (this.#scheme.isFresh(confirmedMs)) return;
+  async confirm(target: Role | undefined, call: CallContext): Promise<boolean> {
     for (const maxAgeMs of [confirmedMs, 0]) {
       const [alone, { roles }] = await Promise.all([
         target && this.#single(target.id).get(call, { maxAgeMs }),
         this.#scheme.get(call, { maxAgeMs }),
       ]);
       const listed = roles.find(({ id }) => id === target?.id);
-      if (alone === undefined || listed === undefined || isAlike(listed, alone)) return;
+      if (target === undefined || alone === undefined || listed === undefined) return true;
+      if (isAlike(listed, alone)) return isAlike(listed, target);
     }
     const message = 'Roblox contradicts itself on the rank of this role, which was changed a moment ago. Try again.';
     throw new RankdError('platform_unavailable', message, { retryAfterMs: refreshSpacingMs });
@@ -182,6 +188,12 @@ export class GroupView {
     await this.#scheme.get(call, { maxAgeMs: refreshSpacingMs });
     await this.#acting.get(call, { maxAgeMs: refreshSpacingMs });
     return true;
+  }
+
+  /** Roles that the list lacks, as the platform shows each alone: no older than a confirmed list. */
+  #unlisted(ids: readonly number[], call: CallContext): Promise<Array<Omit<Role, 'kind'> | undefined>> {
+    for (const id of ids) this.#unlistedAt.set(id, this.#options.clock.monotonic());
+    return Promise.all(ids.map((id) => this.#single(id).get(call, { maxAgeMs: confirmedMs })));
   }
 
   /** One role, as the platform shows it alone. */
@@ -215,7 +227,8 @@ export class GroupView {
 
   async #readScheme(call: CallContext): Promise<GroupScheme> {
     const { platform, store, clock, rankOne, onRoles } = this.#options;
-    const group = { roles: await platform.roles(call), rankOne };
+    const [roles] = await Promise.all([platform.roles(call), this.#readUnlisted(call)]);
+    const group = { roles, rankOne };
     await onRoles?.(group.roles).catch(() => undefined);
     const [kept, keys] = await Promise.all([
       store.findMeanings(this.title),
@@ -224,7 +237,7 @@ export class GroupView {
     const entries = [...this.entries, ...keyEntries(keys)];
     const meanings = kept.filter((one) => !this.#isRenewed(one));
     const unlisted = [...new Set(idsIn(entries, meanings))].filter((id) => isUnlisted(group.roles, id));
-    const found = await Promise.all(unlisted.map((id) => this.#single(id).get(call)));
+    const found = await this.#unlisted(unlisted, call);
     const hidden = found.flatMap((role): Role[] => (role === undefined ? [] : [{ ...role, kind: 'private' }]));
     const all = { ...group, roles: [...group.roles, ...hidden].sort((one, other) => one.rank - other.rank) };
     const { learned, ...resolved } = resolveRoles(all, entries, meanings);
@@ -232,6 +245,19 @@ export class GroupView {
     if (!this.#isInForce) this.#unstored = { entries, learned };
     else if (learned.length > 0) await this.#store({ entries, learned, prunes: false });
     return { ...group, ...resolved, ladder: ladderOf(entries, resolved) };
+  }
+
+  /** Reads the roles again that the list lacked a while ago, next to it: whoever needs one later need not wait for it. */
+  async #readUnlisted(call: CallContext): Promise<void> {
+    const since = this.#options.clock.monotonic() - rolesLifeMs;
+    const recent = [...this.#unlistedAt].filter(([, at]) => at >= since).map(([id]) => id);
+    await Promise.all(
+      recent.map((id) =>
+        this.#single(id)
+          .get(call, { maxAgeMs: 0 })
+          .catch(() => undefined),
+      ),
+    );
   }
 
   async #store(taken: Pick<TakenUp, 'entries' | 'learned' | 'prunes'>): Promise<void> {

@@ -14,7 +14,7 @@ import { carryOutChange, type FinishedChange, type Intent, keepEnded, toRankdErr
 import { keepRefusal } from '../change/change-rank.ts';
 import { draftOf, withPlan } from '../change/change-record.ts';
 import { type ApprovedChange, checkPlan, checkUndo } from '../change/check-plan.ts';
-import { withCurrentReach } from '../change/plan-change.ts';
+import { guessed, withCurrentReach } from '../change/plan-change.ts';
 import { QueuePosition } from '../change/queue-position.ts';
 import { backgroundDeadlineMs, type Ranking, readInTime } from '../change/ranking.ts';
 import { readMember } from '../change/read-member.ts';
@@ -117,7 +117,12 @@ async function intentFor(app: Ranking, check: HoldCheck, call: CallContext): Pro
   const { hold, caller, as, force = false, reason, asked, idempotency } = check;
   const doing = { by: caller.by, at: app.clock.now() };
   const inTime = readInTime(app, call);
-  const [member] = await Promise.all([readMember(app, hold.rankeeId, inTime), app.group.confirm(undefined, inTime)]);
+  const known = await app.group.scheme(call);
+  const expected = guessed(() => restorePlan(known, { userId: hold.rankeeId, roleIds: [] }, hold.rolesBefore));
+  const [member] = await Promise.all([
+    readMember(app, hold.rankeeId, inTime),
+    app.group.confirm(as === undefined ? undefined : expected, inTime),
+  ]);
   const scheme = member === undefined ? await app.group.scheme(call) : await app.group.schemeFor(member, call);
   const givenAt = (await app.store.lastWritten(hold.rankeeId))?.requestedAt;
   const seen = { member, roles: scheme.roles, isOver: as !== undefined, givenAt, force };
@@ -131,6 +136,7 @@ async function intentFor(app: Ranking, check: HoldCheck, call: CallContext): Pro
   const { id, rankeeId, rankeeName } = hold;
   const part: HoldPart = verdict.do === 'renew' ? { does: 'renew', id } : { does: 'return', id, as: as ?? 'ended' };
   const plan = restorePlan(scheme, member, verdict.roles);
+  if (!(await app.group.confirm(plan.target, inTime))) return intentFor(app, check, call);
   const newRankId = nameForRequest(scheme, plan.target);
   const own = { rankerId: 0, rankerName: caller.by === 'daemon' ? 'rankd' : 'operator', command: commandOf(check) };
   const request = {

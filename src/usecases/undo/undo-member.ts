@@ -5,7 +5,7 @@ import { restoredMessage } from '../../core/describe.ts';
 import type { RankChange } from '../../core/model.ts';
 import { restorePlan } from '../../core/role-plan.ts';
 import { heldIds, isUnlisted, nameForRequest } from '../../core/role-scheme.ts';
-import { refusalOfMisfit } from '../../core/role-settings.ts';
+import { type GroupScheme, refusalOfMisfit } from '../../core/role-settings.ts';
 import { undoing } from '../../core/undo.ts';
 import { holdsBefore } from '../../core/undo-holds.ts';
 import type { CallContext, ChangeSelection } from '../../ports/index.ts';
@@ -14,7 +14,7 @@ import { carryOutChange, type FinishedChange, type Intent, keepEnded, toRankdErr
 import { resultOf } from '../change/change-outcome.ts';
 import { draftOf, withPlan } from '../change/change-record.ts';
 import { checkUndo } from '../change/check-plan.ts';
-import { findMember, withCurrentReach } from '../change/plan-change.ts';
+import { findMember, planConfirmed, withCurrentReach } from '../change/plan-change.ts';
 import { QueuePosition } from '../change/queue-position.ts';
 import { backgroundDeadlineMs, type Ranking } from '../change/ranking.ts';
 import { selectedChanges, timelineOf } from './undo-timeline.ts';
@@ -112,13 +112,16 @@ async function approve(
   const acting = await app.group.acting(call);
   const untouchable = refusalOfUntouchable(rankeeId, acting);
   if (untouchable !== undefined) throw untouchable;
-  const { member, scheme } = await findMember(app, { userId: rankeeId }, call);
-  const misfit = refusalOfMisfit(scheme, 'everything');
-  if (misfit !== undefined) throw misfit;
+  const found = await findMember(app, { userId: rankeeId }, call);
   const holds = await app.store.listHolds({ group: app.group.title, rankeeId, limit: maxHolds });
-  const restored = holdsBefore(todo.earliest, { holds, roles: scheme.roles, now: app.clock.now() });
-  if (restored instanceof RankdError) throw restored;
-  const plan = restorePlan(scheme, member, restored.roles);
+  const planRestore = async (scheme: GroupScheme) => {
+    const misfit = refusalOfMisfit(scheme, 'everything');
+    if (misfit !== undefined) throw misfit;
+    const restored = holdsBefore(todo.earliest, { holds, roles: scheme.roles, now: app.clock.now() });
+    if (restored instanceof RankdError) throw restored;
+    return { restored, plan: restorePlan(scheme, found.member, restored.roles) };
+  };
+  const { plan, scheme, restored } = await planConfirmed(app, found, planRestore, call);
   if (plan.steps.length === 0 && !restored.changesHolds) return { answer: { state: 'already' } };
   const listed = (ids: number[]) => ids.filter((id) => !isUnlisted(scheme.roles, id)).join();
   if (listed(heldIds(scheme.roles, { roleIds: newest.rolesAfter })) !== listed(plan.goal.from))
