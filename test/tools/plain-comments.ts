@@ -17,12 +17,13 @@ export function unplainComments(source: string): string[] {
 
 const lineComment = /^\s*(\/\/+|--+(?!\[))\s*/;
 const blockStart = /^\s*(\{?\/\*+|--\[\[)\s*$/;
+const afterCode = /^(?:[^'"`]|'[^']*'|"[^"]*"|`[^`]*`)*?\s(?:\/\/|\/\*|--) (.*)$/;
 
 /** The text of a comment that begins in this line. */
 function commentIn(line: string, before = ''): string | undefined {
   if (blockStart.test(before)) return line.replace(/^[\s*]+/, '');
   if (lineComment.test(line)) return lineComment.test(before) ? undefined : line.replace(lineComment, '');
-  return /^\s*\{?\/\*+\s*(.*)$/.exec(line)?.[1] ?? /\s(?:\/\/|\/\*) (.*)$/.exec(line)?.[1];
+  return /^\s*\{?\/\*+\s*(.*)$/.exec(line)?.[1] ?? afterCode.exec(line)?.[1];
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
