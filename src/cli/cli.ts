@@ -31,7 +31,7 @@ export class Cli {
   readonly io: Io;
   /** Shows the progress of slow work. */
   readonly line: TerminalLine;
-  readonly #program: Command;
+  readonly program: Command;
   readonly #line: readonly string[];
   readonly #warnings: string[] = [];
   #isSimulated = false;
@@ -41,12 +41,12 @@ export class Cli {
   constructor(io: Io, program: Command, line: readonly string[]) {
     this.io = io;
     this.line = new TerminalLine(io, () => this.options);
-    this.#program = program;
+    this.program = program;
     this.#line = line;
   }
 
   get options(): GlobalOptions {
-    return this.#program.opts();
+    return this.program.opts();
   }
 
   /** The actor in the audit. */
@@ -166,7 +166,7 @@ export class Cli {
 
   /** The text with its commands as the user would type them here. */
   asTyped(text: string, typedAs = this.io.typedAs): string {
-    return asTyped(text, this.#program, typedAs);
+    return asTyped(text, this.program, typedAs);
   }
 
   /** Where the configuration is looked for. */

@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { RankdError } from '../base/errors.ts';
 import type { NewFile } from '../base/files.ts';
 import type { Config } from '../config/config.ts';
-import { asGameUrl, filled } from './input/arguments.ts';
 
 /** A model for a game. */
 export interface Model {
@@ -56,14 +55,6 @@ export interface GameValues {
   /** The least rank in the group with which a player may use the commands. */
   minGroupRank?: number | undefined;
 }
-
-export const urlOption = ['--url <url>', 'where games reach rankd (default: server.public_url)', asGameUrl] as const;
-export const secretOption = [
-  '--secret <name>',
-  "name of the game's secret that holds the key",
-  filled,
-  'rankd',
-] as const;
 
 /** Where games reach rankd: as the command line says, or the configuration. `command`: what to type with `--url`. */
 export function gameUrl(url: string | undefined, { server }: Pick<Config, 'server'>, command: string): string {

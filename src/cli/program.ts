@@ -5,25 +5,19 @@ import { suggest } from '../base/text.ts';
 import { version } from '../base/version.ts';
 import { requireNamed } from '../config/locate.ts';
 import { Cli } from './cli.ts';
-import { manCommand, openapiCommand, versionCommand } from './commands/about.ts';
+import { completionCommand, manCommand, openapiCommand, versionCommand } from './commands/about.ts';
 import { auditCommands } from './commands/audit.ts';
-import { backupCommand } from './commands/backup.ts';
-import { completionCommand } from './commands/completion.ts';
 import { configCommands } from './commands/config.ts';
-import { dashboardCommand } from './commands/dashboard.ts';
-import { databaseCommands } from './commands/database.ts';
+import { dashboardCommand, healthCommand, reloadCommand } from './commands/daemon.ts';
+import { backupCommand, databaseCommands, restoreCommand } from './commands/database.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { forgetCommand } from './commands/forget.ts';
-import { gameCommands } from './commands/game.ts';
+import { gameCommands, scriptCommand } from './commands/game.ts';
 import { groupCommands } from './commands/group.ts';
-import { healthCommand } from './commands/health.ts';
 import { historyCommands } from './commands/history.ts';
 import { initCommand } from './commands/init.ts';
 import { keyCommands } from './commands/key.ts';
 import { rankCommands } from './commands/rank.ts';
-import { reloadCommand } from './commands/reload.ts';
-import { restoreCommand } from './commands/restore.ts';
-import { scriptCommand } from './commands/script.ts';
 import { serveCommand } from './commands/serve.ts';
 import { serviceCommands } from './commands/service.ts';
 import { statusCommand } from './commands/status.ts';
@@ -71,7 +65,7 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
   }
 }
 
-/** For whoever types `rankd` alone. */
+/** The answer to `rankd` alone. */
 const firstHelp = `rankd changes the ranks of one Roblox group for your games.
 
   rankd serve              run it; without a configuration, on a simulated group
@@ -80,10 +74,43 @@ const firstHelp = `rankd changes the ranks of one Roblox group for your games.
   rankd rank set USER RANK change a member's rank
   rankd history list       who changed what
   rankd status             how the daemon is doing
-  rankd doctor             find what is wrong, and how to mend it
+  rankd doctor             find out what is wrong, and how to fix it
 
 All commands: rankd --help
 `;
+
+/** In the order of `rankd --help`. */
+const commands = [
+  serveCommand,
+  initCommand,
+  gameCommands,
+  scriptCommand,
+  workspaceCommands,
+  keyCommands,
+  whitelistCommands,
+  rankCommands,
+  suspensionCommands,
+  groupCommands,
+  doctorCommand,
+  historyCommands,
+  auditCommands,
+  webhookCommands,
+  forgetCommand,
+  configCommands,
+  openapiCommand,
+  dashboardCommand,
+  reloadCommand,
+  statusCommand,
+  healthCommand,
+  serviceCommands,
+  backupCommand,
+  restoreCommand,
+  databaseCommands,
+  storeCommands,
+  completionCommand,
+  manCommand,
+  versionCommand,
+];
 
 /** The tree of commands, writing to `io`. */
 export function createProgram(io: Io, line: readonly string[] = []): Command {
@@ -112,35 +139,7 @@ export function createProgram(io: Io, line: readonly string[] = []): Command {
     if (!withoutDataDir.test(pathOf(command))) cli.enterDataDir();
   });
   program.hook('postAction', () => cli.sayWhereKept());
-  serveCommand(program, cli);
-  initCommand(program, cli);
-  gameCommands(program, cli);
-  scriptCommand(program, cli);
-  workspaceCommands(program, cli);
-  keyCommands(program, cli);
-  whitelistCommands(program, cli);
-  rankCommands(program, cli);
-  suspensionCommands(program, cli);
-  groupCommands(program, cli);
-  doctorCommand(program, cli);
-  historyCommands(program, cli);
-  auditCommands(program, cli);
-  webhookCommands(program, cli);
-  forgetCommand(program, cli);
-  configCommands(program, cli);
-  openapiCommand(program, cli);
-  dashboardCommand(program, cli);
-  reloadCommand(program, cli);
-  statusCommand(program, cli);
-  healthCommand(program, cli);
-  serviceCommands(program, cli);
-  backupCommand(program, cli);
-  restoreCommand(program, cli);
-  databaseCommands(program, cli);
-  storeCommands(program, cli);
-  completionCommand(program, cli);
-  manCommand(program, cli);
-  versionCommand(program, cli);
+  for (const add of commands) add(program, cli);
   for (const command of allCommands(program)) {
     command
       .exitOverride((end) => {

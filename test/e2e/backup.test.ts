@@ -114,7 +114,7 @@ test('next to a daemon that is changing ranks, the copy is a snapshot of the dat
   isBusy = false;
   await load;
   const said = (await home.here(['backup', 'four.db'])).stderr;
-  expect(said).toBe('The simulated group stands for Roblox and is not part of the backup.\n');
+  expect(said).toBe('The simulated group takes the place of Roblox and is not part of the backup.\n');
   await daemon.stop();
   const env = { RANKD_GROUP_ID: '700', RANKD_PLATFORM_API_KEY: 'a-key' };
   expect((await home.here(['backup', 'five.db'], { env })).stderr).toBe(''); // on a real group, it prints nothing

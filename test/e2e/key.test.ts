@@ -145,7 +145,7 @@ test.concurrent('--if-not-exists reports the differences between the existing ke
   const told = await home.here([...other, '--out', 'game.key']);
   expect(told).toMatchObject({ code: 0, stdout: expect.stringMatching(/^key_/) });
   expect(told.stderr).toContain(
-    'warning: it is not what is asked for: mode is live, not test; scope is rank and verify, not verify; ' +
+    'warning: it differs from your request: mode is live, not test; scope is rank and verify, not verify; ' +
       'whether it expires is no, not yes; max rank is 50, not unset; system is unset, not yes\n',
   );
   expect(existsSync(home.path('game.key'))).toBe(false);

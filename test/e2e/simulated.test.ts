@@ -180,7 +180,7 @@ test.concurrent('undo of a simulated change on a real group reports that it was 
 test.concurrent('a key made in the simulation is valid for nothing else until it is adopted', async () => {
   using home = new CliHome();
   const made = await home.here(['key', 'create', 'quiz']);
-  expect(made.stderr).toContain('for a real one: rankd key adopt quiz\n');
+  expect(made.stderr).toContain('on a real one: rankd key adopt quiz\n');
   await home.json('whitelist', 'add', '1', '--key', 'quiz');
   const secret = made.stdout.trim();
   await using world = await openCloudHome();

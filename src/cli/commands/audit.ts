@@ -1,14 +1,239 @@
-import type { Command } from 'commander';
+import { resolve } from 'node:path';
+import { InvalidArgumentError } from 'commander';
+import { RankdError } from '../../base/errors.ts';
+import { counted, suggest } from '../../base/text.ts';
+import { auditActions } from '../../core/events.ts';
+import type { AuditEvent } from '../../core/model.ts';
+import { eventDocument, verdictDocument } from '../../usecases/documents/audit.ts';
+import { type AuditEventView, eventPages, followEvents, listEvents } from '../../usecases/history/audit.ts';
+import { type AuditVerdict, describeBreak, verifyAudit } from '../../usecases/history/verify-audit.ts';
+import { withKeyId } from '../../usecases/keys/find-key.ts';
 import type { Cli } from '../cli.ts';
-import { examples } from '../output/help.ts';
-import { listCommand } from './audit/list.ts';
-import { verifyCommand } from './audit/verify.ts';
+import { choice, command, commandGroup, flag, option, type ValuesOf } from '../command.ts';
+import { moment, refuseEmptyPeriod, wholeNumber } from '../input/arguments.ts';
+import { ExitCode } from '../output/errors.ts';
+import { settingText } from '../output/help.ts';
+import { type Cell, labelOf, type Screen, table, timeText, when } from '../output/table.ts';
+import { whileStreaming, whileWorking } from '../output/terminal.ts';
+import { csvLine, printable, refuseJson } from '../output/text.ts';
 
-export function auditCommands(program: Command, cli: Cli): void {
-  const audit = program
-    .command('audit')
-    .description('what operators, keys and refused callers did')
-    .addHelpText('after', examples('rankd audit list --since 24h', 'rankd audit verify'));
-  listCommand(audit, cli);
-  verifyCommand(audit, cli);
+const usualLimit = 20;
+
+const listOptions = {
+  by: option('--by <who>', 'only events by this one: cli:ann@host, key:key_…, daemon; `cli` is every operator'),
+  action: option('--action <name>', 'only this action, or all that begin with it: `rank.refused`, `key`'),
+  subject: option('--subject <id>', 'only events about this key, place, workspace or rank change'),
+  key: option('--key <key>', 'only events that involve this key (id, or name: then the newest key that had it)'),
+  since: option('--since <when>', 'only from then on: 24h ago, or 2026-05-01T18:00Z', moment),
+  until: option('--until <when>', 'only events before then', moment),
+  limit: option(
+    '--limit <n>',
+    `at most this many (default: ${usualLimit}; with --export, all)`,
+    wholeNumber(1, 100_000_000),
+  ),
+  follow: flag(
+    '--follow',
+    'show the newest events, oldest first, then new ones as they come, until SIGINT or SIGTERM',
+  ).conflicts('until'),
+  export: choice('--export <format>', 'print all of them in this format', ['csv']).conflicts('follow'),
+};
+
+export const auditCommands = commandGroup({
+  name: 'audit',
+  about: 'what operators, keys and refused callers did',
+  examples: ['rankd audit list --since 24h', 'rankd audit verify'],
+  commands: [
+    command({
+      name: 'list',
+      about: 'events, newest first',
+      options: listOptions,
+      help: '\nWith --follow --json each event is a document on a line of its own: {"v":1,"event":{…}}.\n',
+      examples: [
+        'rankd audit list --since 24h --limit 500 --json',
+        'rankd audit list --action key --by cli',
+        'rankd audit list --key my-game --action rank.refused',
+        'rankd audit list --follow',
+        'rankd audit list --since 30d --export csv > audit.csv',
+      ],
+      run: list,
+    }),
+    command({
+      name: 'verify',
+      about: 'find edits of the audit and gaps in it; ends with 5 if there is one',
+      options: {
+        head: option('--head <hash>', 'also check that this noted head hash is still in the chain', headHash),
+        headFile: option('--head-file <file>', 'also compare every head that was noted in this file (audit.head_file)'),
+      },
+      help: `
+Each event holds a SHA-256 over itself and the event before it. If an event was edited, removed, inserted or moved, the
+command names its number and ends with 5.
+
+The chain alone can't show everything: somebody who can write the database file can compute the whole chain again, or cut
+off its newest events and the note of how many there were. Store heads somewhere else: with the setting audit.head_file the
+daemon and the commands add the hash of each event to a file, and \`--head-file FILE\` compares all of them. \`--head HASH\`
+does the same with one that this command printed. Events that retention (audit.keep) has removed can't be compared any more.
+`,
+      examples: [
+        'rankd audit verify',
+        'rankd audit verify --head 4f1c…',
+        'rankd audit verify --head-file audit.heads',
+        'rankd audit verify --json',
+      ],
+      run: verify,
+    }),
+  ],
+});
+
+async function list(cli: Cli, options: ValuesOf<typeof listOptions>): Promise<void> {
+  if (options.export !== undefined) refuseJson(cli, '--export');
+  refuseEmptyPeriod(options);
+  refuseUnknownAction(options.action);
+  await cli.withStore(async (ports) => {
+    const { by, action, subject, key, since, until, limit = usualLimit } = options;
+    const query = { by, action, subject, key, since, until };
+    const selection = await withKeyId(ports, query, (ambiguity) => cli.warn(ambiguity));
+    if (options.export !== undefined) {
+      const pages = eventPages(ports, { ...selection, limit: options.limit ?? Number.POSITIVE_INFINITY });
+      return whileStreaming(cli, 'exporting', () => printCsv(cli, pages));
+    }
+    if (options.follow) return follow(cli, (stop) => followEvents(ports, { ...selection, limit }, stop));
+    const events = await listEvents(ports, { ...selection, limit });
+    cli.print(
+      { events: events.map(({ event, keyName = null }) => ({ ...eventDocument(event), keyName })) },
+      table(['at', 'by', 'action', 'subject', 'detail'], events.map(cellsOf)),
+    );
+    if (events.length === 0) cli.say('No such event was recorded.');
+    if (events.length === limit) cli.say(`The newest ${limit} are shown; --limit shows more.`);
+  });
+}
+
+/** A misspelt action would find nothing, which looks like good news. */
+function refuseUnknownAction(action: string | undefined): void {
+  if (action === undefined || auditActions.some((one) => one === action || one.startsWith(`${action}.`))) return;
+  const names = [...auditActions, ...new Set(auditActions.map((one) => one.replace(/\..*/, '')))];
+  const meant = suggest(action, names);
+  throw new RankdError('usage', `The audit has no action "${action}".`, {
+    hint: meant === undefined ? `--action takes one of ${auditActions.join(', ')}` : `--action ${meant}`,
+  });
+}
+
+async function printCsv(cli: Cli, pages: AsyncIterable<AuditEvent[]>): Promise<void> {
+  cli.io.stdout(csvLine(['id', 'at', 'by', 'action', 'subject', 'detail']));
+  for await (const events of pages) {
+    const lines = events.map((event) => csvLine([event.id, ...rowOf(event)]));
+    cli.io.stdout(lines.join(''));
+    await cli.io.drained();
+  }
+}
+
+/** Prints events as they come, until the process is asked to stop or its output is closed. */
+async function follow(cli: Cli, events: (stop: AbortSignal) => AsyncIterable<AuditEvent>): Promise<void> {
+  const stopping = new AbortController();
+  void Promise.race([cli.io.stopSignal, cli.io.readerGone]).then(() => stopping.abort());
+  for await (const event of events(stopping.signal)) {
+    const [, ...rest] = rowOf(event).map(printable);
+    cli.print({ event: eventDocument(event) }, (screen) => [timeText(event.at, screen), ...rest].join('  '));
+  }
+}
+
+function cellsOf(view: AuditEventView): Cell[] {
+  const { event, keyName, keyNames } = view;
+  const [, by = '', action = '', subject = '', detail = ''] = rowOf(event);
+  return [
+    when(event.at),
+    keyName === undefined ? by : `key:${keyName}`,
+    action,
+    (screen) => (screen && keyNames.get(subject)) ?? subject,
+    (screen) => (screen === undefined ? detail : inWords(view, screen)),
+  ];
+}
+
+/** e.g. `name my-game, scopes verify rank`, without fields that have no value. */
+function inWords({ event, keyNames, roleNames }: AuditEventView, screen: Screen): string {
+  const fields = Object.entries(event.detail).flatMap(([field, value]) => {
+    if (value === null || (Array.isArray(value) && value.length === 0)) return [];
+    const name = labelOf(field);
+    if (field === 'keyId') return [`key ${keyNames.get(String(value)) ?? value}`];
+    if (field.endsWith('At') && typeof value === 'number') return [`${name} ${timeText(value, screen)}`];
+    if (field.startsWith('roles') && Array.isArray(value))
+      return [`${name} ${value.map((id) => roleNames.get(id) ?? id).join(' + ')}`];
+    if (isMove(value)) return [`${name} ${settingText(value.from ?? 'none')} → ${settingText(value.to ?? 'none')}`];
+    return [`${name} ${Array.isArray(value) ? value.join(' ') : settingText(value)}`];
+  });
+  return fields.join(', ');
+}
+
+/** The value of a setting before and after. */
+function isMove(value: unknown): value is { from: unknown; to: unknown } {
+  return typeof value === 'object' && value !== null && 'from' in value && 'to' in value;
+}
+
+/** The cells of an event's line. */
+function rowOf(event: AuditEvent): string[] {
+  const { at, by, action, subject, detail } = eventDocument(event);
+  return [at, by, action, subject, JSON.stringify(detail)];
+}
+
+async function verify(cli: Cli, { head, headFile }: { head?: string; headFile?: string }): Promise<void> {
+  const notedHeads = headFile === undefined ? undefined : await headsIn(resolve(cli.io.cwd, headFile)); // first: every noted event is in the chain already
+  const questions = { hasRetention: () => hasRetention(cli), notedHead: head, notedHeads };
+  const verified = () => cli.withStore((ports) => verifyAudit(ports, questions));
+  const verdict = await whileWorking(cli.line, 'reading the audit', verified);
+  cli.print(verdictDocument(verdict), describe(verdict));
+  if (!verdict.isIntact) throw new ExitCode(5);
+}
+
+function describe(verdict: AuditVerdict): string {
+  const { rows, anchor, head, breaks, breakCount, notedHead, notedHeads } = verdict;
+  const isExplained = breaks.every(({ kind }) => kind !== 'unexplained');
+  const unlisted = breakCount - breaks.length;
+  return [
+    breakCount === 0
+      ? `ok: ${counted(rows, 'event')}, each as it was written and following the one before it`
+      : `BROKEN in ${counted(breakCount, 'place')}`,
+    ...breaks.map(describeBreak),
+    ...(unlisted > 0 ? [`and ${unlisted} more`] : []),
+    ...(anchor.id > 0 && isExplained ? [`events before #${anchor.id + 1} were removed by retention (audit.keep)`] : []),
+    ...(notedHead === undefined ? [] : [describeNotedHead(verdict)]),
+    ...(notedHeads === undefined ? [] : [describeNotedHeads(notedHeads)]),
+    `head: ${head.hash} (event #${head.id})`,
+  ].join('\n');
+}
+
+function describeNotedHead({ anchor, notedHead }: AuditVerdict): string {
+  if (notedHead === 'found') return 'the noted head is in the chain: everything up to it is what it was then';
+  if (notedHead === 'removed')
+    return 'the noted head was removed since: what came before it can not be checked any more';
+  const retention = anchor.id > 0 ? ', unless it was noted before the oldest event that retention left' : '';
+  return `NOT FOUND: the noted head is not in the chain; it was rewritten or cut off${retention}`;
+}
+
+function describeNotedHeads({ found, removed }: { found: number; removed: number }): string {
+  const notChecked = removed === 0 ? '' : `; ${removed} removed since, not checked`;
+  return `noted heads: ${found} in the chain${notChecked}`;
+}
+
+/** Whether retention may remove audit events, by the configuration of this command. */
+export async function hasRetention(cli: Cli): Promise<boolean> {
+  return (await cli.loadConfig()).config.retention.auditMs !== undefined;
+}
+
+async function headsIn(file: string): Promise<Map<number, Set<string>>> {
+  const { readHeads } = await import('../../usecases/history/audit-heads.ts');
+  const heads = await readHeads(file).catch((cause) => {
+    throw new RankdError('usage', `The noted heads in ${file} can't be read.`, {
+      hint: 'name the file of audit.head_file, or a copy of it, that this user may read',
+      cause,
+    });
+  });
+  if (heads.size > 0) return heads;
+  throw new RankdError('usage', `${file} holds no head of an audit.`, {
+    hint: 'name the file of audit.head_file, or a copy of it: each line has a time, the number of an event and its hash',
+  });
+}
+
+/** The hash as `audit verify` prints it. */
+function headHash(text: string): string {
+  if (/^[\da-f]{64}$/i.test(text)) return text.toLowerCase();
+  throw new InvalidArgumentError('It must be the 64 hexadecimal digits that `rankd audit verify` prints.');
 }

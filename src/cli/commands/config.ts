@@ -1,4 +1,3 @@
-import type { Command } from 'commander';
 import { openRanking } from '../../app.ts';
 import { asRankdError, isRankdError, RankdError } from '../../base/errors.ts';
 import { ScratchDirectory } from '../../base/files.ts';
@@ -13,49 +12,60 @@ import { callWithin } from '../../ports/platform.ts';
 import { checkedConfigDocument, configFileDocument, settingsDocument } from '../../usecases/documents/config.ts';
 import { strayRoles } from '../../usecases/group/check-group.ts';
 import type { Cli } from '../cli.ts';
-import { examples, settingText } from '../output/help.ts';
+import { argument, command, commandGroup, flag } from '../command.ts';
+import { settingText } from '../output/help.ts';
 import { table } from '../output/table.ts';
 import { whileWaiting } from '../output/terminal.ts';
 
 const groupTimeoutMs = 5_000;
 
-export function configCommands(program: Command, cli: Cli): void {
-  const config = program
-    .command('config')
-    .description('the configuration that is in force')
-    .addHelpText('after', examples('rankd config check', 'rankd config show --origin'));
-  config
-    .command('check')
-    .description('show every problem of the configuration at once, and check its ranks and roles against the group')
-    .option('--offline', 'skip the checks that need Roblox')
-    .addHelpText('after', examples('rankd config check', 'rankd config check --config /etc/rankd/rankd.yaml'))
-    .allowExcessArguments()
-    .action((options: { offline?: boolean }, { args: [file] }: Command) => check(cli, file, options));
-  config
-    .command('show')
-    .description('every setting with its value; secrets are not shown')
-    .option('--origin', 'also show where each value comes from, and what it shadows')
-    .addHelpText('after', examples('rankd config show', 'rankd config show --origin', 'rankd config show --json'))
-    .action((options: { origin?: boolean }) => show(cli, options));
-  config
-    .command('get')
-    .description('the value of one setting; a secret is not shown')
-    .argument('<setting>', 'the name of the setting, such as server.port')
-    .addHelpText('after', examples('rankd config get server.port', 'rankd config get policy.max_rank --json'))
-    .action((setting: string) => get(cli, setting));
-  config
-    .command('path')
-    .description('print the file that is read, or where rankd looks for one')
-    .addHelpText('after', examples('rankd config path'))
-    .action(() => path(cli));
-  config
-    .command('schema')
-    .description('print the JSON Schema of rankd.yaml, for editors')
-    .addHelpText('after', examples('rankd config schema > rankd.schema.json'))
-    .action(() => schema(cli));
-}
+export const configCommands = commandGroup({
+  name: 'config',
+  about: 'the configuration that is in force',
+  examples: ['rankd config check', 'rankd config show --origin'],
+  commands: [
+    command({
+      name: 'check',
+      about: 'show every problem of the configuration at once, and check its ranks and roles against the group',
+      usage: '[options]',
+      args: [argument('[file]', '')], // refused, with the way to name it
+      options: { offline: flag('--offline', 'skip the checks that need Roblox') },
+      examples: ['rankd config check', 'rankd config check --config /etc/rankd/rankd.yaml'],
+      run: check,
+    }),
+    command({
+      name: 'show',
+      about: 'every setting with its value; secrets are not shown',
+      options: { origin: flag('--origin', 'also show where each value comes from, and what it shadows') },
+      examples: ['rankd config show', 'rankd config show --origin', 'rankd config show --json'],
+      run: show,
+    }),
+    command({
+      name: 'get',
+      about: 'the value of one setting; a secret is not shown',
+      args: [argument('<setting>', 'the name of the setting, such as server.port')],
+      examples: ['rankd config get server.port', 'rankd config get policy.max_rank --json'],
+      run: get,
+    }),
+    command({
+      name: 'path',
+      about: 'print the file that is read, or where rankd looks for one',
+      examples: ['rankd config path'],
+      run: path,
+    }),
+    command({
+      name: 'schema',
+      about: 'print the JSON Schema of rankd.yaml, for editors',
+      examples: ['rankd config schema > rankd.schema.json'],
+      run: async (cli) => {
+        const { jsonSchema } = await import('../../config/settings.ts');
+        cli.io.stdout(`${JSON.stringify(jsonSchema(), undefined, 2)}\n`);
+      },
+    }),
+  ],
+});
 
-async function check(cli: Cli, named: string | undefined, { offline = false }: { offline?: boolean }): Promise<void> {
+async function check(cli: Cli, named: string | undefined, { offline }: { offline: boolean }): Promise<void> {
   if (named !== undefined) {
     throw new RankdError('usage', 'The file to check is named with --config.', {
       hint: withoutKeys(`rankd --config ${named} config check`),
@@ -109,7 +119,7 @@ function withExcerpts(error: unknown): unknown {
   return error instanceof ConfigError ? new RankdError(error.code, error.withExcerpts, { hint: error.hint }) : error;
 }
 
-async function show(cli: Cli, { origin }: { origin?: boolean }): Promise<void> {
+async function show(cli: Cli, { origin }: { origin: boolean }): Promise<void> {
   const { file, origins } = await cli.loadConfig();
   const rows = [...origins].map(([name, one]) => [
     name,
@@ -138,11 +148,6 @@ async function path(cli: Cli): Promise<void> {
   const searched = searchPath(cli.configSources).map((candidate) => candidate.path);
   cli.print(configFileDocument(found?.path, searched), found?.path ?? '');
   if (found === undefined) cli.say(`There is no configuration file. It is looked for in:\n${searched.join('\n')}`);
-}
-
-async function schema(cli: Cli): Promise<void> {
-  const { jsonSchema } = await import('../../config/settings.ts');
-  cli.io.stdout(`${JSON.stringify(jsonSchema(), undefined, 2)}\n`);
 }
 
 function originText({ source, at }: Origin): string {

@@ -1,37 +1,59 @@
-import type { Command } from 'commander';
-import type { Migration } from '../../ports/index.ts';
-import { checkDatabase, migrateDatabase } from '../../usecases/database/database.ts';
-import { databaseCheckDocument, migrationDocument } from '../../usecases/documents/database.ts';
+import { createWriteStream, existsSync, readdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { pipeline } from 'node:stream/promises';
+import { asRankdError, isRankdError, RankdError } from '../../base/errors.ts';
+import { asFileError, ScratchDirectory } from '../../base/files.ts';
+import type { Backup, BackupTarget, Migration } from '../../ports/index.ts';
+import {
+  backUpDatabase,
+  checkDatabase,
+  migrateDatabase,
+  recordBackup,
+  restoreBackup,
+} from '../../usecases/database/database.ts';
+import {
+  backupDocument,
+  databaseCheckDocument,
+  migrationDocument,
+  restoreDocument,
+} from '../../usecases/documents/database.ts';
 import { verifyAudit } from '../../usecases/history/verify-audit.ts';
 import type { Cli } from '../cli.ts';
+import { argument, command, commandGroup, flag } from '../command.ts';
+import { namingDaemon } from '../daemon-here.ts';
+import { confirm } from '../input/confirm.ts';
 import { ExitCode } from '../output/errors.ts';
-import { examples } from '../output/help.ts';
 import { facts, table } from '../output/table.ts';
 import { whileWorking } from '../output/terminal.ts';
-import { hasRetention } from './audit/verify.ts';
+import { hasRetention } from './audit.ts';
 
-export function databaseCommands(program: Command, cli: Cli): void {
-  const database = program
-    .command('db')
-    .description('the database')
-    .addHelpText('after', examples('rankd db check', 'rankd db migrate --dry-run'));
-  database
-    .command('check')
-    .description('read all of it and show what is wrong; ends with 5 if anything is; works while a daemon runs')
-    .addHelpText('after', examples('rankd db check', 'rankd db check --json'))
-    .action(() => check(cli));
-  database
-    .command('migrate')
-    .description(
-      'bring it to the schema of this rankd, also while a daemon runs; SQLite stores a copy of it first, for PostgreSQL the line for a dump is shown. Without a daemon, every command does this automatically',
-    )
-    .option(
-      '--dry-run',
-      'try it and leave the database as it is: SQLite migrates and checks a copy, PostgreSQL takes the migration back',
-    )
-    .addHelpText('after', examples('rankd db migrate --dry-run', 'rankd db migrate'))
-    .action(({ dryRun = false }: { dryRun?: boolean }) => migrate(cli, dryRun));
-}
+export const databaseCommands = commandGroup({
+  name: 'db',
+  about: 'the database',
+  examples: ['rankd db check', 'rankd db migrate --dry-run'],
+  commands: [
+    command({
+      name: 'check',
+      about: 'read all of it and show what is wrong; ends with 5 if anything is; works while a daemon runs',
+      examples: ['rankd db check', 'rankd db check --json'],
+      run: check,
+    }),
+    command({
+      name: 'migrate',
+      about:
+        'bring it to the schema of this rankd, also while a daemon runs; SQLite stores a copy of it first, for PostgreSQL the line for a dump is shown. Without a daemon, every command does this automatically',
+      options: {
+        dryRun: flag(
+          '--dry-run',
+          'try it and leave the database as it is: SQLite migrates and checks a copy, PostgreSQL takes the migration back',
+        ),
+      },
+      examples: ['rankd db migrate --dry-run', 'rankd db migrate'],
+      run: migrate,
+    }),
+  ],
+});
 
 async function check(cli: Cli): Promise<void> {
   const verified = () => cli.withStore((ports) => verifyAudit(ports, { hasRetention: () => hasRetention(cli) }));
@@ -45,20 +67,153 @@ async function check(cli: Cli): Promise<void> {
   throw new ExitCode(5);
 }
 
-async function migrate(cli: Cli, dryRun: boolean): Promise<void> {
+async function migrate(cli: Cli, { dryRun }: { dryRun: boolean }): Promise<void> {
   const migrated = () => migrateDatabase(cli.operations, { dryRun, advise: (advice) => cli.say(advice) });
   const migration = await whileWorking(cli.line, 'migrating', migrated);
-  if (!dryRun && migration.from > 0 && migration.from < migration.to) await tellMigration(cli, migration);
+  if (!dryRun && migration.from > 0 && migration.from < migration.to) await reportMigration(cli, migration);
   const document = migrationDocument(migration, dryRun);
   cli.print({ migration: document }, facts({ ...document, dryRun: null }));
   if (migration.from === migration.to) cli.say('The database has the newest schema already; there is nothing to do.');
   else if (migration.note !== undefined) cli.say(migration.note);
 }
 
-async function tellMigration(cli: Cli, migration: Migration): Promise<void> {
+async function reportMigration(cli: Cli, migration: Migration): Promise<void> {
   cli.onMigrated(migration);
   if (!(await cli.operations.isDaemonRunning())) return;
   cli.say(
     'If the daemon that runs here is too old for this schema, it finishes what runs and stops. Start this rankd then.',
   );
+}
+
+export const backupCommand = command({
+  name: 'backup',
+  about:
+    'copy the database into a file while the daemon runs; the copy is checked before it gets its name. The Roblox key and the simulated group are not in it',
+  args: [argument('<file>', 'the copy to make, or - for standard output')],
+  options: { force: flag('--force', 'replace the file if it exists') },
+  examples: [
+    'rankd backup rankd-backup.db',
+    'rankd backup --force /mnt/usb/rankd-backup.db',
+    "rankd backup - | ssh me@elsewhere 'cat > rankd-backup.db'",
+  ],
+  run: (cli, file, { force }) => (file === '-' ? stream(cli) : copyTo(cli, { file, mayReplace: force })),
+});
+
+async function copyTo(cli: Cli, { file, mayReplace }: BackupTarget): Promise<void> {
+  const to = resolve(cli.io.cwd, file);
+  const backup = await whileWorking(cli.line, 'copying the database', () =>
+    backUpDatabase(cli.operations, { file: to, mayReplace }),
+  );
+  await record(cli, backup, to);
+  const document = backupDocument({ file: to, ...backup });
+  cli.print({ backup: document }, facts(document));
+  await sayWithoutGroup(cli);
+}
+
+async function stream(cli: Cli): Promise<void> {
+  if (cli.io.stdoutIsTerminal) {
+    throw new RankdError('usage', 'A terminal cannot show a database.', { hint: 'rankd backup rankd-backup.db' });
+  }
+  const send = (chunk: Uint8Array) => cli.io.stdoutBytes(chunk).catch(cutOff);
+  const backup = await backUpDatabase(cli.operations, { send });
+  cli.say(`${backup.bytes} bytes were written.`);
+  await record(cli, backup);
+  await sayWithoutGroup(cli);
+}
+
+/** The backup is made, whether or not the database takes the record: it can be on a read-only disk. */
+async function record(cli: Cli, backup: Backup, file?: string): Promise<void> {
+  try {
+    await recordBackup(backup, { file, by: cli.by }, (work) => cli.withStore(work));
+  } catch (error) {
+    cli.say(`The backup is complete, but rankd could not record when it was made: ${asRankdError(error).message}`);
+  }
+}
+
+/** The simulated group takes the place of Roblox, which is in no backup either. */
+async function sayWithoutGroup(cli: Cli): Promise<void> {
+  if (!readdirSync(cli.dataDir).some((name) => name.startsWith('simulated-group'))) return;
+  if (!(await cli.simulates())) return;
+  cli.say('The simulated group takes the place of Roblox and is not part of the backup.');
+}
+
+function cutOff(cause: Error): never {
+  throw new RankdError('store_unavailable', `The backup could not be written completely: ${cause.message}.`, {
+    hint: 'delete what was written, check where the output goes, then run the command again',
+    cause,
+  });
+}
+
+export const restoreCommand = command({
+  name: 'restore',
+  about: 'put a backup in the place of the database, with the daemon stopped; the previous database stays next to it',
+  args: [argument('<file>', 'a file that `rankd backup` made, or - for standard input')],
+  options: { dryRun: flag('--dry-run', 'only check the file; works while a daemon runs') },
+  examples: [
+    'rankd restore --dry-run rankd-backup.db',
+    'rankd restore rankd-backup.db',
+    "ssh me@elsewhere 'cat rankd-backup.db' | rankd restore -y -",
+  ],
+  run: (cli, file, { dryRun }) =>
+    file === '-' ? restoreInput(cli, dryRun) : restore(cli, { name: file, file: resolve(cli.io.cwd, file), dryRun }),
+});
+
+/** Stores the input in a private file first: it replaces the database only once it is complete and sound. */
+async function restoreInput(cli: Cli, dryRun: boolean): Promise<void> {
+  const { dataDir, io } = cli;
+  if (io.stdinIsTerminal) {
+    throw new RankdError('usage', 'A backup cannot be typed.', { hint: 'rankd restore - < rankd-backup.db' });
+  }
+  using scratch = new ScratchDirectory(existsSync(dataDir) ? dataDir : tmpdir());
+  const file = join(scratch.path, 'standard-input.db');
+  await pipeline(io.stdinBytes(), createWriteStream(file, { flags: 'wx', mode: 0o600 })).catch((cause) => {
+    throw asFileError(cause, file);
+  });
+  await restore(cli, { name: 'standard input', file, dryRun }).catch((error) => {
+    throw isRankdError(error) ? renamed(error, file, 'standard input') : error;
+  });
+}
+
+interface RestoreAsked {
+  /** For messages. */
+  name: string;
+  file: string;
+  dryRun: boolean;
+}
+
+async function restore(cli: Cli, { name, file, dryRun }: RestoreAsked): Promise<void> {
+  const { dataDir, by, operations } = cli;
+  const show = <T>(what: string, step: () => Promise<T>) => whileWorking(cli.line, what, step);
+  const confirmed = () => confirm(cli, `Put ${name} in the place of the database in ${dataDir}?`);
+  const steps = { confirm: confirmed, show };
+  const restored = await restoreBackup(operations, { file, by, dryRun }, steps).catch(async (error) => {
+    throw await namingDaemon(dataDir, error);
+  });
+  if (!restored.hasDigest) cli.warn(noDigest(name));
+  const document = restoreDocument(restored, { file: name === 'standard input' ? '-' : file, dryRun });
+  cli.print({ restore: document }, facts({ ...document, dryRun: null }));
+  if (!dryRun) {
+    cli.say(`It is in ${dataDir} now; the next daemon there serves it.`);
+    cli.say(
+      'Keys that were revoked since the backup are accepted again, changes made since are not in the history: rankd key list',
+    );
+    return;
+  }
+  const isRunning = await operations.isDaemonRunning();
+  cli.say(`The backup is sound; nothing was changed.${isRunning ? ' Stop the daemon before you restore it.' : ''}`);
+}
+
+function noDigest(name: string): RankdError {
+  const message = `${name} has no digest, so a changed byte in it may go unnoticed.`;
+  return new RankdError('backup_unusable', message, {
+    hint: 'prefer a file that `rankd backup` made, if you have one',
+  });
+}
+
+/** The error with the name that the caller knows in place of the private file. */
+function renamed({ code, message, hint, cause }: RankdError, file: string, name: string): RankdError {
+  return new RankdError(code, message.replaceAll(file, name), {
+    ...(hint !== undefined && { hint: hint.replaceAll(file, name) }),
+    cause,
+  });
 }

@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { type Command, Option } from 'commander';
 import { checkLivePlatform, openRanking } from '../../app.ts';
 import { systemClock } from '../../base/clock.ts';
 import { RankdError } from '../../base/errors.ts';
@@ -38,65 +37,52 @@ import { inspectKeys } from '../../usecases/keys/inspect-keys.ts';
 import { viewWebhooks } from '../../usecases/webhooks/view-webhooks.ts';
 import { showWorkspace } from '../../usecases/workspace/workspace.ts';
 import type { Cli } from '../cli.ts';
+import { command, flag, option, type ValuesOf } from '../command.ts';
 import { chosenWith, otherGroup } from '../daemon-here.ts';
-import { type AskedUser, asGameUrl, asUser, newFileName } from '../input/arguments.ts';
+import { asGameUrl, asUser, newFileName } from '../input/arguments.ts';
 import { userIdOf } from '../input/people.ts';
 import { clockFindings, dataDirFindings, nodeFindings, portFindings } from '../machine-findings.ts';
 import { ExitCode } from '../output/errors.ts';
-import { examples } from '../output/help.ts';
 import { noScreen, type Shown } from '../output/table.ts';
 import { whileWaiting } from '../output/terminal.ts';
 import { printable, wrapped } from '../output/text.ts';
 import { readAccessList } from '../windows-access.ts';
 
-export function doctorCommand(program: Command, cli: Cli): void {
-  program
-    .command('doctor')
-    .description(
-      'look for everything that keeps rankd from working, or soon will; changes nothing, ends with 5 if something FAILs',
-    )
-    .option('--offline', 'skip the checks that need Roblox')
-    .addOption(
-      new Option(
-        '--url [url]',
-        'also look at this address where games reach rankd (default: server.public_url), from outside in',
-      )
-        .argParser(asGameUrl)
-        .conflicts('live'),
-    )
-    .addOption(
-      new Option(
-        '--live',
-        "hold Roblox's answers against what rankd was built for: at most 14 calls, which only read",
-      ).conflicts('offline'),
-    )
-    .option(
-      '--member <user>',
-      'with --live: also give this member a role that they hold and take one that they lack, which changes nobody',
-      asUser,
-    )
-    .option('--report <file>', 'with --live: write what was found to this new file, without ids', newFileName)
-    .addHelpText(
-      'after',
-      examples(
-        'rankd doctor',
-        'rankd doctor --offline',
-        'rankd doctor --url https://rankd.example.com',
-        'rankd doctor --json',
-        'rankd doctor --live --report report.txt',
-      ),
-    )
-    .action((options: DoctorOptions) => (options.live ? doctorLive(cli, options) : doctor(cli, options)));
-}
+const doctorOptions = {
+  offline: flag('--offline', 'skip the checks that need Roblox'),
+  url: option(
+    '--url [url]',
+    'also look at this address where games reach rankd (default: server.public_url), from outside in',
+    asGameUrl,
+  ).conflicts('live') as ReturnType<typeof option<string | true>>, // true: the one that the configuration names
+  live: flag(
+    '--live',
+    "compare Roblox's answers with what rankd was built for: at most 14 calls, which only read",
+  ).conflicts('offline'),
+  member: option(
+    '--member <user>',
+    'with --live: also give this member a role that they hold and take one that they lack, which changes nothing',
+    asUser,
+  ),
+  report: option('--report <file>', 'with --live: write the findings to this new file, without ids', newFileName),
+};
 
-interface DoctorOptions {
-  offline?: boolean;
-  /** `true`: the one that the configuration names. */
-  url?: string | true;
-  live?: boolean;
-  member?: AskedUser;
-  report?: string;
-}
+type DoctorOptions = ValuesOf<typeof doctorOptions>;
+
+export const doctorCommand = command({
+  name: 'doctor',
+  about:
+    'look for everything that keeps rankd from working, or soon will; changes nothing, ends with 5 if something FAILs',
+  options: doctorOptions,
+  examples: [
+    'rankd doctor',
+    'rankd doctor --offline',
+    'rankd doctor --url https://rankd.example.com',
+    'rankd doctor --json',
+    'rankd doctor --live --report report.txt',
+  ],
+  run: (cli, options) => (options.live ? doctorLive(cli, options) : doctor(cli, options)),
+});
 
 async function doctorLive(cli: Cli, { member, report }: DoctorOptions): Promise<void> {
   const { config } = await cli.loadConfig();
@@ -142,7 +128,7 @@ async function doctor(cli: Cli, options: DoctorOptions): Promise<void> {
   if (!document.ok) throw new ExitCode(5);
 }
 
-async function allFindings(cli: Cli, { offline = false, url }: DoctorOptions): Promise<Finding[]> {
+async function allFindings(cli: Cli, { offline, url }: DoctorOptions): Promise<Finding[]> {
   const data = await examined('data', () =>
     dataDirFindings(cli.dataDir, { readAccessList: (path) => readAccessList(path, cli.io.env) }),
   );
@@ -255,7 +241,7 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
       ...withoutTwins(ofPlatform.flat()),
     ];
   });
-  // A database that serves another group is the news then, and `init` is no way out of it.
+  // The finding is then that the database serves another group, and `init` would not help.
   const isRefused = live.some(({ check, grade }) => check === 'database' && grade === 'FAIL');
   return [...findings.filter(({ check }) => !isRefused || check !== 'platform'), ...live];
 }
@@ -275,13 +261,13 @@ function hasFailed(findings: Finding[]): boolean {
 const checkNames: Record<string, string> = { credential: 'Roblox key', keys: 'game keys', platform: 'Roblox' };
 
 function report(cli: Cli, findings: Finding[]): Shown {
-  const told = findings.map((finding) => ({ ...finding, name: checkNames[finding.check] ?? finding.check }));
-  const width = Math.max(...told.map(({ name }) => name.length));
+  const named = findings.map((finding) => ({ ...finding, name: checkNames[finding.check] ?? finding.check }));
+  const width = Math.max(...named.map(({ name }) => name.length));
   const indent = ' '.repeat(width + 8);
   return (screen) => {
     const { columns = Number.POSITIVE_INFINITY, paint } = screen ?? noScreen;
     const broken = (text: string) => wrapped(printable(text), columns - indent.length);
-    return told
+    return named
       .flatMap(({ name, grade, text, fix }) => {
         const [first, ...more] = broken(text);
         const fixes = fix === undefined ? [] : broken(`try: ${cli.asTyped(fix)}`).map(paint.aside);

@@ -7,12 +7,12 @@ import type { Cli } from '../cli.ts';
 import { ExitCode, exitCodes, formatError } from '../output/errors.ts';
 import { table } from '../output/table.ts';
 
-/** Prints every check of a change that was only tried, and what would be written. The exit code tells whether it is allowed. */
+/** Prints every check of a dry run, and the writes that it would make. The exit code shows whether the change is allowed. */
 export function printDryRun(cli: Cli, dryRun: DryRun): void {
   const { checks, approved } = dryRun;
   const reached = cli.options.verbose ? checks : checks.filter(isReached);
-  const told = (name: string) => (name === 'platform' ? 'Roblox' : name);
-  const lines = reached.map((result) => [result.state, told(result.name), detailOf(result)]);
+  const shown = (name: string) => (name === 'platform' ? 'Roblox' : name);
+  const lines = reached.map((result) => [result.state, shown(result.name), detailOf(result)]);
   const fixes = checks.flatMap((result) =>
     result.state === 'FAIL' ? [formatError(result.error, { asJson: false })] : [],
   );

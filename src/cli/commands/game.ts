@@ -1,9 +1,9 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
-import type { Command } from 'commander';
-import { type NewFile, requireRoom, withFiles } from '../../base/files.ts';
-import { gameFilesDocument, gameModelDocument } from '../../usecases/documents/game.ts';
+import { makeFile, type NewFile, requireRoom, withFiles } from '../../base/files.ts';
+import { gameFilesDocument, gameModelDocument, scriptDocument } from '../../usecases/documents/game.ts';
 import type { Cli } from '../cli.ts';
+import { argument, command, commandGroup, flag, option, type ValuesOf } from '../command.ts';
 import {
   configured,
   type GameScript,
@@ -12,55 +12,62 @@ import {
   modelFile,
   modelOf,
   readGameScripts,
-  secretOption,
+  standalone,
   systemNamed,
-  urlOption,
 } from '../game-models.ts';
-import { asGroupId, filled, wholeNumber } from '../input/arguments.ts';
-import { examples } from '../output/help.ts';
+import { asGameUrl, asGroupId, filled, newFileName, wholeNumber } from '../input/arguments.ts';
 import { table } from '../output/table.ts';
 
-export function gameCommands(program: Command, cli: Cli): void {
-  const game = program
-    .command('game')
-    .description('what goes into your game: the module Rankd, and commands for its admin system')
-    .addHelpText('after', examples('rankd game list', 'rankd game write', 'rankd game write Adonis'));
-  game
-    .command('list')
-    .description('every model, and where it goes in the game')
-    .addHelpText('after', examples('rankd game list', 'rankd game list --json'))
-    .action(() => list(cli));
-  game
-    .command('write')
-    .description('write models for Insert from File in Roblox Studio: Rankd, and each system that you name')
-    .argument('[system...]', 'the admin systems of the game, as game list shows them')
-    .option(...urlOption)
-    .option(...secretOption)
-    .option('--group <id>', 'id of the group (default: group.id)', asGroupId)
-    .option('--min-rank <rank>', 'lowest rank in the group that may use commands', wholeNumber(1, 255))
-    .option('--out <dir>', 'the folder for the files (default: the current one)', filled)
-    .option('--luau', 'write scripts for Rojo instead of models')
-    .option('--force', 'keep existing files with .old at the end of their names')
-    .addHelpText(
-      'after',
-      examples(
+const url = option('--url <url>', 'where games reach rankd (default: server.public_url)', asGameUrl);
+const secret = option('--secret <name>', "name of the game's secret that holds the key", filled, 'rankd');
+
+const writeOptions = {
+  url,
+  secret,
+  group: option('--group <id>', 'id of the group (default: group.id)', asGroupId),
+  minRank: option('--min-rank <rank>', 'lowest rank in the group that may use commands', wholeNumber(1, 255)),
+  out: option('--out <dir>', 'the folder for the files (default: the current one)', filled),
+  luau: flag('--luau', 'write scripts for Rojo instead of models'),
+  force: flag('--force', 'keep existing files with .old at the end of their names'),
+};
+
+export const gameCommands = commandGroup({
+  name: 'game',
+  about: 'files for your game: the module Rankd, and commands for its admin system',
+  examples: ['rankd game list', 'rankd game write', 'rankd game write Adonis'],
+  commands: [
+    command({
+      name: 'list',
+      about: 'every model, and where it goes in the game',
+      examples: ['rankd game list', 'rankd game list --json'],
+      run: list,
+    }),
+    command({
+      name: 'write',
+      about: 'write models for Insert from File in Roblox Studio: Rankd, and each system that you name',
+      args: [argument('[system...]', 'the admin systems of the game, as game list shows them')],
+      options: writeOptions,
+      examples: [
         'rankd game write',
         'rankd game write Adonis --url https://rankd.example.com',
         'rankd game write --luau',
-      ),
-    )
-    .action((systems: string[], options: WriteOptions) => write(cli, systems, options));
-}
+      ],
+      run: write,
+    }),
+  ],
+});
 
-interface WriteOptions {
-  url?: string;
-  secret: string;
-  group?: number;
-  minRank?: number;
-  out?: string;
-  luau?: boolean;
-  force?: boolean;
-}
+export const scriptCommand = command({
+  name: 'script',
+  about: "print the module with which your game's own scripts change ranks; it has your address in it",
+  options: {
+    url,
+    secret,
+    out: option('--out <file>', 'write it to this new file, instead of printing it', newFileName),
+  },
+  examples: ['rankd script --url https://rankd.example.com', 'rankd script --out Rankd.luau'],
+  run: script,
+});
 
 function list(cli: Cli): void {
   const { rankd, systems } = readGameScripts(cli.io.packageDir);
@@ -75,7 +82,7 @@ function namesIn({ name, class: kind, children }: GameScript): string[] {
   return [...(kind === 'Folder' ? [] : [name]), ...children.flatMap(namesIn)];
 }
 
-async function write(cli: Cli, asked: string[], options: WriteOptions): Promise<void> {
+async function write(cli: Cli, asked: string[], options: ValuesOf<typeof writeOptions>): Promise<void> {
   const all = readGameScripts(cli.io.packageDir);
   const others = asked.filter((name) => name.toLowerCase() !== all.rankd.name.toLowerCase());
   const systems = [...new Map(others.map((name) => systemNamed(all, name)).map((one) => [one.name, one])).values()];
@@ -93,7 +100,7 @@ async function write(cli: Cli, asked: string[], options: WriteOptions): Promise<
   const own = filesOf(folder, rankd);
   // If a system is added later, the module already exists, and may have been changed.
   const isKept = systems.length > 0 && !options.force && own.some(({ path }) => existsSync(path));
-  if (isKept) cli.say(`${rankd.name} is in ${folder} already, and was left as it is; --force writes it anew.`);
+  if (isKept) cli.say(`${rankd.name} is in ${folder} already, and was left as it is; --force writes it again.`);
   const files = [...(isKept ? [] : own), ...systems.flatMap((system) => filesOf(folder, system))];
   if (options.luau) for (const { path } of files) mkdirSync(dirname(path), { recursive: true });
   if (!options.force) for (const { path } of files) requireRoom(path, 'add --force to keep it with .old at its end');
@@ -103,7 +110,7 @@ async function write(cli: Cli, asked: string[], options: WriteOptions): Promise<
   for (const { name, place } of [...(isKept ? [] : [rankd]), ...systems]) cli.say(`${name} goes into ${place}.`);
 }
 
-/** As Rojo has them: a script with others below it is a folder with `init.luau` in it. */
+/** In the layout of Rojo: a script with others below it is a folder with `init.luau` in it. */
 function sourceFiles(folder: string, { name, scripts }: Model): NewFile[] {
   const [first] = scripts;
   if (scripts.length === 1 && first?.name === name && first.children.length > 0) return filesBelow(folder, first);
@@ -118,4 +125,18 @@ function filesBelow(folder: string, { name, class: kind, source, children }: Gam
     { path: join(folder, children.length > 0 ? join(name, `init${ending}`) : name + ending), text: source },
     ...below,
   ];
+}
+
+async function script(cli: Cli, options: { url?: string; secret: string; out?: string }): Promise<void> {
+  const { config } = await cli.loadConfig();
+  const values = { url: gameUrl(options.url, config, 'rankd script'), secret: options.secret };
+  const text = standalone(readGameScripts(cli.io.packageDir).rankd, values);
+  const { out } = options;
+  if (out === undefined) cli.printAsIs(scriptDocument(values, { script: text }), text);
+  else {
+    const path = resolve(cli.io.cwd, out);
+    makeFile({ path, text });
+    cli.print(scriptDocument(values, { file: path }), path);
+  }
+  cli.say('Put it into a ModuleScript named Rankd in ServerScriptService; its first lines say how scripts use it.');
 }

@@ -1,29 +1,31 @@
-import type { Command } from 'commander';
 import { isOutsider, standingWords } from '../../core/acting-account.ts';
 import { userTitle } from '../../core/describe.ts';
 import { listRoles } from '../../core/list-roles.ts';
 import { groupDocument, roleDocument } from '../../usecases/documents/group.ts';
 import { listGroupRoles, showGroup } from '../../usecases/group/group.ts';
 import type { Cli } from '../cli.ts';
-import { examples } from '../output/help.ts';
+import { command, commandGroup } from '../command.ts';
 import { facts, table } from '../output/table.ts';
 
-export function groupCommands(program: Command, cli: Cli): void {
-  const group = program
-    .command('group')
-    .description('the group as Roblox shows it')
-    .addHelpText('after', examples('rankd group show', 'rankd group roles'));
-  group
-    .command('show')
-    .description('name, owner, the account rankd acts with and what it can give')
-    .addHelpText('after', examples('rankd group show', 'rankd group show --json'))
-    .action(() => show(cli));
-  group
-    .command('roles')
-    .description('every role with its rank and id')
-    .addHelpText('after', examples('rankd group roles', 'rankd group roles --json'))
-    .action(() => roles(cli));
-}
+export const groupCommands = commandGroup({
+  name: 'group',
+  about: 'the group as Roblox shows it',
+  examples: ['rankd group show', 'rankd group roles'],
+  commands: [
+    command({
+      name: 'show',
+      about: 'name, owner, the account rankd acts with and what it can give',
+      examples: ['rankd group show', 'rankd group show --json'],
+      run: show,
+    }),
+    command({
+      name: 'roles',
+      about: 'every role with its rank and id',
+      examples: ['rankd group roles', 'rankd group roles --json'],
+      run: roles,
+    }),
+  ],
+});
 
 async function show(cli: Cli): Promise<void> {
   await cli.withGroup(async (app, call) => {
@@ -64,14 +66,14 @@ async function roles(cli: Cli): Promise<void> {
       name,
     ]);
     cli.print({ roles: documents }, table(['rank', 'id', 'kind', 'ladder', 'privileged', 'name'], rows));
-    if (app.policy.privilegedRoles === 'operator' && documents.some(isUntold))
+    if (app.policy.privilegedRoles === 'operator' && documents.some(isUnclear))
       cli.say(
         '?: Roblox does not show what the role may do. If it has power over others, name it in policy.privileged_roles.',
       );
   });
 }
 
-function isUntold({ kind, privileged }: ReturnType<typeof roleDocument>): boolean {
+function isUnclear({ kind, privileged }: ReturnType<typeof roleDocument>): boolean {
   return kind === 'custom' && privileged === null;
 }
 

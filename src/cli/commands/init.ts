@@ -1,5 +1,4 @@
 import { dirname, relative, resolve } from 'node:path';
-import type { Command } from 'commander';
 import { openRanking } from '../../app.ts';
 import { RankdError } from '../../base/errors.ts';
 import { type NewFile, requireRoom, withFiles } from '../../base/files.ts';
@@ -23,60 +22,55 @@ import { keepServedGroup } from '../../usecases/group/served-group.ts';
 import type { MintedKey } from '../../usecases/keys/keys.ts';
 import { userNameIfKnown } from '../../usecases/people/name-members.ts';
 import type { Cli } from '../cli.ts';
+import { command, flag, option, type ValuesOf } from '../command.ts';
 import { notItsFile } from '../daemon-here.ts';
 import { obtainCredential } from '../init/credential.ts';
 import { makeFirstKey, requestFirstKey, requireFreeName, secretFile } from '../init/first-key.ts';
-import { type ForGameOptions, gameModels, nextSteps, requestForGame } from '../init/for-game.ts';
+import { gameModels, nextSteps, requestForGame } from '../init/for-game.ts';
 import { makeWebhook, requestWebhook } from '../init/webhook.ts';
 import { asGameUrl, asGroupId, asPlaceId, filled, keyName, newFileName } from '../input/arguments.ts';
 import { isAgreed } from '../input/confirm.ts';
-import { examples } from '../output/help.ts';
 import { whileWaiting } from '../output/terminal.ts';
-import { printSecret } from './key/hand-out.ts';
+import { printSecret } from './key-secrets.ts';
 import { serve } from './serve.ts';
 
-interface InitOptions extends ForGameOptions {
-  group?: number;
-  credentialFile?: string;
-  ladder?: boolean;
-  key?: string;
-  place?: number;
-  out?: string;
-  check: boolean;
-}
+const initOptions = {
+  group: option('--group <id>', 'id of the group', asGroupId),
+  credentialFile: option(
+    '--credential-file <file>',
+    'file with the Roblox key (an Open Cloud API key), - for standard input',
+  ),
+  ladder: flag('--ladder', 'make the roles that can be given the promotion ladder'),
+  check: flag('--no-check', 'do not ask Roblox whether the key fits the group'),
+  key: option('--key <name>', 'make this game key', keyName),
+  place: option('--place <id>', 'place from which the game key may be used', asPlaceId),
+  out: option('--out <file>', 'write the secret of the game key to this new file', newFileName),
+  url: option(
+    '--url <url>',
+    'where games reach rankd (server.public_url); then the model for the game is written too',
+    asGameUrl,
+  ),
+  system: option(
+    '--system <system>',
+    'write commands for this admin system of the game too, by its name in rankd game list',
+    filled,
+  ),
+  force: flag('--force', 'keep existing files with .old at the end of their names'),
+};
 
-export function initCommand(program: Command, cli: Cli): void {
-  program
-    .command('init')
-    .description('set rankd up for a real group: check the Roblox key, write rankd.yaml, make the first key')
-    .option('--group <id>', 'id of the group', asGroupId)
-    .option('--credential-file <file>', 'file with the Roblox key (an Open Cloud API key), - for standard input')
-    .option('--ladder', 'make the roles that can be given the promotion ladder')
-    .option('--no-check', 'do not ask Roblox whether the key fits the group')
-    .option('--key <name>', 'make this game key', keyName)
-    .option('--place <id>', 'place from which the game key may be used', asPlaceId)
-    .option('--out <file>', 'write the secret of the game key to this new file', newFileName)
-    .option(
-      '--url <url>',
-      'where games reach rankd (server.public_url); then the model for the game is written too',
-      asGameUrl,
-    )
-    .option(
-      '--system <system>',
-      'write commands for this admin system of the game too, as rankd game list names it',
-      filled,
-    )
-    .option('--force', 'keep existing files with .old at the end of their names')
-    .addHelpText(
-      'after',
-      examples(
-        'rankd init',
-        'rankd init --group 4199740 --credential-file ./roblox.key',
-        'rankd init --group 4199740 --credential-file - --key my-game --place 920587237 --out my-game.key < cloud.key',
-      ),
-    )
-    .action((options: InitOptions) => init(cli, options));
-}
+type InitOptions = ValuesOf<typeof initOptions>;
+
+export const initCommand = command({
+  name: 'init',
+  about: 'set rankd up for a real group: check the Roblox key, write rankd.yaml, make the first key',
+  options: initOptions,
+  examples: [
+    'rankd init',
+    'rankd init --group 4199740 --credential-file ./roblox.key',
+    'rankd init --group 4199740 --credential-file - --key my-game --place 920587237 --out my-game.key < cloud.key',
+  ],
+  run: init,
+});
 
 async function init(cli: Cli, options: InitOptions): Promise<void> {
   const file = newConfigPath(cli.configSources);
@@ -87,7 +81,7 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
     return { config, examined: options.check ? await examineLive(cli, config, given) : undefined };
   });
   const { config, examined } = found;
-  if (examined !== undefined) tell(cli, examined);
+  if (examined !== undefined) reportGroup(cli, examined);
   const ladder = await chooseLadder(cli, options, examined?.givable ?? []);
   const firstKey = await requestFirstKey(cli, options);
   const keptIn = secretFile(cli, firstKey?.name, options.out);
@@ -137,7 +131,7 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
   else await showKey(cli, minted, { document, keptIn });
   if (!start.isNow) return;
   cli.say('\nrankd runs in this window until Ctrl-C. To start it again: rankd serve');
-  await serve(cli, {});
+  await serve(cli, { simulate: false });
 }
 
 /** The last that a person sees: it is shown this once. */
@@ -216,7 +210,7 @@ async function configWith(cli: Cli, { groupId, secret }: { groupId: number; secr
   });
 }
 
-function tell(cli: Cli, { group, acting, accountName, expiresAt, canWrite, givable }: ExaminedAsNamed): void {
+function reportGroup(cli: Cli, { group, acting, accountName, expiresAt, canWrite, givable }: ExaminedAsNamed): void {
   const until = expiresAt === undefined ? '' : `, until ${isoDay(expiresAt)}`;
   cli.say(`The key works${until}.`);
   cli.say(`Group: ${group.name} (${group.id}), ${counted(group.memberCount, 'member')}.`);

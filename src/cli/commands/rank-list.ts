@@ -22,12 +22,12 @@ import { confirm } from '../input/confirm.ts';
 import { findListed, readUsers } from '../input/lists.ts';
 import { rankOf, userOf } from '../input/people.ts';
 import { whileLooking } from '../late-looks.ts';
-import { ExitCode, exitCodes, formatError } from '../output/errors.ts';
+import { ExitCode, exitCodeOfRun, formatError } from '../output/errors.ts';
 import { table } from '../output/table.ts';
 import { Progress } from '../output/terminal.ts';
 
 /** A change of rank for everybody in a file. */
-export interface AskedList {
+interface AskedList {
   file: string;
   /** `step`: the next rank up or down, instead of `rank`. */
   step?: Direction | undefined;
@@ -122,7 +122,7 @@ function printList(cli: Cli, { plan, run }: { plan: PlannedList; run: ListRun })
     cli.io.stderr(cli.asTyped(formatError(run.error, { asJson: false })));
   if (run.left.length > 0) cli.say('The same command goes on with what is left.');
   else if (failed.length > 0) cli.say('The same command tries these lines again, and leaves the others alone.');
-  const code = exitCodeOf(run);
+  const code = exitCodeOfRun(run);
   if (code !== 0) throw new ExitCode(code);
 }
 
@@ -133,11 +133,4 @@ function summaryOf({ id }: PlannedList, { results, left }: ListRun): string {
     count === 0 ? [] : [`${count} ${what}`],
   );
   return `${id}: of ${counted(results.length + left.length, 'member')}, ${told.join('; ')}.`;
-}
-
-function exitCodeOf({ results, left, error, isInterrupted }: ListRun): number {
-  if (isInterrupted && left.length > 0) return 130;
-  if (error !== undefined) return exitCodes[error.code];
-  if (results.some(({ state }) => state === 'unknown')) return exitCodes.outcome_unknown;
-  return results.some(({ state }) => state === 'refused') ? 5 : 0;
 }

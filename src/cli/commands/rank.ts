@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import type { RankingApp } from '../../app.ts';
 import { deadlineIn } from '../../base/clock.ts';
 import { RankdError } from '../../base/errors.ts';
@@ -19,144 +19,138 @@ import { asKept } from '../../usecases/history/history.ts';
 import { openHold } from '../../usecases/holds/open-hold.ts';
 import { requireKey } from '../../usecases/keys/find-key.ts';
 import type { Cli } from '../cli.ts';
-import { type AskedUser, asPlaceId, asRank, asRanker, asReason, asUser } from '../input/arguments.ts';
+import { argument, command, commandGroup, flag, option, type ValuesOf } from '../command.ts';
+import { type AskedUser, asPlaceId, asRank, asRanker, asReason, asUser, userHelp } from '../input/arguments.ts';
 import { rankOf, userOf } from '../input/people.ts';
 import { whileLooking } from '../late-looks.ts';
-import { examples } from '../output/help.ts';
 import { table } from '../output/table.ts';
 import { printDryRun } from './dry-run.ts';
-import { type AskedList, changeList } from './rank-list.ts';
-import { forOption, type HoldOptions, lengthOf, suspendCommands, untilOption } from './suspension.ts';
+import { changeList } from './rank-list.ts';
+import { type HoldOptions, holdOptions, lengthOf, suspendCommands } from './suspension.ts';
 
-const userHelp = 'user id, name, or address of the profile page';
 const rankHelp = 'rank number (1..255), role id or role name';
+/** 0: the operator, who is not a player. */
+const ranker = option('--ranker <user>', 'the user who asks for it, checked as policy says', asRanker, 0);
+const testOptions = {
+  key: option('--key <key>', 'as this key (id or name); without it, as the operator'),
+  place: option('--place <id>', 'from this place', asPlaceId),
+  ranker,
+};
+const stepOptions = {
+  file: option('--file <file>', 'every user in this file, one on each line; - for standard input'),
+  ranker,
+  reason: option('--reason <text>', 'why, in your own words; the history stores it', asReason),
+};
+const setOptions = {
+  ...stepOptions,
+  ...holdOptions,
+  lift: flag('--lift', 'also if the member is suspended; this ends the suspension'),
+};
 
-interface ChangeOptions {
-  /** 0: the operator, who is not a player. */
-  ranker: AskedUser;
-  reason?: string;
-}
-
-interface TestOptions {
-  ranker: AskedUser;
-  key?: string;
-  place?: number;
-}
-
-const rankerOption = ['--ranker <user>', 'the user who asks for it, checked as policy says', asRanker, 0] as const;
-
-const fileOption = ['--file <file>', 'everybody in this file, one user on each line; - for standard input'] as const;
-
-const reasonOption = ['--reason <text>', 'why, in your own words; the history keeps it', asReason] as const;
-
-export function rankCommands(program: Command, cli: Cli): void {
-  const command = program
-    .command('rank')
-    .description("members' ranks")
-    .addHelpText('after', examples('rankd rank test 1001 20', 'rankd rank set 1001 20'));
-  command
-    .command('test')
-    .description('dry run: make every check of a rank change and change nothing')
-    .argument('<user>', userHelp, asUser)
-    .argument('<rank>', rankHelp, asRank)
-    .option('--key <key>', 'as this key (id or name); without it, as the operator')
-    .option('--place <id>', 'from this place', asPlaceId)
-    .option(...rankerOption)
-    .addHelpText(
-      'after',
-      examples('rankd rank test 1001 20', 'rankd rank test 1001 20 --key my-game --place 920587237 --ranker 1003'),
-    )
-    .action((user: AskedUser, rank: RoleName, options: TestOptions) => test(cli, { user, rank }, options));
-  const set = command.command('set');
-  set
-    .description("change a member's rank, or that of everybody in a file")
-    .usage('[options] <user> <rank> | <rank> --file <file>')
-    .argument('[user]', `${userHelp}; left out with --file`, (text) => (isListed(set) ? asRank(text) : asUser(text)))
-    .argument('[rank]', rankHelp, asRank)
-    .option(...fileOption)
-    .option(...rankerOption)
-    .option(...reasonOption)
-    .option(...forOption)
-    .option(...untilOption)
-    .option('--lift', 'also if the member is suspended; this ends the suspension')
-    .addHelpText(
-      'after',
-      examples(
+export const rankCommands = commandGroup({
+  name: 'rank',
+  about: "members' ranks",
+  examples: ['rankd rank test 1001 20', 'rankd rank set 1001 20'],
+  commands: [
+    command({
+      name: 'test',
+      about: 'dry run: make every check of a rank change and change nothing',
+      args: [argument('<user>', userHelp, asUser), argument('<rank>', rankHelp, asRank)],
+      options: testOptions,
+      examples: ['rankd rank test 1001 20', 'rankd rank test 1001 20 --key my-game --place 920587237 --ranker 1003'],
+      run: test,
+    }),
+    command({
+      name: 'set',
+      about: "change a member's rank, or that of every user in a file",
+      usage: '[options] <user> <rank> | <rank> --file <file>',
+      args: [argument('[user]', `${userHelp}; left out with --file`), argument('[rank]', rankHelp, asRank)],
+      options: setOptions,
+      examples: [
         'rankd rank set 1001 20',
         'rankd rank set @Newcomer Officer --reason training',
         'rankd rank set 1001 12884901999 --json',
         'rankd rank set 1001 20 --for 7d',
         'rankd rank set Officer --file passed.txt --reason training',
-      ),
-    )
-    .action((first: AskedUser | RoleName | undefined, rank: RoleName | undefined, options: SetOptions) => {
-      const { file, ...rest } = options;
-      if (file !== undefined) return changeList(cli, { file, ...listedRank(first, rank, rest) });
-      if (first === undefined) return missing(set, 'user');
-      if (rank === undefined) return missing(set, 'rank');
-      return change(cli, { user: first, rank, ...rest });
-    });
-  for (const direction of directions) {
-    const step = command.command(direction);
-    step
-      .description(
-        `give a member, or everybody in a file, the next ${direction === 'promote' ? 'higher' : 'lower'} rank`,
-      )
-      .usage('[options] <user> | --file <file>')
-      .argument('[user]', `${userHelp}; left out with --file`, asUser)
-      .option(...fileOption)
-      .option(...rankerOption)
-      .option(...reasonOption)
-      .addHelpText(
-        'after',
-        examples(
+      ],
+      run: set,
+    }),
+    ...directions.map((direction) =>
+      command({
+        name: direction,
+        about: `give a member, or every user in a file, the next ${direction === 'promote' ? 'higher' : 'lower'} rank`,
+        usage: '[options] <user> | --file <file>',
+        args: [argument('[user]', `${userHelp}; left out with --file`, asUser)],
+        options: stepOptions,
+        examples: [
           `rankd rank ${direction} 1001`,
           `rankd rank ${direction} 1001 --ranker 1003`,
           `rankd rank ${direction} --file names.txt --reason training`,
-        ),
-      )
-      .action((user: AskedUser | undefined, { file, ...options }: ChangeOptions & { file?: string }) => {
-        if (file !== undefined) {
-          if (user !== undefined) throw twice();
-          return changeList(cli, { file, step: direction, rank: 0, ...options });
-        }
-        if (user === undefined) return missing(step, 'user');
-        return change(cli, { user, rank: 0, ...options }, direction);
-      });
-  }
-  suspendCommands(command, cli);
-  command
-    .command('show')
-    .description("a member's roles, read from Roblox")
-    .argument('<user>', userHelp, asUser)
-    .addHelpText('after', examples('rankd rank show 1001', 'rankd rank show 1001 --json'))
-    .action((user: AskedUser) => show(cli, user));
+        ],
+        run: (cli, user, { file, ...options }) => {
+          if (file !== undefined && user !== undefined) throw twice();
+          if (file !== undefined) return changeList(cli, { file, step: direction, rank: 0, ...options });
+          if (user === undefined) throw missing('user', direction);
+          return change(cli, { user, rank: 0, ...options }, direction);
+        },
+      }),
+    ),
+    ...suspendCommands,
+    command({
+      name: 'show',
+      about: "a member's roles, read from Roblox",
+      args: [argument('<user>', userHelp, asUser)],
+      examples: ['rankd rank show 1001', 'rankd rank show 1001 --json'],
+      run: show,
+    }),
+  ],
+});
+
+interface AskedChange extends HoldOptions {
+  user: AskedUser;
+  rank: RoleName;
+  ranker: AskedUser;
+  reason?: string;
+  lift?: boolean;
 }
 
-type SetOptions = Omit<AskedChange, 'user' | 'rank'> & { file?: string };
-
-function isListed(command: Command): boolean {
-  return command.opts<{ file?: string }>().file !== undefined;
-}
-
-/** The rank for everybody in a file: the only argument. */
-function listedRank(
+/** With --file, the only argument is the rank. */
+async function set(
+  cli: Cli,
+  first: string | undefined,
   rank: RoleName | undefined,
-  more: unknown,
-  { ranker, reason, ...others }: Omit<SetOptions, 'file'>,
-): Omit<AskedList, 'file'> {
-  if (rank === undefined || more !== undefined) throw twice();
-  if (Object.values(others).some((option) => option !== undefined)) {
+  { file, ...options }: ValuesOf<typeof setOptions>,
+): Promise<void> {
+  if (file === undefined) {
+    if (first === undefined) throw missing('user', 'set');
+    const user = parsed('user', first, asUser);
+    if (rank === undefined) throw missing('rank', 'set');
+    return change(cli, { user, rank, ...options });
+  }
+  if (first === undefined || rank !== undefined) throw twice();
+  const { ranker, reason, lift, ...length } = options;
+  if (lift || Object.values(length).some((option) => option !== undefined)) {
     throw new RankdError('usage', '--for, --until and --lift are for one member at a time.', {
       hint: 'leave them out, or name one user in place of --file',
     });
   }
-  return { rank, ranker, reason };
+  return changeList(cli, { file, rank: parsed('rank', first, asRank), ranker, reason });
 }
 
-/** As commander says it of an argument that is always needed. */
-function missing(command: Command, argument: string): never {
-  return command.error(`error: missing required argument '${argument}'`, { code: 'commander.missingArgument' });
+function parsed<Value>(name: string, text: string, parse: (text: string) => Value): Value {
+  try {
+    return parse(text);
+  } catch (error) {
+    if (!(error instanceof InvalidArgumentError)) throw error;
+    throw new RankdError('usage', `The ${name} can't be '${text}'. ${error.message}`, {
+      hint: 'rankd rank set --help',
+    });
+  }
+}
+
+/** In commander's words for an argument that can't be left out. */
+function missing(argument: string, command: string): RankdError {
+  return new RankdError('usage', `Missing required argument '${argument}'.`, { hint: `rankd rank ${command} --help` });
 }
 
 function twice(): RankdError {
@@ -167,8 +161,9 @@ function twice(): RankdError {
 
 async function test(
   cli: Cli,
-  { user, rank }: { user: AskedUser; rank: RoleName },
-  { key, place, ranker }: TestOptions,
+  user: AskedUser,
+  rank: RoleName,
+  { key, place, ranker }: ValuesOf<typeof testOptions>,
 ): Promise<void> {
   if (place !== undefined && key === undefined) {
     throw new RankdError('usage', '--place is checked against the whitelist of a key.', { hint: 'add --key KEY' });
@@ -211,12 +206,6 @@ async function show(cli: Cli, asked: AskedUser): Promise<void> {
   });
 }
 
-interface AskedChange extends ChangeOptions, HoldOptions {
-  lift?: boolean;
-  user: AskedUser;
-  rank: RoleName;
-}
-
 /** The hold that the change is to begin, or to end; `undefined` if it is an ordinary change. */
 async function holdAsked(app: RankingApp, rankeeId: number, asked: AskedChange): Promise<HoldAsked | undefined> {
   const isTemporary = asked.for !== undefined || asked.until !== undefined;
@@ -229,7 +218,7 @@ async function holdAsked(app: RankingApp, rankeeId: number, asked: AskedChange):
   return open && { kind: 'lift', id: open.id };
 }
 
-/** The request, with everybody's name who was asked for by name. */
+/** The request, with the name of each user who was named. */
 async function requestOf(
   cli: Cli,
   app: RankingApp,

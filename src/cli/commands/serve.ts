@@ -1,4 +1,3 @@
-import type { Command } from 'commander';
 import { localUrl } from '../../base/net.ts';
 import { paints, plain } from '../../base/paint.ts';
 import type { System } from '../../base/system.ts';
@@ -8,32 +7,26 @@ import type { Ports } from '../../ports/index.ts';
 import { servingDocument } from '../../usecases/documents/daemon.ts';
 import { createKey, isAnyKeyAccepted, type KeyRequest, listKeys } from '../../usecases/keys/keys.ts';
 import type { Cli } from '../cli.ts';
+import { command, flag, option, type ValuesOf } from '../command.ts';
 import { namingDaemon } from '../daemon-here.ts';
-import { examples } from '../output/help.ts';
 import { isColored } from '../output/table.ts';
 
-interface ServeOptions {
-  host?: string;
-  port?: string;
-  simulate?: boolean;
-}
+const serveOptions = {
+  host: option('--host <address>', 'address to listen on (server.host)'),
+  port: option('--port <port>', 'port to listen on, 0 for any free one (server.port)'),
+  simulate: flag('--simulate', 'use the simulated group, whatever the configuration says'),
+};
 
-export function serveCommand(program: Command, cli: Cli): void {
-  program
-    .command('serve')
-    .description('run the HTTP API in the foreground until SIGINT or SIGTERM')
-    .option('--host <address>', 'address to listen on (server.host)')
-    .option('--port <port>', 'port to listen on, 0 for any free one (server.port)')
-    .option('--simulate', 'use the simulated group, whatever the configuration says')
-    .addHelpText(
-      'after',
-      examples('rankd serve', 'rankd serve --port 8080', 'rankd serve --config /etc/rankd/rankd.yaml'),
-    )
-    .action((options: ServeOptions) => serve(cli, options));
-}
+export const serveCommand = command({
+  name: 'serve',
+  about: 'run the HTTP API in the foreground until SIGINT or SIGTERM',
+  options: serveOptions,
+  examples: ['rankd serve', 'rankd serve --port 8080', 'rankd serve --config /etc/rankd/rankd.yaml'],
+  run: serve,
+});
 
-/** Runs the daemon until it is told to stop. */
-export async function serve(cli: Cli, options: ServeOptions): Promise<void> {
+/** Runs the daemon until a signal asks it to stop. */
+export async function serve(cli: Cli, options: ValuesOf<typeof serveOptions>): Promise<void> {
   const load = () => cli.loadConfig(flagsOf(options));
   const started = await load();
   const { runDaemon } = await import('../../daemon/run-daemon.ts');
@@ -49,7 +42,7 @@ export async function serve(cli: Cli, options: ServeOptions): Promise<void> {
   });
   const stopped = cli.io.stopSignal;
   cli.io.onReload(() => void running.reload('daemon'));
-  await greet(cli, running.daemon, { config: started.config, isChosen: options.simulate === true });
+  await greet(cli, running.daemon, { config: started.config, isChosen: options.simulate });
   await running.stopOn(stopped);
 }
 
@@ -60,7 +53,7 @@ function linesAsTyped(cli: Cli, { isJson }: { isJson: boolean }): (line: string)
   return (line) => (line.includes('rankd ') ? cli.asTyped(line, inLine) : line);
 }
 
-/** Says where the daemon listens, for which group, and what to do next. */
+/** Reports where the daemon listens, for which group, and what to do next. */
 async function greet(
   cli: Cli,
   { app, url, metricsUrl }: Daemon,
@@ -94,7 +87,7 @@ const fromElsewhere = 'place: stop all daemons, then `rankd store copy --from WH
 const fromDirectory = (dataDir: string) =>
   `data directory than ${dataDir}: \`rankd backup FILE\` there, then \`rankd restore FILE\` here`;
 
-function flagsOf({ host, port, simulate }: ServeOptions): Record<string, string> {
+function flagsOf({ host, port, simulate }: ValuesOf<typeof serveOptions>): Record<string, string> {
   return {
     ...(host !== undefined && { 'server.host': host }),
     ...(port !== undefined && { 'server.port': port }),

@@ -1,45 +1,50 @@
 import { accessSync, chmodSync, constants, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
-import type { Command } from 'commander';
 import { codeOf, RankdError } from '../../base/errors.ts';
 import { asFileError, inWords, renameFile } from '../../base/files.ts';
 import { removedServiceDocument, serviceDocument } from '../../usecases/documents/installation.ts';
 import type { Cli } from '../cli.ts';
-import { examples } from '../output/help.ts';
+import { command, commandGroup, flag, option } from '../command.ts';
 import { facts } from '../output/table.ts';
 import { launchd } from '../service/launchd.ts';
 import type { ServiceManager, Step } from '../service/service-manager.ts';
 import { systemd } from '../service/systemd.ts';
 import { taskScheduler } from '../service/task-scheduler.ts';
 
-export function serviceCommands(program: Command, cli: Cli): void {
-  const service = program
-    .command('service')
-    .description('let the system start the daemon: a systemd unit, a launchd agent, or a Windows task')
-    .addHelpText('after', examples('rankd service print', 'sudo rankd service install', 'sudo rankd service remove'));
-  service
-    .command('print')
-    .description('print the file from which the system starts the daemon, with the paths of this machine')
-    .addHelpText(
-      'after',
-      examples('rankd service print', 'rankd service print > rankd.service && systemd-analyze verify ./rankd.service'),
-    )
-    .action(() => print(cli));
-  service
-    .command('install')
-    .description('write that file and let the system read it; this does not start the daemon yet')
-    .option('--dir <dir>', 'the folder for the file, instead of the one that the system reads')
-    .option('--force', 'replace another file of that name')
-    .addHelpText('after', examples('sudo rankd service install', 'sudo rankd service install --force'))
-    .action(({ dir, force = false }: { dir?: string; force?: boolean }) => install(cli, { dir, force }));
-  service
-    .command('remove')
-    .description('stop the daemon that the system started, and remove the file; data and settings stay')
-    .option('--dir <dir>', 'the folder of the file, instead of the one that the system reads')
-    .addHelpText('after', examples('sudo rankd service remove'))
-    .action(({ dir }: { dir?: string }) => remove(cli, dir));
-}
+export const serviceCommands = commandGroup({
+  name: 'service',
+  about: 'let the system start the daemon: a systemd unit, a launchd agent, or a Windows task',
+  examples: ['rankd service print', 'sudo rankd service install', 'sudo rankd service remove'],
+  commands: [
+    command({
+      name: 'print',
+      about: 'print the file from which the system starts the daemon, with the paths of this machine',
+      examples: [
+        'rankd service print',
+        'rankd service print > rankd.service && systemd-analyze verify ./rankd.service',
+      ],
+      run: print,
+    }),
+    command({
+      name: 'install',
+      about: 'write that file and let the system read it; this does not start the daemon yet',
+      options: {
+        dir: option('--dir <dir>', 'the folder for the file, instead of the one that the system reads'),
+        force: flag('--force', 'replace another file of that name'),
+      },
+      examples: ['sudo rankd service install', 'sudo rankd service install --force'],
+      run: install,
+    }),
+    command({
+      name: 'remove',
+      about: 'stop the daemon that the system started, and remove the file; data and settings stay',
+      options: { dir: option('--dir <dir>', 'the folder of the file, instead of the one that the system reads') },
+      examples: ['sudo rankd service remove'],
+      run: remove,
+    }),
+  ],
+});
 
 function print(cli: Cli): void {
   const manager = managerOf(cli);
@@ -48,7 +53,7 @@ function print(cli: Cli): void {
   warn(cli, manager);
 }
 
-async function install(cli: Cli, { dir, force }: { dir: string | undefined; force: boolean }): Promise<void> {
+async function install(cli: Cli, { dir, force }: { dir?: string; force: boolean }): Promise<void> {
   const manager = managerOf(cli);
   const { kind, encoding } = manager;
   const unit = manager.text(cli);
@@ -78,7 +83,7 @@ function readUnit(file: string, encoding: ServiceManager['encoding']): string {
   }
 }
 
-async function remove(cli: Cli, dir: string | undefined): Promise<void> {
+async function remove(cli: Cli, { dir }: { dir?: string }): Promise<void> {
   const manager = managerOf(cli);
   const { kind } = manager;
   const file = fileOf(cli, dir);

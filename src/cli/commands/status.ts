@@ -1,4 +1,3 @@
-import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { isRankdError, RankdError } from '../../base/errors.ts';
 import { counted } from '../../base/text.ts';
@@ -10,24 +9,22 @@ import { countChanges } from '../../usecases/history/history.ts';
 import { unjudgedLateWrites } from '../../usecases/history/late-writes.ts';
 import { type OldSecretInUse, oldSecretsInUse } from '../../usecases/keys/inspect-keys.ts';
 import type { Cli } from '../cli.ts';
+import { command, flag } from '../command.ts';
 import { ExitCode } from '../output/errors.ts';
-import { examples } from '../output/help.ts';
 import { ago, type Cell, facts, type Shown, table, timeText, when } from '../output/table.ts';
 import { WatchScreen, whileWaiting } from '../output/terminal.ts';
-import { maybeStarting } from './health.ts';
+import { maybeStarting } from './daemon.ts';
 
 const watchEveryMs = 2_000;
 
-export function statusCommand(program: Command, cli: Cli): void {
-  program
-    .command('status')
-    .description(
-      'how the daemon of this data directory is doing, and those that share its database; exit code 69 if none serves',
-    )
-    .option('--watch', 'show it again every two seconds, until interrupted')
-    .addHelpText('after', examples('rankd status', 'rankd status --watch', 'rankd status --json'))
-    .action(({ watch = false }: { watch?: boolean }) => (watch ? watchStatus(cli) : status(cli)));
-}
+export const statusCommand = command({
+  name: 'status',
+  about:
+    'how the daemon of this data directory is doing, and those that share its database; exit code 69 if none serves',
+  options: { watch: flag('--watch', 'show it again every two seconds, until interrupted') },
+  examples: ['rankd status', 'rankd status --watch', 'rankd status --json'],
+  run: (cli, { watch }) => (watch ? watchStatus(cli) : status(cli)),
+});
 
 async function status(cli: Cli): Promise<void> {
   const found = await whileWaiting(cli.line, 'waiting for the daemon', () => look(cli));

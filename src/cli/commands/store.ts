@@ -1,6 +1,5 @@
 import { statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import type { Command } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { asRankdError, RankdError } from '../../base/errors.ts';
 import { storeNamed } from '../../config/find-store.ts';
@@ -9,47 +8,44 @@ import { copyPlaceOf } from '../../stores/engine.ts';
 import { acceptServer, copyStore } from '../../usecases/database/database.ts';
 import { acceptDocument, copyDocument } from '../../usecases/documents/database.ts';
 import type { Cli } from '../cli.ts';
+import { command, commandGroup, neededOption } from '../command.ts';
 import { filled } from '../input/arguments.ts';
 import { confirm } from '../input/confirm.ts';
-import { examples } from '../output/help.ts';
 import { facts } from '../output/table.ts';
 import { whileWorking } from '../output/terminal.ts';
 
-export function storeCommands(program: Command, cli: Cli): void {
-  const store = program
-    .command('store')
-    .description('where rankd keeps its data: SQLite in a data directory, or PostgreSQL')
-    .addHelpText(
-      'after',
-      examples(
-        'rankd store copy --from rankd-backup.db --to postgres://rankd@db.example.com/rankd',
-        'rankd store accept',
-      ),
-    );
-  store
-    .command('copy')
-    .description(
-      'copy all that is kept in one place to another that has nothing yet, with all daemons stopped, and compare both. WHERE is a data directory, a file that `rankd backup` made, or the URL of a database: postgres://USER@HOST/DATABASE',
-    )
-    .requiredOption('--from <where>', 'the place that has the data; it stays as it is', filled)
-    .requiredOption('--to <where>', 'a data directory without a database, or an empty database', filled)
-    .addHelpText(
-      'after',
-      examples(
+export const storeCommands = commandGroup({
+  name: 'store',
+  about: 'where rankd stores its data: SQLite in a data directory, or PostgreSQL',
+  examples: [
+    'rankd store copy --from rankd-backup.db --to postgres://rankd@db.example.com/rankd',
+    'rankd store accept',
+  ],
+  commands: [
+    command({
+      name: 'copy',
+      about:
+        'copy all data from one place to another that has none yet, with all daemons stopped, and compare both. WHERE is a data directory, a file that `rankd backup` made, or the URL of a database: postgres://USER@HOST/DATABASE',
+      options: {
+        from: neededOption('--from <where>', 'the place that has the data; it stays as it is', filled),
+        to: neededOption('--to <where>', 'a data directory without a database, or an empty database', filled),
+      },
+      examples: [
         'rankd store copy --from /var/lib/rankd --to postgres://rankd@db.example.com/rankd',
         'rankd store copy --from postgres://rankd@db.example.com/rankd --to new-data',
         'rankd store copy --from rankd-backup.db --to postgres://rankd@db.example.com/rankd',
-      ),
-    )
-    .action((where: { from: string; to: string }) => copy(cli, where));
-  store
-    .command('accept')
-    .description(
-      'work with another PostgreSQL server than before, after a restored dump, an upgrade or a move: it shows the cluster that rankd knows and the one that it found, by their system_identifier. Run it on each machine',
-    )
-    .addHelpText('after', examples('rankd store accept', 'rankd store accept -y --json'))
-    .action(() => accept(cli));
-}
+      ],
+      run: copy,
+    }),
+    command({
+      name: 'accept',
+      about:
+        'work with another PostgreSQL server than before, after a restored dump, an upgrade or a move: it shows the cluster that rankd knows and the one that it found, by their system_identifier. Run it on each machine',
+      examples: ['rankd store accept', 'rankd store accept -y --json'],
+      run: accept,
+    }),
+  ],
+});
 
 async function accept(cli: Cli): Promise<void> {
   const server = await acceptServer(cli.operations, cli.by, ({ place, known, found }) =>

@@ -1,10 +1,9 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import { InvalidArgumentError } from 'commander';
 import type { RankingApp } from '../../app.ts';
 import { deadlineIn } from '../../base/clock.ts';
 import { RankdError } from '../../base/errors.ts';
 import { isoTime, parseDuration, parseMoment } from '../../base/time.ts';
 import { memberTitle, untilWhen } from '../../core/describe.ts';
-import type { RoleName } from '../../core/role-name.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { HoldAsked } from '../../usecases/change/change-command.ts';
 import { errorOf } from '../../usecases/change/change-outcome.ts';
@@ -18,90 +17,88 @@ import { extendHold, liftHold, listHolds, requireHold, requireLength } from '../
 import { openHold } from '../../usecases/holds/open-hold.ts';
 import { namesOf } from '../../usecases/people/name-members.ts';
 import type { Cli } from '../cli.ts';
-import { type AskedUser, asRank, asRanker, asReason, asUser, wholeNumber } from '../input/arguments.ts';
+import { argument, command, commandGroup, flag, option, type ValuesOf } from '../command.ts';
+import { type AskedUser, asRank, asRanker, asReason, asUser, userHelp, wholeNumber } from '../input/arguments.ts';
 import { userOf } from '../input/people.ts';
 import { whileLooking } from '../late-looks.ts';
-import { examples } from '../output/help.ts';
 import { facts, table, when } from '../output/table.ts';
 import { printDryRun } from './dry-run.ts';
 
-const userHelp = 'user id, name, or address of the profile page';
+const user = argument('<user>', userHelp, asUser);
+const reason = option('--reason <text>', 'why, in your own words; the history stores it', asReason);
+const until = option('--until <time>', 'until when, such as 2027-01-31 or 2027-01-31T18:00Z', asEnd);
+/** How long a hold is to last: `for` and `until` exclude each other. */
+export const holdOptions = { for: option('--for <duration>', 'how long, such as 3d, 12h or 30m', asLength), until };
+export type HoldOptions = ValuesOf<typeof holdOptions>;
 
-/** How long a hold is to last: milliseconds, or `ever`. */
-type Length = number | 'ever';
-
-export interface HoldOptions {
-  for?: Length;
-  until?: number;
-}
-
-export const forOption = ['--for <duration>', 'how long, such as 3d, 12h or 30m', asLength] as const;
-export const untilOption = ['--until <time>', 'until when, such as 2027-01-31 or 2027-01-31T18:00Z', asEnd] as const;
-const reasonOption = ['--reason <text>', 'why, in your own words; the history keeps it', asReason] as const;
-
-interface SuspendOptions extends HoldOptions {
-  ranker: AskedUser;
-  reason?: string;
-  role?: RoleName;
-  dryRun?: boolean;
-}
+const suspendOptions = {
+  ...holdOptions,
+  role: option('--role <rank>', 'the role that the member holds until then, instead of policy.suspension.role', asRank),
+  ranker: option('--ranker <user>', 'the user who asks for it, checked as policy says', asRanker, 0),
+  reason,
+  dryRun: flag('--dry-run', 'make every check and show which roles it would take; change nothing'),
+};
+const unsuspendOptions = { force: flag('--force', 'also if somebody else has changed the member since'), reason };
 
 /** `rankd rank suspend` and `unsuspend`. */
-export function suspendCommands(rank: Command, cli: Cli): void {
-  rank
-    .command('suspend')
-    .description('take all roles of a member for a time, and give exactly those back at the end')
-    .argument('<user>', userHelp, asUser)
-    .option(...forOption)
-    .option(...untilOption)
-    .option('--role <rank>', 'what the member holds meanwhile, instead of policy.suspension.role', asRank)
-    .option('--ranker <user>', 'the user who asks for it, checked as policy says', asRanker, 0)
-    .option(...reasonOption)
-    .option('--dry-run', 'make every check and show which roles it would take; change nothing')
-    .addHelpText(
-      'after',
-      examples('rankd rank suspend 1001 --for 3d --reason "spam"', 'rankd rank suspend @Newcomer --until 2027-01-31'),
-    )
-    .action((user: AskedUser, options: SuspendOptions) => suspend(cli, user, options));
-  rank
-    .command('unsuspend')
-    .description('end a suspension, or a temporary rank, and give the roles from before back')
-    .argument('<user>', userHelp, asUser)
-    .option('--force', 'also if somebody else has changed the member since')
-    .option(...reasonOption)
-    .addHelpText('after', examples('rankd rank unsuspend 1001', 'rankd rank unsuspend @Newcomer --reason "appeal"'))
-    .action((user: AskedUser, options: { force?: boolean; reason?: string }) => unsuspend(cli, user, options));
-}
+export const suspendCommands = [
+  command({
+    name: 'suspend',
+    about: 'take all roles of a member for a time, and give exactly those back at the end',
+    args: [user],
+    options: suspendOptions,
+    examples: ['rankd rank suspend 1001 --for 3d --reason "spam"', 'rankd rank suspend @Newcomer --until 2027-01-31'],
+    run: suspend,
+  }),
+  command({
+    name: 'unsuspend',
+    about: 'end a suspension, or a temporary rank, and give the roles from before back',
+    args: [user],
+    options: unsuspendOptions,
+    examples: ['rankd rank unsuspend 1001', 'rankd rank unsuspend @Newcomer --reason "appeal"'],
+    run: unsuspend,
+  }),
+];
 
-export function suspensionCommands(program: Command, cli: Cli): void {
-  const command = program
-    .command('suspension')
-    .description('suspensions and temporary ranks')
-    .addHelpText('after', examples('rankd suspension list', 'rankd suspension extend 1001 --for 2d'));
-  command
-    .command('list')
-    .description('those in force, newest first')
-    .option('--all', 'also those that are over')
-    .option('--limit <count>', 'at most so many', wholeNumber(1, 1000), 50)
-    .addHelpText('after', examples('rankd suspension list', 'rankd suspension list --all --json'))
-    .action((options: { all?: boolean; limit: number }) => list(cli, options));
-  command
-    .command('show')
-    .description('everything about one of them')
-    .argument('<user>', `${userHelp}, or the id of a suspension`, asHoldOrUser)
-    .addHelpText('after', examples('rankd suspension show 1001', 'rankd suspension show hold_4Jk2mQ'))
-    .action((asked: AskedUser) => show(cli, asked));
-  command
-    .command('extend')
-    .description('make one end later')
-    .argument('<user>', userHelp, asUser)
-    .option('--for <duration>', 'how much longer, counted from its present end', asLength)
-    .option(...untilOption)
-    .addHelpText('after', examples('rankd suspension extend 1001 --for 2d'))
-    .action((user: AskedUser, options: HoldOptions) => extend(cli, user, options));
-}
+const listOptions = {
+  all: flag('--all', 'also those that are over'),
+  limit: option('--limit <count>', 'at most this many', wholeNumber(1, 1000), 50),
+};
 
-async function suspend(cli: Cli, user: AskedUser, options: SuspendOptions): Promise<void> {
+export const suspensionCommands = commandGroup({
+  name: 'suspension',
+  about: 'suspensions and temporary ranks',
+  examples: ['rankd suspension list', 'rankd suspension extend 1001 --for 2d'],
+  commands: [
+    command({
+      name: 'list',
+      about: 'those in force, newest first',
+      options: listOptions,
+      examples: ['rankd suspension list', 'rankd suspension list --all --json'],
+      run: list,
+    }),
+    command({
+      name: 'show',
+      about: 'everything about one of them',
+      args: [argument('<user>', `${userHelp}, or the id of a suspension`, asHoldOrUser)],
+      examples: ['rankd suspension show 1001', 'rankd suspension show hold_4Jk2mQ'],
+      run: show,
+    }),
+    command({
+      name: 'extend',
+      about: 'make one end later',
+      args: [user],
+      options: {
+        for: option('--for <duration>', 'how much longer, counted from its present end', asLength),
+        until,
+      },
+      examples: ['rankd suspension extend 1001 --for 2d'],
+      run: extend,
+    }),
+  ],
+});
+
+async function suspend(cli: Cli, user: AskedUser, options: ValuesOf<typeof suspendOptions>): Promise<void> {
   const work = async (app: RankingApp, call: CallContext) => {
     const { role } = options;
     const hold: HoldAsked = { kind: 'suspension', ...lengthOf(app, options), ...(role !== undefined && { role }) };
@@ -132,7 +129,7 @@ async function suspend(cli: Cli, user: AskedUser, options: SuspendOptions): Prom
 async function unsuspend(
   cli: Cli,
   user: AskedUser,
-  { force = false, reason }: { force?: boolean; reason?: string },
+  { force, reason }: ValuesOf<typeof unsuspendOptions>,
 ): Promise<void> {
   const work = async (app: RankingApp, call: CallContext) => {
     const { id: rankeeId } = await userOf(cli, app, user, call);
@@ -147,7 +144,7 @@ async function unsuspend(
   await cli.withRanking(work, { isWriting: true });
 }
 
-async function list(cli: Cli, { all = false, limit }: { all?: boolean; limit: number }): Promise<void> {
+async function list(cli: Cli, { all, limit }: ValuesOf<typeof listOptions>): Promise<void> {
   await cli.withRanking(async (app) => {
     const listed = await listHolds(app, { isAll: all, limit });
     const names = await namesOf(
@@ -162,7 +159,7 @@ async function list(cli: Cli, { all = false, limit }: { all?: boolean; limit: nu
     ]);
     const text =
       rows.length === 0
-        ? 'Nobody is suspended, and nobody has a temporary rank.'
+        ? 'No member is suspended or has a temporary rank.'
         : table(['member', 'kind', 'since', 'until', 'by', 'reason', 'state', 'id'], rows);
     cli.print({ suspensions: holds.map(holdDocument) }, text);
   });
@@ -215,7 +212,7 @@ export function lengthOf(
   return { endsAt };
 }
 
-function asLength(text: string): Length {
+function asLength(text: string): number | 'ever' {
   if (text === 'ever') return text;
   const ms = parseDuration(text);
   if (ms !== undefined) return ms;

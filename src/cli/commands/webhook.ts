@@ -1,26 +1,308 @@
-import type { Command } from 'commander';
+import { InvalidArgumentError } from 'commander';
+import { openWebhookSender } from '../../app.ts';
+import { systemClock } from '../../base/clock.ts';
+import { RankdError } from '../../base/errors.ts';
+import { counted } from '../../base/text.ts';
+import { isoTime } from '../../base/time.ts';
+import type { Config } from '../../config/config.ts';
+import { defaultEvents, eventGroups } from '../../core/webhooks/event-types.ts';
+import type { Outcome } from '../../core/webhooks/progress.ts';
+import { isWebhookName, waitingText } from '../../core/webhooks/webhook.ts';
+import { webhookDocument, webhookTestDocument } from '../../usecases/documents/webhook.ts';
+import {
+  addressFrom,
+  addWebhook,
+  disableWebhook,
+  enableWebhook,
+  eventsFrom,
+  refuseForbidden,
+  removeWebhook,
+  rotateWebhook,
+  setWebhook,
+} from '../../usecases/webhooks/edit-webhooks.ts';
+import { requireWebhook } from '../../usecases/webhooks/require-webhook.ts';
+import { type Sending, settingsOf } from '../../usecases/webhooks/target.ts';
+import { lookAtDiscord, type TestOutcome, testWebhook } from '../../usecases/webhooks/try-webhook.ts';
+import { maxCounted, viewWebhook, viewWebhooks } from '../../usecases/webhooks/view-webhooks.ts';
 import type { Cli } from '../cli.ts';
-import { examples } from '../output/help.ts';
-import { addCommand } from './webhook/add.ts';
-import { disableCommand, enableCommand, rotateCommand, setCommand } from './webhook/change.ts';
-import { deliveriesCommand, redeliverCommand } from './webhook/deliveries.ts';
-import { listCommand, removeCommand, showCommand } from './webhook/show.ts';
-import { testCommand } from './webhook/test.ts';
+import { argument, choice, command, commandGroup, flag, option, type ValuesOf } from '../command.ts';
+import { duration, filled, orNone } from '../input/arguments.ts';
+import { confirm } from '../input/confirm.ts';
+import { readInput } from '../input/lists.ts';
+import { ExitCode } from '../output/errors.ts';
+import { facts, table, when } from '../output/table.ts';
+import { whileWaiting } from '../output/terminal.ts';
+import { usualOverlapMs } from './key.ts';
+import { keepIn, out } from './key-secrets.ts';
+import { deliveriesCommand, redeliverCommand } from './webhook-deliveries.ts';
 
-export function webhookCommands(program: Command, cli: Cli): void {
-  const webhook = program
-    .command('webhook')
-    .description('where rankd tells what it does: channels in Discord, and programs')
-    .addHelpText('after', examples('rankd webhook add staff-log', 'rankd webhook list'));
-  addCommand(webhook, cli);
-  listCommand(webhook, cli);
-  showCommand(webhook, cli);
-  testCommand(webhook, cli);
-  setCommand(webhook, cli);
-  rotateCommand(webhook, cli);
-  enableCommand(webhook, cli);
-  disableCommand(webhook, cli);
-  removeCommand(webhook, cli);
-  deliveriesCommand(webhook, cli);
-  redeliverCommand(webhook, cli);
+const name = argument('<name>', 'name of the webhook');
+
+const target = {
+  urlFile: option(
+    '--url-file <file>',
+    'the address is in this file; - is standard input, which is also read without this option',
+    filled,
+  ),
+  events: option(
+    '--events <names>',
+    `which events it gets: ${eventGroups.join(', ')}, or single events, separated by commas`,
+    (text) => text.split(',').map((name) => name.trim()),
+  ),
+};
+
+const addOptions = {
+  ...target,
+  kind: choice('--kind <kind>', 'which format the target takes, if its address does not show that', [
+    'discord',
+    'standard',
+  ]),
+  mention: option('--mention <role>', 'id of the Discord role that alarms mention', asDiscordId),
+  forGames: flag(
+    '--for-games',
+    'a game may choose this webhook by sending its address; without --events, it gets no other events',
+  ),
+  test: flag('--no-test', 'send no test event'),
+  out,
+};
+
+export const webhookCommands = commandGroup({
+  name: 'webhook',
+  about: 'who is notified of what rankd does: channels in Discord, and programs',
+  examples: ['rankd webhook add staff-log', 'rankd webhook list'],
+  commands: [
+    command({
+      name: 'add',
+      about: 'notify a channel in Discord, or a program of yours; it asks for the address',
+      args: [argument('<name>', 'name of the webhook', webhookName)],
+      options: addOptions,
+      examples: [
+        'rankd webhook add staff-log --url-file discord.url',
+        'rankd webhook add staff-log --url-file discord.url --events all --mention 1482005551234567890',
+        'rankd webhook add my-bot --url-file bot.url --out bot.secret',
+      ],
+      run: add,
+    }),
+    command({
+      name: 'list',
+      about: 'all webhooks, and how many events wait for each',
+      examples: ['rankd webhook list', 'rankd webhook list --json'],
+      run: list,
+    }),
+    command({
+      name: 'show',
+      about: 'one webhook: its state, how many events wait, and the last error',
+      args: [name],
+      examples: ['rankd webhook show staff-log'],
+      run: async (cli, name) => {
+        const document = webhookDocument(await cli.withStore((ports) => viewWebhook(ports, name)));
+        cli.print({ webhook: document }, facts({ ...document, backlog: backlogText(document.backlog) }));
+      },
+    }),
+    command({
+      name: 'test',
+      about: 'send one test event; ends with 5 if the target says no, and 69 if it cannot be reached',
+      args: [name],
+      examples: ['rankd webhook test staff-log'],
+      run: test,
+    }),
+    command({
+      name: 'set',
+      about: 'change which events the webhook gets, or its address; takes effect with the next delivery',
+      args: [name],
+      options: {
+        ...target,
+        mention: option(
+          '--mention <role>',
+          'id of the Discord role that alarms mention; none: no role',
+          orNone(asDiscordId),
+        ),
+      },
+      examples: ['rankd webhook set staff-log --events changes,alarms,refusals'],
+      run: set,
+    }),
+    command({
+      name: 'rotate',
+      about: 'make a new secret; the old one signs as well until the overlap ends',
+      args: [name],
+      options: { overlap: option('--overlap <duration>', 'how long both secrets sign (default: 24h)', duration), out },
+      examples: ['rankd webhook rotate my-bot --overlap 24h --out bot.secret'],
+      run: rotate,
+    }),
+    command({
+      name: 'enable',
+      about: 'deliver again, from where it stopped; events older than 7 days are left out',
+      args: [name],
+      options: { from: choice('--from <when>', 'now: leave out every event that waits', ['now']) },
+      examples: ['rankd webhook enable staff-log', 'rankd webhook enable staff-log --from now'],
+      run: enable,
+    }),
+    command({
+      name: 'disable',
+      about: 'deliver nothing until it is enabled again; events wait until then',
+      args: [name],
+      examples: ['rankd webhook disable staff-log'],
+      run: (cli, name) =>
+        cli.withWrites(async (ports) => {
+          await disableWebhook(ports, { name, by: cli.by });
+          cli.print({ webhook: webhookDocument(await viewWebhook(ports, name)) }, `Webhook "${name}" is disabled.`);
+        }),
+    }),
+    command({
+      name: 'remove',
+      about: 'deliver nothing to the webhook any more, and forget its address',
+      args: [name],
+      examples: ['rankd webhook remove staff-log', 'rankd webhook remove staff-log -y'],
+      run: async (cli, name) => {
+        await cli.withWrites(async (ports) => {
+          await requireWebhook(ports, name);
+          await confirm(cli, `Remove the webhook "${name}", with the events that wait for it?`);
+          await removeWebhook(ports, { name, by: cli.by });
+        });
+        cli.print({ removed: name }, `Webhook "${name}" is removed.`);
+      },
+    }),
+    deliveriesCommand,
+    redeliverCommand,
+  ],
+});
+
+async function add(cli: Cli, name: string, options: ValuesOf<typeof addOptions>): Promise<void> {
+  const { urlFile, events, kind, mention, forGames, out } = options;
+  const chosen = events === undefined ? undefined : eventsFrom(events);
+  const target = addressFrom(await readAddressText(cli, urlFile), kind);
+  const sending = await sendingOf(cli);
+  const known = await whileWaiting(cli.line, 'looking at the target', async () => {
+    await refuseForbidden(sending, target, (doubt) => cli.warn(doubt));
+    return target.kind === 'discord' ? lookAtDiscord(sending, target) : undefined;
+  });
+  const own = chosen ?? (forGames ? [] : [...defaultEvents[target.kind]]);
+  const request = { name, target, events: own, mention, isForGames: forGames, by: cli.by };
+  await cli.withWrites(async (ports) => {
+    const { webhook, secret } = await addWebhook(ports, request, keepIn(cli, out));
+    const document = { webhook: webhookDocument(await viewWebhook(ports, name)), discord: known ?? null };
+    if (secret !== undefined && out === undefined) await cli.printSurely({ ...document, secret }, secret);
+    else cli.print({ ...document, ...(out !== undefined && { out }) }, out ?? webhook.shown);
+    if (known !== undefined) cli.say(`In Discord it is called ${known.name}, in the channel ${known.channelId}.`);
+    if (secret !== undefined && out === undefined) cli.say('This secret signs each event: it is not shown again.');
+    cli.say(`Webhook "${name}" sends ${eventsText(own)} to ${webhook.shown}.`);
+    if (!options.test) return;
+    const result = await whileWaiting(cli.line, 'sending a test', () => testWebhook({ ...ports, ...sending }, name));
+    cli.say(inWords(result));
+    if (exitCodeOf(result.outcome) !== 0) throw new ExitCode(69);
+  });
+}
+
+function eventsText(events: readonly string[]): string {
+  return events.join(', ') || "games' own messages";
+}
+
+async function list(cli: Cli): Promise<void> {
+  const documents = (await cli.withStore(viewWebhooks)).map(webhookDocument);
+  const rows = documents.map(({ name, kind, state, events, backlog, lastSuccess, target }) => [
+    ...[name, kind, state, events.join(', ') || '-', backlogText(backlog)],
+    ...[when(lastSuccess === null ? null : Date.parse(lastSuccess)), target],
+  ]);
+  const columns = ['name', 'kind', 'state', 'events', 'waiting', 'last success', 'target'];
+  cli.print({ webhooks: documents }, table(columns, rows));
+  if (documents.length === 0) cli.say('There is no webhook.\ntry: rankd webhook add NAME');
+}
+
+function backlogText(backlog: number): string {
+  return backlog < maxCounted ? String(backlog) : `${maxCounted} or more`;
+}
+
+async function test(cli: Cli, name: string): Promise<void> {
+  const sending = await sendingOf(cli);
+  const result = await whileWaiting(cli.line, 'sending a test', () =>
+    cli.withStore((ports) => testWebhook({ ...ports, ...sending }, name)),
+  );
+  cli.print(webhookTestDocument(result), inWords(result));
+  const code = exitCodeOf(result.outcome);
+  if (code !== 0) throw new ExitCode(code);
+}
+
+export function inWords({ webhook: { name, shown }, outcome, ms }: TestOutcome): string {
+  if (outcome.kind === 'delivered') return `${name}: the target took the test event (${outcome.status}, ${ms} ms).`;
+  return `${name}: ${shown} did not take the test event: ${outcome.error} (${ms} ms).`;
+}
+
+function exitCodeOf(outcome: Outcome): number {
+  if (outcome.kind === 'delivered') return 0;
+  return outcome.status === undefined ? 69 : 5;
+}
+
+interface AskedSetting {
+  urlFile?: string;
+  events?: string[];
+  mention?: string;
+}
+
+async function set(cli: Cli, name: string, { urlFile, events, mention }: AskedSetting): Promise<void> {
+  if (urlFile === undefined && events === undefined && mention === undefined) {
+    throw new RankdError('usage', 'Say what to set.', { hint: 'rankd webhook set --help' });
+  }
+  const chosen = events && eventsFrom(events);
+  const text = urlFile === undefined ? undefined : await readAddressText(cli, urlFile);
+  const sending = text === undefined ? undefined : await sendingOf(cli);
+  await cli.withWrites(async (ports) => {
+    const { kind } = await requireWebhook(ports, name);
+    // If an address does not show its kind, the webhook's own kind is assumed.
+    const read = text === undefined ? undefined : addressFrom(text, kind === 'discord' ? kind : undefined);
+    if (read !== undefined && sending !== undefined) await refuseForbidden(sending, read, (doubt) => cli.warn(doubt));
+    await setWebhook(ports, { name, target: read, events: chosen, mention, by: cli.by });
+    const document = webhookDocument(await viewWebhook(ports, name));
+    const outcome = `Webhook "${document.name}" sends ${eventsText(document.events)} to ${document.target}.`;
+    cli.print({ webhook: document }, outcome);
+  });
+}
+
+async function rotate(
+  cli: Cli,
+  name: string,
+  { overlap = usualOverlapMs, out }: { overlap?: number; out?: string },
+): Promise<void> {
+  await cli.withWrites(async (ports) => {
+    const request = { name, overlapMs: overlap, by: cli.by };
+    const { webhook, secret } = await rotateWebhook(ports, request, keepIn(cli, out));
+    const document = { webhook: webhookDocument(await viewWebhook(ports, name)) };
+    if (out === undefined) await cli.printSurely({ ...document, secret }, secret);
+    else cli.print({ ...document, out }, out);
+    cli.say(`The old secret of "${name}" signs as well until ${isoTime(webhook.oldSecretUntil ?? 0)}.`);
+  });
+}
+
+async function enable(cli: Cli, name: string, { from }: { from?: 'now' }): Promise<void> {
+  await cli.withWrites(async (ports) => {
+    const { leftOut } = await enableWebhook(ports, { name, isFromNow: from === 'now', by: cli.by });
+    const document = webhookDocument(await viewWebhook(ports, name));
+    const left = leftOut === 0 ? '' : ` ${counted(leftOut, 'event')} ${leftOut === 1 ? 'is' : 'are'} left out.`;
+    const text = `Webhook "${name}" is enabled; ${waitingText(document.backlog)} for it.${left}`;
+    cli.print({ webhook: document, leftOut }, text);
+  });
+}
+
+/** An address is never an option: the shell's history would store it. */
+async function readAddressText({ io }: Cli, urlFile: string | undefined): Promise<string> {
+  if (urlFile === undefined || urlFile === '-') return io.readSecret('Address of the webhook (not shown): ');
+  return readInput(io, urlFile);
+}
+
+async function sendingOf(cli: Cli): Promise<Sending> {
+  return sendingWith((await cli.loadConfig()).config);
+}
+
+/** Sends as the daemon would. */
+export function sendingWith({ webhooks }: Pick<Config, 'webhooks'>): Sending {
+  return { clock: systemClock, sender: openWebhookSender(systemClock), webhooks: settingsOf(webhooks) };
+}
+
+function webhookName(text: string): string {
+  if (isWebhookName(text)) return text;
+  throw new InvalidArgumentError('It must be 1 to 40 of the characters a-z, 0-9 and -.');
+}
+
+function asDiscordId(text: string): string {
+  if (/^\d{5,25}$/.test(text)) return text;
+  throw new InvalidArgumentError('It must be the id of a role: in Discord, right-click the role and copy its id.');
 }

@@ -5,7 +5,7 @@ import { RankdError } from '../../base/errors.ts';
 import { isNameTaken } from '../../usecases/keys/find-key.ts';
 import { createKey, type KeyRequest, type MintedKey } from '../../usecases/keys/keys.ts';
 import type { Cli } from '../cli.ts';
-import { keepIn } from '../commands/key/hand-out.ts';
+import { keepIn } from '../commands/key-secrets.ts';
 import { asPlaceId, keyName } from '../input/arguments.ts';
 import { isAgreed } from '../input/confirm.ts';
 import { ask } from './credential.ts';

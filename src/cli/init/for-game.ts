@@ -25,7 +25,7 @@ interface ForGame {
   system: Model | undefined;
 }
 
-export interface ForGameOptions {
+interface ForGameOptions {
   url?: string;
   system?: string;
   force?: boolean;

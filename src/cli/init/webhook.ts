@@ -1,28 +1,26 @@
 import { InvalidArgumentError } from 'commander';
-import { openWebhookSender } from '../../app.ts';
-import { systemClock } from '../../base/clock.ts';
 import { asRankdError, isRankdError } from '../../base/errors.ts';
 import type { Config } from '../../config/config.ts';
 import { readAddress, type WebhookAddress } from '../../core/webhooks/address.ts';
 import { defaultEvents } from '../../core/webhooks/event-types.ts';
 import { hintOf } from '../../usecases/documents/error.ts';
 import { addWebhook, refuseForbidden } from '../../usecases/webhooks/edit-webhooks.ts';
-import { type Sending, settingsOf } from '../../usecases/webhooks/target.ts';
+import type { Sending } from '../../usecases/webhooks/target.ts';
 import { lookAtDiscord, testWebhook } from '../../usecases/webhooks/try-webhook.ts';
 import { viewWebhooks } from '../../usecases/webhooks/view-webhooks.ts';
 import type { Cli } from '../cli.ts';
-import { inWords } from '../commands/webhook/test.ts';
+import { inWords, sendingWith } from '../commands/webhook.ts';
 import { whileWaiting } from '../output/terminal.ts';
 import { ask } from './credential.ts';
 
-/** The channel in Discord that is to be told of each change. */
+/** The channel in Discord that gets each change. */
 interface FirstWebhook {
   target: WebhookAddress;
   sending: Sending;
 }
 
 const name = 'staff-log';
-const question = 'Address of a webhook in Discord, which is told of each change (not shown; Enter for none): ';
+const question = 'Address of a webhook in Discord, which gets each change (not shown; Enter for none): ';
 
 /** The webhook that the person at the terminal wants; `undefined` for none, and if there is one of this name already. */
 export async function requestWebhook(cli: Cli, config: Config): Promise<FirstWebhook | undefined> {
@@ -30,7 +28,7 @@ export async function requestWebhook(cli: Cli, config: Config): Promise<FirstWeb
   if (!io.isTerminal) return undefined;
   const known = await cli.withStore(viewWebhooks);
   if (known.some(({ webhook }) => webhook.name === name)) return undefined;
-  const sending = { clock: systemClock, sender: openWebhookSender(systemClock), webhooks: settingsOf(config.webhooks) };
+  const sending = sendingWith(config);
   const hidden = { ask: (text: string) => io.askHidden(text), stderr: (text: string) => io.stderr(text) };
   const parse = async (text: string) => {
     if (text === '') return undefined;
@@ -51,19 +49,16 @@ function asAnswer(error: Parameters<typeof hintOf>[0]): InvalidArgumentError {
   return new InvalidArgumentError(`${error.message}\ntry: ${hintOf(error)}`);
 }
 
-/** Makes it, and sends a test. Whatever goes wrong here is told, and keeps nobody from going on. */
+/** Makes it, and sends a test. A failure here is only a warning. */
 export async function makeWebhook(cli: Cli, { target, sending }: FirstWebhook): Promise<string | null> {
   const request = { name, target, events: [...defaultEvents.discord], by: cli.by };
   try {
-    return await cli.withStore(
-      async (ports) => {
-        await addWebhook(ports, request);
-        const tried = await whileWaiting(cli.line, 'sending a test', () => testWebhook({ ...ports, ...sending }, name));
-        cli.say(`Made the webhook "${name}". ${inWords(tried)}`);
-        return name;
-      },
-      { isWriting: true },
-    );
+    return await cli.withWrites(async (ports) => {
+      await addWebhook(ports, request);
+      const tried = await whileWaiting(cli.line, 'sending a test', () => testWebhook({ ...ports, ...sending }, name));
+      cli.say(`Made the webhook "${name}". ${inWords(tried)}`);
+      return name;
+    });
   } catch (error) {
     const { message } = asRankdError(error);
     cli.say(`warning: the webhook was not made: ${message}\ntry: rankd webhook add ${name}`);

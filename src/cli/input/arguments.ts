@@ -8,8 +8,7 @@ import { maxReasonLength } from '../../core/model.ts';
 import type { RoleName } from '../../core/role-name.ts';
 import { isUserName } from '../../core/user-name.ts';
 
-/** The argument that names one key. */
-export const keyArgument = ['<key>', 'id or name of the key'] as const;
+export const userHelp = 'user id, name, or address of the profile page';
 
 /** Parsers for arguments and options. What they refuse is a usage error that names the option. */
 

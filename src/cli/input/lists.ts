@@ -7,21 +7,7 @@ import type { Ranking } from '../../usecases/change/ranking.ts';
 import { findUser } from '../../usecases/people/find-user.ts';
 import type { Io } from '../io.ts';
 import { printable } from '../output/text.ts';
-import {
-  type AskedUser,
-  asPlaceId,
-  experienceWords,
-  idIn,
-  idInAddress,
-  namesExperience,
-  userIn,
-  userWords,
-} from './arguments.ts';
-
-/** Parser for an argument that can be repeated. */
-export function collectIds(text: string, previous: number[] = []): number[] {
-  return [...previous, asPlaceId(text)];
-}
+import { type AskedUser, experienceWords, idIn, idInAddress, namesExperience, userIn, userWords } from './arguments.ts';
 
 /**
  * The ids named as arguments and in `--file` (`-` is standard input), each once, in this order.

@@ -106,3 +106,17 @@ export class ExitCode extends Error {
     this.code = code;
   }
 }
+
+/** The exit code of work on many members. Members that were left alone are no failure. */
+export function exitCodeOfRun(run: {
+  results: ReadonlyArray<{ state: string }>;
+  left: readonly unknown[];
+  error: RankdError | undefined;
+  isInterrupted: boolean;
+}): number {
+  const has = (state: string) => run.results.some((result) => result.state === state);
+  if (run.isInterrupted && run.left.length > 0) return 130;
+  if (run.error !== undefined) return exitCodes[run.error.code];
+  if (has('unknown')) return exitCodes.outcome_unknown;
+  return has('refused') ? 5 : 0;
+}

@@ -5,42 +5,110 @@ import type { CheckResult, DryRun } from '../change/test-rank.ts';
 import type { ChangeView } from '../history/history.ts';
 import { hintOf } from './error.ts';
 
-/** A rank change in a list: always the same fields, null if absent or unknown. Times are ISO 8601. */
-export function changeDocument({ change, keyName, userName }: ChangeView) {
-  return {
-    id: change.id,
-    state: change.state,
-    code: change.code,
-    rankeeId: change.rankeeId,
-    rankeeName: change.rankeeName,
-    userName: userName ?? null,
-    rankerId: change.rankerId,
-    rankerName: change.rankerName,
-    newRankId: askedRank(change),
-    roleId: change.roleId ?? null,
-    rolesBefore: change.rolesBefore,
-    rolesAfter: change.finishedAt === undefined ? null : change.rolesAfter,
-    keyId: change.keyId ?? null,
-    placeId: change.placeId ?? null,
-    command: change.command ?? null,
-    requestedAt: isoTime(change.requestedAt),
-    finishedAt: isoOrNull(change.finishedAt),
-    dryRun: change.dryRun,
-    who: whoAsked(change),
-    via: wayOf({ change, keyName }),
-    keyName: keyName ?? null,
-    oldRoleId: change.oldRoleId ?? null,
-    roles: change.roles ?? [],
-    reason: change.reason ?? null,
-    message: change.message,
-    by: change.by,
-    group: change.group,
-    simulated: isSimulatedGroup(change.group),
-    hold: holdPartDocument(change),
-  };
+/**
+ * The fields of a rank change, in the order in which JSON documents and CSV files have them. The types of the page come from them too.
+ * Absent and unknown values are null, times are ISO 8601.
+ */
+const listFields = {
+  id: ({ change }) => change.id,
+  state: ({ change }) => change.state,
+  code: ({ change }) => change.code,
+  rankeeId: ({ change }) => change.rankeeId,
+  rankeeName: ({ change }) => change.rankeeName,
+  userName: ({ userName }) => userName ?? null,
+  rankerId: ({ change }) => change.rankerId,
+  rankerName: ({ change }) => change.rankerName,
+  newRankId: ({ change }) => askedRank(change),
+  roleId: ({ change }) => change.roleId ?? null,
+  rolesBefore: ({ change }) => change.rolesBefore,
+  rolesAfter: ({ change }) => (change.finishedAt === undefined ? null : change.rolesAfter),
+  keyId: ({ change }) => change.keyId ?? null,
+  placeId: ({ change }) => change.placeId ?? null,
+  command: ({ change }) => change.command ?? null,
+  requestedAt: ({ change }) => isoTime(change.requestedAt),
+  finishedAt: ({ change }) => isoOrNull(change.finishedAt),
+  dryRun: ({ change }) => change.dryRun,
+  who: ({ change }) => whoAsked(change),
+  via: (view) => wayOf(view),
+  keyName: ({ keyName }) => keyName ?? null,
+  oldRoleId: ({ change }) => change.oldRoleId ?? null,
+  roles: ({ change }) => change.roles ?? [],
+  reason: ({ change }) => change.reason ?? null,
+  message: ({ change }) => change.message,
+  by: ({ change }) => change.by,
+  group: ({ change }) => change.group,
+  simulated: ({ change }) => isSimulatedGroup(change.group),
+  hold: ({ change }) => holdPartDocument(change),
+} satisfies Fields;
+
+/** Fields that only the details of one change and the export have. */
+const detailFields = {
+  phase: ({ change }) => change.phase,
+  oldRankName: ({ change }) => change.oldRankName ?? null,
+  prefix: ({ change }) => change.prefix ?? null,
+  webhookHost: ({ change }) => change.webhookHost ?? null,
+  undoOf: ({ change }) => change.undoOf ?? null,
+  undoId: ({ change }) => change.undoId ?? null,
+  idempotencyKey: ({ change }) => change.idempotencyKey ?? null,
+} satisfies Fields;
+
+type Fields = Readonly<Record<string, (view: ChangeView) => unknown>>;
+type DocumentOf<Shown extends Fields> = { [Name in keyof Shown]: ReturnType<Shown[Name]> };
+
+/** A rank change in a list. */
+export function changeDocument(view: ChangeView): DocumentOf<typeof listFields> {
+  return documentOf(listFields, view);
 }
 
-/** The effect of the change on a suspension or a temporary rank of the member; null if there is none. */
+/** A rank change with all its fields. */
+export function detailedChangeDocument(view: ChangeView): DocumentOf<typeof listFields & typeof detailFields> {
+  return documentOf(allFields, view);
+}
+
+const allFields = { ...listFields, ...detailFields };
+
+function documentOf<Shown extends Fields>(fields: Shown, view: ChangeView): DocumentOf<Shown> {
+  return Object.fromEntries(Object.entries(fields).map(([name, of]) => [name, of(view)])) as DocumentOf<Shown>;
+}
+
+type DetailedChange = ReturnType<typeof detailedChangeDocument>;
+
+/** A spreadsheet shows nested fields as columns of their own, and the names of roles, whose ids alone mean little to a person. */
+const csvColumns: Readonly<Record<string, (change: DetailedChange) => string | number | boolean | null>> = {
+  ...Object.fromEntries(
+    Object.keys(allFields)
+      .filter((name) => name !== 'roles' && name !== 'hold')
+      .map((name) => [
+        name,
+        (change: DetailedChange) => csvCell(change[name as Exclude<keyof DetailedChange, 'roles' | 'hold'>]),
+      ]),
+  ),
+  roleName: (change) => roleNames(change, [change.roleId]),
+  oldRoleName: (change) => roleNames(change, [change.oldRoleId]),
+  rolesBeforeNames: (change) => roleNames(change, change.rolesBefore),
+  rolesAfterNames: (change) => roleNames(change, change.rolesAfter ?? []),
+  hold: ({ hold }) => hold?.does ?? '',
+  holdKind: ({ hold }) => hold?.kind ?? '',
+  holdEndsAt: ({ hold }) => hold?.endsAt ?? '',
+};
+
+export const changeHeadings: readonly string[] = Object.keys(csvColumns);
+
+export function changeCells(change: DetailedChange): Array<string | number | boolean | null> {
+  return Object.values(csvColumns).map((of) => of(change));
+}
+
+function csvCell<Value>(value: Value | number[]): Value | string {
+  return Array.isArray(value) ? value.join(' ') : value;
+}
+
+/** Separated by semicolons, as names have spaces. A role that the plan did not touch has its id. */
+function roleNames({ roles }: Pick<DetailedChange, 'roles'>, ids: Array<number | null>): string {
+  const known = ids.filter((id) => id !== null);
+  return known.map((id) => roles.find((role) => role.id === id)?.name ?? String(id)).join('; ');
+}
+
+/** The effect of the change on a suspension or a temporary rank of the member; null if none. */
 function holdPartDocument({ hold }: RankChange) {
   if (hold === undefined) return null;
   const does = { begin: 'begin', renew: 'renew', return: 'end', lift: 'override', undo: 'undo' } as const;
@@ -53,28 +121,13 @@ function holdPartDocument({ hold }: RankChange) {
   } as const;
 }
 
-/** The same with everything else that an operator may want to know of one change. */
-export function detailedChangeDocument(told: ChangeView) {
-  const { change } = told;
-  return {
-    ...changeDocument(told),
-    phase: change.phase,
-    oldRankName: change.oldRankName ?? null,
-    prefix: change.prefix ?? null,
-    webhookHost: change.webhookHost ?? null,
-    undoOf: change.undoOf ?? null,
-    undoId: change.undoId ?? null,
-    idempotencyKey: change.idempotencyKey ?? null,
-  };
-}
-
-/** The requester of the change: the player, or the operator as `ann@host`. */
+/** Who asked for the change: the player, or the operator as `ann@host`. */
 export function whoAsked({ keyId, by, rankerId, rankerName }: RankChange): string {
   if (keyId === undefined) return by.replace(/^(cli|web):/, '');
   return rankerId === 0 ? rankerName || 'the game' : withId(rankerName, rankerId);
 }
 
-/** The way on which the change came: the name of a key, `undo`, or else `page` or `shell`. */
+/** Where the change came from: the name of a key, `undo`, or else `page` or `shell`. */
 export function wayOf({ change: { keyId, undoId, by }, keyName }: ChangeView): string {
   if (keyId !== undefined) return keyName ?? keyId;
   if (undoId !== undefined) return 'undo';
@@ -121,7 +174,7 @@ export function askedRank({ newRankId, undoId }: RankChange): number | null {
   return undoId !== undefined && newRankId === 0 ? null : newRankId;
 }
 
-/** Every check of a rank change that was only tried; `steps` is what would be written. */
+/** Every check of a dry run; `steps` are the writes that it would make. */
 export function dryRunDocument({ checks, approved }: DryRun) {
   return { allowed: approved !== undefined, steps: approved?.plan.steps ?? [], checks: checks.map(checkDocument) };
 }

@@ -1,0 +1,172 @@
+import { Argument, type Command, Option } from 'commander';
+import type { Cli } from './cli.ts';
+import { examples } from './output/help.ts';
+
+/** Adds a command, with all below it, to its parent. */
+type AddCommand = (parent: Command, cli: Cli) => void;
+
+declare const valueType: unique symbol;
+/** An option or argument of commander that remembers the type of its value. */
+type Typed<Target, Value> = Target & { readonly [valueType]: Value };
+type Options = Readonly<Record<string, Typed<Option | Option[], unknown>>>;
+type Arguments = ReadonlyArray<Typed<Argument, unknown>>;
+
+/** The values of options, by name. One that may be left out is an optional field. */
+export type ValuesOf<Given extends Options> = {
+  [Name in keyof Given as undefined extends Given[Name][typeof valueType]
+    ? never
+    : Name]: Given[Name][typeof valueType];
+} & {
+  [Name in keyof Given as undefined extends Given[Name][typeof valueType] ? Name : never]?: Exclude<
+    Given[Name][typeof valueType],
+    undefined
+  >;
+};
+type ValuesIn<Given extends Arguments> = { [Index in keyof Given]: Given[Index][typeof valueType] };
+
+interface CommandSpec<Args extends Arguments, Opts extends Options> {
+  name: string;
+  about: string;
+  /** What the help text shows after the name, if the arguments do not say it all. */
+  usage?: string;
+  args?: Args;
+  /** By the name under which `run` gets the value: `dryRun` for `--dry-run`. */
+  options?: Opts;
+  /** What the help text has between the options and the examples. */
+  help?: string;
+  examples: string[];
+  run(cli: Cli, ...given: [...ValuesIn<Args>, ValuesOf<Opts>]): unknown;
+}
+
+export function command<const Args extends Arguments = [], Opts extends Options = Record<never, never>>(
+  spec: CommandSpec<Args, Opts>,
+): AddCommand {
+  const { name, about, usage, args = [], help = '', run } = spec;
+  const options = Object.entries<Option | Option[]>(spec.options ?? {});
+  return (parent, cli) => {
+    const made = parent.command(name).description(about);
+    if (usage !== undefined) made.usage(usage);
+    for (const argument of args) made.addArgument(argument);
+    for (const [key, target] of options) {
+      for (const one of [target].flat()) {
+        if (one.attributeName() !== key) throw new Error(`${one.flags} of ${name} is named ${key}`);
+        made.addOption(one);
+      }
+    }
+    made.addHelpText('after', help + examples(...spec.examples));
+    made.action(async (...given: unknown[]) => {
+      const values: Record<string, unknown> = { ...made.opts() };
+      for (const [key, target] of options) if (isFlag(target)) values[key] ??= false;
+      await run(cli, ...([...given.slice(0, -2), values] as unknown as [...ValuesIn<Args>, ValuesOf<Opts>]));
+    });
+  };
+}
+
+function isFlag(target: Option | Option[]): boolean {
+  return !Array.isArray(target) && !target.required && !target.optional;
+}
+
+/** A command that only has others below it. */
+export function commandGroup(spec: {
+  name: string;
+  about: string;
+  examples: string[];
+  commands: AddCommand[];
+}): AddCommand {
+  return (parent, cli) => {
+    const made = parent.command(spec.name).description(spec.about);
+    made.addHelpText('after', examples(...spec.examples));
+    for (const add of spec.commands) add(made, cli);
+  };
+}
+
+/** An option with a value, such as `--limit <n>`. What `parse` refuses is a usage error that names the option. */
+export function option(flags: string, about: string): Typed<Option, string | undefined>;
+export function option<Value>(
+  flags: string,
+  about: string,
+  parse: (text: string) => Value,
+): Typed<Option, Value | undefined>;
+export function option<Value>(
+  flags: string,
+  about: string,
+  parse: (text: string) => Value,
+  preset: Value,
+): Typed<Option, Value>;
+export function option(flags: string, about: string, parse?: (text: string) => unknown, preset?: unknown): Option {
+  const made = new Option(flags, about).default(preset);
+  return parse === undefined ? made : made.argParser(parse);
+}
+
+/** The same, if the command can't do without it. */
+export function neededOption<Value>(
+  flags: string,
+  about: string,
+  parse: (text: string) => Value,
+): Typed<Option, Value> {
+  return new Option(flags, about).argParser(parse).makeOptionMandatory() as Typed<Option, Value>;
+}
+
+/** An option without a value: false unless it is given. `--no-check` is true unless it is given. */
+export function flag(flags: string, about: string): Typed<Option, boolean> {
+  return new Option(flags, about) as Typed<Option, boolean>;
+}
+
+/** Two options for yes and no: undefined if neither is given. */
+export function either(
+  [yes, aboutYes]: [flags: string, about: string],
+  [no, aboutNo]: [flags: string, about: string],
+): Typed<Option[], boolean | undefined> {
+  return [new Option(yes, aboutYes), new Option(no, aboutNo)] as unknown as Typed<Option[], boolean | undefined>;
+}
+
+/** An option whose value is one of a few words. */
+export function choice<const Word extends string>(
+  flags: string,
+  about: string,
+  words: readonly Word[],
+): Typed<Option, Word | undefined> {
+  return new Option(flags, about).choices(words) as Typed<Option, Word | undefined>;
+}
+
+/** An option with several of a few words, such as `--state <state...>`. */
+export function choices<Word extends string, Preset extends Word[] | undefined = undefined>(
+  flags: string,
+  about: string,
+  words: readonly Word[],
+  preset?: Preset,
+): Typed<Option, Word[] | Preset> {
+  return new Option(flags, about).choices(words).default(preset) as Typed<Option, Word[] | Preset>;
+}
+
+type ValueOfArgument<Name extends string, Value> = Name extends `${string}...${string}`
+  ? Value[]
+  : Name extends `[${string}`
+    ? Value | undefined
+    : Value;
+
+/** An argument: `<user>`, `[user]` if it may be left out, `[user...]` if there may be any number. */
+export function argument<Name extends string>(
+  name: Name,
+  about: string,
+): Typed<Argument, ValueOfArgument<Name, string>>;
+export function argument<Name extends string, Value>(
+  name: Name,
+  about: string,
+  parse: (text: string) => Value,
+): Typed<Argument, ValueOfArgument<Name, Value>>;
+export function argument(name: string, about: string, parse?: (text: string) => unknown): Argument {
+  const made = new Argument(name, about);
+  if (parse === undefined) return made;
+  if (made.variadic) return made.argParser((text, earlier: unknown[] = []) => [...earlier, parse(text)]);
+  return made.argParser((text) => parse(text));
+}
+
+/** An argument that is one of a few words. */
+export function oneOf<Name extends string, const Word extends string>(
+  name: Name,
+  about: string,
+  words: readonly Word[],
+): Typed<Argument, ValueOfArgument<Name, Word>> {
+  return new Argument(name, about).choices(words) as Typed<Argument, ValueOfArgument<Name, Word>>;
+}

@@ -1,0 +1,325 @@
+import { RankdError } from '../../base/errors.ts';
+import { localUrl } from '../../base/net.ts';
+import { crypto } from '../../base/node-modules.ts';
+import { counted } from '../../base/text.ts';
+import type { ChangedSetting } from '../../config/compare.ts';
+import {
+  askDashboardLink,
+  askDashboardLogout,
+  askIdentity,
+  askReload,
+  askStatus,
+  exchange,
+} from '../../control/ask.ts';
+import type { ReloadOutcome } from '../../control/control.ts';
+import { proofHeader, proofOf, questionHeader } from '../../core/proof.ts';
+import { healthDocument, nodeReloadsDocument, reloadDocument } from '../../usecases/documents/daemon.ts';
+import { linkDocument } from '../../usecases/documents/dashboard.ts';
+import { askNodes, noDaemon } from '../../usecases/upkeep/ask-nodes.ts';
+import type { Cli } from '../cli.ts';
+import { command, flag, oneOf, option } from '../command.ts';
+import { notItsFile, strangerTo } from '../daemon-here.ts';
+import { ExitCode, exitCodes } from '../output/errors.ts';
+import { settingText } from '../output/help.ts';
+import { type Shown, table } from '../output/table.ts';
+import { whileWaiting } from '../output/terminal.ts';
+
+/** The commands that talk to the daemon of the data directory. */
+
+const healthTimeoutMs = 4_000;
+
+export const healthCommand = command({
+  name: 'health',
+  about: 'ask the daemon of this data directory over HTTP whether it is healthy: exit code 0 if it is, else 69',
+  options: {
+    ready: flag('--ready', 'also check that its store, Roblox and the Roblox key work, and that it is not stopping'),
+  },
+  examples: ['rankd health', 'rankd health --ready', 'HEALTHCHECK CMD ["rankd", "health"]   # in a Dockerfile'],
+  run: (cli, { ready }) => health(cli, ready),
+});
+
+/** An answer counts only if it comes with the proof that this daemon gave it: another program may be at the address, or another daemon. */
+async function health(cli: Cli, isReadyAsked: boolean): Promise<void> {
+  await requireDaemon(cli);
+  const showingTheWait = <T>(work: () => Promise<T>) => whileWaiting(cli.line, 'waiting for the daemon', work);
+  const { origin, identity, isSimulated } = await showingTheWait(() => daemonOf(cli));
+  const url = origin + (isReadyAsked ? '/readyz' : '/healthz');
+  const question = crypto().randomBytes(16).toString('base64url');
+  const request = { ...optionsFor(url), headers: { [questionHeader]: question } };
+  const answer = await showingTheWait(() => exchange(request, healthTimeoutMs)).catch((cause) => {
+    throw silent(`at ${url}`, cause);
+  });
+  const proof = proofOf(identity, { question, authorization: undefined });
+  if (answer.headers[proofHeader] !== proof) throw stranger(url);
+  if (answer.status !== 200) throw unwell(url, answer.body);
+  if (isSimulated) cli.tellSimulated();
+  const misfits = (Object(parsed(answer.body)) as { misfits?: string[] }).misfits ?? [];
+  cli.print(healthDocument(url, misfits), `ok: ${url} answers`);
+  for (const misfit of misfits) cli.say(`warning: ${misfit}`);
+}
+
+async function requireDaemon({ dataDir, operations }: Cli): Promise<void> {
+  if (await operations.isDaemonRunning()) return;
+  throw new RankdError('daemon_unavailable', `No rankd daemon runs on the data directory ${dataDir}.`, {
+    hint: 'start it with `rankd serve`, or name another directory with --data-dir',
+  });
+}
+
+/** The same, and it answers: the request that follows can take a while. */
+async function requireAnswer(cli: Cli): Promise<void> {
+  await requireDaemon(cli);
+  if ((await askStatus(cli.dataDir)) === undefined) throw notAnswering();
+}
+
+function notAnswering(): RankdError {
+  return new RankdError('daemon_unavailable', 'The daemon of this data directory does not answer.', {
+    hint: maybeStarting,
+  });
+}
+
+/** Where the daemon listens, flags and port 0 included, and the identity that its proofs are made with. */
+async function daemonOf(cli: Cli): Promise<{ origin: string; identity: string; isSimulated: boolean }> {
+  const [status, identity] = await Promise.all([askStatus(cli.dataDir), askIdentity(cli.dataDir)]);
+  if (status === undefined || identity === undefined) throw silent('its commands');
+  return { origin: status.url, identity, isSimulated: status.simulated };
+}
+
+function silent(what: string, cause?: unknown): RankdError {
+  return new RankdError('daemon_unavailable', `rankd runs, but does not answer ${what}.`, {
+    cause,
+    hint: maybeStarting,
+  });
+}
+
+/** The advice about a daemon that has its lock and does not answer. */
+export const maybeStarting = 'look at its log; it may be starting or stopping. If it stays so: rankd doctor';
+
+function stranger(url: string): RankdError {
+  return new RankdError(
+    'daemon_unavailable',
+    `Another program answers at ${url}, not the daemon of this data directory.`,
+    {
+      hint: 'stop the other program, or give the daemon a port of its own with server.port, then restart it',
+    },
+  );
+}
+
+function optionsFor(url: string) {
+  const { hostname, port, pathname } = new URL(localUrl(url));
+  return { host: hostname.replace(/^\[|\]$/g, ''), port, path: pathname };
+}
+
+function unwell(url: string, body: string): RankdError {
+  const { message = 'it does not say why' } = Object(parsed(body)) as { message?: string };
+  return new RankdError('daemon_unavailable', `rankd is not ready: ${message}`, {
+    hint: `rankd doctor; its log and ${url} say more`,
+  });
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return undefined;
+  }
+}
+
+/** How long a reload may take: longer than the daemon waits for a platform that does not answer. */
+const reloadTimeoutMs = 60_000;
+
+export const reloadCommand = command({
+  name: 'reload',
+  about:
+    'make the running daemon read its configuration again, all or nothing: the file and the flags it was started with; of daemons that share a database, each does',
+  options: {
+    node: option('--node <name>', 'only the daemon with this name in `rankd status`, of those that share a database'),
+    relearn: flag(
+      '--relearn',
+      'settings that name roles mean the roles that their entries name now, instead of those that they named when rankd read them first',
+    ),
+  },
+  examples: [
+    'rankd config check && rankd reload',
+    'rankd reload --json',
+    'rankd reload --node east-1',
+    'rankd reload --relearn',
+    'sudo -u rankd rankd reload --data-dir /var/lib/rankd',
+  ],
+  run: reload,
+});
+
+async function reload(cli: Cli, { node, relearn }: { node?: string; relearn: boolean }): Promise<void> {
+  if (await cli.isOnServer()) return reloadNodes(cli, { name: node, relearns: relearn });
+  if (node !== undefined) {
+    throw new RankdError('usage', '--node is for daemons that share a database of PostgreSQL; here is one daemon.', {
+      hint: 'leave out --node',
+    });
+  }
+  const outcome = await whileWaiting(cli.line, 'the daemon reads its configuration', () => askForReload(cli, relearn));
+  if (outcome.state === 'refused') {
+    const text = cli.options.json ? outcome.message : outcome.withExcerpts;
+    throw new RankdError(outcome.code, `${text}\nThe daemon continues with its old configuration.`, {
+      hint: outcome.hint?.replace('run the command again', 'run `rankd reload` again'),
+    });
+  }
+  const stranger = strangerTo(cli, outcome.file);
+  const warnings = [...(stranger === undefined ? [] : [notItsFile(outcome.file, stranger)]), ...outcome.warnings];
+  cli.print(reloadDocument(outcome, warnings), ...textOf(outcome, stranger === undefined ? 'ok: ' : ''));
+  for (const warning of warnings) cli.say(`warning: ${warning}`);
+  if (outcome.needRestart.length > 0) cli.say('Restart the daemon for what needs it.');
+}
+
+/** Each node reads its own file. The exit code is that of the worst outcome. */
+async function reloadNodes(
+  cli: Cli,
+  { name, relearns }: { name: string | undefined; relearns: boolean },
+): Promise<void> {
+  if (!(await cli.operations.exists())) throw noDaemon();
+  const command = { does: 'reload', by: cli.by, relearns } as const;
+  const answers = await whileWaiting(cli.line, 'the daemons read their configurations', () =>
+    cli.withStore(async ({ store: { nodes }, clock }) => {
+      return nodes === undefined ? [] : askNodes({ nodes, clock }, { command, name, timeoutMs: reloadTimeoutMs });
+    }),
+  );
+  const reloads = answers.map((answer) => ({ ...answer, outcome: answer.outcome as ReloadOutcome | undefined }));
+  cli.print(nodeReloadsDocument(reloads), ...reloads.flatMap(textOfNode));
+  for (const { name, outcome } of reloads) {
+    if (outcome?.state !== 'applied') continue;
+    for (const warning of outcome.warnings) cli.say(`warning: ${name}: ${warning}`);
+    if (outcome.needRestart.length > 0) cli.say(`Restart ${name} for what needs it.`);
+  }
+  const worst = Math.max(...reloads.map(({ outcome }) => exitCodeOf(outcome)));
+  if (worst > 0) throw new ExitCode(worst);
+}
+
+function textOfNode({ name, outcome }: { name: string; outcome: ReloadOutcome | undefined }): Array<string | Shown> {
+  if (outcome === undefined) return [`${name}: no answer; its log has the reason`];
+  if (outcome.state === 'applied') return textOf(outcome, `${name}: `);
+  const hint = outcome.hint?.replace('run the command again', 'run `rankd reload` again');
+  return [
+    `${name}: REFUSED, it continues with its old configuration: ${outcome.message}`,
+    ...(hint ? [`try: ${hint}`] : []),
+  ];
+}
+
+function exitCodeOf(outcome: ReloadOutcome | undefined): number {
+  if (outcome === undefined) return exitCodes.daemon_unavailable;
+  return outcome.state === 'applied' ? 0 : exitCodes[outcome.code];
+}
+
+async function askForReload(cli: Cli, relearns: boolean): Promise<ReloadOutcome> {
+  const { dataDir, by } = cli;
+  await requireAnswer(cli);
+  const outcome = await askReload({ dataDir, by, relearns }, reloadTimeoutMs);
+  if (outcome === undefined) throw notAnswering();
+  return outcome;
+}
+
+function textOf(
+  { file, applied, needRestart }: Extract<ReloadOutcome, { state: 'applied' }>,
+  verdict: string,
+): Array<string | Shown> {
+  const from = file ?? 'the defaults, as there is no configuration file';
+  const rows = [...rowsOf(applied, 'at once'), ...rowsOf(needRestart, 'needs a restart')];
+  if (rows.length === 0) return [`${verdict}nothing has changed in ${from}`];
+  return [`${verdict}taken up from ${from}\n`, table(['setting', 'before', 'now', 'holds'], rows)];
+}
+
+function rowsOf(changes: ChangedSetting[], holds: string): string[][] {
+  return changes.map((change) => [change.name, ...valuesOf(change), holds]);
+}
+
+interface Declared {
+  name: string;
+}
+
+function valuesOf({ name, before, now }: ChangedSetting): [before: string, now: string] {
+  if (name !== 'keys') return [settingText(before), settingText(now)];
+  const [earlier, later] = [before, now] as [Declared[], Declared[]];
+  return [String(earlier.length), `${later.length} (${keyChanges(earlier, later)})`];
+}
+
+/** How the declared keys differ from those before, by name: hashes mean nothing to a person. */
+function keyChanges(before: readonly Declared[], now: readonly Declared[]): string {
+  const [then, today] = [byName(before), byName(now)];
+  const groups = {
+    added: now.filter(({ name }) => !then.has(name)),
+    changed: now.filter(({ name }) => then.has(name) && then.get(name) !== today.get(name)),
+    removed: before.filter(({ name }) => !today.has(name)),
+  };
+  const parts = Object.entries(groups).flatMap(([what, keys]) => (keys.length > 0 ? `${what} ${listed(keys)}` : []));
+  return parts.join('; ') || 'in another order';
+}
+
+function byName(keys: readonly Declared[]): Map<string, string> {
+  return new Map(keys.map((key) => [key.name, JSON.stringify(key)]));
+}
+
+const maxNamed = 10;
+
+function listed(keys: readonly Declared[]): string {
+  const names = keys.slice(0, maxNamed).map(({ name }) => name);
+  return [...names, ...(keys.length > maxNamed ? [`${keys.length - maxNamed} more`] : [])].join(', ');
+}
+
+export const dashboardCommand = command({
+  name: 'dashboard',
+  about: 'print a link to the dashboard in the browser: see who changed what, and undo it',
+  args: [oneOf('[logout]', 'log everybody out of the page, and make every link useless', ['logout'])],
+  options: { open: flag('--open', 'open it in the browser of this machine') },
+  examples: ['rankd dashboard', 'rankd dashboard --open', 'rankd dashboard logout'],
+  run: (cli, logout, { open }) => (logout === undefined ? dashboard(cli, open) : endSessions(cli)),
+});
+
+async function dashboard(cli: Cli, isOpened: boolean): Promise<void> {
+  const outcome = await whileWaiting(cli.line, 'waiting for the daemon', () => ask(cli, askDashboardLink));
+  if (outcome.state === 'refused') throw new RankdError(outcome.code, outcome.message, { hint: outcome.hint });
+  if (isOpened) await openInBrowser(cli, outcome.url);
+  cli.print(linkDocument(outcome), outcome.url);
+  const elsewhere = outcome.tunnel === null ? '' : ` From elsewhere: ssh -L ${outcome.tunnel} THIS-MACHINE`;
+  cli.say(`The link logs in once, within five minutes.${elsewhere}`);
+}
+
+async function endSessions(cli: Cli): Promise<void> {
+  const { sessions } = await ask(cli, askDashboardLogout);
+  cli.print({ sessions }, `${counted(sessions, 'session')} ended; no link from before works.`);
+}
+
+async function ask<Answer>(
+  cli: Cli,
+  of: (asking: { dataDir: string; by: string }) => Promise<Answer | undefined>,
+): Promise<Answer> {
+  const { dataDir, by } = cli;
+  await requireAnswer(cli);
+  const answer = await of({ dataDir, by });
+  if (answer === undefined) throw notAnswering();
+  return answer;
+}
+
+/** Opens an address in the browser of the user who runs the command. If there is none, the command reports it and succeeds. */
+async function openInBrowser(cli: Cli, url: string): Promise<void> {
+  const { config } = await cli.loadConfig();
+  if (!isOfPage(url, config.dashboard.url)) {
+    const message =
+      'The daemon returned a link that is neither on this machine nor below dashboard.url, so it is not opened.';
+    throw new RankdError('daemon_unavailable', message, { hint: 'rankd doctor' });
+  }
+  const { spawn } = await import('node:child_process');
+  const [program, ...args] = cli.io.system.browser;
+  const browser = spawn(program, [...args, url], { detached: true, stdio: 'ignore', env: cli.io.env });
+  await new Promise<void>((resolve) => {
+    browser.once('spawn', resolve).once('error', () => {
+      cli.say(`No browser could be opened (${program}); open the link yourself.`);
+      resolve();
+    });
+  });
+  browser.unref();
+}
+
+/** The system's opener would run a file that a compromised daemon names. */
+function isOfPage(link: string, pageUrl: string | undefined): boolean {
+  const url = URL.parse(link);
+  if (url === null || url.href !== link) return false;
+  const isLoopback = url.protocol === 'http:' && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname);
+  return isLoopback || url.origin === pageUrl;
+}

@@ -1,0 +1,102 @@
+import type { KeyRulesChange } from '../../core/key-rules.ts';
+import { directions, type KeyRules } from '../../core/model.ts';
+import type { RoleName } from '../../core/role-name.ts';
+import type { Cli } from '../cli.ts';
+import { choice, either, option, type ValuesOf } from '../command.ts';
+import { asBound, orNone, wholeNumber } from '../input/arguments.ts';
+import { roleOf } from '../input/people.ts';
+
+const bound = orNone(asBound);
+
+/** The rules of a key that `key create` and `key set` take. */
+export const ruleOptions = {
+  maxRank: option(
+    '--max-rank <rank>',
+    'the key can touch no rank above this (number or role name); none: as policy.max_rank says',
+    bound,
+  ),
+  minRank: option(
+    '--min-rank <rank>',
+    'the key can touch no rank below this (number or role name); none: as policy.min_rank says',
+    bound,
+  ),
+  direction: choice('--direction <direction>', 'only changes up or down', [...directions, 'both']),
+  selfRank: choice('--self-rank <rule>', 'deny: players may not rank themselves; allow: as policy.self_rank says', [
+    'allow',
+    'deny',
+  ]),
+  system: either(
+    ['--system', 'for a game that ranks by itself: policy.ranker_check does not ask for a player behind a change'],
+    ['--no-system', 'for a game whose players rank each other'],
+  ),
+  privileged: either(
+    ['--privileged', 'the key may give and take privileged roles, whatever policy.privileged_roles says'],
+    ['--no-privileged', 'only if policy.privileged_roles allows it'],
+  ),
+  anyPlace: either(
+    ['--any-place', 'for a bot or a web shop: the key needs no place and no whitelist'],
+    ['--no-any-place', 'for a game: only from the places on its whitelist'],
+  ),
+  rate: option(
+    '--rate <number>',
+    'rank requests per minute; none: as limits.rank says',
+    orNone(wholeNumber(1, 1_000_000)),
+  ),
+};
+
+/** The rules that the options name. A role's name means that role, under whatever rank it has later. */
+export async function rulesIn(
+  cli: Cli,
+  { maxRank, minRank, direction, selfRank, system, privileged, anyPlace, rate }: ValuesOf<typeof ruleOptions>,
+): Promise<KeyRulesChange> {
+  const max = maxRank === undefined ? undefined : await boundOf(cli, maxRank);
+  const min = minRank === undefined ? undefined : await boundOf(cli, minRank);
+  return {
+    ...(max !== undefined && { maxRank: max.rank, maxRankRole: max.roleId }),
+    ...(min !== undefined && { minRank: min.rank, minRankRole: min.roleId }),
+    ...(direction !== undefined && { direction: direction === 'both' ? null : direction }),
+    ...(selfRank !== undefined && { selfRank: selfRank === 'allow' ? null : selfRank }),
+    ...(system !== undefined && { isSystem: system || null }),
+    ...(privileged !== undefined && { isPrivileged: privileged || null }),
+    ...(anyPlace !== undefined && { isAnyPlace: anyPlace || null }),
+    ...(rate !== undefined && { ratePerMinute: rate === 'none' ? null : rate }),
+  };
+}
+
+/** A rank, and the role if its name was given: the bound follows that role, whatever rank it has later. */
+async function boundOf(cli: Cli, asked: RoleName): Promise<{ rank: number | null; roleId: number | null }> {
+  if (typeof asked === 'number') return { rank: asked, roleId: null };
+  if (asked === 'none') return { rank: null, roleId: null };
+  return cli.withRanking(async (app, call) => {
+    const { rank, id } = (await roleOf(cli, app, asked, call)).target;
+    return { rank, roleId: id };
+  });
+}
+
+/** A key's rules in a few words, e.g. `rank 10 to 50, promote only`. */
+export function describeRules({
+  minRank,
+  maxRank,
+  direction,
+  selfRank,
+  isSystem,
+  isPrivileged,
+  isAnyPlace,
+  ratePerMinute,
+}: KeyRules): string {
+  const words = [
+    ...rankBounds(minRank, maxRank),
+    ...(direction === undefined ? [] : [`${direction} only`]),
+    ...(selfRank === undefined ? [] : ['no self-rank']),
+    ...(isSystem ? ['system'] : []),
+    ...(isPrivileged ? ['privileged'] : []),
+    ...(isAnyPlace ? ['any place'] : []),
+    ...(ratePerMinute === undefined ? [] : [`${ratePerMinute} a minute`]),
+  ];
+  return words.join(', ') || '-';
+}
+
+function rankBounds(min: number | undefined, max: number | undefined): string[] {
+  if (min === undefined) return max === undefined ? [] : [`up to rank ${max}`];
+  return [max === undefined ? `from rank ${min}` : `rank ${min} to ${max}`];
+}

@@ -1,0 +1,140 @@
+import { rmSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { systemClock } from '../../base/clock.ts';
+import { RankdError } from '../../base/errors.ts';
+import { makeFile } from '../../base/files.ts';
+import { thisSystem } from '../../base/system.ts';
+import { hashKey, keyMode, mintKey } from '../../core/api-key.ts';
+import type { Key, KeyMode } from '../../core/model.ts';
+import { keyDocument, keyHashDocument, keyVerdictDocument } from '../../usecases/documents/key.ts';
+import type { KeepSecret, MintedKey } from '../../usecases/keys/keys.ts';
+import { verifyKey } from '../../usecases/keys/verify-key.ts';
+import type { Cli } from '../cli.ts';
+import { argument, command, flag, option } from '../command.ts';
+import { asPlaceId, newFileName } from '../input/arguments.ts';
+import { ExitCode } from '../output/errors.ts';
+
+/** How secrets leave rankd and come back: to a new file or once to the screen, and by standard input, never as an argument. */
+
+export const out = option(
+  '--out <file>',
+  'write the secret to a new file that only you can read, instead of printing it',
+  newFileName,
+);
+
+/** Stores a new secret in the file that `--out` names; without one, it is printed later. */
+export function keepIn(cli: Cli, out: string | undefined): KeepSecret {
+  return (secret) => {
+    if (out === undefined) return () => undefined;
+    const path = makeSecretFile(cli, out, secret);
+    return () => rmSync(path);
+  };
+}
+
+function makeSecretFile(cli: Cli, out: string, secret: string): string {
+  const path = resolve(cli.io.cwd, out);
+  makeFile({ path, text: `${secret}\n`, mode: 0o600 });
+  return path;
+}
+
+/** Reports that the secret is shown only once, or where it is. */
+export async function printMinted(
+  cli: Cli,
+  { key, secret }: MintedKey,
+  out: string | undefined,
+  extra: Record<string, unknown>,
+): Promise<void> {
+  const document = { ...extra, key: keyDocument(key, systemClock.now()) };
+  if (out === undefined) {
+    await printSecret(cli, key, { ...document, secret }, secret);
+    cli.say(`Key "${key.name}" (${key.id}). Keep the secret now: it is not shown again.`);
+  } else {
+    cli.printName({ ...document, out }, out);
+    cli.say(`Key "${key.name}" (${key.id}); its secret is in ${out}.`);
+  }
+}
+
+/** Prints a document with a new secret in it. If that can't be written, the error says what to do with the key. */
+export async function printSecret(
+  cli: Cli,
+  { name }: Key,
+  document: Record<string, unknown>,
+  secret: string,
+): Promise<void> {
+  await cli.printSurely(document, secret).catch((cause) => {
+    const message = `Key "${name}" is in force, but its secret could not be written: ${cause.message}.`;
+    const hint = `rankd key rotate ${name} --overlap 0s for a new secret, or rankd key revoke ${name}`;
+    throw new RankdError('internal', message, { cause, hint });
+  });
+}
+
+export const verifyCommand = command({
+  name: 'verify',
+  about: 'report whether a key read from standard input is accepted',
+  args: [dash('verify')],
+  options: { place: option('--place <id>', 'also check the whitelist for this place', asPlaceId) },
+  examples: ['rankd key verify - < my-game.key', 'rankd key verify - --place 920587237 < my-game.key'],
+  run: async (cli, dash, { place }) => {
+    if (dash === undefined) readsInput('verify');
+    const secret = await readKey(cli);
+    const verdict = await cli.withStore((ports) => verifyKey(ports, { secret, placeId: place }));
+    const document = keyVerdictDocument(verdict, systemClock.now());
+    cli.print(document, document.accepted ? `yes: key "${verdict.key?.name}"` : `no: ${verdict.reason}`);
+    if (!document.accepted) throw new ExitCode(5);
+  },
+});
+
+export const hashCommand = command({
+  name: 'hash',
+  about: 'print the hash of a secret, for a key that is declared in rankd.yaml; stores nothing',
+  args: [dash('hash')],
+  options: {
+    new: option('--new <file>', 'make a new secret and write it to this new file that only you can read', newFileName),
+    test: flag('--test', 'with --new: a secret for a key that changes nothing'),
+  },
+  examples: ['rankd key hash --new my-game.key', 'rankd key hash - < my-game.key'],
+  run: async (cli, dash, { new: file, test }) => {
+    if ((dash === undefined) === (file === undefined)) {
+      throw new RankdError('usage', 'Say whether to read a secret (-) or to make one (--new FILE).', {
+        hint: 'rankd key hash --help',
+      });
+    }
+    const { secret, mode } = file === undefined ? await readWithMode(cli) : make(cli, file, test ? 'test' : 'live');
+    const digest = hashKey(secret);
+    cli.print(keyHashDocument(digest, { mode, out: file }), digest);
+    cli.say(`Declare it in rankd.yaml:\n\nkeys:\n  - name: my-game\n    hash: ${digest}\n    mode: ${mode}`);
+  },
+});
+
+function dash(command: 'verify' | 'hash') {
+  const about = 'a dash: the key comes from standard input, so that no history stores it';
+  const made = argument('[-]', about, (text) => (text === '-' ? text : readsInput(command)));
+  made.argChoices = ['-'];
+  return made;
+}
+
+/** Reports where the secret must come from. What was typed instead may be the secret, so it is not repeated. */
+function readsInput(command: 'verify' | 'hash'): never {
+  throw new RankdError('usage', `\`rankd key ${command} -\` reads the key from standard input.`, {
+    hint: thisSystem.example(`rankd key ${command} - < my-game.key`),
+  });
+}
+
+async function readKey({ io }: Cli): Promise<string> {
+  return (await io.readSecret('game key (not shown): ')).trim();
+}
+
+async function readWithMode(cli: Cli): Promise<{ secret: string; mode: KeyMode }> {
+  const secret = await readKey(cli);
+  const mode = keyMode(secret);
+  if (mode !== undefined) return { secret, mode };
+  throw new RankdError('invalid_key', 'Standard input holds no game key, or a mistyped one.', {
+    hint: 'rankd key hash --new FILE',
+  });
+}
+
+function make(cli: Cli, file: string, mode: KeyMode): { secret: string; mode: KeyMode } {
+  const { secret } = mintKey(mode);
+  makeSecretFile(cli, file, secret);
+  return { secret, mode };
+}

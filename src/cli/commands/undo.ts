@@ -1,0 +1,189 @@
+import type { RankingApp } from '../../app.ts';
+import { RankdError } from '../../base/errors.ts';
+import { counted } from '../../base/text.ts';
+import { isoTime } from '../../base/time.ts';
+import type { ChangeSelection } from '../../ports/index.ts';
+import { withId } from '../../usecases/documents/change.ts';
+import { undoDocument, undoMessage } from '../../usecases/documents/undo.ts';
+import { findUsableKey, withKeyId } from '../../usecases/keys/find-key.ts';
+import {
+  afterLateLooks,
+  findUndoTargets,
+  newestChange,
+  runUndo,
+  type UndoRun,
+  type UndoTargets,
+  undoSummary,
+  undoWords,
+} from '../../usecases/undo/undo-changes.ts';
+import type { MemberUndo, Rankee } from '../../usecases/undo/undo-member.ts';
+import type { Cli } from '../cli.ts';
+import { argument, command, flag, option, type ValuesOf } from '../command.ts';
+import { confirm } from '../input/confirm.ts';
+import { queryOf, selection } from '../input/selection.ts';
+import { whileLooking } from '../late-looks.ts';
+import { ExitCode, exitCodeOfRun, formatError } from '../output/errors.ts';
+import { table } from '../output/table.ts';
+import { Progress } from '../output/terminal.ts';
+
+const undoOptions = {
+  ...selection,
+  undo: option('--undo <id>', 'take back what this undo did'),
+  last: flag('--last', 'only the newest of them').conflicts('undo'),
+  dryRun: flag('--dry-run', 'check everything and show what would be done; change nothing'),
+};
+
+export const undoCommand = command({
+  name: 'undo',
+  about: 'put back the roles that members held before these rank changes',
+  args: [argument('[change...]', 'ids of rank changes, as the list shows them')],
+  options: undoOptions,
+  help: `
+Each member whose rank the selected changes changed gets back exactly the roles from before the earliest of them, through the
+same confirmation, pace and records as any change. The policy's ceiling, floor, locked roles and protected members hold as they
+are configured now; cooldowns, steps and the breaker do not apply. A member is left alone and listed if
+their newest change is not a selected one, or if Roblox shows other roles than that change left. Changes by
+an undo itself are selected by its id only, with --undo, or by their own ids. A suspension or temporary rank that a
+selected change ended is in force again, until its old end; if that has passed, the member gets the roles from before it.
+
+Ctrl-C ends it once the members in hand are done; a second one ends it at once. Run the same command again to continue with
+the rest.
+`,
+  examples: [
+    'rankd history undo chg_VbflntX4kQ2mX7Lp',
+    'rankd history undo --last',
+    'rankd history undo --user 1001',
+    'rankd history undo --key my-game --since 1h --dry-run',
+    'rankd history undo --key my-game --since 2026-05-01T18:00Z --until 2026-05-01T19:00Z',
+    'rankd history undo --ranker 1003 --since 24h -y',
+    'rankd history undo --undo undo_0aB1cD2eF3gH',
+  ],
+  run: undo,
+});
+
+type UndoOptions = ValuesOf<typeof undoOptions>;
+
+async function undo(cli: Cli, ids: string[], { undo: undoId, last, dryRun, ...options }: UndoOptions): Promise<void> {
+  if (last && ids.length > 0)
+    throw new RankdError('usage', '--last goes without ids.', { hint: 'leave one of them out' });
+  if (ids.length === 0 && undoId === undefined && !last) refuseVague(options);
+  const query = await queryOf(cli, options);
+  const work = async (app: RankingApp) => {
+    const asked = await withKeyId(app, query, refuse);
+    const named = last ? [await newestChange(app, asked)] : ids;
+    const selection = { ...asked, undoId, ...(named.length > 0 && { ids: named }) };
+    const targets = await findUndoTargets(app, selection);
+    await warnOfKey(cli, app, selection);
+    if (!dryRun && targets.members.length > 0) {
+      await confirm(
+        cli,
+        `Put back the roles of ${counted(targets.members.length, 'member')} (${counted(targets.changes, 'change')})?`,
+      );
+    }
+    const run = await carryOut(cli, app, { targets, selection, dryRun });
+    printUndo(cli, { targets, selection, dryRun, run });
+  };
+  await cli.withRanking(work, { isWriting: !dryRun });
+}
+
+/** Refuses a name that could mean another key, so that no other key's changes are undone. */
+function refuse(ambiguity: RankdError): never {
+  throw ambiguity;
+}
+
+async function carryOut(
+  cli: Cli,
+  app: RankingApp,
+  { targets, selection, dryRun }: { targets: UndoTargets; selection: ChangeSelection; dryRun: boolean },
+): Promise<UndoRun & { isInterrupted: boolean }> {
+  const { undoId, members, answered, changes } = targets;
+  if (members.length === 0) return { results: [], left: [], error: undefined, isInterrupted: false };
+  const stopping = new AbortController();
+  void cli.io.stopSignal.then(() => {
+    stopping.abort();
+    cli.say('Stopping: the members in hand are finished first. Ctrl-C again stops at once.');
+  });
+  const run = await whileLooking(cli, app, async () => {
+    using progress = new Progress(cli.line, members.length);
+    return await runUndo(
+      app,
+      { members, answered, changes, command: { selection, undoId, by: cli.by, dryRun } },
+      { stop: stopping.signal, report: (done) => progress.show(done) },
+    );
+  });
+  return { ...(await afterLateLooks(app, run)), isInterrupted: stopping.signal.aborted };
+}
+
+/** Refuses to undo the whole history. All changes of one member may be undone. */
+function refuseVague({ key, place, ranker, by, user, since }: Omit<UndoOptions, 'dryRun' | 'last'>): void {
+  if (user !== undefined) return;
+  const isNamed = [key, place, ranker, by].some((option) => option !== undefined);
+  if (isNamed && since !== undefined) return;
+  throw new RankdError('usage', isNamed ? 'Say since when, with --since.' : 'Say which changes to undo.', {
+    hint: isNamed
+      ? 'rankd history undo --key KEY --since 1h --dry-run'
+      : 'name the id of a change, or add --user, --key, --place, --ranker, --by or --undo',
+  });
+}
+
+/** Warns if the key still works: it may repeat the changes that are being undone. */
+async function warnOfKey(cli: Cli, app: RankingApp, { keyId, until }: ChangeSelection): Promise<void> {
+  const key = keyId === undefined || until !== undefined ? undefined : await findUsableKey(app, keyId);
+  if (key !== undefined)
+    cli.say(`warning: key "${key.name}" still works; if it has leaked: rankd key revoke ${key.name}`);
+}
+
+interface Undone {
+  targets: UndoTargets;
+  selection: ChangeSelection;
+  dryRun: boolean;
+  run: UndoRun & { isInterrupted: boolean };
+}
+
+type Result = Rankee & MemberUndo;
+
+/** Prints the outcome for each member, and a summary. The exit code shows whether anything is left to do. */
+function printUndo(cli: Cli, undone: Undone): void {
+  const { targets, dryRun, run } = undone;
+  const results = [...run.results, ...targets.answered];
+  const isListed = ({ state }: Result) => state !== 'already' && (dryRun || state !== 'put_back');
+  const rows = results
+    .filter(isListed)
+    .map((result) => [withId(result.rankeeName, result.rankeeId), undoWords[result.state], undoMessage(result)]);
+  const summary = summaryOf(undone, results);
+  cli.print({ undo: undoDocument(undone) }, table(['member', 'outcome', 'detail'], rows, { wrapsLast: true }), summary);
+  if (run.error !== undefined && !cli.options.json)
+    cli.io.stderr(cli.asTyped(formatError(run.error, { asJson: false })));
+  if (targets.leftOut > 0)
+    cli.say(`${counted(targets.leftOut, 'change')} by an undo left out; --undo ID takes back what that undo did.`);
+  if (run.left.length > 0) cli.say(`To continue with the rest: ${commandFor(undone)}`);
+  else if (!dryRun && results.some(({ state }) => state === 'put_back'))
+    cli.say(`To take this back: rankd history undo --undo ${targets.undoId}`);
+  const code = exitCodeOfRun({ ...run, results });
+  if (code !== 0) throw new ExitCode(code);
+}
+
+function summaryOf({ targets, run }: Undone, results: Result[]): string {
+  if (targets.changes === 0) return 'No selected rank change took effect: there is nothing to undo.';
+  return `${targets.undoId}: ${undoSummary({ ...run, results })}.`;
+}
+
+/** The command with the same selection. Its times are absolute: a duration would mean another time when it is run. */
+function commandFor({ selection, dryRun }: Undone): string {
+  const { ids = [], keyId, placeId, rankerId, rankeeId, by, undoId, since, until } = selection;
+  const moment = (at: number | undefined) => at !== undefined && isoTime(at);
+  const flags = {
+    key: keyId,
+    place: placeId,
+    ranker: rankerId,
+    user: rankeeId,
+    by: by !== undefined && `'${by.replaceAll("'", "'\\''")}'`,
+    undo: undoId,
+    since: moment(since),
+    until: moment(until),
+  };
+  const given = Object.entries(flags).flatMap(([name, value]) =>
+    value === undefined || value === false ? [] : [`--${name} ${value}`],
+  );
+  return ['rankd history undo', ...ids, ...given, ...(dryRun ? ['--dry-run'] : [])].join(' ');
+}
