@@ -6,6 +6,7 @@ import type { Key, Role, RoleKind } from './model.ts';
 import { isRank, type RoleName, rolesCalled, rolesMeant, writableName } from './role-name.ts';
 import { isUnclear, type RoleScheme } from './role-scheme.ts';
 import { isNamed } from './rules/touched-roles.ts';
+import { standing } from './target.ts';
 import type { Verdict } from './verdict.ts';
 
 /** The changes that a misfit blocks: rank changes, suspensions, or both. `null`: none. */
@@ -242,7 +243,7 @@ function readEntry(group: Roles, one: RoleEntry): { roles: Role[]; flaw?: string
     return { roles: [], flaw: `${shared} role ${role.id} and role ${other.id}; name the role id` };
   }
   if (canBeHeld(role)) return { roles };
-  return { roles: [], flaw: `${entry} is the ${role.kind} role, which can never be given` };
+  return { roles: [], flaw: `${entry} ${standing(role)}, which can never be given` };
 }
 
 /** Two rungs with the same rank, if any. */

@@ -40,13 +40,17 @@ function ambiguous(asked: RoleName, roles: [Role, ...Role[]]): RankdError {
 
 function notGivable(scheme: RoleScheme, named: Role[]): RankdError {
   const special = named.find((role) => role.kind === 'guest' || role.kind === 'owner');
-  const others = scheme.roles.filter((role) => role !== special);
   const why =
     special === undefined
       ? 'is not on the promotion ladder in group.ladder'
-      : `${others.some(({ kind }) => kind === special.kind) ? 'has the rank of' : 'is'} the ${special.kind} role, which can never be given`;
+      : `${standing(special)}, which can never be given`;
   const what = `"${shorten(named[0]?.name ?? '', 32)}" ${why}`;
   return new RankdError('rank_not_allowed', `${what}. ${choice(scheme)}`);
+}
+
+/** Only GetGroup names the owner: in a group that Roblox has moved to its new roles, other members can hold a role of rank 255. */
+export function standing({ kind }: Pick<Role, 'kind'>): string {
+  return kind === 'owner' ? 'has the rank of the owner role' : `is the ${kind} role`;
 }
 
 function choice(scheme: RoleScheme): string {

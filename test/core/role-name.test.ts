@@ -64,7 +64,7 @@ describe('the name of a role', () => {
 
   test('of guest, owner or a role off the ladder is refused as their numbers are', () => {
     expect(rankOf('guest')).toMatch(/^rank_not_allowed: "Guest" is the guest role/);
-    expect(rankOf('OWNER')).toMatch(/^rank_not_allowed: "Owner" is the owner role/);
+    expect(rankOf('OWNER')).toMatch(/^rank_not_allowed: "Owner" has the rank of the owner role/);
     const ladder = roles.filter(({ rank }) => rank === 10 || rank === 30);
     expect(rankOf('Café', { ...scheme, ladder })).toMatch(/^rank_not_allowed: "Café" is not on the promotion ladder/);
   });

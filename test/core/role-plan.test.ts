@@ -301,11 +301,14 @@ describe('the meaning of newRankId', () => {
     expect(codeOf(() => resolveTarget(scheme(), role('mid').id - 2 ** 32))).toBe('unknown_rank');
   });
 
-  test.each(['Guest', 'Owner'])('%s is refused by rank and by role id', (name) => {
+  test.each([
+    ['Guest', 'is the guest role'],
+    ['Owner', 'has the rank of the owner role'],
+  ])('%s is refused by rank and by role id', (name, standing) => {
     for (const named of [role(name).rank, role(name).id]) {
       expect(refusalOf(() => resolveTarget(scheme(), named))).toMatchObject({
         code: 'rank_not_allowed',
-        message: expect.stringContaining(`"${name}" is the ${name.toLowerCase()} role, which can never be given`),
+        message: expect.stringContaining(`"${name}" ${standing}, which can never be given`),
       });
       expect(refusalOf(() => resolveTarget(scheme(), named)).message).toContain('1 (Member), 10 (low)');
     }
@@ -427,8 +430,8 @@ describe('the configured ladder', () => {
     ['a role id nobody has', [10, 4242], /4242 is not a rank or role id/],
     ['a rank that two roles share', [10, 70], /rank 70 is shared by role \d+ and role \d+; name the role id/],
     ['the guest role', [0, 10], /0 is the guest role/],
-    ['the owner role', [10, 255], /255 is the owner role/],
-    ['the owner role by id', [10, idBase + 255], /12884902143 is the owner role/],
+    ['the owner role', [10, 255], /255 has the rank of the owner role/],
+    ['the owner role by id', [10, idBase + 255], /12884902143 has the rank of the owner role/],
     ['two roles of one rank', [idBase + 70, idBase + 71], /two of its roles share rank 70/],
   ])('is refused with %s', (_, ladder, reason) => {
     expect(readLadder(scheme(), ladder).misfits).toContainEqual({

@@ -1,6 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { deadlineIn } from '../../src/base/clock.ts';
 import { changeRank } from '../../src/usecases/change/change-rank.ts';
+import { listGroupRoles } from '../../src/usecases/group/group.ts';
 import { liftHold } from '../../src/usecases/holds/holds.ts';
 import { undoMember } from '../../src/usecases/undo/undo-member.ts';
 import { codeOf, messageOf } from '../support/answers.ts';
@@ -124,6 +125,11 @@ test('in a group that Roblox has migrated, a member with the rank of the owner i
       expect(messageOf(refused)).toContain('Co-owner (rank 255) is above 254, the ceiling set by policy.max_rank');
       expect(messageOf(await system.rank(eve, { newRankId: 77_000_255 }))).toContain('has the rank of the owner role');
       expect((await system.rank(eve, { newRankId: 50 })).status).toBe(200);
+      const listed = await listGroupRoles(system.app, system.call());
+      expect(listed.flatMap(({ role }) => (role.rank === 255 ? [[role.name, role.kind]] : []))).toEqual([
+        ['Owner', 'owner'],
+        ['Co-owner', 'custom'],
+      ]);
       expect(system.fake.violations()).toEqual([]);
     },
     {

@@ -56,16 +56,20 @@ export interface ListedRole {
   isPrivileged: boolean | undefined;
 }
 
-/** Every role of the group, ascending by rank. */
+/** Every role of the group, ascending by rank. If several have the owner's rank, the owner's is one that the owner holds. */
 export async function listGroupRoles(
-  { group, policy }: Pick<Ranking, 'group' | 'policy'>,
+  { platform, group, policy }: Pick<Ranking, 'platform' | 'group' | 'policy'>,
   call: CallContext,
 ): Promise<ListedRole[]> {
   const scheme = await group.scheme(call);
   const rungs = scheme.ladder === undefined ? undefined : givableRoles(scheme);
   const { privilegedRoles } = policyFor(scheme, policy);
+  const isShared = scheme.roles.filter(({ kind }) => kind === 'owner').length > 1;
+  const ownerId = isShared ? await group.owner(call) : undefined;
+  const owner = ownerId === undefined ? undefined : await platform.getMember(ownerId, call);
+  const isOthers = ({ id, kind }: Role) => kind === 'owner' && owner?.roleIds.includes(id) === false;
   return scheme.roles.map((role) => ({
-    role,
+    role: isOthers(role) ? { ...role, kind: 'custom' } : role,
     isOnLadder: rungs?.includes(role),
     isPrivileged: isPrivileged(role, privilegedRoles) || (role.powers === undefined ? undefined : false),
   }));

@@ -1,0 +1,74 @@
+import { expect, test } from 'vitest';
+import { type ErrorCode, reasons } from '../../src/base/errors.ts';
+import { RecentProblems, type Standing } from '../../src/daemon/recent-problems.ts';
+
+const loggedAt = 1_000_000;
+const now = loggedAt + 60_000;
+
+/** A daemon for which nothing has gone well since the problem was logged. */
+const unchanged: Standing = {
+  lasting: {} as Standing['lasting'],
+  pausedKeys: new Set(),
+  isCredentialDead: true,
+  platformWorkedAt: { read: 0, write: 0 },
+  storeWorks: async () => false,
+  isChangeOpen: async () => true,
+  failingWebhooks: new Set(),
+};
+
+const worked = { read: loggedAt + 1, write: loggedAt + 1 };
+
+/** Each success, and the codes of the problems that it ends. */
+const endings: Record<string, { standing: Partial<Standing>; ends: ErrorCode[] }> = {
+  'a read of Roblox': {
+    standing: { platformWorkedAt: { ...worked, write: 0 } },
+    ends: ['platform_unavailable', 'platform_busy', 'platform_rejected'],
+  },
+  'a write to Roblox': {
+    standing: { platformWorkedAt: { ...worked, read: 0 } },
+    ends: ['platform_unavailable', 'platform_busy', 'platform_rejected'],
+  },
+  'a read and a write with a credential that is not dead': {
+    standing: { platformWorkedAt: worked, isCredentialDead: false },
+    ends: ['platform_unavailable', 'platform_busy', 'platform_rejected', 'platform_credential'],
+  },
+  'a database that takes writes': { standing: { storeWorks: async () => true }, ends: ['store_unavailable'] },
+  'the outcome of the change': { standing: { isChangeOpen: async () => false }, ends: ['outcome_unknown'] },
+  nothing: { standing: {}, ends: [] },
+};
+
+test.each(Object.entries(endings))(
+  '%s ends the problems of its own kind, and no others',
+  async (_, { standing, ends }) => {
+    const ended: string[] = [];
+    for (const code of Object.keys(reasons)) {
+      const { left, afterADay } = await problemsLeft(code, { ...unchanged, ...standing });
+      if (left === 0) ended.push(code);
+      expect([code, afterADay]).toEqual([code, 0]);
+    }
+    expect(ended.toSorted()).toEqual(ends.toSorted());
+  },
+);
+
+async function problemsLeft(code: string, standing: Standing): Promise<{ left: number; afterADay: number }> {
+  const problems = new RecentProblems();
+  const line = { level: 'warn', time: new Date(loggedAt).toISOString(), msg: 'failed', code, changeId: 'chg_1' };
+  problems.note(JSON.stringify(line));
+  const left = (await problems.newestFirst(standing, now)).length;
+  const afterADay = (await problems.newestFirst(standing, loggedAt + 86_400_001)).length;
+  return { left, afterADay };
+}
+
+test.each(['read', 'write'] as const)(
+  'a %s that succeeded only before the problem does not end it; a read that does ends a dead credential unless a write was refused',
+  async (kind) => {
+    const before = { read: 0, write: 0, [kind]: loggedAt };
+    for (const code of ['platform_unavailable', 'platform_busy', 'platform_rejected', 'platform_credential'])
+      expect((await problemsLeft(code, { ...unchanged, isCredentialDead: false, platformWorkedAt: before })).left).toBe(
+        1,
+      );
+    const after = { read: 0, write: 0, [kind]: loggedAt + 1 };
+    const standing = { ...unchanged, isCredentialDead: false, platformWorkedAt: after };
+    expect((await problemsLeft('platform_credential', standing)).left).toBe(kind === 'write' ? 0 : 1);
+  },
+);
