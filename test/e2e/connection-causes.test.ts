@@ -22,10 +22,15 @@ const name = 'localhost';
 
 interface Case {
   cause: string;
+  /** The name of the case, if it is not the cause. */
+  title?: string;
+  env?: Record<string, string>;
   words: RegExp;
   /** A part of the hint for every client except those in `hints`. */
   hint: RegExp;
   hintOfStore?: RegExp;
+  wordsOfWebhook?: RegExp;
+  wordsOfStore?: RegExp;
   /** The failing place; `https` and `postgres` are for the first bytes of that client. */
   place: (protocol: 'https' | 'postgres') => Promise<string>;
   /** True if only a process that was started with the tests' CA gets that far. */
@@ -52,6 +57,13 @@ const cases: Case[] = [
       await new Promise((resolve) => closed.close(resolve));
       return place;
     },
+    isPermanent: false,
+  },
+  {
+    cause: 'unreachable',
+    words: /the network does not lead to it \((ENETUNREACH|EHOSTUNREACH|EADDRNOTAVAIL)\)/,
+    hint: /check the network and the firewall of this machine/,
+    place: async () => '224.0.0.1:443', // no TCP connection leads to a multicast address
     isPermanent: false,
   },
   {
@@ -101,6 +113,20 @@ const cases: Case[] = [
     isPermanent: true,
   },
 ];
+
+const refused = cases.find(({ cause }) => cause === 'refused');
+if (refused !== undefined) {
+  cases.push({
+    ...refused,
+    title: 'refused, with a proxy that is set and not used',
+    env: { HTTPS_PROXY: 'http://user:geheim@proxy.invalid:3128' },
+    words: /it refuses connections \(ECONNREFUSED\), and the proxy in HTTPS_PROXY is not used/,
+    hint: /set NODE_USE_ENV_PROXY=1/,
+    wordsOfWebhook: /it refuses connections \(ECONNREFUSED\); webhooks do not use the proxy in HTTPS_PROXY/,
+    wordsOfStore: refused.words,
+    hintOfStore: refused.hint,
+  });
+}
 
 const servers: Server[] = [];
 const sockets = new Set<Socket>();
@@ -164,10 +190,15 @@ test('a running daemon notices within seconds that a name resolves again, withou
   expect((await system.home.here(['status'])).stdout).not.toMatch(/NOT REACHED/);
 });
 
-describe.each(cases)('$cause', ({ cause, words, hint, hintOfStore = hint, place, isChild, isPermanent }) => {
+const titled = cases.map((one) => ({ title: one.cause, ...one }));
+
+describe.each(titled)('$title', ({ cause, words, hint, place, isChild, isPermanent, ...rest }) => {
+  const { hintOfStore = hint, wordsOfWebhook = words, wordsOfStore = words, env: ofCase = {} } = rest;
   let home: CliHome;
   let session: BuiltSession | undefined;
-  const run = (...args: string[]) => session?.run(args) ?? home.here(args);
+  const run = (...args: string[]) => session?.run(args) ?? home.here(args, { env: ofCase });
+  const serve = () =>
+    isChild ? DaemonProcess.start(home, { env: env(home) }) : DaemonHere.start(home, { env: ofCase });
 
   /** A home whose Roblox, and the target of its webhook, are at that place. */
   beforeAll(async () => {
@@ -180,7 +211,7 @@ describe.each(cases)('$cause', ({ cause, words, hint, hintOfStore = hint, place,
       home.path('rankd.yaml'),
       `group: { id: 700 }
 platform: { api_key_file: roblox.key, base_url: "${url}", legacy_base_url: "${url}", users_base_url: "${url}" }
-webhooks: { timeout: 1s, allow_private: [127.0.0.0/8, '::1'] }
+webhooks: { timeout: 1s, allow_private: [127.0.0.0/8, 224.0.0.0/4, '::1'] }
 ${isPermanent ? '' : `server: { deadline: ${cause === 'timed_out' ? 3 : 1}s }\n`}`,
     );
     if (isChild) session = new BuiltSession(home, env(home));
@@ -198,6 +229,10 @@ ${isPermanent ? '' : `server: { deadline: ${cause === 'timed_out' ? 3 : 1}s }\n`
     if (isPermanent) expect(performance.now() - begun).toBeLessThan(10_000);
     expect({ code, stderr }).toEqual({ code: 69, stderr: expect.stringMatching(words) });
     expect(stderr).toMatch(hint);
+    expect(stderr).not.toMatch(/caused by|geheim/);
+    const verbose = (await run('group', 'show', '-v')).stderr;
+    expect(verbose).toMatch(words);
+    expect(verbose).toMatch(/^(\w*Error: |caused by: )/m);
     const { findings } = (await run('doctor', '--json')).json<{
       findings: Array<{ grade: string; text: string; fix: string }>;
     }>();
@@ -210,25 +245,25 @@ ${isPermanent ? '' : `server: { deadline: ${cause === 'timed_out' ? 3 : 1}s }\n`
   test('a webhook names it', async () => {
     await run('webhook', 'add', 'bot', '--url-file', 'target.url', '--out', 'bot.secret');
     const { code, stdout, stderr } = await run('webhook', 'test', 'bot');
-    expect({ code, said: stdout + stderr }).toEqual({ code: 69, said: expect.stringMatching(words) });
+    expect({ code, said: stdout + stderr }).toEqual({ code: 69, said: expect.stringMatching(wordsOfWebhook) });
   });
 
   test('PostgreSQL names it, with the setting to correct', async () => {
     const onServer = {
       RANKD_STORE_URL: `postgres://rankd@${await place('postgres')}/rankd`,
-      ...{ RANKD_STORE_TLS: 'verify', RANKD_STORE_CA_FILE: home.path('ca.pem') },
+      ...{ ...ofCase, RANKD_STORE_TLS: 'verify', RANKD_STORE_CA_FILE: home.path('ca.pem') },
     };
     const { code, stderr } = await home.here(['key', 'list'], { env: onServer });
     expect({ isExpected: code === 69 || code === 78, stderr }).toEqual({
       isExpected: true,
-      stderr: expect.stringMatching(words),
+      stderr: expect.stringMatching(wordsOfStore),
     });
     expect(stderr).toMatch(hintOfStore);
     expect(stderr).toMatch(/PostgreSQL/);
   });
 
   test('the log has it within seconds, as a field; status and readyz show it', async () => {
-    await using daemon = await (isChild ? DaemonProcess.start(home, { env: env(home) }) : DaemonHere.start(home));
+    await using daemon = await serve();
     const lines = () => daemon.log.split('\n').flatMap((line) => (line.startsWith('{') ? [JSON.parse(line)] : []));
     const named = () => lines().filter((line) => line.cause === cause && line.problem === 'platform');
     await expect.poll(named, { timeout: 8_000 }).not.toEqual([]);
@@ -245,12 +280,13 @@ ${isPermanent ? '' : `server: { deadline: ${cause === 'timed_out' ? 3 : 1}s }\n`
       body: await answer.text(),
     }));
     expect({ status, body }).toEqual({ status: 503, body: expect.stringMatching(words) });
-    expect(body).not.toMatch(/localhost|rankd\.invalid/);
+    expect(body).not.toMatch(/localhost|rankd\.invalid|224\.0\.0\.1/);
+    expect(stdout + daemon.log + body).not.toContain('geheim');
   });
 
   test.runIf(isPermanent)('a game gets its answer at once', async () => {
     const key = await home.createKey(`for-${cause}`);
-    await using daemon = await (isChild ? DaemonProcess.start(home, { env: env(home) }) : DaemonHere.start(home));
+    await using daemon = await serve();
     const begun = performance.now();
     const answer = await send(`${daemon.url}/v1/ranker?placeid=1`, { method: 'POST', key, body: rankBody() });
     expect({ status: answer.status, code: codeOf(answer) }).toEqual({ status: 503, code: 'platform_unavailable' });
