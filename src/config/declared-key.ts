@@ -10,6 +10,8 @@ export interface DeclaredKey extends KeyDeclaration {
   at: { name: string; hash: string };
 }
 
+const hashOrDiscord = 'either hash, or for_discord: true for a key that has no secret';
+
 const nameError =
   '1 to 64 letters, digits, dots, dashes or underscores, the first a letter or digit; never the secret itself';
 const hashError = 'the 64 hex digits that `rankd key hash -` prints; never the secret itself';
@@ -26,7 +28,11 @@ export const declaredKey = z
       hash: z
         .string({ error: hashError })
         .regex(/^[\da-f]{64}$/, { error: hashError })
-        .describe('SHA-256 of the secret in hex, as `rankd key hash` prints it.'),
+        .optional()
+        .describe('SHA-256 of the secret in hex, as `rankd key hash` prints it; needed unless the key is for Discord.'),
+      for_discord: trueOrFalse()
+        .default(false)
+        .describe('true for a key without a secret, for the commands of people in Discord (see `discord.commands`).'),
       mode: oneOf(['live', 'test'])
         .default('live')
         .describe('live, or test for a rk_test_ secret: every check runs and nothing changes.'),
@@ -64,6 +70,19 @@ export const declaredKey = z
     { error: 'a mapping with name and hash' },
   )
   .check(({ value, issues }) => {
+    if (issues.length > 0) return;
+    const { hash, for_discord, system } = value;
+    if ((hash === undefined) !== for_discord)
+      issues.push({ code: 'custom', path: ['hash'], input: hash, message: hashOrDiscord });
+    if (for_discord && system)
+      issues.push({
+        code: 'custom',
+        path: ['system'],
+        input: system,
+        message: 'false for a key for Discord, where a person is behind every change',
+      });
+  })
+  .check(({ value, issues }) => {
     if (issues.length > 0 || value.min_rank === undefined || value.min_rank <= (value.max_rank ?? 255)) return;
     const message = `a rank up to max_rank, which is ${value.max_rank}`;
     issues.push({ code: 'custom', path: ['min_rank'], input: value.min_rank, message });
@@ -76,7 +95,7 @@ export function toDeclaredKey(settings: DeclaredKeySettings, at: (...path: Prope
   const { name, hash, mode, scopes, expires_at, whitelist } = settings;
   return {
     name,
-    hash,
+    ...(hash !== undefined && { hash }),
     mode,
     scopes: [...new Set(scopes)],
     rules: rulesIn(settings),
@@ -88,7 +107,7 @@ export function toDeclaredKey(settings: DeclaredKeySettings, at: (...path: Prope
 }
 
 function rulesIn(settings: DeclaredKeySettings): KeyRules {
-  const { max_rank, min_rank, direction, self_rank, system, privileged, any_place, rate } = settings;
+  const { max_rank, min_rank, direction, self_rank, system, privileged, any_place, rate, for_discord } = settings;
   return {
     ...(max_rank !== undefined && { maxRank: max_rank }),
     ...(min_rank !== undefined && { minRank: min_rank }),
@@ -98,6 +117,7 @@ function rulesIn(settings: DeclaredKeySettings): KeyRules {
     ...(privileged && { isPrivileged: privileged }),
     ...(any_place && { isAnyPlace: any_place }),
     ...(rate !== undefined && { ratePerMinute: rate }),
+    ...(for_discord && { isForDiscord: true }),
   };
 }
 

@@ -150,6 +150,7 @@ export function unique<Entry>(setting: string, fields: ReadonlyArray<keyof Entry
     for (const field of fields) {
       const first = new Map<unknown, number>();
       value.forEach((entry, index) => {
+        if (entry[field] === undefined) return;
         const before = first.get(entry[field]);
         if (before === undefined) first.set(entry[field], index);
         else {

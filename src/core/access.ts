@@ -67,7 +67,7 @@ export const accessChecks: readonly AccessCheck[] = [
   {
     name: 'whitelist',
     refusal(caller, { placeId, refusePlace = placeRefusal }) {
-      if (caller.entry?.active || caller.key.isAnyPlace) return undefined;
+      if (caller.entry?.active || caller.key.isAnyPlace || caller.key.isForDiscord) return undefined;
       return placeId === undefined ? withoutPlace(caller.key) : refusePlace(caller, placeId);
     },
   },

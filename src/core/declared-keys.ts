@@ -80,13 +80,15 @@ export function judgeDeclarations(
 
 /** A secret belongs to the newest key that has it. */
 function excludes(one: NewDeclaration, other: NewDeclaration): boolean {
-  return one.name === other.name || one.hash === other.hash;
+  return one.name === other.name || (one.hash !== undefined && one.hash === other.hash);
 }
 
 /** True if both declare the same key with the same settings, wherever it is in their files. */
 function isSame(one: NewDeclaration, other: NewDeclaration): boolean {
-  const all = ({ name, hash, whitelist, ...rest }: NewDeclaration) =>
-    JSON.stringify([name, hash, [...whitelist.placeIds].sort(), definitionOf({ name, hash, whitelist, ...rest })]);
+  const all = (declaration: NewDeclaration) => {
+    const { name, hash, whitelist } = declaration;
+    return JSON.stringify([name, hash, [...whitelist.placeIds].sort(), definitionOf(declaration)]);
+  };
   return all(one) === all(other);
 }
 
@@ -120,7 +122,8 @@ function declaredKey(declaration: NewDeclaration, facts: DeclarationFacts): Decl
 function eventsOf({ declaration, id, ...places }: DeclaredKey, facts: DeclarationFacts, actor: Actor): DomainEvent[] {
   const known = before(declaration, facts)?.key;
   const secret = facts.secrets.find(({ hash }) => hash === declaration.hash);
-  const isNewSecret = secret === undefined || secret.keyId !== id || !secret.isAccepted;
+  const hasSecret = declaration.hash !== undefined;
+  const isNewSecret = hasSecret && (secret === undefined || secret.keyId !== id || !secret.isAccepted);
   const isDifferent = known === undefined || isNewSecret || definitionOf(known) !== definitionOf(declaration);
   const detail = { keyId: id, declaredIn: declaration.whitelist.declaredIn };
   return [

@@ -33,6 +33,7 @@ const actions = {
   webhook: ['add', 'declare', 'set', 'rotate', 'enable', 'disable', 'remove', 'redeliver', 'skip'],
   credential: ['refuse', 'accept', 'expire_soon'],
   dashboard: ['link', 'login', 'logout', 'refuse'],
+  discord: ['link', 'unlink'],
   caller: ['refused'],
   store: ['accept', 'lost'],
   audit: ['prune'],
@@ -236,6 +237,13 @@ export function dashboardEvent(
   actor: Actor,
 ): DomainEvent {
   return event(`dashboard.${what}`, 'dashboard', detail, actor);
+}
+
+// ---- Discord ----
+
+/** Someone in Discord, as history and audit name them, is linked to a Roblox user, or no longer. */
+export function discordLinked(what: 'link' | 'unlink', person: string, userId: number, actor: Actor): DomainEvent {
+  return { ...event(`discord.${what}`, person, {}, actor), people: { rankerId: userId } };
 }
 
 // ---- the daemon and its store ----

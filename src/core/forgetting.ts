@@ -27,15 +27,20 @@ export interface WithoutPerson {
   hold(hold: Hold): Hold;
 }
 
+type ForgettingActor = Forgetting & { byPerson: readonly string[] };
+
 /** Replaces texts that named a forgotten person. */
 const forgottenText = 'It named a person who was forgotten.';
 
-/** Decides whether the person may be forgotten now, and returns the records without the person. `emptied`: where the audit names them. */
+/**
+ * Decides whether the person may be forgotten now, and returns the records without the person. `emptied`: where the audit names them;
+ * `byPerson`: how history and audit name what they did in Discord.
+ */
 export function judgeForgetting(
   forgetting: Forgetting,
   actor: Actor,
-): (mentions: Mentions, emptied: readonly AuditMention[]) => Verdict<WithoutPerson> {
-  return ({ isOpen, changes, events }, emptied) => {
+): (mentions: Mentions, emptied: readonly AuditMention[], byPerson: readonly string[]) => Verdict<WithoutPerson> {
+  return ({ isOpen, changes, events }, emptied, byPerson) => {
     if (isOpen) {
       return {
         refusal: new RankdError('conflict', `A rank change of user ${forgetting.userId} is under way.`, {
@@ -45,8 +50,8 @@ export function judgeForgetting(
     }
     return {
       change: {
-        change: (change) => withoutPerson(change, forgetting),
-        hold: (hold) => holdWithout(hold, forgetting, actor),
+        change: (change) => withoutPerson(change, { ...forgetting, byPerson }),
+        hold: (hold) => holdWithout(hold, { ...forgetting, byPerson }, actor),
       },
       events: [
         personForgotten(
@@ -63,18 +68,19 @@ export function judgeForgetting(
  * The change with the pseudonym in place of the person, and without texts that may contain the person's name. The
  * fingerprint of the request is removed, too: it is a hash over the names, so it could be found by guessing.
  */
-function withoutPerson(change: RankChange, { userId, pseudonym }: Forgetting): RankChange {
+function withoutPerson(change: RankChange, { userId, pseudonym, byPerson }: ForgettingActor): RankChange {
   const { command: _, reason: _reason, idempotencyKey: _key, fingerprint: _fingerprint, ...rest } = change;
   return {
     ...rest,
     message: forgottenText,
     ...(change.rankeeId === userId && { rankeeId: pseudonym, rankeeName: '' }),
     ...(change.rankerId === userId && { rankerId: pseudonym, rankerName: '' }),
+    ...(byPerson.includes(change.by) && { rankerName: '' }),
   };
 }
 
 /** The suspension without the person. It no longer gives any roles back, because the user id is forgotten. */
-function holdWithout(hold: Hold, { userId, pseudonym }: Forgetting, { at }: Actor): Hold {
+function holdWithout(hold: Hold, { userId, pseudonym, byPerson }: ForgettingActor, { at }: Actor): Hold {
   const { reason: _, ...rest } = hold;
   const isRankee = hold.rankeeId === userId;
   return {
@@ -83,5 +89,6 @@ function holdWithout(hold: Hold, { userId, pseudonym }: Forgetting, { at }: Acto
     ...(isRankee && { rankeeId: pseudonym, rankeeName: '' }),
     ...(isRankee && isOpenHold(hold) && { state: 'forfeited', endedAt: at }),
     ...(hold.rankerId === userId && { rankerId: pseudonym, rankerName: '' }),
+    ...(byPerson.includes(hold.by) && { rankerName: '' }),
   };
 }

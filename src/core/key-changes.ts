@@ -22,7 +22,8 @@ export interface NewKey extends KeyRules {
   scopes: Scope[];
   expiresAt?: number;
   isSimulated?: boolean;
-  secret: NewSecret;
+  /** Absent for a key for Discord. */
+  secret?: NewSecret;
 }
 
 /** The changes to a key. Omitted fields stay as they are. Times are epoch milliseconds. */
@@ -58,7 +59,7 @@ export function judgeRotation(
   actor: Actor,
 ): JudgeKey {
   return (key) => {
-    const refusal = refusalOfOwn(key) ?? refusalOfRevoked(key, 'it cannot get a new secret');
+    const refusal = refusalOfOwn(key) ?? refusalOfRevoked(key, 'it cannot get a new secret') ?? refusalOfSecret(key);
     if (refusal !== undefined) return { refusal };
     return {
       change: { secret: { ...secret, olderUntil: oldExpiresAt } },
@@ -69,7 +70,8 @@ export function judgeRotation(
 
 export function judgeRules(rules: KeyRulesChange, actor: Actor): JudgeKey {
   return (key) => {
-    const refusal = refusalOfOwn(key) ?? refusalOfRevoked(key, 'there is nothing left to set');
+    const refusal =
+      refusalOfOwn(key) ?? refusalOfRevoked(key, 'there is nothing left to set') ?? refusalOfSystem(key, rules);
     if (refusal !== undefined) return { refusal };
     return { change: { rules }, events: [keyRulesSet(key.id, changedRules(key, rules), actor)] };
   };
@@ -106,6 +108,21 @@ export function judgePause({ paused, reason }: { paused: boolean; reason: string
 
 function refusalOfOwn(key: Key): RankdError | undefined {
   return refusalOfDeclared(`Key "${key.name}"`, key);
+}
+
+/** A key for Discord never has a secret. */
+export function refusalOfSecret({ name, isForDiscord }: Key): RankdError | undefined {
+  if (!isForDiscord) return undefined;
+  return new RankdError('conflict', `Key ${name} is for Discord: it has no secret that could be replaced.`, {
+    hint: `to stop it: rankd key pause ${name}`,
+  });
+}
+
+function refusalOfSystem({ name, isForDiscord }: Key, { isSystem }: KeyRulesChange): RankdError | undefined {
+  if (!isForDiscord || !isSystem) return undefined;
+  return new RankdError('conflict', `Key ${name} is for Discord, where a person is behind every change.`, {
+    hint: 'leave out --system',
+  });
 }
 
 function refusalOfRevoked({ name, revokedAt }: Key, consequence: string): RankdError | undefined {

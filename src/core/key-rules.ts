@@ -14,6 +14,7 @@ export const ruleNames = [
   'isPrivileged',
   'isAnyPlace',
   'ratePerMinute',
+  'isForDiscord',
 ] as const satisfies ReadonlyArray<keyof KeyRules>;
 
 /** Picks the rules from an object's fields. */

@@ -116,6 +116,8 @@ export interface KeyRules {
   isAnyPlace?: boolean;
   /** Rank requests a minute, instead of the limit that is set for all keys. */
   ratePerMinute?: number;
+  /** True if the key has no secret: only people in Discord use it, by a role of theirs. It is never changed. */
+  isForDiscord?: boolean;
 }
 
 /** An API key's record. The secret itself is never stored, only the SHA-256 of each accepted secret. */
@@ -168,8 +170,8 @@ export interface WhitelistEntry {
 /** A key as the configuration declares it. */
 export interface KeyDeclaration {
   name: string;
-  /** SHA-256 of its secret, in hex. */
-  hash: string;
+  /** SHA-256 of its secret, in hex; absent for a key for Discord, which has none. */
+  hash?: string;
   mode: KeyMode;
   scopes: Scope[];
   rules: KeyRules;

@@ -3,6 +3,7 @@ import type { RankdError } from '../base/errors.ts';
 import type { AuditMention, AuditRow, ChainLink, EmptiedMention } from '../core/audit.ts';
 import type { StillDeclared } from '../core/declarations.ts';
 import type { DeclarationClash, DeclarationFacts, DeclarationVerdict, NewDeclaration } from '../core/declared-keys.ts';
+import type { DiscordPerson, JudgePerson } from '../core/discord-person.ts';
 import type { DomainEvent } from '../core/events.ts';
 import type { Forgetting, Mentions, WithoutPerson } from '../core/forgetting.ts';
 import type { JudgeKey, NewKey } from '../core/key-changes.ts';
@@ -35,6 +36,7 @@ export interface Store
     AuditStore,
     RetentionStore,
     PersonStore,
+    DiscordStore,
     WebhookStore,
     BudgetStore {
   /** The daemons that share this store; `undefined` if one alone can work on it, as with SQLite. */
@@ -191,8 +193,21 @@ export interface PersonStore {
    */
   forgetPerson(
     forgetting: Forgetting,
-    judge: (mentions: Mentions, emptied: readonly AuditMention[]) => Verdict<WithoutPerson>,
+    judge: (
+      mentions: Mentions,
+      emptied: readonly AuditMention[],
+      byPerson: readonly string[],
+    ) => Verdict<WithoutPerson>,
   ): Promise<Mentions>;
+}
+
+/** People in Discord: those who used a command there, and those whom the operator linked to a Roblox user. `forgetPerson` removes them. */
+export interface DiscordStore {
+  findDiscordPerson(discordId: string): Promise<DiscordPerson | undefined>;
+  /** All of them, in no order that means anything. */
+  listDiscordPeople(): Promise<DiscordPerson[]>;
+  /** Adds or changes a person as `judge` says, with its events, and throws its refusal. `judge` is synchronous and pure, and may run more than once. */
+  updateDiscordPerson(discordId: string, judge: JudgePerson): Promise<DiscordPerson>;
 }
 
 export interface AuditStore {

@@ -1,3 +1,4 @@
+import type { DiscordPerson } from '../core/discord-person.ts';
 import type { KeyEdit } from '../core/key-changes.ts';
 import type { Hold, KeyRules, RankChange } from '../core/model.ts';
 import type { Delivery, Webhook } from '../core/webhooks/webhook.ts';
@@ -81,6 +82,7 @@ export const keyRuleColumns = {
   isPrivileged: 'is_privileged',
   isAnyPlace: 'is_any_place',
   ratePerMinute: 'rate',
+  isForDiscord: 'is_for_discord',
 } as const satisfies Record<keyof KeyRules, string>;
 
 export const editableKeyColumns = {
@@ -128,6 +130,14 @@ export const deliveryColumns = {
   firstAt: 'first_at',
   lastAt: 'last_at',
 } as const satisfies Record<keyof Delivery, string>;
+
+export const discordColumns = {
+  discordId: 'discord_id',
+  salt: 'salt',
+  userId: 'user_id',
+  linkedBy: 'linked_by',
+  linkedAt: 'linked_at',
+} as const satisfies Record<keyof DiscordPerson, string>;
 
 /** Parts of statements: every value is a parameter of the name of its field. */
 export function insertInto(table: string, columns: Record<string, string>): string {

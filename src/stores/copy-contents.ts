@@ -20,6 +20,7 @@ export const copiedTables: Readonly<Record<string, readonly string[]>> = {
   group_roles: ['group_title', 'role_id'],
   role_meanings: ['group_title', 'setting', 'entry'],
   user_names: ['user_id'],
+  discord_people: ['discord_id'],
   webhooks: ['seq'],
   webhook_deliveries: ['webhook_id', 'sequence'],
 };

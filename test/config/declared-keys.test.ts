@@ -37,6 +37,16 @@ test('a declared key needs a name and a hash; everything else has a default', ()
   ]);
 });
 
+test('a key for Discord has for_discord in place of a hash, and is never the key of a game that ranks by itself', () => {
+  expect(problemOf('  - { name: staff, for_discord: true }')).toBe('');
+  expect(box.load().config.keys).toMatchObject([{ name: 'staff', rules: { isForDiscord: true } }]);
+  expect(box.load().config.keys[0]).not.toHaveProperty('hash');
+  const either = 'expected either hash, or for_discord: true for a key that has no secret';
+  expect(problemOf(`  - { name: staff, for_discord: true, hash: ${hash} }`)).toContain(either);
+  expect(problemOf('  - { name: staff }')).toContain(either);
+  expect(problemOf('  - { name: staff, for_discord: true, system: true }')).toContain('keys[0].system');
+});
+
 test('every setting of a declared key is applied', () => {
   const lines = ['mode: test', 'scopes: [rank, rank]', 'expires_at: 2030-01-31', 'max_rank: 50', 'min_rank: 50'];
   const rules = [

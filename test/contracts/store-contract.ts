@@ -6,6 +6,7 @@ import { beginContract } from './store/begin.ts';
 import { breakerContract } from './store/breaker.ts';
 import { changeContract } from './store/changes.ts';
 import { declaredKeyContract } from './store/declared-keys.ts';
+import { discordContract } from './store/discord.ts';
 import { groupContract } from './store/groups.ts';
 import { holdContract } from './store/holds.ts';
 import { idempotencyContract } from './store/idempotency.ts';
@@ -56,6 +57,7 @@ export function storeContract(name: string, createDatabase: () => Promise<TestDa
     auditContract(at);
     retentionContract(at);
     personContract(at);
+    discordContract(at);
     webhookContract(at);
   });
 }

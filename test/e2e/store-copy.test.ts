@@ -6,6 +6,7 @@ import pg from 'pg';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { chainStart } from '../../src/core/audit.ts';
+import { judgeLink, newDiscordPerson } from '../../src/core/discord-person.ts';
 import { auditPruned } from '../../src/core/events.ts';
 import { judgeForgetting } from '../../src/core/forgetting.ts';
 import { judgeNewWebhook } from '../../src/core/webhooks/webhook-changes.ts';
@@ -83,6 +84,8 @@ async function fill(store: Store): Promise<void> {
     events: ['all'],
     address: 'https://a/a',
   };
+  const person = newDiscordPerson('1100000000000000007');
+  await store.updateDiscordPerson(person.discordId, judgeLink(person, largestId, { by, at: clock.now() }));
   await store.updateWebhooks(judgeNewWebhook(webhook, { by, at: 0 }));
   const delivery = { webhookId: 'wh_a', sequence: 4, type: 'rank.changed', state: 'waiting', tries: 1 } as const;
   await store.recordProgress({ webhookId: 'wh_a', sequences: [] }, () => ({

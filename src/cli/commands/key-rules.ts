@@ -82,6 +82,7 @@ export function describeRules({
   isSystem,
   isPrivileged,
   isAnyPlace,
+  isForDiscord,
   ratePerMinute,
 }: KeyRules): string {
   const words = [
@@ -91,6 +92,7 @@ export function describeRules({
     ...(isSystem ? ['system'] : []),
     ...(isPrivileged ? ['privileged'] : []),
     ...(isAnyPlace ? ['any place'] : []),
+    ...(isForDiscord ? ['for Discord'] : []),
     ...(ratePerMinute === undefined ? [] : [`${ratePerMinute} a minute`]),
   ];
   return words.join(', ') || '-';

@@ -7,6 +7,7 @@ import { keyDocument, keyWithPlacesDocument, shownState } from '../../usecases/d
 import { existingKey } from '../../usecases/keys/existing-key.ts';
 import {
   adoptKey,
+  createDiscordKey,
   createKey,
   type KeyRequest,
   listKeys,
@@ -32,6 +33,9 @@ const createOptions = {
   expires: option('--expires <duration>', 'the key is not accepted after this time, e.g. 90d', lifetime),
   scope: choices('--scope <scope...>', 'what the key may do', scopes, [...usualScopes]),
   ifNotExists: flag('--if-not-exists', 'if a key of this name exists, leave it as it is and say how it differs'),
+  forDiscord: flag('--for-discord', 'a key without a secret, for people in Discord who have a certain role').conflicts([
+    ...['out', 'system', 'anyPlace'],
+  ]),
   out,
   ...ruleOptions,
 };
@@ -43,7 +47,7 @@ export const keyCommands = commandGroup({
   commands: [
     command({
       name: 'create',
-      about: 'make a key; its secret is shown only once',
+      about: 'make a key; its secret is shown only once, and a key for Discord has none',
       args: [argument('<name>', 'name of the key', keyName)],
       options: createOptions,
       examples: [
@@ -52,6 +56,7 @@ export const keyCommands = commandGroup({
         'rankd key create tryouts --direction promote --self-rank deny --rate 60',
         'rankd key create trial --test --out trial.key',
         'rankd key create web-shop --any-place --direction promote --max-rank 20',
+        'rankd key create trainers --for-discord --direction promote --max-rank 20',
       ],
       run: create,
     }),
@@ -147,8 +152,8 @@ function printKey(cli: Cli, key: Key, outcome: string): void {
 }
 
 async function create(cli: Cli, name: string, options: ValuesOf<typeof createOptions>): Promise<void> {
-  const { test, expires, scope, ifNotExists, out, ...given } = options;
-  const rules = await rulesIn(cli, given);
+  const { test, expires, scope, ifNotExists, forDiscord, out, ...given } = options;
+  const rules = { ...(await rulesIn(cli, given)), ...(forDiscord && { isForDiscord: true }) };
   await cli.withWrites(async (ports, isSimulated) => {
     const request: KeyRequest = {
       name,
@@ -160,14 +165,22 @@ async function create(cli: Cli, name: string, options: ValuesOf<typeof createOpt
     const existing = ifNotExists ? await existingKey(ports, request) : undefined;
     if (existing !== undefined) return printExisting(cli, existing);
     const made = { ...request, ...((await isSimulated()) && { isSimulated: true }) };
-    const minted = await createKey(ports, { ...made, by: cli.by }, keepIn(cli, out));
-    await printMinted(cli, minted, out, { created: true });
+    const { by } = cli;
+    if (forDiscord) printForDiscord(cli, await createDiscordKey(ports, { ...made, by }));
+    else await printMinted(cli, await createKey(ports, { ...made, by }, keepIn(cli, out)), out, { created: true });
     if (made.isSimulated)
       cli.say(
         `It works only on the simulated group, which rankd uses here; to let it work on a real one: rankd key adopt ${name}`,
       );
-    if (!rules.isAnyPlace) cli.say(`try: rankd whitelist add PLACE --key ${name}`);
+    if (!rules.isAnyPlace && !forDiscord) cli.say(`try: rankd whitelist add PLACE --key ${name}`);
   });
+}
+
+function printForDiscord(cli: Cli, key: Key): void {
+  cli.printName({ created: true, key: keyDocument(key, systemClock.now()) }, key.id);
+  cli.say(
+    `Key "${key.name}" (${key.id}) is for Discord. It has no secret: discord.commands in rankd.yaml gives it to a role.`,
+  );
 }
 
 function printExisting(cli: Cli, { key, differs }: { key: Key; differs: string[] }): void {

@@ -58,7 +58,7 @@ const secretsWithUses = `
 
 /** The columns of keys (of `copiedTables`) that hold text. */
 function isText(column: string): boolean {
-  return ['key_id', 'field', 'group_title', 'webhook_id'].includes(column);
+  return ['key_id', 'field', 'group_title', 'webhook_id', 'discord_id'].includes(column);
 }
 
 const numbersSql = `

@@ -36,7 +36,7 @@ async function declarationFacts(
   const nodes = await declarationsOf<NewDeclaration>(db, 'declarations', node);
   const everybodys = [...declared, ...[...nodes.kept, ...nodes.elsewhere].map(({ declaration }) => declaration)];
   const names = declared.map(({ name }) => name);
-  const hashes = everybodys.map(({ hash }) => hash);
+  const hashes = everybodys.flatMap(({ hash = [] }) => hash);
   const namesake = 'k.declared_in IS NULL AND k.revoked_at IS NULL AND k.name = ANY(@names)';
   const [keys, namesakes, places, secrets] = await Promise.all([
     keysWhere(db, 'k.declared_in IS NOT NULL ORDER BY k.seq DESC', { now }),
@@ -105,16 +105,17 @@ async function keep(
     transaction.run('DELETE FROM rankd.whitelist WHERE key_id = @id AND place_id = @placeId', { id, placeId });
 }
 
-/** This secret alone is accepted from now on; it may have been that of another declared key. */
+/** This secret alone, or none, is accepted from now on; it may have been that of another declared key. */
 async function keepSecret(
   transaction: Transaction,
-  { keyId, hash, now }: { keyId: string; hash: string; now: number },
+  { keyId, hash, now }: { keyId: string; hash: string | undefined; now: number },
 ): Promise<void> {
   transaction.run(
     `UPDATE rankd.key_secrets SET replaced_at = coalesce(replaced_at, @now), expires_at = @now
-     WHERE key_id = @keyId AND hash <> decode(@hash, 'hex') AND (expires_at IS NULL OR expires_at > @now)`,
-    { keyId, hash, now },
+     WHERE key_id = @keyId AND hash IS DISTINCT FROM decode(@hash::text, 'hex') AND (expires_at IS NULL OR expires_at > @now)`,
+    { keyId, hash: hash ?? null, now },
   );
+  if (hash === undefined) return;
   const moved = await transaction.count(
     `UPDATE rankd.key_secrets SET key_id = @keyId, replaced_at = NULL, expires_at = NULL WHERE hash = decode(@hash, 'hex')`,
     { keyId, hash },

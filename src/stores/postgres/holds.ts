@@ -87,8 +87,8 @@ export function keepHolds(transaction: Transaction, holds: readonly Hold[]): voi
   for (const hold of holds) transaction.run(upsertHold, { ...hold });
 }
 
-export function holdsNaming(db: Reader, userId: number): Promise<Hold[]> {
-  return holdsWhere(db, 'rankee_id = @userId OR ranker_id = @userId', { userId });
+export function holdsNaming(db: Reader, person: { userId: number; byPerson: string[] }): Promise<Hold[]> {
+  return holdsWhere(db, 'rankee_id = @userId OR ranker_id = @userId OR done_by = ANY(@byPerson)', person);
 }
 
 async function findHold(db: Reader, id: string): Promise<Hold | undefined> {

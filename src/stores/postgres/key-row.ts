@@ -28,12 +28,13 @@ export const keyColumns = `
    FROM rankd.key_secrets AS s LEFT JOIN rankd.secret_uses AS u ON u.secret_seq = s.seq
    WHERE s.key_id = k.id AND (s.expires_at IS NULL OR s.expires_at > @now)) AS secrets`;
 
-export function toKey({ secrets, isSystem, isPrivileged, isAnyPlace, isSimulated, ...row }: KeyRow): Key {
+export function toKey({ secrets, isSystem, isPrivileged, isAnyPlace, isSimulated, isForDiscord, ...row }: KeyRow): Key {
   const flags = {
     ...(isSystem && { isSystem }),
     ...(isPrivileged && { isPrivileged }),
     ...(isAnyPlace && { isAnyPlace }),
     ...(isSimulated && { isSimulated }),
+    ...(isForDiscord && { isForDiscord }),
   };
   const accepted = (secrets ?? []).map(({ masked, ...times }) => ({
     masked: fromText(masked),

@@ -27,7 +27,7 @@ export function keyStore(
           { id, name, mode, scopes, now, expiresAt, isSimulated: isSimulated ? true : undefined },
         );
         setRules(transaction, id, rulesOf(change));
-        addSecret(transaction, { keyId: id, secret, now });
+        if (secret !== undefined) addSecret(transaction, { keyId: id, secret, now });
         await appendEvents(transaction, events);
         return requireKey(transaction, id, now);
       });

@@ -1,10 +1,12 @@
 import type { AuditMention } from '../../core/audit.ts';
+import { actorOf } from '../../core/discord-person.ts';
 import type { Mentions } from '../../core/forgetting.ts';
 import type { PersonStore } from '../../ports/index.ts';
 import { allowed } from '../allowed.ts';
 import { isOpenChange } from '../where.ts';
 import { appendEvents } from './audit.ts';
 import { type ChangeRow, selectChange, toChange, updateChange } from './change-row.ts';
+import { discordPeopleOf } from './discord.ts';
 import type { Database, Reader } from './engine/database.ts';
 import { holdsNaming, keepHolds } from './holds.ts';
 
@@ -45,13 +47,15 @@ export function personStore(db: Database): PersonStore {
 
     async forgetPerson({ userId, pseudonym }, judge) {
       return db.write(async (transaction) => {
+        const byPerson = (await discordPeopleOf(transaction, userId)).map(actorOf);
+        const person = { userId, byPerson };
         const [mentions, emptied, changes, holds] = await Promise.all([
           mentionsOf(transaction, userId),
           transaction.all<AuditMention>(auditMentions, { userId }),
-          transaction.all<ChangeRow>(`${selectChange} WHERE ${namesPerson}`, { userId }),
-          holdsNaming(transaction, userId),
+          transaction.all<ChangeRow>(`${selectChange} WHERE ${namesPerson}`, person),
+          holdsNaming(transaction, person),
         ]);
-        const { change: forget, events } = allowed(judge(mentions, emptied));
+        const { change: forget, events } = allowed(judge(mentions, emptied, byPerson));
         for (const change of changes.map(toChange))
           updateChange(transaction, change, { after: forget.change(change), isHeld: true });
         keepHolds(transaction, holds.map(forget.hold));
@@ -60,6 +64,7 @@ export function personStore(db: Database): PersonStore {
           pseudonym,
         });
         transaction.run('DELETE FROM rankd.user_names WHERE user_id = @userId', { userId });
+        transaction.run('DELETE FROM rankd.discord_people WHERE user_id = @userId', { userId });
         await appendEvents(transaction, events);
         return mentions;
       });
@@ -69,14 +74,15 @@ export function personStore(db: Database): PersonStore {
 
 const auditMentions = 'SELECT event_id AS "eventId", field FROM rankd.audit_people WHERE user_id = @userId';
 
-const namesPerson = 'rankee_id = @userId OR ranker_id = @userId';
+const namesPerson = 'rankee_id = @userId OR ranker_id = @userId OR done_by = ANY(@byPerson)';
 
 async function mentionsOf(db: Reader, userId: number): Promise<Mentions> {
+  const byPerson = (await discordPeopleOf(db, userId)).map(actorOf);
   const found = await db.get<Mentions>(
     `SELECT (SELECT count(*) FROM rankd.rank_changes WHERE ${namesPerson}) AS changes,
             (SELECT count(DISTINCT event_id) FROM rankd.audit_people WHERE user_id = @userId) AS events,
             EXISTS (SELECT 1 FROM rankd.rank_changes WHERE rankee_id = @userId AND ${isOpenChange}) AS "isOpen"`,
-    { userId },
+    { userId, byPerson },
   );
   return found ?? { changes: 0, events: 0, isOpen: false };
 }

@@ -6,6 +6,7 @@ import { budgetLedger } from './budget-ledger.ts';
 import { changeQueries } from './change-queries.ts';
 import { changeWrites } from './change-writes.ts';
 import { declaredKeyStore } from './declared-keys.ts';
+import { discordStore } from './discord.ts';
 import { Database } from './engine/database.ts';
 import { groupStore } from './groups.ts';
 import { holdStore } from './holds.ts';
@@ -87,6 +88,7 @@ function createPostgresStore(db: Database, clock: Clock, nodes: Nodes): Store {
     ...auditStore(db, clock),
     ...retentionStore(db),
     ...personStore(db),
+    ...discordStore(db),
     ...webhookStore(db, nodes),
     nodes,
     limits: limitStore(db, clock),

@@ -26,7 +26,7 @@ export function declaredKeyStore(db: Connection, clock: Pick<Clock, 'now'>): Pic
 
 function declarationFacts(db: Connection, declared: readonly NewDeclaration[], now: number): DeclarationFacts {
   const names = JSON.stringify(declared.map(({ name }) => name));
-  const hashes = JSON.stringify(declared.map(({ hash }) => hash));
+  const hashes = JSON.stringify(declared.flatMap(({ hash = [] }) => hash));
   const keysWhere = (where: string) =>
     db.all<KeyRow>(`SELECT ${keyColumns} FROM keys AS k WHERE ${where} ORDER BY k.seq DESC`, { names, now }).map(toKey);
   const places = db.all<{ keyId: string; placeId: number }>(
@@ -87,13 +87,17 @@ function keep(db: Connection, { declaration, id, isNew, removedPlaces }: Declare
     db.run('DELETE FROM whitelist WHERE key_id = @id AND place_id = @placeId', { id, placeId });
 }
 
-/** This secret alone is accepted from now on; it may have been that of another declared key. */
-function keepSecret(db: Connection, { keyId, hash, now }: { keyId: string; hash: string; now: number }): void {
+/** This secret alone, or none, is accepted from now on; it may have been that of another declared key. */
+function keepSecret(
+  db: Connection,
+  { keyId, hash, now }: { keyId: string; hash: string | undefined; now: number },
+): void {
   db.run(
     `UPDATE key_secrets SET replaced_at = coalesce(replaced_at, @now), expires_at = @now
-     WHERE key_id = @keyId AND hash <> unhex(@hash) AND (expires_at IS NULL OR expires_at > @now)`,
+     WHERE key_id = @keyId AND (@hash IS NULL OR hash <> unhex(@hash)) AND (expires_at IS NULL OR expires_at > @now)`,
     { keyId, hash, now },
   );
+  if (hash === undefined) return;
   const moved = db.run(
     'UPDATE key_secrets SET key_id = @keyId, replaced_at = NULL, expires_at = NULL WHERE hash = unhex(@hash)',
     { keyId, hash },

@@ -75,8 +75,9 @@ export function keepHolds(db: Connection, holds: readonly Hold[]): void {
   for (const hold of holds) db.run(upsertHold, toBindings(hold));
 }
 
-export function holdsNaming(db: Connection, userId: number): Hold[] {
-  return db.all<RowOf<Hold>>(`${selectHold} WHERE rankee_id = @userId OR ranker_id = @userId`, { userId }).map(toHold);
+export function holdsNaming(db: Connection, person: { userId: number; byPerson: string }): Hold[] {
+  const where = `rankee_id = @userId OR ranker_id = @userId OR done_by IN (SELECT value FROM json_each(@byPerson))`;
+  return db.all<RowOf<Hold>>(`${selectHold} WHERE ${where}`, person).map(toHold);
 }
 
 function findHold(db: Connection, id: string): Hold | undefined {

@@ -18,13 +18,23 @@ export const keyColumns = `
    FROM key_secrets AS s
    WHERE s.key_id = k.id AND (s.expires_at IS NULL OR s.expires_at > @now)) AS secrets`;
 
-export function toKey({ scopes, secrets, isSystem, isPrivileged, isAnyPlace, isSimulated, ...row }: KeyRow): Key {
+export function toKey({
+  scopes,
+  secrets,
+  isSystem,
+  isPrivileged,
+  isAnyPlace,
+  isSimulated,
+  isForDiscord,
+  ...row
+}: KeyRow): Key {
   const accepted: RowOf<KeySecret>[] = JSON.parse(secrets);
   const flags = {
     ...(isSystem === 1 && { isSystem: true }),
     ...(isPrivileged === 1 && { isPrivileged: true }),
     ...(isAnyPlace === 1 && { isAnyPlace: true }),
     ...(isSimulated === 1 && { isSimulated: true }),
+    ...(isForDiscord === 1 && { isForDiscord: true }),
   };
   return { ...withoutNulls(row), ...flags, scopes: JSON.parse(scopes), secrets: accepted.map(withoutNulls) };
 }

@@ -28,7 +28,7 @@ export function keyStore(
           { id, name, mode, scopes: JSON.stringify(scopes), now, expiresAt, isSimulated: isSimulated ? 1 : undefined },
         );
         setRules(db, id, rulesOf(change));
-        addSecret(db, { keyId: id, secret, now });
+        if (secret !== undefined) addSecret(db, { keyId: id, secret, now });
         appendEvents(db, events);
         return requireKey(db, id, now);
       });

@@ -10,6 +10,7 @@ import { changeQueries } from './change-queries.ts';
 import { changeSearch } from './change-search.ts';
 import { changeWrites } from './change-writes.ts';
 import { declaredKeyStore } from './declared-keys.ts';
+import { discordStore } from './discord.ts';
 import { Connection } from './engine/connection.ts';
 import { daemonLockName, lockOutDaemons } from './files/daemon-lock.ts';
 import { newestSchema } from './files/examine.ts';
@@ -124,6 +125,7 @@ export function createSqliteStore(db: Connection, clock: Clock, nodes = new Node
     ...auditStore(db, clock),
     ...retentionStore(db),
     ...personStore(db),
+    ...discordStore(db),
     ...webhookStore(db),
     nodes: undefined,
     limits: undefined,

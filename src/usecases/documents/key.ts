@@ -18,6 +18,7 @@ export function keyDocument(key: Key, now: number) {
     system: key.isSystem ?? false,
     privileged: key.isPrivileged ?? false,
     anyPlace: key.isAnyPlace ?? false,
+    forDiscord: key.isForDiscord ?? false,
     simulated: key.isSimulated ?? false,
     ratePerMinute: key.ratePerMinute ?? null,
     createdAt: isoTime(key.createdAt),

@@ -35,6 +35,7 @@ const words = {
   isPrivileged: 'privileged',
   isAnyPlace: 'any place',
   ratePerMinute: 'rate',
+  isForDiscord: 'for Discord',
 } as const satisfies Record<keyof Definition, string>;
 
 function shown(value: Definition[keyof Definition]): string {

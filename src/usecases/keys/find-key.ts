@@ -37,14 +37,14 @@ function ambiguous({ id, name }: Key, earlier: Key): RankdError {
   });
 }
 
-/** The named key, or the only one that is accepted. Throws `not_found`, and `usage` if more than one key could be meant. */
+/** The named key, or the only one of a game that is accepted. Throws `not_found`, and `usage` if more than one key could be meant. */
 export async function chooseKey(
   { store, clock }: { store: Pick<Store, 'findKey' | 'listKeys'>; clock: Pick<Clock, 'now'> },
   idOrName: string | undefined,
 ): Promise<Key> {
   if (idOrName !== undefined) return requireKey({ store }, idOrName);
   const keys = await store.listKeys();
-  const [key, other] = keys.filter((one) => !ended.includes(keyState(one, clock.now())));
+  const [key, other] = keys.filter((one) => !one.isForDiscord && !ended.includes(keyState(one, clock.now())));
   if (key === undefined) {
     const message = keys.length === 0 ? 'There is no key yet.' : 'Every key is revoked or expired.';
     throw new RankdError('not_found', message, { hint: 'rankd key create NAME' });

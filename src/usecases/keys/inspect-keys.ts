@@ -45,7 +45,7 @@ export async function inspectKeys({ store, clock }: Pick<Ports, 'store' | 'clock
       isUnused: isUnused(key, now),
       expiresSoon: key.expiresAt !== undefined && key.expiresAt - now < expiryNoticeMs,
       retiring: key.secrets.find((secret) => isStillUsed(secret, now)),
-      hasPlace: places.some(({ active }) => active),
+      hasPlace: key.isForDiscord || places.some(({ active }) => active),
       unlistedPlaces: unlistedPlaces(key, places, refusals),
     };
   });
@@ -73,7 +73,8 @@ export async function oldSecretsInUse({ store, clock }: Pick<Ports, 'store' | 'c
   );
 }
 
-function isUnused({ createdAt, secrets }: Key, now: number): boolean {
+function isUnused({ createdAt, secrets, isForDiscord }: Key, now: number): boolean {
+  if (isForDiscord) return false; // the history has its uses
   return now - createdAt > unusedNoticeMs && secrets.every(({ lastUsedAt }) => lastUsedAt === undefined);
 }
 

@@ -10,6 +10,7 @@ import {
   judgeRevocation,
   judgeRotation,
   judgeRules,
+  refusalOfSecret,
 } from '../../core/key-changes.ts';
 import type { KeyRulesChange } from '../../core/key-rules.ts';
 import type { Key, KeyMode, KeyRules, Scope, WhitelistEntry } from '../../core/model.ts';
@@ -61,6 +62,17 @@ export async function createKey(
   return minted;
 }
 
+/** Makes a key that has no secret, for people in Discord. Throws as `createKey`. */
+export async function createDiscordKey(
+  { store, clock }: Pick<Ports, 'store' | 'clock'>,
+  { rules = {}, by, ...request }: KeyRequest & { by: string },
+): Promise<Key> {
+  const kept = withRules({}, { ...rules, isForDiscord: true });
+  requireReach(kept);
+  const key = { ...request, ...kept, id: newId('key') };
+  return store.createKey(key, judgeNewKey(key, { by, at: clock.now() }));
+}
+
 /**
  * A new secret for the same key; the old one is accepted until `oldExpiresAt` (epoch milliseconds). Throws `not_found`, and
  * `conflict` if the key is revoked or has expired, or is declared.
@@ -77,6 +89,8 @@ export async function rotateKey(
       hint: 'rankd key create NAME',
     });
   }
+  const refusal = refusalOfSecret(key);
+  if (refusal !== undefined) throw refusal;
   const oldExpiresAt = clock.now() + overlapMs;
   const minted = await handOut(key.mode, keep, (secret) =>
     store.updateKey(key.id, judgeRotation({ secret, oldExpiresAt }, { by, at: clock.now() })),

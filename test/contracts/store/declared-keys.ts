@@ -50,6 +50,22 @@ export function declaredKeyContract(at: StoreCase): void {
       expect(await at.store.listEntries({})).toMatchObject([{ placeId: 42, note: '', declaredIn: 'rankd.yaml:5' }]);
     });
 
+    test('a key for Discord is declared without a secret, and one that becomes such a key loses the secret it had', async () => {
+      const forDiscord = (name: string): NewDeclaration => {
+        const { hash: _, ...rest } = declaration(name, { rules: { isForDiscord: true } });
+        return rest;
+      };
+      await declare(declaration('main', places(42)), forDiscord('staff'), forDiscord('trainers'));
+      expect(await at.other.findKey('staff')).toMatchObject({ isForDiscord: true, secrets: [] });
+      const before = await audited();
+      await declare(declaration('main', places(42)), forDiscord('staff'), forDiscord('trainers'));
+      expect(await audited(before.length)).toEqual([]);
+      await declare(forDiscord('main'));
+      expect(await at.other.findKey('main')).toMatchObject({ isForDiscord: true, secrets: [] });
+      expect(await found('main')).toMatchObject({ retiring: { until: at.clock.now() } });
+      expect(await audited(before.length)).toContain('key.declare key_main');
+    });
+
     test('declared again without a change write no audit event, wherever the configuration declares them', async () => {
       await declare(declaration('main', places(1, 2)));
       const before = await audited();

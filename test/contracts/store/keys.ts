@@ -32,6 +32,25 @@ export function keyContract(at: StoreCase): void {
       expect(await at.store.findKey('key_main')).toMatchObject(settings);
     });
 
+    test('a key for Discord has no secret, and never gets one', async () => {
+      const { secret: _, ...key } = newKey('main', { isForDiscord: true });
+      const made = await operate(at).createKey(key, operator);
+      expect(made).toMatchObject({ isForDiscord: true, secrets: [] });
+      expect(await at.other.findKey('main')).toStrictEqual(made);
+      expect(await lookUp(at.other, 'main')).toBeUndefined();
+      const rotation = { keyId: 'key_main', secret: newSecret('2'), oldExpiresAt: at.clock.now() };
+      await expect(operate(at).rotateKey(rotation, operator)).rejects.toMatchObject({
+        code: 'conflict',
+        message: 'Key main is for Discord: it has no secret that could be replaced.',
+      });
+      await expect(
+        operate(at).setRules({ keyId: 'key_main', rules: { isSystem: true } }, operator),
+      ).rejects.toMatchObject({
+        code: 'conflict',
+      });
+      expect(await at.store.findKey('main')).toStrictEqual(made);
+    });
+
     test('a name is stored exactly, whatever characters it has', async () => {
       await operate(at).createKey(newKey('main', { name: awkwardText }), operator);
       expect(await at.other.findKey(awkwardText)).toMatchObject({ id: 'key_main', name: awkwardText });

@@ -40,6 +40,7 @@ export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
     is_system     boolean,
     is_privileged boolean,
     is_any_place  boolean,
+    is_for_discord boolean,
     is_simulated  boolean,
     rate          integer,
     created_at    bigint  NOT NULL,
@@ -349,6 +350,15 @@ export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
     name     text,
     found_at bigint NOT NULL
   );
+
+  CREATE TABLE rankd.discord_people (
+    discord_id text   PRIMARY KEY,
+    salt       text   NOT NULL,
+    user_id    bigint,
+    linked_by  text,
+    linked_at  bigint
+  );
+  CREATE INDEX discord_people_of_a_user ON rankd.discord_people (user_id) WHERE user_id IS NOT NULL;
 
   CREATE TABLE rankd.webhooks (
     seq              bigint  GENERATED ALWAYS AS IDENTITY PRIMARY KEY,

@@ -38,6 +38,7 @@ export const migrations: readonly string[] = [
     is_privileged INTEGER CHECK (is_privileged IN (0, 1)),
     is_simulated  INTEGER CHECK (is_simulated IN (0, 1)),
     is_any_place  INTEGER CHECK (is_any_place IN (0, 1)),
+    is_for_discord INTEGER CHECK (is_for_discord IN (0, 1)),
     rate          INTEGER,
     created_at    INTEGER NOT NULL,
     expires_at    INTEGER,
@@ -204,6 +205,15 @@ export const migrations: readonly string[] = [
     name     TEXT,
     found_at INTEGER NOT NULL
   ) STRICT;
+
+  CREATE TABLE discord_people (
+    discord_id TEXT    PRIMARY KEY,
+    salt       TEXT    NOT NULL,
+    user_id    INTEGER,
+    linked_by  TEXT,
+    linked_at  INTEGER
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX discord_people_of_a_user ON discord_people (user_id) WHERE user_id IS NOT NULL;
 
   CREATE TABLE holds (
     seq              INTEGER PRIMARY KEY AUTOINCREMENT,
