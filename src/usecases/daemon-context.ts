@@ -13,44 +13,47 @@ import type { WebhookSettings } from './webhooks/target.ts';
 /** The context of a daemon under one configuration: for its HTTP API, its workers and its metrics. It never changes. */
 export interface DaemonContext extends Readonly<Ranking> {
   readonly log: Logger;
-  /** By which it proves over the internet that it is the daemon of its data directory (`src/core/proof.ts`). */
+  /**
+   * The secret identity with which it proves over the internet that it is the daemon of its data directory
+   * (`src/core/proof.ts`).
+   */
   readonly identity: string;
   readonly refused: RefusedCallers;
   readonly keyUses: KeyUses;
   readonly requests: OpenRequests;
-  /** How many connections began with another protocol than HTTP/1.1, by its name. */
+  /** The number of connections that began with a protocol other than HTTP/1.1, by protocol. */
   readonly foreign: ForeignProtocols;
-  /** Why the platform is not called at present; `undefined` while its credential works. */
+  /** The reason the platform is not called at present; `undefined` while its credential works. */
   readonly deadCredential: () => RankdError | undefined;
-  /** When a read and a write of the platform last succeeded, in epoch milliseconds; 0 before that. */
+  /** The times of the last successful read and write of the platform, in epoch milliseconds; 0 if there was none. */
   readonly platformWorkedAt: () => { read: number; write: number };
   /** The platform's latest report on its credential. */
   readonly latestCredential: () => Credential | undefined;
   readonly limits: LimitsConfig;
   readonly retention: RetentionConfig;
-  /** Where the heads of the audit are noted: an absolute path. */
+  /** The absolute path of the file with the audit's heads. */
   readonly headFile: string | undefined;
   /** The treatment of requests whose header Roblox-Id does not match the place they name. */
   readonly robloxId: Config['security']['robloxId'];
-  /** Carries events to webhooks. */
+  /** Sends events to webhooks. */
   readonly sender: WebhookSender;
   readonly webhooks: WebhookSettings;
-  /** The other services whose requests are answered. */
+  /** The imitated services. */
   readonly compat: Config['compat'];
   readonly deliveries: DeliveryCounts;
 }
 
-/** A daemon's context as it is now: another one takes its place, as a whole, once another configuration is applied. */
+/** A daemon's present context: a reload replaces it as a whole. */
 export interface LiveContext {
   readonly current: DaemonContext;
 }
 
 export type ForeignProtocols = Record<'TLS' | 'HTTP/2' | 'the PROXY protocol', number>;
 
-/** The requests to the API that a daemon has not answered yet. */
+/** The requests to the API without an answer so far. */
 export interface OpenRequests {
   count: number;
-  /** True once the daemon is stopping: what runs is finished, nothing new is begun. */
+  /** True once the daemon is stopping: running requests are finished, new ones are refused. */
   isDraining: boolean;
   /** True once a trusted proxy has passed on a request that reached it over TLS. */
   haveComeOverTls: boolean;

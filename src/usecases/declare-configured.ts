@@ -4,7 +4,10 @@ import type { Ports } from '../ports/index.ts';
 import { declareKeys } from './keys/declare-keys.ts';
 import { declareWebhooks, refuseWebhookClashes } from './webhooks/declare-webhooks.ts';
 
-/** Puts the keys and webhooks of the configuration in force. Resolves with what the operator should know. Throws `config_invalid`, and changes nothing then. */
+/**
+ * Applies the keys and webhooks of the configuration. Resolves with notes for the operator. Throws `config_invalid`
+ * without any change.
+ */
 export async function declareConfigured(
   app: Pick<Ports, 'store' | 'clock'>,
   { keys, webhooks }: Pick<Config, 'keys' | 'webhooks'>,

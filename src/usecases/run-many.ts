@@ -7,7 +7,7 @@ import type { Ranking } from './change/ranking.ts';
 /** The results for many members. */
 export interface Run<Member, Result> {
   results: Array<Member & Result>;
-  /** Members whose turn did not come. */
+  /** Members that the run did not reach. */
   left: Member[];
   /** The error that ended the run early, unless the operator did. */
   error: RankdError | undefined;
@@ -17,20 +17,20 @@ const sideBySide = 4;
 const maxTries = 6;
 const maxWaitMs = 30_000;
 const waitAfterMs = doubling(1_000, maxWaitMs);
-/** The codes that only an operator can mend: trying again later would not help. */
+/** Errors that only an operator can fix: a retry would not help. */
 const forTheOperator = new Set<ErrorCode>(['platform_credential', 'config_invalid', 'configuration_misfit']);
 
 /** The action for one member. */
 export interface Act<Member, Result> {
-  /** Throws RankdError if trying again can end differently. */
+  /** Throws RankdError if a retry can have another outcome. */
   act: (member: Member) => Promise<Result>;
-  /** The result of a refusal that is about this member alone. */
+  /** The result of a refusal that concerns only this member. */
   refused: (error: RankdError) => Result;
 }
 
 /**
- * Does it with all members, a few side by side. What can't be done now is tried again for a while. If the platform stays away or refuses
- * the credential, the run ends, as it does on `stop`: members whose turn has come are finished first.
+ * Handles all members, a few concurrently. Temporary failures are retried for a while. If the platform stays down or
+ * refuses the credential, the run ends, as on `stop`: members in progress are finished first.
  */
 export async function runMany<Member, Result>(
   app: Ranking,
@@ -59,7 +59,7 @@ export async function runMany<Member, Result>(
   return run;
 }
 
-/** Tries again if that can end differently. `undefined` if it is halted between two tries. */
+/** Retries while that can have another outcome. `undefined` if it is stopped between two tries. */
 async function insist<Member, Result>(
   app: Ranking,
   { member, act: { act, refused }, halt }: { member: Member; act: Act<Member, Result>; halt: AbortSignal },
@@ -77,7 +77,7 @@ async function insist<Member, Result>(
   return undefined;
 }
 
-/** True if the platform says that the credential works: then the refusal is about that one member. */
+/** True if the platform reports that the credential works: the refusal then concerns only that member. */
 async function isAccepted({ platform, clock, deadlineMs }: Ranking): Promise<boolean> {
   using call = callWithin(clock, deadlineMs, 'operator');
   const credential = await platform.checkCredential(call).catch(() => undefined);

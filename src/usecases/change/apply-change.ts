@@ -14,7 +14,10 @@ type Applying = Pick<Ranking, 'store' | 'platform' | 'clock' | 'recentWrites' | 
 
 type Refused = Extract<Progress, { kind: 'refused' }>;
 
-/** Carries out a change whose intent is kept. If it is refused half-way, it is put back. If it can't be confirmed, it is unknown. */
+/**
+ * Carries out a change whose intent is stored. If it is refused half-way, it is reverted. If it can't be confirmed, it
+ * becomes unknown.
+ */
 export async function applyChange(
   app: Applying,
   { change, approved: { plan, scheme }, success }: { change: RankChange; approved: ApprovedChange; success: string },
@@ -34,7 +37,7 @@ export async function applyChange(
   switch (progress.kind) {
     case 'done': {
       const seen = { userId, roleIds: progress.seen };
-      // If somebody else gave a higher role in between, the member is not seen to hold the new rank.
+      // If a moderator gave a higher role in between, the member does not have the new rank as the highest one.
       if (!isReached(scheme, change, seen)) return resultOf(outcomeUnknown());
       const rolesAfter = heldIds(scheme.roles, seen);
       return { outcome: { state: 'applied', code: null, message: success, rolesAfter } };
@@ -47,8 +50,9 @@ export async function applyChange(
 }
 
 /**
- * Puts back the steps that took effect before the refusal. The refusal is the outcome once all of them were seen to be put back. A
- * role whose taking was refused is given first: it can be gone all the same, and the read that showed it can have lagged.
+ * Reverts the steps that took effect before the refusal. The refusal is the outcome once reads show that all of them
+ * are reverted. A role whose removal was refused is given first: it may be gone nevertheless, because the read that
+ * showed it may have been stale.
  */
 async function compensate(
   app: Applying,
@@ -57,9 +61,10 @@ async function compensate(
 ): Promise<ChangeResult> {
   if (done.length === 0) return { ...resultOf(error), isInDoubt };
   await keepCompensating(app, change.id, error);
-  const undone = new Set([...done, ...(step.kind === 'unassign' ? [step] : [])]); // a role that was lost was given twice
+  const undone = new Set([...done, ...(step.kind === 'unassign' ? [step] : [])]); // a lost role was given twice
   const steps = [...undone].map(inverse).reverse();
-  const lagEnd = app.clock.monotonic() + app.platform.readLagMs; // until then, a read may be from before the change, and look as if it was put back
+  // until then, a stale read from before the change may look like a reverted one
+  const lagEnd = app.clock.monotonic() + app.platform.readLagMs;
   const run = { userId: change.rankeeId, roles, before: seen, steps, readsReliableFrom: async () => lagEnd };
   const progress = await carryOut(app, run, call);
   return resultOf(progress.kind === 'done' ? error : outcomeUnknown(progress.error));

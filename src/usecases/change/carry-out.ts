@@ -8,13 +8,16 @@ import { unboundedLease } from '../../ports/platform.ts';
 import { outcomeUnknown } from './change-outcome.ts';
 import type { Ranking } from './ranking.ts';
 
-/** How far the steps got: `seen` are the roles (ids) seen last, `done` the steps that took effect before the one that was refused. */
+/**
+ * The progress of the steps: `seen` are the roles (ids) read last, `done` the steps that took effect before the refused
+ * one.
+ */
 export type Progress =
   | { kind: 'done'; seen: number[] }
   | ({ kind: 'refused'; done: Step[]; seen: number[]; step: Step } & StepRefusal)
   | { kind: 'unknown'; seen: number[]; error: RankdError };
 
-/** How one step ended. */
+/** The result of one step. */
 type StepResult =
   | { kind: 'done'; seen: number[] }
   | ({ kind: 'refused' } & StepRefusal)
@@ -22,12 +25,12 @@ type StepResult =
 
 interface StepRefusal {
   error: RankdError;
-  /** True if the step may have been carried out all the same: a read did not show it, but reads can lag. */
+  /** True if the step may still have taken effect, because the read may be stale. */
   isInDoubt?: boolean;
 }
 
 const lookAfterMs = doubling(150, 2_000);
-/** How long to wait before a step after the first is tried once more. */
+/** The wait before a later step is retried. */
 const secondTryMs = 500;
 
 type StepPorts = Pick<Ranking, 'platform' | 'clock' | 'trust'>;
@@ -39,9 +42,12 @@ export interface StepRun {
   /** The roles (ids) held before the first step. */
   before: number[];
   steps: Step[];
-  /** True if a step of the change took effect before these. */
+  /** True if an earlier step of the change took effect. */
   isUnderWay?: boolean;
-  /** When every read shows rankd's last write, on `Clock.monotonic()`. It is called only if a read has to prove an effect. */
+  /**
+   * The time from which every read shows rankd's last write, on `Clock.monotonic()`. Called only if a read must prove
+   * an effect.
+   */
   readsReliableFrom(): Promise<number>;
 }
 
@@ -50,7 +56,10 @@ interface OneStep extends Pick<StepRun, 'userId' | 'readsReliableFrom'> {
   isUnderWay: boolean;
 }
 
-/** Writes the steps in order, and notes what became of the other roles. Each step is seen to have taken effect before the next begins. */
+/**
+ * Writes the steps in order, and records the effects on other roles. Each step must be confirmed before the next
+ * begins.
+ */
 export async function carryOut(ports: StepPorts, run: StepRun, call: CallContext): Promise<Progress> {
   const progress = await takeSteps(ports, run, call);
   const { userId, roles, steps, before } = run;
@@ -75,14 +84,17 @@ async function takeSteps(
     const lost = lostRole(done, seen);
     done.push(step);
     if (lost === undefined) continue;
-    // The member may hold less by now than before and after the change, so the role is given again, and read this time.
+    // The member may now hold fewer roles than both before and after the change, so the role is given again, and this
+    // time confirmed by a read.
     ports.trust.noteLost(run.userId, lost.roleId);
     left.unshift(lost);
   }
   return { kind: 'done', seen };
 }
 
-/** The step that gave a role which the member does not hold any more. It is looked for once: a role that is lost twice stays so. */
+/**
+ * The step that gave a role which the member no longer holds. It is retried once: a role that is lost twice stays lost.
+ */
 function lostRole(done: Step[], seen: number[]): Step | undefined {
   const lost = done.find((step) => step.kind === 'assign' && !hasTakenEffect(step, seen));
   return lost !== undefined && done.indexOf(lost) === done.lastIndexOf(lost) ? lost : undefined;
@@ -90,7 +102,7 @@ function lostRole(done: Step[], seen: number[]): Step | undefined {
 
 async function executeStep(ports: StepPorts, one: OneStep, call: CallContext): Promise<StepResult> {
   let written = await write(ports, one, call);
-  // The step before has just proved key, permission and reach, so a refusal of this one can pass.
+  // The previous step has just proved key, permission and reach, so a refusal of this one may be temporary.
   if (written.kind === 'refused' && one.isUnderWay && (await slept(ports.clock.sleep(secondTryMs, call.signal))))
     written = await write(ports, one, call);
   if (written.kind === 'refused') return afterRefusal(ports, one, written, call);
@@ -141,7 +153,7 @@ async function confirm(
   const provesAt = await readsReliableFrom();
   for (let looks = 0; ; looks += 1) {
     const readAt = clock.monotonic();
-    const seen = await platform.getMember(userId, call).catch(() => undefined); // a read that fails decides nothing
+    const seen = await platform.getMember(userId, call).catch(() => undefined); // a failed read decides nothing
     if (seen !== undefined && hasTakenEffect(step, seen.roleIds) && readAt >= provesAt)
       return { kind: 'done', seen: seen.roleIds };
     const isPastLag = seen !== undefined && readAt - answeredAt >= platform.readLagMs;
@@ -152,9 +164,10 @@ async function confirm(
 }
 
 /**
- * A refusal is believed only after a look at the member, because it can come though the write was carried out, and because a
- * platform does not always say plainly who is not a member. If the member can't be read, the result is `unknown`, and nothing
- * may be put back; except for a first write with a credential that is dead for reads as well: nothing of it got through.
+ * Believes a refusal only after a read of the member, because the write may have been carried out, and because a
+ * platform's refusal does not always show that the user is not a member. If the member can't be read, the result is
+ * `unknown`, and nothing may be reverted; except for a first write with a credential that also fails for reads: it
+ * never took effect.
  */
 async function afterRefusal(
   { platform, clock }: StepPorts,
@@ -188,7 +201,10 @@ function disproved(error: RankdError): RankdError {
   });
 }
 
-/** The refusal of a write without effect: Roblox was seen to answer 200 to a key without `group:write`, and to change nothing. */
+/**
+ * The refusal of a write without effect: Roblox was observed to answer 200 to a key without `group:write`, and to
+ * change nothing.
+ */
 function withoutEffect(answer: Member | undefined): RankdError {
   if (answer === undefined) {
     const message =
@@ -204,7 +220,7 @@ function withoutEffect(answer: Member | undefined): RankdError {
   );
 }
 
-/** False if the sleep was cut short. */
+/** False if the sleep was interrupted. */
 function slept(sleep: Promise<void>): Promise<boolean> {
   return sleep.then(
     () => true,

@@ -7,40 +7,45 @@ export interface ChangeCaller {
   by: string;
   keyId?: string;
   placeId?: number;
-  /** The secret of the key that the request came with. */
+  /** The secret of the request's key. */
   secretId?: string;
-  /** How the key narrows the policy; absent for the operator. */
+  /** The key's restrictions of the policy; absent for the operator. */
   rules?: KeyRules;
-  /** True for a test key: everything is checked and answered, nothing is written. */
+  /** True for a test key: everything is checked and answered, but nothing is written. */
   dryRun: boolean;
 }
 
 export interface ChangeCommand {
   caller: ChangeCaller;
   request: RankRequest;
-  /** Asks for the next rank up or down from what the member holds by then, instead of `newRankId`. */
+  /** Requests the next rank up or down from the member's rank at that time, instead of `newRankId`. */
   step?: Direction;
-  /** How many ranks up or down; one unless given. */
+  /** The number of ranks up or down; 1 by default. */
   stepCount?: number;
-  /** Asks for the role with this name, instead of `newRankId`. */
+  /** Requests the role with this name, instead of `newRankId`. */
   roleName?: string;
   /** The change begins a hold, or ends one. */
   hold?: HoldAsked;
-  /** The change belongs to a list of members, which has this text in the `command` of each of its changes: a member whom it has reached is not changed again. */
+  /**
+   * The list of members that the change belongs to. Each of its changes has this text in `command`, and a member whom
+   * the list has reached is not changed again.
+   */
   list?: string;
   idempotency?: Idempotency;
 }
 
 /**
- * `suspension`: the member gets `role`, or that of the configuration, instead of `newRankId`, and loses all others. `temporary`: the rank
- * that is asked for is taken back at its end. `lift`: the change ends the member's hold `id`.
+ * `suspension`: the member gets `role`, or the configured one, instead of `newRankId`, and loses all others.
+ * `temporary`: the requested rank is taken back at its end. `lift`: the change ends the member's hold `id`.
  */
 export type HoldAsked =
   | { kind: 'suspension'; role?: RoleName; endsAt?: number }
   | { kind: 'temporary'; endsAt?: number }
   | { kind: 'lift'; id: string };
 
-/** The SHA-256 (hex) of the caller's `Idempotency-Key`, which may be a secret by mistake, and of the request it came with. */
+/**
+ * The SHA-256 (hex) of the caller's `Idempotency-Key`, which may be a secret by mistake, and of the request with it.
+ */
 export interface Idempotency {
   key: string;
   fingerprint: string;

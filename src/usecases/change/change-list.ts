@@ -16,13 +16,13 @@ export interface ListCommand {
   /** Instead of `newRankId`. */
   step: Direction | undefined;
   request: Omit<RankRequest, 'rankeeId' | 'rankeeName' | 'command'>;
-  /** Where it came from, for the history. */
+  /** The origin, for the history. */
   command: string;
   by: string;
 }
 
 export interface ListedMember {
-  /** Where the list has it. */
+  /** The line in the list. */
   line: number;
   rankeeId: number;
   rankeeName: string;
@@ -33,19 +33,19 @@ export type MemberChange =
   | { state: 'changed' | 'already' | 'done'; change: RankChange }
   | { state: 'refused' | 'unknown'; changeId?: string | undefined; error: RankdError };
 
-/** A run that begins, or one that goes on where it was. */
+/** A run that begins, or continues an earlier one. */
 export interface PlannedList {
   id: string;
-  /** SHA-256 (hex) of what is asked for whom. */
+  /** SHA-256 (hex) of the request and the members. */
   content: string;
-  /** True if an earlier command began it and has not come to its end with every member. */
+  /** True if an earlier command began it and has not completed every member. */
   isGoingOn: boolean;
 }
 
-/** For so long the same command goes on with what is left; after that, it begins anew. */
+/** For this long, the same command continues with the remaining members; after that, it starts over. */
 const goesOnForMs = 24 * 3_600_000;
 
-/** Finds out whether this list is to begin, or to go on. The same members, whatever their order, with the same rank are the same list. */
+/** Decides if this list starts or continues. The same members, in any order, with the same rank are the same list. */
 export async function planList(
   { store, group, clock }: Pick<Ranking, 'store' | 'group' | 'clock'>,
   { step, request }: ListCommand,
@@ -60,8 +60,8 @@ export async function planList(
 }
 
 /**
- * Changes the members, as `runMany` does it. What the list has done with a member before is not done again, whichever process did it
- * and however that ended.
+ * Changes the members with `runMany`. A member whom the list has reached is not changed again, whichever process did it
+ * and whatever the outcome was.
  */
 export async function runList(
   app: Ranking,
@@ -76,7 +76,7 @@ export async function runList(
   return runMany(app, { members, act }, control);
 }
 
-/** Notes that the list begins, or that it has reached every member: then the same command begins it anew. */
+/** Records that the list begins, or that it has reached every member: then the same command starts it over. */
 export async function noteList(
   { store, clock }: Pick<Ranking, 'store' | 'clock'>,
   does: 'begin' | 'end',
@@ -104,7 +104,7 @@ export async function listAfterLateLooks(
   return { ...run, results: await Promise.all(results) };
 }
 
-/** Throws RankdError if trying again can end differently. */
+/** Throws RankdError if a retry can have another outcome. */
 async function changeListed(
   app: Ranking,
   { command, list, member }: { command: ListCommand; list: string; member: ListedMember },

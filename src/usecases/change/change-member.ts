@@ -12,7 +12,7 @@ import { withOutcome } from './change-record.ts';
 import type { ApprovedChange } from './check-plan.ts';
 import { type Ranking, withSlack } from './ranking.ts';
 
-/** A change as the history keeps it: `state` says how it ended. `error` is what it ended with, if it is not applied. */
+/** A change in the history: `state` is its outcome. `error` is the reason if it is not applied. */
 export interface FinishedChange {
   change: RankChange;
   error?: RankdError | undefined;
@@ -20,7 +20,7 @@ export interface FinishedChange {
 
 /** A change that is about to be written. */
 export interface Intent {
-  /** The record that is kept before the first write. */
+  /** The record before the first write. */
   change: RankChange;
   approved: ApprovedChange;
   /** The message for the caller if the change is applied. */
@@ -34,9 +34,10 @@ export interface Intent {
 const allKeysShare = 3;
 
 /**
- * Keeps the intent, carries the change out, keeps the outcome; call it in the member's turn. `stale`: another node came first, and
- * what was read of the member may be stale. Throws the refusal of a change that may not begin, and `platform_busy` if there is
- * no room for all of its writes, or the platform is not trusted any more: then nothing was kept. Once it has begun, it throws `outcome_unknown` alone.
+ * Stores the intent, carries out the change, stores the outcome; call it in the member's turn. `stale`: another node
+ * came first, and the member's roles may be stale. Throws the refusal of a change that may not begin, and
+ * `platform_busy` if there is no room for all of its writes, or the platform is no longer trusted: then nothing was
+ * stored. Once it has begun, it only throws `outcome_unknown`.
  */
 export async function carryOutChange(
   app: Ranking,
@@ -47,7 +48,8 @@ export async function carryOutChange(
   if (app.trust.stop !== undefined) throw app.trust.stop;
   const kinds = approved.plan.steps.map(({ kind }) => kind);
   if (kinds.length === 0) return keepReached(app, intent);
-  using reservation = await app.platform.reserve(kinds, withSlack(app, call)); // no change begins that could not be carried to its end
+  // no change begins that could not be completed
+  using reservation = await app.platform.reserve(kinds, withSlack(app, call));
   const limits = breakerLimits(app);
   app.ownedChangeIds.add(change.id);
   try {
@@ -62,13 +64,17 @@ export async function carryOutChange(
   }
 }
 
-/** Keeps a change whose member holds the wanted rank already. What is told is still true when it is kept, or it is planned anew. */
+/**
+ * Records a change of a member who already has the wanted rank. If that is no longer true when it is stored, it is
+ * planned again.
+ */
 async function keepReached(
   app: Pick<Ranking, 'store' | 'clock' | 'breaker'>,
   { change, approved, success, after, secretId }: Intent,
 ): Promise<FinishedChange | 'stale'> {
   const reached = withOutcome(change, { state: 'applied', code: null, message: success }, app.clock.now());
-  const limits = change.hold?.does === 'begin' ? breakerLimits(app) : []; // a suspension counts, whatever the member held
+  // a suspension counts, whatever roles the member held
+  const limits = change.hold?.does === 'begin' ? breakerLimits(app) : [];
   const verdict = await app.store.beginChange(reached, { secretId, windows: limits }, (facts) =>
     judgeBegin({ change: reached, after, limits, ...approved }, facts),
   );
@@ -76,7 +82,7 @@ async function keepReached(
   return verdict.do === 'stale' ? 'stale' : { change: reached };
 }
 
-/** From here on, a failure on our side leaves the change open. It is reconciled by reading once that is fixed. */
+/** From here on, an internal failure leaves the change open. It is reconciled by reads once that is fixed. */
 async function finish(app: Ranking, { change, approved, success }: Intent, call: CallContext): Promise<FinishedChange> {
   try {
     const { outcome, error, isInDoubt } = await applyChange(app, { change, approved, success }, call);
@@ -88,14 +94,15 @@ async function finish(app: Ranking, { change, approved, success }: Intent, call:
     else if (isInDoubt) app.trust.addLook(change, readsShowItAt(app));
     return { change: withOutcome(change, outcome, app.clock.now()), error };
   } catch (cause) {
-    const kept = await keptOrAnew(app, change).catch(() => undefined); // a store that can't be asked has it, as far as anybody knows
+    // if the store fails, it presumably has the change
+    const kept = await keptOrAnew(app, change).catch(() => undefined);
     if (kept?.state !== 'applied') throw outcomeUnknown(cause);
     app.trust.noteApplied(kept, readsShowItAt(app));
     return { change: kept };
   }
 }
 
-/** When reads show what was written by now, on `Clock.monotonic()`. */
+/** The time from which reads show all writes so far, on `Clock.monotonic()`. */
 function readsShowItAt({ clock, platform }: Pick<Ranking, 'clock' | 'platform'>): number {
   return clock.monotonic() + platform.readLagMs;
 }
@@ -114,8 +121,8 @@ async function keptOrAnew({ store, clock }: Pick<Ranking, 'store' | 'clock'>, ch
 }
 
 /**
- * Another node took the change over while this one was held up, and may have ended it. If that node gave it up and this one saw it
- * applied all the same, a correction is kept, so that undo and the circuit breaker know of it.
+ * Another node took over the change while this one was stalled, and may have ended it. If that node gave it up but this
+ * one saw it applied, the record is corrected, so that undo and the circuit breaker know about it.
  */
 async function afterTakeOver(app: Ranking, change: RankChange, outcome: ChangeOutcome): Promise<FinishedChange> {
   const kept = await app.store.findChange(change.id);
@@ -141,7 +148,7 @@ export function toRankdError(cause: unknown, call: CallContext): RankdError {
   throw cause;
 }
 
-/** Keeps a change that ended without a write. */
+/** Records a change that ended without a write. */
 export async function keepEnded(
   { store, clock }: Pick<Ranking, 'store' | 'clock'>,
   change: RankChange,

@@ -4,11 +4,11 @@ import { applyOutcome, type ChangeOutcome, compensating } from '../../core/chang
 import type { RankChange } from '../../core/model.ts';
 import type { Ports } from '../../ports/index.ts';
 
-/** How a change ended: what is kept of it, and the error behind it for the caller and the log. */
+/** The outcome of a change: its record, and the error behind it for the caller and the log. */
 export interface ChangeResult {
   outcome: ChangeOutcome;
   error?: RankdError;
-  /** True if the first write was refused, and may have been carried out all the same. */
+  /** True if the first write was refused, and may have been carried out nevertheless. */
   isInDoubt?: boolean;
 }
 
@@ -26,10 +26,10 @@ export function outcomeOf(error: RankdError): ChangeOutcome {
   };
 }
 
-/** The error for a caller whose change is not applied; `undefined` if it is. `error` is what it ended with, if that is known. */
+/** The error for a caller whose change is not applied; `undefined` if it is. `error` is the original one, if known. */
 export function errorOf({ state, code, message }: RankChange, error?: RankdError): RankdError | undefined {
   if (state === 'applied') return undefined;
-  // While a change is being put back, its code is the reason for that. Its outcome is unknown all the same.
+  // While a change is being reverted, its code is the reason for that. Its outcome is unknown nevertheless.
   if (state === 'unknown' || code === null) return outcomeUnknown(error);
   const { retryAfterMs, hint, cause } = error ?? {};
   return new RankdError(code, message, { retryAfterMs, hint, cause });
@@ -54,7 +54,10 @@ export function keepOutcome(
   return store.updateChange(changeId, (kept) => applyOutcome(kept, outcome, clock.now()));
 }
 
-/** Records that an open change is put back from now on, before the first write that does so. Throws `conflict` if this process no longer holds it. */
+/**
+ * Records that an open change is being reverted, before the first write that does so. Throws `conflict` if this process
+ * no longer holds it.
+ */
 export async function keepCompensating(
   { store, clock }: Keeping,
   changeId: string,

@@ -23,8 +23,9 @@ export interface ChangeAnswer extends FinishedChange {
 }
 
 /**
- * Changes one member's rank, or says why not. Every answer is kept in the history first. It throws only if there is no change to
- * keep: an idempotency conflict, too many changes of one member at once, a step or a name that leads to no rank, or a store that can't keep it.
+ * Changes one member's rank, or returns the reason it did not. Every answer is recorded in the history first. It throws
+ * only if there is no change to record: an idempotency conflict, too many concurrent changes of one member, a step or a
+ * name that matches no rank, or a store that can't record it.
  */
 export async function changeRank(app: Ranking, command: ChangeCommand, deadline: Deadline): Promise<ChangeAnswer> {
   const [rankeeId, lane] = [command.request.rankeeId, command.caller.keyId ?? 'operator'];
@@ -37,7 +38,7 @@ export async function changeRank(app: Ranking, command: ChangeCommand, deadline:
   return { replayed: false, ...(await changeInTurn(app, { command, position }, call)) };
 }
 
-/** Waits for the member's turn, plans, and carries out. If another node came first, it does all of it once more. */
+/** Waits for the member's turn, plans, and carries out. If another node came first, it starts over. */
 async function changeInTurn(
   app: Ranking,
   { command, position }: { command: ChangeCommand; position: QueuePosition },
@@ -45,7 +46,7 @@ async function changeInTurn(
 ): Promise<FinishedChange & { replayed?: true }> {
   const draft = draftOf(app, command);
   const { secretId } = command.caller;
-  // A step, a name and a suspension have no rank to keep before it is known where they lead.
+  // Before planning, a step, a role name or a suspension has no target rank to record.
   const { step, roleName, hold } = command;
   const isNumbered = step === undefined && roleName === undefined && hold?.kind !== 'suspension';
   const asked = isNumbered ? draft : undefined;
@@ -88,7 +89,7 @@ async function knownOf(app: Ranking, { request }: ChangeCommand): Promise<Known>
   return { written, paces };
 }
 
-/** The change by which the list has reached this member before; `undefined` if there is none. */
+/** The change by which the list has already reached this member; `undefined` if there is none. */
 async function doneByList(
   { store, group }: Pick<Ranking, 'store' | 'group'>,
   { list, request: { rankeeId } }: ChangeCommand,

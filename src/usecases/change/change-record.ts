@@ -9,10 +9,10 @@ import type { ChangeCommand, HoldAsked } from './change-command.ts';
 import type { ApprovedChange } from './check-plan.ts';
 import type { Ranking } from './ranking.ts';
 
-/** More than any name on Roblox has. The texts of refused requests are kept too, and a leaked key can send many. */
+/** More than any name on Roblox has. The texts of refused requests are stored too, and a leaked key can send many. */
 const keptCharacters = 100;
 
-/** The record of a change that is asked for now. It is not planned yet. */
+/** The record of a change that is requested now. It is not planned yet. */
 export function draftOf(
   { group, clock }: Pick<Ranking, 'group' | 'clock'>,
   { caller, request, hold, idempotency }: Pick<ChangeCommand, 'caller' | 'request' | 'hold' | 'idempotency'>,

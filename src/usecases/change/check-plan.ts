@@ -14,17 +14,19 @@ import type { PlannedChange } from './plan-change.ts';
 import type { Ranking } from './ranking.ts';
 import { readMember } from './read-member.ts';
 
-/** Only this file can say that a plan was checked. */
+/** Only this file can mark a plan as checked. */
 declare const checked: unique symbol;
 
-/** A plan that policy let through, with what policy was asked. The rules in `recheck` are asked again when the change begins. */
+/**
+ * A plan that the policy allows, with the judged case. The rules in `recheck` are checked again when the change begins.
+ */
 export interface ApprovedChange extends PlannedChange {
   readonly policyCase: PolicyCase;
   readonly recheck: readonly PolicyRule[];
   readonly [checked]: true;
 }
 
-/** The names of all checks of a change, in the order in which they are made. */
+/** The names of all checks of a change, in order. */
 export const checkNames = [
   'platform',
   'rank',
@@ -37,7 +39,7 @@ export const checkNames = [
 type Asked = Pick<ChangeCommand, 'request' | 'caller'> & {
   /** The kind of change for the rules; `rank` by default. */
   kind?: keyof typeof rulesFor;
-  /** If they are known already. */
+  /** Set if they are known already. */
   paces?: Paces;
 };
 
@@ -49,7 +51,8 @@ export async function checkPlan(
   examiner: Examiner = strict,
 ): Promise<ApprovedChange> {
   const { plan, scheme, acting } = planned;
-  const isQuiet = kind === 'rank' && plan.steps.length === 0; // a suspension begins or ends whatever the member holds
+  // a suspension begins or ends whatever roles the member holds
+  const isQuiet = kind === 'rank' && plan.steps.length === 0;
   const rules = rulesFor[kind];
   const asked = { policy: policyFor(scheme, app.policy), key: caller.rules, request, scheme, plan, acting };
   const comeback = kind === 'suspension' ? comebackOf(asked, await openHold(app, request.rankeeId)) : undefined;
@@ -74,7 +77,10 @@ export async function checkPlan(
   return approved({ ...planned, policyCase, recheck: rules });
 }
 
-/** The same for a plan that puts roles back. Only the rules about what may be touched at all apply to it. Throws the refusal. */
+/**
+ * The same for a plan that restores roles. Only the rules about roles and members that may be touched apply to it.
+ * Throws the refusal.
+ */
 export function checkUndo(
   app: Pick<Ranking, 'policy'>,
   { request, ...planned }: Pick<ChangeCommand, 'request'> & PlannedChange,
@@ -95,13 +101,13 @@ type Pace = Pick<PolicyCase, 'sinceLastChangeMs' | 'sinceRankersLastChangeMs'>;
 
 const noPace: Pace = { sinceLastChangeMs: undefined, sinceRankersLastChangeMs: undefined };
 
-/** When the rankee was changed last, and when the ranker last changed anybody (epoch milliseconds). */
+/** The times of the rankee's last change and of the ranker's last change (epoch milliseconds). */
 export interface Paces {
   changedAt: number | undefined;
   activeAt: number | undefined;
 }
 
-/** It is looked up only if the policy asks. */
+/** Read only if the policy needs them. */
 export async function pacesOf(
   { store, policy }: Pick<Ranking, 'store' | 'policy'>,
   { rankeeId, rankerId }: Pick<RankRequest, 'rankeeId' | 'rankerId'>,
@@ -119,8 +125,8 @@ function paceOf({ clock }: Pick<Ranking, 'clock'>, { changedAt, activeAt }: Pace
 }
 
 /**
- * The roles that the ranker holds; `undefined` if the policy does not ask. This check is the last one, because it costs a call of the
- * platform, which a change that is refused anyway should not cost. Throws `ranker_not_allowed`.
+ * The ranker's roles; `undefined` if the policy does not need them. This check is the last one, because a refused
+ * change should not cost its call of the platform. Throws `ranker_not_allowed`.
  */
 async function verifyRanker(app: Ranking, of: PolicyCase, call: CallContext): Promise<Role[] | undefined> {
   if (!mustVerifyRanker(of)) return undefined;

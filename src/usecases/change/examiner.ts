@@ -2,9 +2,9 @@ import type { RankdError } from '../../base/errors.ts';
 
 /** Makes the checks of a change: a real change stops at the first refusal, a dry run lists them all. */
 export interface Examiner {
-  /** A check that finds something which later checks need. Throws its refusal. */
+  /** A check whose result later checks need. Throws its refusal. */
   find<T>(name: string, check: () => Promise<T>, describe: (found: T) => string): Promise<T>;
-  /** A check that only says yes (`undefined`) or no (the refusal). */
+  /** A check with only two results: allowed (`undefined`) or the refusal. */
   hold(name: string, refusal: RankdError | undefined): void;
 }
 

@@ -5,8 +5,8 @@ import { recoverLateWrite } from './late-write.ts';
 import type { Ranking } from './ranking.ts';
 
 /**
- * A fence that stops the writes of a change once another node has taken it over. If this process stood still in the very moment of a write,
- * it finds that out right after it.
+ * A fence that stops the writes of a change once another node has taken it over. A process that was suspended during a
+ * write notices right after it.
  */
 export function fenceOf(
   app: Pick<Ranking, 'store' | 'clock' | 'trust'>,

@@ -4,13 +4,13 @@ import type { ChangeCommand } from './change-command.ts';
 import type { Ranking } from './ranking.ts';
 
 interface Claim extends AsyncDisposable {
-  /** The change that the key already stands for: the request is a repetition. */
+  /** The change that the key already identifies: the request is a repeat. */
   earlier?: RankChange;
 }
 
 /**
- * Claims the Idempotency-Key of a command, if it has one, until the claim is disposed. Throws `idempotency_in_progress` if the same request is
- * still running, and `idempotency_mismatch` if the key stands for another request.
+ * Claims the Idempotency-Key of a command, if it has one, until the claim is disposed. Throws `idempotency_in_progress`
+ * if the same request is still running, and `idempotency_mismatch` if the key belongs to another request.
  */
 export async function claimIdempotencyKey(
   { store, group, clock }: Pick<Ranking, 'store' | 'group' | 'clock'>,
@@ -21,7 +21,7 @@ export async function claimIdempotencyKey(
   const slot = { keyId, idempotencyKey: idempotency.key, group: group.title };
   const since = clock.now() - idempotencyWindowMs;
   const standing = await store.claimIdempotencyKey({ ...slot, fingerprint, since });
-  // The store itself frees a claim whose release failed, as soon as it answers.
+  // The store itself releases a claim whose release failed, as soon as it responds.
   if (standing.is === 'claimed') return claim(() => store.releaseIdempotencyKey(slot).catch(() => undefined));
   const known = standing.is === 'running' ? standing.fingerprint : standing.change.fingerprint;
   if (known !== fingerprint) throw mismatch();

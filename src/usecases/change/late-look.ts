@@ -8,13 +8,13 @@ import { callWithin } from '../../ports/platform.ts';
 import { isOfApplied, type LateLook } from './platform-trust.ts';
 import type { Ranking } from './ranking.ts';
 
-/** How long to wait before a look that failed, or that there was no room for, in milliseconds. */
+/** The wait before a failed read is retried, or one without room in the budget, in milliseconds. */
 const waitMs = 1_000;
-/** The same where the platform can't be reached, which often takes a while to pass and fails at once. */
+/** The same if the platform can't be reached, which fails fast and often lasts a while. */
 const unreachedWaitMs = 5_000;
 const maxTries = 5;
 
-/** Takes the looks of this process as they fall due, one after the other, until `stop` is aborted. */
+/** Makes the late reads of this process as they fall due, one after another, until `stop` is aborted. */
 export async function takeLateLooks(
   current: () => Ranking,
   { stop, report }: { stop: AbortSignal; report: (error: unknown) => void },
@@ -27,8 +27,8 @@ export async function takeLateLooks(
 }
 
 /**
- * For a process that ends with its work: takes the looks that fall due beside it, hands over what is left of them, and waits for those
- * that nobody takes. Once `stop` is aborted, nothing is waited for.
+ * For a process that ends with its work: makes late reads that fall due during it, hands the rest over, and waits for
+ * those that no daemon takes. Once `stop` is aborted, it waits for nothing.
  */
 export async function withLateLooks<T>(
   app: Ranking,
@@ -51,7 +51,7 @@ export async function withLateLooks<T>(
   }
 }
 
-/** Another process has told this change as applied: it is read once more here. */
+/** Verifies a change that another process reported as applied. */
 export async function lookAtChange(app: Ranking, changeId: string): Promise<{ isTaken: boolean }> {
   const change = await app.store.findChange(changeId);
   if (change?.state !== 'applied') return { isTaken: false };
@@ -59,7 +59,7 @@ export async function lookAtChange(app: Ranking, changeId: string): Promise<{ is
   return { isTaken: true };
 }
 
-/** False if it was found since, by reading once more, that a change was told wrongly as applied, or as not applied. */
+/** False if a late read has shown that a change was wrongly reported as applied, or as not applied. */
 export async function isStillTold(
   { store }: Pick<Ranking, 'store'>,
   changeId: string | undefined,
@@ -69,7 +69,7 @@ export async function isStillTold(
   return state === undefined || (state !== 'unknown' && (state === 'applied') === isApplied);
 }
 
-/** Waits for the change that is to be read once more first, and reads it. Rejects if `stop` is aborted. */
+/** Waits for the first due late read, and makes it. Rejects if `stop` is aborted. */
 async function takeLateLook(current: () => Ranking, stop: AbortSignal): Promise<void> {
   const { trust, clock } = current();
   const look = await trust.nextLook(stop);
@@ -83,17 +83,20 @@ async function takeLateLook(current: () => Ranking, stop: AbortSignal): Promise<
   look.dueAt = clock.monotonic() + (isUnreached ? unreachedWaitMs : waitMs) * look.tries;
 }
 
-/** Callers come first: a tenth of the budget for reading members is left to them, and nobody waits for it. */
+/**
+ * Callers come first: a tenth of the budget for reading members is reserved for them, and late reads start only if no
+ * call waits.
+ */
 function hasRoom({ platform }: Ranking): boolean {
   const reads = platform.pace().find(({ operation }) => operation === 'memberships');
   return reads === undefined || (reads.waiting === 0 && reads.left > reads.limit / 10);
 }
 
 /**
- * Compares what the platform holds with what was said. If that is not so, the change is unknown again, and is reconciled as any
- * other: a refused one of which a step took effect is carried on, as if that had been seen at once. A member who was changed since,
- * by rankd or by hand, or who has left, tells nothing, even if the member came back at once. False if it is too early to say: another change
- * of the member is under way, and would have to wait for that.
+ * Compares the platform with the reported outcome. If they differ, the change becomes unknown and is reconciled. A
+ * refused change whose step did take effect is completed. A member who has changed since, through rankd or by hand, or
+ * who has left, proves nothing, even after an immediate return. Returns false if it is too early: another change of the
+ * member is running.
  */
 async function lookAgain(app: Ranking, look: LateLook, stop: AbortSignal): Promise<boolean> {
   const { change } = look;
@@ -113,7 +116,7 @@ async function lookAgain(app: Ranking, look: LateLook, stop: AbortSignal): Promi
   return true;
 }
 
-/** `agrees`: what is held (role ids) is what was said. */
+/** `agrees`: the held roles (ids) match the report. */
 type Finding = 'agrees' | 'differs' | 'tells nothing';
 
 function findingOfApplied({ rolesBefore: from, rolesAfter: to }: RankChange, held: number[]): Finding {

@@ -6,20 +6,20 @@ import type { Ranking } from './ranking.ts';
 /** By then, the new holder has finished with the change, or the next round of recovery has. */
 const tryForMs = 120_000;
 const tryEveryMs = 1_000;
-/** A node that nobody has ended hears so with one of its next beats. */
+/** A live node learns this from one of its next heartbeats. */
 const lookEveryMs = 100;
 const looks = 20;
 
 type LateWriteContext = Pick<Ranking, 'store' | 'clock' | 'trust'>;
 
 /**
- * A write of this change may have reached the platform after others had taken it over. The audit says so. The change is opened again, and
- * reconciled by reading as any other, unless the member was changed since: then only a person can tell what is right, and `rankd status`
- * names the member. `leftMs`: how much longer this node may work on the change. Never rejects.
+ * A write of this change may have reached the platform after another node had taken the change over. The audit records
+ * that. The change is reopened and reconciled like any other, unless the member was changed since: then only a person
+ * can judge it, and `rankd status` names the member. `leftMs`: the remaining lease of this node. Never rejects.
  */
 export async function recoverLateWrite(app: LateWriteContext, change: RankChange, leftMs: () => number): Promise<void> {
   for (let look = 0; look < looks; look += 1) {
-    if (leftMs() > 0) return; // nobody has ended this node, so nobody has taken over
+    if (leftMs() > 0) return; // no node has declared this one dead, so none has taken over
     await app.clock.sleep(lookEveryMs);
   }
   const giveUpAt = app.clock.monotonic() + tryForMs;

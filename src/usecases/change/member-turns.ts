@@ -1,20 +1,23 @@
 import { abortable } from '../../base/clock.ts';
 
-/** How many changes of one lane may wait for a member. Further ones could not meet their deadline, and would delay other callers. */
+/**
+ * The maximum number of changes of one lane that wait for a member. Further ones could not meet their deadline, and
+ * would delay other callers.
+ */
 export const maxOfALane = 10;
 
-/** A position among those who want to change a member. Disposing it passes the turn on. */
+/** A position in the queue for a member. Disposing it passes the turn on. */
 export interface MemberTurn extends Disposable {
-  /** True if nobody is ahead. */
+  /** True if it is the first. */
   isFirst: boolean;
-  /** In the queue that all nodes share, once it was joined. */
+  /** The position in the queue that all nodes share, once it has joined. */
   position: string | undefined;
   /**
-   * The lowest of `position` and those of all turns of the member here. The first change of a node may join the shared queue after those
-   * behind it. If it waited at its own position, two nodes could wait for each other.
+   * The lowest of `position` and those of all turns of the member here. The first change of a node may join the shared
+   * queue after those behind it. If it waited at its own position, two nodes could wait for each other.
    */
   lowest(position: string | undefined): string | undefined;
-  /** Resolves when everyone ahead is through. Rejects if `signal` is aborted before that. */
+  /** Resolves once all earlier ones have finished. Rejects if `signal` is aborted before that. */
   comes(signal: AbortSignal): Promise<void>;
 }
 
@@ -22,7 +25,7 @@ export interface MemberTurn extends Disposable {
 export class MemberTurns {
   readonly #last = new Map<number, Promise<void>>();
   readonly #ofMember = new Map<number, Set<MemberTurn>>();
-  /** How many wait or have their turn, by member and lane. */
+  /** The number of turns, including waiting ones, by member and lane. */
   readonly #inLine = new Map<string, number>();
 
   /** True if the lane may add no more. */
@@ -30,12 +33,12 @@ export class MemberTurns {
     return (this.#inLine.get(`${userId} ${lane}`) ?? 0) >= maxOfALane;
   }
 
-  /** True if somebody has the turn, or waits for it. */
+  /** True if a change has the turn, or waits for it. */
   isTaken(userId: number): boolean {
     return this.#last.has(userId);
   }
 
-  /** Takes the next position, synchronously: nobody who calls later comes before it. */
+  /** Takes the next position synchronously: no later call gets an earlier one. */
   arrive(userId: number, lane: string): MemberTurn {
     const share = `${userId} ${lane}`;
     this.#inLine.set(share, (this.#inLine.get(share) ?? 0) + 1);
@@ -61,7 +64,7 @@ export class MemberTurns {
         else this.#inLine.delete(share);
         turns.delete(turn);
         if (turns.size === 0) this.#ofMember.delete(userId);
-        // If this one gave up waiting, the next one still waits for those ahead.
+        // If this one gives up, the next one still waits for the earlier ones.
         void Promise.resolve(before).then(pass);
         void through.then(() => {
           if (this.#last.get(userId) === through) this.#last.delete(userId);

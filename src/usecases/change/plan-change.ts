@@ -18,9 +18,9 @@ import { readMember } from './read-member.ts';
 export interface PlannedChange {
   plan: RolePlan;
   scheme: GroupScheme;
-  /** The rank of the request, or the one that a step up or down or a role's name leads to. */
+  /** The requested rank, or the result of a step or of a role's name. */
   newRankId: number;
-  /** `undefined` if the platform does not say who acts. */
+  /** `undefined` if the platform does not report the acting account. */
   acting: ActingAccount | undefined;
 }
 
@@ -29,7 +29,7 @@ type AskedPlan = Pick<ChangeCommand, 'request' | 'step' | 'stepCount' | 'roleNam
   written?: Promise<RankChange | undefined> | undefined;
 };
 
-/** If the acting account is said to reach too little, asks again who that is and how high it and the roles are, unless that was read just now. */
+/** If the acting account seems to rank too low, reads it and the roles again, unless that was done just now. */
 export async function withCurrentReach<T>(
   { group }: Pick<Ranking, 'group'>,
   call: CallContext,
@@ -43,7 +43,7 @@ export async function withCurrentReach<T>(
   }
 }
 
-/** Plans how the member, as read now, gets to the rank that is asked for. */
+/** Plans the change of the member, as read now, to the requested rank. */
 export async function planChange(
   app: Ranking,
   command: AskedPlan,
@@ -88,7 +88,8 @@ export async function planChange(
     },
     (found) => `holds ${heldRoles(found.scheme.roles, found.member).map(roleTitle).join(', ')}`,
   );
-  // While the member was read, the group may have shown that the number or name means another role by now, or that the role has another rank.
+  // During the read of the member, the group may have shown that the number or name now means another role, or that the
+  // role has another rank.
   const { plan, scheme } = await planConfirmed(
     app,
     found,
@@ -104,14 +105,17 @@ export async function planChange(
   return { plan, scheme, newRankId, acting };
 }
 
-/** The role to which a step probably leads: from the roles that rankd gave last, or from none. */
+/** The probable target of a step: from the roles that rankd gave last, or from none. */
 async function nextOf(app: Ranking, command: AskedPlan, call: CallContext): Promise<Role | undefined> {
   const [scheme, written] = await Promise.all([app.group.scheme(call), command.written]);
   const member = { userId: command.request.rankeeId, roleIds: written?.rolesAfter ?? [] };
   return guessed(() => planFor(app, command, { target: undefined, member, scheme }));
 }
 
-/** The target of a plan for roles that are not read yet. Its role is confirmed next to that read; a wrong guess only costs another read. */
+/**
+ * The target of a plan for roles that are not read yet. Its role is confirmed during that read; a wrong guess only
+ * costs another read.
+ */
 export function guessed(plan: () => RolePlan): Role | undefined {
   try {
     return plan().target;
@@ -120,7 +124,7 @@ export function guessed(plan: () => RolePlan): Role | undefined {
   }
 }
 
-/** Plans for a member who was read just now, and plans again if it then turns out that the target was changed. */
+/** Plans for a member who was read just now, and plans again if the target turns out to have changed. */
 export async function planConfirmed<T extends { plan: RolePlan }>(
   app: Ranking,
   { member, scheme }: { member: Member; scheme: GroupScheme },
@@ -156,14 +160,14 @@ function roleOfSuspension(scheme: GroupScheme, hold: AskedPlan['hold']): Role {
 /** Throws `configuration_misfit` if the change depends on a setting whose role is gone. */
 function requireFit(scheme: GroupScheme, hold: AskedPlan['hold']): void {
   const isSuspension = hold?.kind === 'suspension';
-  const namesRole = isSuspension && hold.role !== undefined; // then the role of the setting does not matter
+  const namesRole = isSuspension && hold.role !== undefined; // the role of the setting does not matter in this case
   const misfit = refusalOfMisfit(scheme, namesRole ? 'everything' : isSuspension ? 'suspensions' : 'ranks');
   if (misfit !== undefined) throw misfit;
 }
 
 /**
- * The member, and the scheme as it is now with every role held. `expected` is the role to give, as far as it is known before the member is read.
- * Throws `member_not_found`, and `above_acting_account` for the owner.
+ * The member, and the present scheme with every role held. `expected` is the role to give, if known before the member
+ * is read. Throws `member_not_found`, and `above_acting_account` for the owner.
  */
 export async function findMember(
   app: Ranking,
@@ -172,7 +176,7 @@ export async function findMember(
 ): Promise<{ member: Member; scheme: GroupScheme }> {
   const inTime = readInTime(app, call);
   const [member] = await Promise.all([readMember(app, userId, inTime, written), app.group.confirm(expected, inTime)]);
-  await app.group.confirm(expected, inTime); // it asks nothing, unless reads of the member lagged for long
+  await app.group.confirm(expected, inTime); // it makes no call, unless reads of the member lagged for long
   if (member === undefined) {
     throw new RankdError('member_not_found', `User ${userId} is not a member of the group.`, {
       hint: 'check the user id; the user has to join the group first, and a request to join counts once it is accepted',
@@ -181,7 +185,7 @@ export async function findMember(
   return { member, scheme: await schemeOf(app, member, call) };
 }
 
-/** The scheme as it is now with every role that the member holds. Throws `above_acting_account` for the owner. */
+/** The present scheme with every role that the member holds. Throws `above_acting_account` for the owner. */
 async function schemeOf(app: Ranking, member: Member, call: CallContext): Promise<GroupScheme> {
   const { userId } = member;
   const scheme = await app.group.schemeFor(member, call);
@@ -189,7 +193,8 @@ async function schemeOf(app: Ranking, member: Member, call: CallContext): Promis
   if (ownersRole === undefined) return scheme;
   const owner = await app.group.owner(readInTime(app, call));
   if (owner === undefined || owner === userId) throw refusalOfOwnersRank(userId, ownersRole);
-  // Once Roblox has moved a group to its new roles, a role of rank 255 is one like others, and only GetGroup names the owner.
+  // In a group that Roblox has moved to its new roles, a role of rank 255 is an ordinary role, and only GetGroup names
+  // the owner.
   const roles = scheme.roles.map((role): Role => (role === ownersRole ? { ...role, kind: 'custom' } : role));
   return { ...scheme, roles };
 }

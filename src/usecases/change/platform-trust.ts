@@ -7,37 +7,43 @@ import { type SideEffects, type Streaks, streaksAfter } from '../../core/side-ef
 /** Unexpected effects of a change. */
 export const changeSurprises = ['not_held', 'held_though_refused', 'role_vanished', 'role_appeared'];
 
-/** Something for the operator to look at. `facts` are ids, and `problem` where it lasts until a later look agrees or a reload. */
+/**
+ * An event that needs the operator's attention. `facts` are ids; `problem` is set if it lasts until a later read agrees
+ * or a reload.
+ */
 export interface Alarm {
   level: 'warn' | 'error';
   message: string;
   facts: Record<string, unknown>;
 }
 
-/** A change that is to be read once more. */
+/** A pending late read of a change. */
 export interface LateLook {
-  /** As it was told, if it is applied. If Roblox refused it, the intent, which has the roles that were wanted. */
+  /** As reported, if it is applied. If Roblox refused it, the intent, with the target roles. */
   change: RankChange;
   /** On `Clock.monotonic()`. */
   dueAt: number;
   tries: number;
-  /** How often the configuration had been read anew when the change was applied. */
+  /** The number of reloads when the change was applied. */
   era: number;
 }
 
-/** False for a change that Roblox refused: what becomes of it says nothing of the answers that are a yes. */
+/** False for refused changes: they do not show whether success responses can be trusted. */
 export function isOfApplied({ change }: LateLook): boolean {
   return change.state === 'applied';
 }
 
-/** After so many surprising changes in a row, no other begins. */
+/** After this many consecutive changes with unexpected effects, no other begins. */
 const maxStreak = 3;
-/** One change in so many is read once more, beside the first one and every demotion. */
+/** One in this many changes is verified, in addition to the first one and every demotion. */
 const sampleSize = 20;
-/** More looks than these are not waited for: a look is of no use much later. A script that repeats refusals takes no room from the others. */
+/**
+ * Further late reads are dropped: a read much later would prove nothing. Refusals that a script repeats don't crowd out
+ * the others.
+ */
 const maxLooks = { applied: 1_000, refused: 100 };
 
-/** How far the platform's word counts in this process, and which changes are to be read once more because it did. */
+/** Tracks whether the platform's responses can be trusted in this process, and which changes need a late read. */
 export class PlatformTrust {
   readonly #report: (alarm: Alarm) => void;
   readonly #surprises: Surprises;
@@ -45,7 +51,7 @@ export class PlatformTrust {
   #arrival = Promise.withResolvers<void>();
   #changes = 0;
   #era = 0;
-  /** True once a look at a change since the start, the last reload, or a look that did not agree has agreed. */
+  /** True once a late read has agreed since the start, the last reload, or the last disagreement. */
   #isProven = false;
   #isDoubted = false;
   #streaks: Streaks = { vanished: 0, appeared: 0 };
@@ -56,12 +62,12 @@ export class PlatformTrust {
     this.#report = report;
   }
 
-  /** False if a look did not find what an answer had said: until one agrees again, an effect has to be read. */
+  /** False after a late read contradicted a response: until one agrees again, every effect must be read. */
   get believesAnswers(): boolean {
     return !this.#isDoubted;
   }
 
-  /** Why no change may begin; `undefined` if they may. */
+  /** The reason no change may begin; `undefined` if changes may begin. */
   get stop(): RankdError | undefined {
     return this.#stop;
   }
@@ -71,7 +77,7 @@ export class PlatformTrust {
     return this.#surprises.list();
   }
 
-  /** The configuration was read anew, maybe with another key: the stop is lifted, and the next change is read once more. */
+  /** Called after a reload, perhaps with another key: lifts the stop, and verifies the next change. */
   renew(): void {
     this.#era += 1;
     this.#isProven = false;
@@ -79,19 +85,22 @@ export class PlatformTrust {
     this.#stop = undefined;
   }
 
-  /** A daemon beside this process says whether a look has found out that answers are not to be believed. */
+  /** Adopts a daemon's finding, from outside of this process, that responses can't be trusted. */
   heed({ believesAnswers }: { believesAnswers: boolean }): void {
     if (!believesAnswers) this.#isDoubted = true;
   }
 
-  /** A change was told as applied. It is read once more after `dueAt` if it is the first one, a demotion, or one in twenty. */
+  /**
+   * Records a change that was reported as applied. It is verified after `dueAt` if it is the first one, a demotion, or
+   * one in twenty.
+   */
   noteApplied(change: RankChange, dueAt: number): void {
     this.#changes += 1;
     const isFirst = !this.#isProven && this.#looks.every((look) => !isOfApplied(look) || look.era < this.#era);
     if (isFirst || change.demotion || this.#changes % sampleSize === 0) this.addLook(change, dueAt);
   }
 
-  /** The change is to be read once more after `dueAt` (on `Clock.monotonic()`). */
+  /** Schedules a late read of the change after `dueAt` (on `Clock.monotonic()`). */
   addLook(change: RankChange, dueAt: number): void {
     const look = { change, dueAt, tries: 0, era: this.#era };
     const alike = this.#looks.filter((other) => isOfApplied(other) === isOfApplied(look));
@@ -105,19 +114,21 @@ export class PlatformTrust {
     return this.#looks;
   }
 
-  /** Takes the look that is due first. Waits for one if there is none. Rejects if `signal` is aborted. */
+  /** Takes the late read that is due first. Waits for one if there is none. Rejects if `signal` is aborted. */
   async nextLook(signal: AbortSignal): Promise<LateLook> {
     while (this.#looks.length === 0) await abortable(this.#arrival.promise, signal);
     return this.#looks.reduce((first, look) => (look.dueAt < first.dueAt ? look : first));
   }
 
-  /** The look is through, or of no use any more. */
+  /** Removes a late read that is done or no longer useful. */
   endLook(look: LateLook): void {
     this.#looks = this.#looks.filter((other) => other !== look);
     if (this.#looks.length === 0) this.#arrival = Promise.withResolvers();
   }
 
-  /** A role that an answer, or a read, had shown as given was gone at the next step of the same change. */
+  /**
+   * Records that a role, which a response or a read had shown as given, was gone at the next step of the same change.
+   */
   noteLost(userId: number, roleId: number): void {
     const what = 'a role that Roblox said it had given was gone a moment later, in the same change; it is given again';
     this.#doubt('not_held', what, { rankeeId: userId, roleId });

@@ -6,9 +6,9 @@ import { isAbandoned, reconcileFirst } from './reconcile-change.ts';
 const pollMs = 50;
 
 /**
- * A change's position among all changes of its member, over all nodes, from when it is made. Within this process, the member's
- * turns keep the order; between nodes, the store's queue does. The queue is joined only if there is something to wait for, so an
- * undisturbed change costs one read.
+ * A change's position among all changes of its member, over all nodes, from its creation. Within this process, the
+ * member's turns define the order; between nodes, the store's queue does. A change joins the queue only if it must
+ * wait, so an undisturbed change costs one read.
  */
 export class QueuePosition implements AsyncDisposable {
   readonly #app: Ranking;
@@ -27,19 +27,22 @@ export class QueuePosition implements AsyncDisposable {
   }
 
   /**
-   * Resolves once everyone ahead is through and the member has no open change: one that nobody works on any more is reconciled
+   * Resolves once all earlier changes have finished and the member has no open change: an abandoned one is reconciled
    * first. Resolves with the id of the member's newest change. Rejects if `call.signal` is aborted before that.
    */
   async comes(call: CallContext): Promise<string | undefined> {
     return (await this.comesWith(call, async () => undefined)).after;
   }
 
-  /** The same, with what `look` finds as the turn comes. It is asked last and in the same trip, so it is never older than the newest change. */
+  /**
+   * The same, together with the result of `look` at the time of the turn. It is read last and in the same trip, so it
+   * is never older than the newest change.
+   */
   async comesWith<T>(call: CallContext, look: () => Promise<T>): Promise<{ after: string | undefined; found: T }> {
     await this.#turn.comes(call.signal);
     for (;;) {
       const moved = this.#moved();
-      // In one trip: whoever begins a change between the answers makes this one stale when it begins.
+      // In one trip: a change that begins between the answers makes this one stale when it begins.
       const [isNext, { latestId, open }, found] = await Promise.all([
         this.#isNext(),
         this.#app.store.latestChange(this.#rankeeId),
@@ -54,7 +57,7 @@ export class QueuePosition implements AsyncDisposable {
     }
   }
 
-  /** Resolves once the store tells that the queue has moved. */
+  /** Resolves once the store notifies that the queue has moved. */
   #moved(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#wake = resolve;
@@ -65,11 +68,11 @@ export class QueuePosition implements AsyncDisposable {
     this.#turn[Symbol.dispose]();
     this.#watch?.[Symbol.dispose]();
     const position = await this.#joining?.catch(() => undefined);
-    // The store itself gives up a position that could not be left, as soon as it answers.
+    // The store itself releases a position whose release failed, as soon as it responds.
     if (position !== undefined) await this.#app.store.leave(position).catch(() => undefined);
   }
 
-  /** True if nobody on another node is ahead. */
+  /** True if no change on another node is ahead. */
   async #isNext(): Promise<boolean> {
     const position = this.#turn.lowest(this.#position ?? (await this.#joining));
     const seen = await this.#app.store.queueStanding({ rankeeId: this.#rankeeId, position });

@@ -13,37 +13,40 @@ export interface Ranking extends Ports {
   /** `undefined` if it is turned off. */
   breaker: BreakerConfig | undefined;
   suspension: SuspensionConfig;
-  /** How long a change may take, in milliseconds. */
+  /** The time limit of a change, in milliseconds. */
   deadlineMs: number;
   turns: MemberTurns;
-  /** The ids of open changes that this process is working on at this moment. */
+  /** The ids of open changes that this process is working on. */
   ownedChangeIds: Set<string>;
   /**
-   * When this process last changed each member. The times in the history don't say how long ago that is, if the wall clock was set
-   * since.
+   * The times at which this process last changed each member. The times in the history don't show how long ago that is
+   * if the wall clock was set since.
    */
   recentWrites: LatestWrites;
-  /** How far the platform's word counts. */
+  /** The trust in the platform's responses. */
   trust: PlatformTrust;
 }
 
 /**
- * The deadline, in milliseconds, of a change that no game waits for. An earlier change may have to be reconciled first, and for that
- * reads need time to catch up, however short the deadline of requests is.
+ * The deadline, in milliseconds, of a change that no game waits for. An earlier change may have to be reconciled first,
+ * which needs reads to catch up, however short the deadline of requests is.
  */
 export function backgroundDeadlineMs({ deadlineMs, platform }: Pick<Ranking, 'deadlineMs' | 'platform'>): number {
   return deadlineMs + platform.readLagMs;
 }
 
-/** The share of the deadline that is left for delays which nobody foresees: without it, a change that just began in time would end as unknown. */
+/**
+ * The share of the deadline that is reserved for unexpected delays: without it, a change that just began in time would
+ * end as unknown.
+ */
 const slackShare = 1 / 20;
 
-/** The same call with the deadline by which a change has to be carried out if all goes well. */
+/** The same call with the deadline for the change if there are no delays. */
 export function withSlack({ deadlineMs }: Pick<Ranking, 'deadlineMs'>, call: CallContext): CallContext {
   return { ...call, deadlineAt: call.deadlineAt - deadlineMs * slackShare };
 }
 
-/** The same call with the deadline by which the member has to be read, as there must be time for the change after that. */
+/** The same call with the deadline for the read of the member, which leaves time for the change. */
 export function readInTime(app: Pick<Ranking, 'deadlineMs' | 'platform'>, call: CallContext): CallContext {
   const { deadlineAt } = withSlack(app, call);
   return { ...call, deadlineAt: deadlineAt - app.platform.changeMs };

@@ -9,9 +9,9 @@ const lookAfterMs = doubling(250, 2_000);
 type Reading = Pick<Ranking, 'store' | 'platform' | 'clock' | 'recentWrites'>;
 
 /**
- * The member, not older than rankd's own last change: a read that still shows the roles from before it would make the next plan
- * wrong. If the roles are others than that change left, somebody else may have changed them; rankd is sure once reads can no longer lag.
- * `written` is rankd's own last change of the member, if the caller has it.
+ * The member, as read after rankd's own last change: a stale read with the earlier roles would make the next plan
+ * wrong. If the roles differ from those that the change left, someone else may have changed them; rankd is sure once
+ * reads can no longer lag. `written` is rankd's own last change of the member, if the caller has it.
  */
 export async function readMember(
   app: Ranking,
@@ -29,12 +29,12 @@ export async function readMember(
   }
 }
 
-/** When every read shows rankd's last finished change of the member, on `Clock.monotonic()`. */
+/** The time from which every read shows rankd's last finished change of the member, on `Clock.monotonic()`. */
 export async function lagEndsAt(app: Reading, userId: number): Promise<number> {
   return app.clock.monotonic() + lagLeftMs(app, await writtenLast(app, userId));
 }
 
-/** The last change that rankd may have written something for; `undefined` where reads never lag. */
+/** The last change with possible writes by rankd; `undefined` if reads never lag. */
 export async function writtenLast(
   { platform, store }: Pick<Reading, 'platform' | 'store'>,
   rankeeId: number,
@@ -47,8 +47,9 @@ function stillLagging(app: Reading, last: RankChange | undefined): RankChange | 
 }
 
 /**
- * How long reads may still lag, in milliseconds. If the wall clock was set back, it is never more than the lag. If it was set
- * forward, this process's own last write still counts by the monotonic clock; if it was seen to jump, everything counts as just written then.
+ * The time for which reads may still lag, in milliseconds. If the wall clock was set back, it is never more than the
+ * lag. If it was set forward, this process's own last write still counts by the monotonic clock; if a jump was noticed,
+ * every change counts as written at that time.
  */
 function lagLeftMs({ clock, platform, recentWrites }: Reading, last: RankChange | undefined): number {
   if (last?.finishedAt === undefined) return 0;

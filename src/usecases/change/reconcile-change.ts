@@ -14,7 +14,7 @@ import { fenceOf } from './fence.ts';
 import type { Ranking } from './ranking.ts';
 import { lagEndsAt } from './read-member.ts';
 
-/** True if nobody works on this open change any more: its node is gone, or could not confirm the outcome. */
+/** True if no node works on this open change any more: its holder is gone, or could not confirm the outcome. */
 export function isAbandoned(
   { ownedChangeIds }: Pick<Ranking, 'ownedChangeIds'>,
   { change, holder }: OpenChange,
@@ -23,8 +23,8 @@ export function isAbandoned(
 }
 
 /**
- * Finds out how an abandoned change ended, by reading, and brings a half-done one to its end. Call it in the member's turn.
- * False if somebody else works on it, or it has come to its end. Throws RankdError if it can't be found out yet.
+ * Finds the outcome of an abandoned change by reads, and completes a half-done one. Call it in the member's turn.
+ * Returns false if another node works on it, or it has ended. Throws RankdError if the outcome can't be found yet.
  */
 export async function reconcileChange(app: Ranking, { id, rankeeId }: RankChange, call: CallContext): Promise<boolean> {
   if (app.ownedChangeIds.has(id)) return false;
@@ -37,7 +37,7 @@ export async function reconcileChange(app: Ranking, { id, rankeeId }: RankChange
     await keepOutcome(app, id, outcome);
     return true;
   } catch (error) {
-    await app.store.release(id).catch(() => undefined); // if it can't be released, this process still holds it and tries again
+    await app.store.release(id).catch(() => undefined); // if the release fails, this process still holds it and retries
     throw error;
   } finally {
     app.ownedChangeIds.delete(id);
@@ -67,7 +67,7 @@ async function findOutcome(app: Ranking, change: RankChange, call: CallContext):
   if (left?.length !== 0 && hasLeftSince(change, seen)) return { ...outcomeOf(cameBack(change)), rolesAfter };
   if (left === undefined) return { ...outcomeOf(changedByOthers(change)), rolesAfter };
   if (left.length === 0) return reached(app, { change, rolesAfter }, call);
-  // Somebody may have taken the role on purpose, so whichever is lower is given: the rank from before, or the new one.
+  // Someone may have taken the role on purpose, so the lower rank is given: the earlier or the new one.
   if (onTheWay === undefined && change.phase === 'forward' && !change.demotion)
     return putBack(app, change, lostRoles(change), call);
   const isUnderWay = left.length < steps(goal).length;
@@ -100,7 +100,7 @@ async function putBack(
   return findOutcome(app, { ...change, code, message, phase: 'compensate' }, call);
 }
 
-/** The roles of one group say nothing about another. Ids prove nothing either: the base role's can be the same in all groups. */
+/** The roles of one group prove nothing about another. Nor do ids: the base role's can be the same in all groups. */
 function refuseOtherGroups(app: Ranking, { id, group }: RankChange): void {
   if (group === app.group.title) return;
   throw new RankdError(
@@ -143,7 +143,7 @@ async function reached(
     return { ...outcomeOf(new RankdError(change.code ?? 'platform_rejected', change.message)), rolesAfter };
   }
   const scheme = await app.group.scheme(call);
-  // Every role of the plan is in place, but somebody else may have given a higher one since.
+  // Every role of the plan is in place, but someone else may have given a higher one since.
   if (!isReached(scheme, change, { userId: change.rankeeId, roleIds: rolesAfter }))
     return { ...outcomeOf(changedByOthers(change)), rolesAfter };
   return {

@@ -5,27 +5,33 @@ import { backgroundDeadlineMs, type Ranking } from './ranking.ts';
 import { isAbandoned, reconcileChange } from './reconcile-change.ts';
 
 export interface RecoveryRound {
-  /** Is told of a change that could not be reconciled at the first try. */
+  /** Called with each change that could not be reconciled at the first try. */
   report: (change: RankChange, error: unknown) => void;
   stop: AbortSignal;
   /** The work in progress and the earlier tries of all rounds. Rounds may overlap. */
   tries: RecoveryTries;
 }
 
-/** By the ids of changes: those under way, and when (`Clock.monotonic()`) each was last tried, or a try has failed. */
+/** By the ids of changes: the running ones, and the time (`Clock.monotonic()`) of each one's last try or failure. */
 export interface RecoveryTries {
   underWay: Set<string>;
   last: Map<string, number>;
 }
 
-/** It takes one read of the member to reconcile a change, or a second one once reads no longer lag. */
+/** Reconciling a change takes one read of the member, or a second one once reads no longer lag. */
 const looksEach = 2;
-/** How many are tried side by side, however little is left of the platform's budget. */
+/** The minimum number of concurrent tries, however little is left of the platform's budget. */
 const fewest = 5;
-/** For so long, a change that this node could not bring to its end is left to the others: they may reach the platform. It is two rounds of theirs. */
+/**
+ * For this long, a change that this node could not complete is left to other nodes, which may reach the platform. It is
+ * two of their rounds.
+ */
 const standBackMs = 5_000;
 
-/** One round: tries to reconcile abandoned changes, as many side by side as the platform has room for. Those that wait longest come first. */
+/**
+ * One round: tries to reconcile abandoned changes, as many concurrently as the platform has room for, longest waiting
+ * first.
+ */
 export async function recoverChanges(app: Ranking, { report, stop, tries }: RecoveryRound): Promise<void> {
   const { underWay, last } = tries;
   const open = await app.store.openChanges();
@@ -49,7 +55,7 @@ export async function recoverChanges(app: Ranking, { report, stop, tries }: Reco
   );
 }
 
-/** True if a change is pending and nobody works on it: its node is gone. */
+/** True if a change is pending without a holder: its node is gone. */
 export async function wasLeftBehind({ store }: Pick<Ranking, 'store'>): Promise<boolean> {
   const open = await store.openChanges();
   return open.some(({ change, holder }) => change.state === 'pending' && holder === 'none');
@@ -70,11 +76,11 @@ function forgetFinished(last: RecoveryTries['last'], open: OpenChange[]): void {
   for (const id of last.keys()) if (!ids.has(id)) last.delete(id);
 }
 
-/** How many more may begin. Half of the budget for reading members is left to those who ask for changes. */
+/** The number of further tries that may begin. Half of the budget for reading members is reserved for callers. */
 function roomFor({ platform }: Ranking, underWay: number): number {
   const looks = platform.pace().find(({ operation }) => operation === 'memberships');
   if (looks === undefined) return Number.POSITIVE_INFINITY;
-  const spare = looks.left - looks.waiting - looks.limit / 2 - underWay; // those under way still have a read to make
+  const spare = looks.left - looks.waiting - looks.limit / 2 - underWay; // each running try still needs a read
   return Math.max(fewest - underWay, Math.floor(spare / looksEach), 0);
 }
 

@@ -14,7 +14,7 @@ export interface TestRankCommand extends Pick<ChangeCommand, 'hold'> {
   request: RankRequest;
   /** `undefined` for the operator. */
   key: Key | undefined;
-  /** `undefined` if the whitelist is not to be checked. */
+  /** `undefined` to skip the check of the whitelist. */
   placeId: number | undefined;
 }
 
@@ -32,7 +32,7 @@ export interface DryRun {
   approved: ApprovedChange | undefined;
 }
 
-/** Makes every check of a rank change in order, each with its answer. It changes nothing and records nothing. */
+/** Runs every check of a rank change in order, each with its result. It changes nothing and records nothing. */
 export async function testRank(app: Ranking, command: TestRankCommand, call: CallContext): Promise<DryRun> {
   const list = new Checklist();
   await checkAccess(app, command, list);
@@ -53,7 +53,7 @@ export async function testRank(app: Ranking, command: TestRankCommand, call: Cal
   return { checks: list.checks, approved: list.isClean ? approved : undefined };
 }
 
-/** Checks the key as a request with it would be checked, without its secret. */
+/** Checks the key like a request with it, but without its secret. */
 async function checkAccess(
   { store, clock, group }: Ranking,
   { key, placeId, hold }: TestRankCommand,
@@ -76,7 +76,7 @@ async function checkAccess(
   }
 }
 
-/** The operator is told why a key is not accepted. Whoever presents the key is not. */
+/** Shows the operator why a key is refused, unlike the sender of the key. */
 function forOperator(refusal: RankdError | undefined): RankdError | undefined {
   if (refusal?.code !== 'invalid_key' || refusal.details === undefined) return refusal;
   const { code, details, hint } = refusal;

@@ -19,7 +19,7 @@ import { type AuditVerdict, describeBreak } from '../history/verify-audit.ts';
 
 export interface DatabaseVerdict {
   checks: StoreCheck[];
-  /** True if the audit was read and is not what was written. */
+  /** True if the audit was read and was tampered with. */
   isAuditBroken: boolean;
   /** The fix for the operator if another check has failed. */
   mend: string;
@@ -46,7 +46,7 @@ function auditCheck({ rows, breaks: [first] }: AuditVerdict): StoreCheck {
   return { name: 'audit', ok: first === undefined, detail };
 }
 
-/** Copies the database, while others use it, to a file or into a stream. Throws as `StoreOperations.backUp`. */
+/** Copies the database, while others use it, to a file or into a stream. Throws like `StoreOperations.backUp`. */
 export function backUpDatabase(
   operations: Pick<StoreOperations, 'backUp' | 'streamBackup'>,
   target: BackupTarget | { send: (chunk: Uint8Array) => Promise<void> },
@@ -65,15 +65,15 @@ export async function recordBackup(
 }
 
 interface RestoreSteps {
-  /** Is asked once the backup is known to be sound. Throws if the operator says no. */
+  /** Asks for confirmation once the backup is known to be sound. Throws if the operator says no. */
   confirm: () => Promise<void>;
-  /** Runs a step that takes a while, and shows what it is. */
+  /** Runs a step that takes a while, and shows its name. */
   show: <T>(what: string, step: () => Promise<T>) => Promise<T>;
 }
 
 /**
- * Puts a backup in the place of the database. Throws `conflict` if a daemon runs, before anything is asked or changed. A dry run only
- * checks the backup, beside a running daemon too.
+ * Replaces the database by a backup. Throws `conflict` if a daemon runs, before any question or change. A dry run only
+ * checks the backup, even next to a running daemon.
  */
 export async function restoreBackup(
   operations: Pick<StoreOperations, 'lockDaemon' | 'examineBackup' | 'restore'>,
@@ -88,7 +88,10 @@ export async function restoreBackup(
   return { ...contents, ...(await show('restoring', () => operations.restore(request))) };
 }
 
-/** Brings the database to the newest schema, also while daemons run: the operator asks for it by name. A dry run only tries it. `advise`: as `StoreOperations.migrate`. */
+/**
+ * Migrates the database to the newest schema, even while daemons run, because the operator explicitly asks for it. A
+ * dry run only tries it. `advise`: as in `StoreOperations.migrate`.
+ */
 export async function migrateDatabase(
   operations: Pick<StoreOperations, 'migrate' | 'tryMigration'>,
   { dryRun, advise }: { dryRun: boolean; advise: (advice: string) => void },
@@ -96,7 +99,7 @@ export async function migrateDatabase(
   return dryRun ? operations.tryMigration() : operations.migrate(advise);
 }
 
-/** Copies all that is kept in one place to another that has nothing, while no daemon works on either. Throws as `CopyPlace`. */
+/** Copies all data from one place to another that has none, while no daemon uses either. Throws like `CopyPlace`. */
 export async function copyStore({ from, to }: { from: CopyPlace; to: CopyPlace }): Promise<CopiedContents> {
   await using _source = await from.keepDaemonsAway();
   await using _target = await to.keepDaemonsAway();
@@ -104,8 +107,8 @@ export async function copyStore({ from, to }: { from: CopyPlace; to: CopyPlace }
 }
 
 /**
- * Makes the server that answers the known one. `confirm` is asked if another one was known. Resolves with what was known before and what was
- * found; throws `usage` if the data is in a file.
+ * Accepts the server that responds as the known one. Calls `confirm` if another one was known. Resolves with the known
+ * and the found server; throws `usage` if the data are in a file.
  */
 export async function acceptServer(
   operations: Pick<StoreOperations, 'server'>,

@@ -26,15 +26,15 @@ export function fail(check: string, text: string, fix: string): Finding {
   return { check, grade: 'FAIL', text, fix };
 }
 
-/** Always the same fields; `fix` is null if nothing has to be done. `ok` is false if one check FAILs. */
+/** Always has the same fields; `fix` is null if there is none. `ok` is false if one check FAILs. */
 export function findingsDocument(findings: Finding[]) {
   const isFine = findings.every(({ grade }) => grade !== 'FAIL');
   return { ok: isFine, findings: findings.map((one) => ({ ...one, fix: one.fix ?? null })) };
 }
 
 /**
- * The findings of `work`. An error is a finding too, so one check never prevents the others. That the platform can't be reached is about no
- * check of its own.
+ * The findings of `work`. An error is a finding, too, so one check never prevents the others. An unreachable platform
+ * does not belong to any single check.
  */
 export async function examined(check: string, work: () => Finding[] | Promise<Finding[]>): Promise<Finding[]> {
   try {

@@ -56,7 +56,7 @@ export async function credentialFindings({ platform, clock }: Ranking, call: Cal
 export async function groupFindings(app: Ranking, call: CallContext): Promise<Finding[]> {
   const { name, id, memberCount, isLocked } = await app.platform.group(call);
   const about = [ok('group', `${name} (${id}), ${memberCount} members`), ...(isLocked ? [locked] : [])];
-  // In a group that is locked, the rest may not be read: that it is locked says all.
+  // A locked group may not be readable any further, and its lock is the finding.
   const scheme = await app.group.scheme(call).catch((error) => {
     if (isLocked) return undefined;
     throw error;
@@ -118,7 +118,7 @@ function permission(acting: ActingAccount | undefined): Finding[] {
   return [fail('permission', 'no role of the acting account lets it change ranks', fix)];
 }
 
-/** The roles among those in reach that a thief would want. Whoever lists them has looked at every role. */
+/** The reachable roles that would attract a thief. Computed once for the whole list of roles. */
 function privileges(reached: Role[], { privilegedRoles }: Policy): Finding[] {
   const check = 'privileged';
   const { privileged, untold } = privilegesAmong(reached, privilegedRoles);
@@ -149,7 +149,7 @@ function reach(within: Role[], beyond: Role[]): Finding[] {
   return [most, ok('reach', `can't touch whoever holds ${listRoles(beyond)}`)];
 }
 
-/** In an old group the base role shares rank 1 with a role of the group's own. */
+/** In an old group, the base role shares rank 1 with a custom role. */
 function rankOne(scheme: RoleScheme): Finding[] {
   const unclear = scheme.roles.filter(isUnclear);
   if (unclear.length > 0) {
@@ -172,14 +172,14 @@ function sharedRanks(counted: Role[]): Finding[] {
   return [warn('ranks', `these share a rank number: ${named}`, 'send the role id, or give them different ranks')];
 }
 
-/** Other hosts of Roblox than Open Cloud's that do not answer: without them, ranks can still be changed by user id. */
+/** Roblox hosts other than Open Cloud that do not respond: without them, ranks can still be changed by user id. */
 export function reachFindings(unreached: Reachability['unreached'], baseUrl: string): Finding[] {
   return unreached
     .filter(({ host }) => host !== new URL(baseUrl).host)
     .map(({ host, error }) => warn('platform', `${host}: ${error.message}`, hintOf(error)));
 }
 
-/** A proxy that the environment names and rankd does not go through. On many networks nothing else leads out. */
+/** A proxy in the environment that rankd does not use. On many networks, it is the only way out. */
 export function proxyFindings({ proxy, baseUrl, legacyBaseUrl, usersBaseUrl }: OpenCloudConfig): Finding[] {
   const hosts = [baseUrl, legacyBaseUrl, usersBaseUrl];
   const [unused] = hosts.flatMap((url) => unusedProxyFor(url, proxy) ?? []);
@@ -191,7 +191,7 @@ export function proxyFindings({ proxy, baseUrl, legacyBaseUrl, usersBaseUrl }: O
     : [ok('proxy', `rankd reaches Roblox through the proxy in ${used}; webhooks do not use it`)];
 }
 
-/** Nothing can be wrong with the simulated group, but it is not what somebody with a real group wants. */
+/** The simulated group can't have problems, but an operator with a real group does not want it. */
 export function platformFindings(platform: Config['platform']): Finding[] {
   if (platform.kind === 'open-cloud') return [];
   return [warn('platform', 'the group is simulated: nothing touches Roblox', 'rankd init')];

@@ -2,7 +2,7 @@ import { clocksApart, differencesOf, maxSkewMs, type SeenNode, skewText } from '
 import type { ServerFacts } from '../../ports/index.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
-/** How many connections a daemon keeps open. */
+/** The number of connections that a daemon holds open. */
 const connectionsOfDaemon = 6;
 
 /** Checks the facts that the database server reports. By now it has responded, and is new enough and not a standby. */
@@ -31,7 +31,7 @@ function durability({ isSynced, writesFullPages, isCommitSynced }: ServerFacts):
 }
 
 function settings({ overridden, idleSessionTimeoutMs, user }: ServerFacts): Finding[] {
-  const others = overridden.filter((name) => name !== 'synchronous_commit'); // which has a line already
+  const others = overridden.filter((name) => name !== 'synchronous_commit'); // already reported
   const what = others.length === 1 ? 'it' : 'them';
   return [
     ...(others.length === 0

@@ -9,7 +9,7 @@ import type { KeyInspection } from '../keys/inspect-keys.ts';
 import type { WebhookView } from '../webhooks/view-webhooks.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
-/** Whether the database can be read and has the schema of this rankd. Looking does not migrate it. */
+/** Checks that the database can be read and has the schema of this rankd, without migrating it. */
 export async function databaseFindings(operations: Pick<StoreOperations, 'check'>): Promise<Finding[]> {
   const { schema, newestSchema, checks, mend } = await operations.check();
   const flaw = checks.find((check) => !check.ok);
@@ -18,7 +18,7 @@ export async function databaseFindings(operations: Pick<StoreOperations, 'check'
   return [warn('database', `it has schema ${schema}, this rankd needs ${newestSchema}`, 'rankd db migrate')];
 }
 
-/** Why every key is refused, if it is. */
+/** The reason every key is refused, if there is one. */
 export function workspaceFindings({ active, plan }: Workspace): Finding[] {
   return [
     ...(active ? [] : [warn('workspace', 'suspended: every key is refused', 'rankd workspace resume')]),
@@ -28,7 +28,7 @@ export function workspaceFindings({ active, plan }: Workspace): Finding[] {
   ];
 }
 
-/** Suspensions whose end could not be brought about: a person has to look. */
+/** Suspensions that could not be ended: a person must check them. */
 export function suspensionFindings(stuck: Hold[]): Finding[] {
   return stuck.map((hold) =>
     fail(
@@ -94,7 +94,7 @@ function unpublished(key: string): Finding {
   );
 }
 
-/** Games send the id of the place, so no request matches an entry that has the id of the universe. */
+/** Games send the id of the place, so no request matches an entry with the id of the universe. */
 function unlisted(key: string, place: number): Finding {
   return warn(
     'whitelist',
@@ -103,7 +103,7 @@ function unlisted(key: string, place: number): Finding {
   );
 }
 
-/** Webhooks that get nothing. */
+/** Webhooks that get no events. */
 export function webhookFindings(views: readonly WebhookView[]): Finding[] {
   const findings = views.flatMap(({ webhook: { name, state, why, failingSince, lastError }, backlog }) => {
     if (state === 'disabled') return [fail('webhooks', `${name} is disabled: ${why}`, `rankd webhook enable ${name}`)];
@@ -114,7 +114,7 @@ export function webhookFindings(views: readonly WebhookView[]): Finding[] {
   return findings.length > 0 || views.length === 0 ? findings : [ok('webhooks', `${views.length} in order`)];
 }
 
-/** Whether the daemon works with the database that is there. Nothing if no daemon answers. */
+/** Checks that the daemon uses the present database. Finds nothing if no daemon responds. */
 export function daemonFindings(daemon: DaemonStatus | undefined): Finding[] {
   if (daemon === undefined) return [];
   if (daemon.storeProblem === null) return [ok('daemon', `works with this database, process ${daemon.pid}`)];

@@ -134,12 +134,15 @@ export function wayOf({ change: { keyId, undoId, by }, keyName }: ChangeView): s
   return by.startsWith('web:') ? 'page' : 'shell';
 }
 
-/** A name with the id, or the id alone if there is no name. */
+/** A name with the id, or only the id if there is no name. */
 export function withId(name: string, id: number): string {
   return name === '' ? String(id) : `${name} (${id})`;
 }
 
-/** A suspension, or its end, which without these words would look like a demotion or a promotion; `undefined` for other changes. */
+/**
+ * Describes a suspension, or its end, which would otherwise look like a demotion or a promotion; `undefined` for other
+ * changes.
+ */
 export function holdWords({ hold }: RankChange): string | undefined {
   if (hold === undefined) return undefined;
   if (hold.does === 'begin') {
@@ -151,7 +154,7 @@ export function holdWords({ hold }: RankChange): string | undefined {
   return hold.does === 'renew' ? 'came back: still in force' : 'ends the suspension';
 }
 
-/** From which role to which, e.g. `Trainee → Officer`; the rank that was asked for, if there was no plan. */
+/** The old and the new role, e.g. `Trainee → Officer`; the requested rank if there was no plan. */
 export function changeTitle(change: RankChange): string {
   const { roleId, oldRoleId } = change;
   if (roleId === undefined) return `→ ${askedRank(change) ?? '?'}`;
@@ -169,7 +172,7 @@ function roleName({ roles = [] }: RankChange, roleId: number): string {
   return roles.find(({ id }) => id === roleId)?.name ?? String(roleId);
 }
 
-/** The rank or role that was asked for; null for an undo that was refused before it knew one. */
+/** The requested rank or role; null for an undo that was refused before it had one. */
 export function askedRank({ newRankId, undoId }: RankChange): number | null {
   return undoId !== undefined && newRankId === 0 ? null : newRankId;
 }

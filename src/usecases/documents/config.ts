@@ -5,7 +5,7 @@ export function checkedConfigDocument(file: string | undefined, warnings: string
   return { file: file ?? null, warnings };
 }
 
-/** Every setting with its value, where that comes from, and what it hides. */
+/** Every setting with its value, its origin, and the values that it overrides. */
 export function settingsDocument(file: string | undefined, origins: ReadonlyMap<string, Origin>) {
   const settings = [...origins].map(([name, { shadows = [], ...origin }]) => ({
     name,
@@ -15,7 +15,7 @@ export function settingsDocument(file: string | undefined, origins: ReadonlyMap<
   return { file: file ?? null, settings };
 }
 
-/** The file that is read, and where rankd looks for one. */
+/** The file that is read, and the places where rankd looks for one. */
 export function configFileDocument(file: string | undefined, searched: string[]) {
   return { file: file ?? null, searched };
 }

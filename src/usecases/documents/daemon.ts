@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.ts';
 
-/** A daemon that has begun to listen. `simulated` is there only if it is true, so that no script overlooks it. */
+/** A daemon that has begun to listen. `simulated` exists only if it is true, so that no script overlooks it. */
 export function servingDocument(
   { url, metricsUrl, dataDir }: { url: string; metricsUrl: string | undefined; dataDir: string },
   { kind }: Pick<Config['platform'], 'kind'>,
@@ -9,7 +9,7 @@ export function servingDocument(
   return kind === 'simulated' ? { ...listening, simulated: true } : listening;
 }
 
-/** `misfits`: what of the configuration no longer fits the group. */
+/** `misfits`: settings that no longer fit the group. */
 export function healthDocument(url: string, misfits: readonly string[]) {
   return { healthy: true, url, ...(misfits.length > 0 && { misfits }) };
 }

@@ -1,6 +1,6 @@
 import { isoTime } from '../../base/time.ts';
 
-/** Somebody who is logged in at the page. Times are epoch milliseconds. */
+/** A session of the page. Times are epoch milliseconds. */
 interface Session {
   by: string;
   loggedInAt: number;

@@ -1,12 +1,15 @@
 import type { Backup, BackupContents, CopiedContents, KnownServer, Migration, Restored } from '../../ports/index.ts';
 import type { DatabaseVerdict } from '../database/database.ts';
 
-/** A backup that was made; `file` is its absolute path. */
+/** A backup; `file` is its absolute path. */
 export function backupDocument({ file, bytes, schema, rows }: Backup & { file: string }) {
   return { file, bytes, schema, ...rows };
 }
 
-/** A backup that was restored or, for a dry run, only checked. `kept` is where the database of before is; null if there was none. */
+/**
+ * A backup that was restored or, for a dry run, only checked. `kept` is the path of the earlier database; null if there
+ * was none.
+ */
 export function restoreDocument(
   { schema, rows, kept }: BackupContents & Partial<Restored>,
   { file, dryRun }: { file: string; dryRun: boolean },
@@ -36,7 +39,10 @@ export function migrationDocument({ database, from, to, copy }: Migration, dryRu
   return { database, from, to, copy, dryRun };
 }
 
-/** `known` is the cluster that rankd worked with before, null if there is no note of one; `accepted` is false if it is the one that was found. */
+/**
+ * `known` is the earlier cluster, null if none is recorded; `accepted` is false if it is the same as the one that was
+ * found.
+ */
 export function acceptDocument({ place, known, found }: KnownServer) {
   return { place, known: known ?? null, found, accepted: known !== found };
 }

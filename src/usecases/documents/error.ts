@@ -25,13 +25,13 @@ export function hintOf({ code, hint, retryAfterMs }: RankdError): string {
   return hint ?? usualHints[code] ?? 'rankd --help';
 }
 
-/** For the page: a hint about the command line that the error does not carry itself would be no help in a browser. */
+/** The hint for the page: default hints for the command line would not help in a browser. */
 export function pageHintOf({ code, hint }: RankdError): string | null {
   const isLogin = ['no_session', 'link_refused', 'session_idle'].includes(code);
   return hint ?? (isLogin ? (usualHints[code] ?? null) : null);
 }
 
-/** An error for the operator. It contains no API key, whatever the message holds. */
+/** An error for the operator. It contains no API key, whatever its message contains. */
 export function errorDocument(error: RankdError) {
   const { code, retryAfterMs } = error;
   return {

@@ -1,7 +1,7 @@
 import type { ActingAccount, Role } from '../../core/model.ts';
 import type { GroupFacts, ListedRole, MemberRoles } from '../group/group.ts';
 
-/** The group, who rankd acts as there and which roles that account can give; null if the platform does not say who acts. */
+/** The group, the acting account and the roles that it can give; null if the platform does not report the account. */
 export function groupDocument({ group, acting, givable }: GroupFacts) {
   const { id, name, memberCount, ownerId = null } = group;
   return {
@@ -18,12 +18,15 @@ function actingDocument({ userId, name = null, rank, ownerId }: ActingAccount & 
   return { userId, name, rank, isOwner: userId === ownerId };
 }
 
-/** A role as far as people tell one from another. */
+/** The fields that identify a role for people. */
 export function roleTitleDocument({ rank, id, name }: Role) {
   return { rank, id, name };
 }
 
-/** A role of the group; `onLadder` is null if there is no ladder, `privileged` and `powers` if the platform does not tell. */
+/**
+ * A role of the group; `onLadder` is null if there is no ladder, `privileged` and `powers` if the platform does not
+ * report them.
+ */
 export function roleDocument({ role: { rank, id, name, kind, powers }, isOnLadder, isPrivileged }: ListedRole) {
   const privileges = { privileged: isPrivileged ?? null, powers: powers ?? null };
   return { rank, id, name, kind, onLadder: isOnLadder ?? null, ...privileges };

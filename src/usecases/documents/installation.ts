@@ -12,13 +12,13 @@ export interface Initialized {
   file: string;
   credentialFile: string;
   groupId: number;
-  /** `undefined` if Roblox was not asked. */
+  /** `undefined` if Roblox was not called. */
   examined: Pick<ExaminedGroup, 'group'> | undefined;
   /** `undefined` if there is none. */
   ladder: readonly Role[] | undefined;
   keyId: string | undefined;
   publicUrl: string | undefined;
-  /** The name of the webhook that was made; null if there is none. */
+  /** The name of the new webhook; null if there is none. */
   webhook: string | null;
   models: readonly string[];
 }
@@ -37,7 +37,7 @@ export function initDocument(made: Initialized) {
   };
 }
 
-/** The file from which the system starts the daemon: `written` is false if it was as it should be. */
+/** The file from which the system starts the daemon: `written` is false if it was already up to date. */
 export function serviceDocument(unit: string, isWritten: boolean) {
   return { unit, written: isWritten };
 }

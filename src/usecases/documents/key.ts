@@ -3,7 +3,7 @@ import { keyState } from '../../core/access.ts';
 import type { Key, KeyMode, KeyState, WhitelistEntry } from '../../core/model.ts';
 import type { KeyVerdict } from '../keys/verify-key.ts';
 
-/** A key as it is at `now` (epoch milliseconds); times are ISO 8601. */
+/** A key at `now` (epoch milliseconds); times are ISO 8601. */
 export function keyDocument(key: Key, now: number) {
   return {
     id: key.id,
@@ -47,7 +47,7 @@ export function keyWithPlacesDocument({ key, entries }: { key: Key; entries: Whi
   return { ...keyDocument(key, now), whitelist };
 }
 
-/** The same with how many changes it asked for in the last 24 hours; null if that is not counted. */
+/** The same with its number of changes in the last 24 hours; null if that is not counted. */
 export function usedKeyDocument(
   { changesInDay, ...kept }: { key: Key; entries: WhitelistEntry[]; changesInDay: number | undefined },
   now: number,
@@ -55,7 +55,7 @@ export function usedKeyDocument(
   return { ...keyWithPlacesDocument(kept, now), changesInDay: changesInDay ?? null };
 }
 
-/** Whether a secret is accepted; `key` is null if no key ever had it. */
+/** The check of a secret; `key` is null if no key ever had it. */
 export function keyVerdictDocument({ key, reason }: KeyVerdict, now: number) {
   return {
     accepted: reason === undefined,
@@ -69,7 +69,7 @@ export function keyHashDocument(hash: string, { mode, out }: { mode: KeyMode; ou
   return { hash, mode, out: out ?? null };
 }
 
-/** The state with the breaker's pause, which only matters to a key that would be accepted otherwise. */
+/** The state including the breaker's pause, which only matters for a key that would otherwise be accepted. */
 export function shownState(key: Key, now: number): KeyState | 'paused' {
   const state = keyState(key, now);
   return key.pausedAt !== undefined && state !== 'revoked' && state !== 'expired' ? 'paused' : state;

@@ -1,6 +1,6 @@
 import type { LiveFinding } from '../../ports/index.ts';
 
-/** `ok` is false if one check FAILs: something does not work. What only differs leaves it true. */
+/** `ok` is false if one check FAILs: something does not work. Mere differences leave it true. */
 export function liveDocument(checks: LiveFinding[]) {
   return { ok: checks.every(({ result }) => result !== 'FAIL'), checks };
 }

@@ -20,44 +20,44 @@ export interface DaemonStatus {
   startedAt: string;
   uptimeSeconds: number;
   url: string;
-  /** Where games reach it; null if the configuration does not say. */
+  /** The address at which games reach it; null if the configuration has none. */
   publicUrl: string | null;
   metricsUrl: string | null;
   platform: Config['platform']['kind'];
   /** True if the group is simulated: nothing touches Roblox. */
   simulated: boolean;
   groupId: number | null;
-  /** As it was when Roblox was last asked; null before that. */
+  /** From the latest read of Roblox; null before that. */
   groupName: string | null;
-  /** The group that it changes ranks in, in words: two processes must agree on it. */
+  /** The title of the group whose ranks it changes: two processes must agree on it. */
   changesRanksIn: string;
   isStopping: boolean;
   /** The configuration file that `rankd reload` would read; null if there is none. */
   configFile: string | null;
   /** Settings that `rankd reload` found changed, but that need a restart. */
   needRestart: string[];
-  /** Why the daemon can't use its database; null if it can. */
+  /** The reason the daemon can't use its database; null if it can. */
   storeProblem: string | null;
   credential: CredentialStatus;
   /** Hosts of Roblox that can't be reached now, each with the reason. */
   unreached: Array<{ host: string; since: string; cause: string | null; message: string; hint: string | null }>;
   platformTrust: {
-    /** Why no rank is changed until a reload; null if they are. */
+    /** The reason no rank is changed until a reload; null if there is none. */
     stop: string | null;
-    /** False if a late look did not find what the platform had said, and none has agreed since. */
+    /** False if a late read contradicted the platform's response, and none has agreed since. */
     believesAnswers: boolean;
     /** Unexpected behavior of Roblox since the start, by kind. Contains no values from its responses. */
     surprises: Array<{ operation: string; what: string; count: number; firstAt: string; lastAt: string }>;
   };
-  /** Settings that no longer say which role they mean, each with the line to write. */
+  /** Settings that no longer identify their role, each with the line to write. */
   misfits: Array<{ setting: string; entry: string; message: string; fix: string }>;
-  /** False if the workspace is suspended, so that no game can do anything; null if the database does not tell. */
+  /** False if the workspace is suspended, so no game can do anything; null if the database does not respond. */
   workspaceActive: boolean | null;
-  /** False if no game can do anything, because no key is accepted; null if the database does not tell. */
+  /** False if no game can do anything, because no key is accepted; null if the database does not respond. */
   acceptsKeys: boolean | null;
-  /** Members who can't be given their roles from before back, by name; null if the database does not tell. */
+  /** Members whose earlier roles can't be given back, by name; null if the database does not respond. */
   stuckSuspensions: string[] | null;
-  /** Where events are delivered to; null if the database does not tell. */
+  /** The webhooks; null if the database does not respond. */
   webhooks: Array<{
     name: string;
     state: 'enabled' | 'failing' | 'disabled';
@@ -66,20 +66,20 @@ export interface DaemonStatus {
   }> | null;
   /** Requests without an answer so far. */
   requestsInFlight: number;
-  /** Calls that wait for their turn in the platform's budget. */
+  /** Calls that wait in the queue for the platform's budget. */
   callsWaiting: number;
-  /** Calls that could start now, by kind; empty if the platform sets no pace. */
+  /** Calls that could start now, by kind; empty if the platform has no limits. */
   budget: Array<{ operation: string; limit: number; left: number; waiting: number }>;
   /** The last warnings and errors of the log, newest first. */
   problems: Array<{ at: string; message: string }>;
-  /** Where the page for the operator is, and how many are logged in there; null while nobody has asked for it. */
+  /** The address of the operator's page, and its number of sessions; null if no link was requested yet. */
   dashboard: { url: string; sessions: number } | null;
 }
 
 export interface CredentialStatus {
   /** False while the platform is not called because it does not accept the credential. */
   isAccepted: boolean;
-  /** Why the credential is not accepted. */
+  /** The reason the credential is not accepted. */
   problem: string | null;
   /** From the platform's latest report on the credential; null before that, and if the platform does not report it. */
   actingUserId: number | null;
@@ -174,8 +174,8 @@ function credentialStatus(app: DaemonContext): CredentialStatus {
 }
 
 /**
- * A daemon as it was found from outside, and what the database tells; `undefined` if there is none yet. `nodes`: all that share the
- * database, if several can.
+ * A daemon as seen from outside, and facts from the database; `undefined` if there is none yet. `nodes`: all that share
+ * the database, if several can.
  */
 export interface FoundDaemon {
   state: 'running' | 'stopping' | 'not running' | 'not answering';
@@ -185,12 +185,12 @@ export interface FoundDaemon {
   lastBackupAt?: number | null;
   oldSecrets?: OldSecretInUse[];
   nodes?: SeenNode[] | undefined;
-  /** How far the clock of their server is ahead of this machine's. */
+  /** The server's clock minus this machine's. */
   serverAheadMs?: number;
   lateWrites?: LateWrite[];
 }
 
-/** The fields of the daemon are there only if it answers. */
+/** The fields of the daemon exist only if it responds. */
 export function statusDocument(found: FoundDaemon) {
   const { isStopping: _, ...daemon } = found.daemon ?? { isStopping: false };
   const { openChanges = null, today = null } = found.counts ?? {};

@@ -16,7 +16,7 @@ export function undoDocument({ targets, run, dryRun }: { targets: UndoTargets; r
   };
 }
 
-/** An undo of the page, while it runs and afterwards: then `undo` is what it did. */
+/** An undo of the page, during its run and afterwards: then `undo` is its result. */
 export function pageUndoDocument({ targets, done, run }: PageUndo) {
   return {
     id: targets.undoId,
@@ -27,7 +27,7 @@ export function pageUndoDocument({ targets, done, run }: PageUndo) {
   };
 }
 
-/** Always the same fields; roles are ids. */
+/** Always has the same fields; roles are ids. */
 function memberDocument(result: Rankee & MemberUndo) {
   const change = 'change' in result ? result.change : undefined;
   const error = 'error' in result ? result.error : undefined;

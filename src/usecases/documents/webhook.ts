@@ -27,7 +27,7 @@ export function webhookDocument({ webhook, backlog, oldestAt }: WebhookView) {
   };
 }
 
-/** `failing`: it is enabled, and the last try did not get through. */
+/** `failing`: it is enabled, and the last try failed. */
 function stateOf({ state, failingSince }: WebhookView['webhook']): 'enabled' | 'failing' | 'disabled' {
   return state === 'enabled' && failingSince !== undefined ? 'failing' : state;
 }
@@ -57,7 +57,7 @@ export function webhookTestDocument({ webhook, outcome, ms }: TestOutcome) {
   return { webhook: webhook.name, delivered: outcome.kind === 'delivered', status, ms, error };
 }
 
-/** How many events are delivered once more. */
+/** The number of events to be redelivered. */
 export function redeliveryDocument(webhook: string, events: readonly unknown[], { dryRun }: { dryRun: boolean }) {
   return { webhook, events: events.length, dryRun };
 }

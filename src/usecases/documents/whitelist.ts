@@ -15,12 +15,12 @@ export function entryDocument(key: Key, { placeId, active, note, addedAt, declar
   };
 }
 
-/** Whether a key may be used from a place; `entry` is null if the place is not on its whitelist. */
+/** The check of a key for a place; `entry` is null if the place is not on its whitelist. */
 export function placeVerdictDocument({ key, entry, isAllowed }: PlaceVerdict) {
   return { allowed: isAllowed, entry: entry === undefined ? null : entryDocument(key, entry) };
 }
 
-/** A place that was changed, with what became of it in words. */
+/** A changed place, with the result in words. */
 export function changedEntryDocument(key: Key, entry: WhitelistEntry & { outcome: string }) {
   return { ...entryDocument(key, entry), outcome: entry.outcome };
 }

@@ -10,9 +10,9 @@ import type { Ranking } from '../change/ranking.ts';
 const timeoutMs = 3_000;
 
 /**
- * Compares the configuration with the group's roles. Returns and logs what the operator should look at. Throws `config_invalid` if an
- * entry that names a role is read for the first time and names none. Reports nothing if the group can't be read: the check of the
- * credential, which follows, reports why.
+ * Compares the configuration with the group's roles. Returns and logs notes for the operator. Throws `config_invalid`
+ * if an entry is resolved for the first time and matches no role. Reports nothing if the group can't be read: the check
+ * of the credential, which follows, reports the reason.
  */
 export async function checkGroup(
   app: Pick<Ranking, 'group' | 'policy' | 'clock'> & { log: Logger },
@@ -32,7 +32,7 @@ export async function checkGroup(
 
 export interface StrayRoles {
   misfits: readonly RoleMisfit[];
-  /** A sentence for each other entry that somebody should look at. */
+  /** A sentence for each other entry that needs attention. */
   stray: string[];
 }
 
@@ -51,7 +51,7 @@ export async function strayRoles(
   return { misfits: scheme.misfits, stray: await strayPolicy({ group, policy }, call) };
 }
 
-/** A sentence for each entry of the policy that somebody should look at, although it says which roles it means. */
+/** A sentence for each entry of the policy that needs attention, although its roles are known. */
 export async function strayPolicy(
   { group, policy }: Pick<Ranking, 'group' | 'policy'>,
   call: CallContext,

@@ -5,9 +5,9 @@ const dayMs = 86_400_000;
 const expiryNoticeDays = 14;
 
 /**
- * Asks the platform about the credential. Returns what the operator should do before it stops working, one sentence each. Also
- * reads the roles with it, because Roblox expires keys that were not used for 60 days, and a group can be quiet for that long.
- * Source: Open Cloud documentation, API keys.
+ * Asks the platform about the credential. Returns advice to the operator before it stops working, one sentence each.
+ * Also reads the roles with it, because Roblox expires keys that were unused for 60 days, and a group can be quiet for
+ * that long. Source: Open Cloud documentation, API keys.
  */
 export async function credentialWarnings(
   { platform, clock }: Pick<Ports, 'platform' | 'clock'>,

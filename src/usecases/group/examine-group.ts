@@ -9,10 +9,10 @@ import type { Ranking } from '../change/ranking.ts';
 /** The platform's report on a group, and on the key for it. */
 export interface ExaminedGroup {
   group: Group;
-  /** Absent if the platform does not say. */
+  /** Absent if the platform does not report it. */
   acting?: ActingAccount;
   expiresAt?: number;
-  /** Whether the key may change roles in the group; absent if the platform does not say. */
+  /** True if the key may change roles in the group; absent if the platform does not report it. */
   canWrite?: boolean;
   scheme: RoleScheme;
   /** The roles that rankd could give, ascending by rank. */
@@ -46,7 +46,7 @@ export async function examineGroup(
   };
 }
 
-/** In words that fit before there is a configuration. */
+/** Worded for the time before there is a configuration. */
 function refusedKey({ state, refusal }: Credential, groupId: number): RankdError {
   const flaws = {
     valid: 'Roblox does not accept this key.',

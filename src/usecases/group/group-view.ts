@@ -21,21 +21,21 @@ import { withShare } from '../../ports/platform.ts';
 import { Remembered } from './remembered.ts';
 
 const rolesLifeMs = 30_000;
-/** A change is judged by roles that were read no longer ago than this before its member was. */
+/** A change is judged by roles that were read at most this long before its member. */
 const confirmedMs = 2_000;
 const actingLifeMs = 60_000;
 const aboutLifeMs = 60_000;
-/** A caller that keeps sending ranks nobody has must not turn each request into a read of the role list. */
+/** Callers with unknown ranks must not turn every request into a read of the role list. */
 const refreshSpacingMs = 5_000;
-/** For so long a check asks for nothing again that could not be read. */
+/** For this long, a check does not repeat a failed read. */
 const failureLifeMs = 5_000;
 /** The share of a caller's time that the check may take: changes can be made without it. */
 const checkShare = 0.25;
-/** A check that had less time than this and failed says nothing of the platform. */
+/** A failed check with less time than this proves nothing about the platform. */
 const leastCheckMs = 250;
 
 export interface GroupViewOptions {
-  /** Names this group and no other that rankd can be configured for. */
+  /** Identifies this group among all groups that rankd can be configured for. */
   title: string;
   platform: Platform;
   clock: Clock;
@@ -43,9 +43,12 @@ export interface GroupViewOptions {
   /** The entries of the configuration that name roles. */
   entries: readonly RoleEntry[];
   rankOne: RankOne;
-  /** True if entries that are read for the first time get their meaning by this view. Without it, `takeEffect` says so. */
+  /**
+   * True if this view stores the meaning of entries that are resolved for the first time. Otherwise, it does so after
+   * `takeEffect`.
+   */
   isInForce: boolean;
-  /** Is told of the roles each time they were read; what it throws is of no consequence. */
+  /** Called with the roles after each read; its errors are ignored. */
   onRoles?: (roles: Role[]) => Promise<void>;
 }
 
@@ -56,15 +59,18 @@ export class GroupView {
   readonly #scheme: Remembered<GroupScheme>;
   readonly #acting: Remembered<KnownActing>;
   readonly #about: Remembered<Group>;
-  /** By id: roles that were read alone. */
+  /** By id: roles that were read individually. */
   readonly #singles = new Map<number, Remembered<Omit<Role, 'kind'> | undefined>>();
-  /** When each role (id) that the list lacks was last held or named, on `Clock.monotonic()`. They are read along with the list. */
+  /**
+   * The time at which each role (id) that the list lacks was last held or named, on `Clock.monotonic()`. They are read
+   * together with the list.
+   */
   readonly #unlistedAt = new Map<number, number>();
   #name: string | undefined;
   #misfits: readonly RoleMisfit[] | undefined;
   #isInForce: boolean;
   #isRenewed: TakenUp['isRenewed'] = () => false;
-  /** The entries that were read and whose meaning is not stored yet. */
+  /** Resolved entries whose meaning is not stored yet. */
   #unstored: Pick<TakenUp, 'entries' | 'learned'> | undefined;
 
   constructor(options: GroupViewOptions) {
@@ -77,7 +83,7 @@ export class GroupView {
     this.#acting = new Remembered(clock, actingLifeMs, (call) => this.#readActing(call));
   }
 
-  /** The group's name as it was when it was read last; `undefined` before that. */
+  /** The group's name at the latest read; `undefined` before that. */
   get name(): string | undefined {
     return this.#name;
   }
@@ -92,23 +98,29 @@ export class GroupView {
     return this.#options.entries;
   }
 
-  /** The entries that did not say what they mean when the roles were read last; `undefined` before that. */
+  /** The misfits at the latest read of the roles; `undefined` before that. */
   get misfits(): readonly RoleMisfit[] | undefined {
     return this.#misfits;
   }
 
-  /** Before the first read: the entries of which `isRenewed` is true mean what they say now, whatever they meant before. */
+  /**
+   * Must be called before the first read: entries for which `isRenewed` is true are resolved again, ignoring their
+   * earlier meaning.
+   */
   relearn(isRenewed: TakenUp['isRenewed']): void {
     this.#isRenewed = isRenewed;
   }
 
-  /** From now on, what entries mean when they are read for the first time is stored. Forgets entries that are gone, unless others may have them. */
+  /**
+   * From now on, the meanings of newly resolved entries are stored. Deletes the meanings of removed entries, unless
+   * other daemons may have them.
+   */
   async takeEffect({ prunes }: { prunes: boolean }): Promise<void> {
     this.#isInForce = true;
     if (this.#unstored !== undefined) await this.#store({ ...this.#unstored, prunes });
   }
 
-  /** The roles, the ladder, and the roles that all other settings mean. */
+  /** The roles, the ladder, and the roles of all other settings. */
   scheme(call: CallContext): Promise<GroupScheme> {
     return this.#scheme.get(call);
   }
@@ -134,7 +146,10 @@ export class GroupView {
     return this.judged((scheme) => ({ scheme, target: resolveTarget(scheme, asked) }), call);
   }
 
-  /** The judge's result. No refusal comes from memory alone: before it throws one, it reads the roles again unless they are a few seconds old. */
+  /**
+   * The judge's result. No refusal comes from the cache alone: before it throws one, it reads the roles again unless
+   * they are a few seconds old.
+   */
   async judged<T>(judge: (scheme: GroupScheme) => T, call: CallContext): Promise<T> {
     const known = await this.scheme(call);
     try {
@@ -146,8 +161,9 @@ export class GroupView {
   }
 
   /**
-   * The scheme with every role that this member holds. A role that the list lacks was made a moment ago, and a second read of the list
-   * shows it; or it is private: then it is read alone, and joins the scheme as that. Roblox may deny that it exists.
+   * The scheme with every role that this member holds. A role that the list lacks was either just created, and a second
+   * read of the list shows it; or it is private: then it is read individually, and joins the scheme as such. Roblox may
+   * deny that it exists.
    */
   async schemeFor({ roleIds }: Member, call: CallContext): Promise<GroupScheme> {
     const known = await this.scheme(call);
@@ -162,9 +178,10 @@ export class GroupView {
   }
 
   /**
-   * Makes sure that a change is judged by the present roles and not by remembered ones. Call it while the member is read: it takes as long. The
-   * list shows the roles that the member may hold; the role to give, if it is known, is read alone as well. If the two differ, both are read
-   * again. Throws `platform_unavailable` if they still do. False if the role is another than the caller knew: then plan again.
+   * Ensures that a change is judged by the present roles rather than cached ones. Call it during the read of the
+   * member, because it takes as long. The list shows the roles that the member may hold; the role to give, if it is
+   * known, is also read individually. If the two differ, both are read again. Throws `platform_unavailable` if they
+   * still do. Returns false if the role differs from the caller's: then plan again.
    */
   async confirm(target: Role | undefined, call: CallContext): Promise<boolean> {
     for (const maxAgeMs of [confirmedMs, 0]) {
@@ -190,13 +207,13 @@ export class GroupView {
     return true;
   }
 
-  /** Roles that the list lacks, as the platform shows each alone: no older than a confirmed list. */
+  /** Roles that the list lacks, read individually: no older than a confirmed list. */
   #unlisted(ids: readonly number[], call: CallContext): Promise<Array<Omit<Role, 'kind'> | undefined>> {
     for (const id of ids) this.#unlistedAt.set(id, this.#options.clock.monotonic());
     return Promise.all(ids.map((id) => this.#single(id).get(call, { maxAgeMs: confirmedMs })));
   }
 
-  /** One role, as the platform shows it alone. */
+  /** One role, read individually. */
   #single(id: number): Remembered<Omit<Role, 'kind'> | undefined> {
     const { clock, platform } = this.#options;
     const known = this.#singles.get(id) ?? new Remembered(clock, rolesLifeMs, (call) => platform.role(id, call));
@@ -205,9 +222,9 @@ export class GroupView {
   }
 
   /**
-   * The acting account; `undefined` if the platform does not say who it is. Reads it again before it says that the account is not
-   * a member, and soon if something could not be read. Throws `platform_credential` if the platform says that the credential is of
-   * no use here, and as the check does if the caller had hardly any time left for it.
+   * The acting account; `undefined` if the platform does not report it. Reads it again before it reports that the
+   * account is not a member, and soon if something could not be read. Throws `platform_credential` if the platform
+   * refuses the credential here, and the check's error if the caller had hardly any time left for it.
    */
   async acting(call: CallContext): Promise<ActingAccount | undefined> {
     const known = await this.#acting.get(call);
@@ -218,8 +235,8 @@ export class GroupView {
   }
 
   /**
-   * Resolves if roles and acting account can be read, or were a short while ago. Throws why not, from memory for a while: whoever
-   * asks again and again does not make rankd ask the platform each time.
+   * Resolves if roles and acting account can be read, or were read a short while ago. Throws the error, from the cache
+   * for a while: repeated calls do not each cause a read of the platform.
    */
   async requireReadable(call: CallContext): Promise<void> {
     await Promise.all([this.#scheme.get(call, { failureLifeMs }), this.#acting.get(call, { failureLifeMs })]);
@@ -247,7 +264,10 @@ export class GroupView {
     return { ...group, ...resolved, ladder: ladderOf(entries, resolved) };
   }
 
-  /** Reads the roles again that the list lacked a while ago, next to it: whoever needs one later need not wait for it. */
+  /**
+   * Reads roles again that the list lacked a while ago, concurrently with the list, so later callers need not wait for
+   * them.
+   */
   async #readUnlisted(call: CallContext): Promise<void> {
     const since = this.#options.clock.monotonic() - rolesLifeMs;
     const recent = [...this.#unlistedAt].filter(([, at]) => at >= since).map(([id]) => id);
@@ -268,7 +288,7 @@ export class GroupView {
     this.#isRenewed = () => false;
   }
 
-  /** In a lane of its own: all callers need it, and whoever happens to read it may have to wait behind others. */
+  /** In a separate lane: all callers need it, and the lane of the caller that happens to read it may be long. */
   async #readActing(caller: CallContext): Promise<KnownActing> {
     const { platform, clock } = this.#options;
     const call = { ...caller, lane: 'acting account' };
@@ -284,11 +304,12 @@ export class GroupView {
     if (refusal !== undefined) throw refusal;
     if (credential.userId === undefined) return { acting: undefined, isSure: true };
     const [group, listed, member] = await Promise.all([
-      this.#readGroup(soon()).catch(() => undefined), // the role also tells who is the owner; a key that is dead is no use for the member either
+      // the role also shows if it is the owner; a dead key can't read the member either
+      this.#readGroup(soon()).catch(() => undefined),
       this.scheme(call),
       platform.getMember(credential.userId, call),
     ]);
-    // Its highest role can be a private one. As long as that can't be read, the platform decides.
+    // Its highest role can be private. While that can't be read, the platform decides.
     const scheme = member === undefined ? listed : await this.schemeFor(member, call).catch(unlessCredential);
     if (scheme === undefined) return { acting: undefined, isSure: false };
     const held = member === undefined ? [] : heldRoles(scheme.roles, member);
@@ -303,19 +324,19 @@ interface KnownActing {
   isSure: boolean;
 }
 
-/** True if both show a role as equally high and powerful. Not every account is shown what a role may do. */
+/** True if both show a role as equally high and powerful. Some accounts can't see a role's permissions. */
 function isAlike(one: Pick<Role, 'rank' | 'powers'>, other: Pick<Role, 'rank' | 'powers'>): boolean {
   if (one.rank !== other.rank) return false;
   return one.powers === undefined || other.powers === undefined || one.powers.join() === other.powers.join();
 }
 
-/** The roles (ids) that settings mean. One that the list lacks can be private: it still guards whoever holds it. */
+/** The roles (ids) of settings. One that the list lacks may be private: it still protects its holders. */
 function idsIn(entries: readonly RoleEntry[], meanings: readonly RoleMeaning[]): number[] {
   const ids = entries.flatMap(({ entry }) => (typeof entry === 'number' && !isRank(entry) ? entry : []));
   return [...ids, ...meanings.flatMap(({ roles }) => roles.map(({ id }) => id))];
 }
 
-/** A check that fails is no reason to refuse: the platform refuses by itself what the account may not do. */
+/** A failed check is no reason to refuse: the platform itself refuses changes that the account may not make. */
 function unlessCredential(error: unknown): undefined {
   if (isRankdError(error, 'platform_credential')) throw error;
 }

@@ -12,13 +12,15 @@ import { userNameIfKnown } from '../people/name-members.ts';
 
 export interface GroupFacts {
   group: Group;
-  /** `undefined` if the platform does not say who acts; then it is not known which roles can be given either. */
+  /**
+   * `undefined` if the platform does not report the acting account; then the roles that it can give are also unknown.
+   */
   acting: (ActingAccount & { name?: string }) | undefined;
-  /** The roles that the account reaches and that the policy allows, ascending by rank. */
+  /** The roles that the account can reach and the policy allows, ascending by rank. */
   givable: Role[] | undefined;
 }
 
-/** The group as the platform shows it, the account that rankd acts with and what it can give. */
+/** The group on the platform, the acting account and the roles that it can give. */
 export async function showGroup(
   { platform, group, policy }: Pick<Ranking, 'platform' | 'group' | 'policy'>,
   call: CallContext,
@@ -29,7 +31,7 @@ export async function showGroup(
   return { group: await platform.group(call), acting: { ...acting, ...(name !== undefined && { name }) }, givable };
 }
 
-/** Every role, ascending by rank, and those that can be given with this key, or by the operator, as far as that is known. */
+/** Every role, ascending by rank, and the roles that this key, or the operator, can give, as far as known. */
 export async function findGivable(
   { group, policy }: Pick<Ranking, 'group' | 'policy'>,
   key: KeyRules | undefined,
@@ -52,7 +54,7 @@ export interface ListedRole {
   role: Role;
   /** `undefined` if there is no ladder. */
   isOnLadder: boolean | undefined;
-  /** `undefined` if neither the platform nor policy.privileged_roles tells. */
+  /** `undefined` if neither the platform nor policy.privileged_roles shows it. */
   isPrivileged: boolean | undefined;
 }
 
@@ -77,7 +79,7 @@ export async function listGroupRoles(
 
 export interface MemberRoles {
   userId: number;
-  /** The highest rank that counts. */
+  /** The highest counting rank. */
   rank: number;
   /** The role with that rank. */
   highest: Role | undefined;

@@ -1,7 +1,7 @@
 import type { Role } from '../../core/model.ts';
 import type { Ports } from '../../ports/index.ts';
 
-/** Keeps the roles of a group each time they differ from those that were kept last. */
+/** Stores the roles of a group each time they differ from the stored ones. */
 export function rolesKeeper({ store }: Pick<Ports, 'store'>, group: string): (roles: Role[]) => Promise<void> {
   let kept: string | undefined;
   return async (roles) => {

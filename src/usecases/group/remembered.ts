@@ -3,13 +3,13 @@ import { isRankdError } from '../../base/errors.ts';
 import type { CallContext, Clock } from '../../ports/index.ts';
 
 export interface HowOld {
-  /** The value may be so old, in milliseconds; its usual life unless given. */
+  /** The maximum age of the value, in milliseconds; by default, its usual life. */
   maxAgeMs?: number;
-  /** If the last read failed no longer ago than this, its error is thrown again, and nobody is asked; 0 unless given. */
+  /** If the last read failed no longer ago than this, its error is thrown again without a read; 0 by default. */
   failureLifeMs?: number;
 }
 
-/** A value read from the platform, kept for a while; callers that arrive during a read share it. */
+/** A cached value from the platform; callers that arrive during a read share it. */
 export class Remembered<T> {
   readonly #clock: Clock;
   readonly #lifeMs: number;
@@ -41,7 +41,7 @@ export class Remembered<T> {
     if (now - at < failureLifeMs && !isForWantOfTime(error)) throw error;
     const others = this.#reading;
     if (others !== undefined) {
-      // The first reader's deadline is not ours: if its read fails, we try with our own.
+      // The first reader's deadline may be earlier than ours: if its read fails, we try with our own.
       const settled = others.then(
         (value) => ({ value }),
         () => undefined,
@@ -64,7 +64,7 @@ export class Remembered<T> {
   }
 }
 
-/** True if a caller with more time may have got the value. */
+/** True if a caller with more time might have got the value. */
 function isForWantOfTime(error: unknown): boolean {
   return isRankdError(error) && (error.code === 'platform_busy' || error.connection === 'timed_out');
 }

@@ -16,7 +16,7 @@ export async function refuseDefaultSimulation(
   const served = platform.kind === 'simulated' && platform.isDefault ? await store.findServedGroup() : undefined;
   if (served === undefined) return;
   const { group, configFile } = served;
-  const isShared = store.nodes !== undefined; // then that file may be on another machine
+  const isShared = store.nodes !== undefined; // that file may be on another machine
   const [source, wayBack] =
     configFile === undefined
       ? ['its settings came from the environment', 'set the same variables again, or name a file with --config']
@@ -33,12 +33,12 @@ export async function refuseDefaultSimulation(
   );
 }
 
-/** Whether the store serves, or served, a real group. */
+/** True if the store serves, or served, a real group. */
 export async function servesRealGroup({ store }: { store: Pick<Store, 'findServedGroup'> }): Promise<boolean> {
   return (await store.findServedGroup()) !== undefined;
 }
 
-/** Keeps which real group the store serves, and where its configuration is; nothing for a simulated group. */
+/** Stores the real group that the store serves, and the path of its configuration; nothing for a simulated group. */
 export async function keepServedGroup(
   { store }: { store: Pick<Store, 'findServedGroup' | 'keepServedGroup'> },
   { config: { platform }, file }: { config: Pick<Config, 'platform'>; file: string | undefined },

@@ -4,15 +4,15 @@ import type { Ports } from '../../ports/index.ts';
 
 const pageRows = 1_000;
 
-/** The number of the newest event that was ever written; 0 if there is none. */
+/** The number of the newest event ever written; 0 if there is none. */
 export async function newestEvent({ store }: Pick<Ports, 'store'>): Promise<number> {
   const { lastId } = await store.auditChain({ afterId: 0, limit: 0 });
   return lastId;
 }
 
 /**
- * Notes the hash of each event after `afterId` in a file of its own, so that `rankd audit verify` finds out if the whole audit was
- * written anew. Returns the number of the last one. Throws as `asFileError` if the file can't be written.
+ * Writes the hash of each event after `afterId` to a separate file, with which `rankd audit verify` detects a rewritten
+ * audit. Returns the number of the last one. Throws like `asFileError` if the file can't be written.
  */
 export async function noteHeads(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
@@ -28,7 +28,7 @@ export async function noteHeads(
   }
 }
 
-/** The hashes that were noted, by the numbers of their events. */
+/** The recorded hashes, by the numbers of their events. */
 export async function readHeads(file: string): Promise<Map<number, Set<string>>> {
   const heads = new Map<number, Set<string>>();
   for await (const line of linesOf(file)) {

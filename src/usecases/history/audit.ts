@@ -2,10 +2,10 @@ import { simulatedGroup } from '../../core/group-title.ts';
 import type { AuditEvent } from '../../core/model.ts';
 import type { AuditFilter, Ports } from '../../ports/index.ts';
 
-/** An event, with the names of what it tells of. */
+/** An event, with the names of its subjects. */
 export interface AuditEventView {
   event: AuditEvent;
-  /** Of the key that did it; absent if no key did. */
+  /** The name of the key that acted; absent if none did. */
   keyName: string | undefined;
   /** The names of keys by their ids. */
   keyNames: ReadonlyMap<string, string>;
@@ -50,7 +50,7 @@ export async function* eventPages(
 
 const pollMs = 500;
 
-/** The newest `limit` events in the order in which they happened, then every new one, until the signal is aborted. */
+/** The newest `limit` events in chronological order, then every new one, until the signal is aborted. */
 export async function* followEvents(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { limit, ...selection }: AuditFilter,

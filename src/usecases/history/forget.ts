@@ -5,13 +5,13 @@ import type { Ports } from '../../ports/index.ts';
 
 /** The number of a person's records, and the pseudonym that replaces the person from now on. */
 export interface Forgotten extends Pick<Mentions, 'changes' | 'events'> {
-  /** `undefined` if nothing was done, because it is a dry run. */
+  /** `undefined` in a dry run, which does nothing. */
   pseudonym: number | undefined;
 }
 
 /**
- * Takes a user's id and names out of history and audit. Throws `not_found` if nothing names the user, and `conflict` while a rank change of
- * the user is under way. `agreed` is asked before anything is done.
+ * Removes a user's id and names from history and audit. Throws `not_found` if no record names the user, and `conflict`
+ * while a rank change of the user is running. Calls `agreed` before it does anything.
  */
 export async function forgetPerson(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,

@@ -3,12 +3,12 @@ import type { ChangeState, RankChange } from '../../core/model.ts';
 import type { Ports as AllPorts, ChangeFilter, ChangeSelection } from '../../ports/index.ts';
 import { namesOf } from '../people/name-members.ts';
 
-/** A rank change, with the names of the key that asked for it and of the member, as both are called now. */
+/** A rank change, with the present names of its key and of its member. */
 export interface ChangeView {
   change: RankChange;
   /** Absent for a change by the operator. */
   keyName?: string | undefined;
-  /** As the platform told it, absent if it did not. */
+  /** The name on the platform; absent if unknown. */
   userName?: string | undefined;
 }
 
@@ -19,7 +19,7 @@ export async function listChanges(ports: Ports, filter: ChangeFilter): Promise<C
   return withNames(ports, await ports.store.listChanges(filter));
 }
 
-/** A page of what a person searches for; as `ChangeStore.searchChanges`. */
+/** A page of search results; see `ChangeStore.searchChanges`. */
 export async function searchChanges(
   ports: Ports,
   filter: ChangeFilter & { cursor?: string | undefined },
@@ -48,7 +48,7 @@ export async function showChange(ports: Ports, id: string): Promise<ChangeView> 
   throw new RankdError('not_found', `There is no rank change with the id "${id}".`, { hint: 'rankd history list' });
 }
 
-/** The change as it is kept now: a late look may have made it unknown. */
+/** The change as stored now: a late read may have made it unknown. */
 export async function asKept({ store }: Pick<Ports, 'store'>, change: RankChange): Promise<RankChange> {
   return (await store.findChange(change.id)) ?? change;
 }
@@ -80,7 +80,7 @@ export async function countOpenChanges({ store }: Pick<Ports, 'store'>): Promise
   return (await store.openChanges()).length;
 }
 
-/** `group`: the title of the group whose changes count; without it, all do. */
+/** `group`: the title of the group whose changes count; by default, all groups count. */
 export async function countChanges({ store, clock }: Ports, group?: string): Promise<ChangeCounts> {
   const midnight = new Date(clock.now()).setHours(0, 0, 0, 0);
   return { openChanges: await countOpenChanges({ store }), today: await store.countChanges(midnight, group) };

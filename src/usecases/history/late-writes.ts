@@ -1,6 +1,6 @@
 import type { Ports } from '../../ports/index.ts';
 
-/** A write of a daemon that stood still and went on, after which nobody has found out what the member holds. */
+/** A write of a daemon that stalled and continued, after which the member's roles are unknown. */
 export interface LateWrite {
   at: number;
   changeId: string;
@@ -11,8 +11,8 @@ const newest = 20;
 const dayMs = 86_400_000;
 
 /**
- * The late writes of the last day that only a person can judge: their changes were not opened again, as the member was changed since say, and
- * no change of the member was applied after them.
+ * The late writes of the last day that only a person can judge: their changes were not reopened, for example because
+ * the member was changed since, and no later change of the member was applied.
  */
 export async function unjudgedLateWrites({ store, clock }: Pick<Ports, 'store' | 'clock'>): Promise<LateWrite[]> {
   const events = await store.listAudit({ action: 'rank.late_write', limit: newest });

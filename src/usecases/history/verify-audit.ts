@@ -13,7 +13,7 @@ import type { Ports } from '../../ports/index.ts';
 
 /** The result of a walk along the audit's chain. */
 export interface AuditVerdict {
-  /** How many rows there are. */
+  /** The number of rows. */
   rows: number;
   /** The row before the chain's first: the last one that was removed, or `chainStart`. */
   anchor: ChainLink;
@@ -23,28 +23,31 @@ export interface AuditVerdict {
   breaks: ChainBreak[];
   breakCount: number;
   /**
-   * Whether the noted hash is that of a row (`found`), or of the last one removed (`removed`: what it vouched for is gone, and can't be
-   * checked); `undefined` if none was asked for.
+   * The result for the given hash: that of a row (`found`), or of the last removed one (`removed`: the rows it covered
+   * are gone, and can't be checked); `undefined` if none was given.
    */
   notedHead: 'found' | 'removed' | 'missing' | undefined;
-  /** How many of the heads that were noted by number are in the chain, and how many were removed; `undefined` if none was asked for. */
+  /** The numbers of recorded heads that are in the chain, and that were removed; `undefined` if none were given. */
   notedHeads: { found: number; removed: number } | undefined;
-  /** True if nothing is broken, and the noted head is not missing. */
+  /** True if the chain has no break, and the given head is not missing. */
   isIntact: boolean;
 }
 
 export interface AuditQuestions {
-  /** Whether `audit.keep` is set. It is asked only if the beginning of the chain is gone; without it, retention may have been on. */
+  /**
+   * Returns true if `audit.keep` is set. Called only if the start of the chain is gone; without it, retention is
+   * assumed possible.
+   */
   hasRetention?: () => Promise<boolean>;
-  /** A hash (hex) that was the head once. */
+  /** A hash (hex) that was once the head. */
   notedHead?: string | undefined;
-  /** The hashes (hex) of the heads that were noted, by their numbers. If there are two of a number, one of them was rewritten. */
+  /** The hashes (hex) of recorded heads, by their numbers. If a number has two, one of them was rewritten. */
   notedHeads?: ReadonlyMap<number, ReadonlySet<string>> | undefined;
 }
 
 const maxBreaksTold = 100;
 
-/** Walks the whole chain in pages, beside writers. */
+/** Walks the whole chain in pages, while others write. */
 export async function verifyAudit(
   { store }: Pick<Ports, 'store'>,
   questions: AuditQuestions = {},
@@ -101,7 +104,7 @@ export async function verifyAudit(
 
 const pageRows = 1_000;
 
-/** Shows each row to `see`, and each place where one does not follow from the one before to `report`. */
+/** Passes each row to `see`, and each place where a row does not follow from the previous one to `report`. */
 async function walk(
   { store }: Pick<Ports, 'store'>,
   report: (found: ChainBreak) => void,
@@ -110,11 +113,11 @@ async function walk(
   let head = chainStart;
   for (;;) {
     const { anchor, rows, lastId } = await store.auditChain({ afterId: head.id, limit: pageRows });
-    if (anchor.id > head.id) head = anchor; // retention went past us: what we were to look at next is gone
+    if (anchor.id > head.id) head = anchor; // retention has removed the next rows
     for (const row of rows) {
       see(row);
       if (row.id <= anchor.id) {
-        report({ kind: 'changed', id: row.id }); // put in where retention has removed everything
+        report({ kind: 'changed', id: row.id }); // inserted after retention has removed all rows
         continue;
       }
       const found = breakBetween(head, row);

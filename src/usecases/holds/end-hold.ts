@@ -22,9 +22,12 @@ import { readMember } from '../change/read-member.ts';
 export interface HoldCheck {
   hold: Hold;
   caller: ChangeCaller;
-  /** `ended`: its time is up. `lifted`: a person ends it early. `undefined`: it goes on, and is only compared with what the member holds. */
+  /**
+   * `ended`: its time is up. `lifted`: a person ends it early. `undefined`: it continues, and is only compared with the
+   * member's roles.
+   */
   as: 'ended' | 'lifted' | undefined;
-  /** If true, the roles from before are given back whatever the member holds. */
+  /** If true, the earlier roles are given back whatever the member holds. */
   force?: boolean;
   reason?: string | undefined;
   /** The requester that a game names; absent for other callers. */
@@ -41,8 +44,9 @@ export interface CheckedHold {
 }
 
 /**
- * Looks at the member in the member's turn, and does what the hold asks for: gives the roles from before back, gives those of the hold
- * again, or closes it. Throws RankdError if the platform or a rule is in the way; nothing was changed then, and the hold goes on.
+ * Reads the member in the member's turn, and does what the hold requires: gives the earlier roles back, gives those of
+ * the hold again, or closes it. Throws RankdError if the platform or a rule prevents it; nothing was changed then, and
+ * the hold continues.
  */
 export async function checkHold(app: Ranking, check: HoldCheck, within?: CallContext): Promise<CheckedHold> {
   using own = callWithin(app.clock, backgroundDeadlineMs(app), 'holds');
@@ -54,7 +58,7 @@ export async function checkHold(app: Ranking, check: HoldCheck, within?: CallCon
   }
 }
 
-/** Keeps that the end could not be brought about now: it is tried again later. */
+/** Records that the hold could not be ended now: it is retried later. */
 export async function postponeHold(
   { store, clock }: Pick<Ranking, 'store' | 'clock'>,
   hold: Hold,
@@ -68,7 +72,7 @@ async function checkInTurn(app: Ranking, check: HoldCheck, call: CallContext): P
   await using position = new QueuePosition(app, { rankeeId, lane: call.lane });
   for (;;) {
     const after = await position.comes(call);
-    const hold = (await app.store.findHold(id)) ?? check.hold; // the turn before may have ended it
+    const hold = (await app.store.findHold(id)) ?? check.hold; // the previous turn may have ended it
     if (!canBeChecked(hold, check, app.clock.now())) return { hold };
     const intent = await withCurrentReach(app, call, () => intentFor(app, { ...check, hold }, call));
     if ('hold' in intent) return intent;
@@ -77,7 +81,7 @@ async function checkInTurn(app: Ranking, check: HoldCheck, call: CallContext): P
   }
 }
 
-/** The refusal of a change that a key requested is recorded, as that of any other change by a key. */
+/** Records the refusal of a change that a key requested, like that of any other change by a key. */
 async function finish(
   app: Ranking,
   intent: HoldIntent & Pick<Intent, 'after'>,
@@ -89,18 +93,19 @@ async function finish(
     return change.dryRun ? await rehearsed(app, intent) : await carryOutChange(app, { ...intent, approved }, call);
   } catch (cause) {
     const error = toRankdError(cause, call);
-    if (isRankdError(error, 'above_acting_account') && (await app.group.renew(call))) return 'stale'; // it is planned again, by what was read just now
+    // planned again with the fresh roles
+    if (isRankdError(error, 'above_acting_account') && (await app.group.renew(call))) return 'stale';
     if (change.keyId === undefined) throw error;
     return keepRefusal(app, change, error);
   }
 }
 
-/** For a test key: what would be done is kept as that. */
+/** For a test key: records the would-be change as a dry run. */
 function rehearsed(app: Ranking, { change, success }: HoldIntent): Promise<FinishedChange> {
   return keepEnded(app, change, { outcome: { state: 'applied', code: null, message: success } });
 }
 
-/** A hold that was superseded or forfeited can still be ended by force. One that was extended while its end waited goes on. */
+/** A superseded or forfeited hold can still be ended by force. One that was extended while its end waited continues. */
 function canBeChecked(hold: Hold, { as, force = false }: HoldCheck, now: number): boolean {
   const { state, endsAt } = hold;
   if (as === 'ended' && (endsAt === undefined || endsAt > now)) return false;
@@ -112,7 +117,7 @@ interface HoldIntent extends Omit<Intent, 'after' | 'approved'> {
   approve: () => Promise<ApprovedChange>;
 }
 
-/** The change to make; or the hold as it is stored now, if there is nothing to change. */
+/** The change to make; or the hold as stored now, if there is nothing to change. */
 async function intentFor(app: Ranking, check: HoldCheck, call: CallContext): Promise<HoldIntent | CheckedHold> {
   const { hold, caller, as, force = false, reason, asked, idempotency } = check;
   const doing = { by: caller.by, at: app.clock.now() };
@@ -166,7 +171,10 @@ async function intentFor(app: Ranking, check: HoldCheck, call: CallContext): Pro
   return { change: withPlan(draft, { plan, scheme, policyCase }), approve, success, secretId: caller.secretId };
 }
 
-/** A key can't end the suspension of a member who has left, or who came back without roles: no rule would be asked. */
+/**
+ * A key can't end the suspension of a member who has left, or who came back without roles, because no rule would be
+ * checked.
+ */
 function refuseForfeit(hold: Hold, { holds }: HoldUpdate): void {
   if (!holds.some(({ state }) => state === 'forfeited')) return;
   throw new RankdError(
@@ -179,7 +187,7 @@ function commandOf({ as }: HoldCheck): string {
   return as === 'lifted' ? 'rankd rank unsuspend' : 'the end of a suspension';
 }
 
-/** The hold is judged once more as it is kept: a command may have extended it while the member was read. */
+/** Judges the hold again as stored: a command may have extended it during the read of the member. */
 async function keep(
   app: Ranking,
   { hold, caller }: Pick<HoldCheck, 'hold' | 'caller'>,

@@ -4,20 +4,23 @@ import type { Hold } from '../../core/model.ts';
 import type { Ranking } from '../change/ranking.ts';
 import { checkHold, postponeHold } from './end-hold.ts';
 
-/** How many ends are brought about side by side. */
+/** The number of concurrent ends. */
 const sideBySide = 8;
 const perRound = 100;
-/** One return is a read and, as a rule, one write of each kind. */
+/** A return is a read and, usually, one write of each kind. */
 const operations = ['memberships', 'assign', 'unassign'];
 
 export interface HoldRound {
-  /** If true, no next try is waited for, because what was in the way may be gone. */
+  /** If true, retries do not wait, because the obstacle may be gone. */
   retryNow: boolean;
   stop: AbortSignal;
   report: (hold: Hold, error: RankdError) => void;
 }
 
-/** Ends the holds that are due, oldest first, with at most what leaves callers half of the platform's budget. */
+/**
+ * Ends the holds that are due, oldest first, using at most half of the platform's budget, so that callers have the
+ * other half.
+ */
 export async function endDueHolds(app: Ranking, { retryNow, stop, report }: HoldRound): Promise<void> {
   const limit = Math.min(perRound, spareChanges(app));
   if (limit === 0) return;
@@ -43,7 +46,7 @@ async function endHold(app: Ranking, hold: Hold, report: HoldRound['report']): P
   }
 }
 
-/** How many changes may be made now: half of each budget is left to callers. */
+/** The number of changes that may be made now: half of each budget is reserved for callers. */
 export function spareChanges({ platform }: Pick<Ranking, 'platform'>): number {
   const budgets = platform.pace().filter(({ operation }) => operations.includes(operation));
   const spare = budgets.map(({ left, waiting, limit }) => Math.floor(left - waiting - limit / 2));

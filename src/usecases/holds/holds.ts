@@ -11,7 +11,7 @@ import { openHold } from './open-hold.ts';
 
 type Holding = Pick<Ranking, 'store' | 'group'>;
 
-/** Newest first; `isAll`: those that are over as well. */
+/** Newest first; `isAll` includes ended ones. */
 export function listHolds(
   { store, group }: Holding,
   { isAll, limit }: { isAll: boolean; limit: number },
@@ -33,7 +33,7 @@ export async function requireHold({ store, group }: Holding, asked: string | num
 export interface LiftCommand {
   rankeeId: number;
   caller: ChangeCaller;
-  /** If true, the roles from before are given back whatever the member holds now. */
+  /** If true, the earlier roles are given back whatever the member holds now. */
   force: boolean;
   reason?: string | undefined;
   /** The requester that a game names. */
@@ -47,8 +47,8 @@ export interface LiftedHold extends Required<CheckedHold> {
 }
 
 /**
- * Ends a member's hold early and gives the roles from before back. Throws `not_suspended`, `suspended_by_operator`, `conflict` if somebody
- * else changed the member meanwhile, and whatever keeps the roles from being given back: then the hold goes on.
+ * Ends a member's hold early and gives the earlier roles back. Throws `not_suspended`, `suspended_by_operator`,
+ * `conflict` if someone else has changed the member, and any error that prevents the return: then the hold continues.
  */
 export async function liftHold(app: Ranking, command: LiftCommand, call?: CallContext): Promise<LiftedHold> {
   await using claim = await claimIdempotencyKey(app, command);
@@ -94,7 +94,10 @@ function refusalOf(hold: Hold, { keyId }: ChangeCaller): RankdError {
   return new RankdError('not_suspended', `${memberTitle(hold)} is not suspended any more.`);
 }
 
-/** Gives a hold another end: `forMs` after the one it has, or `endsAt`. Throws `not_suspended`, `usage`, and `rank_not_allowed` beyond `policy.suspension.max`. */
+/**
+ * Changes the end of a hold: `forMs` after the present one, or `endsAt`. Throws `not_suspended`, `usage`, and
+ * `rank_not_allowed` beyond `policy.suspension.max`.
+ */
 export async function extendHold(
   app: Ranking,
   { rankeeId, by, ...until }: { rankeeId: number; by: string } & ({ forMs: number } | { endsAt: number }),
@@ -114,7 +117,7 @@ export async function extendHold(
   });
 }
 
-/** Throws `code` if a hold that lasts so long (in milliseconds) is too short, or longer than the policy allows. */
+/** Throws `code` if a hold of this length (in milliseconds) is too short, or longer than the policy allows. */
 export function requireLength(
   { suspension }: Pick<Ranking, 'suspension'>,
   ms: number,

@@ -2,7 +2,7 @@ import { openStates } from '../../core/holds.ts';
 import type { Hold } from '../../core/model.ts';
 import type { Ranking } from '../change/ranking.ts';
 
-/** The member's hold that is not over; `undefined` if there is none. */
+/** The member's hold that has not ended; `undefined` if there is none. */
 export async function openHold(
   { store, group }: Pick<Ranking, 'store' | 'group'>,
   rankeeId: number,
@@ -11,7 +11,7 @@ export async function openHold(
   return open;
 }
 
-/** The holds whose end could not be brought about; a few are enough to know where to look. */
+/** The stuck holds; a few are enough for the operator. */
 export function stuckHolds({ store, group }: Pick<Ranking, 'store' | 'group'>): Promise<Hold[]> {
   return store.listHolds({ group: group.title, states: ['stuck'], limit: 20 });
 }

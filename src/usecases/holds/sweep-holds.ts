@@ -6,13 +6,14 @@ import { callWithin } from '../../ports/platform.ts';
 import { backgroundDeadlineMs, type Ranking } from '../change/ranking.ts';
 import { checkHold } from './end-hold.ts';
 
-/** How many members are read one by one in a sweep. */
+/** The number of members that are read individually in a sweep. */
 const readsASweep = 20;
 const maxHolds = 10_000;
 
 /**
- * Finds early who left the group, came back to it, or was changed by somebody else while suspended: all who hold the roles that suspensions
- * gave are listed, and those who should be among them and are not are read one by one. A suspension that gave no role has nothing to list.
+ * Detects early that suspended members have left the group, come back, or been changed: lists all holders of the roles
+ * that suspensions gave, and individually reads members who should be among them and are not. A suspension without a
+ * role has nothing to list.
  */
 export async function sweepHolds(app: Ranking, stop: AbortSignal): Promise<void> {
   const missing = await suspendedWithout(app);
@@ -26,7 +27,7 @@ export async function sweepHolds(app: Ranking, stop: AbortSignal): Promise<void>
   }
 }
 
-/** The suspensions in force whose members should hold the role that they gave, and do not. */
+/** The suspensions in force whose members should hold the given role, and do not. */
 async function suspendedWithout(app: Ranking): Promise<Hold[]> {
   const now = app.clock.now();
   const open = await app.store.listHolds({ group: app.group.title, states: restingStates, limit: maxHolds });
@@ -48,7 +49,7 @@ function roleGivenBy({ rolesDuring }: Hold, roles: readonly Role[]): number | un
   return roles.find(({ id, kind }) => kind === 'custom' && rolesDuring.includes(id))?.id;
 }
 
-/** Some of them, others each time: those who left stay missing. */
+/** A different subset each time: members who left stay missing. */
 function pick(holds: Hold[], now: number): Hold[] {
   const first = holds.length > readsASweep ? Math.floor(now / 1000) % holds.length : 0;
   return [...holds.slice(first), ...holds.slice(0, first)].slice(0, readsASweep);

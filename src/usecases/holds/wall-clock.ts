@@ -1,13 +1,13 @@
 import type { Clock } from '../../ports/index.ts';
 
-/** A jump of the wall clock that is longer than this, in milliseconds, is no correction. */
+/** A larger jump of the wall clock, in milliseconds, is not a correction. */
 const jumpMs = 5 * 60_000;
-/** For so long the wall clock has to go steadily after a jump forward before its word counts again. */
+/** After a jump forward, the wall clock must run steadily for this long before it counts again. */
 const steadyMs = 10 * 60_000;
 
 /**
- * Compares the wall clock with the monotonic one. A clock that jumps forward by a year must not end all suspensions at once. What was
- * before this process began counts for nothing: a machine that was off is no jump.
+ * Compares the wall clock with the monotonic one. A clock that jumps forward by a year must not end all suspensions at
+ * once. Time before this process began does not count: a machine that was off did not jump.
  */
 export class WallClock {
   readonly #clock: Pick<Clock, 'now' | 'monotonic'>;
@@ -18,7 +18,7 @@ export class WallClock {
     this.#clock = clock;
   }
 
-  /** Call it regularly. `jumpedMs` is how far the wall clock jumped since the last call, if it did. */
+  /** Call it regularly. `jumpedMs` is the jump of the wall clock since the last call, if any. */
   look(): { isSteady: boolean; jumpedMs?: number } {
     const now = { wall: this.#clock.now(), monotonic: this.#clock.monotonic() };
     const last = this.#last ?? now;

@@ -15,15 +15,15 @@ const createHint = 'rankd key create NAME';
 const malformed = invalidKey({ reason: 'malformed' }, createHint);
 const unknown = invalidKey({ reason: 'unknown' }, createHint);
 
-/** The fingerprint of a secret, or the refusal of a text that is no API key. */
+/** The fingerprint of a secret, or the refusal of a text that is not an API key. */
 export function fingerprintOf(secret: string): KeyFingerprint | RankdError {
   const mode = keyMode(secret);
   return mode === undefined ? malformed : { hash: hashKey(secret), mode };
 }
 
 /**
- * The record of a key, or the refusal of a secret that no key has. Whether the key may do anything is not decided here.
- * The answer is a promise only if the store's is.
+ * The record of a key, or the refusal of an unknown secret. It does not check the key's permissions. Returns a promise
+ * only if the store does.
  */
 export function authenticate(
   { store }: { store: Pick<Store, 'lookUpKey'> },

@@ -6,9 +6,9 @@ import { type DeclarationClash, judgeDeclarations } from '../../core/declared-ke
 import type { Ports } from '../../ports/index.ts';
 
 /**
- * Puts the keys of the configuration in force, and ends those that were taken out of it. Throws `config_invalid` and changes
- * nothing if a key that is not declared has the name or the secret of one of them. Resolves with those that other daemons
- * declare and this one does not, or otherwise.
+ * Applies the keys of the configuration, and ends those that were removed from it. Throws `config_invalid` without a
+ * change if an undeclared key has the name or the secret of one of them. Resolves with those that other daemons declare
+ * and this one does not, or differently.
  */
 export async function declareKeys(
   { store, clock }: { store: Pick<Ports['store'], 'declareKeys'>; clock: Pick<Ports['clock'], 'now'> },

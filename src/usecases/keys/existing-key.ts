@@ -2,7 +2,7 @@ import type { Key, KeyMode, KeyRules, Scope } from '../../core/model.ts';
 import type { Ports } from '../../ports/index.ts';
 import { type KeyRequest, withRules } from './keys.ts';
 
-/** The key of this name that is not revoked, with a sentence for each way in which it is not what is asked for. */
+/** The unrevoked key of this name, with a sentence for each difference from the request. */
 export async function existingKey(
   { store }: Pick<Ports, 'store'>,
   request: KeyRequest,
@@ -11,7 +11,9 @@ export async function existingKey(
   return key === undefined || key.revokedAt !== undefined ? undefined : { key, differs: differences(key, request) };
 }
 
-/** How the key differs from what is asked for, a sentence each. When it expires does not count, only whether it does. */
+/**
+ * The differences of the key from the request, a sentence each. The time of expiry does not count, only its presence.
+ */
 function differences(key: Key, { mode, scopes, rules = {}, expiresAt }: KeyRequest): string[] {
   const is: Definition = { ...key, expires: key.expiresAt !== undefined };
   const asked: Definition = { ...withRules({}, rules), mode, scopes, expires: expiresAt !== undefined };

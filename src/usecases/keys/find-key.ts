@@ -10,12 +10,12 @@ export async function requireKey({ store }: { store: Pick<Store, 'findKey'> }, i
   throw new RankdError('not_found', `There is no key with the id or name "${idOrName}".`, { hint: 'rankd key list' });
 }
 
-/** Is called if a name can mean another key as well. */
+/** Called if a name can mean another key as well. */
 export type OnAmbiguity = (ambiguity: RankdError) => void;
 
 /**
- * The selection with the id of its key, which is named by id or name. If another key had the same name at some time
- * since the selection begins, `onAmbiguity` is called. Throws `not_found` for a key that does not exist.
+ * The selection with the id of its key, which is given by id or name. If another key had the same name at some time
+ * since the selection begins, calls `onAmbiguity`. Throws `not_found` for a key that does not exist.
  */
 export async function withKeyId<Selection extends { since?: number | undefined }>(
   { store }: { store: Pick<Store, 'findKey' | 'listKeys'> },
@@ -55,7 +55,7 @@ export async function chooseKey(
   });
 }
 
-/** The key of this id, if it can change ranks right now: it has not ended and is not paused. */
+/** The key of this id, if it can change ranks now: it has not ended and is not paused. */
 export async function findUsableKey(
   { store, clock }: { store: Pick<Store, 'findKey'>; clock: Pick<Clock, 'now'> },
   id: string,
@@ -67,7 +67,7 @@ export async function findUsableKey(
 
 const ended: KeyState[] = ['revoked', 'expired'];
 
-/** True if a key that is not revoked has the name. */
+/** True if an unrevoked key has the name. */
 export async function isNameTaken({ store }: { store: Pick<Store, 'findKey'> }, name: string): Promise<boolean> {
   const key = await store.findKey(name);
   return key?.name === name && key.revokedAt === undefined;

@@ -12,22 +12,19 @@ const refusalsRead = 1_000;
 /** Possible problems of a key that still works. */
 export interface KeyInspection {
   key: Key;
-  /** True if no game used it since it was made, more than a week ago. */
+  /** True if it was created more than a week ago and no game has used it. */
   isUnused: boolean;
   /** True if it expires within two weeks. */
   expiresSoon: boolean;
-  /** The old secret of a rotation, if it is accepted for a few hours more at most and was used since the new one was made. */
+  /** The old secret of a rotation, if it expires within a few hours and was used since the new one was created. */
   retiring?: KeySecret | undefined;
-  /** True if it may be used from some place. */
+  /** True if at least one place may use it. */
   hasPlace: boolean;
-  /**
-   * The places from which games were refused with it in the last week, because the place is not listed. 0 is a game that was never
-   * published.
-   */
+  /** Unlisted places from which games were refused with it in the last week. 0 is an unpublished game. */
   unlistedPlaces: number[];
 }
 
-/** Looks at every key that is neither revoked nor expired, and at its whitelist. */
+/** Inspects every key that is neither revoked nor expired, and its whitelist. */
 export async function inspectKeys({ store, clock }: Pick<Ports, 'store' | 'clock'>): Promise<KeyInspection[]> {
   const now = clock.now();
   const keys = (await store.listKeys()).filter((key) => ['active', 'rotating'].includes(keyState(key, now)));
@@ -51,16 +48,16 @@ export async function inspectKeys({ store, clock }: Pick<Ports, 'store' | 'clock
   });
 }
 
-/** An old secret of a rotation that a game used since the new one was made. */
+/** An old secret of a rotation that a game has used since the new one was created. */
 export interface OldSecretInUse {
   keyName: string;
   lastUsedAt: number;
   lastPlaceId: number | undefined;
-  /** When it is refused from. */
+  /** The time from which it is refused. */
   expiresAt: number;
 }
 
-/** Games with these have to restart before the secret is refused. */
+/** Games with these secrets must restart before they are refused. */
 export async function oldSecretsInUse({ store, clock }: Pick<Ports, 'store' | 'clock'>): Promise<OldSecretInUse[]> {
   const now = clock.now();
   const rotating = (await store.listKeys({ acceptedAt: now })).filter(({ secrets }) => secrets.length > 1);

@@ -1,6 +1,8 @@
 import type { KeyUse, Store } from '../../ports/index.ts';
 
-/** The last use of each secret, gathered in memory so that no request waits for the disk. A crash loses what was not flushed. */
+/**
+ * The last use of each secret, buffered in memory so that no request waits for the disk. A crash loses unflushed uses.
+ */
 export class KeyUses {
   readonly #latest = new Map<string, KeyUse>();
 
@@ -8,7 +10,7 @@ export class KeyUses {
     this.#latest.set(use.secretId, use);
   }
 
-  /** Writes what was noted since the last flush. What can't be written is tried again with the next one. */
+  /** Saves the uses since the last flush. Failed ones are retried with the next flush. */
   async flush({ store }: { store: Pick<Store, 'recordKeyUses'> }): Promise<void> {
     const uses = [...this.#latest.values()];
     if (uses.length === 0) return;

@@ -25,25 +25,27 @@ export interface KeyRequest {
   rules?: KeyRulesChange;
   /** Epoch milliseconds. */
   expiresAt?: number;
-  /** True if it is to be good for a simulated group only. */
+  /** True if it is for a simulated group only. */
   isSimulated?: boolean;
 }
 
-/** A key with its secret, which is shown this once. */
+/** A key with its secret, which is shown only once. */
 export interface MintedKey {
   key: Key;
   secret: string;
 }
 
 /**
- * Puts a new secret where its owner will find it. It is called before the secret is accepted, so that no key has a secret that nobody
- * got. Returns a function that takes the secret away again if the key could not be made.
+ * Puts a new secret where its owner will find it. It is called before the secret is accepted, so that no key has a
+ * secret that its owner never got. Returns a function that removes the secret if the key could not be created.
  */
 export type KeepSecret = (secret: string) => () => void;
 
 const keepNowhere: KeepSecret = () => () => undefined;
 
-/** Makes a key, and puts `place` on its whitelist. Throws `already_exists`, and `usage` if the rules leave nothing to rank. */
+/**
+ * Creates a key, and puts `place` on its whitelist. Throws `already_exists`, and `usage` if its rules allow no rank.
+ */
 export async function createKey(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { rules = {}, place, by, ...request }: KeyRequest & { place?: { id: number; note?: string }; by: string },
@@ -113,7 +115,7 @@ async function handOut(
   }
 }
 
-/** Changes what a key may do. Throws `not_found`, `conflict`, and `usage` if that leaves nothing to rank. */
+/** Changes a key's rules. Throws `not_found`, `conflict`, and `usage` if the result allows no rank. */
 export async function setKeyRules(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { key: idOrName, rules, by }: { key: string; rules: KeyRulesChange; by: string },
@@ -123,7 +125,10 @@ export async function setKeyRules(
   return store.updateKey(key.id, judgeRules(rules, { by, at: clock.now() }));
 }
 
-/** Makes a key of the simulated group good for the real one too. Throws `not_found`, and `conflict` if the key is revoked. */
+/**
+ * Makes a key of the simulated group valid for the real one, too. Throws `not_found`, and `conflict` if the key is
+ * revoked.
+ */
 export async function adoptKey(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { key: idOrName, by }: { key: string; by: string },
@@ -133,7 +138,10 @@ export async function adoptKey(
   return { key: await store.updateKey(key.id, judgeAdoption({ by, at: clock.now() })), wasSimulated: true };
 }
 
-/** Ends a key for good, once `confirm` resolves; nobody is asked about a key that was revoked already. Throws `not_found`, and `conflict` if the configuration declares the key. */
+/**
+ * Revokes a key once `confirm` resolves; it is not called for a key that was already revoked. Throws `not_found`, and
+ * `conflict` if the configuration declares the key.
+ */
 export async function revokeKey(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { key: idOrName, by }: { key: string; by: string },
@@ -147,7 +155,10 @@ export async function revokeKey(
   return { key: await store.updateKey(key.id, judgeRevocation({ by, at: clock.now() })), wasRevoked: false };
 }
 
-/** Pauses a key until it is resumed: it changes no ranks meanwhile. Throws `not_found`, and `conflict` if the key is revoked. */
+/**
+ * Pauses a key until it is resumed: until then, it changes no ranks. Throws `not_found`, and `conflict` if the key is
+ * revoked.
+ */
 export async function pauseKey(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { key: idOrName, by }: { key: string; by: string },
@@ -171,8 +182,8 @@ export async function resumeKey(
 }
 
 /**
- * Oldest first; only keys made after the key `after` (id or name), if one is named. `next` is the id to go on after; `undefined` if
- * there are no more. Throws `not_found` for `after`.
+ * Oldest first; only keys created after the key `after` (id or name), if one is named. `next` is the id to continue
+ * after; `undefined` if there are no more. Throws `not_found` for `after`.
  */
 export async function listKeys(
   { store }: Pick<Ports, 'store'>,
@@ -184,7 +195,7 @@ export async function listKeys(
   return { keys, next: found.length > limit ? keys.at(-1)?.id : undefined };
 }
 
-/** Whether any key is accepted on the group of this title. */
+/** True if any key is accepted on the group of this title. */
 export async function isAnyKeyAccepted(
   ports: Pick<Ports, 'store' | 'clock'>,
   group: { title: string },
@@ -202,7 +213,7 @@ export function acceptedKeys(
   return store.listKeys({ ...ofGroup, acceptedAt: clock.now(), ...(limit !== undefined && { limit }) });
 }
 
-/** The keys that are paused and would be accepted otherwise. */
+/** The keys that are paused and would otherwise be accepted. */
 export async function pausedKeys(
   ports: Parameters<typeof acceptedKeys>[0] & { group: { title: string } },
 ): Promise<Key[]> {
@@ -240,7 +251,7 @@ function requireReach({ minRank = 0, maxRank = 255 }: KeyRules): void {
   throw new RankdError('usage', message, { hint: 'choose a lower --min-rank or a higher --max-rank' });
 }
 
-/** Those of the keys that are paused now. */
+/** The given keys that are paused now. */
 export async function pausedAmong({ store }: Pick<Ports, 'store'>, ids: readonly string[]): Promise<Set<string>> {
   const keys = ids.length === 0 ? [] : await store.listKeys({ ids });
   const paused = keys.filter(({ pausedAt, revokedAt }) => pausedAt !== undefined && revokedAt === undefined);

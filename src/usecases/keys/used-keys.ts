@@ -8,7 +8,9 @@ export interface UsedKey {
   changesInDay: number | undefined;
 }
 
-/** As `listKeys`, each with its places. `ofKeys`: how many changes each of them asked for; `undefined` if that is not known. */
+/**
+ * Like `listKeys`, with the places of each key. `ofKeys`: the number of changes of each key; `undefined` if unknown.
+ */
 export async function listUsedKeys(
   { store }: Pick<Ports, 'store'>,
   { ofKeys, ...page }: { limit: number; after?: string; ofKeys: ReadonlyMap<string, number> | undefined },

@@ -4,15 +4,17 @@ import { hashKey, keyMode } from '../../core/api-key.ts';
 import type { Key, KeyMode, KeyRecord } from '../../core/model.ts';
 import type { Ports } from '../../ports/index.ts';
 
-/** Whether a secret would be accepted. */
+/** The check of a secret. */
 export interface KeyVerdict {
   /** `undefined` if no key ever had the secret. */
   key: Key | undefined;
-  /** Why it is refused, in the operator's words; `undefined` if it is accepted. */
+  /** The reason it is refused, in the operator's words; `undefined` if it is accepted. */
   reason: string | undefined;
 }
 
-/** Checks a secret as the API of the group would that the store serves. The whitelist is checked only if a place is named. */
+/**
+ * Checks a secret like the API of the group that the store serves. The whitelist is checked only if a place is given.
+ */
 export async function verifyKey(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { secret, placeId }: { secret: string; placeId: number | undefined },
@@ -26,7 +28,7 @@ export async function verifyKey(
   return { key: record.key, reason: whyRefused(record, { mode, group, placeId, now: clock.now() }) };
 }
 
-/** The first thing that is wrong; `undefined` if nothing is. */
+/** The first problem; `undefined` if there is none. */
 function whyRefused(
   record: KeyRecord,
   { mode, group, placeId, now }: { mode: KeyMode; group: string | undefined; placeId: number | undefined; now: number },

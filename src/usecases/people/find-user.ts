@@ -2,7 +2,7 @@ import { RankdError } from '../../base/errors.ts';
 import { type NamedUser, refusalOfPreviousName } from '../../core/user-name.ts';
 import type { CallContext, Ports } from '../../ports/index.ts';
 
-/** The user who has this name now. Throws `user_not_found`, `user_renamed`, and what keeps the platform from answering. */
+/** The user with this present name. Throws `user_not_found`, `user_renamed`, and the platform's errors. */
 export async function findUser(
   { platform }: Pick<Ports, 'platform'>,
   name: string,

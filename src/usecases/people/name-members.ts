@@ -2,13 +2,13 @@ import { isRankdError } from '../../base/errors.ts';
 import type { CallContext, Ports } from '../../ports/index.ts';
 import { callWithin } from '../../ports/platform.ts';
 
-/** For so long a name is shown: users can change theirs. */
+/** A name is shown for this long, because users can change theirs. */
 const nameLifeMs = 24 * 3_600_000;
 /** A round reads at most this many of the newest changes. */
 const maxChanges = 200;
 const timeoutMs = 5_000;
 
-/** Asks the platform for the names of members whom nobody has named, for display. It waits for nothing that a change waits for. */
+/** Looks up the names of members without a given name on the platform, for display. It never delays a change. */
 export async function nameMembers({ store, platform, clock }: Ports, stop: AbortSignal): Promise<void> {
   const since = clock.now() - nameLifeMs;
   for (const id of await store.unnamedMembers({ since, limit: maxChanges })) {
@@ -18,13 +18,13 @@ export async function nameMembers({ store, platform, clock }: Ports, stop: Abort
       const name = await platform.userName(id, { ...call, signal });
       await store.keepUserName({ id, name, at: clock.now() }, { since });
     } catch (error) {
-      if (stop.aborted || isRankdError(error)) return; // the next round tries again
+      if (stop.aborted || isRankdError(error)) return; // the next round retries
       throw error;
     }
   }
 }
 
-/** The names of these users, as far as they are known. */
+/** The known names of these users. */
 export async function namesOf(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   userIds: number[],
@@ -32,7 +32,7 @@ export async function namesOf(
   return store.userNames([...new Set(userIds)], { since: clock.now() - nameLifeMs });
 }
 
-/** The user's name, unless the platform does not tell it now. */
+/** The user's name, unless the platform does not return it now. */
 export function userNameIfKnown(
   { platform }: Pick<Ports, 'platform'>,
   userId: number,

@@ -14,27 +14,28 @@ import { type Run, runMany } from '../run-many.ts';
 import { type MemberUndo, type Rankee, type UndoCommand, undoMember } from './undo-member.ts';
 import { effectiveChanges, isLeftOut, selectedChanges, timelineOf } from './undo-timeline.ts';
 
-/** Whom there is to put back according to the history. The platform was not asked yet. */
+/** The members to restore according to the history. The platform was not called yet. */
 export interface UndoTargets {
   /** A new id, or that of the earlier run that this one continues. */
   undoId: string;
-  /** How many changes are selected. */
+  /** The number of selected changes. */
   changes: number;
   /** Their ids, newest first. */
   ids: string[];
-  /** How many more would have been, but are what an undo did. */
+  /** The number of further changes that were left out because an undo made them. */
   leftOut: number;
-  /** Members who may have to be put back: newest change first, members with an open change last. */
+  /** Members who may have to be restored: newest change first, members with an open change last. */
   members: Rankee[];
-  /** Members for whom the history alone gives the answer. */
+  /** Members whose result follows from the history alone. */
   answered: Array<Rankee & MemberUndo>;
 }
 
 export type UndoRun = Run<Rankee, MemberUndo>;
 
 /**
- * Finds the members of the selected changes, and which of them are left alone or done already. Reads the history of this group only.
- * Throws `not_found` if an undo is selected that changed nothing here, or a change that is not there; and `usage` if more than `maxChanges` are selected.
+ * Finds the members of the selected changes, and those who are left alone or already done. Reads only this group's
+ * history. Throws `not_found` if a selected undo changed nothing here, or a selected change does not exist; and `usage`
+ * if more than `maxChanges` are selected.
  */
 export async function findUndoTargets(
   history: Pick<Ranking, 'store' | 'group'>,
@@ -46,7 +47,7 @@ export async function findUndoTargets(
   const ids: string[] = [];
   let leftOut = 0;
   for await (const change of effectiveChanges(history, selection)) {
-    if (isPseudonym(change.rankeeId)) continue; // nobody knows any more whose roles these were
+    if (isPseudonym(change.rankeeId)) continue; // the member of this change was forgotten
     if (isLeftOut(change, selection)) {
       leftOut += 1;
       continue;
@@ -86,7 +87,7 @@ export async function newestChange(
   throw new RankdError('not_found', 'No rank change is left to undo.', { hint: 'rankd history list' });
 }
 
-/** Throws `not_found` for an id of no change in this group. */
+/** Throws `not_found` for an id without a change in this group. */
 async function requireChanges({ store, group }: Pick<Ranking, 'store' | 'group'>, { ids = [] }: ChangeSelection) {
   if (ids.length === 0) return;
   const found = await store.listChanges({ ids, group: group.title, limit: ids.length });
@@ -118,8 +119,9 @@ function nothingOf(undoId: string): RankdError {
 }
 
 /**
- * Puts the members back, as `runMany` does it; `changes` is how many changes that takes back, and `answered` are the members for whom the history
- * alone gave the answer. The audit has the beginning of the run, and after its changes its end, with the result.
+ * Restores the members with `runMany`; `changes` is the number of undone changes, and `answered` are the members whose
+ * result follows from the history. The audit records the start of the run, and after its changes its end, with the
+ * result.
  */
 export async function runUndo(
   app: Ranking,
@@ -156,7 +158,7 @@ function isoOf(at: number | undefined): string | undefined {
   return at === undefined ? undefined : isoTime(at);
 }
 
-/** How many members ended how, in numbers and in words. */
+/** The number of members for each result, in numbers and in words. */
 function resultOf(run: UndoRun): Record<string, unknown> {
   const counts = undoCounts(run);
   return {
@@ -166,7 +168,7 @@ function resultOf(run: UndoRun): Record<string, unknown> {
   };
 }
 
-/** The words for how a member ended, in the order of a summary. */
+/** The words for a member's result, in the order of a summary. */
 export const undoWords = {
   put_back: 'put back',
   would_put_back: 'would be put back',

@@ -19,23 +19,26 @@ import { QueuePosition } from '../change/queue-position.ts';
 import { backgroundDeadlineMs, type Ranking } from '../change/ranking.ts';
 import { selectedChanges, timelineOf } from './undo-timeline.ts';
 
-/** Which changes to take back, and for whom. */
+/** The changes to undo, and the actor. */
 export interface UndoCommand {
   selection: ChangeSelection;
   undoId: string;
   /** The operator's name in history and audit. */
   by: string;
-  /** If true, everything is read and checked, but nothing is written or kept. */
+  /** If true, everything is read and checked, but nothing is written or recorded. */
   dryRun: boolean;
 }
 
 /** The outcome for one member. */
 export type MemberUndo =
-  /** `change` is what was done, or what would be done. */
+  /** `change` is the change that was made, or would be made. */
   | { state: 'put_back' | 'would_put_back'; change: RankChange }
-  /** The member holds the roles from before already. */
+  /** The member already holds the earlier roles. */
   | { state: 'already' }
-  /** The member is left alone, because somebody else has changed them since. `byChange` is absent if that was not through rankd. */
+  /**
+   * The member is left alone, because someone else has changed them since. `byChange` is absent if that was not through
+   * rankd.
+   */
   | { state: 'changed_since'; byChange?: string }
   | { state: 'left_group' }
   /** `unknown`: the change was not confirmed, or an earlier one is not reconciled yet. */
@@ -44,8 +47,8 @@ export type MemberUndo =
 export type Rankee = Pick<RankChange, 'rankeeId' | 'rankeeName'>;
 
 /**
- * Puts one member back to the roles from before the earliest selected change, in the member's turn and through the same
- * intent, writes and confirmation as any change. Throws RankdError if trying again can end differently.
+ * Restores one member's roles from before the earliest selected change, in the member's turn and with the same intent,
+ * writes and confirmation as any change. Throws RankdError if a retry can have another outcome.
  */
 export async function undoMember(app: Ranking, command: UndoCommand, rankee: Rankee): Promise<MemberUndo> {
   using call = callWithin(app.clock, backgroundDeadlineMs(app), 'operator');
@@ -63,13 +66,13 @@ export async function undoMember(app: Ranking, command: UndoCommand, rankee: Ran
   }
 }
 
-/** The undo of one member. `draft` is its record as far as it is known. */
+/** The undo of one member. `draft` is its record so far. */
 interface Undoing {
   command: UndoCommand;
   draft: RankChange;
 }
 
-/** Waits for the member's turn, plans, and carries out. If another node came first, it does all of it once more. */
+/** Waits for the member's turn, plans, and carries out. If another node came first, it starts over. */
 async function undoInTurn(app: Ranking, undoing: Undoing, call: CallContext): Promise<MemberUndo> {
   await using position = new QueuePosition(app, { rankeeId: undoing.draft.rankeeId, lane: call.lane });
   for (;;) {
@@ -133,10 +136,10 @@ async function approve(
   return { change: { ...change, ...(restored.part !== undefined && { hold: restored.part }) }, approved, success };
 }
 
-/** More than any member ever had. */
+/** More holds than any member ever had. */
 const maxHolds = 1_000;
 
-/** The record of an undo that is not planned yet. It has no rank before that. */
+/** The record of an undo before its plan, without a rank. */
 function draftFor(app: Ranking, { by, dryRun, undoId }: UndoCommand, rankee: Rankee): RankChange {
   const request = { ...rankee, rankerId: 0, rankerName: 'operator', newRankId: 0, command: 'rankd history undo' };
   return { ...draftOf(app, { caller: { by, dryRun }, request }), undoId };

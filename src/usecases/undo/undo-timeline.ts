@@ -3,29 +3,32 @@ import { tookEffect } from '../../core/undo.ts';
 import type { ChangeSelection } from '../../ports/index.ts';
 import type { Ranking } from '../change/ranking.ts';
 
-/** The history of one group. What was done in another group says nothing about this one. */
+/** The history of one group. Changes in another group prove nothing about this one. */
 type History = Pick<Ranking, 'store' | 'group'>;
 
 const pageRows = 200;
 
-/** The selected changes that took effect, or may turn out to have, newest first, without those that are left out. */
+/** The selected changes that took effect, or may have, newest first, except those that are left out. */
 export async function* selectedChanges(history: History, selection: ChangeSelection): AsyncGenerator<RankChange> {
   for await (const change of effectiveChanges(history, selection)) if (!isLeftOut(change, selection)) yield change;
 }
 
-/** The same with those that are left out. */
+/** The same, including those that are left out. */
 export async function* effectiveChanges(history: History, selection: ChangeSelection): AsyncGenerator<RankChange> {
   const asked = { ...selection, states: ['applied', 'pending', 'unknown'] satisfies RankChange['state'][] };
   for await (const change of allChanges(history, asked))
     if (change.state !== 'applied' || tookEffect(change)) yield change;
 }
 
-/** True for what an undo did, unless it is selected by its own id: whoever undoes a raid does not want the raid's result back. */
+/**
+ * True for the changes of an undo, unless it is selected by its own id: an undo of a raid must not restore the raid's
+ * result.
+ */
 export function isLeftOut({ undoId }: RankChange, selection: ChangeSelection): boolean {
   return undoId !== undefined && selection.undoId === undefined && selection.ids === undefined;
 }
 
-/** The changes that took effect on a member, newest first, as far back as an undo of the selected ones has to look. */
+/** The changes that took effect on a member, newest first, as far back as an undo of the selected ones needs. */
 export async function timelineOf(
   history: History,
   { rankeeId, selected }: { rankeeId: number; selected: ReadonlySet<string> },

@@ -11,8 +11,8 @@ export interface NodeAnswer {
 }
 
 /**
- * Asks all daemons that share a store, or the one of a name, and waits for what came of it. Throws `daemon_unavailable` if there is none,
- * and `not_found` if none has the name.
+ * Sends a command to all daemons that share a store, or to the one with a name, and waits for the outcome. Throws
+ * `daemon_unavailable` if there is none, and `not_found` if none has the name.
  */
 export async function askNodes(
   { nodes, clock }: { nodes: NodeStore; clock: Clock },

@@ -7,11 +7,11 @@ import type { Ports } from '../../ports/index.ts';
 import type { Ranking } from '../change/ranking.ts';
 import { leaveOutOld, oldestUndelivered } from '../webhooks/outbox.ts';
 
-/** How much a step removes and how long rankd pauses after it, so that requests do not notice. */
+/** The number of rows that a step removes, and the pause after it, so that requests are not affected. */
 const stepRows = 300;
 const pauseMs = 100;
 
-/** One round: removes what is older than it has to be kept, oldest first, until nothing is or `stop` is aborted. The audit tells of it. */
+/** One round: removes expired records, oldest first, until none is left or `stop` is aborted. The audit records it. */
 export async function pruneRecords(
   app: Ranking,
   { historyMs, auditMs }: RetentionConfig,
@@ -41,10 +41,10 @@ async function neededByWebhooks({ store, clock }: Tools): Promise<number> {
 }
 
 const keptDeliveries = 200;
-/** A change can have ended a moment before the event that tells of it. */
+/** A change can have ended a moment before its event. */
 const slackMs = 60_000;
 
-/** The audit tells once a round how much went. */
+/** The audit records the total once a round. */
 async function pruneHistory({ store, clock }: Tools, before: number, stop: AbortSignal): Promise<void> {
   let removed = 0;
   let cursor: string | undefined;
@@ -60,7 +60,7 @@ async function pruneHistory({ store, clock }: Tools, before: number, stop: Abort
   }
 }
 
-/** The audit tells what is to go before it goes: a beginning that is gone without that was removed by somebody else. */
+/** The audit announces the removal first: a missing start without such an event was removed by someone else. */
 async function pruneAudit({ store, clock }: Tools, before: number, stop: AbortSignal): Promise<void> {
   const { anchor } = await store.auditChain({ afterId: 0, limit: 0 });
   let upTo = anchor;
@@ -80,7 +80,7 @@ async function pruneAudit({ store, clock }: Tools, before: number, stop: AbortSi
 
 type Tools = Pick<Ports, 'store' | 'clock'>;
 
-/** Takes steps, with pauses between them, until one returns false: then there is no more. */
+/** Runs steps, with pauses between them, until one returns false: then there is no more. */
 async function inSteps(
   { clock, stop }: Pick<Ports, 'clock'> & { stop: AbortSignal },
   step: () => Promise<boolean>,
@@ -88,7 +88,7 @@ async function inSteps(
   while (!stop.aborted && (await step())) await clock.sleep(pauseMs, stop).catch(() => undefined);
 }
 
-/** How long idempotency keys, cooldowns and the breaker need the history. */
+/** The time for which idempotency keys, cooldowns and the breaker need the history. */
 function neededMs({ policy, breaker }: Ranking): number {
   return Math.max(idempotencyWindowMs, policy.cooldownMs, policy.rankerCooldownMs, breaker?.windowMs ?? 0);
 }

@@ -3,7 +3,10 @@ import { refusalOfMisfit } from '../../core/role-settings.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { DaemonContext } from '../daemon-context.ts';
 
-/** The conditions under which the daemon can change ranks, in the order in which they are reported. Each throws if it does not hold. */
+/**
+ * The conditions under which the daemon can change ranks, in the order in which they are reported. Each throws if it is
+ * not met.
+ */
 const checks = {
   running: ({ requests }: DaemonContext) => {
     if (!requests.isDraining) return;
@@ -20,7 +23,10 @@ export type ReadyCheck = keyof typeof checks;
 
 export const readyChecks = Object.keys(checks) as ReadyCheck[];
 
-/** Resolves if the daemon can change ranks: its store takes writes, platform and credential work, no setting refuses every change, and it is not stopping. Throws why not. */
+/**
+ * Resolves if the daemon can change ranks: its store accepts writes, platform and credential work, no setting refuses
+ * every change, and it is not stopping. Throws the reason otherwise.
+ */
 export async function requireReady(app: DaemonContext, call: CallContext): Promise<void> {
   for (const name of readyChecks) await checks[name](app, call);
 }

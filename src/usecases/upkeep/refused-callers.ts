@@ -3,8 +3,8 @@ import { callersRefused, dashboardEvent } from '../../core/events.ts';
 import type { Ports } from '../../ports/index.ts';
 
 /**
- * How many kinds of refusals are counted apart for each code between two flushes, as callers can make up as many places as they like; and
- * how many addresses of the others, as callers can have many.
+ * The number of separate kinds of refusals for each code between two flushes, because callers can make up any number of
+ * places; and the number of separate addresses beyond those, because callers can have many.
  */
 const maxKinds = 10;
 
@@ -15,11 +15,14 @@ interface Sum {
   count: number;
 }
 
-/** Counts callers that were refused and writes the sums to the audit, so that noise can't fill the disk. */
+/** Counts refused callers and writes the totals to the audit, so that noise can't fill the disk. */
 export class RefusedCallers {
   /** By code, or as `page`; then by the detail. */
   readonly #sums = new Map<string, Map<string, Sum>>();
-  /** The latest sum. A caller who keeps on is refused with the same details, and to name these takes longer than to count. */
+  /**
+   * The latest sum. A caller that continues is refused with the same details, and comparing those takes longer than
+   * counting.
+   */
   #latest: { code: string; details: RankdError['details']; from: string; sum: Sum } | undefined;
 
   count({ code, details }: RankdError, from: string): void {
@@ -32,7 +35,7 @@ export class RefusedCallers {
     }
   }
 
-  /** The same for a request that the page refuses: `site` and `origin` are where the browser says that it comes from. */
+  /** The same for a request that the page refuses: `site` and `origin` are its source according to the browser. */
   countAtPage(code: string, asked: { path: string; site: string; origin: string; from: string }): void {
     this.#sumOf(page, [
       { code, ...asked },
@@ -40,7 +43,10 @@ export class RefusedCallers {
     ]).count += 1;
   }
 
-  /** The sum of the first of these details for which there is room: each may take `maxKinds` more than the one before, the last any number. */
+  /**
+   * The sum of the first of these details with room: each may take `maxKinds` more than the previous one, the last any
+   * number.
+   */
   #sumOf(code: string, details: readonly Detail[]): Sum {
     const sums = this.#sums.get(code) ?? new Map<string, Sum>();
     this.#sums.set(code, sums);
@@ -56,7 +62,7 @@ export class RefusedCallers {
     throw new Error('the last detail always has room');
   }
 
-  /** Writes what was counted since the last flush. Sums that can't be written are kept for the next one. */
+  /** Writes the counts since the last flush. Sums that can't be written stay for the next one. */
   async flush({
     store,
     clock,
@@ -81,5 +87,5 @@ export class RefusedCallers {
   }
 }
 
-/** Under this code, refusals by the page are counted. */
+/** The code under which refusals by the page are counted. */
 const page = 'page';

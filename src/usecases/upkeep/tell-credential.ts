@@ -6,7 +6,7 @@ type Standing = 'refuse' | 'accept' | 'expire_soon';
 
 const soonMs = 14 * 86_400_000;
 
-/** Writes into the audit what becomes of the credential: once for each turn of things, restarts or not. */
+/** Records changes of the credential's state in the audit: once each, across restarts. */
 export class CredentialTeller {
   #told: Standing | undefined;
 
@@ -28,7 +28,7 @@ export class CredentialTeller {
   }
 }
 
-/** `undefined` as long as the platform has not said anything. */
+/** `undefined` until the platform has reported a state. */
 function standingOf({ deadCredential, latestCredential, clock }: DaemonContext): Standing | undefined {
   if (deadCredential() !== undefined) return 'refuse';
   const latest = latestCredential();
@@ -36,7 +36,7 @@ function standingOf({ deadCredential, latestCredential, clock }: DaemonContext):
   return latest.expiresAt !== undefined && latest.expiresAt - clock.now() < soonMs ? 'expire_soon' : 'accept';
 }
 
-/** A credential of which nothing was told was accepted. */
+/** A credential without an event was accepted. */
 async function lastTold({ store }: Pick<DaemonContext, 'store'>): Promise<Standing> {
   const [last] = await store.listAudit({ action: 'credential', limit: 1 });
   return last === undefined ? 'accept' : (last.action.slice('credential.'.length) as Standing);

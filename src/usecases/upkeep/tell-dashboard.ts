@@ -1,7 +1,7 @@
 import { dashboardEvent } from '../../core/events.ts';
 import type { Ports } from '../../ports/index.ts';
 
-/** Writes into the audit who used the page for the operator, or was refused there. */
+/** Records in the audit who used the operator's page, or was refused there. */
 export async function auditDashboard(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   what: Parameters<typeof dashboardEvent>[0],

@@ -3,10 +3,15 @@ import { callWithin } from '../../ports/platform.ts';
 import type { DaemonContext } from '../daemon-context.ts';
 import { isInCharge } from './in-charge.ts';
 
-/** How often the roles are read for this alone: in a group where no rank changes, nothing else reads them. */
+/**
+ * The interval at which the roles are read for this alone: in a group without rank changes, nothing else reads them.
+ */
 const readEveryMs = 60_000;
 
-/** Raises an alarm for each setting that no longer says which role it means: once for each change of the group, restarts or not. */
+/**
+ * Raises an alarm for each setting that no longer identifies its role: once for each change of the group, across
+ * restarts.
+ */
 export class MisfitTeller {
   #judged: readonly RoleMisfit[] | undefined;
   #readAt = Number.NEGATIVE_INFINITY;

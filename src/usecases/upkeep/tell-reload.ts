@@ -8,7 +8,10 @@ export type Reload = { by: string; file: string } & (
   | { applied: string[]; needRestart: string[] }
 );
 
-/** Writes into the audit what came of a reload. It never rejects: a configuration is in force even if this can't be written down. */
+/**
+ * Records the outcome of a reload in the audit. It never rejects: a configuration is in force even if this can't be
+ * recorded.
+ */
 export async function auditReload(
   { store, clock, log }: Pick<Ports, 'store' | 'clock'> & { log: Logger },
   reload: Reload,

@@ -4,7 +4,7 @@ import type { DaemonContext } from '../daemon-context.ts';
 
 /** The outcomes of the changes in a period; null until they are counted. */
 export interface ChartBar {
-  /** When it begins, in epoch milliseconds. */
+  /** Its start, in epoch milliseconds. */
   from: number;
   promotions: number | null;
   demotions: number | null;
@@ -13,36 +13,36 @@ export interface ChartBar {
 }
 
 export interface ChartView {
-  /** The last 24, the one that runs included; oldest first. */
+  /** The last 24, including the present one; oldest first. */
   hours: ChartBar[];
-  /** The last 30, today included, as this machine tells days. */
+  /** The last 30, including today, in this machine's time zone. */
   days: ChartBar[];
-  /** False as long as older stretches are still being counted. */
+  /** False while older periods are still being counted. */
   isComplete: boolean;
-  /** How many changes each key asked for in the last 24 hours; `undefined` as long as these are not counted. */
+  /** The number of changes by each key in the last 24 hours; `undefined` until they are counted. */
   ofKeys: ReadonlyMap<string, number> | undefined;
-  /** How the changes of today stand, as `countChanges` has them; `undefined` as long as these are not counted. */
+  /** The states of today's changes, as in `countChanges`; `undefined` until they are counted. */
   today: Record<ChangeState, number> | undefined;
 }
 
-/** Every time zone is whole quarters of an hour away from UTC, so hours and days anywhere are made of these. */
+/** Every time zone differs from UTC by whole quarters of an hour, so hours and days anywhere consist of these. */
 const sliceMs = 15 * 60_000;
 const hourMs = 3_600_000;
 const hours = 24;
 const days = 30;
 /** Recent changes may still get another outcome, so they are counted again. */
 const finalAfterMs = hourMs;
-/** After so long, the count rests: others have the store and the thread meanwhile. */
+/** After this long, the count pauses and frees the store and the thread for others. */
 const workMs = 5;
 const restMs = 15;
-/** For so long a view waits for what is not counted yet. */
+/** A view waits this long for missing counts. */
 const maxWaitMs = 10;
 
 type Slices = Map<number, readonly ChangeTally[]>;
 
 /**
- * Counts changes for the chart. Slices that are over are kept in memory. They are counted a few at a time, so that nobody waits for millions
- * of changes.
+ * Counts changes for the chart. Completed slices are cached in memory. They are counted a few at a time, so that no
+ * caller waits for millions of changes.
  */
 export class Chart {
   readonly #report: () => void;
@@ -50,7 +50,7 @@ export class Chart {
   #slices: Slices = new Map();
   #filling: Promise<void> | undefined;
 
-  /** `report` is called once everything is counted that a view could not wait for. */
+  /** `report` is called once all counts that a view could not wait for are complete. */
   constructor(report: () => void) {
     this.#report = report;
   }
@@ -87,7 +87,7 @@ export class Chart {
     };
   }
 
-  /** Counts what is missing, newest first. */
+  /** Counts the missing slices, newest first. */
   async #fill(
     { store, group, clock }: DaemonContext,
     { first, end, stop }: { first: number; end: number; stop: AbortSignal },
@@ -117,7 +117,7 @@ function startsOfHours(now: number): number[] {
   return Array.from({ length: hours }, (_, index) => current - (hours - 1 - index) * hourMs);
 }
 
-/** Days are not all of one length. */
+/** Days can differ in length. */
 function startsOfDays(now: number): number[] {
   const today = new Date(now);
   const [year, month, day] = [today.getFullYear(), today.getMonth(), today.getDate()];
@@ -129,7 +129,7 @@ interface Stretch {
   until: number;
 }
 
-/** Everything in a stretch; `undefined` if a part of it is not counted. */
+/** All tallies of a period; `undefined` if a part of it is not counted. */
 function talliesIn(slices: Slices, { from, until }: Stretch): ChangeTally[] | undefined {
   const found: ChangeTally[] = [];
   for (let at = startOfSlice(from); at < until; at += sliceMs) {

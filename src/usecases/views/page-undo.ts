@@ -3,7 +3,7 @@ import type { ChangeSelection } from '../../ports/index.ts';
 import type { DaemonContext } from '../daemon-context.ts';
 import { afterLateLooks, findUndoTargets, runUndo, type UndoRun, type UndoTargets } from '../undo/undo-changes.ts';
 
-/** More than anybody looks through before they agree. */
+/** More members than an operator would review before agreeing. */
 export const maxUndone = 500;
 /** At most this many runs are remembered. */
 const maxRuns = 20;
@@ -14,15 +14,15 @@ export interface UndoPreview {
   run: UndoRun;
 }
 
-/** An undo that was agreed to. */
+/** A confirmed undo. */
 export interface PageUndo {
   targets: UndoTargets;
   done: number;
-  /** There once it is over. */
+  /** Set once it has ended. */
   run: UndoRun | undefined;
 }
 
-/** Looks what an undo would do; as `rankd history undo --dry-run`. Throws as `findUndoTargets`. */
+/** Previews an undo, like `rankd history undo --dry-run`. Throws like `findUndoTargets`. */
 export async function previewUndo(
   app: DaemonContext,
   selection: ChangeSelection,
@@ -35,8 +35,8 @@ export async function previewUndo(
 }
 
 /**
- * The undos of the page, one at a time. Each takes back the changes that were shown, by their ids, and none beside them. A page that is closed does not
- * end it; the daemon's end does, once the members in hand are done.
+ * The undos of the page, one at a time. Each undoes exactly the changes that were shown, by their ids. Closing the page
+ * does not end it; the daemon's end does, after the members in progress.
  */
 export class PageUndos implements AsyncDisposable {
   readonly #runs = new Map<string, PageUndo>();
@@ -49,7 +49,7 @@ export class PageUndos implements AsyncDisposable {
     this.#report = report;
   }
 
-  /** Throws `conflict` while another one runs, and as `findUndoTargets`. */
+  /** Throws `conflict` while another one runs, and like `findUndoTargets`. */
   async start(app: DaemonContext, { ids, by }: { ids: string[]; by: string }): Promise<PageUndo> {
     if (this.#running !== undefined) throw anotherRuns();
     const begun = Promise.withResolvers<void>();

@@ -71,7 +71,7 @@ async function look(
   const afterId = seen?.eventId ?? (await newestEvent(app));
   const events = await app.store.listAudit({ afterId, oldestFirst: true, limit: maxEvents });
   const views = new Set(events.flatMap(({ action }) => viewsOf[action.split('.', 1)[0] ?? ''] ?? ofOthers));
-  const webhooks = JSON.stringify(await app.store.listWebhooks()); // how deliveries go is in no event
+  const webhooks = JSON.stringify(await app.store.listWebhooks()); // deliveries cause no event
   const now = app.clock.monotonic();
   const isDue = seen === undefined || now - seen.daemon.at >= daemonEveryMs;
   const daemon = isDue ? { at: now, ...marksOf(await status()) } : seen.daemon;

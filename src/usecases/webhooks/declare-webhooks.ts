@@ -10,7 +10,7 @@ import { addressHash } from './target.ts';
 
 type Tools = Pick<Ports, 'store' | 'clock'>;
 
-/** Throws `config_invalid` if a webhook that a command made has the name or the address of one of these. */
+/** Throws `config_invalid` if an undeclared webhook has the name or the address of one of these. */
 export async function refuseWebhookClashes(
   { store }: Pick<Tools, 'store'>,
   targets: readonly DeclaredWebhook[],
@@ -20,8 +20,9 @@ export async function refuseWebhookClashes(
 }
 
 /**
- * Puts the webhooks of the configuration in force, and ends those that were taken out of it, unless another daemon declares them. Changes
- * nothing if it throws, as `refuseWebhookClashes` does. Resolves with those that other daemons declare and this one does not, or otherwise.
+ * Applies the webhooks of the configuration, and ends those that were removed from it, unless another daemon declares
+ * them. Changes nothing if it throws, like `refuseWebhookClashes`. Resolves with those that other daemons declare and
+ * this one does not, or differently.
  */
 export async function declareWebhooks(
   { store, clock }: Tools,

@@ -22,7 +22,7 @@ export interface Delivering extends Sending {
 
 /** A process's memory of a webhook between two rounds. */
 export interface Progress {
-  /** Events up to these numbers were looked at and are not for it. The cursors are written only now and then. */
+  /** Events up to these numbers were read and are not for it. The cursors are saved only occasionally. */
   lookedTo: { alarms: number; log: number };
   /** Events for a channel are gathered until then (`Clock.monotonic()`); absent if there are none. */
   gathering?: { until: number; digests: number } | undefined;
@@ -30,7 +30,9 @@ export interface Progress {
   lastSent?: { at: number; digests: number };
 }
 
-/** The ids of the webhooks that this daemon may deliver events to now, and how many webhooks it serves in all. */
+/**
+ * The ids of the webhooks that this daemon may deliver events to now, and the total number of webhooks that it serves.
+ */
 export async function webhooksToServe({
   store,
   clock,
@@ -42,8 +44,8 @@ export async function webhooksToServe({
 }
 
 /**
- * One daemon serves a webhook. Where several share the store, that of a webhook in a configuration is the one whose declaration holds:
- * its own files have the address that is meant.
+ * One daemon serves a webhook. If several share the store, a declared webhook is served by the daemon whose declaration
+ * applies, because its own files have the right address.
  */
 async function servedHere(store: Store): Promise<Webhook[]> {
   const webhooks = await store.listWebhooks();
@@ -57,10 +59,13 @@ async function servedHere(store: Store): Promise<Webhook[]> {
   });
 }
 
-/** Then other targets have their turn, of which only so many are served at once. */
+/** After this many, other targets have their turn, because only a limited number is served at once. */
 const maxInRound = 50;
 
-/** One round: delivers to a webhook until nothing is left, or it got many, or the target asks for a rest, or `signal` is aborted. */
+/**
+ * One round: delivers to a webhook until nothing is left, or it got many events, or the target asks for a pause, or
+ * `signal` is aborted.
+ */
 export async function deliverTo(
   current: () => Delivering,
   webhookId: string,
@@ -79,7 +84,7 @@ export async function deliverTo(
   }
 }
 
-/** Discord can hold all its webhooks at once. */
+/** Discord can pause all its webhooks at once. */
 export class DiscordLimits {
   /** On `Clock.monotonic()`. */
   heldUntil = 0;
@@ -114,7 +119,10 @@ async function toProgram(round: Round): Promise<boolean> {
   return webhook.state === 'enabled';
 }
 
-/** Order: the next alarm, due retries that were overtaken, the next event, redeliveries. A thief's noise delays no alarm. */
+/**
+ * Order: the next alarm, due retries that were overtaken, the next event, redeliveries. A thief's noise delays no
+ * alarm.
+ */
 async function nextForProgram(round: Round): Promise<OutboxEvent | 'again' | undefined> {
   const { app, webhook } = round;
   const alarm = await nextByCursor(round, 'alarms');
@@ -138,7 +146,7 @@ async function nextByCursor(round: Round, part: Part): Promise<OutboxEvent | 'ag
   return found === 'again' ? found : found[0];
 }
 
-/** The next events by the cursor; `again` if some were too old and are left out now. */
+/** The next events by the cursor; `again` if some were too old and are now skipped. */
 async function look({ app, webhook, progress }: Round, part: Part, limit: number): Promise<OutboxEvent[] | 'again'> {
   const cursor = part === 'alarms' ? webhook.alarmCursor : webhook.cursor;
   const after = Math.max(cursor, progress.lookedTo[part]);
@@ -158,7 +166,7 @@ async function look({ app, webhook, progress }: Round, part: Part, limit: number
   return events;
 }
 
-/** A cursor that only passes events which are for others is written once it has passed so many. */
+/** A cursor that only passes events for others is saved after this many. */
 const writtenEvery = 500;
 
 /** An event that was to be sent again became too old, or retention has removed it. */
@@ -177,10 +185,10 @@ async function giveUp({ app, webhook }: Round, sequence: number): Promise<void> 
 // ---- Discord ----
 
 const maxGathered = 2_000;
-/** A rest that Discord asks for is waited for if it is no longer than this; else the round ends. */
+/** A pause that Discord asks for is waited for if it is no longer than this; otherwise, the round ends. */
 const maxRestMs = 5_000;
 
-/** Sends the alarms, or else what is next in the log. False if there is nothing to send now. */
+/** Sends the alarms, or else the next events of the log. False if there is nothing to send now. */
 async function toDiscord(round: Round): Promise<boolean> {
   const { app, progress } = round;
   if (app.clock.monotonic() < round.limits.heldUntil) return false;
@@ -202,7 +210,10 @@ async function toDiscord(round: Round): Promise<boolean> {
   return true;
 }
 
-/** `undefined` if there is nothing to gather. The place of a round is not kept meanwhile: the next rounds look at the alarms. */
+/**
+ * `undefined` if there is nothing to gather. The round ends in the meantime, so that the next rounds can check for
+ * alarms.
+ */
 async function gatheringOf(round: Round): Promise<Progress['gathering']> {
   const { app, progress } = round;
   const first = await look(round, 'log', 1);
@@ -233,7 +244,7 @@ async function sendAgain(round: Round): Promise<boolean> {
   return sendPlanned(round, logMessages(await viewEvents(app, events), app.clock.now()));
 }
 
-/** Sends messages in order, with alarms between them. False if the target can't take more now. */
+/** Sends messages in order, with alarms between them. False if the target can't accept more now. */
 async function sendPlanned(round: Round, planned: readonly PlannedMessage[]): Promise<boolean> {
   for (const [index, one] of planned.entries()) {
     if (index > 0 && (await sendAlarms(round)) === false) return false;
@@ -249,13 +260,13 @@ async function sendPlanned(round: Round, planned: readonly PlannedMessage[]): Pr
   return true;
 }
 
-/** A message that Discord does not understand is sent once more in plain words. */
+/** A message that Discord does not understand is sent again as plain text. */
 async function sendOne({ app, target, signal }: Round, planned: PlannedMessage): Promise<Outcome> {
   const outcome = await sendMessage(app, target, planned.message, signal);
   return outcome.kind === 'refused' ? sendMessage(app, target, asPlainLine(planned), signal) : outcome;
 }
 
-// ---- what came of it ----
+// ---- results ----
 
 async function record(round: Round, events: readonly EventView[], outcome: Outcome): Promise<void> {
   const { app, webhook } = round;
@@ -265,7 +276,7 @@ async function record(round: Round, events: readonly EventView[], outcome: Outco
   await app.store.recordProgress({ webhookId: webhook.id, sequences }, (facts) => {
     const progress = progressOf({ ...facts, events, outcome, now: app.clock.now(), random });
     const { cursor = webhook.cursor, alarmCursor = webhook.alarmCursor } = progress.webhook;
-    round.webhook = { ...webhook, cursor, alarmCursor }; // the rest of the round begins behind what was sent
+    round.webhook = { ...webhook, cursor, alarmCursor }; // the rest of the round begins after the sent events
     return progress;
   });
   app.deliveries.note(name, outcome.kind, events.length);

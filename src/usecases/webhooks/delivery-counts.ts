@@ -6,7 +6,7 @@ export interface DeliveryCount {
   count: number;
 }
 
-/** How many events each target took or did not take, as long as the process runs. */
+/** The number of events that each target accepted or refused, since the process began. */
 export class DeliveryCounts {
   readonly #counts = new Map<string, DeliveryCount>();
 

@@ -17,7 +17,7 @@ export function embedOf(told: EventView): Embed {
   return { ...(told.told === undefined ? ofRankd(told) : ofChange(told, told.told)), timestamp: at };
 }
 
-/** One line about an event, for digests and for where an embed is refused. `isPlain`: nothing in it is a link. */
+/** One line about an event, for digests and for refused embeds. `isPlain`: without links. */
 export function lineOf({ type, event, told, sequence }: EventView): string {
   if (told === undefined)
     return `${titles[type] ?? type}: ${quoted(subjectOf(event.detail, event.subject), nameLength)}`;

@@ -11,7 +11,7 @@ import { maxEmbeds } from '../../core/webhooks/schedule.ts';
 import { embedOf, lineOf, summaryOf } from './discord-embeds.ts';
 import type { EventView } from './told-events.ts';
 
-/** A message with the events that it tells. */
+/** A message with its events. */
 export interface PlannedMessage {
   message: DiscordMessage;
   events: readonly EventView[];
@@ -21,7 +21,7 @@ const maxLines = 100;
 const maxMessages = 5;
 const digestAfterMs = 24 * 3_600_000;
 
-/** The messages that tell these events, in order. `isBurst`: a digest was sent just before. */
+/** The messages for these events, in order. `isBurst`: a digest was sent just before. */
 export function logMessages(events: readonly EventView[], now: number, { isBurst = false } = {}): PlannedMessage[] {
   const [first] = events;
   if (first === undefined) return [];
@@ -31,20 +31,20 @@ export function logMessages(events: readonly EventView[], now: number, { isBurst
   return digest(events, isBurst ? 1 : maxMessages);
 }
 
-/** Alarms notify, and none of them is in a digest. */
+/** Alarms notify people, and are never in a digest. */
 export function alarmMessage(events: readonly EventView[], mention: string | undefined): PlannedMessage {
   const several = events.slice(0, maxEmbeds);
   const fitting = fits(several.map(embedOf)) ? several : events.slice(0, 1);
   return { message: loudMessage(fitting.map(embedOf), mention), events: fitting };
 }
 
-/** The same events on one line, for where their embeds were refused. */
+/** The same events on one line, for refused embeds. */
 export function asPlainLine({ events }: PlannedMessage): DiscordMessage {
   const [first] = events;
   return plainMessage(events.length === 1 && first !== undefined ? lineOf(first) : summaryOf(events));
 }
 
-/** A line for each event, as many as fit; the last message tells how many more there are. */
+/** A line for each event, as many as fit; the last message has the number of further ones. */
 function digest(events: readonly EventView[], atMost: number): PlannedMessage[] {
   const parts: Array<{ lines: string[]; events: EventView[] }> = [];
   let told = 0;
@@ -79,7 +79,7 @@ function digest(events: readonly EventView[], atMost: number): PlannedMessage[] 
   }));
 }
 
-/** There stays room for the line that tells how many more there are. */
+/** Leaves room for the line with the number of further events. */
 const roomForLines = limits.description - 200;
 
 function lengthOf(lines: readonly string[]): number {

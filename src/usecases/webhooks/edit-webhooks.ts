@@ -26,7 +26,9 @@ export interface WebhookDefinition {
   by: string;
 }
 
-/** Makes a webhook; one for programs has a secret, which is shown this once. Throws `already_exists` and `conflict`. */
+/**
+ * Creates a webhook; one for programs has a secret, which is shown only once. Throws `already_exists` and `conflict`.
+ */
 export async function addWebhook(
   { store, clock }: Tools,
   { name, target, events, mention, isForGames, by }: WebhookDefinition,
@@ -57,7 +59,7 @@ export function addressFrom(text: string, kind?: Webhook['kind']): WebhookAddres
 }
 
 /**
- * Throws `usage` if nothing can ever be sent to the address, as every try would find; `already_exists` if the configuration has it. Calls
+ * Throws `usage` if no event can ever be sent to the address; `already_exists` if the configuration has it. Calls
  * `warn` if the address can't be called now.
  */
 export async function refuseForbidden(
@@ -101,7 +103,7 @@ export interface WebhookSetting {
   mention?: string | 'none' | undefined;
 }
 
-/** Holds from the next delivery. Throws `not_found`, and `conflict` if it is declared, or another kind of target. */
+/** Applies from the next delivery. Throws `not_found`, and `conflict` if it is declared, or another kind of target. */
 export async function setWebhook(
   { store, clock }: Tools,
   { name, by, target, events, mention }: WebhookSetting & { name: string; by: string },
@@ -132,7 +134,7 @@ function otherKind({ name, kind }: Pick<Webhook, 'name' | 'kind'>, target: Webho
   return new RankdError('conflict', message, { hint: `rankd webhook remove ${name}, then rankd webhook add ${name}` });
 }
 
-/** A new secret; the old one signs as well for `overlapMs`. Throws as `setWebhook`. */
+/** A new secret; the old one also signs for `overlapMs`. Throws like `setWebhook`. */
 export async function rotateWebhook(
   { store, clock }: Tools,
   { name, overlapMs, by }: { name: string; overlapMs: number; by: string },
@@ -161,8 +163,8 @@ function noSecret({ name }: Webhook): RankdError {
 }
 
 /**
- * Goes on from where it was, or from now on. `leftOut` is how many events the webhook never gets for that, or because they are too old.
- * What is a declared webhook can be switched on again, as rankd may have switched it off.
+ * Continues from its cursor, or from now on. `leftOut` is the number of events that the webhook never gets because of
+ * that, or because they are too old. A declared webhook can be enabled again, too, because rankd may have disabled it.
  */
 export async function enableWebhook(
   { store, clock }: Tools,
@@ -198,7 +200,7 @@ export async function enableWebhook(
   return { leftOut: (unsent?.count ?? 0) + late.length };
 }
 
-/** Nothing is sent until it is enabled again. What happens meanwhile waits. */
+/** Nothing is sent until it is enabled again. Events in the meantime wait. */
 export async function disableWebhook(
   { store, clock }: Tools,
   { name, by }: { name: string; by: string },
@@ -213,7 +215,7 @@ export async function disableWebhook(
   );
 }
 
-/** Nothing is delivered any more, not even what waits. */
+/** Nothing is delivered any more, not even waiting events. */
 export async function removeWebhook(
   { store, clock }: Tools,
   { name, by }: { name: string; by: string },

@@ -15,12 +15,12 @@ import { hashOf } from './target.ts';
 
 type Tools = Pick<Ports, 'store' | 'clock'>;
 
-/** Alarms have a lane and a cursor of their own, so that they overtake all other events. */
+/** Alarms have a separate lane and cursor, so that they overtake all other events. */
 export type Part = 'alarms' | 'log';
 
 const pageEvents = 200;
 
-/** The next events for a webhook, and where the look ended if there is none before that. */
+/** The next events for a webhook, and the number up to which the outbox was read. */
 export async function nextEvents(
   { store }: Pick<Ports, 'store'>,
   { webhook, part }: { webhook: Webhook; part: Part },
@@ -45,7 +45,7 @@ export async function nextEvents(
   }
 }
 
-/** Where the events begin that a webhook was not sent yet. */
+/** The start of the events that a webhook was not sent yet. */
 export function partsOf({ cursor, alarmCursor }: Webhook): Array<{ part: Part; after: number }> {
   return [
     { part: 'alarms', after: alarmCursor },
@@ -61,7 +61,7 @@ export function isPassed(
   return sequence <= (isAlarm(type) ? alarmCursor : cursor);
 }
 
-/** Cursors right before the next events for a webhook, or behind all events if there is none. */
+/** Cursors right before the next events for a webhook, or after all events if there is none. */
 export async function furthestCursors(
   { store }: Pick<Ports, 'store'>,
   webhook: Webhook,
@@ -103,7 +103,7 @@ function nothingOf({ cursor, alarmCursor }: Webhook): LeftOut {
   return { cursor, alarmCursor, fromId: Number.POSITIVE_INFINITY, toId: 0, count: 0 };
 }
 
-/** An event that says what was left out before, and was not told itself, counts as what it says. */
+/** An undelivered `webhook.skip` counts as the events it lists. */
 function withOne(left: LeftOut, { id, action, detail }: OutboxEvent['event'], part: Part): LeftOut {
   const { fromId, toId, count } = (action === 'webhook.skip'
     ? detail
@@ -114,7 +114,10 @@ function withOne(left: LeftOut, { id, action, detail }: OutboxEvent['event'], pa
   };
 }
 
-/** Leaves out all that became too old while the target took nothing, and tells the webhook so with one event. False if nothing did. */
+/**
+ * Skips all events that became too old while the target accepted nothing, and notifies the webhook with one event.
+ * False if there were none.
+ */
 export async function leaveOutOld({ store, clock }: Tools, webhook: Webhook): Promise<boolean> {
   const now = clock.now();
   const old = await unsentBefore({ store }, webhook, now - maxAgeMs);
@@ -125,7 +128,7 @@ export async function leaveOutOld({ store, clock }: Tools, webhook: Webhook): Pr
   return true;
 }
 
-/** When the oldest event happened that a webhook is still to get (epoch milliseconds); `undefined` if there is none. */
+/** The time of the oldest event that waits for a webhook (epoch milliseconds); `undefined` if there is none. */
 export async function oldestUndelivered({ store }: Pick<Ports, 'store'>): Promise<number | undefined> {
   const webhooks = await store.listWebhooks();
   const times = await Promise.all(webhooks.map((webhook) => oldestFor({ store }, webhook)));

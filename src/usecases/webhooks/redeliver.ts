@@ -8,7 +8,7 @@ import { requireWebhook } from './require-webhook.ts';
 
 type Tools = Pick<Ports, 'store' | 'clock'>;
 
-/** Which events are to be delivered once more. */
+/** The events to redeliver. */
 export interface Redelivery {
   sequences?: number[] | undefined;
   isFailed?: boolean | undefined;
@@ -16,7 +16,7 @@ export interface Redelivery {
   until?: number | undefined;
 }
 
-/** The events that this selects of what the webhook got, or was to get. Throws `not_found` if there is none. */
+/** The selected events among those that the webhook got, or was to get. Throws `not_found` if there is none. */
 export async function eventsToRedeliver(
   { store }: Tools,
   { name, sequences, isFailed, since, until }: Redelivery & { name: string },
@@ -48,7 +48,7 @@ export async function eventsToRedeliver(
   });
 }
 
-/** Has these events delivered once more, under the ids that they had. */
+/** Schedules these events for redelivery, under their ids. */
 export async function redeliver(
   { store, clock }: Tools,
   {

@@ -13,9 +13,9 @@ import type { Clock, WebhookSender } from '../../ports/index.ts';
 export interface WebhookSettings {
   timeoutMs: number;
   proxy?: OutboundProxy | undefined;
-  /** Networks that are not public, and may be called all the same. */
+  /** Private networks that may be called nevertheless. */
   allowPrivate: readonly string[];
-  /** `match`: a game can choose among the webhooks that are for games. */
+  /** `match`: a game can choose among the webhooks for games. */
   callerUrl: 'ignore' | 'match';
   /** Addresses and secrets of declared webhooks, by name. */
   declared: ReadonlyMap<string, { address: string; secret: string | undefined }>;
@@ -35,7 +35,7 @@ export interface Sending {
   webhooks: WebhookSettings;
 }
 
-/** Where a webhook leads, and what signs. `undefined` if the configuration does not declare it any more. */
+/** The address and the secrets of a webhook. `undefined` if the configuration no longer declares it. */
 export function targetOf(
   { webhooks, clock }: Pick<Sending, 'webhooks' | 'clock'>,
   { name, address, secret, oldSecret, oldSecretUntil = 0, declaredIn }: Webhook,
@@ -46,12 +46,12 @@ export function targetOf(
   return { address: kept.address, secrets: [kept.secret, ...old].filter((one) => one !== undefined) };
 }
 
-/** By which a game can choose the webhook. Of one that no game can choose, it need not be known. */
+/** The hash with which a game can choose the webhook. Unknown for a webhook that no game can choose. */
 export function hashOf({ address, addressHash: kept }: Webhook): string | undefined {
   return address === undefined ? kept : addressHash(address);
 }
 
-/** The same of what a game sent; `undefined` if that is no address. It is compared, and never called. */
+/** The same for the address that a game sent; `undefined` if it is invalid. It is compared, and never called. */
 export function callerHash(text: string | undefined): string | undefined {
   return text === undefined || !URL.canParse(text) ? undefined : addressHash(new URL(text).href);
 }
@@ -74,7 +74,7 @@ export async function sendSigned(
   return outcomeOf('standard', await sender.send(request, signal), clock.now());
 }
 
-/** Sends a message to Discord. It says whether it was kept only if it is asked to. Rejects only if `signal` is aborted. */
+/** Sends a message to Discord, with the request to confirm that it was stored. Rejects only if `signal` is aborted. */
 export async function sendMessage(
   { clock, sender, webhooks }: Sending,
   target: Target,

@@ -6,16 +6,16 @@ import type { Ports } from '../../ports/index.ts';
 import { detailedChangeDocument } from '../documents/change.ts';
 import { type ChangeView, withNames } from '../history/history.ts';
 
-/** An event as webhooks are told of it. */
+/** An event as webhooks get it. */
 export interface EventView {
   sequence: number;
   type: WebhookEventType;
   event: OutboxEvent['event'];
-  /** The change that it is about, as it was then. */
+  /** The change behind it, as it was at that time. */
   told?: ChangeView;
 }
 
-/** Gives events their names. What is no event for webhooks is left out. */
+/** Adds names to events, and leaves out events that are not for webhooks. */
 export async function viewEvents(
   ports: Pick<Ports, 'store' | 'clock'>,
   events: readonly OutboxEvent[],
@@ -31,7 +31,7 @@ export async function viewEvents(
   });
 }
 
-/** The body of an event for programs. `groupTitle` is that of the daemon: an event that is about no change has no other. */
+/** The body of an event for programs. `groupTitle` is the daemon's, for events that are not about a change. */
 export function eventBody(
   { sequence, type, event, told }: EventView,
   { workspaceId, groupTitle }: { workspaceId: string; groupTitle: string },
@@ -65,7 +65,7 @@ function aboutChange(told: ChangeView, type: WebhookEventType) {
 
 const maxListed = 100;
 
-/** A member with thousands of roles does not make an event that receivers refuse for its length. */
+/** Shortens lists, because receivers would refuse the event of a member with thousands of roles. */
 function withShortLists(document: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(document).flatMap(([name, value]) => {

@@ -17,7 +17,7 @@ export interface TestOutcome {
   ms: number;
 }
 
-/** Sends one event that says it is a test, at once and not through the outbox. */
+/** Sends one test event, directly and not through the outbox. */
 export async function testWebhook(app: Sending & Tools, name: string): Promise<TestOutcome> {
   const webhook = await requireWebhook(app, name);
   const target = targetOf(app, webhook);
@@ -54,7 +54,7 @@ export async function lookAtDiscord(
   return { name: fieldIn(answer.text, 'name'), channelId: fieldIn(answer.text, 'channel_id') };
 }
 
-/** Only the beginning of an answer is read, so it may be no whole JSON. */
+/** Only the beginning of a response is read, so it may be incomplete JSON. */
 function fieldIn(text: string, name: string): string {
   const found = new RegExp(`"${name}"\\s*:\\s*("(?:[^"\\\\]|\\\\.)*")`).exec(text)?.[1];
   return found === undefined ? '?' : String(JSON.parse(found));

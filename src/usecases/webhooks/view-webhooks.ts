@@ -5,14 +5,14 @@ import { requireWebhook } from './require-webhook.ts';
 
 type Tools = Pick<Ports, 'store'>;
 
-/** A webhook with what is on its way. */
+/** A webhook with the state of its events. */
 export interface WebhookView {
   webhook: Webhook;
-  /** Events that are not delivered yet; counted up to `maxCounted`. */
+  /** Undelivered events; counted up to `maxCounted`. */
   backlog: number;
-  /** When the oldest of them happened. */
+  /** The time of the oldest one. */
   oldestAt: number | undefined;
-  /** The newest that waits for another try. */
+  /** The newest event that waits for a retry. */
   waiting: Delivery | undefined;
 }
 

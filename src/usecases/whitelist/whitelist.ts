@@ -6,7 +6,7 @@ import { chooseKey, requireKey } from '../keys/find-key.ts';
 
 type StoreAndClock = Pick<Ports, 'store' | 'clock'>;
 
-/** Places on the whitelist of a key (id or name). If no key is named, the only one that is accepted is meant. */
+/** Places on the whitelist of a key (id or name). The default is the only accepted key. */
 export interface PlacesCommand {
   key: string | undefined;
   placeIds: number[];
@@ -21,7 +21,7 @@ export interface ChangedPlaces<Entry extends WhitelistEntry = WhitelistEntry> {
 
 export type AddedEntry = WhitelistEntry & { outcome: 'added' | 're-enabled' | 'already there' };
 
-/** Adds all of the places, or none. Throws `conflict` if the key is revoked, and as `chooseKey`. */
+/** Adds all of the places, or none. Throws `conflict` if the key is revoked, and like `chooseKey`. */
 export async function addPlaces(
   { store, clock }: StoreAndClock,
   { key: idOrName, placeIds, note, by }: PlacesCommand & { note?: string | undefined },
@@ -38,7 +38,10 @@ export async function addPlaces(
   return { key, entries: after.map((entry) => ({ ...entry, outcome: outcomeOf(entry) })) };
 }
 
-/** Switches all of the places on or off, or none. Throws `not_found` if a place is not on the whitelist, and as `chooseKey`. */
+/**
+ * Enables or disables all of the places, or none. Throws `not_found` if a place is not on the whitelist, and like
+ * `chooseKey`.
+ */
 export async function setPlacesActive(
   { store, clock }: StoreAndClock,
   { key: idOrName, placeIds, active, by }: PlacesCommand & { active: boolean },
@@ -48,7 +51,7 @@ export async function setPlacesActive(
   return { key, entries: (await store.updateEntries(places, judgeActive(places, { by, at: clock.now() }))).after };
 }
 
-/** Removes all of the places, or none; with `ifExists`, those that are there. Throws as `setPlacesActive`. */
+/** Removes all of the places, or none; with `ifExists`, only those on the whitelist. Throws like `setPlacesActive`. */
 export async function removePlaces(
   { store, clock }: StoreAndClock,
   { key: idOrName, placeIds, by, ifExists = false }: PlacesCommand & { ifExists?: boolean },
@@ -78,7 +81,7 @@ export interface PlaceVerdict {
   isAllowed: boolean;
 }
 
-/** Whether the key may be used from a place. Throws as `chooseKey`. */
+/** Checks a key for a place. Throws like `chooseKey`. */
 export async function checkPlace(
   { store, clock }: StoreAndClock,
   { key: idOrName, placeId }: { key: string | undefined; placeId: number },
