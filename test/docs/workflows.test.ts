@@ -72,7 +72,10 @@ test('a release names its repository, its lowest Node and no script that an inst
   const script = steps.flatMap(({ run = '' }) => (/npm pkg (set|delete)/.test(run) ? [run] : [])).join('\n');
   const env = { ...process.env, GITHUB_REPOSITORY: 'someone/rankd' };
   execFileSync('bash', ['-ec', script], { cwd: folder.path, env });
-  const released = JSON.parse(readFileSync(join(folder.path, 'package.json'), 'utf8'));
+  const npm = ['pack', '--ignore-scripts', '--offline', '--silent'];
+  const tarball = execFileSync('npm', npm, { cwd: folder.path, encoding: 'utf8' }).trim();
+  const packed = ['-xzOf', tarball, 'package/package.json'];
+  const released = JSON.parse(execFileSync('tar', packed, { cwd: folder.path, encoding: 'utf8' }));
   const { prepare: _, ...scripts } = manifest.scripts;
   expect(released).toEqual({
     ...manifest,

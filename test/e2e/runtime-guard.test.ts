@@ -59,6 +59,20 @@ test('too old, with another Node that can’t be started: two lines and exit cod
   });
 });
 
+test('npm ci in a clone on Node 20 prints nothing about a Node that is too old, though npm would', () => {
+  using clone = new CopyOfRankd();
+  for (const name of ['package.json', 'package-lock.json', '.npmrc', 'config/runtime'])
+    cpSync(join(root, name), join(clone.folder, name), { recursive: true });
+  const onNode20 = `data:text/javascript,Object.defineProperty(process,'version',{value:'v20.20.2'})`;
+  const env = { PATH: process.env['PATH'], HOME: clone.home, NODE_OPTIONS: `--import=${onNode20}` };
+  const install = (...more: string[]) => {
+    const line = ['ci', '--dry-run', '--offline', '--ignore-scripts', ...more];
+    return spawnSync('npm', line, { cwd: clone.folder, encoding: 'utf8', env });
+  };
+  expect(install('--loglevel=warn').stderr).toContain('EBADENGINE');
+  expect(install()).toMatchObject({ status: 0, stderr: '' });
+});
+
 test('npm ci in a clone without development packages stops, and prints the command that helps', () => {
   using clone = new CopyOfRankd();
   cpSync(join(root, 'config/runtime'), join(clone.folder, 'config/runtime'), { recursive: true });
