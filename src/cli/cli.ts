@@ -13,7 +13,7 @@ import type { CallContext, Migration, Ports, StoreEngine, StoreOperations } from
 import { callWithin } from '../ports/platform.ts';
 import { engineOf } from '../stores/engine.ts';
 import type { Alarm } from '../usecases/change/platform-trust.ts';
-import { hintOf } from '../usecases/documents/error.ts';
+import { hintOf } from '../usecases/error-document.ts';
 import { keepServedGroup } from '../usecases/group/served-group.ts';
 import { chosenWith, type DaemonAndConfig, isSimulatedHere, otherGroup, refuseLostDatabase } from './daemon-here.ts';
 import type { GlobalOptions, Io } from './io.ts';

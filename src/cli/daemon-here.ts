@@ -5,8 +5,8 @@ import { type ConfigLocationSources, distrustOfFound, isSameFile, locateConfig }
 import { askStatus } from '../control/ask.ts';
 import { groupTitle } from '../core/group-title.ts';
 import type { Ports } from '../ports/index.ts';
-import type { DaemonStatus } from '../usecases/documents/status.ts';
 import { servesRealGroup } from '../usecases/group/served-group.ts';
+import type { DaemonStatus } from '../usecases/upkeep/status-document.ts';
 
 /** A command works on the store directly, while a daemon may serve it. These checks find out if the two disagree. */
 

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { IncomingHttpHeaders, IncomingMessage, RequestOptions } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { http } from '../base/node-modules.ts';
-import type { DaemonStatus } from '../usecases/documents/status.ts';
+import type { DaemonStatus } from '../usecases/upkeep/status-document.ts';
 import {
   changeHeader,
   controlPath,

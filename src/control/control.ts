@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import type { ErrorCode } from '../base/errors.ts';
 import { thisSystem } from '../base/system.ts';
 import type { ChangedSettings } from '../config/compare.ts';
-import type { DaemonStatus } from '../usecases/documents/status.ts';
+import type { DaemonStatus } from '../usecases/upkeep/status-document.ts';
 
 /** The requests of commands to a daemon. Its answers are sent as JSON. */
 export interface Control {

@@ -9,9 +9,11 @@ import {
   keyRevoked,
   keyRotated,
   keyRulesSet,
+  planChanged,
+  workspaceActivated,
 } from './events.ts';
 import { changedRules, type KeyRulesChange, rulesOf } from './key-rules.ts';
-import type { Key, KeyMode, KeyRules, NewSecret, Scope } from './model.ts';
+import type { Key, KeyMode, KeyRules, NewSecret, Plan, Scope, Workspace } from './model.ts';
 import type { Verdict } from './verdict.ts';
 
 /** A key that is about to be made. */
@@ -129,5 +131,19 @@ function refusalOfRevoked({ name, revokedAt }: Key, consequence: string): RankdE
   if (revokedAt === undefined) return undefined;
   return new RankdError('conflict', `Key ${name} is revoked, so ${consequence}.`, {
     hint: 'make a new key with `rankd key create NAME`',
+  });
+}
+
+/** Suspends or resumes the workspace, or changes its plan. */
+export function judgeWorkspace(
+  { active, plan }: { active?: boolean | undefined; plan?: Plan | undefined },
+  actor: Actor,
+): (workspace: Workspace) => Verdict<Workspace> {
+  return (workspace) => ({
+    change: { ...workspace, active: active ?? workspace.active, plan: plan ?? workspace.plan },
+    events: [
+      ...(active === undefined ? [] : [workspaceActivated(workspace.id, active, actor)]),
+      ...(plan === undefined ? [] : [planChanged(workspace.id, { from: workspace.plan, to: plan }, actor)]),
+    ],
   });
 }

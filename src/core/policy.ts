@@ -5,8 +5,7 @@ import { type RolePlan, restorePlan, rise } from './role-plan.ts';
 import { cooldown, rankerCooldown } from './rules/cooldowns.ts';
 import { direction, directionOfReturn, steps } from './rules/moves.ts';
 import { privilegedRoles } from './rules/privileged-roles.ts';
-import { protectedMembers } from './rules/protected-members.ts';
-import { namedRanker, selfRank } from './rules/rankers.ts';
+import { namedRanker, protectedMembers, selfRank } from './rules/rankers.ts';
 import { ceiling, floor, lockedRoles } from './rules/ranks.ts';
 import type { PolicyCase, PolicyRule } from './rules/rule.ts';
 

@@ -11,9 +11,9 @@ import { declareConfigured } from '../usecases/declare-configured.ts';
 import { checkGroup } from '../usecases/group/check-group.ts';
 import { credentialWarnings } from '../usecases/group/credential-warnings.ts';
 import { keepServedGroup } from '../usecases/group/served-group.ts';
-import { auditReload } from '../usecases/upkeep/tell-reload.ts';
+import { auditReload } from '../usecases/upkeep/operator-events.ts';
 
-export interface LiveConfigOptions {
+interface LiveConfigOptions {
   app: ServedApp;
   /** The configuration at the start. */
   started: LoadedConfig;

@@ -11,12 +11,12 @@ import { listenForCommands } from '../control/listen.ts';
 import type { Migration } from '../ports/index.ts';
 import { lookAtChange } from '../usecases/change/late-look.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
-import { type DaemonStatus, daemonStatus } from '../usecases/documents/status.ts';
-import { webhookDocument } from '../usecases/documents/webhook.ts';
 import { keepServedGroup } from '../usecases/group/served-group.ts';
 import { stuckHolds } from '../usecases/holds/open-hold.ts';
 import { isAnyKeyAccepted, keysOfSimulation, pausedAmong } from '../usecases/keys/keys.ts';
+import { type DaemonStatus, daemonStatus } from '../usecases/upkeep/status-document.ts';
 import { viewWebhooks } from '../usecases/webhooks/view-webhooks.ts';
+import { webhookDocument } from '../usecases/webhooks/webhook-document.ts';
 import { showWorkspace } from '../usecases/workspace/workspace.ts';
 import { type Daemon, startDaemon } from './daemon.ts';
 import { LazyDashboard } from './dashboard-door.ts';
@@ -54,7 +54,7 @@ export interface RunOptions {
 }
 
 /** Disposing it stops the daemon. */
-export interface RunningDaemon extends AsyncDisposable {
+interface RunningDaemon extends AsyncDisposable {
   daemon: Daemon;
   /** `by`: whom the audit names. Never rejects. */
   reload(by: string): Promise<ReloadOutcome>;

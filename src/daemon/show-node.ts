@@ -7,10 +7,10 @@ import type { LoadedConfig } from '../config/load.ts';
 import type { ReloadOutcome } from '../control/control.ts';
 import { storeLost } from '../core/events.ts';
 import type { NodeStatus } from '../core/nodes.ts';
-import { budgetDocument } from '../usecases/documents/status.ts';
+import { budgetDocument } from '../usecases/upkeep/status-document.ts';
 import type { Daemon } from './daemon.ts';
 
-export interface ShownDaemon {
+interface ShownDaemon {
   daemon: Daemon;
   live: {
     loaded: LoadedConfig;

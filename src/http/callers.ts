@@ -3,9 +3,8 @@ import type { Duplex } from 'node:stream';
 import type { FastifyRequest } from 'fastify';
 import { RankdError } from '../base/errors.ts';
 import type { LimitsConfig } from '../config/config.ts';
-import { type Caller, placeRefusal, refusalOf } from '../core/access.ts';
+import { type Caller, placeRefusal, refusalOf, refusalOfRobloxId } from '../core/access.ts';
 import type { Key, KeyRecord } from '../core/model.ts';
-import { refusalOfRobloxId } from '../core/roblox-id.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { authenticate, fingerprintOf, type KeyFingerprint } from '../usecases/keys/authenticate.ts';
 import { placeOf } from './fields.ts';
@@ -13,7 +12,7 @@ import { type Exchange, type FoundKey, familyOf } from './route.ts';
 import { failedAuthLimit, failedPlaceLimit, type Limit, limitsOf } from './throttle.ts';
 
 /** The sender of a request that rankd accepts. */
-export interface Admitted {
+interface Admitted {
   caller: KeyRecord;
   /** `undefined` if the key does not need one. */
   placeId: number | undefined;

@@ -9,13 +9,13 @@ import type { CallContext } from '../ports/index.ts';
 import type { ChangeCaller, ChangeCommand, Idempotency } from '../usecases/change/change-command.ts';
 import { errorOf } from '../usecases/change/change-outcome.ts';
 import { type ChangeAnswer, changeRank } from '../usecases/change/change-rank.ts';
-import { changeTitle } from '../usecases/documents/change.ts';
+import { changeTitle } from '../usecases/history/change-document.ts';
 import { admitCaller } from './callers.ts';
 import { idempotencyKey } from './fields.ts';
 import type { Exchange } from './route.ts';
 
 /** A change requested by an admitted caller. */
-export interface RequestedChange {
+interface RequestedChange {
   placeId: number | undefined;
   caller: KeyRecord;
   asked: AskedChange;

@@ -1,6 +1,6 @@
 import type { DashboardConfig } from '../../src/config/config.ts';
 import { Dashboard } from '../../src/dashboard/server/dashboard.ts';
-import { daemonStatus } from '../../src/usecases/documents/status.ts';
+import { daemonStatus } from '../../src/usecases/upkeep/status-document.ts';
 import { openTestApp, type TestApp, type TestAppOptions } from './open-test-app.ts';
 import { PageVisitor } from './page-visitor.ts';
 

@@ -1,5 +1,4 @@
 import { version } from '../../base/version.ts';
-import { versionDocument } from '../../usecases/documents/installation.ts';
 import { command, oneOf } from '../command.ts';
 import { type Shell, scripts } from '../completion/scripts.ts';
 import { examplesOf } from '../output/help.ts';
@@ -11,7 +10,7 @@ export const versionCommand = command({
   examples: ['rankd version', 'rankd version --json'],
   run: (cli) => {
     const node = cli.io.nodeVersion;
-    cli.print(versionDocument(node), `rankd ${version} (Node.js ${node})`);
+    cli.print({ version, node }, `rankd ${version} (Node.js ${node})`);
   },
 });
 

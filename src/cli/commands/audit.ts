@@ -4,8 +4,14 @@ import { RankdError } from '../../base/errors.ts';
 import { counted, suggest } from '../../base/text.ts';
 import { auditActions } from '../../core/events.ts';
 import type { AuditEvent } from '../../core/model.ts';
-import { eventDocument, verdictDocument } from '../../usecases/documents/audit.ts';
-import { type AuditEventView, eventPages, followEvents, listEvents } from '../../usecases/history/audit.ts';
+import {
+  type AuditEventView,
+  eventDocument,
+  eventPages,
+  followEvents,
+  listEvents,
+  verdictDocument,
+} from '../../usecases/history/audit.ts';
 import { type AuditVerdict, describeBreak, verifyAudit } from '../../usecases/history/verify-audit.ts';
 import { withKeyId } from '../../usecases/keys/find-key.ts';
 import type { Cli } from '../cli.ts';

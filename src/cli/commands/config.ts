@@ -9,7 +9,6 @@ import { ConfigError } from '../../config/problem.ts';
 import { withoutKeys } from '../../core/api-key.ts';
 import { roleEntries } from '../../core/role-settings.ts';
 import { callWithin } from '../../ports/platform.ts';
-import { checkedConfigDocument, configFileDocument, settingsDocument } from '../../usecases/documents/config.ts';
 import { strayRoles } from '../../usecases/group/check-group.ts';
 import type { Cli } from '../cli.ts';
 import { argument, command, commandGroup, flag } from '../command.ts';
@@ -157,4 +156,28 @@ function originText({ source, at }: Origin): string {
 /** The values that it overrides. */
 function shadowedBy({ shadows = [] }: Origin): string {
   return shadows.map((one) => `${originText(one)} (${settingText(one.value)})`).join(', ') || '-';
+}
+
+/** A configuration without a problem; `file` is null if there is none. */
+function checkedConfigDocument(file: string | undefined, warnings: string[]) {
+  return { file: file ?? null, warnings };
+}
+
+/** Every setting with its value, its origin, and the values that it overrides. */
+function settingsDocument(file: string | undefined, origins: ReadonlyMap<string, Origin>) {
+  const settings = [...origins].map(([name, { shadows = [], ...origin }]) => ({
+    name,
+    ...originDocument(origin),
+    shadows: shadows.map(originDocument),
+  }));
+  return { file: file ?? null, settings };
+}
+
+/** The file that is read, and the places where rankd looks for one. */
+function configFileDocument(file: string | undefined, searched: string[]) {
+  return { file: file ?? null, searched };
+}
+
+function originDocument({ value, source, at }: Origin) {
+  return { value: value ?? null, source, at: at ?? null };
 }

@@ -13,9 +13,13 @@ import {
 } from '../../control/ask.ts';
 import type { ReloadOutcome } from '../../control/control.ts';
 import { proofHeader, proofOf, questionHeader } from '../../core/proof.ts';
-import { healthDocument, nodeReloadsDocument, reloadDocument } from '../../usecases/documents/daemon.ts';
-import { linkDocument } from '../../usecases/documents/dashboard.ts';
 import { askNodes, noDaemon } from '../../usecases/upkeep/ask-nodes.ts';
+import {
+  healthDocument,
+  linkDocument,
+  nodeReloadsDocument,
+  reloadDocument,
+} from '../../usecases/upkeep/daemon-document.ts';
 import type { Cli } from '../cli.ts';
 import { command, flag, oneOf, option } from '../command.ts';
 import { notItsFile, strangerTo } from '../daemon-here.ts';

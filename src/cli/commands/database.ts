@@ -7,17 +7,15 @@ import { asFileError, ScratchDirectory } from '../../base/files.ts';
 import type { Backup, BackupTarget, Migration } from '../../ports/index.ts';
 import {
   backUpDatabase,
+  backupDocument,
   checkDatabase,
+  databaseCheckDocument,
   migrateDatabase,
+  migrationDocument,
   recordBackup,
   restoreBackup,
-} from '../../usecases/database/database.ts';
-import {
-  backupDocument,
-  databaseCheckDocument,
-  migrationDocument,
   restoreDocument,
-} from '../../usecases/documents/database.ts';
+} from '../../usecases/database/database.ts';
 import { verifyAudit } from '../../usecases/history/verify-audit.ts';
 import type { Cli } from '../cli.ts';
 import { argument, command, commandGroup, flag } from '../command.ts';

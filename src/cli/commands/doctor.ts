@@ -11,7 +11,16 @@ import { controlPath } from '../../control/control.ts';
 import { whyNoSocket } from '../../control/listen.ts';
 import type { LiveFinding } from '../../ports/index.ts';
 import { callWithin } from '../../ports/platform.ts';
-import { examined, type Finding, fail, findingsDocument, ok, warn } from '../../usecases/doctor/finding.ts';
+import {
+  examined,
+  type Finding,
+  fail,
+  findingsDocument,
+  liveDocument,
+  ok,
+  warn,
+  withoutIds,
+} from '../../usecases/doctor/finding.ts';
 import {
   credentialFindings,
   groupFindings,
@@ -29,11 +38,10 @@ import {
   webhookFindings,
   workspaceFindings,
 } from '../../usecases/doctor/store.ts';
-import { hintOf } from '../../usecases/documents/error.ts';
-import { liveDocument, withoutIds } from '../../usecases/documents/live.ts';
-import type { DaemonStatus } from '../../usecases/documents/status.ts';
+import { hintOf } from '../../usecases/error-document.ts';
 import { stuckHolds } from '../../usecases/holds/open-hold.ts';
 import { inspectKeys } from '../../usecases/keys/inspect-keys.ts';
+import type { DaemonStatus } from '../../usecases/upkeep/status-document.ts';
 import { viewWebhooks } from '../../usecases/webhooks/view-webhooks.ts';
 import { showWorkspace } from '../../usecases/workspace/workspace.ts';
 import type { Cli } from '../cli.ts';

@@ -2,7 +2,7 @@ import type { ErrorCode } from '../../base/errors.ts';
 import { roleTitle } from '../../core/describe.ts';
 import type { ApprovedChange } from '../../usecases/change/check-plan.ts';
 import { type CheckResult, type DryRun, notReached } from '../../usecases/change/test-rank.ts';
-import { dryRunDocument } from '../../usecases/documents/change.ts';
+import { dryRunDocument } from '../../usecases/history/change-document.ts';
 import type { Cli } from '../cli.ts';
 import { ExitCode, exitCodes, formatError } from '../output/errors.ts';
 import { table } from '../output/table.ts';

@@ -1,6 +1,5 @@
 import { counted } from '../../base/text.ts';
-import { forgottenDocument } from '../../usecases/documents/forgotten.ts';
-import { forgetPerson } from '../../usecases/history/forget.ts';
+import { forgetPerson, forgottenDocument } from '../../usecases/history/forget.ts';
 import { argument, command, flag } from '../command.ts';
 import { asUser } from '../input/arguments.ts';
 import { confirm } from '../input/confirm.ts';

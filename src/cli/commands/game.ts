@@ -1,7 +1,6 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { makeFile, type NewFile, requireRoom, withFiles } from '../../base/files.ts';
-import { gameFilesDocument, gameModelDocument, scriptDocument } from '../../usecases/documents/game.ts';
 import type { Cli } from '../cli.ts';
 import { argument, command, commandGroup, flag, option, type ValuesOf } from '../command.ts';
 import {
@@ -139,4 +138,21 @@ async function script(cli: Cli, options: { url?: string; secret: string; out?: s
     cli.print(scriptDocument(values, { file: path }), path);
   }
   cli.say('Put it into a ModuleScript named Rankd in ServerScriptService; its first lines say how scripts use it.');
+}
+
+/** The values in a game's files; `files` are the absolute paths that were written. */
+function gameFilesDocument<Values extends object>(values: Values, files: readonly string[]) {
+  return { ...values, files };
+}
+
+function gameModelDocument(
+  { name, place, typed }: { name: string; place: string; typed?: string | undefined },
+  scripts: readonly string[],
+) {
+  return { name, place, typed: typed ?? null, scripts };
+}
+
+/** The module for a game's own scripts: its text, or the file that it was written to. */
+function scriptDocument<Values extends object>(values: Values, made: { script: string } | { file: string }) {
+  return { ...values, ...made };
 }

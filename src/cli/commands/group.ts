@@ -1,8 +1,7 @@
 import { isOutsider, standingWords } from '../../core/acting-account.ts';
 import { userTitle } from '../../core/describe.ts';
 import { listRoles } from '../../core/list-roles.ts';
-import { groupDocument, roleDocument } from '../../usecases/documents/group.ts';
-import { listGroupRoles, showGroup } from '../../usecases/group/group.ts';
+import { groupDocument, listGroupRoles, roleDocument, showGroup } from '../../usecases/group/group.ts';
 import type { Cli } from '../cli.ts';
 import { command, commandGroup } from '../command.ts';
 import { facts, table } from '../output/table.ts';

@@ -11,7 +11,7 @@ import {
   wayOf,
   whoAsked,
   withId,
-} from '../../usecases/documents/change.ts';
+} from '../../usecases/history/change-document.ts';
 import { type ChangeView, changePages, listChanges, showChange } from '../../usecases/history/history.ts';
 import { withKeyId } from '../../usecases/keys/find-key.ts';
 import type { Cli } from '../cli.ts';

@@ -16,8 +16,8 @@ import type { ActingAccount, Role } from '../../core/model.ts';
 import { nameForRequest, type RoleScheme } from '../../core/role-scheme.ts';
 import { privilegesAmong } from '../../core/rules/privileged-roles.ts';
 import { callWithin } from '../../ports/platform.ts';
-import { initDocument } from '../../usecases/documents/installation.ts';
 import { type ExaminedGroup, examineGroup } from '../../usecases/group/examine-group.ts';
+import { roleTitleDocument } from '../../usecases/group/group.ts';
 import { keepServedGroup } from '../../usecases/group/served-group.ts';
 import type { MintedKey } from '../../usecases/keys/keys.ts';
 import { userNameIfKnown } from '../../usecases/people/name-members.ts';
@@ -277,4 +277,34 @@ function proposeLadder(givable: Role[]): { proposed: Role[]; leftOut: Role[] } {
 /** The roles as the configuration names them. */
 function ladderEntries(group: Pick<RoleScheme, 'roles' | 'rankOne'>, ladder: Role[]): number[] {
   return ladder.map((role) => nameForRequest(group, role));
+}
+
+/** The result of init. Paths are absolute. */
+interface Initialized {
+  file: string;
+  credentialFile: string;
+  groupId: number;
+  /** `undefined` if Roblox was not called. */
+  examined: Pick<ExaminedGroup, 'group'> | undefined;
+  /** `undefined` if there is none. */
+  ladder: readonly Role[] | undefined;
+  keyId: string | undefined;
+  publicUrl: string | undefined;
+  /** The name of the new webhook; null if there is none. */
+  webhook: string | null;
+  models: readonly string[];
+}
+
+function initDocument(made: Initialized) {
+  const { file, credentialFile, groupId, examined, ladder, keyId, publicUrl, webhook, models } = made;
+  return {
+    file,
+    credentialFile,
+    group: examined?.group ?? { id: groupId },
+    ladder: ladder?.map(roleTitleDocument) ?? null,
+    key: keyId ?? null,
+    publicUrl: publicUrl ?? null,
+    webhook,
+    models,
+  };
 }

@@ -6,7 +6,7 @@ import { makeFile } from '../../base/files.ts';
 import { thisSystem } from '../../base/system.ts';
 import { hashKey, keyMode, mintKey } from '../../core/api-key.ts';
 import type { Key, KeyMode } from '../../core/model.ts';
-import { keyDocument, keyHashDocument, keyVerdictDocument } from '../../usecases/documents/key.ts';
+import { keyDocument, keyHashDocument, keyVerdictDocument } from '../../usecases/keys/key-document.ts';
 import type { KeepSecret, MintedKey } from '../../usecases/keys/keys.ts';
 import { verifyKey } from '../../usecases/keys/verify-key.ts';
 import type { Cli } from '../cli.ts';

@@ -3,8 +3,8 @@ import { RankdError } from '../../base/errors.ts';
 import { isoTime } from '../../base/time.ts';
 import { locateConfig } from '../../config/locate.ts';
 import { type Key, type KeySecret, scopes, usualScopes, type WhitelistEntry } from '../../core/model.ts';
-import { keyDocument, keyWithPlacesDocument, shownState } from '../../usecases/documents/key.ts';
 import { existingKey } from '../../usecases/keys/existing-key.ts';
+import { keyDocument, keyWithPlacesDocument, shownState } from '../../usecases/keys/key-document.ts';
 import {
   adoptKey,
   createDiscordKey,

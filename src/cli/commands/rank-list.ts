@@ -7,14 +7,15 @@ import {
   type ListCommand,
   type ListedMember,
   listAfterLateLooks,
+  listDocument,
+  listMessage,
   type MemberChange,
   noteList,
   type PlannedList,
   planList,
   runList,
 } from '../../usecases/change/change-list.ts';
-import { withId } from '../../usecases/documents/change.ts';
-import { listDocument, listMessage } from '../../usecases/documents/list.ts';
+import { withId } from '../../usecases/history/change-document.ts';
 import type { Run } from '../../usecases/run-many.ts';
 import type { Cli } from '../cli.ts';
 import type { AskedUser } from '../input/arguments.ts';

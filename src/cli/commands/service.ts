@@ -3,7 +3,6 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { codeOf, RankdError } from '../../base/errors.ts';
 import { asFileError, inWords, renameFile } from '../../base/files.ts';
-import { removedServiceDocument, serviceDocument } from '../../usecases/documents/installation.ts';
 import type { Cli } from '../cli.ts';
 import { command, commandGroup, flag, option } from '../command.ts';
 import { facts } from '../output/table.ts';
@@ -67,7 +66,7 @@ async function install(cli: Cli, { dir, force }: { dir?: string; force: boolean 
   const isWritten = current !== marked(unit, encoding);
   if (isWritten) write(file, unit, manager);
   cli.print(
-    serviceDocument(file, isWritten),
+    { unit: file, written: isWritten },
     facts({ [kind]: file, written: isWritten ? 'yes' : 'no: it is up to date' }),
   );
   if (isWritten) for (const step of manager.takeUp(cli, file)) await take(cli, step);
@@ -103,7 +102,7 @@ async function remove(cli: Cli, { dir }: { dir?: string }): Promise<void> {
   for (const step of manager.forget(cli)) await take(cli, step);
   rmSync(file);
   for (const step of manager.afterRemoval ?? []) await take(cli, step);
-  cli.print(removedServiceDocument(file), facts({ [kind]: file, removed: 'yes' }));
+  cli.print({ unit: file, removed: true }, facts({ [kind]: file, removed: 'yes' }));
 }
 
 const managers = { systemd, launchd, 'task scheduler': taskScheduler };

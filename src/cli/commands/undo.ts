@@ -3,8 +3,7 @@ import { RankdError } from '../../base/errors.ts';
 import { counted } from '../../base/text.ts';
 import { isoTime } from '../../base/time.ts';
 import type { ChangeSelection } from '../../ports/index.ts';
-import { withId } from '../../usecases/documents/change.ts';
-import { undoDocument, undoMessage } from '../../usecases/documents/undo.ts';
+import { withId } from '../../usecases/history/change-document.ts';
 import { findUsableKey, withKeyId } from '../../usecases/keys/find-key.ts';
 import {
   afterLateLooks,
@@ -16,6 +15,7 @@ import {
   undoSummary,
   undoWords,
 } from '../../usecases/undo/undo-changes.ts';
+import { undoDocument, undoMessage } from '../../usecases/undo/undo-document.ts';
 import type { MemberUndo, Rankee } from '../../usecases/undo/undo-member.ts';
 import type { Cli } from '../cli.ts';
 import { argument, command, flag, option, type ValuesOf } from '../command.ts';

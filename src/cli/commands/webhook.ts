@@ -8,7 +8,6 @@ import type { Config } from '../../config/config.ts';
 import { defaultEvents, eventGroups } from '../../core/webhooks/event-types.ts';
 import type { Outcome } from '../../core/webhooks/progress.ts';
 import { isWebhookName, waitingText } from '../../core/webhooks/webhook.ts';
-import { webhookDocument, webhookTestDocument } from '../../usecases/documents/webhook.ts';
 import {
   addressFrom,
   addWebhook,
@@ -24,6 +23,7 @@ import { requireWebhook } from '../../usecases/webhooks/require-webhook.ts';
 import { type Sending, settingsOf } from '../../usecases/webhooks/target.ts';
 import { lookAtDiscord, type TestOutcome, testWebhook } from '../../usecases/webhooks/try-webhook.ts';
 import { maxCounted, viewWebhook, viewWebhooks } from '../../usecases/webhooks/view-webhooks.ts';
+import { webhookDocument, webhookTestDocument } from '../../usecases/webhooks/webhook-document.ts';
 import type { Cli } from '../cli.ts';
 import { argument, choice, command, commandGroup, flag, option, type ValuesOf } from '../command.ts';
 import { duration, filled, orNone } from '../input/arguments.ts';

@@ -1,12 +1,14 @@
 import type { Key, WhitelistEntry } from '../../core/model.ts';
 import type { Ports } from '../../ports/index.ts';
-import { changedEntryDocument, entryDocument, placeVerdictDocument } from '../../usecases/documents/whitelist.ts';
 import {
   addPlaces,
   type ChangedPlaces,
+  changedEntryDocument,
   checkPlace,
+  entryDocument,
   listPlaces,
   type PlacesCommand,
+  placeVerdictDocument,
   removePlaces,
   setPlacesActive,
 } from '../../usecases/whitelist/whitelist.ts';

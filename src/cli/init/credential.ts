@@ -4,7 +4,7 @@ import { InvalidArgumentError } from 'commander';
 import { isRankdError, RankdError } from '../../base/errors.ts';
 import { requireRoom } from '../../base/files.ts';
 import { flawOfKey } from '../../config/platform-choice.ts';
-import { hintOf } from '../../usecases/documents/error.ts';
+import { hintOf } from '../../usecases/error-document.ts';
 import { asGroupId } from '../input/arguments.ts';
 import type { Io } from '../io.ts';
 import { printableLines } from '../output/text.ts';

@@ -3,7 +3,7 @@ import { asRankdError, isRankdError } from '../../base/errors.ts';
 import type { Config } from '../../config/config.ts';
 import { readAddress, type WebhookAddress } from '../../core/webhooks/address.ts';
 import { defaultEvents } from '../../core/webhooks/event-types.ts';
-import { hintOf } from '../../usecases/documents/error.ts';
+import { hintOf } from '../../usecases/error-document.ts';
 import { addWebhook, refuseForbidden } from '../../usecases/webhooks/edit-webhooks.ts';
 import type { Sending } from '../../usecases/webhooks/target.ts';
 import { lookAtDiscord, testWebhook } from '../../usecases/webhooks/try-webhook.ts';

@@ -1,7 +1,7 @@
 import type { ErrorCode, RankdError } from '../../base/errors.ts';
 import { ConfigError } from '../../config/problem.ts';
 import { withoutKeys } from '../../core/api-key.ts';
-import { errorDocument } from '../../usecases/documents/error.ts';
+import { errorDocument } from '../../usecases/error-document.ts';
 import { jsonLine, printable, printableLines } from './text.ts';
 
 /** 0 means done. The others follow the customs of shells and sysexits(3). */

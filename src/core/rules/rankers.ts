@@ -3,7 +3,7 @@ import { roleTitle } from '../describe.ts';
 import type { Role } from '../model.ts';
 import { heldRoles } from '../role-scheme.ts';
 import type { PolicyCase, PolicyRule } from './rule.ts';
-import { touchedRoles } from './touched-roles.ts';
+import { isNamed, touchedRoles } from './touched-roles.ts';
 
 export const selfRank: PolicyRule = {
   name: 'self-rank',
@@ -76,3 +76,18 @@ function speaksForItself({ key, request }: PolicyCase): boolean {
 function notAllowed(message: string, hint: string): RankdError {
   return new RankdError('ranker_not_allowed', message, { hint });
 }
+
+export const protectedMembers: PolicyRule = {
+  name: 'protected members',
+  refusal({ policy, request, scheme, plan }) {
+    const held = heldRoles(scheme.roles, { userId: request.rankeeId, roleIds: plan.goal.from });
+    const role = held.find((candidate) => isNamed(candidate, policy.protectedRoles));
+    const why = policy.protectedMembers.includes(request.rankeeId)
+      ? 'is on policy.protected_members'
+      : role && `holds ${roleTitle(role)}, one of policy.protected_roles`;
+    if (why === undefined) return undefined;
+    return new RankdError('member_protected', `Member ${request.rankeeId} ${why} and can't be ranked.`, {
+      hint: 'change policy.protected_members or policy.protected_roles in rankd.yaml',
+    });
+  },
+};

@@ -1,10 +1,10 @@
-import type { changeDocument, detailedChangeDocument } from '../../usecases/documents/change.ts';
-import type { errorDocument } from '../../usecases/documents/error.ts';
-import type { holdDocument } from '../../usecases/documents/hold.ts';
-import type { keyWithPlacesDocument } from '../../usecases/documents/key.ts';
-import type { DaemonStatus, statusDocument } from '../../usecases/documents/status.ts';
-import type { undoDocument } from '../../usecases/documents/undo.ts';
-import type { webhookDocument } from '../../usecases/documents/webhook.ts';
+import type { errorDocument } from '../../usecases/error-document.ts';
+import type { changeDocument, detailedChangeDocument } from '../../usecases/history/change-document.ts';
+import type { holdDocument } from '../../usecases/holds/hold-document.ts';
+import type { keyWithPlacesDocument } from '../../usecases/keys/key-document.ts';
+import type { undoDocument } from '../../usecases/undo/undo-document.ts';
+import type { DaemonStatus, statusDocument } from '../../usecases/upkeep/status-document.ts';
+import type { webhookDocument } from '../../usecases/webhooks/webhook-document.ts';
 
 /** The documents that `/api` returns. Most are the same as `--json` on the command line. */
 

@@ -1,10 +1,9 @@
 import { render } from 'preact';
 import { entry, goOn, logIn, send } from './api.ts';
 import { listen } from './live.ts';
-import { Boundary } from './parts/boundary.tsx';
 import { Frame } from './parts/frame.tsx';
 import { isAway } from './parts/head.tsx';
-import { LogIn } from './parts/log-in.tsx';
+import { Boundary, LogIn } from './parts/outside.tsx';
 import { route, type View } from './route.ts';
 import { Budget } from './views/budget.tsx';
 import { Changes } from './views/changes.tsx';

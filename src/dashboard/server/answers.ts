@@ -2,7 +2,7 @@ import type { FastifyReply } from 'fastify';
 import { asRankdError, codeOf, type ErrorCode, RankdError } from '../../base/errors.ts';
 import { escapeControls } from '../../base/text.ts';
 import { fromFramework, type sendError, statuses } from '../../http/errors.ts';
-import { errorDocument, pageHintOf } from '../../usecases/documents/error.ts';
+import { errorDocument, pageHintOf } from '../../usecases/error-document.ts';
 import { gzip, type PageFile, packingFor } from './page-files.ts';
 
 /** The page may show more than a game: it is for the operator. */

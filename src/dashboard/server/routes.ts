@@ -1,23 +1,21 @@
 import { RankdError } from '../../base/errors.ts';
 import { errorOf } from '../../usecases/change/change-outcome.ts';
 import type { DaemonContext } from '../../usecases/daemon-context.ts';
-import { changeDocument, detailedChangeDocument } from '../../usecases/documents/change.ts';
-import { chartDocument } from '../../usecases/documents/chart.ts';
-import { sessionDocument } from '../../usecases/documents/dashboard.ts';
-import { holdDocument } from '../../usecases/documents/hold.ts';
-import { keyDocument, usedKeyDocument } from '../../usecases/documents/key.ts';
-import { budgetDocument, type DaemonStatus, statusDocument } from '../../usecases/documents/status.ts';
-import { pageUndoDocument, undoDocument } from '../../usecases/documents/undo.ts';
-import { webhookDocument, webhookTestDocument } from '../../usecases/documents/webhook.ts';
+import { changeDocument, detailedChangeDocument } from '../../usecases/history/change-document.ts';
 import { countOpenChanges, searchChanges, showChange } from '../../usecases/history/history.ts';
+import { holdDocument } from '../../usecases/holds/hold-document.ts';
 import { liftHold, listHolds } from '../../usecases/holds/holds.ts';
-import { pauseKey, resumeKey } from '../../usecases/keys/keys.ts';
-import { listUsedKeys } from '../../usecases/keys/used-keys.ts';
-import { auditDashboard } from '../../usecases/upkeep/tell-dashboard.ts';
-import type { Chart } from '../../usecases/views/chart.ts';
+import { keyDocument, usedKeyDocument } from '../../usecases/keys/key-document.ts';
+import { listUsedKeys, pauseKey, resumeKey } from '../../usecases/keys/keys.ts';
+import { pageUndoDocument, undoDocument } from '../../usecases/undo/undo-document.ts';
+import { sessionDocument } from '../../usecases/upkeep/daemon-document.ts';
+import { auditDashboard } from '../../usecases/upkeep/operator-events.ts';
+import { budgetDocument, type DaemonStatus, statusDocument } from '../../usecases/upkeep/status-document.ts';
+import { type Chart, chartDocument } from '../../usecases/views/chart.ts';
 import { maxUndone, type PageUndos, previewUndo } from '../../usecases/views/page-undo.ts';
 import { testWebhook } from '../../usecases/webhooks/try-webhook.ts';
 import { viewWebhooks } from '../../usecases/webhooks/view-webhooks.ts';
+import { webhookDocument, webhookTestDocument } from '../../usecases/webhooks/webhook-document.ts';
 import type { Document } from './answers.ts';
 import { changeIdsIn, isTrueOf, reasonIn, textIn, userIdIn } from './fields.ts';
 import { isTrueIn, requiredIn, selectionIn, undoSelectionIn, valueIn, wholeNumberIn } from './queries.ts';
@@ -48,7 +46,7 @@ export interface Sent {
 }
 
 /** The same from somebody who is logged in. */
-export interface Asked extends Sent {
+interface Asked extends Sent {
   session: Session;
 }
 

@@ -1,6 +1,7 @@
 import { asRankdError } from '../../base/errors.ts';
 import { inWords } from '../../base/files.ts';
-import { hintOf } from '../documents/error.ts';
+import type { LiveFinding } from '../../ports/index.ts';
+import { hintOf } from '../error-document.ts';
 
 /**
  * The result of one check. `warn`: it works, but needs attention. `FAIL`: it stops rankd, or a part of it, from
@@ -44,4 +45,14 @@ export async function examined(check: string, work: () => Finding[] | Promise<Fi
     const isUnreached = error.code === 'platform_unavailable' && error.connection !== undefined;
     return [fail(isUnreached ? 'platform' : check, error.message, hintOf(error))];
   }
+}
+
+/** `ok` is false if one check FAILs: something does not work. Mere differences leave it true. */
+export function liveDocument(checks: LiveFinding[]) {
+  return { ok: checks.every(({ result }) => result !== 'FAIL'), checks };
+}
+
+/** The text without any number long enough to be an id. */
+export function withoutIds(text: string): string {
+  return text.replaceAll(/\d{4,}/g, 'ID');
 }

@@ -10,15 +10,14 @@ import { policyFor } from '../../core/policy-names.ts';
 import { givableRoles, isUnclear, type RoleScheme, rolesNamed } from '../../core/role-scheme.ts';
 import { privilegesAmong } from '../../core/rules/privileged-roles.ts';
 import type { Policy } from '../../core/rules/rule.ts';
-
 import type { CallContext, Reachability } from '../../ports/index.ts';
 import { baseRoleOmitted } from '../../ports/platform.ts';
 import type { Ranking } from '../change/ranking.ts';
-import { hintOf } from '../documents/error.ts';
-import type { DaemonStatus } from '../documents/status.ts';
+import { hintOf } from '../error-document.ts';
 import { strayPolicy } from '../group/check-group.ts';
 import { credentialWarnings } from '../group/credential-warnings.ts';
 import { userNameIfKnown } from '../people/name-members.ts';
+import type { DaemonStatus } from '../upkeep/status-document.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 
 /** Problems that the daemon has noticed. Finds nothing if none runs, or if there are none. */

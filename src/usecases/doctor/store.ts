@@ -4,8 +4,8 @@ import { memberTitle } from '../../core/describe.ts';
 import type { Hold, Key, Workspace } from '../../core/model.ts';
 import { waitingText } from '../../core/webhooks/webhook.ts';
 import type { StoreOperations } from '../../ports/index.ts';
-import type { DaemonStatus } from '../documents/status.ts';
 import type { KeyInspection } from '../keys/inspect-keys.ts';
+import type { DaemonStatus } from '../upkeep/status-document.ts';
 import type { WebhookView } from '../webhooks/view-webhooks.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 

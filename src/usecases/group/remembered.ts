@@ -1,8 +1,9 @@
 import { abortable } from '../../base/clock.ts';
 import { isRankdError } from '../../base/errors.ts';
-import type { CallContext, Clock } from '../../ports/index.ts';
+import type { Role } from '../../core/model.ts';
+import type { CallContext, Clock, Ports } from '../../ports/index.ts';
 
-export interface HowOld {
+interface HowOld {
   /** The maximum age of the value, in milliseconds; by default, its usual life. */
   maxAgeMs?: number;
   /** If the last read failed no longer ago than this, its error is thrown again without a read; 0 by default. */
@@ -67,4 +68,17 @@ export class Remembered<T> {
 /** True if a caller with more time might have got the value. */
 function isForWantOfTime(error: unknown): boolean {
   return isRankdError(error) && (error.code === 'platform_busy' || error.connection === 'timed_out');
+}
+
+/** Stores the roles of a group each time they differ from the stored ones. */
+export function rolesKeeper({ store }: Pick<Ports, 'store'>, group: string): (roles: Role[]) => Promise<void> {
+  let kept: string | undefined;
+  return async (roles) => {
+    const titles = roles.map(({ id, name, rank }) => ({ id, name, rank })).sort((one, other) => one.id - other.id);
+    const text = JSON.stringify(titles);
+    kept ??= JSON.stringify((await store.findRoles(group)).sort((one, other) => one.id - other.id));
+    if (text === kept) return;
+    await store.keepRoles(group, titles);
+    kept = text;
+  };
 }

@@ -4,7 +4,7 @@ import { newPseudonym } from '../../core/pseudonym.ts';
 import type { Ports } from '../../ports/index.ts';
 
 /** The number of a person's records, and the pseudonym that replaces the person from now on. */
-export interface Forgotten extends Pick<Mentions, 'changes' | 'events'> {
+interface Forgotten extends Pick<Mentions, 'changes' | 'events'> {
   /** `undefined` in a dry run, which does nothing. */
   pseudonym: number | undefined;
 }
@@ -27,4 +27,9 @@ export async function forgetPerson(
   const forgetting = { userId, pseudonym: newPseudonym() };
   const judge = judgeForgetting(forgetting, { by, at: clock.now() });
   return { ...(await store.forgetPerson(forgetting, judge)), pseudonym: forgetting.pseudonym };
+}
+
+/** The number of records of a person that were, or would be, changed; `pseudonym` is null in a dry run. */
+export function forgottenDocument({ changes, events, pseudonym }: Forgotten) {
+  return { dryRun: pseudonym === undefined, changes, events, pseudonym: pseudonym ?? null };
 }

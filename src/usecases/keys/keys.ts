@@ -257,3 +257,25 @@ export async function pausedAmong({ store }: Pick<Ports, 'store'>, ids: readonly
   const paused = keys.filter(({ pausedAt, revokedAt }) => pausedAt !== undefined && revokedAt === undefined);
   return new Set(paused.map(({ id }) => id));
 }
+
+interface UsedKey {
+  key: Key;
+  entries: WhitelistEntry[];
+  changesInDay: number | undefined;
+}
+
+/**
+ * Like `listKeys`, with the places of each key. `ofKeys`: the number of changes of each key; `undefined` if unknown.
+ */
+export async function listUsedKeys(
+  { store }: Pick<Ports, 'store'>,
+  { ofKeys, ...page }: { limit: number; after?: string; ofKeys: ReadonlyMap<string, number> | undefined },
+): Promise<{ keys: UsedKey[]; next: string | undefined }> {
+  const { keys, next } = await listKeys({ store }, page);
+  const used = keys.map(async (key) => ({
+    key,
+    entries: await store.listEntries({ keyId: key.id }),
+    changesInDay: ofKeys && (ofKeys.get(key.id) ?? 0),
+  }));
+  return { keys: await Promise.all(used), next };
+}

@@ -1,9 +1,10 @@
+import { isoTime } from '../../base/time.ts';
 import type { ChangeState } from '../../core/model.ts';
 import type { ChangeTally } from '../../ports/index.ts';
 import type { DaemonContext } from '../daemon-context.ts';
 
 /** The outcomes of the changes in a period; null until they are counted. */
-export interface ChartBar {
+interface ChartBar {
   /** Its start, in epoch milliseconds. */
   from: number;
   promotions: number | null;
@@ -12,7 +13,7 @@ export interface ChartBar {
   failed: number | null;
 }
 
-export interface ChartView {
+interface ChartView {
   /** The last 24, including the present one; oldest first. */
   hours: ChartBar[];
   /** The last 30, including today, in this machine's time zone. */
@@ -169,4 +170,13 @@ function keysIn(slices: Slices, stretch: Stretch): ReadonlyMap<string, number> |
   const counts = new Map<string, number>();
   for (const { keyId, count } of tallies) if (keyId !== undefined) counts.set(keyId, (counts.get(keyId) ?? 0) + count);
   return counts;
+}
+
+/** Rank changes by hour and by day, oldest first; a period that is not counted yet has null. */
+export function chartDocument({ hours, days, isComplete }: ChartView) {
+  return { hours: hours.map(barDocument), days: days.map(barDocument), isComplete };
+}
+
+function barDocument({ from, ...counts }: ChartBar) {
+  return { from: isoTime(from), ...counts };
 }

@@ -1,9 +1,9 @@
 import type { DaemonContext, LiveContext } from '../daemon-context.ts';
-import type { DaemonStatus } from '../documents/status.ts';
 import { newestEvent } from '../history/audit-heads.ts';
+import type { DaemonStatus } from '../upkeep/status-document.ts';
 
 /** The parts of the page. */
-export type View = 'status' | 'budget' | 'changes' | 'keys' | 'suspensions' | 'webhooks' | 'chart' | 'run';
+type View = 'status' | 'budget' | 'changes' | 'keys' | 'suspensions' | 'webhooks' | 'chart' | 'run';
 
 const lookEveryMs = 500;
 const daemonEveryMs = 2_000;

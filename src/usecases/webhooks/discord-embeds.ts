@@ -5,7 +5,7 @@ import { colors, type Embed } from '../../core/webhooks/discord-message.ts';
 import { profileLink, profileOf, quoted } from '../../core/webhooks/discord-text.ts';
 import { fixOf, type WebhookEventType } from '../../core/webhooks/event-types.ts';
 import { moveOf } from '../../core/webhooks/told-change.ts';
-import { wayOf, whoAsked } from '../documents/change.ts';
+import { wayOf, whoAsked } from '../history/change-document.ts';
 import type { ChangeView } from '../history/history.ts';
 import type { EventView } from './told-events.ts';
 

@@ -3,7 +3,7 @@ import { groupIdIn, isSimulatedGroup } from '../../core/group-title.ts';
 import { fixOf, type OutboxEvent, typeOf, type WebhookEventType } from '../../core/webhooks/event-types.ts';
 import { changeAt, moveOf } from '../../core/webhooks/told-change.ts';
 import type { Ports } from '../../ports/index.ts';
-import { detailedChangeDocument } from '../documents/change.ts';
+import { detailedChangeDocument } from '../history/change-document.ts';
 import { type ChangeView, withNames } from '../history/history.ts';
 
 /** An event as webhooks get it. */

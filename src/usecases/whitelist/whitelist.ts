@@ -1,4 +1,5 @@
 import { RankdError } from '../../base/errors.ts';
+import { isoTime } from '../../base/time.ts';
 import type { Key, WhitelistEntry } from '../../core/model.ts';
 import { judgeActive, judgeAdding, judgeRemoval } from '../../core/whitelist.ts';
 import type { Ports } from '../../ports/index.ts';
@@ -19,7 +20,7 @@ export interface ChangedPlaces<Entry extends WhitelistEntry = WhitelistEntry> {
   entries: Entry[];
 }
 
-export type AddedEntry = WhitelistEntry & { outcome: 'added' | 're-enabled' | 'already there' };
+type AddedEntry = WhitelistEntry & { outcome: 'added' | 're-enabled' | 'already there' };
 
 /** Adds all of the places, or none. Throws `conflict` if the key is revoked, and like `chooseKey`. */
 export async function addPlaces(
@@ -74,7 +75,7 @@ export async function listPlaces(
   return (await Promise.all(lists)).flat();
 }
 
-export interface PlaceVerdict {
+interface PlaceVerdict {
   key: Key;
   /** `undefined` if the place is not on the key's whitelist. */
   entry: WhitelistEntry | undefined;
@@ -96,4 +97,27 @@ function refuseRevoked({ name, revokedAt }: Key): void {
   throw new RankdError('conflict', `Key "${name}" is revoked; a whitelist is of no use to it.`, {
     hint: 'rankd key create NAME',
   });
+}
+
+/** A place on a key's whitelist; times are ISO 8601. */
+export function entryDocument(key: Key, { placeId, active, note, addedAt, declaredIn }: WhitelistEntry) {
+  return {
+    placeId,
+    keyId: key.id,
+    keyName: key.name,
+    active,
+    note,
+    addedAt: isoTime(addedAt),
+    declaredIn: declaredIn ?? null,
+  };
+}
+
+/** The check of a key for a place; `entry` is null if the place is not on its whitelist. */
+export function placeVerdictDocument({ key, entry, isAllowed }: PlaceVerdict) {
+  return { allowed: isAllowed, entry: entry === undefined ? null : entryDocument(key, entry) };
+}
+
+/** A changed place, with the result in words. */
+export function changedEntryDocument(key: Key, entry: WhitelistEntry & { outcome: string }) {
+  return { ...entryDocument(key, entry), outcome: entry.outcome };
 }

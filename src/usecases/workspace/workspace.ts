@@ -1,6 +1,6 @@
 import { isoTime } from '../../base/time.ts';
+import { judgeWorkspace } from '../../core/key-changes.ts';
 import type { Plan, Workspace } from '../../core/model.ts';
-import { judgeWorkspace } from '../../core/workspace.ts';
 import type { Ports } from '../../ports/index.ts';
 
 export function showWorkspace({ store }: Pick<Ports, 'store'>): Promise<Workspace> {

@@ -11,6 +11,7 @@ import {
   judgeRevocation,
   judgeRotation,
   judgeRules,
+  judgeWorkspace,
   type NewKey,
 } from '../../../src/core/key-changes.ts';
 import type { KeyRulesChange } from '../../../src/core/key-rules.ts';
@@ -18,7 +19,6 @@ import type { AuditEvent, Plan, RankChange } from '../../../src/core/model.ts';
 import { policyRules } from '../../../src/core/policy.ts';
 import type { PolicyCase } from '../../../src/core/rules/rule.ts';
 import { judgeActive, judgeAdding, judgeRemoval } from '../../../src/core/whitelist.ts';
-import { judgeWorkspace } from '../../../src/core/workspace.ts';
 import type { KeyRecord, NewSecret, Store } from '../../../src/ports/index.ts';
 import { keepCompensating, keepOutcome } from '../../../src/usecases/change/change-outcome.ts';
 

@@ -1,7 +1,7 @@
 import { connect, createServer, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import type { ServerAddress } from '../../../src/base/net.ts';
-import { judgeWorkspace } from '../../../src/core/workspace.ts';
+import { judgeWorkspace } from '../../../src/core/key-changes.ts';
 import type { Store } from '../../../src/ports/index.ts';
 import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
 import { begin, lookUp, newChange, newKey, operate, operator } from '../../contracts/store/samples.ts';

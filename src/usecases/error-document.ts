@@ -1,6 +1,6 @@
-import { type ErrorCode, type RankdError, reasons } from '../../base/errors.ts';
-import { ConfigError } from '../../config/problem.ts';
-import { withoutKeys } from '../../core/api-key.ts';
+import { type ErrorCode, type RankdError, reasons } from '../base/errors.ts';
+import { ConfigError } from '../config/problem.ts';
+import { withoutKeys } from '../core/api-key.ts';
 
 /** Default hints for errors without one. */
 const usualHints: Partial<Record<ErrorCode, string>> = {

@@ -1,7 +1,7 @@
 import { isoOrNull, isoTime } from '../../base/time.ts';
 import type { Delivery } from '../../core/webhooks/webhook.ts';
-import type { TestOutcome } from '../webhooks/try-webhook.ts';
-import type { WebhookView } from '../webhooks/view-webhooks.ts';
+import type { TestOutcome } from './try-webhook.ts';
+import type { WebhookView } from './view-webhooks.ts';
 
 /** A webhook, without its address and its secret; times are ISO 8601. */
 export function webhookDocument({ webhook, backlog, oldestAt }: WebhookView) {

@@ -10,7 +10,7 @@ import type { ChangeCounts } from '../history/history.ts';
 import type { LateWrite } from '../history/late-writes.ts';
 import type { OldSecretInUse } from '../keys/inspect-keys.ts';
 import type { WebhookView } from '../webhooks/view-webhooks.ts';
-import { webhookDocument } from './webhook.ts';
+import { webhookDocument } from '../webhooks/webhook-document.ts';
 
 /** The status of a running daemon; times are ISO 8601. */
 export interface DaemonStatus {
@@ -76,7 +76,7 @@ export interface DaemonStatus {
   dashboard: { url: string; sessions: number } | null;
 }
 
-export interface CredentialStatus {
+interface CredentialStatus {
   /** False while the platform is not called because it does not accept the credential. */
   isAccepted: boolean;
   /** The reason the credential is not accepted. */
@@ -86,7 +86,7 @@ export interface CredentialStatus {
   expiresAt: string | null;
 }
 
-export interface StatusSources {
+interface StatusSources {
   app: DaemonContext;
   /** The configuration in force. */
   live: { config: Config; file: string | undefined; needRestart: string[] };
@@ -221,6 +221,6 @@ export function statusDocument(found: FoundDaemon) {
   };
 }
 
-export function nodeDocument({ name, state, status: { settings: _, isDraining: _draining, ...status } }: SeenNode) {
+function nodeDocument({ name, state, status: { settings: _, isDraining: _draining, ...status } }: SeenNode) {
   return { name, state: state.replace(' ', '_'), ...status };
 }

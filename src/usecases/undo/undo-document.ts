@@ -1,6 +1,6 @@
-import type { UndoRun, UndoTargets } from '../undo/undo-changes.ts';
-import type { MemberUndo, Rankee } from '../undo/undo-member.ts';
 import type { PageUndo } from '../views/page-undo.ts';
+import type { UndoRun, UndoTargets } from './undo-changes.ts';
+import type { MemberUndo, Rankee } from './undo-member.ts';
 
 /** The result of an undo or, for a dry run, its preview. */
 export function undoDocument({ targets, run, dryRun }: { targets: UndoTargets; run: UndoRun; dryRun: boolean }) {

@@ -1,3 +1,4 @@
+import { isoTime } from '../../base/time.ts';
 import type { Config } from '../../config/config.ts';
 
 /** A daemon that has begun to listen. `simulated` exists only if it is true, so that no script overlooks it. */
@@ -35,4 +36,27 @@ export function nodeReloadsDocument(
       return { name, state, ...rest, ...(hint !== undefined && { try: hint }) };
     }),
   };
+}
+
+/** A session of the page. Times are epoch milliseconds. */
+interface Session {
+  by: string;
+  loggedInAt: number;
+  expiresAt: number;
+  mayChangeUntil: number;
+}
+
+export function sessionDocument({ by, loggedInAt, expiresAt, mayChangeUntil }: Session, typedAs: string) {
+  return {
+    operator: by.replace(/^web:/, ''),
+    loggedInAt: isoTime(loggedInAt),
+    expiresAt: isoTime(expiresAt),
+    mayChangeUntil: isoTime(mayChangeUntil),
+    typedAs,
+  };
+}
+
+/** A link that logs in once. */
+export function linkDocument({ url, expiresAt }: { url: string; expiresAt: number }) {
+  return { url, expiresAt: isoTime(expiresAt) };
 }

@@ -2,8 +2,8 @@ import { isoOrNull, isoTime } from '../../base/time.ts';
 import { isSimulatedGroup } from '../../core/group-title.ts';
 import type { RankChange } from '../../core/model.ts';
 import type { CheckResult, DryRun } from '../change/test-rank.ts';
-import type { ChangeView } from '../history/history.ts';
-import { hintOf } from './error.ts';
+import { hintOf } from '../error-document.ts';
+import type { ChangeView } from './history.ts';
 
 /**
  * The fields of a rank change, in the order in which JSON documents and CSV files have them. The types of the page come from them too.
@@ -173,7 +173,7 @@ function roleName({ roles = [] }: RankChange, roleId: number): string {
 }
 
 /** The requested rank or role; null for an undo that was refused before it had one. */
-export function askedRank({ newRankId, undoId }: RankChange): number | null {
+function askedRank({ newRankId, undoId }: RankChange): number | null {
   return undoId !== undefined && newRankId === 0 ? null : newRankId;
 }
 
