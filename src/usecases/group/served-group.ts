@@ -16,7 +16,7 @@ export async function refuseDefaultSimulation(
   const served = platform.kind === 'simulated' && platform.isDefault ? await store.findServedGroup() : undefined;
   if (served === undefined) return;
   const { group, configFile } = served;
-  const isShared = store.nodes !== undefined; // that file may be on another machine
+  const isShared = store.nodes !== undefined; // the file may be on another machine
   const [source, wayBack] =
     configFile === undefined
       ? ['its settings came from the environment', 'set the same variables again, or name a file with --config']

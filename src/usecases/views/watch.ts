@@ -11,7 +11,7 @@ const daemonEveryMs = 2_000;
 const restMs = 5_000;
 const maxEvents = 200;
 
-/** Which views show something of an event of the audit, by the first word of its action. */
+/** The views that an event of the audit affects, by the first word of its action. */
 const viewsOf: Record<string, readonly View[]> = {
   rank: ['changes', 'suspensions', 'chart', 'keys', 'status'],
   person: ['changes', 'suspensions'],
@@ -30,8 +30,8 @@ interface Watching {
 }
 
 /**
- * Tells which views are another than before, until `stop` is aborted. What commands do beside the daemon is seen as well, because everything
- * that is done is in the audit: to ask for what is new there costs microseconds.
+ * Reports the views that have changed, until `stop` is aborted. This includes changes by commands next to the daemon,
+ * because every change is in the audit: reading its new events costs microseconds.
  */
 export async function watchViews({ live, status, tell }: Watching, stop: AbortSignal): Promise<void> {
   const { clock, log } = live.current;
