@@ -1,4 +1,4 @@
-// Starts the bundle in dist/, with what Node.js compiled of it in an earlier start.
+// Starts the bundle in dist/ with the compile cache of an earlier start.
 import { mkdirSync, statSync } from 'node:fs';
 import { enableCompileCache, getCompileCacheDir } from 'node:module';
 import { homedir } from 'node:os';
@@ -26,12 +26,12 @@ function keepCompiled() {
   if (process.env.NODE_DISABLE_COMPILE_CACHE || getCompileCacheDir()) return;
   try {
     const home = homedir();
-    if (process.getuid && process.getuid() !== statSync(home).uid) return; // sudo may leave HOME as it was
+    if (process.getuid && process.getuid() !== statSync(home).uid) return; // sudo may not change HOME
     const folder = cacheFolder(home, process.env);
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     enableCompileCache(folder);
   } catch {
-    // There is no home, or nothing can be written there.
+    // There is no home, or it can't be written.
   }
 }
 

@@ -28,14 +28,14 @@ export interface AppOptions {
   config: Config;
   /** Absolute path. */
   dataDir: string;
-  /** Ports to use instead of those the configuration names; whoever gives one closes it. */
+  /** Ports to use instead of the configured ones; the caller closes them. */
   overrides?: Partial<Ports & { sender: WebhookSender }>;
   watch?: Instrumentation;
 }
 
 const unwatched: Instrumentation = { store: (store) => store, platform: (platform) => platform };
 
-/** Everything that changing ranks needs, wired. Disposing it closes what it opened, last in, first out. */
+/** The wired context for rank changes. Disposing it closes the resources that it opened, last in, first out. */
 export type RankingApp = Ranking & AsyncDisposable;
 
 /** The application behind the CLI's commands. */
@@ -51,7 +51,7 @@ export async function openRanking(
   };
 }
 
-/** Holds the answers of the real platform against what rankd was built for; as `checkLive`. */
+/** Compares the real platform's responses with those that rankd expects; see `checkLive`. */
 export async function checkLivePlatform(
   { groupId, apiKey, baseUrl, legacyBaseUrl }: OpenCloudConfig,
   rest: Pick<LiveCheckOptions, 'clock' | 'signal' | 'memberId'>,
@@ -60,25 +60,25 @@ export async function checkLivePlatform(
   return checkLive({ groupId, baseUrl, legacyBaseUrl, apiKey: apiKey.reveal(), ...rest });
 }
 
-/** The application behind the HTTP API. Disposing it closes what it opened, last in, first out. */
+/** The application behind the HTTP API. Disposing it closes the resources that it opened, last in, first out. */
 export interface ServedApp extends LiveContext, AsyncDisposable {
-  /** The longest that a request under way may take, in milliseconds: it keeps the deadline that it began with. */
+  /** The longest deadline of a running request, in milliseconds: a request retains its original one. */
   readonly maxDeadlineMs: number;
   /**
-   * Makes another configuration the current one, unless `check` throws at the context that it would make. What runs goes on with
-   * the context that it began with.
+   * Makes another configuration the current one, unless `check` throws for the resulting context. Running requests
+   * continue with their original context.
    */
   applyConfig(
     config: Config,
     check: (candidate: DaemonContext) => Promise<void>,
     options?: ApplyOptions,
   ): Promise<void>;
-  /** Stores what the entries that name roles meant when they were read first, for the configuration that the daemon started with. */
+  /** Stores the meaning of entries that name roles, for the daemon's initial configuration. */
   takeEffect(): Promise<void>;
 }
 
 export interface ApplyOptions {
-  /** True if every entry that names roles is read again. Otherwise only those are that were not written before. */
+  /** True to resolve every entry that names roles again; otherwise, only new entries are resolved. */
   relearns?: boolean;
 }
 
@@ -126,7 +126,8 @@ export async function openApp(
         await context.group.takeEffect({ prunes: isAlone() });
         return { platform, context, opened };
       });
-      closers.push(...next.opened); // requests in flight may still use the platform before it, so that one stays open as well
+      // requests in flight may still use the earlier platform, so that one stays open as well
+      closers.push(...next.opened);
       unchanging.trust.renew();
       inForce = { config, platform: next.platform };
       current = next.context;
@@ -136,7 +137,7 @@ export async function openApp(
   };
 }
 
-/** Carries requests to webhooks. What it needs is loaded with the first of them. */
+/** Sends requests to webhooks. Its modules are loaded with the first request. */
 export function openWebhookSender(clock: Clock): WebhookSender {
   const loaded = async () => (await import('./webhooks/http-sender.ts')).httpWebhookSender(clock);
   return {
@@ -214,7 +215,7 @@ function rulesOf(
   };
 }
 
-/** Longer than reads lag on any platform. */
+/** Longer than the lag of reads on any platform. */
 const recentMs = 60_000;
 
 /** The work in progress in this process: none yet. */

@@ -4,7 +4,7 @@ export interface Clock {
   now(): number;
   /** Milliseconds that never go backwards, for deadlines and durations. */
   monotonic(): number;
-  /** When the wall clock was last seen to jump, on `monotonic()`; absent if that was never seen. */
+  /** The last time the wall clock was seen to jump, on `monotonic()`; absent if it never was. */
   readonly jumpedAt?: number | undefined;
   /** Resolves after `ms` milliseconds. Rejects with the reason of `signal` as soon as that is aborted. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
@@ -27,20 +27,20 @@ export const systemClock: Clock = {
           resolve();
         },
         Math.max(0, ms),
-      ); // a deadline that was over before it was set: Node.js would warn of less than nothing
+      ); // a past deadline would be negative, for which Node.js prints a warning
       signal?.addEventListener('abort', cancel, { once: true });
     }),
 };
 
-/** The moment after which nobody waits any more, as a time and as a signal. Disposing it releases its timer. */
+/** A deadline, as a time and as a signal. Disposing it releases its timer. */
 export interface Deadline extends Disposable {
   /** Aborted once the deadline has passed. */
   readonly signal: AbortSignal;
-  /** The moment on `Clock.monotonic()`, in milliseconds. */
+  /** The time on `Clock.monotonic()`, in milliseconds. */
   readonly at: number;
 }
 
-/** One error for all timers that are cancelled: to make one for each would cost more than the timer. */
+/** One error for all cancelled timers: creating one for each would cost more than the timer. */
 const released = new Error('nobody waits for this any more');
 
 /** A deadline `ms` milliseconds from now. */
@@ -54,7 +54,7 @@ export function deadlineIn(clock: Clock, ms: number): Deadline {
   return { signal: expired.signal, at: clock.monotonic() + ms, [Symbol.dispose]: () => timer.abort(released) };
 }
 
-/** Waits for `promise`, but no longer than until `signal` is aborted: then it rejects with the signal's reason. */
+/** Waits for `promise` until `signal` is aborted: then it rejects with the signal's reason. */
 export async function abortable<T>(promise: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted();
   const aborted = Promise.withResolvers<never>();

@@ -1,8 +1,8 @@
 import type { UnusedProxy } from './outbound-proxy.ts';
 
 /**
- * Why a server can't be reached: one vocabulary for Roblox, webhooks, PostgreSQL and the public address. `words` fit after a colon or in
- * brackets, and `hint` gets the place that was called. A permanent cause stays until a person does something about it.
+ * The causes of failed connections, in the same words for Roblox, webhooks, PostgreSQL and the public address. `words`
+ * fit after a colon or in brackets, and `hint` gets the called place. A permanent cause stays until a person fixes it.
  */
 interface Meaning {
   words: string;
@@ -96,18 +96,18 @@ export type ConnectionCause = keyof typeof meanings;
 
 export const connectionCauses = Object.keys(meanings) as ConnectionCause[];
 
-/** A connection that failed, ready to be put into an error. */
+/** A failed connection, for use in an error. */
 export interface ConnectionFailure {
   cause: ConnectionCause;
-  /** e.g. `its name is not known (ENOTFOUND)`. It names no address. */
+  /** e.g. `its name is not known (ENOTFOUND)`. It contains no address. */
   words: string;
   hint: string;
   isPermanent: boolean;
 }
 
 /**
- * Reads the cause out of what Node.js, undici or OpenSSL threw. `at` is the place that was called, for the hint. `unusedProxy` is
- * one that rankd does not go through: on many networks, that is the reason.
+ * Derives the cause from an error of Node.js, undici or OpenSSL. `at` is the called place, for the hint. `unusedProxy`
+ * is one that rankd does not use: on many networks, that is the reason.
  */
 export function connectionFailure(
   error: unknown,
@@ -125,7 +125,10 @@ export function connectionFailure(
   };
 }
 
-/** A wait that this process ended. The message says what was waited for and how long; it comes after the words of the cause. */
+/**
+ * A wait that this process ended. The message has the subject and the length of the wait, and follows the words of the
+ * cause.
+ */
 export class TimedOut extends Error {
   override readonly name = 'TimeoutError';
 }
@@ -135,7 +138,10 @@ export function causeOf(error: unknown): ConnectionCause | undefined {
   return knownCause(error)?.cause;
 }
 
-/** Node.js reads HTTPS_PROXY and HTTP_PROXY alone, in both cases, and for `fetch` and `https` together since these versions. */
+/**
+ * Node.js reads only HTTPS_PROXY and HTTP_PROXY, in upper and lower case, and for both `fetch` and `https` since these
+ * versions.
+ */
 const proxyVersions = 'Node.js 22.21, 24.5 or newer';
 
 export function useProxy({ variable, tooOldNode }: UnusedProxy): string {
@@ -197,7 +203,7 @@ const byCode: Readonly<Record<string, ConnectionCause>> = {
   INVALID_CA: 'certificate_untrusted',
   INVALID_PURPOSE: 'certificate_untrusted',
   PATH_LENGTH_EXCEEDED: 'certificate_untrusted',
-  UNSPECIFIED: 'certificate_untrusted', // any other verdict of OpenSSL on a certificate
+  UNSPECIFIED: 'certificate_untrusted', // all other OpenSSL errors about a certificate
   CERT_HAS_EXPIRED: 'certificate_expired',
   CERT_NOT_YET_VALID: 'certificate_not_yet_valid',
   ERR_TLS_CERT_ALTNAME_INVALID: 'certificate_for_another_name',
@@ -207,7 +213,7 @@ const byCode: Readonly<Record<string, ConnectionCause>> = {
   UND_ERR_PRX_TLS: 'proxy_refused',
 };
 
-/** Texts of errors that have no code, or one that means several things. */
+/** Texts of errors without a code, or with an ambiguous one. */
 const byText: ReadonlyArray<[RegExp, ConnectionCause]> = [
   [/wrong version number|packet length too long|record layer failure|establishing an SSL connection/i, 'no_tls'],
   [/Proxy response/, 'proxy_refused'],
@@ -221,7 +227,7 @@ interface Known {
   code: string | undefined;
 }
 
-/** Of several addresses that were tried, one that refused says more than one that no route leads to. */
+/** If several addresses were tried, a refusal is more informative than a missing route. */
 const byWeight: readonly ConnectionCause[] = ['unreachable', 'timed_out', 'broken_off', 'refused'];
 
 function knownCause(error: unknown, depth = 0): Known | undefined {

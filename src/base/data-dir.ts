@@ -19,11 +19,11 @@ import { asFileError } from './files.ts';
 import { ownerOf, type SystemUser, thisSystem } from './system.ts';
 
 /**
- * The path of a file that only rankd's user may read, made empty where it is missing; the directory likewise.
- * Throws `no_permission`, `config_invalid` (the path is not a directory) or `store_unavailable`.
+ * The path of a file that only rankd's user may read, created empty if it is missing; likewise its directory. Throws
+ * `no_permission`, `config_invalid` (the path is not a directory) or `store_unavailable`.
  *
- * A file that exists is never opened here: closing any descriptor of a file drops all POSIX locks this process has on
- * it (fcntl(2)), also those of a connection that is open.
+ * An existing file is never opened here: closing any descriptor of a file drops all POSIX locks of this process on it
+ * (fcntl(2)), including those of an open connection.
  */
 export function privateFile(dataDir: string, name: string): string {
   const file = join(dataDir, name);
@@ -39,7 +39,7 @@ export function privateFile(dataDir: string, name: string): string {
   return file;
 }
 
-/** Throws `config_invalid` if a file of rankd's is a link: what it leads to need not be rankd's. */
+/** Throws `config_invalid` if a file of rankd's is a link, because its target need not be rankd's. */
 export function refuseLink(file: string): void {
   if (!lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink()) return;
   throw new RankdError('config_invalid', `${file} is a link; rankd keeps its files in the data directory itself.`, {
@@ -48,12 +48,13 @@ export function refuseLink(file: string): void {
 }
 
 /**
- * Makes sure that nobody but this user and root can put a file into the data directory: a database there could hold keys of theirs. One
- * of this user's that others can enter is closed to them if nothing but rankd's files is in it; returns true then. Throws `no_permission`.
+ * Ensures that only this user and root can put files into the data directory: a database there could contain keys of an
+ * attacker. If others can enter a directory of this user's that has only rankd's files, closes it to them and returns
+ * true. Throws `no_permission`.
  */
 export function closeToOthers(dataDir: string, user: SystemUser): boolean {
   const found = openDirectory(dataDir);
-  if (found === undefined) return false; // it is missing, or can't be used, which whoever opens it says
+  if (found === undefined) return false; // it is missing or unusable, which the next open reports
   try {
     const { uid, mode } = fstatSync(found);
     if (uid !== user.uid && uid !== rootId) throw foreign(dataDir, uid);
@@ -110,7 +111,10 @@ function open(dataDir: string): RankdError {
   });
 }
 
-/** Whether nothing can be written there, by any user: a snapshot, say, or a disk that the system has mounted read-only after errors. */
+/**
+ * True if no user can write there, for example on a snapshot, or on a disk that the system has mounted read-only after
+ * errors.
+ */
 export function isOnReadOnlyFileSystem(path: string): boolean {
   try {
     accessSync(path, constants.W_OK);
@@ -120,7 +124,7 @@ export function isOnReadOnlyFileSystem(path: string): boolean {
   }
 }
 
-/** Whether the file is in the data directory. Throws `no_permission` where this user may not look. */
+/** True if the file is in the data directory. Throws `no_permission` if this user may not check. */
 export function isInDataDir(dataDir: string, name: string): boolean {
   try {
     return statSync(join(dataDir, name), { throwIfNoEntry: false }) !== undefined;
@@ -140,14 +144,17 @@ function asOwnerOf(dataDir: string): string {
   }
 }
 
-/** Takes a file of rankd's away from group and others; no change where it is missing or private, or has no mode bits. */
+/**
+ * Removes group and other permissions from a file of rankd's; no change if it is missing or private, or has no mode
+ * bits.
+ */
 export function tightenFile(file: string): void {
   if (!thisSystem.hasModes) return;
   const stats = lstatSync(file, { throwIfNoEntry: false });
   if (stats === undefined || (stats.mode & 0o077) === 0) return;
   refuseLink(file);
   try {
-    chmodSync(file, 0o600); // by its name: closing a descriptor of it would drop this process's locks on it, as above
+    chmodSync(file, 0o600); // by name, because closing a descriptor would drop this process's locks on it, as above
   } catch (cause) {
     throw new RankdError('no_permission', `${file} can be read by other users and rankd may not change that.`, {
       hint: `run \`${thisSystem.commands.closeFile(file)}\` as its owner`,
@@ -156,7 +163,10 @@ export function tightenFile(file: string): void {
   }
 }
 
-/** With its parents. mkdirSync's own `recursive` never returns where a parent is there and yet ENOENT is answered, as below /proc. */
+/**
+ * Including its parents. The `recursive` option of mkdirSync never returns if a parent exists and the system still
+ * reports ENOENT, as below /proc.
+ */
 function makeDirectory(path: string, { hasParent = false } = {}): void {
   try {
     mkdirSync(path, { mode: 0o700 });

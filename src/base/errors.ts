@@ -1,7 +1,7 @@
 import type { ConnectionCause } from './connection-cause.ts';
 
 /**
- * Every way rankd says no. A code is stable and public. The words beside it are the short reason in every answer.
+ * Every refusal of rankd. A code is stable and public. Its text here is the short reason in every answer.
  * `http/errors.ts` gives each code its status, `cli/output/errors.ts` its exit code.
  */
 export const reasons = {
@@ -71,7 +71,7 @@ export const reasons = {
 export type ErrorCode = keyof typeof reasons;
 
 export interface RankdErrorOptions {
-  /** How long until another try can help, in milliseconds. It is absent if waiting does not help. */
+  /** The time until a retry can help, in milliseconds. It is absent if waiting does not help. */
   retryAfterMs?: number | undefined;
   /** The command or edit that fixes the problem: the second line of an error on a terminal. */
   hint?: string | undefined;
@@ -80,7 +80,7 @@ export interface RankdErrorOptions {
    * operator.
    */
   details?: RefusalDetails | undefined;
-  /** Why a server can't be reached, if that is the problem. */
+  /** The reason a server can't be reached, if that is the problem. */
   connection?: ConnectionCause | undefined;
   /** The underlying error. For the log, never for a caller. */
   cause?: unknown;
@@ -122,14 +122,16 @@ export function isRankdError(error: unknown, ...codes: ErrorCode[]): error is Ra
   return error instanceof RankdError && (codes.length === 0 || codes.includes(error.code));
 }
 
-/** Anything thrown, as an error to show. An error that rankd does not know gets the code `internal`. */
+/** Any thrown value as an error to show. An unknown error gets the code `internal`. */
 export function asRankdError(cause: unknown): RankdError {
   if (cause instanceof RankdError) return cause;
   const message = `Something went wrong inside rankd: ${cause instanceof Error ? cause.message : String(cause)}`;
   return new RankdError('internal', message, { cause });
 }
 
-/** Why a caller is refused, in words for the operator. Callers are not told: they would learn which keys exist. */
+/**
+ * Reasons of refusals, in words for the operator. Callers don't get them, because they would reveal which keys exist.
+ */
 const reasonTexts = {
   no_key: 'the request has no game key',
   malformed: 'not a game key, or mistyped',
@@ -152,16 +154,16 @@ const reasonTexts = {
 
 export type RefusalReason = keyof typeof reasonTexts;
 
-/** The facts behind a refusal, for programs: nobody has to read them out of a sentence. */
+/** The facts behind a refusal, for programs that should not parse a sentence. */
 export interface RefusalDetails {
   reason: RefusalReason;
   keyId?: string;
   /** Present if the change paused the key. */
   keyName?: string;
   placeId?: number;
-  /** The use that the key is for. */
+  /** The mode of the key. */
   mode?: 'live' | 'test';
-  /** True if this very change paused the key. `why` then says which limit it would have exceeded. */
+  /** True if this change paused the key. `why` then names the limit that it would have exceeded. */
   pausedNow?: boolean;
   why?: string;
 }

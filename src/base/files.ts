@@ -32,11 +32,12 @@ interface WholeFile {
 }
 
 /**
- * Makes a private file that is there whole or not at all, whenever the process or the machine stops: `write` fills an empty
- * one, which gets its name once it is on the disk, by its path or its descriptor. Returns what `write` does.
+ * Creates a private file that exists either completely or not at all, even if the process or the machine stops: `write`
+ * fills an empty one by its path or its descriptor, and it gets its name once it is on disk. Returns the result of
+ * `write`.
  *
- * Throws `already_exists` where it may not replace, `no_permission`, `not_found` (the directory) and `store_unavailable`
- * (the disk is full or fails); what was there before is left as it was.
+ * Throws `already_exists` if it may not replace, `no_permission`, `not_found` (the directory) and `store_unavailable`
+ * (the disk is full or fails); an existing file is then unchanged.
  */
 export function writeWhole<T>(
   { to, unfinished, mayReplace }: WholeFile,
@@ -78,7 +79,7 @@ function giveName({ to, unfinished, mayReplace }: WholeFile): void {
   if (thisSystem.syncsFolders) forceToDisk(dirname(to));
 }
 
-/** Gives a file a second name that nothing has yet; on a file system without links it is moved there instead. */
+/** Gives a file a second, unused name; on a file system without links, moves it instead. */
 function linkNew(from: string, to: string): void {
   try {
     linkSync(from, to);
@@ -89,7 +90,10 @@ function linkNew(from: string, to: string): void {
   }
 }
 
-/** Not every file system can do this for a folder, and not every user may open one that they may write to: the file is whole all the same. */
+/**
+ * Some file systems can't do this for a folder, and some users can't open a folder that they may write to: the file is
+ * complete nevertheless.
+ */
 function forceToDisk(folder: string): void {
   try {
     const descriptor = openSync(folder, 'r');
@@ -119,8 +123,8 @@ export interface NewFile {
 }
 
 /**
- * Throws what would keep a file from being made there: `already_exists`, `usage` (it is a folder), `not_found` (its folder) or
- * `no_permission`; `hint` is what to do where it exists.
+ * Throws the error that would prevent a new file there: `already_exists`, `usage` (it is a folder), `not_found` (its
+ * folder) or `no_permission`; `hint` is the advice if it exists.
  */
 export function requireRoom(file: string, hint = anotherName): void {
   try {
@@ -131,7 +135,10 @@ export function requireRoom(file: string, hint = anotherName): void {
   refuseExisting(file, hint);
 }
 
-/** Makes a file that was not there, and that is on the disk then. Throws as `requireRoom`, and `store_unavailable` where the disk is full. */
+/**
+ * Creates a new file, which is on disk afterwards. Throws like `requireRoom`, and `store_unavailable` if the disk is
+ * full.
+ */
 export function makeFile({ path, text, mode = 0o666 }: NewFile): void {
   const file = openNew(path, mode);
   try {
@@ -153,7 +160,7 @@ function openNew(path: string, mode: number): number {
   }
 }
 
-/** Makes the files, then does `work`. If `work` fails, puts everything back. Renames the files that these replace to `.old`. */
+/** Creates the files, then does `work`. If `work` fails, restores everything. Renames replaced files to `.old`. */
 export async function withFiles<T>(files: NewFile[], work: () => Promise<T>): Promise<T> {
   const undo: Array<() => void> = [];
   try {
@@ -178,8 +185,8 @@ function makeInPlace(file: NewFile, undo: Array<() => void>): void {
 const anotherName = 'choose another name, or move that file away';
 
 /**
- * Gives a file its name, in the place of another one that may have it. Where another program can keep that one from being replaced
- * as long as it looks at it, this waits for at most a second, and blocks the thread meanwhile. Throws what the system throws.
+ * Renames a file, and may replace another one. If another program has that one open and thereby prevents it, this waits
+ * for at most a second, and blocks the thread. Throws the system's errors.
  */
 export function renameFile(
   from: string,
@@ -201,9 +208,11 @@ const maxTries = 20;
 const retryEveryMs = 50;
 
 /**
- * The file that would be replaced: what links of these users (by uid) and of root lead to; the path itself if there is none or it is a folder.
+ * The file that would be replaced: the target of links that belong to these users (by uid) or root; the path itself if
+ * there is none or it is a folder.
  *
- * Throws `no_permission` for another user's link, which could lead to any file of ours, and `usage` for what is neither a file nor a folder.
+ * Throws `no_permission` for another user's link, which could lead to any file of ours, and `usage` for anything else
+ * than a file or a folder.
  */
 export function behindLinks(path: string, users: readonly number[]): string {
   if (!existsSync(path)) return path;
@@ -227,14 +236,17 @@ function foreignLink(path: string, uid: number): RankdError {
   });
 }
 
-/** Adds text at the end of a file and waits for the disk. The file is made (0600) if it is missing, its folder is not. Throws as `asFileError`. */
+/**
+ * Appends text to a file and waits for the disk. The file is created (0600) if it is missing, but not its folder.
+ * Throws like `asFileError`.
+ */
 export async function appendTo(file: string, text: string): Promise<void> {
   await appendFile(file, text, { mode: 0o600, flush: true }).catch((error) => {
     throw asFileError(error, file);
   });
 }
 
-/** The lines of a file, whatever its size. Throws what Node throws if it can't be read. */
+/** The lines of a file of any size. Throws Node's error if it can't be read. */
 export function linesOf(file: string): AsyncIterable<string> {
   return createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY });
 }
@@ -254,13 +266,13 @@ export class ScratchDirectory implements Disposable {
   }
 }
 
-/** Removes what a command that was killed has left in a directory. */
+/** Removes the leftovers of killed commands from a directory. */
 export function removeLeftScratch(parent: string): void {
   for (const name of readdirSync(parent))
     if (name.startsWith(prefix)) rmSync(join(parent, name), { recursive: true, force: true });
 }
 
-/** A failure of the file that was to be written, in the operator's words. */
+/** An error about a file that was to be written, in the operator's words. */
 export function asFileError(error: unknown, file: string): unknown {
   const describe = failures[codeOf(error instanceof RankdError ? error.cause : error)];
   if (describe === undefined) return error;
@@ -269,8 +281,8 @@ export function asFileError(error: unknown, file: string): unknown {
 }
 
 /**
- * An error of the file system that no caller has put into words: one of Node.js that names a path. Any other is returned as it is. `file` is
- * the path of a read, which Node.js does not name.
+ * Words an unhandled error of the file system: one of Node.js with a path. Any other is returned unchanged. `file` is
+ * the path of a read, which Node.js does not include.
  */
 export function inWords(error: unknown, file?: string): unknown {
   const named = Object(error) as NodeJS.ErrnoException & { dest?: string };
@@ -313,7 +325,7 @@ const syscalls = new Set([
   ],
 ]);
 
-/** Throws `alreadyThere` where anything has that name, be it a link that leads nowhere. */
+/** Throws `alreadyThere` if that name is taken, even by a dangling link. */
 function refuseExisting(file: string, hint: string): void {
   if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) throw alreadyThere(file, hint);
 }
@@ -375,7 +387,7 @@ const folder: Failure = (file) => ({
   hint: `name a new file in it, such as ${join(file, 'NAME')}`,
 });
 
-/** By the codes of the operating system, and those of SQLite that only a write can end with. */
+/** By the codes of the operating system, and by those of SQLite that only occur in writes. */
 const failures: Record<string, Failure> = {
   EACCES: noPermission,
   EPERM: noPermission,
@@ -423,7 +435,7 @@ const mayNotOpen: Failure = (file) => ({
   hint: `run rankd as a user that may, or give this one access to it and to ${dirname(file)}`,
 });
 
-/** By the codes of calls that only look, where a write would end in other words. */
+/** By the codes of reading calls, if they differ from those of writes. */
 const failuresOfLooks: Record<string, Failure> = {
   ENOENT: missing,
   ENOTDIR: missing,

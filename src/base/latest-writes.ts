@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts';
 
-/** When each member was written last, in milliseconds on `Clock.monotonic()`. A time is kept for `keptMs`. */
+/** The time of each member's last write, in milliseconds on `Clock.monotonic()`. It is stored for `keptMs`. */
 export class LatestWrites {
   readonly #clock: Pick<Clock, 'monotonic'>;
   readonly #keptMs: number;

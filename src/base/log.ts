@@ -10,16 +10,16 @@ export type LogLevel = LevelWithSilent;
 
 interface LogOptions {
   level: LogLevel;
-  /** For a person: readable lines instead of JSON, in these colors. */
+  /** For people: readable lines instead of JSON, in these colors. */
   readable: Paints | false;
   write: (line: string) => void;
-  /** True while too much waits to be written. What is logged meanwhile is dropped, and counted. */
+  /** True while too much log waits to be written. Further lines are then dropped and counted. */
   isFull?: () => boolean;
-  /** Sees every line, as JSON, before it is written. */
+  /** Called with every line, as JSON, before it is written. */
   note?: (line: string) => void;
 }
 
-/** One line an event. Fields named after a secret are redacted in the line itself and in the objects right in it, no deeper. */
+/** One line per event. Fields with the name of a secret are redacted at the top level and one level below. */
 export function createLog({ level, readable, write, isFull, note }: LogOptions): Logger {
   let dropped = 0;
   const log: Logger = pino(
@@ -83,7 +83,7 @@ function readableLine(json: string, paint: Paints): string {
   return `${lines.join('\n')}\n`;
 }
 
-/** Fields of a request that stand in its text. */
+/** Fields that the text of a request line already contains. */
 const inText = ['method', 'path', 'status', 'ms', 'keyName', 'keyId', 'rankeeId', 'change'];
 
 /** e.g. `POST /v1/ranker 200 14 ms my-game: 1001 Trainee → Officer` */
@@ -93,7 +93,7 @@ function requestText({ method, path, status, ms, keyName, rankeeId, change }: Re
   return `${method} ${path} ${status} ${ms} ms${whose}`.trimEnd();
 }
 
-/** Callers' text can't look like another field. */
+/** Keeps callers' text from looking like another field. */
 function oneLine(text: string): string {
   return /^[\w./:@-]+$/.test(text) ? text : JSON.stringify(text);
 }

@@ -2,8 +2,8 @@ import { type AddressInfo, BlockList, isIP, isIPv6 } from 'node:net';
 import { codeOf, RankdError } from './errors.ts';
 
 /**
- * An address below which a service answers, without a slash at its end. `undefined` if the text is none, or one over which a key could be
- * read on its way.
+ * The base address of a service, without a trailing slash. `undefined` if the text is not one, or if a key could be
+ * read in transit there.
  */
 export function asBaseUrl(text: string): string | undefined {
   if (!URL.canParse(text) || /[?#@\s]/.test(text)) return undefined;
@@ -12,27 +12,27 @@ export function asBaseUrl(text: string): string | undefined {
   return isSafe ? href.replace(/\/+$/, '') : undefined;
 }
 
-/** Of a URL, which writes every IPv4 address as four numbers. */
+/** The host of a URL, which always has an IPv4 address as four numbers. */
 function isLoopbackName(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
 }
 
-/** Where a server listens, e.g. `http://127.0.0.1:7265` or `http://[::]:7265`. */
+/** A server's address, e.g. `http://127.0.0.1:7265` or `http://[::]:7265`. */
 export function listenUrl({ address, family, port }: AddressInfo): string {
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 }
 
-/** The same address as programs on this machine reach it: a server may listen on all addresses. */
+/** The same address for programs on this machine: a server may listen on all addresses. */
 export function localUrl(url: string): string {
   return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
 }
 
-/** Whether only programs on this machine reach an address. */
+/** True if only programs on this machine reach an address. */
 export function isLoopback(address: string): boolean {
   return membershipOf(['127.0.0.0/8', '::1'])(address);
 }
 
-/** The error of a listener in words that the operator can act on. A mistake in rankd is returned as it is. */
+/** The error of a listener in words for the operator. A bug in rankd is returned unchanged. */
 export function listenError(
   cause: unknown,
   {
@@ -79,14 +79,14 @@ export function listenError(
   }
 }
 
-/** An error of the operating system has its name for the call that failed; a mistake in rankd has none. */
+/** An error of the operating system has the name of the failed call; a bug in rankd has none. */
 function isSystemError(cause: unknown): boolean {
   return cause instanceof Error && 'syscall' in cause;
 }
 
 /**
- * Whether an address is one of these, or in one of these networks. An IPv4 address may be written as IPv6 (`::ffff:…`), an IPv6
- * address may have a zone (`fe80::1%eth0`), and what is no address is in none.
+ * Checks if an address is one of these, or in one of these networks. An IPv4 address may be in IPv6 form (`::ffff:…`),
+ * an IPv6 address may have a zone (`fe80::1%eth0`), and an invalid address is in none.
  */
 export function membershipOf(networks: readonly string[]): (address: string) => boolean {
   const list = new BlockList();
@@ -105,15 +105,15 @@ function familyOf(address: string): 'ipv4' | 'ipv6' {
 }
 
 /**
- * The address of a request's sender: the connection's peer, or the last address in `X-Forwarded-For` that is no trusted proxy's. Entries
- * may have a port or brackets. An entry that is no address counts as the proxy's that wrote it.
+ * The address of a request's sender: the connection's peer, or the last address in `X-Forwarded-For` that is not a
+ * trusted proxy's. Entries may have a port or brackets. An invalid entry counts as the proxy that wrote it.
  */
 export function senderOf(
   peer: string | undefined,
   forwardedFor: string | string[] | undefined,
   isTrusted: (address: string) => boolean,
 ): string {
-  let sender = peer ?? ''; // undefined once the peer has hung up
+  let sender = peer ?? ''; // undefined once the peer has disconnected
   for (const entry of String(forwardedFor ?? '')
     .split(',')
     .reverse()) {
@@ -131,20 +131,20 @@ function addressIn(entry: string): string | undefined {
   return isIP(address) > 0 ? address : undefined;
 }
 
-/** Where a PostgreSQL server is, and how rankd gets in. */
+/** The address of a PostgreSQL server, and the credentials for it. */
 export interface ServerAddress {
   /** A host name or address, or the directory of a socket. */
   host: string;
   port: number;
   database: string;
   user: string;
-  /** A function, so that nothing prints it. */
+  /** A function, to prevent it from being printed. */
   password?: (() => string) | undefined;
   /** False: no TLS. Otherwise the server's certificate is checked, by these authorities (PEM) or, without any, the system's. */
   tls: false | { ca?: string | undefined };
 }
 
-/** The server as messages name it. It never holds a password. */
+/** The server's name in messages. It never contains a password. */
 export function placeOf({ host, port, database }: ServerAddress): string {
   return isSocket(host) ? `${database} on the socket in ${host}` : `${database} on ${hostAndPort({ host, port })}`;
 }
@@ -155,12 +155,12 @@ export function hostAndPort({ host, port }: Pick<ServerAddress, 'host' | 'port'>
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** Whether a host is the directory of a socket. */
+/** True if a host is the directory of a socket. */
 export function isSocket(host: string): boolean {
   return host.startsWith('/');
 }
 
-/** Whether nobody else can listen to what goes there. */
+/** True if no other machine can eavesdrop on the connection. */
 export function isOnThisMachine(host: string): boolean {
   return isSocket(host) || host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
 }

@@ -1,14 +1,17 @@
-/** The proxy that the environment names for what leaves this machine. It holds names of variables, never an address: that can have a password. */
+/**
+ * The proxy in the environment for outgoing connections. It has names of variables, but never an address, which may
+ * contain a password.
+ */
 export interface OutboundProxy {
-  /** The variable that names the proxy for each protocol. */
+  /** The variable with the proxy for each protocol. */
   variables: { https?: string; http?: string };
-  /** Hosts that are called without it: `*`, `example.com` with all below it, each with or without a port. */
+  /** Hosts that are called directly: `*`, or `example.com` including its subdomains, each with or without a port. */
   exceptions: string[];
-  /** Whether Node.js uses it, or why it does not. */
+  /** Shows if Node.js uses it, or the reason it does not. */
   use: 'used' | 'not asked for' | { tooOldNode: string };
 }
 
-/** How this process was started. */
+/** The way this process was started. */
 export interface NodeStart {
   /** e.g. `22.14.0` */
   version: string;
@@ -16,15 +19,15 @@ export interface NodeStart {
   options: readonly string[];
 }
 
-/** A proxy that rankd does not go through. */
+/** A proxy that rankd does not use. */
 export interface UnusedProxy {
-  /** The variable that names it. */
+  /** The variable with its address. */
   variable: string;
-  /** The version of Node.js, if it was asked to use the proxy and is too old for that. */
+  /** The version of Node.js, if that is too old to use the proxy as requested. */
   tooOldNode?: string;
 }
 
-/** `undefined` if no variable names one. */
+/** `undefined` if no variable has one. */
 export function outboundProxy(env: Record<string, string | undefined>, node?: NodeStart): OutboundProxy | undefined {
   const set = (...names: string[]) => names.find((name) => (env[name] ?? '').trim() !== '');
   const https = set('https_proxy', 'HTTPS_PROXY', 'all_proxy', 'ALL_PROXY');
@@ -40,7 +43,7 @@ export function outboundProxy(env: Record<string, string | undefined>, node?: No
   };
 }
 
-/** An option counts more than the variable, and one on the command line more than one in NODE_OPTIONS. */
+/** An option takes precedence over the variable, and one on the command line over one in NODE_OPTIONS. */
 function useOf(env: Record<string, string | undefined>, node: NodeStart | undefined): OutboundProxy['use'] {
   const options = [...(env['NODE_OPTIONS'] ?? '').split(/\s+/), ...(node?.options ?? [])];
   const option = options.findLast((one) => /^--(no-)?use[-_]env[-_]proxy$/.test(one));
@@ -49,7 +52,7 @@ function useOf(env: Record<string, string | undefined>, node: NodeStart | undefi
   return node === undefined || goesThroughProxies(node.version) ? 'used' : { tooOldNode: node.version };
 }
 
-/** For `fetch` and `https` alike. https://nodejs.org/docs/latest-v24.x/api/cli.html#--use-env-proxy */
+/** For both `fetch` and `https`. https://nodejs.org/docs/latest-v24.x/api/cli.html#--use-env-proxy */
 function goesThroughProxies(version: string): boolean {
   const [major = 0, minor = 0] = version.split('.').map(Number);
   return major > 24 || (major === 24 && minor >= 5) || (major === 22 && minor >= 21);
@@ -69,7 +72,7 @@ export function proxyFor(address: string, proxy: OutboundProxy | undefined): str
   return isExcepted ? undefined : proxy.variables[protocol === 'https:' ? 'https' : 'http'];
 }
 
-/** The proxy for this address, if rankd connects without it. Node.js knows no ALL_PROXY. */
+/** The proxy for this address, if rankd connects without it. Node.js does not support ALL_PROXY. */
 export function unusedProxyFor(address: string, proxy: OutboundProxy | undefined): UnusedProxy | undefined {
   const variable = proxyFor(address, proxy);
   if (proxy === undefined || variable === undefined) return undefined;

@@ -1,9 +1,9 @@
-/** Colors for state words, and nothing else; what they mean is always in the words too. */
+/** Colors for state words only; the words always have the same information. */
 export interface Paints {
   heading(text: string): string;
   /** Ids and hints, which matter less. */
   aside(text: string): string;
-  /** A state, such as `active (test)`: its word tells the color. */
+  /** A state, such as `active (test)`: its word determines the color. */
   state(text: string): string;
 }
 

@@ -1,8 +1,8 @@
-/** Something that the platform did otherwise than rankd was built for. */
+/** Unexpected behavior of the platform. */
 export interface Surprise {
-  /** The call that it came with, or `change` for a rank change as a whole. */
+  /** The call in which it occurred, or `change` for a rank change as a whole. */
   operation: string;
-  /** In words, e.g. `GroupMembership.roles: missing`. It never has a value out of an answer. */
+  /** In words, e.g. `GroupMembership.roles: missing`. It never contains a value from a response. */
   what: string;
   count: number;
   /** On `Clock.now()`. */
@@ -10,10 +10,10 @@ export interface Surprise {
   lastAt: number;
 }
 
-/** More kinds than this are counted as one: they are labels of a metric. */
+/** Further kinds are counted as one, because they are labels of a metric. */
 const maxKinds = 50;
 
-/** Counts surprises by kind, as long as the process runs. */
+/** Counts surprises by kind since the process began. */
 export class Surprises {
   readonly #kinds = new Map<string, Surprise>();
   readonly #clock: { now(): number };

@@ -8,29 +8,35 @@ import { type PlatformPath, posix, win32 } from 'node:path';
  */
 export interface System {
   readonly name: 'linux' | 'macos' | 'windows';
-  /** How its paths are written. */
+  /** The syntax of its paths. */
   readonly path: PlatformPath;
-  /** Where the database of this user lies if nobody says otherwise. */
+  /** The default path of this user's database. */
   dataDir(user: Account): string;
-  /** The folder of this user's settings, in which `rankd/rankd.yaml` is looked for. */
+  /** The folder of this user's settings, where rankd looks for `rankd/rankd.yaml`. */
   configHome(user: Account): string;
   /** The configuration for all users; none if any user could put a file there. */
   readonly sharedConfig: string | undefined;
-  /** The same two and the data directory as help texts name them. */
+  /** The names of these two and of the data directory in help texts. */
   readonly defaults: { config: string; dataDir: string };
-  /** The variable that names the user's folder. */
+  /** The variable with the user's folder. */
   readonly homeVariable: string;
-  /** Whether the socket on which a daemon answers commands is a file, which outlives a daemon that is killed. On Windows it is a named pipe. */
+  /**
+   * True if the socket on which a daemon answers commands is a file, which stays after a daemon was killed. On Windows,
+   * it is a named pipe.
+   */
   readonly hasSocketFiles: boolean;
-  /** Whether mode bits say who may use a file. Elsewhere it has an access list, which it inherits from its folder. */
+  /**
+   * True if mode bits define who may use a file. Elsewhere, a file has an access list, which it inherits from its
+   * folder.
+   */
   readonly hasModes: boolean;
-  /** Whether a folder can be forced to the disk, as a new name in it must be. NTFS keeps names in a log of its own. */
+  /** True if a folder can be synced to disk, as needed for a new name in it. NTFS stores names in a separate log. */
   readonly syncsFolders: boolean;
-  /** Whether it tells of a removed or cut file before anything that was sent afterwards. */
+  /** True if it reports a removed or truncated file before any later event. */
   readonly tellsOfHarmFirst: boolean;
-  /** The errors that end as soon as another program, such as a virus scanner, has closed the file that was to be replaced. */
+  /** Errors that last until another program, such as a virus scanner, has closed the file to be replaced. */
   readonly passingRenameErrors: readonly string[];
-  /** The signals that ask the process to stop. */
+  /** The signals that stop the process. */
   readonly stopSignals: readonly NodeJS.Signals[];
   /**
    * The effect of SIGHUP on a daemon. Windows sends it if the console is closed
@@ -39,11 +45,17 @@ export interface System {
   readonly hangUp: 'reload' | 'stop';
   /** The manager that starts the daemon with the machine or with its user. */
   readonly serviceManager: 'systemd' | 'launchd' | 'task scheduler';
-  /** Where a service of the whole machine has its data; none if any user could put a folder there, or if services are users' own. */
+  /**
+   * The data directory of a machine-wide service; none if any user could put a folder there, or if services belong to
+   * users.
+   */
   readonly serviceDataDir: string | undefined;
-  /** An example of a help text, which is written for Linux, as its shell reads it; `undefined` if it is about Linux alone. */
+  /**
+   * An example from a help text, which is written for Linux, in this system's shell syntax; `undefined` if it is only
+   * for Linux.
+   */
   example(line: string): string | undefined;
-  /** A word as its shell reads it: bash, zsh and the like, or PowerShell. */
+  /** Quotes a word for its shell: bash, zsh and the like, or PowerShell. */
   quote(word: string): string;
   /** A command that posts JSON to rankd. */
   post(request: { url: string; secret: string; body: object }): string;
@@ -51,14 +63,14 @@ export interface System {
   readonly commands: {
     makeFolder(path: string): string;
     remove(path: string): string;
-    /** Leaves a file or a folder with all in it to this user alone. */
+    /** Restricts a file, or a folder with its content, to this user. */
     closeFile(path: string): string;
     closeFolder(path: string): string;
     synchronizeClock: string;
   };
   /** The program that opens an address in the user's browser, with its arguments before the address. */
   readonly browser: readonly [program: string, ...args: string[]];
-  /** The kind of shared file system, on which a database is not safe; `type` as statfs(2) tells it. */
+  /** The kind of shared file system, on which a database is not safe; `type` is from statfs(2). */
   sharedFileSystem(path: string, type: number): string | undefined;
 }
 
@@ -124,7 +136,7 @@ const macos: System = {
   example: (line) => (/systemd|\/var\/lib\//.test(line) ? undefined : line.replace(/^sudo /, '')),
   commands: { ...linux.commands, synchronizeClock: 'sudo sntp -sS time.apple.com' },
   browser: ['open'],
-  sharedFileSystem: () => undefined, // its numbers of file systems differ from one release to the next
+  sharedFileSystem: () => undefined, // its numbers of file systems differ between releases
 };
 
 const windows: System = {
@@ -133,7 +145,7 @@ const windows: System = {
   dataDir: ({ env, home }) =>
     win32.join(folder(win32, env['LOCALAPPDATA'], win32.join(home, 'AppData', 'Local')), 'rankd'),
   configHome: ({ env, home }) => folder(win32, env['APPDATA'], win32.join(home, 'AppData', 'Roaming')),
-  sharedConfig: undefined, // every user may make a folder in C:\ProgramData
+  sharedConfig: undefined, // every user may create a folder in C:\ProgramData
   defaults: { config: '.\\rankd.yaml, %APPDATA%\\rankd\\rankd.yaml', dataDir: '%LOCALAPPDATA%\\rankd' },
   homeVariable: 'USERPROFILE',
   hasSocketFiles: false,
@@ -151,7 +163,7 @@ const windows: System = {
     return input === undefined ? command : `Get-Content ${input} | ${command}`; // PowerShell has no <
   },
   quote: (word) => (/^[\w.:\\/@+-]+$/.test(word) ? word : `"${word.replaceAll(/[`"$]/g, '`$&')}"`),
-  // Windows PowerShell drops the quotes within what it hands to a program, but not those in what it pipes to one.
+  // Windows PowerShell drops quotes within the arguments of a program, but not in its piped input.
   post: ({ url, secret, body }) =>
     `"${JSON.stringify(body).replaceAll(/[`"$]/g, '`$&')}" | curl.exe -s "${url}" -H "Authorization: Bearer ${secret}" -d "@-"`,
   commands: {

@@ -1,7 +1,8 @@
 /**
- * Characters that break a line, drive a terminal, reorder text or are invisible, so that two names look alike or a name looks empty:
- * control and format characters, line separators, fillers, blanks, tags, variation selectors beyond U+FE0F, and every combining mark
- * after the fourth. The joiner U+200D stays between two emoji, because it makes them one.
+ * Characters that break a line, control a terminal, reorder text or are invisible, and can make two names look alike or
+ * a name look empty: control and format characters, line separators, fillers, blanks, tags, variation selectors beyond
+ * U+FE0F, and every combining mark after the fourth. The joiner U+200D stays between two emoji, because it makes them
+ * one.
  */
 export const controlCharacters =
   /\p{Cc}|[\u2028\u2029\u2800\ufff9-\ufffb]|(?![\u200d\ufe00-\ufe0f])\p{Default_Ignorable_Code_Point}|(?<=\p{M}{4})\p{M}|\u200d(?:(?<!\p{Extended_Pictographic}[\ufe0f\p{Emoji_Modifier}]?\u200d)|(?!\p{Extended_Pictographic}))/gu;
@@ -28,21 +29,21 @@ export function counted(count: number, what: string): string {
   return `${count} ${what}${count === 1 ? '' : 's'}`;
 }
 
-/** The candidate that a mistyped name most likely means; `undefined` if none is near. */
+/** The candidate that a mistyped name most likely means; `undefined` if none is close. */
 export function suggest(name: string, candidates: Iterable<string>): string | undefined {
   const wanted = plain(name);
   const maxEdits = Math.max(1, wanted.length / 4);
   let best: { candidate: string; edits: number } | undefined;
   for (const candidate of candidates) {
     const letters = plain(candidate);
-    if (Math.abs(letters.length - wanted.length) > maxEdits) continue; // each letter that is added or missing is an edit
-    const edits = sorted(wanted) === sorted(letters) ? 1 : editDistance(wanted, letters); // letters that changed places
+    if (Math.abs(letters.length - wanted.length) > maxEdits) continue; // each added or missing letter is an edit
+    const edits = sorted(wanted) === sorted(letters) ? 1 : editDistance(wanted, letters); // swapped letters
     if (edits <= maxEdits && edits < (best?.edits ?? Number.POSITIVE_INFINITY)) best = { candidate, edits };
   }
   return best?.candidate;
 }
 
-/** Drops what people mix up freely: `maxRank`, `max-rank`, `max_rank` and `max rank` are one name. */
+/** Removes common differences: `maxRank`, `max-rank`, `max_rank` and `max rank` are the same name. */
 function plain(name: string): string {
   return name
     .slice(0, 64)
@@ -54,7 +55,7 @@ function sorted(text: string): string {
   return [...text].sort().join('');
 }
 
-/** Levenshtein: how many letters to add, drop or replace to get from one text to the other. */
+/** Levenshtein: the number of letters to add, drop or replace to get from one text to the other. */
 function editDistance(from: string, to: string): number {
   let row = Array.from({ length: to.length + 1 }, (_, index) => index);
   for (const letter of from) {

@@ -1,7 +1,7 @@
 const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 type Unit = keyof typeof unitMs;
 
-/** A whole number and one of s, m, h, d: what every duration in settings and flags looks like. */
+/** A whole number and one of s, m, h, d: the form of every duration in settings and flags. */
 export const durationPattern = /^(\d+)([smhd])$/;
 
 /** `2s`, `5m`, `24h` or `90d` in milliseconds; `undefined` for anything else. */
@@ -43,10 +43,13 @@ export function isoDay(epochMs: number): string {
   return isoTime(epochMs).slice(0, 10);
 }
 
-/** A date, or a time in UTC or with an offset. Without an offset, a time would mean another moment on each machine. */
+/** A date, or a time in UTC or with an offset. Without an offset, a time would differ between machines. */
 const momentPattern = /^(\d{4}-\d\d-(\d\d))([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/;
 
-/** `2027-01-31` (when it begins in UTC) or `2027-01-31T18:00Z` in epoch milliseconds; `undefined` for anything else, such as 30 February. */
+/**
+ * `2027-01-31` (its start in UTC) or `2027-01-31T18:00Z` in epoch milliseconds; `undefined` for anything else, such as
+ * 30 February.
+ */
 export function parseMoment(text: string): number | undefined {
   const [, date = '', day] = momentPattern.exec(text) ?? [];
   const at = Date.parse(text);
@@ -55,20 +58,22 @@ export function parseMoment(text: string): number | undefined {
   return exists ? at : undefined;
 }
 
-/** Waits that double: `firstMs` after the first try (0), twice that after the second, and never more than `longestMs`. */
+/**
+ * Exponential backoff: `firstMs` after the first try (0), twice that after the second, and never more than `longestMs`.
+ */
 export function doubling(firstMs: number, longestMs: number): (triesBefore: number) => number {
   return (triesBefore) => Math.min(firstMs * 2 ** triesBefore, longestMs);
 }
 
 /**
- * The wait in milliseconds that a `retry-after` header asks for. The header holds seconds or an HTTP date (RFC 9110, 10.2.3); a date in
- * the past gives 0. `undefined` if the header is absent or is neither.
+ * The wait in milliseconds that a `retry-after` header requests. The header holds seconds or an HTTP date (RFC 9110,
+ * 10.2.3); a date in the past gives 0. `undefined` if the header is absent or invalid.
  */
 export function retryAfterMs(value: string | null | undefined, nowMs: number): number | undefined {
   const text = value?.trim() ?? '';
   if (/^\d+(\.\d+)?$/.test(text)) return Number(text) * 1000;
   if (!/^[A-Z][a-z]{2,8}[, ]/.test(text)) return undefined;
-  // The oldest form of a date (asctime) names no zone and means GMT, but Date.parse would read it as local time.
+  // The oldest form of a date (asctime) has no zone and means GMT, but Date.parse would read it as local time.
   const at = Date.parse(text.endsWith('GMT') ? text : `${text} GMT`);
   return Number.isNaN(at) ? undefined : Math.max(0, at - nowMs);
 }

@@ -12,7 +12,7 @@ import {
   type ReloadOutcome,
 } from './control.ts';
 
-/** How long a command waits for the daemon beside it to say anything. A healthy one needs far less. */
+/** The timeout of a command for the daemon's response. A healthy one needs far less. */
 const answerTimeoutMs = 3_000;
 
 /** The status of the daemon of a data directory; `undefined` if there is none, or it does not respond in time. */
@@ -26,7 +26,7 @@ export async function askIdentity(dataDir: string): Promise<string | undefined> 
   return (await ask<{ identity: string }>(what, answerTimeoutMs))?.identity;
 }
 
-/** Has the daemon of a data directory read its configuration anew; `undefined` if it does not answer in time. */
+/** Makes the daemon of a data directory reload its configuration; `undefined` if it does not respond in time. */
 export function askReload(
   { dataDir, by, relearns }: { dataDir: string; by: string; relearns: boolean },
   timeoutMs: number,
@@ -36,19 +36,19 @@ export function askReload(
   return ask<ReloadOutcome>({ dataDir, path, method: 'POST', headers }, timeoutMs);
 }
 
-/** Has the daemon of a data directory read a change once more. False if none does. */
+/** Makes the daemon of a data directory verify a change by a late read. False if there is none. */
 export async function askLook(dataDir: string, changeId: string): Promise<boolean> {
   const headers = { [changeHeader]: changeId };
   const what = { dataDir, path: '/look', method: 'POST', headers };
   return (await ask<LookOutcome>(what, answerTimeoutMs))?.isTaken ?? false;
 }
 
-/** Asks the daemon of a data directory for a link to its page; `undefined` if none answers in time. */
+/** Requests a link to the page from the daemon of a data directory; `undefined` if none responds in time. */
 export function askDashboardLink(asking: { dataDir: string; by: string }) {
   return askDashboard<LinkOutcome>(asking, '/dashboard');
 }
 
-/** Ends all sessions of the page; `undefined` if no daemon answers in time. */
+/** Ends all sessions of the page; `undefined` if no daemon responds in time. */
 export function askDashboardLogout(asking: { dataDir: string; by: string }) {
   return askDashboard<{ sessions: number }>(asking, '/dashboard/logout');
 }
@@ -61,7 +61,7 @@ function askDashboard<Answer>(
   return ask<Answer>({ dataDir, path, method: 'POST', headers }, dashboardTimeoutMs);
 }
 
-/** The first one has the page loaded. */
+/** The first request loads the page. */
 const dashboardTimeoutMs = 10_000;
 
 interface Asking extends RequestOptions {
@@ -73,13 +73,13 @@ async function ask<Answer>(what: Asking, timeoutMs: number): Promise<Answer | un
   return answer?.status === 200 ? (JSON.parse(answer.body) as Answer) : undefined;
 }
 
-/** `undefined` if no daemon answers in time. */
+/** `undefined` if no daemon responds in time. */
 async function exchangeWithDaemon({ dataDir, ...what }: Asking, timeoutMs: number) {
   const socketPath = controlPath(dataDir);
   return socketPath === undefined ? undefined : exchange({ ...what, socketPath }, timeoutMs).catch(() => undefined);
 }
 
-/** One request without a body, and its answer. Rejects with Node's error if there is none in time. */
+/** Sends one request without a body. Rejects with Node's error if there is no response in time. */
 export async function exchange(
   what: RequestOptions,
   timeoutMs: number,

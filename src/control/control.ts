@@ -11,15 +11,15 @@ export interface Control {
   status(): Promise<DaemonStatus>;
   /** The identity behind its proofs (`src/core/proof.ts`). */
   identity(): Promise<{ identity: string }>;
-  /** `by`: who the audit names. */
+  /** `by`: the actor in the audit. */
   reload(by: string): Promise<ReloadOutcome>;
-  /** The same, and every entry that names roles is read again. */
+  /** The same, but resolves every entry that names roles again. */
   relearn(by: string): Promise<ReloadOutcome>;
-  /** A command has told a change as applied, and asks that it is read once more. */
+  /** Asks for a late read of a change that a command reported as applied. */
   look(changeId: string): Promise<LookOutcome>;
-  /** A link to the page for the operator `by`, which listens from then on. */
+  /** A link to the page for the operator `by`. The page listens from then on. */
   dashboardLink(by: string): Promise<LinkOutcome>;
-  /** Logs everybody out of the page. `by`: who the audit names. */
+  /** Ends all sessions of the page. `by`: the actor in the audit. */
   dashboardLogout(by: string): Promise<{ sessions: number }>;
 }
 
@@ -33,28 +33,28 @@ export type ReloadOutcome =
   | ({ state: 'applied'; file: string | null; warnings: string[] } & ChangedSettings)
   | { state: 'refused'; code: ErrorCode; message: string; withExcerpts: string; hint: string | undefined };
 
-/** True if the daemon reads the change once more. */
+/** True if the daemon makes the late read. */
 export interface LookOutcome {
   isTaken: boolean;
 }
 
-/** Names the change that is to be read once more. */
+/** Has the id of the change for the late read. */
 export const changeHeader = 'x-rankd-change';
 
-/** Names the operator who asks, percent-encoded. Whoever can open the socket could write the audit, too. */
+/** Has the requesting operator, percent-encoded. Everyone who can open the socket could also write the audit. */
 export const operatorHeader = 'x-rankd-operator';
 
 /** In the data directory, unless that can't hold a socket. */
 export const socketName = 'daemon.sock';
 
 /**
- * The file in the data directory with the path of the socket, if the directory can't hold it: CIFS and exFAT have no sockets, and a path may have
- * 107 bytes at most (unix(7); 103 on macOS). On Windows it has the name of the pipe, which is random: another user could
- * create a pipe of a known name first, and answer in place of the daemon.
+ * The file in the data directory with the path of the socket, if the directory can't hold it: CIFS and exFAT have no
+ * sockets, and a path may have at most 107 bytes (unix(7); 103 on macOS). On Windows, it has the name of the pipe,
+ * which is random: another user could create a pipe with a known name first, and answer in place of the daemon.
  */
 export const addressName = 'daemon.address';
 
-/** Where the daemon of a data directory answers commands; `undefined` if none does. */
+/** The address at which the daemon of a data directory answers commands; `undefined` if none does. */
 export function controlPath(dataDir: string): string | undefined {
   const socket = join(dataDir, socketName);
   if (thisSystem.hasSocketFiles && existsSync(socket)) return socket;
@@ -67,11 +67,14 @@ export function addressIn(dataDir: string): string | undefined {
   try {
     return readFileSync(join(dataDir, addressName), 'utf8').trim() || undefined;
   } catch {
-    return undefined; // whatever the reason is, no socket is known
+    return undefined; // whatever the reason, no socket is known
   }
 }
 
-/** Whether a folder is this user's alone: after the system has removed one from its temporary folder, another user could make one of that name. */
+/**
+ * True if only this user can use a folder: after the system has cleaned its temporary folder, another user could create
+ * one with that name.
+ */
 function isPrivate(folder: string): boolean {
   const found = lstatSync(folder, { throwIfNoEntry: false });
   if (!found?.isDirectory() || (found.mode & 0o077) !== 0) return false;

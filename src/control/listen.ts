@@ -12,15 +12,17 @@ import { addressIn, addressName, type Control, changeHeader, operatorHeader, soc
 
 export interface Place {
   dataDir: string;
-  /** Names folders for sockets. */
+  /** Has the candidate folders for sockets. */
   env: Record<string, string | undefined>;
 }
 
 /**
- * Answers on a socket in the data directory or, if that can't hold one, in a private temporary folder; on Windows on a named pipe. Only
- * rankd's user and administrators can write to it, so no key is asked for. (A pipe's default access list, which Node.js leaves as it is, lets
- * others read at most: https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights.) The caller holds the daemon's
- * lock, so a socket that exists was left by an earlier daemon and is replaced. A daemon that can make none serves without.
+ * Answers commands on a socket in the data directory or, if that can't hold one, in a private temporary folder; on
+ * Windows, on a named pipe. Only rankd's user and administrators can write to it, so it needs no key. (A pipe's default
+ * access list, which Node.js does not change, allows others at most to read:
+ * https://learn.microsoft.com/windows/win32/ipc/named-pipe-security-and-access-rights.) The caller holds the daemon's
+ * lock, so an existing socket is left over from an earlier daemon and is replaced. A daemon that can't create one
+ * serves without.
  */
 export async function listenForCommands(
   { log, ...place }: Place & { log: Logger },
@@ -40,7 +42,7 @@ export async function listenForCommands(
   return { [Symbol.asyncDispose]: path === undefined ? async () => undefined : closing(server, path, dataDir) };
 }
 
-/** Stores where the socket is, if commands do not look there anyway. Returns why it can't, in words. */
+/** Stores the path of the socket, unless commands find it anyway. Returns the reason if it can't, in words. */
 function whyNotStored(dataDir: string, path: string): string | undefined {
   if (dirname(path) === dataDir) return undefined;
   const file = join(dataDir, addressName);
@@ -52,10 +54,14 @@ function whyNotStored(dataDir: string, path: string): string | undefined {
   }
 }
 
-/** Why a daemon could make no socket, in words; `undefined` if it could. Leaves the socket of a daemon as it is. */
+/**
+ * The reason a daemon could not create a socket, in words; `undefined` if it could. Does not touch the socket of a
+ * running daemon.
+ */
 export async function whyNoSocket(place: Place): Promise<string | undefined> {
   const server = createServer();
-  const { path, problem } = await listenSomewhere(server, { ...place, name: 'daemon.test' }); // as long as the real name
+  // as long as the real name
+  const { path, problem } = await listenSomewhere(server, { ...place, name: 'daemon.test' });
   if (path === undefined) return problem;
   server.close();
   await once(server, 'close');
@@ -89,7 +95,7 @@ function parentsOf(dataDir: string, env: Place['env']): string[] {
   return [dataDir, ...new Set(others.filter((folder) => folder !== undefined && isAbsolute(folder)))] as string[];
 }
 
-/** In another folder than the data directory, the socket is in a new one with a random name, which is this user's alone. */
+/** Outside of the data directory, the socket is in a new private folder with a random name. */
 function pathIn(parent: string, { dataDir, name }: { dataDir: string; name: string }): string {
   if (!thisSystem.hasSocketFiles) return `${parent}\\rankd-${crypto().randomBytes(16).toString('hex')}`;
   return join(parent === dataDir ? dataDir : mkdtempSync(join(parent, folderPrefix)), name);
@@ -121,7 +127,10 @@ function removeFolderOf(socket: string): void {
   }
 }
 
-/** To close a socket removes whatever has its path by now, so a socket that another daemon has replaced stays open until the process ends. */
+/**
+ * Closing a socket removes any file at its path, so a socket that another daemon has replaced stays open until the
+ * process ends.
+ */
 function closing(server: HttpServer, path: string, dataDir: string): () => Promise<void> {
   const ours = numberOf(path);
   return async () => {
@@ -135,13 +144,13 @@ function closing(server: HttpServer, path: string, dataDir: string): () => Promi
   };
 }
 
-/** By which the file system tells files apart; a named pipe has none. */
+/** Identifies a file in the file system; a named pipe has no number. */
 function numberOf(path: string): number | undefined {
   if (!thisSystem.hasSocketFiles) return undefined;
   return statSync(path, { throwIfNoEntry: false })?.ino;
 }
 
-/** Reading changes nothing; whatever does is a POST. */
+/** Reads use GET; all other operations use POST. */
 const operations = {
   'GET /status': { name: 'status', about: () => '' },
   'GET /identity': { name: 'identity', about: () => '' },
@@ -172,7 +181,9 @@ async function answer(control: Control, request: IncomingMessage, response: Serv
 
 const maxOperatorLength = 200;
 
-/** The operator who asks; `undefined` if the header is not percent-encoded, as it must be for names that no header may hold. */
+/**
+ * The requesting operator; `undefined` if the header is not percent-encoded, as names with special characters require.
+ */
 function operatorOf({ headers }: IncomingMessage): string | undefined {
   try {
     return decodeURIComponent(String(headers[operatorHeader] ?? 'daemon')).slice(0, maxOperatorLength);

@@ -23,16 +23,16 @@ export interface Daemon {
   app: ServedApp;
   /** e.g. `http://127.0.0.1:7265` */
   url: string;
-  /** e.g. `http://127.0.0.1:9265/metrics`; `undefined` where metrics are off. */
+  /** e.g. `http://127.0.0.1:9265/metrics`; `undefined` if metrics are off. */
   metricsUrl: string | undefined;
   heads: AuditHeadWriter;
-  /** Refuses what is new, finishes what runs, keeps what was gathered in memory, and closes everything. */
+  /** Refuses new requests, finishes running ones, saves buffered data, and closes everything. */
   stop(): Promise<void>;
 }
 
 const drainPollMs = 20;
 
-/** Starts the HTTP API and its workers on a data directory that no other daemon has. */
+/** Starts the HTTP API and its workers on a data directory without another daemon. */
 export function startDaemon(options: DaemonOptions): Promise<Daemon> {
   return openAll(async (closers) => {
     const clock = options.overrides?.clock ?? systemClock;
@@ -67,7 +67,7 @@ export function startDaemon(options: DaemonOptions): Promise<Daemon> {
   });
 }
 
-/** The library behind it is loaded only if it is wanted. */
+/** The library is loaded only if it is needed. */
 async function loadMetrics(clock: Clock): Promise<Metrics> {
   const { openMetrics } = await import('../metrics/open-metrics.ts');
   return openMetrics(clock);

@@ -2,7 +2,7 @@ import { asRankdError } from '../base/errors.ts';
 import type { LinkOutcome } from '../control/control.ts';
 import type { Dashboard, DashboardOptions } from '../dashboard/server/dashboard.ts';
 
-/** The page for the operator. It is loaded once somebody asks for it, so that it costs those nothing who never do. */
+/** The operator's page. It is loaded on first use, so it costs nothing for operators who never use it. */
 export class LazyDashboard implements AsyncDisposable {
   readonly #options: DashboardOptions;
   #loading: Promise<Dashboard> | undefined;
@@ -16,7 +16,7 @@ export class LazyDashboard implements AsyncDisposable {
     return this.#dashboard?.standing ?? null;
   }
 
-  /** Throws as `Dashboard.open`. */
+  /** Throws like `Dashboard.open`. */
   async openIfEnabled(): Promise<void> {
     if (this.#options.config.enabled) await (await this.#load()).open();
   }

@@ -3,7 +3,7 @@ import { appendTo } from '../base/files.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { newestEvent, noteHeads } from '../usecases/history/audit-heads.ts';
 
-/** Notes the heads of the audit while a daemon runs, also those of commands beside it. */
+/** Records the heads of the audit while a daemon runs, including those of commands next to it. */
 export class AuditHeadWriter {
   #lastId: number | undefined;
   #isFailing = false;
@@ -12,7 +12,7 @@ export class AuditHeadWriter {
     return this.#isFailing;
   }
 
-  /** Notes what is new, in the file that the configuration names. The first time, that is the newest head alone. Throws as `noteHeads`. */
+  /** Records new heads in the configured file. The first time, only the newest one. Throws like `noteHeads`. */
   async note(app: Pick<DaemonContext, 'store' | 'clock' | 'headFile'>): Promise<void> {
     if (app.headFile === undefined) return;
     if (this.#lastId === undefined) await requireWritable(app.headFile);
@@ -20,7 +20,7 @@ export class AuditHeadWriter {
     this.#lastId = await noteHeads(app, { file: app.headFile, afterId: this.#lastId });
   }
 
-  /** The same; the log tells once if it can't be done. It is tried again the next time. */
+  /** The same, but logs an error once and retries the next time. */
   async noteOrTell(app: DaemonContext): Promise<void> {
     try {
       await this.note(app);

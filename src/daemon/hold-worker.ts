@@ -9,7 +9,7 @@ export class HoldWorker {
   readonly #live: LiveContext;
   readonly #stop: AbortSignal;
   readonly #wallClock: WallClock;
-  /** The context of the last round with a credential that works: after a reload or a new key, what was in the way may be gone. */
+  /** The context of the last round with a working credential: after a reload or a new key, the obstacle may be gone. */
   #seen: DaemonContext | undefined;
 
   constructor(live: LiveContext, stop: AbortSignal) {
@@ -35,7 +35,7 @@ export class HoldWorker {
 
   async sweep(): Promise<void> {
     await sweepHolds(this.#live.current, this.#stop).catch((error) => {
-      if (!isRankdError(error)) throw error; // the next sweep finds the same
+      if (!isRankdError(error)) throw error; // the next sweep retries
     });
   }
 }

@@ -18,13 +18,13 @@ interface LiveConfigOptions {
   /** The configuration at the start. */
   started: LoadedConfig;
   load: () => Promise<LoadedConfig>;
-  /** Is told of each configuration that is applied. Resolves with what the operator should look at, one sentence each. */
+  /** Called with each applied configuration. Resolves with notes for the operator, one sentence each. */
   onApplied: (config: Config) => Promise<string[]>;
 }
 
 const credentialTimeoutMs = 5_000;
 
-/** The configuration of a running daemon. Another one is applied as a whole, or not at all. */
+/** The configuration of a running daemon. A new one is applied as a whole, or not at all. */
 export class LiveConfig implements AsyncDisposable {
   readonly #options: LiveConfigOptions;
   #loaded: LoadedConfig;
@@ -43,12 +43,12 @@ export class LiveConfig implements AsyncDisposable {
     return this.#loaded.config;
   }
 
-  /** The same, with where each setting comes from. */
+  /** The same, with the origin of each setting. */
   get loaded(): LoadedConfig {
     return this.#loaded;
   }
 
-  /** The file that `reload` would read; `undefined`: none. */
+  /** The file that `reload` would read; `undefined` if there is none. */
   get file(): string | undefined {
     return this.#loaded.fileNow();
   }
@@ -58,19 +58,25 @@ export class LiveConfig implements AsyncDisposable {
     return this.#isRefused;
   }
 
-  /** The settings that differ from what the daemon was started with, and that only a start applies. */
+  /** Settings that differ from those at the start, and that only a restart applies. */
   get needRestart(): string[] {
     return this.#needRestart;
   }
 
-  /** Reads the configuration anew, one reload at a time. The log and the audit, which names `by`, say what came of it too. Never rejects. */
+  /**
+   * Reloads the configuration, one reload at a time. The log and the audit, which names `by`, also have the outcome.
+   * Never rejects.
+   */
   reload(by: string, options?: ApplyOptions): Promise<ReloadOutcome> {
     const outcome = this.#last.then(() => this.#applyConfig(by, options));
     this.#last = outcome;
     return outcome;
   }
 
-  /** Declares once more what the configuration declares: other daemons that declared keys are gone. Never rejects. */
+  /**
+   * Declares the configuration's keys and webhooks again after other daemons with declarations have ended. Never
+   * rejects.
+   */
   redeclare(): Promise<void> {
     const declared = this.#last.then(async () => {
       const { current } = this.#options.app;
@@ -83,7 +89,7 @@ export class LiveConfig implements AsyncDisposable {
     return declared;
   }
 
-  /** Waits for the reload that is under way, and refuses later ones. */
+  /** Waits for the running reload, and refuses later ones. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosing = true;
     await this.#last;
@@ -151,7 +157,7 @@ async function tellRefused(app: DaemonContext, asked: Asked, cause: unknown): Pr
   await auditReload(app, { ...asked, refused: asRankdError(cause).message });
 }
 
-/** At once, so that nobody waits for the next change to learn that a new credential is of no use. */
+/** Checked at once, so that an unusable credential is noticed before the next change. */
 async function checkCredential(app: DaemonContext): Promise<string[]> {
   using call = callWithin(app.clock, credentialTimeoutMs, 'credential');
   try {
@@ -160,7 +166,7 @@ async function checkCredential(app: DaemonContext): Promise<string[]> {
     return warnings;
   } catch (error) {
     const { message } = asRankdError(error);
-    if (isRankdError(error, 'platform_credential')) return [message]; // which the log has already
+    if (isRankdError(error, 'platform_credential')) return [message]; // the log already has it
     app.log.warn({ err: error, problem: 'group' }, 'the credential could not be checked yet');
     return [`the credential could not be checked yet: ${message}`];
   }

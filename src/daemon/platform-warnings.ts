@@ -3,11 +3,11 @@ import type { DaemonContext, LiveContext } from '../usecases/daemon-context.ts';
 
 const everyMs = 86_400_000;
 
-/** Warns of what the calls to the platform showed, whoever made them. Call `warn` every second. */
+/** Warns of problems in calls to the platform, whoever made them. Call `warn` every second. */
 export class PlatformWarnings {
-  /** By kind: which surprise the log has, and until when (on `Clock.monotonic()`) it gets no other. */
+  /** By kind: the last logged surprise, and the time (on `Clock.monotonic()`) until which no other is logged. */
   readonly #logged = new Map<string, { lastAt: number; until: number }>();
-  /** The hosts that the log calls unreachable, each with the reason. */
+  /** The hosts that were logged as unreachable, each with the reason. */
   #unreached = new Map<string, string>();
 
   warn({ current }: LiveContext): void {
@@ -15,7 +15,7 @@ export class PlatformWarnings {
     this.#warnOfUnreached(current);
   }
 
-  /** Of each kind once a day at most. A surprise in a change was logged with the change. */
+  /** Each kind is logged at most once a day. A surprise in a change was logged with the change. */
   #warnOfSurprises({ platform, clock, log }: DaemonContext): void {
     const now = clock.monotonic();
     for (const { operation, what, count, lastAt } of platform.surprises()) {
@@ -27,7 +27,7 @@ export class PlatformWarnings {
     }
   }
 
-  /** At the first failure, long before the retries of a call are over, and again if the reason changes. */
+  /** Logged at the first failure, long before the retries of a call are over, and again if the reason changes. */
   #warnOfUnreached({ platform, log }: DaemonContext): void {
     const { unreached, reached } = platform.reachability();
     for (const { host, error, since } of unreached) {

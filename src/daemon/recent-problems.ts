@@ -1,4 +1,4 @@
-/** A problem that lasts until it is mended, by the field `problem` of its line in the log. */
+/** A problem that lasts until it is fixed, by the field `problem` of its log line. */
 export type Lasting =
   | 'audit heads'
   | 'configuration'
@@ -21,22 +21,24 @@ interface Problem {
   changeId: string | undefined;
 }
 
-/** How the daemon is now: what ends a problem. */
+/** The daemon's present state, which decides if a problem is over. */
 export interface Standing {
   lasting: Record<Lasting, boolean>;
   /** Ids. */
   pausedKeys: ReadonlySet<string>;
   isCredentialDead: boolean;
-  /** When a read and a write of the platform last succeeded, in epoch milliseconds. */
+  /** The times of the last successful read and write of the platform, in epoch milliseconds. */
   platformWorkedAt: { read: number; write: number };
-  /** True if the database takes writes. */
+  /** True if the database accepts writes. */
   storeWorks: () => Promise<boolean>;
   isChangeOpen: (changeId: string) => Promise<boolean>;
   /** Names of webhooks that fail or are disabled. */
   failingWebhooks: ReadonlySet<string>;
 }
 
-/** The last few different warnings and errors of the log, for `rankd status`. A problem that comes again replaces its earlier line. */
+/**
+ * The latest distinct warnings and errors of the log, for `rankd status`. A repeated problem replaces its earlier line.
+ */
 export class RecentProblems {
   #kept: Problem[] = [];
 
@@ -53,7 +55,10 @@ export class RecentProblems {
     return this.#kept.flatMap(({ keyId, lasting }) => (keyId !== undefined && lasting === pausedKey ? [keyId] : []));
   }
 
-  /** Without those that are over: a success of the same kind ends a problem, and a day ends one that nothing else does. `now` is in epoch milliseconds. */
+  /**
+   * Leaves out problems that are over: a success of the same kind ends a problem, and a day ends any other. `now` is in
+   * epoch milliseconds.
+   */
   async newestFirst(standing: Standing, now: number): Promise<Array<{ at: string; message: string }>> {
     const judged = await Promise.all(
       this.#kept.map(async (problem) => ({ problem, isOver: await isOver(problem, standing, now) })),

@@ -28,7 +28,7 @@ import { reportToServiceManager } from './systemd.ts';
 
 export interface RunOptions {
   started: LoadedConfig;
-  /** Reads the configuration anew. */
+  /** Loads the configuration again. */
   load: () => Promise<LoadedConfig>;
   /** Absolute path. */
   dataDir: string;
@@ -36,19 +36,19 @@ export interface RunOptions {
     pid: number;
     nodeVersion: string;
     env: Record<string, string | undefined>;
-    /** Takes a line of the log. */
+    /** Writes a line of the log. */
     log(line: string): void;
-    /** True while so much of the log waits to be read that no more may be kept. */
+    /** True while too much of the log waits for its reader. */
     isLogFull(): boolean;
-    /** Where rankd's own files are. */
+    /** The folder of rankd's own files. */
     packageDir: string;
     /** The command for `rankd` here. */
     typedAs: string;
   };
   logLevelOf: (config: Config) => LogLevel;
-  /** For a person, in these colors, instead of JSON. */
+  /** Readable lines in these colors instead of JSON. */
   readableLog: Paints | false;
-  /** A line of the log with its commands as an operator types them here. */
+  /** A log line with its commands as an operator types them here. */
   asTyped: (line: string) => string;
   onMigrated: (migration: Migration) => void;
 }
@@ -56,13 +56,16 @@ export interface RunOptions {
 /** Disposing it stops the daemon. */
 interface RunningDaemon extends AsyncDisposable {
   daemon: Daemon;
-  /** `by`: whom the audit names. Never rejects. */
+  /** `by`: the actor in the audit. Never rejects. */
   reload(by: string): Promise<ReloadOutcome>;
-  /** Tells the service manager that the daemon serves, and stops it once the signal is there. Throws `schema_newer` if it stops because of that. */
+  /**
+   * Notifies the service manager that the daemon serves, and stops it on the signal. Throws `schema_newer` if it stops
+   * because of that.
+   */
   stopOn(signal: Promise<string>): Promise<void>;
 }
 
-/** A daemon with all that surrounds it: its log, reload, the socket for the commands beside it, and the service manager. */
+/** A daemon with its environment: its log, reload, the socket for commands, and the service manager. */
 export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
   return openAll(async (closers) => {
     const { started, load, dataDir, process, logLevelOf, readableLog, asTyped, onMigrated } = options;
@@ -77,7 +80,7 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
     });
     const startedAt = { at: systemClock.now(), monotonic: systemClock.monotonic() };
     const daemon = await startDaemon({ config, dataDir, log, onMigrated });
-    closers.push(() => daemon.stop()); // closed last: it unlocks the data directory
+    closers.push(() => daemon.stop()); // closed last, because it unlocks the data directory
     await keepServedGroup(daemon.app.current, started);
     const live = new LiveConfig({
       ...{ app: daemon.app, started, load },
@@ -165,7 +168,7 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
   });
 }
 
-/** Resolves with why, once this rankd can't work with the database any more. Never resolves after `stop`. */
+/** Resolves with the reason once this rankd can no longer use the database. Never resolves after `stop`. */
 async function untilOutgrown({ store, log }: DaemonContext, stop: AbortSignal): Promise<RankdError> {
   for (;;) {
     const why = outgrownOf(store, log);
@@ -176,7 +179,7 @@ async function untilOutgrown({ store, log }: DaemonContext, stop: AbortSignal): 
 
 const lookAtSchemaEveryMs = 1_000;
 
-/** A database that can't be read is not outgrown; requests report it. */
+/** An unreadable database is not outgrown; requests report it. */
 function outgrownOf(store: DaemonContext['store'], log: DaemonContext['log']): RankdError | undefined {
   try {
     return store.outgrown();
@@ -189,7 +192,7 @@ function outgrownOf(store: DaemonContext['store'], log: DaemonContext['log']): R
 const isTrue = () => true;
 const isFalse = () => false;
 
-/** True also if that can't be found out. */
+/** True also if the state can't be read. */
 async function isOpenChange({ store }: DaemonContext, id: string): Promise<boolean> {
   try {
     const change = await store.findChange(id);
@@ -211,7 +214,7 @@ function problemOf(work: Promise<void>): Promise<string | undefined> {
   );
 }
 
-/** True if there are some, or if that can't be found out. */
+/** True if there are any, or if that can't be read. */
 function anyOf(found: Promise<unknown[]>): Promise<boolean> {
   return found.then(
     ({ length }) => length > 0,
@@ -219,7 +222,7 @@ function anyOf(found: Promise<unknown[]>): Promise<boolean> {
   );
 }
 
-/** A game that was given a key in the simulation would only see that it is not accepted. */
+/** A game with a key from the simulation would only see that the key is refused. */
 async function warnOfSimulatedKeys(app: DaemonContext): Promise<string[]> {
   const keys = await keysOfSimulation(app, app.group, { limit: maxKeysNamed });
   if (keys.length === 0) return [];

@@ -21,7 +21,7 @@ interface ShownDaemon {
   startedAt: number;
 }
 
-/** Shows a daemon to all who share its store, if others can. */
+/** Publishes a daemon's status to all nodes on its store, if others can use it. */
 export async function showNode({ daemon: { app, url }, live, startedAt }: ShownDaemon): Promise<void> {
   const { nodes } = app.current.store;
   if (nodes === undefined) return;
@@ -48,7 +48,7 @@ export async function showNode({ daemon: { app, url }, live, startedAt }: ShownD
   });
 }
 
-/** The audit and the log tell what the database lost. */
+/** Records events that the database lost in the audit and the log. */
 async function tellLost(
   { store, clock, log, name }: Pick<Daemon['app']['current'], 'store' | 'clock' | 'log'> & { name: string },
   range: { fromId: number; toId: number },
@@ -63,7 +63,7 @@ async function tellLost(
     .catch((error: unknown) => log.error({ err: error }, 'store.lost could not be kept in the audit'));
 }
 
-/** The lines of a file stay on its machine. */
+/** Lines of a file must not leave its machine. */
 function withoutExcerpts(outcome: ReloadOutcome): ReloadOutcome {
   return outcome.state === 'refused' ? { ...outcome, withExcerpts: outcome.message } : outcome;
 }

@@ -14,8 +14,9 @@ const timeoutMs = 10_000;
 const againAfterMs = 5_000;
 
 /**
- * Logs once, as soon as Roblox can be reached, in which real group the daemon ranks, as whom and for how many keys, or why it can't because of that account. Disposing it
- * ends the look. If the group or the key is wrong, the look at the credential says so.
+ * Logs once, as soon as Roblox can be reached, the daemon's real group, its account and its number of keys, or the
+ * reason that account can't rank. Disposing it ends the attempt. The check of the credential reports a wrong group or
+ * key.
  */
 export function logStartupSummary(app: DaemonContext, { platform }: Config): AsyncDisposable {
   const stopping = new AbortController();

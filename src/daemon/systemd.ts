@@ -9,8 +9,9 @@ export interface ServiceManagerOptions {
 }
 
 /**
- * Tells systemd that the daemon serves, then again and again that its event loop and its database answer, if the unit
- * asks for it (sd_notify(3)). Disposing it says that the daemon stops. It does nothing if systemd did not start the daemon.
+ * Notifies systemd that the daemon serves, then regularly that its event loop and its database respond, if the unit
+ * asks for it (sd_notify(3)). Disposing it reports that the daemon stops. It does nothing if systemd did not start the
+ * daemon.
  */
 export async function reportToServiceManager(options: ServiceManagerOptions): Promise<AsyncDisposable> {
   const { env, log } = options;
@@ -29,7 +30,7 @@ export async function reportToServiceManager(options: ServiceManagerOptions): Pr
   };
 }
 
-/** Three pings within the time after which systemd ends the daemon, so that one late ping does no harm. */
+/** Three pings within systemd's timeout, so that one late ping does no harm. */
 function watchdogPeriodMs(env: ServiceManagerOptions['env']): number | undefined {
   const limitUs = Number(env['WATCHDOG_USEC']);
   return limitUs > 0 ? limitUs / 1_000 / 3 : undefined;
@@ -47,8 +48,8 @@ async function feed(options: ServiceManagerOptions, periodMs: number, signal: Ab
 }
 
 /**
- * Node.js can't write to such a socket itself. The helper waits until systemd has read the message: systemd refuses it from
- * a process that is gone already.
+ * Node.js can't write to such a socket. The helper waits until systemd has read the message, because systemd refuses
+ * messages from ended processes.
  */
 async function notify({ env, log }: ServiceManagerOptions, message: string): Promise<void> {
   const { execFile } = await import('node:child_process');

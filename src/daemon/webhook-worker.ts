@@ -2,16 +2,16 @@ import type { LiveContext } from '../usecases/daemon-context.ts';
 import { DiscordLimits, deliverTo, type Progress, webhooksToServe } from '../usecases/webhooks/deliver.ts';
 
 const lookEveryMs = 250;
-/** As long as there is no webhook. */
+/** The interval while there is no webhook. */
 const idleMs = 1_000;
-/** How long what failed here, and not at a target, rests: a store that is gone does not fill the log. */
+/** The pause after an internal failure: a missing store must not fill the log. */
 const restMs = 5_000;
 /** At most this many targets are served at once. */
 const maxRounds = 8;
 
 /**
- * Delivers events until `stop` is aborted. It asks the store often whether there is something new: that costs microseconds, takes
- * nothing from those who change ranks, and sees what commands do beside the daemon.
+ * Delivers events until `stop` is aborted. It often checks the store for new events: that costs microseconds, does not
+ * slow rank changes, and includes events of commands next to the daemon.
  */
 export async function deliverEvents(live: LiveContext, stop: AbortSignal): Promise<void> {
   const rounds = new Map<string, Promise<void>>();
@@ -39,7 +39,10 @@ interface Work {
   stop: AbortSignal;
 }
 
-/** Each target has one round at a time, so a slow one holds up nobody else. Resolves with the number of webhooks that this daemon serves. */
+/**
+ * Each target has one round at a time, so a slow one delays no other. Resolves with the number of webhooks that this
+ * daemon serves.
+ */
 async function startRounds(live: LiveContext, { rounds, known, limits, stop }: Work): Promise<number> {
   const { ids, count } = await webhooksToServe(live.current);
   const order = [...known.keys()];
@@ -47,7 +50,7 @@ async function startRounds(live: LiveContext, { rounds, known, limits, stop }: W
     if (rounds.has(id) || rounds.size >= maxRounds) continue;
     const progress = known.get(id) ?? { lookedTo: { alarms: 0, log: 0 } };
     known.delete(id);
-    known.set(id, progress); // now it is the last
+    known.set(id, progress); // makes it the last one
     const round = deliverTo(() => live.current, id, { progress, limits, signal: stop })
       .catch(async (error) => {
         if (stop.aborted) return;

@@ -16,7 +16,7 @@ import { HoldWorker } from './hold-worker.ts';
 import { PlatformWarnings } from './platform-warnings.ts';
 import { deliverEvents } from './webhook-worker.ts';
 
-/** How often the daemon looks whether a change was left behind by a node that is gone, and how often it tries what is unknown. */
+/** The interval at which the daemon looks for abandoned changes, and retries unknown ones. */
 const lookEveryMs = 500;
 const recoverEveryMs = 2_000;
 const checkEveryMs = 3_600_000;
@@ -28,10 +28,13 @@ const nameEveryMs = 5_000;
 const endHoldsEveryMs = 5_000;
 const sweepEveryMs = 600_000;
 
-/** Reconciles open changes, ends suspensions, looks after the credential, removes old records, and keeps what is gathered in memory. Returns a function that stops it all. */
+/**
+ * Reconciles open changes, ends suspensions, watches the credential, removes old records, and saves buffered data.
+ * Returns a function that stops all of it.
+ */
 export function startWorkers(live: LiveContext, heads: AuditHeadWriter): () => Promise<void> {
   const stopping = new AbortController();
-  const app = live.current; // only parts of it that every configuration shares are used
+  const app = live.current; // uses only parts that all configurations share
   const credential = watchCredential(live, stopping.signal);
   const recovery = recover(live, stopping.signal);
   const pruning = every(app, pruneEveryMs, stopping.signal, async () => {
@@ -72,7 +75,7 @@ export function startWorkers(live: LiveContext, heads: AuditHeadWriter): () => P
       sweeping,
       ...flushing,
     ]);
-    // If the store can't be written any more, the daemon still ends well: what ran is finished.
+    // If the store can no longer be written, the daemon still ends in order: running requests were finished.
     for (const [what, gathered] of Object.entries(flushes)) {
       await gathered.flush(app).catch((error) => app.log.warn({ err: error }, `the last ${what} could not be kept`));
     }
@@ -80,7 +83,9 @@ export function startWorkers(live: LiveContext, heads: AuditHeadWriter): () => P
   };
 }
 
-/** Warns of the platform from the very start, which can have to wait for it. Returns a function that ends it. */
+/**
+ * Warns of platform problems from the start, which may have to wait for the platform. Returns a function that stops it.
+ */
 export function warnOfPlatform(live: LiveContext): () => Promise<void> {
   const stopping = new AbortController();
   const warnings = new PlatformWarnings();
@@ -91,7 +96,7 @@ export function warnOfPlatform(live: LiveContext): () => Promise<void> {
   };
 }
 
-/** Starts a round now and then. A round that waits for the platform does not hold up the next. */
+/** Starts a round regularly. A round that waits for the platform does not delay the next. */
 async function recover(live: LiveContext, stop: AbortSignal): Promise<void> {
   const { store, log, clock } = live.current;
   const tries: RecoveryTries = { underWay: new Set(), last: new Map() };
@@ -113,7 +118,10 @@ async function recover(live: LiveContext, stop: AbortSignal): Promise<void> {
   await Promise.all(rounds);
 }
 
-/** Asks about the credential every hour. While it is dead, or the platform unreached, a call every few seconds finds out when that is over. */
+/**
+ * Checks the credential every hour. While it is dead, or the platform unreachable, a call every few seconds detects the
+ * recovery.
+ */
 async function watchCredential(live: LiveContext, stop: AbortSignal): Promise<void> {
   const said = new Set<string>();
   const withCall = async (work: (app: DaemonContext, call: CallContext) => Promise<unknown>) => {

@@ -4,7 +4,7 @@ import type { DomainEvent } from '../core/events.ts';
 import type { HoldsOfMember, HoldUpdate } from '../core/holds.ts';
 import type { ChangeState, Hold, HoldState, RankChange } from '../core/model.ts';
 
-/** Which changes are meant. Without any field, it is all of them. */
+/** A selection of changes. Without any field, it includes all of them. */
 export interface ChangeSelection {
   /** Only changes in this group, as its changes name it. */
   group?: string | undefined;
@@ -12,8 +12,8 @@ export interface ChangeSelection {
   ids?: readonly string[] | undefined;
   rankeeId?: number | undefined;
   /**
-   * Only changes of members whose name begins so, in any case: the name that the caller gave, or the one that is kept of the member
-   * (`PersonStore.keepUserName`). It has letters, digits and underscores alone.
+   * Only changes of members whose name begins with this, in any case: the name that the caller gave, or the stored name
+   * of the member (`PersonStore.keepUserName`). It has only letters, digits and underscores.
    */
   rankeeName?: string | undefined;
   rankerId?: number | undefined;
@@ -26,9 +26,9 @@ export interface ChangeSelection {
   by?: string | undefined;
   undoId?: string | undefined;
   states?: ChangeState[] | undefined;
-  /** Only changes that were asked for at this time or later (epoch milliseconds). */
+  /** Only changes requested at this time or later (epoch milliseconds). */
   since?: number | undefined;
-  /** Only changes that were asked for before this time (epoch milliseconds). */
+  /** Only changes requested before this time (epoch milliseconds). */
   until?: number | undefined;
 }
 
@@ -36,41 +36,41 @@ export interface ChangeFilter extends ChangeSelection {
   limit: number;
 }
 
-/** A stretch of the history, newest first. */
+/** A page of the history, newest first. */
 export interface ChangePage {
   changes: RankChange[];
-  /** The cursor of the next page; absent if there is none. It means something to the store alone. */
+  /** The cursor of the next page; absent if there is none. Only the store can interpret it. */
   next?: string;
 }
 
-/** How many changes a key, or the operator, asked for that stand so. */
+/** The number of changes by a key, or by the operator, with this state. */
 export interface ChangeTally {
   /** Absent for changes by the operator. */
   keyId?: string;
   state: ChangeState;
   /** As in `RankChange`. */
   demotion: boolean;
-  /** True if they were applied and left the roles as they were: the members had the rank already. */
+  /** True if they were applied without an effect on roles: the members already had the rank. */
   isQuiet: boolean;
   count: number;
 }
 
-/** An open change (pending or unknown), and who works on it. */
+/** An open change (pending or unknown), and its holder. */
 export interface OpenChange {
   change: RankChange;
-  /** `this`: this handle · `other`: another node that is alive · `none`: nobody, or a node that is known to be gone. */
+  /** `this`: this handle · `other`: another live node · `none`: no node, or a dead one. */
   holder: 'this' | 'other' | 'none';
 }
 
 /** The question to the store when a change begins, in addition to the change's own fields. */
 export interface BeginQuestion {
-  /** The secret that the request came with. */
+  /** The secret of the request. */
   secretId?: string | undefined;
-  /** The windows for which changed members are to be counted. */
+  /** The windows for which to count changed members. */
   windows: readonly MemberWindow[];
 }
 
-/** Says what becomes of a change, and of the holds of its member, as they are kept. */
+/** Decides the new state of a change, and of its member's holds, from the stored ones. */
 export type JudgeChange = (kept: { change: RankChange; holds: HoldsOfMember }) => ChangeUpdate;
 
 /**
@@ -81,17 +81,17 @@ export type JudgeChange = (kept: { change: RankChange; holds: HoldsOfMember }) =
  */
 export interface ChangeStore {
   /**
-   * Keeps a change that ended without a write (refused, failed or dry run) together with its events; or one that is unknown and that the
-   * store has lost, without a holder.
-   * Throws `conflict` if the id is taken, or if the idempotency key stands for another change of the last 24 hours.
+   * Records a change that ended without a write (refused, failed or dry run) together with its events; or one that is
+   * unknown and that the store has lost, without a holder. Throws `conflict` if the id is taken, or if the idempotency
+   * key belongs to another change of the last 24 hours.
    */
   recordChange(change: RankChange, events: readonly DomainEvent[]): Promise<void>;
   /**
-   * Gathers the facts, has `judge` judge them, and carries its verdict out, all in one transaction: no other handle can begin or
-   * end a change, and none can change a key, its places or the workspace, between the facts and the verdict. `judge` is
-   * synchronous and pure; it may run more than once. If the verdict is `begin`, the change is kept: with this handle as its
-   * holder if its state is `pending`; without one if it has ended already, because there is nothing to write. The holds of the verdict are kept
-   * with it. Resolves with the verdict. Throws `conflict` as `recordChange`.
+   * Reads the facts, passes them to `judge`, and stores its verdict, all in one transaction: no other handle can begin
+   * or end a change, or change a key, its places or the workspace, between the facts and the verdict. `judge` is
+   * synchronous and pure; it may run more than once. If the verdict is `begin`, the change is stored: with this handle
+   * as its holder if its state is `pending`; without one if it has ended already, because there is nothing to write.
+   * The holds of the verdict are stored with it. Resolves with the verdict. Throws `conflict` like `recordChange`.
    */
   beginChange(
     change: RankChange,
@@ -99,61 +99,72 @@ export interface ChangeStore {
     judge: (facts: BeginFacts) => BeginVerdict,
   ): Promise<BeginVerdict>;
   /**
-   * Changes an open change that this handle holds, as `judge` says, together with the member's holds and the events. `judge` gets them as
-   * they are kept; it is synchronous and pure, and may run more than once. Resolves with what is kept now; `undefined` if the change is not
-   * open, or if this handle does not hold it.
+   * Updates an open change that this handle holds, by `judge`, together with the member's holds and the events. `judge`
+   * gets them as stored; it is synchronous and pure, and may run more than once. Resolves with the stored change;
+   * `undefined` if it is not open, or if this handle does not hold it.
    */
   updateChange(changeId: string, judge: JudgeChange): Promise<RankChange | undefined>;
   /**
-   * Opens a change that has ended again, as `judge` says, together with the member's holds and the events, unless another change of the member came after it.
-   * `judge` is as that of `updateChange`. Nobody holds the change then. Resolves with what is kept now; `undefined` if nothing was done.
+   * Reopens a change that has ended, by `judge`, together with the member's holds and the events, unless the member has
+   * a newer change. `judge` is the same as in `updateChange`. The change then has no holder. Resolves with the stored
+   * change; `undefined` if nothing was done.
    */
   reopenChange(changeId: string, judge: JudgeChange): Promise<RankChange | undefined>;
   /**
-   * Makes this handle the holder of an open change, by compare and set: of all handles that try at once, one succeeds. Resolves
-   * with the change as it is kept; `undefined` if it is not open, or if another node that is alive holds it.
+   * Makes this handle the holder of an open change, by compare and set: of several concurrent attempts, one succeeds.
+   * Resolves with the stored change; `undefined` if it is not open, or if another live node holds it.
    */
   takeOver(changeId: string): Promise<RankChange | undefined>;
-  /** Gives up an open change that this handle holds, so that any node can take it over. Does nothing if this handle does not hold it. */
+  /**
+   * Releases an open change that this handle holds, so that any node can take it over. Does nothing if this handle does
+   * not hold it.
+   */
   release(changeId: string): Promise<void>;
-  /** True as long as this handle holds the open change. */
+  /** True while this handle holds the open change. */
   holds(changeId: string): Promise<boolean>;
   /**
-   * How much longer the node that this handle is now may write to the platform for what it holds, in milliseconds, whenever that is asked:
-   * 0 once it has ended. `Infinity` if nobody takes over from a node that is only slow.
+   * Returns the time for which this handle's node may still write to the platform for the changes that it holds, in
+   * milliseconds: 0 once it has ended. `Infinity` if no node takes over from a node that is only slow.
    */
   leaseLeft(): () => number;
-  /** The change with this id, whatever became of it; `undefined` if none is kept. */
+  /** The change with this id, in any state; `undefined` if none is stored. */
   findChange(id: string): Promise<RankChange | undefined>;
   /** The member's newest change in any state, and the open one if there is one. */
   latestChange(rankeeId: number): Promise<{ latestId?: string; open?: OpenChange }>;
-  /** When a change of this member was last applied (epoch milliseconds); dry runs and quiet repetitions do not count. */
+  /**
+   * The time of this member's last applied change (epoch milliseconds); dry runs and ineffective repeats do not count.
+   */
   lastAppliedAt(rankeeId: number): Promise<number | undefined>;
-  /** The member's newest finished change that left other roles than before or was put back; dry runs do not count. */
+  /** The member's newest finished change that altered roles or was reverted; dry runs do not count. */
   lastWritten(rankeeId: number): Promise<RankChange | undefined>;
   /**
-   * When this ranker last changed anybody (epoch milliseconds). A change that is open counts from when it was asked for; dry runs
-   * and quiet repetitions do not count.
+   * The time of this ranker's last change (epoch milliseconds). An open change counts from its request; dry runs and
+   * ineffective repeats do not count.
    */
   lastChangedSomebodyAt(rankerId: number): Promise<number | undefined>;
   /** Newest first. */
   listChanges(filter: ChangeFilter): Promise<RankChange[]>;
   /**
-   * A page of the history: the first one, or the one that `cursor` of the page before names. No change is left out or told twice
-   * if new ones arrive meanwhile.
+   * A page of the history: the first one, or the one for the `cursor` of the previous page. New changes cause no gaps
+   * or duplicates.
    */
   pageChanges(filter: ChangeFilter & { cursor?: string | undefined }): Promise<ChangePage>;
   /**
-   * As `pageChanges`, for a person who waits: each page is quick, however long the history is and whatever is searched for. So it may
-   * hold fewer changes than `limit`, or none, although there is a next one. Among all pages each change is told once, newest first: by
-   * arrival or, where a time is asked for, by the time at which they were asked for. A cursor can come from anybody; one that no page gave leads nowhere.
+   * Like `pageChanges`, for a waiting person: each page is fast, however long the history is and whatever the filter.
+   * It may therefore hold fewer changes than `limit`, or none, although there is a next one. Over all pages, each
+   * change appears once, newest first: by arrival or, with a filter by time, by the time of the request. Callers may
+   * send any cursor; an invalid one is refused.
    */
   searchChanges(filter: ChangeFilter & { cursor?: string | undefined }): Promise<ChangePage>;
   /**
-   * Counts the changes that were asked for from `since` on and before `until` (epoch milliseconds) in a group. Dry runs do not count.
+   * Counts the changes in a group that were requested from `since` and before `until` (epoch milliseconds). Dry runs do
+   * not count.
    */
   tallyChanges(query: { group: string; since: number; until: number }): Promise<ChangeTally[]>;
-  /** How many changes were asked for since a moment (epoch milliseconds), by their state; only in a group, if one is named. Dry runs do not count. */
+  /**
+   * The number of changes since a time (epoch milliseconds), by state; only in the given group, if any. Dry runs do not
+   * count.
+   */
   countChanges(since: number, group?: string): Promise<Record<ChangeState, number>>;
   /** Every open change, oldest first. */
   openChanges(): Promise<OpenChange[]>;
@@ -168,23 +179,23 @@ export interface HoldFilter {
 
 /** Suspensions and temporary ranks. They begin and end with rank changes, in `ChangeStore`. */
 export interface HoldStore {
-  /** The hold with this id, also one that is over; `undefined` if none is kept. */
+  /** The hold with this id, even an ended one; `undefined` if none is stored. */
   findHold(id: string): Promise<Hold | undefined>;
   /** Newest first. */
   listHolds(filter: HoldFilter): Promise<Hold[]>;
   /**
-   * The holds that are active or stuck and whose end and next try are due at `now` (epoch milliseconds), those that end first at the head.
-   * With `retryNow`, no next try is waited for.
+   * The active or stuck holds whose end and next try are due at `now` (epoch milliseconds), earliest end first.
+   * `retryNow` ignores the time of the next try.
    */
   dueHolds(query: { group: string; now: number; retryNow: boolean; limit: number }): Promise<Hold[]>;
   /**
-   * Changes a hold that is active or stuck, as `judge` says, together with its events. `judge` is synchronous and pure, and may run
-   * more than once. Resolves with the hold as it is kept now; `undefined` if it is in another state.
+   * Updates an active or stuck hold, by `judge`, together with its events. `judge` is synchronous and pure, and may run
+   * more than once. Resolves with the stored hold; `undefined` if it is in another state.
    */
   updateHold(id: string, judge: (hold: Hold) => HoldUpdate): Promise<Hold | undefined>;
 }
 
-/** An Idempotency-Key as a request brings it. In each group, a key of the API has its own. */
+/** An Idempotency-Key of a request. Each API key has separate ones in each group. */
 export interface IdempotencySlot {
   keyId: string;
   idempotencyKey: string;
@@ -198,22 +209,24 @@ export interface IdempotencyClaim extends IdempotencySlot {
   since: number;
 }
 
-/** How an Idempotency-Key stood when it was claimed. `change` is the one that it already stands for, in whatever state. */
+/**
+ * The state of an Idempotency-Key when it was claimed. `change` is the one that it already identifies, in any state.
+ */
 export type IdempotencyStanding =
   | { is: 'claimed' }
   | { is: 'running'; fingerprint: string }
   | { is: 'used'; change: RankChange };
 
 /**
- * The requests with an Idempotency-Key that are in flight. When a node ends, its claims end with it. A claim of a live node that no request in
- * its process holds, because its release failed or its answer was lost, is free as soon as the store answers.
+ * The requests with an Idempotency-Key that are in flight. When a node ends, its claims end with it. A claim of a live
+ * node without a request, because its release failed or its answer was lost, is free as soon as the store responds.
  */
 export interface IdempotencyStore {
   /**
-   * Claims the key for a request of this handle, unless it stands for a change already, or another request has claimed it, here or at any
-   * other handle. Of all that claim it at once, one succeeds.
+   * Claims the key for a request of this handle, unless it already identifies a change, or another request has claimed
+   * it at any handle. Of several concurrent claims, one succeeds.
    */
   claimIdempotencyKey(claim: IdempotencyClaim): Promise<IdempotencyStanding>;
-  /** Gives back a claim of this handle. */
+  /** Releases a claim of this handle. */
   releaseIdempotencyKey(slot: IdempotencySlot): Promise<void>;
 }

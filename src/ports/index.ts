@@ -10,7 +10,7 @@ export type * from './store-operations.ts';
 export type * from './webhooks.ts';
 
 /**
- * The contracts between the use cases and the world. Every adapter passes the suite of its port in `test/contracts`.
+ * The contracts between the use cases and the outside. Every adapter passes the suite of its port in `test/contracts`.
  * All throw only `RankdError`.
  */
 export interface Ports {
@@ -19,7 +19,7 @@ export interface Ports {
   clock: Clock;
 }
 
-/** Wraps ports, to watch what is done with them. What it returns works the same. */
+/** Wraps ports to observe their calls. The wrapped ports behave the same. */
 export interface Instrumentation {
   store(store: Store): Store;
   platform(platform: Platform): Platform;

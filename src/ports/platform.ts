@@ -7,64 +7,71 @@ import type { NamedUser } from '../core/user-name.ts';
 /**
  * The group on the platform. An adapter knows nothing of callers, plans or audit. Repeating any call is safe.
  *
- * Errors of every call: `platform_busy` (the budget has no room before the deadline; nothing was sent), `platform_unavailable`,
- * `platform_credential`, `platform_rejected`. The simulated group also throws `store_unavailable`. A call whose signal is aborted
- * before anything was sent rejects with `platform_busy` or `platform_unavailable`.
- * A write also throws `member_not_found`, `above_acting_account` and `outcome_unknown`: it may or may not have been applied.
- * Any other error of a write means that it was not sent, or that the platform said no: rankd reads the member before it believes a no.
+ * Errors of every call: `platform_busy` (the budget has no room before the deadline; nothing was sent),
+ * `platform_unavailable`, `platform_credential`, `platform_rejected`. The simulated group also throws
+ * `store_unavailable`. A call whose signal is aborted before anything was sent rejects with `platform_busy` or
+ * `platform_unavailable`. A write also throws `member_not_found`, `above_acting_account` and `outcome_unknown`: it may
+ * or may not have been applied. Any other error of a write means that it was not sent, or that the platform refused it:
+ * rankd reads the member before it believes a refusal.
  */
 export interface Platform {
-  /** How long after a write a read may still show the state before it, in milliseconds. */
+  /** The time after a write for which a read may still show the earlier state, in milliseconds. */
   readonly readLagMs: number;
-  /** How long an ordinary change takes at present once its member was read, in milliseconds: with less time left, reading is in vain. */
+  /**
+   * The present duration of an ordinary change after the read of its member, in milliseconds: with less time left, the
+   * read would be in vain.
+   */
   readonly changeMs: number;
   group(call: CallContext): Promise<Group>;
-  /** Every role of the group, guest included, ascending by rank, the base role before others of its rank, then by id. If it is not known which one is the base role, those that may be it are `unclear`. */
+  /**
+   * Every role of the group, guest included, ascending by rank, the base role before others of its rank, then by id. If
+   * the base role is unknown, its candidates are `unclear`.
+   */
   roles(call: CallContext): Promise<Role[]>;
-  /** One role, also one that the list lacks; `undefined` if the group has no such role. */
+  /** One role, even one that the list lacks; `undefined` if the group has no such role. */
   role(roleId: number, call: CallContext): Promise<Omit<Role, 'kind'> | undefined>;
   /** The member; `undefined` if the user is not in the group. It is never cached. */
   getMember(userId: number, call: CallContext): Promise<Member | undefined>;
-  /** The ids of all members who hold this role, in no order. It takes a call for each hundred of them. */
+  /** The ids of all members with this role, in no order. It takes a call for each hundred of them. */
   membersWith(roleId: number, call: CallContext): Promise<number[]>;
   /**
-   * Reserves room in the platform's budget for these writes: all of them can start before the deadline, whoever else calls
-   * meanwhile. Sends nothing. Throws `platform_busy`, and reserves nothing, if there is not room for all.
+   * Reserves room in the platform's budget for these writes: all of them can start before the deadline, whatever other
+   * calls come. Sends nothing. Throws `platform_busy`, and reserves nothing, if there is not room for all.
    */
   reserve(kinds: WriteKind[], call: CallContext): Promise<Reservation>;
   /**
-   * Gives a role; changes nothing if it is held already. Resolves with the member as the platform shows it afterwards; `undefined`
-   * if it accepted the write without showing that.
+   * Gives a role; changes nothing if the member already has it. Resolves with the resulting member; `undefined` if the
+   * platform accepted the write without showing the member.
    */
   assignRole(change: RoleWrite, call: CallContext): Promise<Member | undefined>;
-  /** Takes a role away; changes nothing if it is not held. Resolves as `assignRole`. */
+  /** Takes a role away; changes nothing if the member lacks it. Resolves like `assignRole`. */
   unassignRole(change: RoleWrite, call: CallContext): Promise<Member | undefined>;
   /**
-   * The user who has this name, or had it once: compare the two. `undefined` if it leads to nobody. It asks without the credential, and
-   * for a while it remembers what it was told.
+   * The user who has this name, or had it earlier: compare the two. `undefined` if there is none. The call needs no
+   * credential, and its result is cached for a while.
    */
   findUser(name: string, call: CallContext): Promise<NamedUser | undefined>;
-  /** The name that a user has now; `undefined` if there is no such user. */
+  /** A user's present name; `undefined` if there is no such user. */
   userName(userId: number, call: CallContext): Promise<string | undefined>;
   /** The platform's present report on the credential: every call asks again. */
   checkCredential(call: CallContext): Promise<Credential>;
-  /** One entry for each operation that has a budget; none if the platform sets no limits. */
+  /** One entry for each operation with a budget; none if the platform has no limits. */
   pace(): Pace[];
   /** Unexpected behavior so far with which rankd can cope. */
   surprises(): Surprise[];
-  /** Whether it answers at all, as the last calls showed. */
+  /** The platform's reachability in the latest calls. */
   reachability(): Reachability;
-  /** Ends what runs; no call may follow. */
+  /** Ends running calls; no call may follow. */
   close(): Promise<void>;
 }
 
 /** The state of the connections to the platform. */
 export interface Reachability {
-  /** Hosts that can't be reached at present, and since when (epoch milliseconds). */
+  /** Hosts that can't be reached at present, and the time of the first failure (epoch milliseconds). */
   unreached: Array<{ host: string; error: RankdError; since: number }>;
-  /** Hosts that can be reached. Of one that was not called for a while, nothing is known. */
+  /** Hosts that can be reached. A host that was not called for a while is unknown. */
   reached: string[];
-  /** How far the clock of this machine is ahead of the platform's; absent if no answer showed that. */
+  /** This machine's clock minus the platform's; absent if no response showed that. */
   clockAheadMs?: number | undefined;
 }
 
@@ -85,16 +92,16 @@ export interface LiveFinding {
   details: string[];
 }
 
-/** How fast the calls of one operation are let through. */
+/** The rate at which the calls of one operation are admitted. */
 export interface Pace {
   operation: string;
   /** Calls per window. */
   limit: number;
-  /** Calls that could start now; where several nodes share the budget, without those that others wait for. */
+  /** Calls that could start now; if several nodes share the budget, without those that others wait for. */
   left: number;
   /** Calls in the wait queue. */
   waiting: number;
-  /** Calls let through so far, and the sum of their waits in milliseconds. */
+  /** Admitted calls so far, and the sum of their waits in milliseconds. */
   admitted: number;
   waitedMs: number;
 }
@@ -104,10 +111,10 @@ export interface RoleWrite {
   roleId: number;
 }
 
-/** The bounds of a platform call: when it gives up, and on whose behalf it spends the platform's budget. */
+/** The bounds of a platform call: its deadline, and the lane whose share of the budget it uses. */
 export interface CallContext {
   signal: AbortSignal;
-  /** The answer is of no use after this moment (milliseconds on `Clock.monotonic()`). */
+  /** The result is useless after this time (milliseconds on `Clock.monotonic()`). */
   deadlineAt: number;
   /** Calls of one lane are first come, first served. Lanes share the platform's budget fairly. */
   lane: string;

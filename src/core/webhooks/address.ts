@@ -1,7 +1,7 @@
 import { RankdError } from '../../base/errors.ts';
 import type { WebhookKind } from './webhook.ts';
 
-/** An address that events can be delivered to. */
+/** An address for deliveries. */
 export interface WebhookAddress {
   /** As good as a password. */
   address: string;
@@ -11,7 +11,8 @@ export interface WebhookAddress {
 }
 
 /**
- * Reads an address that an operator gave; the kind goes by it, unless `kind` says otherwise. The refusal never repeats it.
+ * Parses an address from an operator and derives its kind, unless `kind` is given. The refusal never repeats the
+ * address.
  */
 export function readAddress(text: string, kind?: WebhookKind): WebhookAddress | { refusal: RankdError } {
   const address = text.trim();

@@ -28,8 +28,8 @@ function standardOutcome(answer: Answered, now: number): Outcome {
 }
 
 /**
- * Discord's limits: https://discord.com/developers/docs/topics/rate-limits. A webhook that was deleted must not be called again, because
- * Discord shuts an address out that is refused too often.
+ * Discord's limits: https://discord.com/developers/docs/topics/rate-limits. A deleted webhook must not be called again,
+ * because Discord blocks addresses with too many refused calls.
  */
 function discordOutcome(answer: Answered, now: number): Outcome {
   const { status } = answer;

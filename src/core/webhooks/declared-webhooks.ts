@@ -4,7 +4,7 @@ import type { Verdict } from '../verdict.ts';
 import { maxWebhooks, type Webhook } from './webhook.ts';
 import { type Edit, freshWebhook } from './webhook-changes.ts';
 
-/** A webhook as the configuration declares it. Its address and its secret are in files. */
+/** A declared webhook. Its address and its secret are in files. */
 export type WebhookDeclaration = Pick<
   Webhook,
   'name' | 'kind' | 'shown' | 'addressHash' | 'events' | 'mention' | 'isForGames'
@@ -13,7 +13,10 @@ export type WebhookDeclaration = Pick<
   declaredIn: string;
 };
 
-/** The same as a node keeps it. `id` is for one that is new; `fingerprint` tells another address or secret, and nothing of it. */
+/**
+ * The same as a node stores it. A new one gets `id`; `fingerprint` changes with the address or secret, and reveals
+ * neither.
+ */
 export interface NewWebhookDeclaration extends WebhookDeclaration {
   id: string;
   fingerprint: string;
@@ -37,7 +40,7 @@ export type WebhookClash =
   | { index: number; field: 'name' | 'url_file'; twin: Webhook }
   | { index: number; field: 'name'; twin: undefined };
 
-/** Webhooks that commands made, and that one of these would stand beside; and the first that is one too many. */
+/** Undeclared webhooks that conflict with one of these; and the first one beyond the limit. */
 export function clashesOf(
   declared: ReadonlyArray<{ name: string; address: string }>,
   webhooks: readonly Webhook[],
@@ -53,7 +56,10 @@ export function clashesOf(
   return [{ index: maxWebhooks - others.length, field: 'name', twin: undefined }];
 }
 
-/** How the webhooks of the configuration differ from those that the store has. One that is known by its name goes on from where it was. */
+/**
+ * The differences between the configured and the stored webhooks. A webhook with a known name continues from its
+ * cursor.
+ */
 export function declaredEdit(
   own: readonly NewWebhookDeclaration[],
   { webhooks, newestEvent, ...nodes }: WebhookFacts,
@@ -93,7 +99,7 @@ function continued(known: Webhook, declaration: WebhookDeclaration): Webhook {
   return { ...kept, ...declaration, id: known.id };
 }
 
-/** Where it stands in the file does not count. */
+/** The position in the file does not count. */
 function definitionOf(webhook: Webhook | WebhookDeclaration | undefined): string {
   if (webhook === undefined) return '';
   const { kind, shown, events, mention, isForGames } = webhook;

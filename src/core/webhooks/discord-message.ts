@@ -1,9 +1,9 @@
-/** A message as Discord takes it: https://discord.com/developers/docs/resources/webhook#execute-webhook */
+/** A message in Discord's format: https://discord.com/developers/docs/resources/webhook#execute-webhook */
 export interface DiscordMessage {
   username: 'rankd';
   content?: string;
   allowed_mentions: { parse: []; roles?: string[] };
-  /** 4096: nobody is notified. */
+  /** 4096 suppresses notifications. */
   flags?: 4096;
   embeds?: Embed[];
 }
@@ -31,7 +31,7 @@ export const colors = {
 /** Discord's limits, in UTF-16 units. `total`: over all embeds of a message. */
 export const limits = { content: 2000, embeds: 10, title: 256, description: 4096, total: 6000 } as const;
 
-/** A message for the log, of which nobody is notified. */
+/** A message for the log, without notifications. */
 export function quietMessage(embeds: Embed[]): DiscordMessage {
   return { username: 'rankd', allowed_mentions: { parse: [] }, flags: 4096, embeds };
 }
@@ -42,12 +42,12 @@ export function loudMessage(embeds: Embed[], roleId: string | undefined): Discor
   return { username: 'rankd', content: `<@&${roleId}>`, allowed_mentions: { parse: [], roles: [roleId] }, embeds };
 }
 
-/** One line without any form, for a message that Discord refused. */
+/** One line without formatting, for a message that Discord refused. */
 export function plainMessage(line: string): DiscordMessage {
   return { username: 'rankd', content: line.slice(0, limits.content).toWellFormed(), allowed_mentions: { parse: [] } };
 }
 
-/** True if Discord takes so many embeds of these lengths in one message. */
+/** True if Discord accepts these embeds in one message, by number and length. */
 export function fits(embeds: readonly Embed[]): boolean {
   return embeds.length <= limits.embeds && embeds.reduce((sum, embed) => sum + lengthOf(embed), 0) <= limits.total;
 }

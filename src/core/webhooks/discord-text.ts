@@ -1,8 +1,8 @@
 import { controlCharacters } from '../../base/text.ts';
 
 /**
- * Text of games and players for a message in Discord: it can't mention anybody, make a link, look like another text, or be longer than
- * `max` UTF-16 units, which is how Discord counts.
+ * Text of games and players for a message in Discord: it can't mention anyone, make a link, look like another text, or
+ * be longer than `max` UTF-16 units, which is how Discord counts.
  */
 export function quoted(text: string, max: number): string {
   const plain = text
@@ -20,7 +20,7 @@ export function quoted(text: string, max: number): string {
 /** The first characters of Discord's Markdown, mentions and time stamps, and the dot of a domain, which Discord may show as an invitation. */
 const special = /[\\*_~`|>#[\]()<@:-]|\.(?=\p{L})/gu;
 
-/** A link, or the text alone if there is no user. */
+/** A link, or only the text if there is no user. */
 export function profileLink(text: string, userId: number): string {
   return userId > 0 ? `[${text}](${profileOf(userId)})` : text;
 }

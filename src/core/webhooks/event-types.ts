@@ -1,7 +1,7 @@
 import { suggest } from '../../base/text.ts';
 import type { AuditEvent, RankChange } from '../model.ts';
 
-/** The event that an event of the audit is told as. What has no name here is told to no webhook. */
+/** The webhook event for each event of the audit. Other events are not sent to webhooks. */
 const typeOfAction = {
   'rank.applied': 'rank.changed',
   'rank.refused': 'rank.refused',
@@ -76,7 +76,7 @@ export const eventGroups = Object.keys(groups) as Array<keyof typeof groups>;
 /** The default events of a webhook. */
 export const defaultEvents = { discord: ['changes', 'alarms'], standard: ['all'] } as const;
 
-/** An event of the audit with the change that it is about, as it is kept now. */
+/** An event of the audit with its change as stored now. */
 export interface OutboxEvent {
   event: AuditEvent;
   change?: RankChange;
@@ -94,7 +94,7 @@ export function typeOf({ event }: OutboxEvent): WebhookEventType | undefined {
   return event.action === 'key.declare' && isNewSecret !== true ? undefined : type;
 }
 
-/** Actions of the audit that are told as alarms. */
+/** Actions of the audit that are sent as alarms. */
 export const alarmActions: readonly string[] = Object.entries(typeOfAction)
   .filter(([, type]) => isAlarm(type))
   .map(([action]) => action);
@@ -103,7 +103,7 @@ export function isAlarm(type: WebhookEventType): boolean {
   return (groups.alarms as readonly WebhookEventType[]).includes(type);
 }
 
-/** The command that ends the trouble which an event reports; `undefined` if there is none. */
+/** The command that solves the problem behind an event; `undefined` if there is none. */
 export function fixOf(
   type: WebhookEventType,
   { subject, detail }: Pick<AuditEvent, 'subject' | 'detail'>,
@@ -119,7 +119,7 @@ interface Subscription {
   isForGames?: boolean;
 }
 
-/** Whether this webhook is told of the event. `addressHash`: of its address, by which a game can choose it. */
+/** True if this webhook gets the event. `addressHash`: the hash of its address, with which a game can choose it. */
 export function isFor(webhook: Subscription, outboxEvent: OutboxEvent, addressHash: string | undefined): boolean {
   const { event, change } = outboxEvent;
   const type = typeOf(outboxEvent);

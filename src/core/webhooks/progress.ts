@@ -13,7 +13,7 @@ export type Outcome =
   | { kind: 'busy'; status: number; error: string; retryAfterMs: number; isGlobal: boolean }
   | { kind: 'gone'; status: number; error: string };
 
-/** The events that one request was about. */
+/** The events of one request. */
 export interface Attempt {
   webhook: Webhook;
   deliveries: readonly Delivery[];
@@ -53,7 +53,7 @@ export function progressOf(attempt: Attempt): Judged {
   }
 }
 
-/** A target that was failing and answers again gets at once what waited for it meanwhile. */
+/** A failing target that responds again gets its waiting events at once. */
 function delivered(attempt: Attempt, { status, restMs }: Outcome & { kind: 'delivered' }): Judged {
   const { webhook, now } = attempt;
   return {
@@ -84,8 +84,8 @@ function failedMessage(attempt: Attempt, { kind, status, error, retryAfterMs }: 
 }
 
 /**
- * The target of a single event. Its first tries hold up what comes after it. Then it waits on its own, so that an event which the target
- * can't take does not stop the others. A target that is dead is left in peace as a whole meanwhile.
+ * The target of a single event. Its first tries delay later events. After those it waits separately, so that an event
+ * that the target can't accept does not stop the others. A dead target gets no requests at all in the meantime.
  */
 function failedEvent(attempt: Attempt, failure: Failure): Judged {
   const { webhook, now, random } = attempt;
@@ -95,7 +95,7 @@ function failedEvent(attempt: Attempt, failure: Failure): Judged {
   const isInPlace = tries <= triesInPlace;
   const isFailing = isInPlace || webhook.failingSince !== undefined;
   const failedTries = webhook.failedTries + (isFailing ? 1 : 0);
-  const isOnlyThis = failedTries <= tries; // every other event got through
+  const isOnlyThis = failedTries <= tries; // every other event was delivered
   const isOver = (kind === 'refused' && tries >= triesInPlace && isOnlyThis) || (tries >= maxTries && !isFailing);
   const waits = nextTryAt({ failures: tries, now, random, retryAfterMs });
   const holds = tries < triesInPlace ? nextTryAt({ failures: failedTries, now, random, retryAfterMs }) : undefined;
@@ -118,7 +118,7 @@ function failedEvent(attempt: Attempt, failure: Failure): Judged {
   return withDeath(attempt, progress);
 }
 
-/** Disables a target that has been dead for days. What waits for it stays. */
+/** Disables a target that has been dead for days. Its waiting events stay. */
 function withDeath({ webhook, now }: Attempt, progress: Judged): Judged {
   const { failingSince = now, failedTries = 0 } = progress.webhook;
   if (now - failingSince < deadAfterMs || failedTries < deadAfterTries) return progress;
@@ -131,10 +131,10 @@ function disabled(why: string) {
   return { state: 'disabled', why, lastError: why, heldUntil: undefined } as const;
 }
 
-/** Events that a webhook never gets, and where its cursors are behind them. */
+/** Skipped events, and the cursors after them. */
 export type LeftOut = Pick<Webhook, 'cursor' | 'alarmCursor'> & Skipped;
 
-/** Goes on behind these events, and tells the webhook so. Changes nothing if it is there already. */
+/** Continues after these events, and notifies the webhook. Changes nothing if its cursors are already there. */
 export function leftOut(
   webhook: Webhook,
   { cursor, alarmCursor, ...range }: LeftOut,
@@ -148,7 +148,7 @@ export function leftOut(
   return { webhook: moved, put: [], events: [eventsSkipped(webhook, range, actor)] };
 }
 
-/** The cursors behind these events. */
+/** The cursors after these events. */
 function passed({ webhook, events }: Attempt): Pick<Webhook, 'cursor' | 'alarmCursor'> {
   const furthest = (of: typeof events, from: number) => Math.max(from, ...of.map(({ sequence }) => sequence));
   const alarms = events.filter(({ type }) => isAlarm(type));
@@ -167,7 +167,7 @@ function ended(
   });
 }
 
-/** The delivery of an event as it was before this try, without what the last answer was. */
+/** The delivery of an event before this try, without the previous response. */
 function deliveryOf({ webhook, deliveries, now }: Attempt, { sequence, type }: Attempt['events'][number]): Delivery {
   const before = deliveries.find((delivery) => delivery.sequence === sequence);
   const { tries, firstAt } = before?.state === 'waiting' ? before : { tries: 0, firstAt: now };

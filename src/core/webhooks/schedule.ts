@@ -1,7 +1,7 @@
 const minute = 60_000;
 const hour = 60 * minute;
 
-/** How long to wait after each try that failed. */
+/** The wait after each failed try. */
 const waitsMs = [
   5_000,
   5 * minute,
@@ -14,23 +14,26 @@ const waitsMs = [
   24 * hour,
 ] as const;
 
-/** An event is tried so often before later ones go ahead of it. */
+/** After this many tries of an event, later ones overtake it. */
 export const triesInPlace = 3;
 
 /** The maximum number of tries if the target responds to other events. */
 export const maxTries = waitsMs.length + 1;
 
-/** A target that stayed dead for so long, over so many tries, is disabled. */
+/** A target that stays dead for this long, over this many tries, is disabled. */
 export const deadAfterMs = 5 * 24 * hour;
 export const deadAfterTries = 10;
 
 /** Older events are not delivered any more. */
 export const maxAgeMs = 7 * 24 * hour;
 
-/** A target may ask for a wait of at most so long. */
+/** The longest wait that a target may ask for. */
 export const maxRetryAfterMs = 24 * hour;
 
-/** When to try again after so many failures. `random`: 0 to 1, so that many targets do not come back at one moment. */
+/**
+ * The time of the next try after this many failures. `random`: 0 to 1, so that many targets do not come back at the
+ * same time.
+ */
 export function nextTryAt({
   failures,
   now,
@@ -46,7 +49,7 @@ export function nextTryAt({
   return now + Math.max(Math.round(waitMs * (0.8 + 0.4 * random)), Math.min(retryAfterMs, maxRetryAfterMs));
 }
 
-/** How long events are gathered for a channel for people, after this many digests that followed each other without a quiet time. */
+/** The time for which events are gathered for a channel, after this many consecutive digests. */
 export interface Gathering {
   ms: number;
   digests: number;
@@ -56,8 +59,9 @@ export interface Gathering {
 export const maxEmbeds = 5;
 
 /**
- * A single event arrives within a moment. After a message, rankd gathers for 10 s, so that a list of changes does not bury the channel;
- * while one digest follows another, for a minute. `last`: how long ago the last message was, and how many digests it ended.
+ * A single event arrives within a moment. After a message, rankd gathers for 10 s, so that a list of changes does not
+ * flood the channel; during a series of digests, for a minute. `last`: the age of the last message, and the length of
+ * its series.
  */
 export function gatheringAfter(last: { agoMs: number; digests: number } | undefined): Gathering {
   if (last === undefined || last.agoMs >= 10_000) return { ms: 1_000, digests: 0 };

@@ -1,6 +1,6 @@
 import { crypto } from '../../base/node-modules.ts';
 
-/** How Standard Webhooks 1.0.0 writes a secret: https://github.com/standard-webhooks/standard-webhooks */
+/** The prefix of secrets in Standard Webhooks 1.0.0: https://github.com/standard-webhooks/standard-webhooks */
 const prefix = 'whsec_';
 
 export function newWebhookSecret(): string {
@@ -14,7 +14,7 @@ export function isWebhookSecret(text: string): boolean {
   );
 }
 
-/** The headers with which a receiver can tell that rankd sent exactly this, now. Each secret signs. */
+/** The headers with which a receiver can verify that rankd sent exactly this, now. Each secret signs. */
 export function signedHeaders(
   { id, body, atMs }: { id: string; body: string; atMs: number },
   secrets: readonly string[],

@@ -1,8 +1,8 @@
 import type { AuditEvent, ChangeState, RankChange } from '../model.ts';
 
 /**
- * A change as it was when an event of the audit told of it, whatever has become of it since: every try sends the same event. The names
- * in it are those of now, so that a person who was forgotten is not told again.
+ * A change as it was at the time of an audit event, whatever its state is now: every try sends the same event. It has
+ * the present names, so that a forgotten person does not appear again.
  */
 export function changeAt({ action, at, detail }: AuditEvent, change: RankChange): RankChange {
   const state = action.slice('rank.'.length) as ChangeState;
@@ -15,7 +15,7 @@ export function changeAt({ action, at, detail }: AuditEvent, change: RankChange)
   return { ...kept, state, code, rolesBefore, rolesAfter, message, ...(state !== 'unknown' && { finishedAt: at }) };
 }
 
-/** Which way the member went, by the highest role that the change knows of. */
+/** The direction of the member's move, by the highest role in the change. */
 export function moveOf({ roles = [], rolesBefore, rolesAfter }: RankChange): 'promotion' | 'demotion' | 'sideways' {
   const top = (ids: number[]) => Math.max(0, ...roles.filter(({ id }) => ids.includes(id)).map(({ rank }) => rank));
   const [before, after] = [top(rolesBefore), top(rolesAfter)];

@@ -12,7 +12,7 @@ export interface Edit {
 
 type JudgeWebhooks = (webhooks: Webhook[], newestEvent: number) => Verdict<Edit>;
 
-/** A webhook that is to be made. It is told of what happens from then on. */
+/** A webhook to create. It gets the events from then on. */
 export type NewWebhook = Pick<Webhook, 'id' | 'name' | 'kind' | 'shown' | 'events' | 'createdAt'> &
   Partial<Pick<Webhook, 'address' | 'addressHash' | 'secret' | 'mention' | 'isForGames' | 'declaredIn'>>;
 
@@ -42,7 +42,7 @@ function refusalOfNew({ name, address }: NewWebhook, webhooks: readonly Webhook[
   return refusalOfTwin(address, webhooks);
 }
 
-/** Two webhooks with one address would tell everything twice. */
+/** Two webhooks with one address would get every event twice. */
 function refusalOfTwin(address: string | undefined, others: readonly Webhook[]): RankdError | undefined {
   const twin = others.find((one) => address !== undefined && one.address === address);
   if (twin === undefined) return undefined;
@@ -50,7 +50,7 @@ function refusalOfTwin(address: string | undefined, others: readonly Webhook[]):
   return new RankdError('already_exists', `The webhook ${twin.name} has this address already.`, { hint });
 }
 
-/** Judges the change of one webhook, which the configuration must not declare. */
+/** Judges the change of one webhook that must not be declared. */
 export function judgeOne(
   name: string,
   judge: (webhook: Webhook, newestEvent: number) => Verdict<Webhook | 'removed'>,

@@ -4,7 +4,7 @@ import type { WebhookEventType } from './event-types.ts';
 /** `discord`: messages for people · `standard`: signed events for programs (Standard Webhooks 1.0.0). */
 export type WebhookKind = 'standard' | 'discord';
 
-/** Somewhere that events are delivered to. */
+/** A target for events. */
 export interface Webhook {
   id: string;
   name: string;
@@ -13,11 +13,11 @@ export interface Webhook {
   shown: string;
   /** As good as a password. Absent if the configuration declares the webhook: then it is in a file. */
   address?: string;
-  /** By which a game can choose a declared webhook that is for games: the SHA-256 of its address. */
+  /** The SHA-256 of its address, with which a game can choose a declared webhook for games. */
   addressHash?: string;
-  /** Signs what is delivered: `whsec_…`. Absent for Discord, and if it is in a file. */
+  /** Signs deliveries: `whsec_…`. Absent for Discord, and if it is in a file. */
   secret?: string;
-  /** The secret before the last rotation, which signs as well until `oldSecretUntil`. */
+  /** The secret before the last rotation, which also signs until `oldSecretUntil`. */
   oldSecret?: string;
   oldSecretUntil?: number;
   /** Names of groups or of single events. */
@@ -27,18 +27,18 @@ export interface Webhook {
   /** True if a game may choose it by its address. */
   isForGames?: boolean;
   state: 'enabled' | 'disabled';
-  /** Why it is disabled. */
+  /** The reason it is disabled. */
   why?: string;
-  /** The number of the last event of the audit that was dealt with. */
+  /** The number of the last handled event of the audit. */
   cursor: number;
   /** The same for alarms, which overtake the others. */
   alarmCursor: number;
   createdAt: number;
   /** Set if the configuration declares the webhook, e.g. `rankd.yaml:31`; then only the configuration can change it. */
   declaredIn?: string;
-  /** When the tries began to fail; absent while the target answers. */
+  /** The time of the first failure; absent while the target responds. */
   failingSince?: number;
-  /** Tries that failed since the last that succeeded. */
+  /** The number of failed tries since the last success. */
   failedTries: number;
   lastOkAt?: number;
   lastError?: string;
@@ -52,10 +52,10 @@ export interface Delivery {
   /** The number of the event in the audit. */
   sequence: number;
   type: WebhookEventType;
-  /** `waiting`: it is tried again at `nextTryAt`. */
+  /** `waiting`: it is retried at `nextTryAt`. */
   state: 'waiting' | 'delivered' | 'failed';
   tries: number;
-  /** The status of the last answer; absent if there was none. */
+  /** The status of the last response; absent if there was none. */
   status?: number;
   error?: string;
   nextTryAt?: number;
@@ -70,7 +70,7 @@ export function isWebhookName(text: string): boolean {
   return /^[a-z0-9-]{1,40}$/.test(text);
 }
 
-/** The id of an event, under which every try sends it. It holds no dot: Standard Webhooks signs `id.timestamp.body`. */
+/** The id of an event, the same in every try. It contains no dot: Standard Webhooks signs `id.timestamp.body`. */
 export function eventId(workspaceId: string, sequence: number): string {
   return `evt_${workspaceId}_${sequence}`;
 }

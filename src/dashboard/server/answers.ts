@@ -20,7 +20,7 @@ const pageStatuses: Record<ErrorCode, number> = {
   too_many_streams: 503,
 };
 
-/** A mistake in one field of a query or a body, beside which the page shows it. */
+/** A mistake in one field of a query or a body; the page shows it next to the field. */
 export class FieldError extends RankdError {
   readonly field: string;
 
@@ -33,7 +33,7 @@ export class FieldError extends RankdError {
 /** A document, as `--json` prints it. */
 export type Document = Record<string, unknown>;
 
-/** Shorter documents are not worth the packing. */
+/** Shorter documents are not worth compressing. */
 const minPackedBytes = 1_024;
 
 export async function sendDocument(reply: FastifyReply, document: Document): Promise<FastifyReply> {
@@ -44,7 +44,10 @@ export async function sendDocument(reply: FastifyReply, document: Document): Pro
   return reply.type('application/json; charset=utf-8').header('vary', 'accept-encoding').send(body);
 }
 
-/** Answers with the error in the words of the command line. The log has it at `debug`: anyone can ask for anything. */
+/**
+ * Answers with the error in the words of the command line. It is logged at `debug`, because callers can request
+ * anything.
+ */
 export function sendPageError({ error: cause, request, reply }: Parameters<typeof sendError>[0]): FastifyReply {
   const error = codeOf(cause) === 'FST_ERR_BAD_URL' ? nothingAt() : asRankdError(fromFramework(cause));
   const document = errorDocument(error);

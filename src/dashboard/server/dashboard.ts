@@ -21,7 +21,7 @@ export interface DashboardOptions {
   config: DashboardConfig;
   /** Addresses and networks of reverse proxies. */
   trustedProxies: readonly string[];
-  /** Where the build put the files of the page: an absolute path. */
+  /** The absolute path of the page's built files. */
   pageFolder: string;
   /** The status as `rankd status` gets it. */
   status: () => Promise<DaemonStatus>;
@@ -38,15 +38,15 @@ interface Listening extends Site {
   server: FastifyInstance;
   /** e.g. `http://127.0.0.1:7266` */
   url: string;
-  /** Where a tunnel from another machine has to end, e.g. `7266:127.0.0.1:7266`; null where `dashboard.url` says how browsers come here. */
+  /** The argument of a tunnel from another machine, e.g. `7266:127.0.0.1:7266`; null if `dashboard.url` is set. */
   tunnel: string | null;
 }
 
-/** The page for the operator: nothing listens until a link is asked for, and nothing does any more once nobody was logged in for long. */
+/** The operator's page: it listens once a link is requested, and stops after a long time without a session. */
 export class Dashboard implements AsyncDisposable {
   readonly #options: DashboardOptions;
   readonly #sessions: Sessions;
-  /** The pages that are told what changes. */
+  /** The pages that are notified of changes. */
   readonly streams = new Streams();
   readonly #undos = new PageUndos(() => this.streams.tell(['run']));
   readonly #page: Page;
@@ -54,7 +54,7 @@ export class Dashboard implements AsyncDisposable {
   #listening: Listening | undefined;
   #opening: Promise<Listening> | undefined;
   #wantedAt = 0;
-  /** Ends the watch that is on. */
+  /** Stops the running watch. */
   #watched: AbortController | undefined;
   #watching: Promise<void> | undefined;
 
@@ -71,7 +71,7 @@ export class Dashboard implements AsyncDisposable {
     void this.#closeUnused();
   }
 
-  /** Where it listens, and how many are logged in; null while it does not listen. */
+  /** The address and the number of sessions; null while it does not listen. */
   get standing(): DaemonStatus['dashboard'] {
     return this.#listening === undefined ? null : { url: this.#listening.url, sessions: this.#sessions.count };
   }
@@ -85,7 +85,7 @@ export class Dashboard implements AsyncDisposable {
     return this.#listening ?? this.#opening;
   }
 
-  /** A link that logs in once. `by` is the operator who asks for it. Throws as `open`. */
+  /** A link that logs in once. `by` is the requesting operator. Throws like `open`. */
   async link(by: string): Promise<{ url: string; expiresAt: number; tunnel: string | null }> {
     const { url, tunnel } = await this.open();
     await auditDashboard(this.#app, 'link', { by });
@@ -93,7 +93,7 @@ export class Dashboard implements AsyncDisposable {
     return { url: `${url}/login#${secret}`, expiresAt, tunnel };
   }
 
-  /** Logs everybody out. Resolves with how many that were. */
+  /** Ends all sessions. Resolves with their number. */
   async logAllOut(by: string): Promise<number> {
     const sessions = this.#sessions.logAllOut();
     await auditDashboard(this.#app, 'logout', { by, sessions });
@@ -148,7 +148,7 @@ export class Dashboard implements AsyncDisposable {
     await server?.close();
   }
 
-  /** Nothing listens any more once nobody was logged in for as long as a session lasts. */
+  /** Stops listening after the lifetime of a session without one. */
   async #closeUnused(): Promise<void> {
     const { signal } = this.#closing;
     while (!signal.aborted) {
@@ -176,7 +176,7 @@ export class Dashboard implements AsyncDisposable {
     });
   }
 
-  /** Looks at what the page shows as long as somebody listens. */
+  /** Watches for changes while a page is connected. */
   #watch(): void {
     if (this.#watched !== undefined) return;
     const nobody = new AbortController();

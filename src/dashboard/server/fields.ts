@@ -32,7 +32,7 @@ export function changeIdsIn({ ids }: Fields, max: number): string[] {
   return checkedIds('ids', ids, max);
 }
 
-/** Ids of rank changes, each once. Whether there are such changes, the store knows. */
+/** Ids of rank changes, each once. The store checks if they exist. */
 export function checkedIds(name: string, ids: unknown[], max: number): string[] {
   const isId = (id: unknown) => typeof id === 'string' && /^chg_\w{1,40}$/.test(id);
   if (ids.length === 0 || ids.length > max || !ids.every(isId))

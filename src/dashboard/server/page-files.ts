@@ -3,10 +3,10 @@ import { extname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { zlib } from '../../base/node-modules.ts';
 
-/** A file of the page, as it is and packed. */
+/** A file of the page, plain and compressed. */
 export interface PageFile {
   type: string;
-  /** True if its name changes with its content, so that it can be kept for ever. */
+  /** True if its name changes with its content, so it can be cached forever. */
   isForEver: boolean;
   bytes: Buffer;
   packed: Partial<Record<'br' | 'gzip', Buffer>>;
@@ -25,7 +25,9 @@ const types: Record<string, string> = {
 
 const packable = new Set(['.html', '.js', '.css', '.svg', '.webmanifest']);
 
-/** The files of the page by their paths: those that the build put into the folder, packed once. None if there is no such folder. */
+/**
+ * The files of the page by their paths: those of the build folder, compressed once. None if there is no such folder.
+ */
 export async function readPageFiles(folder: string): Promise<ReadonlyMap<string, PageFile>> {
   const names = await readdir(folder).catch((): string[] => []);
   const known = names.filter((name) => types[extname(name)] !== undefined);
@@ -48,7 +50,7 @@ async function readPageFile(folder: string, name: string): Promise<PageFile> {
   };
 }
 
-/** Better packing takes a second of the processor, and saves a few hundred bytes. */
+/** A higher quality takes a second of CPU time, and saves a few hundred bytes. */
 const quality = 9;
 
 async function brotli(bytes: Buffer): Promise<Buffer> {
@@ -60,7 +62,7 @@ export async function gzip(bytes: Buffer): Promise<Buffer> {
   return promisify(zlib().gzip)(bytes);
 }
 
-/** How whoever sends this header wants a file; `undefined`: as it is. */
+/** The encoding of a file for this header; `undefined` for no encoding. */
 export function packingFor(accepted: string | string[] | undefined): 'br' | 'gzip' | undefined {
   const names = String(accepted ?? '')
     .split(',')

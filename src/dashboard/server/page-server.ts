@@ -11,7 +11,7 @@ import { cookieIn, fieldsOf, maxBodyBytes, type Origins, requireOwnHost, require
 import { type Answer, type Page, type Route, routes, type Sent } from './routes.ts';
 import { type Login, type Session, sessionLifeMs } from './sessions.ts';
 
-/** The headers of every answer, so that the page runs nothing but its own files, stands in no frame, and says nothing to others. */
+/** The headers of every answer: the page runs only its own files, can't be framed, and sends no referrer. */
 export const safeHeaders = {
   'content-security-policy': [
     "default-src 'none'",
@@ -44,17 +44,20 @@ interface PageServerOptions {
   files: ReadonlyMap<string, PageFile>;
   trustedProxies: readonly string[];
   site: () => Site | undefined;
-  /** Sends this browser the views that change, from now on. Throws `too_many_streams`. */
+  /** Sends changed views to this browser from now on. Throws `too_many_streams`. */
   stream: (reply: FastifyReply, session: Session) => void;
 }
 
 const maxConnections = 100;
 
-/** A session reads so often; a page that is just opened asks for every view at once. */
+/** The rate of a session's reads; a newly opened page requests every view at once. */
 const reads = { perMinute: 240, burst: 20 };
 const wrongLogins = { perMinute: 10, burst: 10 };
 
-/** The page's HTTP server, not listening yet: it sends the files to every caller, and the rest to a session that asks from the page itself. */
+/**
+ * Creates the page's HTTP server, not listening yet: it sends the files to every caller, and the rest only to a session
+ * that asks from the page itself.
+ */
 export function createPageServer({
   live,
   page,
@@ -67,7 +70,7 @@ export function createPageServer({
     ...{ log, clock, section: 'dashboard', maxConnections, trustedProxies, foreign },
     ...{ headers: () => safeHeaders, graceMs: 1_000, notFound: nothingAt, sendError: sendPageError },
   });
-  // A browser that has ended its side waits for nothing. Node.js does not document this option.
+  // A browser that has ended its side no longer waits for anything. Node.js does not document this option.
   Object.assign(server.server, { httpAllowHalfOpen: false });
   const buckets = { reads: new TokenBuckets(clock, 1_000), wrongLogins: new TokenBuckets(clock, 1) };
 
@@ -89,7 +92,7 @@ export function createPageServer({
     readBody(request.raw, next, maxBodyBytes);
   });
 
-  /** Does what may refuse a request, and counts in the audit that it did: somebody may be trying something. */
+  /** Runs a check that may refuse a request, and counts refusals in the audit: they may be an attack. */
   const noting = <T>(request: FastifyRequest, work: () => T): T => {
     try {
       return work();
@@ -124,7 +127,7 @@ export function createPageServer({
     if (!isAllowed) throw tooOften('The page asks too often.', msToNext);
   };
 
-  /** A link that is right is accepted however many were wrong, or every caller could keep the operator out. */
+  /** A right link is accepted however many were wrong, because callers could otherwise lock out the operator. */
   const slowDown = (error: unknown): never => {
     const { isAllowed, msToNext } = buckets.wrongLogins.take('all', wrongLogins);
     if (!isRankdError(error, 'link_refused') || isAllowed) throw error;
@@ -171,7 +174,7 @@ export function createPageServer({
   return server;
 }
 
-/** Of a stream of server-sent events, which a reverse proxy must not hold back. */
+/** The headers of a stream of server-sent events, which a reverse proxy must not buffer. */
 export const streamHeaders = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' };
 
 function cookieLine({ name, attributes }: Site['cookie'], login: Login | 'out'): string {

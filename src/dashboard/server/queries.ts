@@ -23,7 +23,7 @@ export function requiredIn(query: URLSearchParams, name: string): string {
   return value;
 }
 
-/** Every value of a field, given more than once or with commas. */
+/** Every value of a field that is repeated or has commas. */
 export function valuesIn(query: URLSearchParams, name: string): string[] {
   return query
     .getAll(name)
@@ -51,7 +51,7 @@ export function isTrueIn(query: URLSearchParams, name: string): boolean {
   throw new FieldError(name, 'must be true or false');
 }
 
-/** The changes that a query selects, as `rankd history list` takes them. Names of keys and of rankers are looked up. */
+/** The changes that a query selects, as in `rankd history list`. Names of keys and of rankers are resolved. */
 export async function selectionIn(app: DaemonContext, query: URLSearchParams): Promise<ChangeSelection> {
   const [key, ranker] = [valueIn(query, 'key'), valueIn(query, 'ranker')];
   return {
@@ -67,7 +67,7 @@ export async function selectionIn(app: DaemonContext, query: URLSearchParams): P
   };
 }
 
-/** The changes that an undo is to take back. Throws `invalid_request` if that is everything that ever happened; as `rankd history undo`. */
+/** The changes to undo. Throws `invalid_request` if the selection has no limits, like `rankd history undo`. */
 export async function undoSelectionIn(app: DaemonContext, query: URLSearchParams): Promise<ChangeSelection> {
   const ids = valuesIn(query, 'change');
   if (ids.length > 0) return { ids: checkedIds('change', ids, maxNamed) };
@@ -109,7 +109,7 @@ async function keyIdOf(app: DaemonContext, key: string): Promise<string> {
   return (await told('key', () => requireKey(app, key))).id;
 }
 
-/** Names the field of what could not be found. */
+/** Adds the name of the field to an error about a missing record. */
 async function told<T>(field: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();

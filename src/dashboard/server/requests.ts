@@ -5,7 +5,7 @@ import { RankdError } from '../../base/errors.ts';
 /** The largest body of a POST, in bytes. */
 export const maxBodyBytes = 16_384;
 
-/** Where the page may be asked for. */
+/** The valid origins of requests to the page. */
 export interface Origins {
   /** Every host, with its port, by which browsers may name the page. */
   hosts: ReadonlySet<string>;
@@ -21,7 +21,9 @@ export function originsOf({ port, url }: { port: number; url: string | undefined
   return { hosts: new Set(all.map(({ host }) => host)), origins: new Set(all.map(({ origin }) => origin)) };
 }
 
-/** Refuses a request for another host: a page of another name may have had its name changed to this address (DNS rebinding). */
+/**
+ * Refuses a request for another host: another site may have changed its name to point to this address (DNS rebinding).
+ */
 export function requireOwnHost({ headers }: Pick<IncomingMessage, 'headers'>, { hosts }: Origins): void {
   if (hosts.has((headers.host ?? '').toLowerCase())) return;
   throw RankdError.withoutStack('wrong_host', 'The page is not known by this name.', {
@@ -30,8 +32,9 @@ export function requireOwnHost({ headers }: Pick<IncomingMessage, 'headers'>, { 
 }
 
 /**
- * Refuses what another page sends. That a cookie is SameSite=Strict is not enough: a page on another port of this machine is the same site. And a form says
- * `Origin: null` under this page's referrer policy, so the origin counts only where a client does not say `Sec-Fetch-Site`.
+ * Refuses requests from another page. A cookie with SameSite=Strict is not enough: a page on another port of this
+ * machine is the same site. A form sends `Origin: null` under this page's referrer policy, so the origin counts only if
+ * a client does not send `Sec-Fetch-Site`.
  */
 export function requireOwnPage(
   { method, headers }: Pick<FastifyRequest, 'method' | 'headers'>,
@@ -46,7 +49,7 @@ export function requireOwnPage(
   });
 }
 
-/** The value of a cookie; `undefined` if it is not sent, or sent twice, as by somebody who wants to put another in its place. */
+/** The value of a cookie; `undefined` if it is missing, or sent twice, which may be an attempt to replace it. */
 export function cookieIn({ headers }: Pick<IncomingMessage, 'headers'>, name: string): string | undefined {
   const parts = (headers.cookie ?? '').split(';').map((part) => part.trim());
   const values = parts.filter((part) => part.startsWith(`${name}=`)).map((part) => part.slice(name.length + 1));

@@ -34,14 +34,14 @@ export interface Page {
   closing: AbortSignal;
 }
 
-/** A request that the page itself sent. */
+/** A request from the page itself. */
 export interface Sent {
-  /** As it is now: what the request does goes on with it, even if another configuration is applied meanwhile. */
+  /** The present context: the request continues with it, even if a reload replaces it. */
   app: DaemonContext;
   query: URLSearchParams;
   /** The body of a POST. */
   fields: Record<string, unknown>;
-  /** Aborted once nobody waits for the answer any more. */
+  /** Aborted once the caller has disconnected. */
   gone: AbortSignal;
 }
 
@@ -53,11 +53,11 @@ interface Asked extends Sent {
 export interface Answer {
   status?: number;
   document: Document;
-  /** The browser is let in from now on; `out`: it is not any more. */
+  /** The browser's new session; `out` if it ends. */
   login?: Login | 'out';
 }
 
-/** `session`: somebody has to be logged in; `reading`: and must not ask too often; `changing`: and has to be at the page. */
+/** `session`: needs a session; `reading`: is also limited in rate; `changing`: also needs a user at the page. */
 export type Route =
   | { needs: 'nobody'; answer(page: Page, sent: Sent): Promise<Answer> }
   | { needs: 'session' | 'reading' | 'changing'; answer(page: Page, asked: Asked): Promise<Answer> };
@@ -65,7 +65,9 @@ export type Route =
 /** At most this many keys and suspensions are listed at once; the command line lists more. */
 const maxListed = 100;
 
-/** Everything below /api but the stream of events: each parses, calls one use case, and answers with its document. */
+/**
+ * Everything below /api except the stream of events: each parses, calls one use case, and answers with its document.
+ */
 export const routes: Readonly<Record<string, Route>> = {
   'POST /api/login': {
     needs: 'nobody',
@@ -82,7 +84,7 @@ export const routes: Readonly<Record<string, Route>> = {
     answer: async ({ typedAs }, { session }) => ({ document: { session: sessionDocument(session, typedAs) } }),
   },
   'POST /api/active': {
-    needs: 'changing', // which keeps that somebody is there
+    needs: 'changing', // records the user's activity
     answer: async ({ typedAs }, { session }) => ({ document: { session: sessionDocument(session, typedAs) } }),
   },
   'POST /api/logout': {
@@ -97,7 +99,7 @@ export const routes: Readonly<Record<string, Route>> = {
     needs: 'reading',
     async answer({ status, chart, closing }, { app }) {
       const [daemon, openChanges] = [await status(), await countOpenChanges(app)];
-      const { today } = await chart.view(app, closing); // to count them by reading takes long where there are many
+      const { today } = await chart.view(app, closing); // counting them by reads takes long if there are many
       const counts = { openChanges, today };
       const state = daemon.isStopping ? 'stopping' : 'running';
       return { document: { status: statusDocument({ state, daemon, counts }) } };

@@ -3,13 +3,13 @@ import type { Clock } from '../../ports/index.ts';
 
 const linkLifeMs = 5 * 60_000;
 export const sessionLifeMs = 12 * 3_600_000;
-/** After so long without anybody at the page, it only shows. */
+/** After this much idle time, the session is read-only. */
 const idleMs = 30 * 60_000;
 /** More than any group of operators has open; the oldest makes room. */
 const maxLinks = 20;
 const maxSessions = 100;
 
-/** Somebody who is logged in. Times are on `Clock.now()`, for people to read. */
+/** A session. Times are on `Clock.now()`, for people. */
 export interface Session {
   readonly id: string;
   /** The operator who made the link, as the audit names them: `web:<user>@<host>`. */
@@ -35,8 +35,9 @@ export interface Login {
 }
 
 /**
- * Links that log in once, and the sessions that came of them. All of it is in memory: a restart logs everybody out. Only hashes are
- * kept, so nothing in memory logs anybody in. What lasts is measured by the monotonic clock: a wall clock that jumps ends and prolongs nothing.
+ * Links that log in once, and the sessions from them. All of it is in memory, so a restart ends all sessions. Only
+ * hashes are stored, so no secret can be read from memory. Lifetimes use the monotonic clock: a jump of the wall clock
+ * does not change them.
  */
 export class Sessions {
   readonly #clock: Pick<Clock, 'now' | 'monotonic'>;
@@ -52,12 +53,12 @@ export class Sessions {
     return this.#sessions.size;
   }
 
-  /** True if somebody is logged in, or may still be by a link. */
+  /** True if there is a session, or a link that may still become one. */
   get isWanted(): boolean {
     return this.count > 0 || this.#links.size > 0;
   }
 
-  /** A secret that logs in once, within five minutes. `by` is the operator who asks for it. */
+  /** A secret that logs in once, within five minutes. `by` is the requesting operator. */
   newLink(by: string): { secret: string; expiresAt: number } {
     this.#sweep();
     const secret = crypto().randomBytes(16).toString('base64url');
@@ -66,7 +67,7 @@ export class Sessions {
     return { secret, expiresAt: this.#clock.now() + linkLifeMs };
   }
 
-  /** `undefined` if the link was used, is too old, or never was one. */
+  /** `undefined` if the link was used, is too old, or never existed. */
   logIn(secret: string): Login | undefined {
     this.#sweep();
     const hash = hashOf(secret);
