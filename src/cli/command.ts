@@ -27,12 +27,12 @@ type ValuesIn<Given extends Arguments> = { [Index in keyof Given]: Given[Index][
 interface CommandSpec<Args extends Arguments, Opts extends Options> {
   name: string;
   about: string;
-  /** What the help text shows after the name, if the arguments do not say it all. */
+  /** Shown after the name in the help text, if the arguments are not enough. */
   usage?: string;
   args?: Args;
   /** By the name under which `run` gets the value: `dryRun` for `--dry-run`. */
   options?: Opts;
-  /** What the help text has between the options and the examples. */
+  /** The part of the help text between the options and the examples. */
   help?: string;
   examples: string[];
   run(cli: Cli, ...given: [...ValuesIn<Args>, ValuesOf<Opts>]): unknown;

@@ -14,7 +14,7 @@ import type { TargetAnswer, WebhookRequest, WebhookSender } from '../ports/index
 const connectTimeoutMs = 10_000;
 const maxAnswerBytes = 2_048;
 
-/** Sends over HTTP. It uses no proxy, follows no redirect and keeps no connection open. */
+/** Sends over HTTP. It uses no proxy, follows no redirect and reuses no connection. */
 export function httpWebhookSender(clock: Clock, look: Lookup = lookup): WebhookSender {
   return {
     async send(request, signal) {
@@ -48,7 +48,7 @@ export function httpWebhookSender(clock: Clock, look: Lookup = lookup): WebhookS
   };
 }
 
-/** Finds the addresses of a name. */
+/** Resolves a name to addresses. */
 type Lookup = (
   name: string,
   options: LookupAllOptions,
@@ -58,8 +58,8 @@ type Lookup = (
 class Forbidden extends Error {}
 
 /**
- * The hook for names is not called for an address that is written as a number, so both are judged. The connection goes to the very
- * addresses that were judged, whatever the name means a moment later.
+ * The lookup hook is not called for a numeric address, so both are judged. The connection uses exactly the judged
+ * addresses, even if the name changes a moment later.
  */
 async function exchange(
   request: WebhookRequest,
@@ -120,7 +120,7 @@ function lengthOf(body: string | undefined): Record<string, string> {
   return body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
 }
 
-/** One address that may not be called refuses all that the name has. */
+/** A name with one forbidden address is refused as a whole. */
 function judgedLookup(look: Lookup, mayCall: (address: string) => boolean): LookupFunction {
   return (hostname, options, done) => {
     look(hostname, { ...options, all: true }, (error, addresses) => {
@@ -134,7 +134,7 @@ function judgedLookup(look: Lookup, mayCall: (address: string) => boolean): Look
   };
 }
 
-/** Somebody who takes no connection is given up earlier than somebody who is slow to answer. */
+/** The timeout for a connection is shorter than that for a response. */
 function giveUpConnecting(request: ClientRequest, clock: Clock, signal: AbortSignal): void {
   const connected = new AbortController();
   request.on('socket', (socket) => {
@@ -148,7 +148,7 @@ function giveUpConnecting(request: ClientRequest, clock: Clock, signal: AbortSig
   );
 }
 
-/** The status is there already, so a text that is cut off, or does not end in time, is no failure. */
+/** The status has already arrived, so a text that is cut off, or does not end in time, is not a failure. */
 async function beginningOf(response: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -180,7 +180,7 @@ function without(text: string, { address, secrets = [] }: WebhookRequest): strin
   return hidden.replaceAll(controlCharacters, ' ').trim();
 }
 
-/** Shorter words would be cut out of what everybody may read. */
+/** Shorter secrets would be cut out of harmless text. */
 const minSecretLength = 8;
 
 function decoded(text: string): string {
@@ -191,12 +191,12 @@ function decoded(text: string): string {
   }
 }
 
-/** Node's own errors name addresses; these words name none. */
+/** Node's own errors contain addresses; these words do not. */
 function inWords(error: unknown): string {
   return connectionFailure(error, { at: 'the target' }).words;
 }
 
-/** A target that is judged by its address can't be called through a proxy, which looks the name up itself. */
+/** A target that is judged by its address can't be called through a proxy, which resolves the name by itself. */
 function besideProxy({ address, proxy }: Pick<WebhookRequest, 'address' | 'proxy'>): string {
   const variable = proxyFor(address, proxy);
   return variable === undefined ? '' : `; webhooks do not use the proxy in ${variable}`;
@@ -213,22 +213,22 @@ export function isPublic(address: string): boolean {
 /** IANA has allocated no other unicast addresses; private networks such as Yggdrasil use the rest. */
 const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3');
 
-/** The platform's own services on every virtual machine of Azure, which its documentation calls a public address. */
+/** Azure's own services on every virtual machine, at an address that its documentation calls public. */
 const azureHost = '168.63.129.16';
 
-/** Judges addresses: those that are public, and those that the operator allows. */
+/** Judges addresses: allows public ones, and those that the operator allows. */
 export function callableWith(allowPrivate: readonly string[]): (address: string) => boolean {
   const isAllowed = membershipOf(allowPrivate);
   return (address) => isPublic(address) || isAllowed(address);
 }
 
-/** The address in the host of a URL, if it is written as a number; `URL` has made `0x7f.1` and the like one of the usual forms. */
+/** The address in the host of a URL, if it is numeric; `URL` has normalised forms such as `0x7f.1`. */
 export function literalIn({ hostname }: URL): string | undefined {
   const bare = hostname.replace(/^\[(.*)\]$/, '$1');
   return isIP(bare) > 0 ? bare : undefined;
 }
 
-/** Why rankd calls no such address, and what to do about it. */
+/** The reason rankd does not call such an address, with the fix. */
 export function forbidden(address: string): string {
   return `its address ${address} is not public; if it is yours, add it to webhooks.allow_private`;
 }

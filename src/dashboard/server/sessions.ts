@@ -109,19 +109,19 @@ export class Sessions {
     return crypto().timingSafeEqual(hash, (session as KeptSession).tokenHash);
   }
 
-  /** Whether somebody was at the page lately, so that it may change something. */
+  /** True if the user was active recently, which changes require. */
   mayChange(session: Session): boolean {
     return (session as KeptSession).idleAtMonotonic > this.#clock.monotonic();
   }
 
-  /** Somebody is at the page. */
+  /** Records the user's activity. */
   touch(session: Session): void {
     const kept = session as KeptSession;
     kept.idleAtMonotonic = this.#clock.monotonic() + idleMs;
     kept.mayChangeUntil = Math.min(this.#clock.now() + idleMs, kept.expiresAt);
   }
 
-  /** Calls `ended` once the session is over. Returns what takes that back. */
+  /** Calls `ended` once the session is over. Returns a function that cancels this. */
   whenEnded(session: Session, ended: () => void): () => void {
     const { onEnd } = session as KeptSession;
     onEnd.add(ended);
@@ -132,7 +132,7 @@ export class Sessions {
     for (const [hash, kept] of this.#sessions) if (kept === session) this.#end(hash, kept);
   }
 
-  /** Ends every session, and makes every link useless. Returns how many sessions that were. */
+  /** Ends every session, and invalidates every link. Returns the number of sessions. */
   logAllOut(): number {
     const { count } = this;
     this.#links.clear();

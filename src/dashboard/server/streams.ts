@@ -4,10 +4,10 @@ import type { Clock } from '../../ports/index.ts';
 
 const maxStreams = 10;
 const breatheEveryMs = 20_000;
-/** A page that takes nothing for so many bytes is not listening any more. */
+/** A page with this many unread bytes no longer listens. */
 const maxUnreadBytes = 16_384;
 
-/** Pages that are told what changes, as server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
+/** Notifies pages of changes by server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
 export class Streams {
   readonly #open = new Set<ServerResponse>();
   #count = 0;
@@ -29,12 +29,12 @@ export class Streams {
     response.write(`retry: 2000\n\n${this.#event('hello')}`);
   }
 
-  /** Tells every page that something in these views is another than before. */
+  /** Notifies every page that these views have changed. */
   tell(views: Iterable<string>): void {
     for (const view of views) this.#write(this.#event(view));
   }
 
-  /** Tells one page why its stream ends, and ends it. */
+  /** Sends one page the reason for the end of its stream, and ends it. */
   end(response: ServerResponse, why: 'logout' | 'bye'): void {
     if (this.#open.delete(response)) response.end(this.#event(why));
   }
@@ -43,7 +43,7 @@ export class Streams {
     for (const response of this.#open) this.end(response, why);
   }
 
-  /** Writes something now and then, so that whatever stands between keeps the streams open. */
+  /** Writes regularly, so that proxies do not close idle streams. */
   async sendHeartbeats(clock: Clock, stop: AbortSignal): Promise<void> {
     while (!stop.aborted) {
       await clock.sleep(breatheEveryMs, stop).catch(() => undefined);
