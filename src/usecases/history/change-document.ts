@@ -121,7 +121,7 @@ function holdPartDocument({ hold }: RankChange) {
   } as const;
 }
 
-/** Who asked for the change: the player, or the operator as `ann@host`. */
+/** The requester of the change: the player, or the operator as `ann@host`. */
 export function whoAsked({ keyId, by, rankerId, rankerName }: RankChange): string {
   if (keyId === undefined) return by.replace(/^(cli|web):/, '');
   return rankerId === 0 ? rankerName || 'the game' : withId(rankerName, rankerId);
