@@ -7,14 +7,17 @@ import { PageVisitor } from '../support/page-visitor.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { figuresOf } from '../tools/process-figures.ts';
 
-/** `npm run flood`: what callers without a key can cost the built daemon; ends with 1 where a figure is beyond its bound. */
+/**
+ * `npm run flood`: measures the load that callers without a key can put on the built daemon; exits with 1 if a figure
+ * exceeds its bound.
+ */
 const { seconds } = new Command('npm run flood --')
   .description('Floods the built daemon without a key; ends with 1 where a figure is beyond its bound.')
   .option('--seconds <n>', 'how long each flood lasts', wholeNumber(10, 100_000), 60)
   .parse()
   .opts<{ seconds: number }>();
 
-/** Answers of a daemon that is flooded, and what it cost. */
+/** Answers of a flooded daemon, and their cost. */
 interface Finding {
   what: string;
   figure: string;
@@ -47,7 +50,10 @@ async function deafCallers(daemon: DaemonProcess): Promise<Finding> {
   return { what, figure: `${peakMiB} MiB resident at most`, bound: '256', isWithin: peakMiB < 256 };
 }
 
-/** 1000 connections send a byte of a body now and then, and come again when they are ended. Others ask on new connections meanwhile. */
+/**
+ * 1000 connections send a byte of a body now and then, and reconnect when they are ended. Meanwhile, valid callers use
+ * new connections.
+ */
 async function slowSenders(daemon: DaemonProcess): Promise<Finding> {
   const head = 'POST /v1/apikey HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n';
   await using _senders = keepUp(daemon.url, 1_000, (socket) => {
@@ -59,7 +65,7 @@ async function slowSenders(daemon: DaemonProcess): Promise<Finding> {
   return { what: '1000 slow senders', figure, bound: '99 %', isWithin: answered >= asked * 0.99 };
 }
 
-/** Requests of every kind that is refused, as many as the daemon answers. */
+/** Requests of every refused kind, as fast as the daemon answers. */
 async function refusedRequests(daemon: DaemonProcess): Promise<Finding> {
   const place = '{"placeid":42}';
   const post = (path: string, body: string, header = 'X: y') =>
@@ -101,7 +107,10 @@ async function refusedRequests(daemon: DaemonProcess): Promise<Finding> {
   return { what: `${perSecond} refused requests a second`, figure, bound: '1', isWithin: perHour <= 1e6 };
 }
 
-/** 90 connections ask for metrics, 12 times 400 requests at once, and read nothing. Games verify their keys meanwhile. */
+/**
+ * 90 connections request metrics, 12 times 400 requests at once, and read nothing. In the meantime, games verify their
+ * keys.
+ */
 async function deafScrapers(daemon: DaemonProcess, home: CliHome): Promise<Finding> {
   const key = await gameKey(home);
   const scrapes = 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(400);
@@ -127,7 +136,9 @@ async function deafScrapers(daemon: DaemonProcess, home: CliHome): Promise<Findi
   return { what, figure, bound: '256 MiB, 100 ms', isWithin: peakMiB < 256 && slowest <= 100 };
 }
 
-/** 130 connections to the page send a byte of a body now and then. The operator asks on new connections meanwhile. */
+/**
+ * 130 connections to the page send a byte of a body now and then. In the meantime, the operator uses new connections.
+ */
 async function slowSendersOfThePage(_daemon: DaemonProcess, home: CliHome): Promise<Finding> {
   const { origin } = await PageVisitor.withLink(home);
   const head = `POST /api/login HTTP/1.1\r\nHost: ${new URL(origin).host}\r\nContent-Length: 9000\r\n\r\n`;
@@ -140,7 +151,7 @@ async function slowSendersOfThePage(_daemon: DaemonProcess, home: CliHome): Prom
   return { what: '130 slow senders at the page', figure, bound: 'all', isWithin: answered === asked };
 }
 
-/** 990 connections to metrics send nothing. Games ask on new connections meanwhile. */
+/** 990 connections to metrics send nothing. In the meantime, games use new connections. */
 async function idleScrapers(daemon: DaemonProcess): Promise<Finding> {
   await using _idle = keepUp(daemon.metricsUrl ?? '', 990, () => () => undefined);
   const { asked, answered } = await askUntil(`${daemon.url}/healthz`);
@@ -154,7 +165,7 @@ async function gameKey(home: CliHome): Promise<string> {
   return stdout.trim();
 }
 
-/** How many requests on connections of their own are answered until the time is over. */
+/** The number of requests on separate connections that are answered in the given time. */
 async function askUntil(url: string): Promise<{ asked: number; answered: number }> {
   const counts = { asked: 0, answered: 0 };
   await until(seconds, 250, async () => {

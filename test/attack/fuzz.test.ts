@@ -6,7 +6,7 @@ import { openTestApp, send, type TestApp } from '../support/open-test-app.ts';
 import { connectTo } from '../support/raw-answers.ts';
 import { anyBody, anyEdits, anyHeaders, anyMethod, anyTarget } from './hostile.ts';
 
-/** How many requests each of the two tests sends; `npm run fuzz -- --runs 100000` for a long run. */
+/** The number of requests in each of the two tests; `npm run fuzz -- --runs 100000` for a long run. */
 const runs = Number(process.env['FUZZ_RUNS'] ?? 2_000);
 const atOnce = 20;
 const timeout = 20_000 + runs * 40;
@@ -16,7 +16,7 @@ let key: string;
 const connections = new http.Agent({ keepAlive: true, maxSockets: atOnce });
 
 beforeAll(async () => {
-  // Without limits and breaker every request gets as far as it can.
+  // Without limits and breaker, every request gets as far as possible.
   const limits = { rankPerMinute: 0, verifyPerMinute: 0, failedAuthPerMinute: 0 };
   app = await openTestApp({
     config: {
@@ -57,7 +57,7 @@ function check({ status, headers, body }: Received): void {
   expect(Buffer.byteLength(body)).toBeLessThan(2_048);
 }
 
-/** Nothing crashed, leaked or was forgotten on the way. */
+/** Nothing crashed, leaked or was left unanswered. */
 async function expectUnharmed(): Promise<void> {
   expect((await send(`${app.url}/readyz`, {})).status).toBe(200);
   await expect.poll(() => app.app.requests.count).toBe(0);
@@ -67,7 +67,7 @@ async function expectUnharmed(): Promise<void> {
   expect((await app.verify(key)).status).toBe(200);
 }
 
-describe('whatever is sent, the answer is JSON with a request id, and never a 5xx', () => {
+describe('every answer is JSON with a request id, and never a 5xx', () => {
   test('well-formed HTTP with hostile methods, addresses, headers and bodies', { timeout }, async () => {
     const request = fc.record({
       method: anyMethod,
@@ -83,7 +83,7 @@ describe('whatever is sent, the answer is JSON with a request id, and never a 5x
     await expectUnharmed();
   });
 
-  test('bytes that are nearly HTTP', { timeout }, async () => {
+  test('bytes that are almost HTTP', { timeout }, async () => {
     const bytes = fc
       .tuple(anyTarget, anyHeaders(key), anyBody, anyEdits())
       .map(([target, headers, body, edit]) => edit(requestBytes(target, headers, body)));
@@ -125,7 +125,7 @@ function requestBytes(target: string, headers: Record<string, string>, body: Buf
   return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'), body]);
 }
 
-/** Every answer that comes on a connection of its own until the server closes it. */
+/** All answers on a separate connection until the server closes it. */
 async function rawExchange(bytes: Buffer): Promise<Received[]> {
   const socket = connectTo(app.url);
   const received: Buffer[] = [];

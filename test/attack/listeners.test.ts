@@ -6,10 +6,10 @@ import { PageVisitor } from '../support/page-visitor.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { figuresOf } from '../tools/process-figures.ts';
 
-/** Through the built daemon. `npm run flood` measures the same for longer, and holds it against narrower bounds. */
+/** Tests the built daemon. `npm run flood` measures the same for longer, with narrower bounds. */
 const env = { RANKD_METRICS_ENABLED: 'true', RANKD_METRICS_PORT: '0', RANKD_DASHBOARD_PORT: '0' };
 
-/** A busy machine answers late, but not by this much. */
+/** A busy machine responds late, but not by this much. */
 const patienceMs = 5_000;
 
 async function isAnswered(url: string): Promise<boolean> {
@@ -23,7 +23,7 @@ async function isAnswered(url: string): Promise<boolean> {
   );
 }
 
-test('floods of metrics leave games their answers and the daemon its memory', async () => {
+test('floods of metrics delay no game and fill no memory', async () => {
   using home = new CliHome();
   await using daemon = await DaemonProcess.start(home, { env });
   const scrapes = 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(400);
@@ -44,7 +44,7 @@ test('floods of metrics leave games their answers and the daemon its memory', as
   expect(most).toBeLessThan(256);
 });
 
-test('slow senders at the page and idle connections at metrics keep nobody else out', async () => {
+test('slow senders at the page and idle connections at metrics do not lock out other callers', async () => {
   using home = new CliHome();
   await using daemon = await DaemonProcess.start(home, { env });
   const { origin } = await PageVisitor.withLink(home);

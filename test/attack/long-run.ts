@@ -2,7 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { Command } from 'commander';
 import { wholeNumber } from '../../src/cli/input/arguments.ts';
 
-/** `npm run fuzz -- --runs 100000`: the tests at random with that many requests each, instead of the few of every test run. */
+/**
+ * `npm run fuzz -- --runs 100000`: the random tests with this many requests each, instead of the few in every test run.
+ */
 const { runs, races } = new Command('npm run fuzz --')
   .description('The tests at random, with more of everything than every test run has.')
   .option('--runs <n>', 'hostile requests of each test', wholeNumber(1, 100_000_000), 100_000)

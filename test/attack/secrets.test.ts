@@ -7,13 +7,14 @@ import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts
 import { send } from '../support/open-test-app.ts';
 
 /**
- * An evening of rankd with everything that touches a secret, good and bad. Afterwards the secrets are looked for everywhere but
- * where they belong: the file of the Roblox key, the files of `--out`, and the one printing of a key.
+ * Uses rankd in every way that involves a secret, right and wrong. Afterwards, the test searches for the secrets
+ * everywhere except where they belong: the file of the Roblox key, the files of `--out`, and the single output of a
+ * key.
  */
 let at: OpenCloudHome;
 let daemon: DaemonProcess;
 const secrets = new Map<string, string>();
-/** Where to look, and what is there. */
+/** The searched places, and their content. */
 const places: Array<[string, string]> = [];
 
 beforeAll(async () => {
@@ -43,7 +44,7 @@ beforeAll(async () => {
 
 afterAll(() => at?.[Symbol.asyncDispose]());
 
-test('the search sees what it searches', () => {
+test('the search covers all places', () => {
   const all = places.map(([where]) => where).join('\n');
   for (const where of [
     'rankd.db-wal while it runs',
@@ -62,7 +63,7 @@ const ofWebhooks = ['an address of Discord', 'the address of a program', 'the se
 describe.each([...ofWebhooks, 'the Roblox key', 'a key', 'a rotated key', 'a key in a file', 'a revoked key'])(
   '%s is nowhere',
   (name) => {
-    test('neither as it is, nor in part, nor encoded', () => {
+    test('neither whole, nor in part, nor encoded', () => {
       const secret = secrets.get(name) ?? '';
       expect(secret.length).toBeGreaterThan(20);
       const middle = secret.slice(12, -6);
@@ -70,7 +71,7 @@ describe.each([...ofWebhooks, 'the Roblox key', 'a key', 'a rotated key', 'a key
       const found = places.filter(([, text]) =>
         [middle, base64, Buffer.from(middle).toString('hex')].some((form) => text.includes(form)),
       );
-      const isWebhooks = ofWebhooks.includes(name); // they are kept in the database, as SECURITY.md says
+      const isWebhooks = ofWebhooks.includes(name); // they are stored in the database, as SECURITY.md explains
       const wheres = found
         .map(([where]) => where)
         .filter((where) => !(isWebhooks && /^rankd\.db|the backup/.test(where)));
@@ -79,14 +80,14 @@ describe.each([...ofWebhooks, 'the Roblox key', 'a key', 'a rotated key', 'a key
   },
 );
 
-/** Runs a command and keeps what it prints as a place to search. */
+/** Runs a command and adds its output to the searched places. */
 async function rankd(args: string[], { input = '', keep = true } = {}): Promise<string> {
   const { stdout, stderr } = await at.home.here(args, { input });
   if (keep) places.push([`output of rankd ${args.join(' ')}`, stdout + stderr]);
   return stdout;
 }
 
-/** The secret that a command prints this once. */
+/** The secret that a command prints only once. */
 async function minted(...args: string[]): Promise<string> {
   return (await rankd(args, { keep: false })).trim();
 }
@@ -96,7 +97,7 @@ async function post(path: string, key: string | undefined, body: unknown, header
   places.push([`answer ${answer.status} of ${path.slice(0, 12)}`, JSON.stringify([answer.headers, answer.text])]);
 }
 
-/** Sends what scripts of other services send, whose answers OpenAPI does not describe. */
+/** Sends the requests of scripts for other services, whose answers OpenAPI does not describe. */
 async function postAsOthers(path: string, body: unknown, headers: Record<string, string>): Promise<void> {
   const sent = { method: 'POST', headers: { 'roblox-id': '1', ...headers }, body: JSON.stringify(body) };
   const answer = await fetch(daemon.url + path, sent);
@@ -106,7 +107,7 @@ async function postAsOthers(path: string, body: unknown, headers: Record<string,
   ]);
 }
 
-/** One that is not there any more, and one that does not answer: what went wrong is told in many places. */
+/** A removed target, and one that does not respond: the error appears in many places. */
 async function useWebhooks(): Promise<void> {
   const token = 'nobody-may-read-this-token-of-a-webhook';
   secrets.set('an address of Discord', `discordtoken-${token}-discord`);
@@ -156,7 +157,7 @@ async function misplaceEverySecret(): Promise<void> {
   for (const name of ['a key', 'a revoked key']) await misplaceInTexts(secrets.get(name) ?? '');
 }
 
-/** In every text of a request, and every text that an operator can give, that rankd keeps. */
+/** In every stored text of a request, and of an operator. */
 async function misplaceInTexts(key: string): Promise<void> {
   const texts = ['rankerName', 'rankeeName', 'command', 'oldRankName', 'prefix'];
   for (const newRankId of [20, 255])
@@ -182,7 +183,7 @@ async function misplaceInTexts(key: string): Promise<void> {
   for (const args of operator) await rankd(args, { keep: false }); // their output repeats their arguments
 }
 
-/** A configuration and a backup whose names have a key in them. */
+/** A configuration and a backup with a key in their names. */
 async function misplaceInFileNames(): Promise<void> {
   const { secret } = at;
   await rankd(['backup', `${secret}.db`], { keep: false });
@@ -244,7 +245,7 @@ function processArguments(): Array<[string, string]> {
       try {
         return [[`the arguments of process ${id}`, readFileSync(`/proc/${id}/cmdline`, 'latin1')]];
       } catch {
-        return []; // it has ended meanwhile
+        return []; // it has ended
       }
     });
   return [...others, ['the arguments of the daemon', readFileSync(`/proc/${daemon.process.pid}/cmdline`, 'latin1')]];

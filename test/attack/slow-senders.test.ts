@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Answer, openTestApp, place, type TestApp } from '../support/open-test-app.ts';
 import { connectTo } from '../support/raw-answers.ts';
 
-/** Connections that cost the attacker nothing and would cost the daemon everything if it waited for them. */
+/** Connections that cost an attacker nothing, and would exhaust a daemon that waited for them. */
 const howMany = 200;
 const timeout = 60_000;
 
@@ -21,7 +21,7 @@ const head = () => `POST /v1/apikey HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer
 
 const verify = (): Promise<Answer> => app.post('/v1/apikey', { key, body });
 
-describe.concurrent('are answered or closed within seconds, and hinder nobody meanwhile', () => {
+describe.concurrent('are answered or closed within seconds, and delay no other caller', () => {
   test('heads that come a character at a time and never end', { timeout }, async () => {
     await hold(() => trickle(head(), 'x: y\r\n'));
   });
@@ -39,7 +39,7 @@ describe.concurrent('are answered or closed within seconds, and hinder nobody me
   });
 });
 
-test('callers that never read their answers do not hold up others', { timeout }, async () => {
+test('callers that never read their answers do not delay others', { timeout }, async () => {
   const request = `${head()}Content-Length: ${body.length}\r\n\r\n${body}`;
   const deaf = Array.from({ length: 20 }, () => connectTo(app.url).pause());
   for (const socket of deaf) socket.write(request.repeat(200));
@@ -48,7 +48,7 @@ test('callers that never read their answers do not hold up others', { timeout },
   await expect.poll(() => app.app.requests.count, { timeout }).toBe(0);
 });
 
-/** Opens them all, sends good requests beside them, and waits until the server has ended each with 408. */
+/** Opens all of them, sends valid requests at the same time, and waits until the server has ended each with 408. */
 async function hold(open: () => Promise<string>): Promise<void> {
   const slow = Array.from({ length: howMany }, open);
   for (let count = 0; count < 20; count += 1) expect((await verify()).status).toBe(200);
@@ -56,7 +56,10 @@ async function hold(open: () => Promise<string>): Promise<void> {
     expect(received).toMatch(/^HTTP\/1\.1 408 [\s\S]*"code":"request_timeout"/);
 }
 
-/** Sends the beginning, then one piece after another. Resolves with what came back once the server closed the connection. */
+/**
+ * Sends the beginning, then one chunk after another. Resolves with the answer once the server has closed the
+ * connection.
+ */
 function trickle(beginning: string, piece: string): Promise<string> {
   const socket = connectTo(app.url);
   socket.write(beginning);

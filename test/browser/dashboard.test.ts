@@ -19,7 +19,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
   });
   afterAll(() => scene?.[Symbol.asyncDispose]());
 
-  test('an empty history says what to do next', async () => {
+  test('an empty history shows the next step', async () => {
     await ann.page.getByText('rankd key create my-game').waitFor();
     for (const view of ['suspensions', 'webhooks']) {
       await ann.go(view);
@@ -45,7 +45,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
       visitor.expectNoComplaint();
     });
 
-    test('a link that was used is refused, and the page says how to get another', async () => {
+    test('a link that was used is refused, and the page explains how to get another', async () => {
       const link = await scene.link();
       await using first = await scene.visitor();
       await first.page.goto(link);
@@ -57,7 +57,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
       expect(await second.hindrances()).toEqual([]);
     });
 
-    test('a preview that fetches the address of the link uses nothing up', async () => {
+    test('a preview that fetches the address of the link does not use it up', async () => {
       const link = await scene.link();
       await fetch(link);
       await using visitor = await scene.visitor();
@@ -65,7 +65,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
       await visitor.page.getByRole('heading', { level: 1, name: 'Changes' }).waitFor();
     });
 
-    test('who logs out is out, in each window', async () => {
+    test('a logout applies to every window', async () => {
       await using visitor = await scene.operator();
       const other = await visitor.context.newPage();
       await other.goto(scene.origin);
@@ -125,7 +125,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
       expect((await scene.home.json<{ key: { pausedAt: unknown } }>('key', 'show', 'game')).key.pausedAt).toBeNull();
     });
 
-    test('a name that an attacker lets lead to this machine is answered nothing', async () => {
+    test('a name that an attacker points to this machine gets no answer', async () => {
       const page = await ann.context.newPage();
       const answer = await page.goto(`http://rebound.localhost:${new URL(scene.origin).port}/`);
       expect(answer?.status()).toBe(421);
@@ -138,17 +138,17 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     test('a change by a game shows within 2 s', async () => {
       await ann.go('changes');
       await scene.game({ rankeeName: 'Newcomer', command: ':promote' });
-      await ann.soon(ann.row('Newcomer').filter({ hasText: 'applied' })); // it may be seen while it is still pending
+      await ann.soon(ann.row('Newcomer').filter({ hasText: 'applied' })); // it may appear while it is still pending
       await expect(ann.row('Newcomer').innerText()).resolves.toMatch(/Trainee[\s\S]*Officer[\s\S]*game[\s\S]*applied/);
     });
 
-    test('a change by a command beside the daemon shows within 2 s', async () => {
+    test('a change by a command next to the daemon shows within 2 s', async () => {
       await scene.home.json('rank', 'set', '1002', '50', '--reason', 'for the test');
       await ann.soon(ann.page.locator('td', { hasText: 'for the test' }));
       ann.expectNoComplaint();
     });
 
-    test('a hidden page fetches nothing, and has all of it once it is looked at again', async () => {
+    test('a hidden page fetches nothing, and has everything once it is shown again', async () => {
       await using away = await scene.operator();
       await away.hide(true);
       const before = away.requests.length;
@@ -162,7 +162,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
       await away.soon(away.row('SeenLater'));
     });
 
-    test('what was fetched is not older than what happened meanwhile: a burst ends with its last change on top', async () => {
+    test('fetched data are not stale: a burst ends with its last change on top', async () => {
       await ann.go('changes');
       for (let round = 0; round < 30; round++)
         await scene.game({ newRankId: round % 2 === 0 ? 20 : 10, rankeeName: `Burst${round}` });
@@ -173,7 +173,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
   });
 
   describe('a search', () => {
-    test('has an address, finds, and says so if nothing matches', async () => {
+    test('has an address, finds, and reports if nothing matches', async () => {
       await ann.go('changes?user=1002&state=applied');
       expect(await ann.page.locator('tbody tr.record').count()).toBe(1);
       await ann.page.getByLabel('Member').fill('Nobody');
@@ -182,7 +182,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
       expect(new URL(ann.page.url()).hash).toBe('#/changes?user=Nobody&state=applied');
     });
 
-    test('a wrong date is told beside its field, and what was typed stays', async () => {
+    test('a wrong date is reported next to its field, and what was typed stays', async () => {
       await ann.go('changes');
       await ann.page.getByLabel('Since').fill('yesterday');
       await ann.page.keyboard.press('Enter');
@@ -194,14 +194,15 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     });
   });
 
-  test('undo works with the keyboard alone: it shows what it would do, does exactly that, and says what became of it', async () => {
+  test('undo works with only the keyboard: it shows a preview, does exactly that, and shows the outcome', async () => {
     const rank = () =>
       scene.home.json<{ member: { rank: number } }>('rank', 'show', '1002').then(({ member }) => member.rank);
     if ((await rank()) !== 50) await scene.home.json('rank', 'set', '1002', '50');
     const named = () =>
       scene.home.json<{ changes: { userName: unknown }[] }>('history', 'list', '--user', '1002', '--limit', '1');
     await expect
-      .poll(async () => (await named()).changes[0]?.userName, { timeout: 30_000 }) // the daemon asks for names by and by
+      // the daemon looks up names one by one
+      .poll(async () => (await named()).changes[0]?.userName, { timeout: 30_000 })
       .toBe('Patrol_Pat');
     await ann.go('changes?user=1002');
     const { page } = ann;
@@ -223,7 +224,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     ann.expectNoComplaint();
   });
 
-  test('an undo of all that a search finds asks for exactly the changes that it showed, and tells how far it is', async () => {
+  test('an undo of all search results requests exactly the changes that it showed, and shows its progress', async () => {
     await scene.home.json('rank', 'set', '1006', '50');
     await scene.home.json('rank', 'set', '1007', '20');
     await ann.go('changes?by=cli&since=1h&state=applied');
@@ -233,7 +234,8 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     const { ids } = (await (await shown).json()) as { ids: string[] };
     const posted = page.waitForRequest((request) => request.method() === 'POST' && request.url().endsWith('/api/undo'));
     const progress = page.getByRole('progressbar', { name: 'Progress of the undo' }).waitFor();
-    await page.route(/\/api\/run\?/, (route) => progress.then(() => route.continue())); // two members are put back in no time
+    // two members are restored very quickly
+    await page.route(/\/api\/run\?/, (route) => progress.then(() => route.continue()));
     await page.getByRole('button', { name: 'Put 2 members back' }).click();
     expect((await posted).postDataJSON()).toEqual({ ids });
     await progress;
@@ -252,7 +254,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     expect(await time.getAttribute('title')).toMatch(/\b20\d\d\b.*\d\d:\d\d:\d\d UTC$/);
   });
 
-  test('a key is paused and resumed, after it was asked for', async () => {
+  test('a key is paused and resumed after confirmation', async () => {
     await ann.go('keys');
     const paused = () =>
       scene.home.json<{ key: { state: string } }>('key', 'show', 'game').then(({ key }) => key.state);
@@ -268,7 +270,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     }
   });
 
-  test('keys beyond those that are listed at once come on demand, and are as live as the others', async () => {
+  test('keys beyond the first page are loaded on demand, and are as live as the others', async () => {
     await scene.home.json('key', 'create', 'newest');
     const { keys } = await scene.home.json<{ keys: object[] }>('key', 'list');
     await ann.page.route(/\/api\/keys(\?|$)/, (route) => {
@@ -304,7 +306,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     expect(shown[1]).toContain('suspended for 3 days');
   });
 
-  test('a webhook is tested, and what its target said stands there', async () => {
+  test('a webhook is tested, and the response of its target is shown', async () => {
     await using sink = await startWebhookSink();
     writeFileSync(scene.home.path('hook.url'), sink.url);
     await scene.home.json('webhook', 'add', 'staff-log', '--url-file', 'hook.url');
@@ -322,7 +324,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     ['light', 360],
     ['light', 3840],
   ] as const)(
-    'each view in %s, %s px wide: no complaint, nothing from elsewhere, nothing that hinders, nothing cut off',
+    'each view in %s, %s px wide: no complaint, no foreign request, no accessibility problem, nothing cut off',
     async (colorScheme, width) => {
       await using visitor = await scene.operator({ colorScheme, viewport: { width, height: 800 } });
       for (const view of views) {
@@ -375,7 +377,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     for (const one of [visitor, german]) one.expectNoComplaint();
   });
 
-  test('a view that can not be drawn says so, and the others still work', async () => {
+  test('a view that cannot be rendered reports that, and the others still work', async () => {
     await using visitor = await scene.operator();
     await visitor.page.route(/\/api\/chart/, (route) => route.fulfill({ json: { v: 1, hours: null, days: null } }));
     await visitor.page.evaluate(() => {
@@ -405,7 +407,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     await visitor.page.getByText('Tap a bar to read it.').waitFor();
   });
 
-  test('on a real group, changes and keys of the simulation are marked as such, and can not be undone', async () => {
+  test('on a real group, changes and keys of the simulation are marked as such, and cannot be undone', async () => {
     await using system = await openCloudHome();
     const { home } = system;
     const env = { RANKD_PLATFORM_KIND: 'simulated' };
@@ -508,7 +510,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
   test('the first paint comes within 100 ms', async () => {
     await using visitor = await scene.operator();
     const paints: number[] = [];
-    // The machine may be busy with other tests: it is enough that it can.
+    // The machine may be busy with other tests, so one fast attempt is enough.
     while (paints.length < 40 && Math.min(...paints) >= 100) {
       await visitor.page.reload();
       paints.push(await visitor.page.evaluate(firstPaint));
@@ -523,7 +525,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     expect(await ann.page.locator('.away').count()).toBe(1);
   });
 
-  test('who was logged in before a restart is told to log in again', async () => {
+  test('a user from before a restart is asked to log in again', async () => {
     await scene.restart();
     await ann.page.getByRole('heading', { name: 'You are not logged in' }).waitFor({ timeout: 30_000 });
   });
@@ -544,7 +546,7 @@ const hostileName = fc.oneof(
   fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 }),
 );
 
-/** In the page: when something was first painted, in milliseconds after the address was entered. */
+/** Runs in the page: the time of the first paint, in milliseconds after the address was entered. */
 function firstPaint(): Promise<number> {
   return new Promise((resolve) => {
     const watch = new PerformanceObserver((list) => {

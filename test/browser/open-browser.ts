@@ -7,14 +7,16 @@ import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
 import { browser as wanted } from './which-browser.ts';
 
-/** No other flag: what the package itself would add switches off what the tests are about. */
+/** No other flags: the package's own would switch off the tested features. */
 const flags = ['--no-sandbox', '--headless=shell'];
 
 export interface OpenBrowser extends AsyncDisposable {
   browser: Browser;
 }
 
-/** A real Chromium. What npm brought is unpacked into a folder of its own, which is gone when the browser is closed. */
+/**
+ * A real Chromium. The one from npm is unpacked into a separate folder, which is removed when the browser is closed.
+ */
 export async function openBrowser(): Promise<OpenBrowser> {
   const { chromium } = await import('playwright-core').catch(() => {
     throw new Error('The browser of the tests is not installed: npm run browser');
@@ -46,7 +48,7 @@ async function programIn(folder: string): Promise<{ executablePath: string; env?
   };
 }
 
-/** The fonts that came with it, and those of the system for what they lack: text looks alike on every machine. */
+/** Its own fonts, and the system's for missing characters: text looks alike on every machine. */
 function fontsIn(folder: string): string {
   const alias = (family: string) =>
     `<alias binding="strong"><family>${family}</family><prefer><family>Open Sans</family></prefer></alias>`;

@@ -10,8 +10,8 @@ import { openBrowser } from './open-browser.ts';
 import { Visitor, views } from './scene.ts';
 
 /**
- * `npm run pictures`: takes pictures of each view of the dashboard, of what was built last: light and dark, wide and narrow. Two of them
- * go into docs/, which README and docs/dashboard.md show.
+ * `npm run pictures`: takes pictures of each view of the built dashboard: light and dark, wide and narrow. Two of them
+ * go into docs/, for README and docs/dashboard.md.
  */
 const { values } = parseArgs({ options: { out: { type: 'string', default: 'pictures' } } });
 const docs = fileURLToPath(new URL('../../docs/', import.meta.url));

@@ -2,7 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { browser } from './which-browser.ts';
 
-/** `npm run browser`: installs the browser of the tests if its lock is newer than what is installed, and checks the types of the tests. */
+/**
+ * `npm run browser`: installs the browser of the tests if its lock file is newer than the installed one, and checks the
+ * types of the tests.
+ */
 const folder = fileURLToPath(new URL('.', import.meta.url));
 
 if (browser === undefined) {

@@ -10,7 +10,7 @@ import { type OpenBrowser, openBrowser } from './open-browser.ts';
 
 export const views = ['changes', 'chart', 'budget', 'keys', 'suspensions', 'webhooks'] as const;
 
-/** A daemon with its dashboard, and a browser: one of each for all tests. */
+/** A daemon with its dashboard, and a browser, shared by all tests. */
 export class Scene implements AsyncDisposable {
   readonly home: CliHome;
   readonly opened: OpenBrowser;
@@ -39,7 +39,7 @@ export class Scene implements AsyncDisposable {
     return scene;
   }
 
-  /** Starts the daemon anew, with its page at the same address. */
+  /** Restarts the daemon with its page at the same address. */
   async restart(): Promise<void> {
     await this.daemon.stop('SIGKILL');
     this.daemon = await DaemonProcess.start(this.home);
@@ -53,19 +53,19 @@ export class Scene implements AsyncDisposable {
     return url;
   }
 
-  /** A game asks for a change of member 1001. */
+  /** Requests a change of member 1001 like a game. */
   async game(body: Record<string, unknown>): Promise<void> {
     const { status, text } = await this.daemon.rank(this.key, body);
     if (status >= 500 || status === 429) throw new Error(text);
   }
 
-  /** A browser window of its own, with its own cookies. */
+  /** A browser window with separate cookies. */
   async visitor(options: BrowserContextOptions = {}): Promise<Visitor> {
     const context = await this.opened.browser.newContext({ locale: 'en-GB', timezoneId: 'UTC', ...options });
     return await Visitor.open(context);
   }
 
-  /** One that has logged in. */
+  /** A window with a session. */
   async operator(options?: BrowserContextOptions): Promise<Visitor> {
     const visitor = await this.visitor(options);
     await visitor.page.goto(await this.link());
@@ -80,13 +80,13 @@ export class Scene implements AsyncDisposable {
   }
 }
 
-/** A window, and all that its page complained about and asked for. */
+/** A window, and all complaints and requests of its page. */
 export class Visitor implements AsyncDisposable {
   readonly context: BrowserContext;
   readonly page: Page;
-  /** Errors of scripts, of the console, and what the policy refused. */
+  /** Errors of scripts, of the console, and of the content policy. */
   readonly complaints: string[] = [];
-  /** The addresses that were asked for. */
+  /** The requested addresses. */
   readonly requests: string[] = [];
 
   private constructor(context: BrowserContext, page: Page) {
@@ -116,13 +116,13 @@ export class Visitor implements AsyncDisposable {
     return visitor;
   }
 
-  /** Goes to a view by its address, and waits until it is there. */
+  /** Opens a view by its address, and waits until it is shown. */
   async go(view: string): Promise<void> {
     await this.page.evaluate(
       (address) =>
         new Promise<void>((resolve) => {
           if (location.hash === address) return resolve();
-          // The page hears of it first; what it showed before is gone then.
+          // The page gets the event first; its earlier content is then gone.
           addEventListener('hashchange', () => setTimeout(resolve), { once: true });
           location.hash = address;
         }),
@@ -133,7 +133,7 @@ export class Visitor implements AsyncDisposable {
     await this.settled();
   }
 
-  /** Waits until the view shows what it fetched. */
+  /** Waits until the view shows its data. */
   async settled(): Promise<void> {
     await this.page.locator('main .sheet').first().waitFor();
     await this.page.locator('[aria-busy="true"]').waitFor({ state: 'detached' });
@@ -148,7 +148,7 @@ export class Visitor implements AsyncDisposable {
     );
   }
 
-  /** True if nothing is cut off on the right, of the page or of one of its sheets. */
+  /** True if nothing overflows on the right, of the page or of one of its sheets. */
   async fits(): Promise<boolean> {
     return await this.page.evaluate(() =>
       [document.documentElement, ...document.querySelectorAll('.sheet, dialog .body')].every(
@@ -158,8 +158,8 @@ export class Visitor implements AsyncDisposable {
   }
 
   /**
-   * Waits for what is to show within 2 s of what happened. A busy machine does not rush it: however long it takes until page and daemon have
-   * had their turn, that counts for some milliseconds only.
+   * Waits for content that must appear within 2 s of its cause. On a busy machine, the time until page and daemon get
+   * to run counts for only a few milliseconds.
    */
   async soon(shown: Locator): Promise<void> {
     let passedMs = 0;
@@ -181,7 +181,7 @@ export class Visitor implements AsyncDisposable {
     return this.page.locator('tbody tr', { hasText: text }).first();
   }
 
-  /** Presses Tab until what has the focus is called so. */
+  /** Presses Tab until the element with this name has the focus. */
   async tabTo(name: string): Promise<void> {
     for (let presses = 0; presses < 100; presses++) {
       await this.page.keyboard.press('Tab');
@@ -194,7 +194,7 @@ export class Visitor implements AsyncDisposable {
     throw new Error(`Tab does not lead to ${name}`);
   }
 
-  /** As if the window were covered, or shown again. A browser without a screen has no windows to cover. */
+  /** Simulates covering or showing the window. A headless browser can't cover windows. */
   async hide(isHidden: boolean): Promise<void> {
     await this.page.evaluate((hidden) => {
       Object.defineProperty(document, 'hidden', { configurable: true, get: () => hidden });
@@ -202,7 +202,7 @@ export class Visitor implements AsyncDisposable {
     }, isHidden);
   }
 
-  /** Forgets complaints that the test brought about. */
+  /** Drops complaints that the test caused. */
   forget(complaint: RegExp): void {
     const others = this.complaints.filter((one) => !complaint.test(one));
     this.complaints.splice(0, this.complaints.length, ...others);

@@ -15,7 +15,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { CliHome } from '../support/run-cli.ts';
 import { runUnprivileged } from '../support/run-unprivileged.ts';
 
-/** Data directories that rankd can't work with. Each says so in two lines, whatever the command, and is left as it was. */
+/** Data directories that rankd can't use. Each causes an error of two lines for every command, and is not changed. */
 const home = new CliHome();
 afterAll(() => home[Symbol.dispose]());
 let usedDatabase: Buffer;
@@ -32,7 +32,7 @@ const commands = [
 
 interface BadDirectory {
   name: string;
-  /** Makes it at the path, or returns another path to use. */
+  /** Creates it at the path, or returns another path to use. */
   make: (path: string) => string | undefined;
   code: number;
   /** In one of the two lines; `DIR` is the path used. */
@@ -168,7 +168,7 @@ try: run the command as its owner: sudo -u root rankd …
   });
 });
 
-/** Every file with its content; the daemon's lock, which it takes before it looks at the database, aside. */
+/** Every file with its content, except the daemon's lock, which it takes before it reads the database. */
 function contentOf(path: string): Record<string, string> {
   try {
     const names = readdirSync(path).filter((name) => name !== 'daemon.lock');

@@ -21,7 +21,7 @@ const rank = (headers = {}) => daemon.rank(world.secret, {}, { headers });
 const ready = () => send(`${daemon.url}/readyz`, {});
 const writesOf = (userId: number) => world.roblox.journal.writes(userId);
 
-test('on a full disk nothing is sent to the platform and rankd is not ready, keys are verified as ever, and it serves again once there is room', async () => {
+test('on a full disk nothing is sent to the platform and rankd is not ready, keys are still verified, and it serves again once there is room', async () => {
   const { roblox } = world;
   expect(await ready()).toMatchObject({ status: 200 });
   fillDisk(daemon);
@@ -58,7 +58,7 @@ test('a disk that fills up between the write and its outcome: 504, the row stays
   expect(writesOf(trainee)).toHaveLength(2);
 });
 
-test('a daemon stops in good order on a full disk, though what it counted can not be kept', async () => {
+test('a daemon stops in good order on a full disk, although its counts cannot be saved', async () => {
   await daemon.verify('rk_live_wrong');
   fillDisk(daemon);
   expect(await daemon.stop()).toBe(0);
@@ -66,8 +66,8 @@ test('a daemon stops in good order on a full disk, though what it counted can no
 });
 
 /**
- * Lets every write of a running daemon fail as a disk does: no file of its may grow (RLIMIT_FSIZE, prlimit(1)). Needs no
- * privilege, and can be taken back while it runs. Pipes are not concerned, so it goes on logging.
+ * Makes every write of a running daemon fail like a full disk: none of its files may grow (RLIMIT_FSIZE, prlimit(1)).
+ * Needs no privilege, and can be undone while it runs. Pipes are not affected, so it continues to log.
  */
 function fillDisk({ process }: DaemonProcess): void {
   execFileSync('prlimit', ['--pid', String(process.pid), '--fsize=0:']);

@@ -10,7 +10,7 @@ import { CliHome } from '../support/run-cli.ts';
 import { runUnprivileged } from '../support/run-unprivileged.ts';
 import { TempDir } from '../support/temp-dir.ts';
 
-/** One folder with all that a path can lead to; the names are those in the rows below. */
+/** A folder with all kinds of targets of a path; their names are in the rows below. */
 let at: (name: string) => string;
 beforeAll(() => {
   const dir = new TempDir();

@@ -7,7 +7,7 @@ import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts
 const { trainee: userId } = sampleUsers;
 const { trainee, officer } = sampleRoles;
 
-/** Starts `rankd rank set`, and resolves once its write is on its way. */
+/** Starts `rankd rank set`, and resolves once its write is in flight. */
 async function atWork({ home, roblox }: OpenCloudHome) {
   const command = home.start(['rank', 'set', String(userId), '20']);
   await expect.poll(() => roblox.journal.writes(userId).length, { interval: 5 }).toBe(1);
@@ -34,7 +34,7 @@ test.concurrent.for([
   },
 );
 
-test.concurrent('a command that is stopped in the middle of its change is left alone, and goes on where it was', async ({
+test.concurrent('a command that is stopped in the middle of its change is left alone, and continues where it was', async ({
   expect,
 }) => {
   await using world = await openCloudHome();
@@ -44,7 +44,7 @@ test.concurrent('a command that is stopped in the middle of its change is left a
   const command = await atWork(world);
   command.kill('SIGSTOP');
   const waiting = daemon.rank(world.secret, { rankeeId: userId, newRankId: 50 });
-  await delay(3_000); // the daemon looks after open changes twice a second
+  await delay(3_000); // the daemon checks open changes twice a second
   expect(await world.latestChange()).toMatchObject({ state: 'pending' });
   expect(roblox.journal.writes(userId)).toHaveLength(1);
   command.kill('SIGCONT');

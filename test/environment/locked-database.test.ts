@@ -25,7 +25,7 @@ afterEach(async () => {
 
 const changeRank = (rankeeId: number) => daemon.rank(secret, { rankeeId });
 
-test('kept for long: changes are told to wait, all else is answered at once, and service resumes', async () => {
+test('held for long: changes must wait, all other requests are answered at once, and service resumes', async () => {
   other.exec('BEGIN EXCLUSIVE');
   const asked = [1001, 1002, 1003, 1004].map(changeRank);
   const slowest = slowestAnswer(Promise.all(asked));
@@ -35,7 +35,8 @@ test('kept for long: changes are told to wait, all else is answered at once, and
     expectError(answer, { status: 503, code: 'store_unavailable', error: 'Store unavailable', waits: true });
   }
   expect(await slowest).toBeLessThan(1_000);
-  expect((await send(`${daemon.url}/readyz`, {})).status).toBe(200); // a lock is no disk that takes no writes
+  // a lock does not mean that the disk refuses writes
+  expect((await send(`${daemon.url}/readyz`, {})).status).toBe(200);
 
   other.exec('ROLLBACK');
   expect((await changeRank(1001)).status).toBe(200);
@@ -43,7 +44,7 @@ test('kept for long: changes are told to wait, all else is answered at once, and
   expect(changes).toMatchObject([{ rankeeId: 1001, state: 'applied' }]);
 });
 
-test('kept for a moment: everybody waits it out, the daemon and the commands beside it', async () => {
+test('held for a moment: the daemon and the commands next to it wait until it is free', async () => {
   other.exec('BEGIN IMMEDIATE');
   const asked = [1001, 1003].map(changeRank);
   const made = home.run(['key', 'create', 'beside']);
@@ -53,7 +54,7 @@ test('kept for a moment: everybody waits it out, the daemon and the commands bes
   expect((await made).code).toBe(0);
 });
 
-/** The longest that /healthz took to answer meanwhile, in milliseconds. */
+/** The longest response time of /healthz in the meantime, in milliseconds. */
 async function slowestAnswer(meanwhile: Promise<unknown>): Promise<number> {
   let isOver = false;
   void meanwhile.finally(() => {

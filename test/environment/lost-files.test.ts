@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { CliHome } from '../support/run-cli.ts';
 
-/** A daemon that has changed a rank, and the key that it did so for. */
+/** A daemon that has changed a rank, and the key of that change. */
 async function busyDaemon() {
   const home = new CliHome();
   const secret = await home.createKey();
@@ -21,7 +21,7 @@ async function busyDaemon() {
   };
 }
 
-test('what the daemon has answered with 200 since its log was emptied is there after kill -9', async () => {
+test('changes that the daemon has answered with 200 since its log was emptied survive kill -9', async () => {
   await using at = await busyDaemon();
   truncateSync(join(at.home.dataDir, 'rankd.db-wal'));
   const answers = [
@@ -35,7 +35,7 @@ test('what the daemon has answered with 200 since its log was emptied is there a
   expect(answers.map(({ status }) => status)).toEqual([503, 503]);
 });
 
-test('a command that the daemon would not see says so and changes nothing, and status and doctor tell it', async () => {
+test('a command that the daemon would not notice reports that and changes nothing, and so do status and doctor', async () => {
   await using at = await busyDaemon();
   const { home } = at;
   rmSync(join(home.dataDir, 'rankd.db-shm'));
@@ -65,7 +65,7 @@ test('a command that the daemon would not see says so and changes nothing, and s
   expect(doctor.stdout).toMatch(/^FAIL +daemon +.*removed or replaced/m);
 });
 
-test('a daemon that has lost its files and is stopped takes nothing away that was written since', async () => {
+test('a daemon that has lost its files and is stopped removes nothing that was written since', async () => {
   await using at = await busyDaemon();
   rmSync(join(at.home.dataDir, 'rankd.db-shm'));
   rmSync(join(at.home.dataDir, 'daemon.sock')); // commands can no longer reach it

@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => home[Symbol.dispose]());
 
-test('a daemon whose log and output nobody reads any more goes on serving, and stops in good order', async () => {
+test('a daemon without readers of its log and output continues to serve, and stops in good order', async () => {
   await using daemon = await DaemonProcess.start(home);
   daemon.process.stdout.destroy();
   daemon.process.stderr.destroy();
@@ -26,7 +26,7 @@ test('a daemon whose log and output nobody reads any more goes on serving, and s
 });
 
 test.each([
-  ['nobody reads from the start', '2>&1 | true'],
+  ['no reader from the start', '2>&1 | true'],
   ['are closed', '<&- >&- 2>&-'],
   ['lead to a full device', '>/dev/full 2>/dev/full'],
 ])('a daemon serves though its output and log %s', async (_name, where) => {
@@ -42,10 +42,10 @@ test.each([
   }
 });
 
-describe('a daemon whose log is read by somebody who has stopped', () => {
-  const maxBytes = 1_400_000; // 1 MB in the daemon, and what the pipe and this process hold
+describe('a daemon whose log reader has stopped', () => {
+  const maxBytes = 1_400_000; // 1 MB in the daemon, and the buffers of the pipe and of this process
 
-  test('serves on, keeps 1 MB of it at most, and says how many lines were dropped', async () => {
+  test('continues to serve, buffers at most 1 MB of it, and reports how many lines were dropped', async () => {
     await using daemon = await daemonWithPausedLog();
     await fillLog(daemon.url, 5_000);
     const read = text(daemon.stderr);
@@ -84,7 +84,7 @@ test('a command whose reader has seen enough ends quietly', async () => {
   }
 });
 
-test('a result that can not be written is said in two lines, and a refusal nobody reads keeps its exit code', async () => {
+test('a result that cannot be written is an error of two lines, and an unread refusal has the same exit code', async () => {
   for (const command of ['key list', 'rank set 1001 20']) {
     const lost = shell(`"$@" ${command} >/dev/full`);
     const [said, [code]] = await Promise.all([text(lost.stderr), once(lost, 'exit')]);
@@ -94,7 +94,7 @@ test('a result that can not be written is said in two lines, and a refusal nobod
   expect(await once(unread, 'exit')).toEqual([3, null]);
 });
 
-test('a secret that can not be written is told with what ends or replaces the key that it is of', async () => {
+test('a secret that cannot be written is reported with the command that revokes or rotates its key', async () => {
   for (const command of ['key create lost', 'key rotate lost --json']) {
     const lost = shell(`"$@" ${command} >/dev/full`);
     const [said, [code]] = await Promise.all([text(lost.stderr), once(lost, 'exit')]);
@@ -105,7 +105,7 @@ test('a secret that can not be written is told with what ends or replaces the ke
 const mayMount = spawnSync('unshare', ['-rm', 'true']).status === 0;
 
 test.runIf(mayMount)(
-  'on a full disk no file with a secret is begun, no key is made, and the old secret of a key stays good',
+  'on a full disk, no file with a secret is created, no key is created, and the old secret of a key stays valid',
   async () => {
     await home.json('key', 'create', 'kept');
     const secrets = async () => (await home.json<{ key: { secrets: unknown[] } }>('key', 'show', 'kept')).key.secrets;
@@ -127,7 +127,7 @@ test.runIf(mayMount)(
   },
 );
 
-/** A daemon that logs all requests to a pipe; `stderr` is the end of it, from which nothing is read yet. */
+/** A daemon that logs all requests to a pipe; `stderr` is its other end, which is not read yet. */
 async function daemonWithPausedLog() {
   const env = { PATH: process.env['PATH'], HOME: home.folder, RANKD_DATA_DIR: home.dataDir };
   const child = spawn(process.execPath, [binary, 'serve', '--port', '0', '--json', '--verbose'], {
@@ -149,7 +149,7 @@ async function daemonWithPausedLog() {
   };
 }
 
-/** Asks for what does not exist, under names that make long lines. */
+/** Requests missing paths with names that make long lines. */
 async function fillLog(url: string, requests: number): Promise<void> {
   const path = `/long${'/fifteen-letters'.repeat(12)}`;
   const ahead = 10;
@@ -175,7 +175,7 @@ function shell(line: string, options: SpawnOptions = {}) {
   });
 }
 
-/** A port that was free a moment ago: the daemon can't tell which one it took. */
+/** A port that was free a moment ago: the daemon can't report which one it took. */
 async function freePort(): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { CliHome } from '../support/run-cli.ts';
 
-/** A data directory with a path that is too long for a socket, as CIFS and exFAT have none at all. */
+/** A data directory with a path that is too long for a socket; CIFS and exFAT don't support sockets at all. */
 function homeWithoutSocket() {
   const home = new CliHome();
   onTestFinished(() => home[Symbol.dispose]());
@@ -41,7 +41,7 @@ test('a data directory that can hold no socket has it in a private folder, where
   expect([join(dataDir, 'daemon.address'), dirname(again)].filter(existsSync)).toEqual([]);
 });
 
-test("a socket in a folder that others may enter, or that is not this user's, is not asked", async () => {
+test("a socket in a folder that others may enter, or that is not this user's, is not used", async () => {
   const { home, dataDir, env, run } = homeWithoutSocket();
   await using _daemon = await DaemonProcess.start(home, { env });
   const folder = dirname(readFileSync(join(dataDir, 'daemon.address'), 'utf8').trim());
@@ -54,7 +54,7 @@ test("a socket in a folder that others may enter, or that is not this user's, is
   expect((await run('status')).code).toBe(69);
 });
 
-test('where no socket can be made at all, the daemon serves, one sentence in its log says so, and doctor FAILs', async () => {
+test('if no socket can be created at all, the daemon serves, logs one sentence about it, and doctor FAILs', async () => {
   const { home, dataDir, env, run } = homeWithoutSocket();
   const nowhere = { ...env, TMPDIR: join(home.folder, 'missing') };
   await using daemon = await DaemonProcess.start(home, { env: nowhere });
@@ -75,7 +75,7 @@ test('where no socket can be made at all, the daemon serves, one sentence in its
   expect(before.stdout).toMatch(/^FAIL +socket +no socket can be made in .+d \(\w+\) or .+missing \(ENOENT\): status/m);
 });
 
-test('health believes no answer but that of its own daemon', async () => {
+test('health believes only its own daemon', async () => {
   const home = new CliHome();
   onTestFinished(() => home[Symbol.dispose]());
   const other = new CliHome();
@@ -84,7 +84,7 @@ test('health believes no answer but that of its own daemon', async () => {
   await using stranger = await DaemonProcess.start(other);
   expect((await home.here(['health'])).code).toBe(0);
 
-  // Something that passes on what commands ask, but says that the daemon listens where another program does.
+  // A proxy for commands' requests that replaces the daemon's address by that of another program.
   const socket = join(home.dataDir, 'daemon.sock');
   renameSync(socket, `${socket}.real`);
   let url = '';

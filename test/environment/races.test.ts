@@ -13,13 +13,13 @@ test('of two daemons started at the same moment on a new data directory exactly 
   const [refusal] = starts.flatMap((one) => (one.status === 'rejected' ? [String(one.reason)] : []));
   await using winner = daemon;
   expect(more).toEqual([]);
-  expect(refusal).toContain('"code":"conflict"'); // whose exit code is 4
+  expect(refusal).toContain('"code":"conflict"'); // its exit code is 4
   expect((await fetch(`${winner?.url}/readyz`)).status).toBe(200);
   expect((await home.run(['serve', '--port', '0'])).code).toBe(4);
   expect(integrityOf(home)).toBe('ok');
 });
 
-test('ten commands at once beside a busy daemon all succeed, and none of their work is lost', async () => {
+test('ten concurrent commands next to a busy daemon all succeed, and none of their work is lost', async () => {
   using home = new CliHome();
   await using daemon = await start(home);
   const secret = await home.createKey();
@@ -41,7 +41,7 @@ test('ten commands at once beside a busy daemon all succeed, and none of their w
   expect(integrityOf(home)).toBe('ok');
 });
 
-test('the command line and the daemon never have two writes for one member under way, and none of their changes is lost', async () => {
+test('the command line and the daemon never write for one member at the same time, and none of their changes is lost', async () => {
   await using world = await openCloudHome();
   const { roblox, home, secret } = world;
   const { trainee } = sampleUsers;

@@ -12,7 +12,7 @@ import { openCloudHome } from '../support/open-cloud-home.ts';
 const { trainee: userId } = sampleUsers;
 const { base, trainee, officer } = sampleRoles;
 
-test.concurrent('a change from the shell reconciles what an earlier one left open, however short the deadline is', async () => {
+test.concurrent('a change from the shell reconciles a change that an earlier one left open, however short the deadline is', async () => {
   await using world = await openCloudHome();
   const { home, roblox } = world;
   const store = await engineOf({ dataDir: home.dataDir, clock: systemClock }).openStore();
@@ -37,7 +37,7 @@ test.concurrent('a change from the shell reconciles what an earlier one left ope
   expect(changes.map(({ state }) => state)).toEqual(['applied', 'failed']);
 });
 
-test.concurrent('Ctrl-C while a change from the shell is under way: it is brought to its end and told; a second ends it at once with 130', async ({
+test.concurrent('Ctrl-C while a change from the shell is under way: it is completed and reported; a second Ctrl-C ends it at once with 130', async ({
   expect,
 }) => {
   await using world = await openCloudHome();

@@ -23,7 +23,7 @@ function withTrainees({ home, roblox }: OpenCloudHome, count: number): number[] 
 const args = ['rank', 'promote', '--file', 'passed.txt', '-y'];
 
 test.each([['SIGKILL'], ['SIGINT']] as const)(
-  'a list that ends half-way by %s is gone on with by the same command, and nobody is promoted twice',
+  'a list that ends half-way by %s is continued by the same command, and no member is promoted twice',
   async (signal) => {
     await using system = await openCloudHome();
     const { home, roblox } = system;
@@ -46,7 +46,7 @@ test.each([['SIGKILL'], ['SIGINT']] as const)(
     expect(new Set(states)).toEqual(new Set(['done', 'changed']));
     expect(states).toHaveLength(12);
     expect(members.map((userId) => roblox.group.held(userId))).toEqual(members.map(() => [officer]));
-    const again = await home.json<List>(...args); // every member was reached: this is another run
+    const again = await home.json<List>(...args); // every member was reached, so this is another run
     expect(again.list.id).not.toBe(list.id);
     expect(new Set(again.list.members.map(({ state }) => state))).toEqual(new Set(['changed']));
     expect(roblox.violations()).toEqual([]);
@@ -54,7 +54,7 @@ test.each([['SIGKILL'], ['SIGINT']] as const)(
   60_000,
 );
 
-test('names are looked up together before the first change, and one that leads to nobody leaves everybody as they are', async () => {
+test('names are looked up together before the first change, and an unknown one prevents all changes', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   const asked = () => roblox.journal.requests('userNames').length;

@@ -57,7 +57,7 @@ describe.runIf(isRoot)('root, on the data directory of another user', () => {
     expect(existsSync(home.path('copy.db'))).toBe(false);
   });
 
-  test('finds that the command it was given works', async () => {
+  test('finds that the suggested command works', async () => {
     const { stderr } = await home.run(['key', 'create', 'game']);
     const [, user, args = ''] = /^try: sudo --preserve-env=RANKD_DATA_DIR -u (\w+) rankd (.*)$/m.exec(stderr) ?? [];
     expect(user).toBe('nobody');
@@ -93,7 +93,7 @@ try: sudo --preserve-env=RANKD_DATA_DIR -u '#54321' rankd key list --data-dir ${
       expect(await home.here(args)).toMatchObject({ code: 0 });
   });
 
-  test('repeats no API key that was typed', async () => {
+  test('never repeats a typed API key', async () => {
     const key = `rk_live_${'A'.repeat(30)}`;
     const { code, stderr } = await home.here(['key', 'show', key]);
     expect([code, stderr]).toEqual([77, expect.not.stringContaining(key)]);
@@ -119,7 +119,7 @@ try: run rankd as that user, or name a directory of your own with --data-dir
 });
 
 test.each([0o777, 0o775, 0o755])(
-  'a data directory of mode %o with nothing else in it is closed to others, and that is said',
+  'a data directory of mode %o with nothing else in it is closed to others, with a notice',
   async (mode) => {
     mkdirSync(home.dataDir);
     chmodSync(home.dataDir, mode);
@@ -135,7 +135,7 @@ test.each([0o777, 0o775, 0o755])(
   },
 );
 
-test('a data directory with other files in it is refused if others may write to it, and left as it is', async () => {
+test('a data directory with other files in it is refused if others may write to it, and not changed', async () => {
   mkdirSync(home.dataDir);
   writeFileSync(join(home.dataDir, 'notes.txt'), 'mine');
   chmodSync(home.dataDir, 0o1777);
@@ -179,7 +179,7 @@ test('a database that is a link is refused by every command', async () => {
   }
 });
 
-/** Runs the built `rankd` on the data directory as another user than root. */
+/** Runs the built `rankd` on the data directory as a user other than root. */
 async function runAs(uid: number, args: string[]): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const { text } = await import('node:stream/consumers');
   const child = spawn(process.execPath, [binary, ...args], {

@@ -12,7 +12,7 @@ afterEach(() => world[Symbol.asyncDispose]());
 
 const { trainee } = sampleUsers;
 
-test('SIGTERM while the platform is slow: the change is finished, answered and kept, and the daemon ends with 0', async () => {
+test('SIGTERM while the platform is slow: the change is finished, answered and recorded, and the daemon ends with 0', async () => {
   const { roblox, secret } = world;
   const daemon = await world.startDaemon();
   roblox.faults.add({ operation: 'assign', kind: 'slow', delayMs: 700 });
@@ -24,7 +24,7 @@ test('SIGTERM while the platform is slow: the change is finished, answered and k
   expect(await world.latestChange()).toMatchObject({ state: 'applied' });
 });
 
-test('SIGTERM after a reload that shortened the deadline: what began under the longer one is finished and answered', async () => {
+test('SIGTERM after a reload that shortened the deadline: a change that began under the longer one is finished and answered', async () => {
   const { home, roblox, secret } = world;
   const daemon = await world.startDaemon();
   roblox.faults.add({ operation: 'assign', kind: 'slow', delayMs: 4_000 });
@@ -38,7 +38,7 @@ test('SIGTERM after a reload that shortened the deadline: what began under the l
   expect(await stopped).toBe(0);
 });
 
-test('SIGUSR1, which makes Node.js open a debugger, opens none, and the daemon serves on', async () => {
+test('SIGUSR1, which makes Node.js open a debugger, opens none, and the daemon continues to serve', async () => {
   const { secret } = world;
   const daemon = await world.startDaemon();
   daemon.process.kill('SIGUSR1');
@@ -47,7 +47,7 @@ test('SIGUSR1, which makes Node.js open a debugger, opens none, and the daemon s
   expect(daemon.log).not.toContain('Debugger');
 });
 
-test('a second SIGTERM ends it at once with 130, and the next start reconciles the change that was cut off', async () => {
+test('a second SIGTERM ends it at once with 130, and the next start reconciles the interrupted change', async () => {
   const { roblox, secret } = world;
   const daemon = await world.startDaemon();
   roblox.faults.add({ operation: 'unassign', kind: 'hang', when: 'after' });

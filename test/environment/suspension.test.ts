@@ -24,7 +24,7 @@ async function suspensionsIn(home: CliHome): Promise<Array<{ rankeeId: number; s
 const wrote = ({ roblox }: OpenCloudHome, count: number) =>
   vi.waitUntil(() => roblox.journal.writes(userId).length >= count, { interval: 5, timeout: 20_000 });
 
-test('a suspension whose command is killed as it begins, and whose daemon is killed at its end a week later, gives exactly the roles from before back', async () => {
+test('a suspension whose command is killed as it begins, and whose daemon is killed at its end a week later, gives exactly the earlier roles back', async () => {
   await using world = await openCloudHome();
   const { home, roblox } = world;
   const clock = new SteppedClock(home.path('clock'));
@@ -42,7 +42,7 @@ test('a suspension whose command is killed as it begins, and whose daemon is kil
     const answer = await daemon.rank(world.secret, { rankeeId: userId });
     expect([answer.status, JSON.parse(answer.text).code]).toEqual([403, 'member_suspended']);
 
-    clock.step(4 * day); // a clock that jumps under a running daemon is not believed at once
+    clock.step(4 * day); // a jump of the clock under a running daemon is not believed at once
     await expect.poll(() => daemon.log).toContain('jumped forward');
     expect(roblox.group.held(userId)).toEqual([]);
   }
@@ -58,7 +58,7 @@ test('a suspension whose command is killed as it begins, and whose daemon is kil
   expect(roblox.violations()).toEqual([]);
 });
 
-/** The write at which a member's suspension and return are stopped, by what is to be slow. */
+/** The write at which a member's suspension and return are stopped, by the slow operation. */
 const stops = [
   { begin: { operation: 'assign' }, back: { operation: 'assign' } },
   { begin: { operation: 'unassign' }, back: { operation: 'assign', skip: 1 } },

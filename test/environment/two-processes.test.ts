@@ -8,7 +8,10 @@ import { SteppedClock } from '../support/stepped-clock.ts';
 const { trainee: userId } = sampleUsers;
 const { trainee, captain } = sampleRoles;
 
-/** How long a write to captain waits: the daemon looks after open changes twice a second, and tries unknown ones every two. */
+/**
+ * The delay of a write to captain: the daemon checks open changes twice a second, and retries unknown ones every two
+ * seconds.
+ */
 const writeMs = 2_500;
 
 async function slowHome(delayMs = writeMs) {
@@ -26,7 +29,7 @@ async function setRank({ home }: OpenCloudHome, rank: number, env: Record<string
   return code;
 }
 
-/** The states of all changes, oldest first, with the rank that each was for. */
+/** The states of all changes, oldest first, with the target rank of each. */
 async function told({ home }: OpenCloudHome): Promise<Array<[number, string]>> {
   const { changes } = await home.json<{ changes: Array<{ newRankId: number; state: string }> }>('history', 'list');
   return changes.map(({ newRankId, state }): [number, string] => [newRankId, state]).reverse();
@@ -38,7 +41,7 @@ const steps = [
 ] as const;
 
 test.concurrent.for(steps)(
-  'a change that a command works on stays its own, though the clock is set a minute %s: told, kept and held agree',
+  'a change that a command works on stays its own, although the clock is set a minute %s: answer, history and roles agree',
   async ([, step], { expect }) => {
     await using world = await slowHome();
     const clock = new SteppedClock(world.home.path('clock'));
@@ -54,7 +57,7 @@ test.concurrent.for(steps)(
 );
 
 test.concurrent.for(steps)(
-  'a change that a game asked for comes to its end before a command changes the same member, though the clock is set a minute %s',
+  'a change by a game ends before a command changes the same member, although the clock is set a minute %s',
   async ([, step], { expect }) => {
     await using world = await slowHome();
     const clock = new SteppedClock(world.home.path('clock'));

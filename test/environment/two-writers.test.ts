@@ -10,7 +10,7 @@ import { SteppedClock } from '../support/stepped-clock.ts';
 import { benchRanks, openBench, place } from '../tools/bench.ts';
 import { type Answered, compare } from '../tools/compare.ts';
 
-/** How many scenarios are tried; `npm run fuzz -- --races 50` is a long run, in which each takes longer, too. */
+/** The number of scenarios; `npm run fuzz -- --races 50` is a long run, with longer scenarios. */
 const runs = Number(process.env['RACE_RUNS'] ?? 1);
 const [maxPauseMs, maxWriteMs] = runs === 1 ? [600, 400] : [9_000, 7_000];
 
@@ -43,7 +43,7 @@ const scenario = fc.record({
 type Scenario = typeof scenario extends fc.Arbitrary<infer Value> ? Value : never;
 
 test(
-  'a daemon and commands never write for one member at once, and what is told, kept and held agrees, whatever their clocks, deadlines and pauses',
+  'a daemon and commands never write for one member at once, and answers, history and roles agree, whatever their clocks, deadlines and pauses',
   async () => {
     await fc.assert(fc.asyncProperty(scenario, play), { numRuns: runs, endOnFailure: true });
   },

@@ -7,7 +7,7 @@ import { openCloudHome } from '../support/open-cloud-home.ts';
 
 const { trainee, officer, captain } = sampleRoles;
 
-test('an undo on Open Cloud that is stopped with Ctrl-C goes on where it was, exactly and without a needless call', async () => {
+test('an undo on Open Cloud that is stopped with Ctrl-C continues where it was, exactly and without a needless call', async () => {
   await using system = await openCloudHome();
   const { home, roblox, secret } = system;
   appendFileSync(home.path('rankd.yaml'), 'policy: { breaker: { enabled: false } }\n');
@@ -50,7 +50,7 @@ test('an undo on Open Cloud that is stopped with Ctrl-C goes on where it was, ex
   expect(roblox.violations()).toEqual([]);
 });
 
-test('a member whose write Roblox turns away though the key is good is told as refused, and the others are put back', async () => {
+test('a member whose write Roblox refuses although the key is valid is reported as refused, and the others are restored', async () => {
   await using system = await openCloudHome();
   const { home, roblox, secret } = system;
   const victims = [20_001, 20_002, 20_003, 20_004, 20_005, 20_006];
@@ -69,13 +69,13 @@ test('a member whose write Roblox turns away though the key is good is told as r
   for (const userId of others) expect(roblox.group.held(userId)).toEqual([sampleRoles.officer]);
 });
 
-test('a key that Roblox does not accept ends the undo at once, and the members it did not come to are told', async () => {
+test('a key that Roblox does not accept ends the undo at once, and reports the remaining members', async () => {
   await using system = await openCloudHome();
   const { home, roblox, secret } = system;
   const before = roblox.group.held(sampleUsers.officer);
   await using daemon = await system.startDaemon();
   expect((await daemon.rank(secret, { rankeeId: sampleUsers.officer, newRankId: 10 })).status).toBe(200);
-  await daemon.stop(); // which would ask about the key as well
+  await daemon.stop(); // it would also ask about the key
   roblox.credential.enabled = false;
   const asked = roblox.journal.entries.length;
   const result = await home.run(['history', 'undo', '--key', 'game', '--since', '1h', '-y', '--json']);

@@ -27,10 +27,10 @@ async function start(options: Parameters<typeof openTestApp>[0] = {}): Promise<T
   return app;
 }
 
-/** Sets the wall clock by so much, relative to now. */
+/** Sets the wall clock to this offset from now. */
 const setClockBy = (ms: number) => clock.setWallClock(clock.now() + ms);
 
-/** The answer, with time going on until it is there. */
+/** The answer; time passes until it arrives. */
 async function withTime(asked: Promise<Answer>): Promise<Answer> {
   let isAnswered = false;
   void asked.finally(() => {
@@ -38,12 +38,12 @@ async function withTime(asked: Promise<Answer>): Promise<Answer> {
   });
   while (!isAnswered) {
     await clock.advance(50);
-    await delay(1); // the disk is waited for by no clock
+    await delay(1); // no clock waits for the disk
   }
   return asked;
 }
 
-/** How the changes of an app stand after so much time. */
+/** The states of an app's changes after this much time. */
 async function statesAfter(ms: number, { app }: TestApp): Promise<string[]> {
   await clock.advance(ms);
   return (await app.store.listChanges({ limit: 9 })).map(({ state }) => state);
@@ -60,7 +60,7 @@ describe.each([
     const first = app.rank(key);
     await begun;
     setClockBy(jumpMs);
-    await clock.advance(3_000); // the recovery looks for abandoned changes meanwhile
+    await clock.advance(3_000); // in the meantime, the recovery checks for abandoned changes
     letGo();
     expect((await first).status).toBe(200);
     const second = await app.rank(key, { newRankId: 10 });
@@ -95,19 +95,19 @@ describe.each([
     await expect.poll(() => statesAfter(1_000, app)).toEqual(['applied']);
   });
 
-  test('after a command was killed in the middle of a change: it is reconciled all the same', async () => {
+  test('after a command was killed in the middle of a change: it is still reconciled', async () => {
     const app = await start();
     const roles = { rolesBefore: [trainee], rolesAfter: [officer] };
     const { keyId: _none, ...byGame } = newChange({ rankeeId: 1001, ...roles, requestedAt: clock.now() });
     const change = { ...byGame, by: 'cli:ann@host' };
     const command = await engineOf({ dataDir: app.dataDir, clock }).openStore();
     expect(await begin(command, change)).toBe(true);
-    await command.close(); // which a kill comes to as well
+    await command.close(); // like after a kill
     setClockBy(jumpMs);
     await expect.poll(() => statesAfter(1_000, app)).not.toContain('pending');
   });
 
-  test('while an answer is kept for its idempotency key: a repeat gets it again, and nothing is done twice', async () => {
+  test('while an answer is stored for its idempotency key: a repeat gets it again, and no change is made twice', async () => {
     let writes = 0;
     const app = await start({
       platform: (group) =>
@@ -154,7 +154,7 @@ describe.each([
     expect(back).toMatchObject({ status: 200, json: { message: expect.stringContaining('is now Trainee') } });
   });
 
-  test('while a cooldown runs: nobody waits an hour for it', async () => {
+  test('while a cooldown runs: no caller waits an hour for it', async () => {
     const app = await start({ config: { policy: { cooldownMs: 60_000 } } });
     const key = await app.createKey();
     expect((await app.rank(key)).status).toBe(200);
@@ -164,7 +164,7 @@ describe.each([
     expect((await app.rank(key, { newRankId: 10 })).status).toBe(200);
   });
 
-  test('between two changes of a member: the cooldown of the second one holds', async () => {
+  test('between two changes of a member: the cooldown of the second one applies', async () => {
     const app = await start({ config: { policy: { cooldownMs: 60_000 } } });
     const key = await app.createKey();
     const rank = async (newRankId: number) => (await app.rank(key, { newRankId })).status;
@@ -177,7 +177,7 @@ describe.each([
     expect(await rank(20)).toBe(200);
   });
 
-  test('while requests are counted and timed: limits and deadlines go by durations', async () => {
+  test('while requests are counted and timed: limits and deadlines use durations', async () => {
     const app = await start({ config: { limits: { verifyPerMinute: 2 } } });
     const key = await app.createKey();
     const verify = () => app.verify(key);
@@ -191,7 +191,7 @@ describe.each([
   });
 });
 
-test('a key follows its expiry by the wall clock, and loses nothing where the clock is set right again', async () => {
+test('a key follows its expiry by the wall clock, and loses nothing when the clock is corrected', async () => {
   const app = await start();
   const key = await app.createKey({ expiresAt: clock.now() + hourMs / 2 });
   const verify = async () => (await app.verify(key)).status;

@@ -10,10 +10,10 @@ const home = new CliHome();
 afterEach(() => home[Symbol.dispose]());
 
 const members = [1001, 1002, 1003];
-/** Ten events a second reach a webhook, so a load without a pause would take minutes to tell. */
+/** A webhook gets ten events a second, so a constant load would take minutes to deliver. */
 const betweenMs = 60;
 
-test('every change reaches every webhook in order, though the daemon is killed again and again, and commands rank without it', async () => {
+test('every change reaches every webhook in order, although the daemon is killed repeatedly, and commands rank without it', async () => {
   await using one = await startWebhookSink();
   await using other = await startWebhookSink();
   writeFileSync(home.path('rankd.yaml'), 'platform: { kind: simulated }\nwebhooks: { allow_private: [127.0.0.1] }\n');

@@ -14,9 +14,9 @@ interface Seen {
   told: unknown;
 }
 
-/** Clients in the style of each family's public code. Each is told the operation and what it is about. */
+/** Clients in the style of each family's public code. Each gets the operation and its subject. */
 const clients = {
-  /** As RankGun's API reference has it today. */
+  /** By RankGun's present API reference. */
   rankgun: `
     local HttpService = game:GetService("HttpService")
     local paths = { setRank = "setrank", promote = "promote", demote = "demote" }
@@ -28,7 +28,7 @@ const clients = {
     })
     local decoded = HttpService:JSONDecode(response.Body)
     return { taken = response.Success and decoded.success, status = response.StatusCode, told = decoded }`,
-  /** As scripts for its third version have it; like its in-game centre it sends no content type. */
+  /** Like scripts for its third version; like its in-game center, it sends no content type. */
   'old rankgun': `
     local HttpService = game:GetService("HttpService")
     local paths = { setRank = "set-rank", promote = "promote", demote = "demote" }
@@ -42,7 +42,7 @@ const clients = {
     })
     local decoded = HttpService:JSONDecode(response.Body)
     return { taken = decoded.success == true, status = response.StatusCode, told = decoded }`,
-  /** As the module beside noblox.js-server: it decodes every body, and a message in it is an error. */
+  /** Like the module of noblox.js-server: it decodes every body, and a message in it is an error. */
   'noblox-server': `
     local HttpService = game:GetService("HttpService")
     local steps = { promote = 1, demote = -1 }
@@ -96,7 +96,9 @@ interface Asked {
   key?: string;
 }
 
-/** Sends what a client sends from a game at the place that is whitelisted. Every answer is held against the family's table. */
+/**
+ * Sends a client's request from a game at the whitelisted place. Every answer is checked against the family's table.
+ */
 async function play(app: TestApp, client: Client, asked: Asked): Promise<Seen & { told: Record<string, unknown> }> {
   await using game = await Game.start({ clock: systemClock, placeId: place, serve: forwardTo(app.url) });
   const given = { user: 1001, key: await keyOf(app), ...asked };

@@ -18,13 +18,13 @@ const players: GamePlayer[] = [
 
 interface Choices {
   daemon?: OpenCloudAppOptions;
-  /** The first answer never arrives. */
+  /** The first answer is lost. */
   losesFirst?: boolean;
   /** Gets the status of each answer. */
   statuses?: Set<number>;
 }
 
-/** A game with the system, whose time is that of a daemon on a Roblox of its own; both end with the test. */
+/** A game with the system, on the clock of a daemon with a separate fake Roblox; both end with the test. */
 async function withDaemon(
   system: System,
   body: (scene: SystemScene, daemon: OpenCloudApp<ManualClock>) => Promise<void>,

@@ -24,7 +24,7 @@ function newHome(): CliHome {
 
 const commands = ['promote', 'demote', 'setrank', 'suspend', 'unsuspend'];
 
-/** Every script that reaches a game: a file with COMMAND in its name is one for each command. */
+/** Every script for a game: a file with COMMAND in its name is one for each command. */
 const luauFiles = () =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.luau'))

@@ -40,11 +40,11 @@ export interface GameWorld {
   /** The error of a lookup of a user who is not in `users`. */
   namesRaise?: string;
   secrets?: Record<string, string>;
-  /** Users of Roblox by their name in lower case. */
+  /** Users of Roblox by name in lower case. */
   users?: Record<string, number>;
-  /** The rank of users in the group, as the game's server has cached it. */
+  /** The rank of users in the group, as cached by the game's server. */
   ranks?: Record<string, number>;
-  /** The server is a private one, and this user owns it; 0: it is reserved, without an owner. */
+  /** Makes the server private, owned by this user; 0: reserved, without an owner. */
   privateServerOwnerId?: number;
   /** The path of an instance, such as `ServerStorage/Rankd`, by its tag. */
   tags?: Record<string, string>;
@@ -69,15 +69,15 @@ type Event =
   | { kind: string; text: string };
 
 /**
- * A game server that runs real Luau scripts. Its time is that of `clock`. Luau is never left while it waits: what waits is a coroutine
- * in it, so that the virtual machine is entered and left again for each thing that happens.
+ * A game server that runs real Luau scripts. Its time is that of `clock`. Luau never blocks: a wait is a coroutine in
+ * it, so the virtual machine is entered and left again for each event.
  */
 export class Game implements AsyncDisposable {
-  /** Everything that was printed, warned of, or raised in a thread, and what was shown to a player, e.g. `warn rankd: …`. */
+  /** All texts that were printed, warned, raised in a thread, or shown to a player, e.g. `warn rankd: …`. */
   readonly output: string[] = [];
-  /** Every request, in the order in which they were sent, with the seconds since the game began. */
+  /** Every request, in order, with the seconds since the start of the game. */
   readonly requests: Array<GameRequest & { at: number }> = [];
-  /** The most requests that were under way at once. */
+  /** The maximum number of concurrent requests. */
   mostInFlight = 0;
   /** Every message for the other servers of the game. */
   readonly published: unknown[] = [];
@@ -114,7 +114,7 @@ export class Game implements AsyncDisposable {
     return game;
   }
 
-  /** Seconds since it began. */
+  /** Seconds since its start. */
   get now(): number {
     return (this.#clock.monotonic() - this.#startedAt) / 1000;
   }
@@ -135,12 +135,12 @@ export class Game implements AsyncDisposable {
     return this.#enter(() => this.#call('leave', name));
   }
 
-  /** Hands over what another server of the game has published. */
+  /** Delivers a message from another server of the game. */
   hear(message: unknown): Promise<void> {
     return this.#enter(() => this.#call('message', JSON.stringify(message)));
   }
 
-  /** Runs the body of a server script, which gets `argument`; resolves with what it returns, rejects with what it raises. */
+  /** Runs the body of a server script with `argument`; resolves with its return value, rejects with its error. */
   async run<T = unknown>(source: string, argument: unknown = false): Promise<T> {
     const id = this.#nextId++;
     const returned = new Promise<string>((resolve) => this.#returns.set(id, resolve));
@@ -150,7 +150,7 @@ export class Game implements AsyncDisposable {
     return value as T;
   }
 
-  /** Roblox stops the server: resolves when every script has agreed. */
+  /** Stops the server like Roblox: resolves once every script has agreed. */
   async close(): Promise<void> {
     const closed = new Promise<string>((resolve) => this.#returns.set('closed', resolve));
     await this.#enter(() => this.#call('close'));
@@ -164,7 +164,7 @@ export class Game implements AsyncDisposable {
     await this.#call('end');
   }
 
-  /** One entry at a time: asked while another one runs, Luau would take them in an order of its own. */
+  /** One entry at a time: concurrent ones would run in an order of Luau's choice. */
   #enter(work: () => Promise<unknown>): Promise<void> {
     this.#entered = this.#entered.then(async () => {
       if (this.#over.signal.aborted) return;
@@ -184,7 +184,7 @@ export class Game implements AsyncDisposable {
     this.#alarm.abort();
     this.#alarm = new AbortController();
     if (nextAt !== null) {
-      // Whole milliseconds, so that no rounding wakes it before its time.
+      // Whole milliseconds, so that rounding never wakes it early.
       const waitMs = Math.max(0, Math.ceil(this.#startedAt + nextAt * 1000 - this.#clock.monotonic()));
       this.#clock.sleep(waitMs, this.#alarm.signal).then(
         () => this.#enter(async () => undefined),
@@ -225,7 +225,7 @@ export class Game implements AsyncDisposable {
   }
 }
 
-/** Forwards what a game sends, to `url` in place of the address that it was sent to, over a real connection. */
+/** Forwards a game's requests to `url` instead of their own address, over a real connection. */
 export function forwardTo(url: string): (request: GameRequest) => Promise<GameAnswer> {
   return async (request) => {
     const { pathname, search } = new URL(request.url);
@@ -241,7 +241,7 @@ export function forwardTo(url: string): (request: GameRequest) => Promise<GameAn
 
 const load = (file: string) => readFileSync(new URL(file, import.meta.url), 'utf8');
 
-/** All games of a process are in one virtual machine, whose memory cannot grow: each gives its share back when it is over. */
+/** All games of a process share one virtual machine, whose memory cannot grow: each releases its share at its end. */
 const games = `
 local host, roblox = ...
 local games, factories = {}, {}
@@ -290,7 +290,10 @@ function isJson(text: string): boolean {
   }
 }
 
-/** Luau's Asyncify build: in the other one, which it takes where WebAssembly can suspend, errors escape `pcall` in resumed threads. */
+/**
+ * Luau's Asyncify build: in the other one, which is used if WebAssembly can suspend, errors escape `pcall` in resumed
+ * threads.
+ */
 async function importLuau(): Promise<typeof import('luau-web')> {
   const webAssembly = Reflect.get(globalThis, 'WebAssembly') as object;
   const suspending = Object.getOwnPropertyDescriptor(webAssembly, 'Suspending');

@@ -5,8 +5,9 @@ import { platformWith } from '../support/platform-with.ts';
 import { forwardTo, Game, type GameRequest } from './game.ts';
 
 /**
- * A client of /v1 in the style of those that games have: it finds the next rank in the roles that the game has cached, asks again up to
- * three times where a request raises or the status is 500 or more, reads the body before the status, and takes 200 alone for a success.
+ * A client of /v1 like those of existing games: it finds the next rank in the roles that the game has cached, retries
+ * up to three times if a request raises or the status is 500 or more, reads the body before the status, and only
+ * accepts 200 as success.
  */
 const referenceClient = `
 local given = ...
@@ -76,7 +77,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-/** Runs a script of a game that has the client. The first answers are lost as `raises` says. */
+/** Runs a game script with the client. The first answers are lost, as `raises` says. */
 async function play<T = Seen>(script: string, { on = app, raises = [] as string[], asked = [] as GameRequest[] } = {}) {
   await using game = await Game.start({
     clock: systemClock,

@@ -30,7 +30,9 @@ export interface Result {
 
 export const secret = 'rk_live_0123456789abcdefghijABCDEFGHIJ0123456';
 
-/** A server with the client on it, a key in the secret `rankd`, and the players Ann (1001), Bob (1002) and Cid (1003). */
+/**
+ * A server with the client on it, a key in the secret `rankd`, and the players Ann (1001), Bob (1002) and Cid (1003).
+ */
 export async function openScene(options: Partial<GameOptions> & Pick<GameOptions, 'serve'>): Promise<Scene> {
   const clock = new ManualClock();
   const game = await Game.start({
@@ -74,7 +76,7 @@ export class Scene implements AsyncDisposable {
   }
 }
 
-/** rankd has made the change that was asked for; the group has no roles. */
+/** rankd has made the requested change; the group has no roles. */
 export function applied(request: GameRequest, rest: object = {}): GameAnswer {
   if (request.method === 'GET')
     return { status: 200, body: '{"success":true,"message":"The group has no roles.","roles":[]}' };
@@ -88,7 +90,7 @@ export function refused(status: number, code: string, rest: object = {}): GameAn
   return { status, body: JSON.stringify(told), headers: { 'x-request-id': 'req_2' } };
 }
 
-/** Answers in turn; the last one goes on. */
+/** Answers in turn; the last one repeats. */
 export function inTurn(...answers: Array<GameAnswer | ((request: GameRequest) => GameAnswer)>): GameOptions['serve'] {
   let next = 0;
   return (request) => {

@@ -7,10 +7,10 @@ import { secret, source } from './scene.ts';
 
 type Kind = 'promote' | 'demote' | 'setrank' | 'suspend' | 'unsuspend';
 
-/** A game with one of the admin systems that rankd has plugins for. */
+/** A game with one of the admin systems that have plugins of rankd. */
 export interface System {
   name: string;
-  /** The loader that plays it, in `systems`. */
+  /** Its simulating loader in `systems`. */
   loader: string;
   scripts: () => GameScript[];
   /** The text that a player types for a command. */
@@ -34,7 +34,7 @@ const cmdrModule = (file: string): GameScript => ({
   path: [...below, 'Cmdr', ...file.replace(/(\/?init)?\.lua$/, '').split('/')].filter((part) => part !== ''),
   source: readFileSync(new URL(file, cmdrFolder), 'utf8'),
 });
-/** The server's half of Cmdr, without its commands and its window, with the types that are about players and texts. */
+/** The server half of Cmdr, without its own commands and its window, with the types for players and texts. */
 const cmdrServer = (): GameScript[] => [
   ...['init.lua', 'Initialize.lua', 'CreateGui.lua'].map(cmdrModule),
   { class: 'Folder', path: [...below, 'Cmdr', 'BuiltInCommands'] },
@@ -111,7 +111,7 @@ export interface SystemOptions extends Omit<Partial<GameOptions>, 'serve' | 'clo
   configSource?: string;
   /** Modules that are missing. */
   without?: string[];
-  /** For the loader, besides the levels of its players: Bob is an admin, nobody else is. */
+  /** Data for the loader, in addition to the levels of its players: Bob is an admin, the others are not. */
   given?: object;
   clock?: Clock;
 }
@@ -136,7 +136,7 @@ export async function openSystem(system: System, options: SystemOptions): Promis
   return scene;
 }
 
-/** The module Rankd, in a folder that is named from a service down, with the modules below it. */
+/** The module Rankd with its modules, in a folder given by its path from a service. */
 function rankdScripts(folder: string[], config: string): GameScript[] {
   return [
     { class: 'ModuleScript', path: [...folder, 'Rankd'], source: source('Rankd/init.luau') },
@@ -172,7 +172,7 @@ export class SystemScene implements AsyncDisposable {
     this.#system = system;
   }
 
-  /** Puts Rankd into the folder, which is named from a service down. */
+  /** Puts Rankd into the folder, given by its path from a service. */
   mountRankd(folder: string[]): Promise<void> {
     return this.game.mount(rankdScripts(folder, configured(this.#system.config ?? {})));
   }

@@ -6,25 +6,25 @@ import { CliHome } from '../support/run-cli.ts';
 import type { KeptChange } from './compare.ts';
 import { loadConfigFor } from './fake-config.ts';
 
-/** The place that the bench's key is good for. */
+/** The place for which the bench's key is valid. */
 export const place = 42;
 
-/** The built rankd on a fake Roblox: one data directory for any number of daemons, one after the other. */
+/** The built rankd on a fake Roblox: one data directory for any number of daemons, one after another. */
 export interface Bench extends AsyncDisposable {
-  /** Where commands run beside the daemon. */
+  /** The folder of commands next to the daemon. */
   home: CliHome;
   fake: FakeOpenCloud;
   /** The secret of a key that may rank from `place`. */
   secret: string;
-  /** Members added to the sample group, each with one role besides the base role. */
+  /** Members added to the sample group, each with one role in addition to the base role. */
   members: number[];
-  /** The roles (ids, base role left out) that each of them began with. */
+  /** The initial roles (ids, without the base role) of each. */
   rolesAtFirst: Map<number, number[]>;
-  /** `env`: besides what it needs. */
+  /** `env`: additional variables. */
   startDaemon(env?: Record<string, string>): Promise<DaemonProcess>;
   /** Every rank change in the history, oldest first. */
   history(): Promise<KeptChange[]>;
-  /** Waits until no change is pending or unknown. Returns how many still are after `timeoutMs`. */
+  /** Waits until no change is pending or unknown. Returns the number of those that still are after `timeoutMs`. */
   openAfter(timeoutMs: number): Promise<number>;
 }
 

@@ -6,7 +6,7 @@ import type { SeededRandom } from './random.ts';
 interface Order {
   rankeeId: number;
   newRankId: number;
-  /** Name of the request, and for some its idempotency key. */
+  /** The name of the request, and sometimes its idempotency key. */
   command: string;
   isRepeatable: boolean;
 }
@@ -16,14 +16,14 @@ interface AnyUrl {
   answerWithinMs: number;
 }
 
-/** Game servers that ask for rank changes, and what they were answered. */
+/** Game servers that request rank changes, and their answers. */
 export class Callers {
   readonly answered: Answered[] = [];
-  /** How many requests ended with each status; 0 stands for no answer. */
+  /** The number of requests for each status; 0 means no answer. */
   readonly answers = new Map<number, number>();
   readonly #bench: Bench;
   readonly #random: SeededRandom;
-  /** Requests without an answer that one may send again. */
+  /** Unanswered requests that may be sent again. */
   readonly #unanswered: Order[] = [];
   #orders = 0;
 
@@ -32,12 +32,15 @@ export class Callers {
     this.#random = random;
   }
 
-  /** How many requests were answered with 200. */
+  /** The number of requests answered with 200. */
   get acknowledged(): number {
     return this.answers.get(200) ?? 0;
   }
 
-  /** Asks for one change after the other, those of `members`, until nobody answers or `stop` is aborted. `anyUrl`: asked each time; silence is tried again. */
+  /**
+   * Requests one change after another of `members`, until there is no answer or `stop` is aborted. `anyUrl`: called for
+   * each request; unanswered ones are retried.
+   */
   async run(url: string | AnyUrl, { members, stop }: { members: number[]; stop?: AbortSignal }): Promise<void> {
     while (!stop?.aborted) {
       const again = this.#unanswered.shift();
@@ -46,18 +49,18 @@ export class Callers {
       const status =
         typeof url === 'string' ? await this.send(url, order) : await this.#sendToAny(url, order, isHurried);
       if (status === 0 && typeof url === 'string') return;
-      if (status !== 200) await delay(50); // nobody hammers a service that says no
+      if (status !== 200) await delay(50); // does not flood a service that refuses
     }
   }
 
-  /** A caller who is in a hurry sends what one may send again to two at once. */
+  /** An impatient caller sends a repeatable request to two daemons at once. */
   async #sendToAny({ anyUrl, answerWithinMs }: AnyUrl, order: Order, isHurried: boolean): Promise<number> {
     const sent = () => this.send(anyUrl(), order, AbortSignal.timeout(answerWithinMs));
     const [status] = await Promise.all(isHurried ? [sent(), sent()] : [sent()]);
     return status;
   }
 
-  /** Asks for a change of one of `members`. Returns the status, 0 where nobody answered. */
+  /** Requests a change of one of `members`. Returns the status, 0 if there was no answer. */
   async ask(url: string, members: number[]): Promise<number> {
     return this.send(url, this.#newOrder(members));
   }

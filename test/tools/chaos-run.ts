@@ -16,20 +16,23 @@ import { type StoreProxy, startStoreProxy } from './store-proxy.ts';
 
 export interface ChaosOptions {
   rounds: number;
-  /** How many groups, each with a PostgreSQL and daemons of its own, share the rounds: most of a round is waiting. */
+  /**
+   * The number of groups that share the rounds, each with a separate PostgreSQL and daemons: most of a round is
+   * waiting.
+   */
   sideBySide: number;
   nodes: number;
-  /** How many things go wrong in a round. */
+  /** The number of faults in a round. */
   calamities: number;
-  /** The longest that anything stands still. */
+  /** The longest time for which anything is suspended. */
   maxStillMs: number;
-  /** In half of the rounds Roblox takes up to so long to answer: then what goes wrong meets writes under way. */
+  /** In half of the rounds, Roblox takes up to this long to respond, so that faults hit running writes. */
   maxAnswerMs: number;
   seed: number;
   say: (line: string) => void;
 }
 
-/** As that of `runCrashes`; `lateWrites` are those that the audit has, of nodes that were stopped in the moment of a write. */
+/** As in `runCrashes`; `lateWrites` are those in the audit, of nodes that were suspended during a write. */
 export interface ChaosReport extends CrashReport {
   lateWrites: number;
 }
@@ -39,7 +42,9 @@ const callerCount = 8;
 const reconciledWithinMs = 60_000;
 const answerWithinMs = 12_000;
 
-/** Several daemons on one database, of which each meets every calamity, and PostgreSQL too, while callers go on by whatever answers. */
+/**
+ * Several daemons on one database. Each of them, and PostgreSQL, gets every fault, while callers use any that respond.
+ */
 export async function runChaos({ rounds, sideBySide, seed, ...options }: ChaosOptions): Promise<ChaosReport> {
   return shareRounds({ rounds, sideBySide, seed }, (share) => chaosIn({ ...options, ...share }));
 }
@@ -98,7 +103,7 @@ interface Node {
   logs: string[];
 }
 
-/** All of these leave what they broke as it is: healing comes at the end of a round. Each says what it did. */
+/** These faults are not undone: recovery comes at the end of a round. Each returns its description. */
 type Calamity = (world: World, ms: number) => Promise<string>;
 
 const calamities: readonly Calamity[] = [
@@ -128,7 +133,8 @@ const calamities: readonly Calamity[] = [
   async (world, ms) => {
     const spared = world.anyNode();
     const others = world.nodes.filter((node) => node !== spared);
-    const longMs = world.maxStillMs + Math.ceil(0.6 * ms); // by then, the one can have taken over and ended what the others had begun
+    // by then, the one can have taken over and completed the others' changes
+    const longMs = world.maxStillMs + Math.ceil(0.6 * ms);
     await world.writeUnderWay();
     for (const { daemon } of others) daemon?.process.kill('SIGSTOP');
     await delay(longMs);
@@ -164,7 +170,7 @@ const calamities: readonly Calamity[] = [
   },
 ];
 
-/** Those whose last beat told of requests, or that have not beaten since. */
+/** Nodes whose last heartbeat reported requests, or that have sent none since. */
 const busyNodes = `
   SELECT id FROM rankd.nodes
   WHERE ended_by IS NULL AND name IS NOT NULL AND (beaten_at <= $1 OR (status::jsonb ->> 'requestsInFlight')::int > 0)`;
@@ -181,17 +187,17 @@ interface World extends AsyncDisposable {
   server: PostgresServer;
   nodes: Node[];
   maxStillMs: number;
-  /** Resolves as soon as Roblox has a write in hand, or after two seconds without one. */
+  /** Resolves as soon as Roblox is handling a write, or after two seconds without one. */
   writeUnderWay(): Promise<void>;
   anyNode(): Node;
-  /** Of a node, whether it answers or not: what a balancer without checks would do. */
+  /** The URL of a node, whether it responds or not, as from a balancer without checks. */
   anyUrl(): string;
   start(node: Node): Promise<void>;
   heal(): Promise<void>;
-  /** Waits until no daemon works on a request any more: also one that its caller gave up can begin a change. */
+  /** Waits until no daemon works on a request any more: even an abandoned one can begin a change. */
   answered(): Promise<void>;
   mishaps(): Promise<Mishaps>;
-  /** Writes down what the audit, the history, the fake and the daemons know. Returns the file. */
+  /** Writes the facts from the audit, the history, the fake and the daemons to a file. Returns its path. */
   tell(seed: number): Promise<string>;
 }
 
@@ -223,7 +229,7 @@ async function openWorld(
         node.daemon = await DaemonProcess.start(node.home, { env });
         return;
       } catch (error) {
-        if (performance.now() > giveUpAt) throw error; // PostgreSQL may have just come back
+        if (performance.now() > giveUpAt) throw error; // PostgreSQL may have just restarted
         await delay(250);
       }
     }

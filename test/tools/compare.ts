@@ -1,6 +1,6 @@
 import type { FakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 
-/** A rank change, as far as it is compared; both the history's rows and `history list --json` have it. */
+/** The compared part of a rank change; both the history's rows and `history list --json` have it. */
 export interface KeptChange {
   id: string;
   state: string;
@@ -9,19 +9,19 @@ export interface KeptChange {
   /** Role ids, base role included, ascending. */
   rolesBefore: number[];
   rolesAfter: number[];
-  /** The caller's own name for the request: a request that is sent again has the same. */
+  /** The caller's name for the request: a repeated request has the same. */
   command?: string | null | undefined;
   dryRun: boolean;
-  /** `compensate` where it was to be put back; the list on the command line does not tell. */
+  /** `compensate` if it was to be reverted; the list on the command line does not show that. */
   phase?: string;
   /** The intended roles (ids as in `rolesAfter`) if it was put back. */
   meant?: number[] | undefined;
 }
 
-/** How a request for a change was answered. */
+/** The answer to a request for a change. */
 export interface Answered {
   status: number;
-  /** As the answer's header names it; empty where it names none. */
+  /** The id in the answer's header; empty if there is none. */
   changeId: string;
   rankeeId: number;
   newRankId: number;
@@ -33,22 +33,22 @@ export interface Disagreements {
   lost: string[];
   /** Applied more than once. */
   doubled: string[];
-  /** Writes that had an effect, and that no change stands for that was applied, or is known to have been put back. */
+  /** Effective writes that belong neither to an applied change nor to a reverted one. */
   stray: string[];
-  /** The answers, the history and the roles that members hold tell different stories. */
+  /** Inconsistencies between the answers, the history and the members' roles. */
   differing: string[];
 }
 
 export interface Story {
   fake: FakeOpenCloud;
-  /** The roles (ids, base role left out) that each member began with; only these members are looked at. */
+  /** The initial roles (ids, without the base role) of each member; only these members are checked. */
   rolesAtFirst: ReadonlyMap<number, number[]>;
-  /** Oldest first, none of them open any more. */
+  /** Oldest first, none of them open. */
   history: KeptChange[];
   answered: Answered[];
 }
 
-/** Holds the answers that callers got against the history, and the history against what the fake was told and has become. */
+/** Compares the callers' answers with the history, and the history with the fake's requests and state. */
 export function compare({ history, ...rest }: Story): Disagreements {
   const story = { ...rest, history: history.map((change) => withBase(change, rest.fake.group.base.id)) };
   const { answered, rolesAtFirst } = story;
@@ -64,7 +64,7 @@ export function compare({ history, ...rest }: Story): Disagreements {
   };
 }
 
-/** Every member holds the base role, also where Roblox did not tell which one it is. */
+/** Every member has the base role, even if Roblox did not show which one it is. */
 function withBase(change: KeptChange, base: number): KeptChange {
   const added = (ids: number[]) => (ids.length === 0 || ids.includes(base) ? ids : sorted([...ids, base]));
   const { state, rolesBefore, rolesAfter, meant } = change;
@@ -78,7 +78,7 @@ function lost({ status, changeId, rankeeId, newRankId }: Answered, kept: KeptCha
   return [`${changeId} of member ${rankeeId} was answered with 200 and is ${kept?.state ?? 'missing'} in the history`];
 }
 
-/** 504 says that the outcome is not known; every other no is one for good. */
+/** 504 means that the outcome is unknown; every other refusal is final. */
 function denied({ status, changeId }: Answered, kept: KeptChange | undefined): string[] {
   if (status === 200 || status === 504 || changeId === '' || kept?.state === 'refused' || kept?.state === 'failed')
     return [];
@@ -86,14 +86,18 @@ function denied({ status, changeId }: Answered, kept: KeptChange | undefined): s
 }
 
 function doubled({ history }: Story): string[] {
-  const applied = history.filter(isApplied); // also if the second time wrote nothing: a repeat is answered with what was done
+  // even if the second one wrote nothing: a repeat is answered with the first outcome
+  const applied = history.filter(isApplied);
   const byRequest = Map.groupBy(applied, ({ command }) => command);
   return [...byRequest].flatMap(([command, changes]) =>
     command && changes.length > 1 ? [`${command} was applied as ${changes.map(({ id }) => id).join(' and ')}`] : [],
   );
 }
 
-/** Each applied change stands for its own writes, in order; one that was put back for some of them, and for what took them back. */
+/**
+ * Each applied change explains its own writes, in order; a reverted one explains some of them, and those that reverted
+ * them.
+ */
 function stray(userId: number, { fake, history }: Story): string[] {
   const seen = fake.journal
     .writes(userId)
@@ -108,7 +112,7 @@ function stray(userId: number, { fake, history }: Story): string[] {
     : [`member ${userId}: ${seen[at]} had an effect, the history expects ${expected[at] ?? 'nothing'}`];
 }
 
-/** Those of `seen` that a change made before it was put back, and then. */
+/** The writes among `seen` that a change made before it was reverted, and those that reverted it. */
 function thereAndBack({ meant, ...change }: KeptChange, seen: string[]): string[] {
   if (meant === undefined) return [];
   for (const made = writesOf({ ...change, rolesAfter: meant }); made.length > 0; made.pop()) {

@@ -37,7 +37,7 @@ function importsOf(path: string, text: string): string[] {
   );
 }
 
-/** Files so small that they belong into the only file that imports them. */
+/** Files so small that they belong in the only file that imports them. */
 export function fragments(files: readonly SourceFile[]): SourceFile[] {
   return files.filter(({ lines, importers }) => lines < 30 && importers.length === 1);
 }

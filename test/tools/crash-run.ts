@@ -7,16 +7,19 @@ import { SeededRandom } from './random.ts';
 
 export interface CrashOptions {
   rounds: number;
-  /** How many daemons, each with a group of its own, share the rounds: most of a round is waiting until reads have caught up. */
+  /**
+   * The number of daemons that share the rounds, each with a separate group: most of a round is waiting until reads
+   * have caught up.
+   */
   sideBySide: number;
-  /** How often the daemon is killed before what it left is reconciled and compared. */
+  /** The number of kills before the remaining changes are reconciled and compared. */
   killsPerRound: number;
   seed: number;
-  /** Told once a round. */
+  /** Called after each round. */
   say: (line: string) => void;
 }
 
-/** How a run ended. All but the first four figures are to be 0. */
+/** The result of a run. All but the first four figures must be 0. */
 export interface CrashReport {
   rounds: number;
   kills: number;
@@ -32,15 +35,15 @@ export interface CrashReport {
 
 const memberCount = 24;
 const callerCount = 12;
-/** From the restart, also where nothing was carried out: reads may lag by 8 s, so it takes that long to be sure. */
+/** From the restart, even if nothing was carried out: reads may lag by 8 s, so certainty takes that long. */
 const reconciledWithinMs = 20_000;
 
-/** Kills daemons in the middle of their work, again and again, and holds what they reconcile against the fake and the callers. */
+/** Kills daemons repeatedly at work, and compares their reconciled changes with the fake and the callers. */
 export async function runCrashes({ rounds, sideBySide, seed, ...options }: CrashOptions): Promise<CrashReport> {
   return shareRounds({ rounds, sideBySide, seed }, (share) => crashOne({ ...options, ...share }));
 }
 
-/** Shares rounds among worlds of their own, and sums up what each of them reports. */
+/** Divides the rounds among separate worlds, and sums up their reports. */
 export async function shareRounds<Report extends CrashReport>(
   { rounds, sideBySide, seed }: Pick<CrashOptions, 'rounds' | 'sideBySide' | 'seed'>,
   run: (share: { rounds: number; seed: number }) => Promise<Report>,
@@ -82,7 +85,7 @@ async function crashOne({ rounds, killsPerRound, seed, say }: Omit<CrashOptions,
   return { ...report, ...wrong };
 }
 
-/** The last daemon that is killed lives until somebody was told of a change: what nobody was told of can't be lost. */
+/** The last daemon to be killed lives until a caller got an answer: without one, a lost change would go unnoticed. */
 async function killAtWork(
   bench: Bench,
   callers: Callers,
@@ -101,13 +104,13 @@ async function killAtWork(
 
 /** The audit's facts about changes that went wrong. */
 export interface Mishaps {
-  /** The members of writes that came late, one for each: what they hold need not be what the history says. */
+  /** The members of late writes, one for each: their roles need not match the history. */
   late: readonly number[];
-  /** The roles that a change was to give, by its id, if it was put back. */
+  /** The target roles of a change, by its id, if it was reverted. */
   putBack: ReadonlyMap<string, number[]>;
 }
 
-/** Members of whom a change is still open are not compared either. */
+/** Members with an open change are not compared either. */
 export async function examine(bench: Bench, callers: Callers, mishaps?: Mishaps) {
   const { late = [], putBack } = mishaps ?? {};
   const history = (await bench.history()).map((change) => ({ ...change, meant: putBack?.get(change.id) }));

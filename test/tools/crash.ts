@@ -3,7 +3,10 @@ import { wholeNumber } from '../../src/cli/input/arguments.ts';
 import { runChaos } from './chaos-run.ts';
 import { runCrashes } from './crash-run.ts';
 
-/** `npm run crash -- --rounds 50`, or with `--engine postgres --nodes 3`: kills the built daemon at work, again and again; ends with 1 where anything was lost. */
+/**
+ * `npm run crash -- --rounds 50`, or with `--engine postgres --nodes 3`: repeatedly kills the built daemon at work;
+ * exits with 1 if anything was lost.
+ */
 const { rounds, kills, sideBySide, seed, engine, nodes } = new Command('npm run crash --')
   .description('Kills the built daemon at work, again and again; ends with 1 where anything was lost.')
   .option('--rounds <n>', 'how many', wholeNumber(1, 1_000_000), 50)

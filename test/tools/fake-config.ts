@@ -12,7 +12,7 @@ platform:
 `;
 }
 
-/** The same with rankd's own limits and its breaker off: what is tried under load is the changing of ranks. */
+/** The same without rankd's own limits and breaker: the subject under load is the rank changes. */
 export function loadConfigFor(fake: FakeOpenCloud): string {
   return `${configFor(fake)}policy:
   breaker:

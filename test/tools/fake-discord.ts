@@ -5,7 +5,9 @@ import { startFakeDiscord } from '../support/fake-discord.ts';
 import { startWebhookSink } from '../support/webhook-sink.ts';
 import { listenOrExit } from './shell.ts';
 
-/** `npm run fake-discord`: a channel of Discord, and a program that takes webhooks, to try rankd by hand. Ends on SIGINT. */
+/**
+ * `npm run fake-discord`: a Discord channel, and a program that accepts webhooks, to try rankd by hand. Ends on SIGINT.
+ */
 const { port } = new Command('npm run fake-discord --')
   .description('Plays a channel of Discord with its limits, and a program that takes webhooks; ends on Ctrl-C.')
   .option(

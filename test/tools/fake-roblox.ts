@@ -18,8 +18,8 @@ interface Options {
 }
 
 /**
- * `npm run fake-roblox`: Roblox's Open Cloud on this machine, to try rankd by hand. A line of JSON on its input is a fault for the
- * next requests, `clear` takes all faults away. Ends on SIGINT.
+ * `npm run fake-roblox`: Roblox's Open Cloud on this machine, to try rankd by hand. A line of JSON on its input is a
+ * fault for the next requests, `clear` removes all faults. Ends on SIGINT.
  */
 const { port, group, latency, lag, limit, writeScope, publicRoles } = new Command('npm run fake-roblox --')
   .description('Plays Open Cloud on this machine, to try rankd by hand; ends on Ctrl-C.')

@@ -2,7 +2,9 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Config, formatCode, LuaVersion, OutputVerification } from '@johnnymorganz/stylua';
 
-/** `npm run lint` and `npm run format`: whether every Luau file is as StyLua writes it. With --write, makes it so. */
+/**
+ * `npm run lint` and `npm run format`: checks that every Luau file is formatted by StyLua. With --write, formats it.
+ */
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Paths from the repository's folder. */
@@ -13,7 +15,7 @@ export const luauFiles: readonly string[] = ['src/game', 'test/game'].flatMap((f
     .sort(),
 );
 
-/** The file's text, and what StyLua makes of it. Throws if it is not Luau. */
+/** The file's text, and its formatted text. Throws if it is not Luau. */
 export function formatted(file: string): { now: string; wanted: string } {
   const now = readFileSync(root + file, 'utf8');
   const config = Config.new(); // a call uses it up

@@ -5,8 +5,8 @@ import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts
 import { pacedTime } from '../support/paced-clock.ts';
 
 /**
- * `npm run game-transcript`: what happens when an admin types a promotion in each admin system: on real Luau, with the built daemon, on
- * a fake Open Cloud.
+ * `npm run game-transcript`: types a promotion in each admin system as an admin, on real Luau, with the built daemon,
+ * on a fake Open Cloud.
  */
 await using home = await openCloudHome();
 const daemon = await home.startDaemon();

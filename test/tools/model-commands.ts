@@ -8,14 +8,14 @@ import type { Ask, Got, ModelWorld } from './model-world.ts';
  */
 export interface Model {
   held: Map<number, number[]>;
-  /** False from the first trouble until every change is reconciled: until then, no answer is foretold. */
+  /** False from the first fault until every change is reconciled: until then, no answer is predicted. */
   isCalm: boolean;
   firstAnswers: Map<string, { ask: Ask; got: Got }>;
 }
 
 type Command = fc.AsyncCommand<Model, ModelWorld, false>;
 
-/** Random sequences of everything that callers, operators, Roblox and restarts do. */
+/** Random sequences of all actions of callers, operators, Roblox and restarts. */
 export const modelCommands = fc.commands<Model, ModelWorld, false>(
   [
     asks().map((ask) => command(`ask ${show(ask)}`, (model, world) => askOne(model, world, ask))),
@@ -47,14 +47,14 @@ export const modelCommands = fc.commands<Model, ModelWorld, false>(
   { maxCommands: 25 },
 );
 
-/** Waits for all outcomes, holds them against each other, and lets the model catch up. */
+/** Waits for all outcomes, compares them, and updates the model. */
 export async function reconcile(model: Model, world: ModelWorld): Promise<void> {
   agree('after reconciling', await world.reconcile());
   model.held = heldIn(world);
   model.isCalm = true;
 }
 
-/** The roles (ids, base role left out) that each member of the fake holds now. */
+/** The present roles (ids, without the base role) of each member of the fake. */
 export function heldIn({ fake }: ModelWorld): Map<number, number[]> {
   return new Map(fake.group.userIds.map((userId) => [userId, fake.group.held(userId) ?? []]));
 }
@@ -103,7 +103,7 @@ async function askAsOperator(model: Model, world: ModelWorld, ask: Ask): Promise
   expectEffect(model, world, { ask, status, text: '' });
 }
 
-/** Several callers at once. What came of it depends on the order, which the history tells. */
+/** Several concurrent callers. The results depend on the order, which the history shows. */
 async function askTogether(model: Model, world: ModelWorld, all: Ask[], { isTrouble = false } = {}): Promise<void> {
   const answers = await Promise.all(all.map((ask) => world.ask(ask)));
   for (const [index, got] of answers.entries()) {
@@ -119,7 +119,7 @@ async function askTogether(model: Model, world: ModelWorld, all: Ask[], { isTrou
   if (model.isCalm) await reconcile(model, world);
 }
 
-/** Where reads lag, the third change of a member can have to wait for them until beyond its deadline. */
+/** If reads lag, the third change of a member may have to wait for them beyond its deadline. */
 function waitsForReads({ fake }: ModelWorld, all: Ask[], index: number): boolean {
   return fake.lagMs > 0 && all.filter(({ userId }) => userId === all[index]?.userId).length > 2;
 }
@@ -135,7 +135,7 @@ function expectEffect(
   agree(show(ask), [...problems, ...changedSince(model, world)]);
 }
 
-/** Members who hold other roles than the model thinks. */
+/** Members whose roles differ from the model's. */
 function changedSince(model: Model, world: ModelWorld): string[] {
   return [...heldIn(world)].flatMap(([userId, held]) => {
     const expected = model.held.get(userId) ?? [];
@@ -172,7 +172,7 @@ function asks({ keyless = false } = {}): fc.Arbitrary<Ask> {
   });
 }
 
-/** A write that Roblox refuses is not carried out; one that fails in any other way may have been. */
+/** A write that Roblox refuses is not carried out; one that fails otherwise may have been. */
 function faults(): fc.Arbitrary<Fault> {
   const write = fc.constantFrom('assign' as const, 'unassign' as const);
   const broken = fc.constantFrom<FaultKind>(

@@ -1,6 +1,6 @@
 import { sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
 
-/** The roles of the sample group that can be held besides the base role, by rank. */
+/** The roles of the sample group that a member can hold in addition to the base role, by rank. */
 const roleIdsByRank: Record<number, number> = {
   1: sampleRoles.recruit,
   10: sampleRoles.trainee,
@@ -9,9 +9,9 @@ const roleIdsByRank: Record<number, number> = {
   200: sampleRoles.admin,
 };
 
-/** Rank of the acting account: it reaches only what is below. */
+/** The rank of the acting account, which reaches only lower roles. */
 const actingRank = 200;
-/** The base role, which can only be asked for by its id, is below all of them. */
+/** The base role, which can be requested only by its id, is below all of them. */
 const baseRank = 0;
 
 /** The model's expectation for a request: its status, and the roles afterwards, in addition to the base role. */
@@ -20,7 +20,10 @@ export interface Expected {
   held: number[] | undefined;
 }
 
-/** Changing a rank, in the simplest words: no platform, no failure, no time. `held`: `undefined` for who is no member. */
+/**
+ * The simplest model of a rank change: no platform, no failure, no time. `held`: `undefined` for a user who is not a
+ * member.
+ */
 export function expectedOf(held: number[] | undefined, ask: { userId: number; rank: number }): Expected {
   const { userId } = ask;
   const no = (status: number) => ({ status, held });

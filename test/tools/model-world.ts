@@ -27,10 +27,10 @@ export interface Got extends Answered {
 const speed = 40;
 const clock = new FastClock(speed);
 const operator = 'cli:ann@host';
-/** In real time; a change that was not carried out takes 8 s of rankd's time to reconcile. */
+/** In real time; reconciling a change that was not carried out takes 8 s of rankd's time. */
 const reconcilesWithinMs = 5_000;
 
-/** A daemon on the fake, both in time that runs fast, and everything that its callers were told. */
+/** A daemon on the fake, both in accelerated time, and all answers to its callers. */
 export class ModelWorld implements AsyncDisposable {
   readonly fake: FakeOpenCloud;
   readonly #dir = new TempDir();
@@ -73,7 +73,7 @@ export class ModelWorld implements AsyncDisposable {
     return world;
   }
 
-  /** Asks as a game would. */
+  /** Sends a request like a game. */
   async ask({ userId, rank, idempotencyKey }: Ask, mode: 'live' | 'test' = 'live'): Promise<Got> {
     const { status, headers, text } = await send(`${this.#running.url}/v1/ranker?placeid=${place}`, {
       method: 'POST',
@@ -87,7 +87,7 @@ export class ModelWorld implements AsyncDisposable {
     return { ...answered, isReplayed: headers['idempotent-replayed'] === 'true', text };
   }
 
-  /** Changes a rank as the command line does, beside the running daemon. Returns how the change ended. */
+  /** Changes a rank like the command line, next to the running daemon. Returns the outcome of the change. */
   async askAsOperator(ask: Ask): Promise<string> {
     await using app = await openRanking(this.#options);
     using deadline = deadlineIn(clock, app.deadlineMs);
@@ -106,7 +106,7 @@ export class ModelWorld implements AsyncDisposable {
     this.#daemon = await startDaemon({ ...this.#options, log });
   }
 
-  /** Ends all trouble and waits until every change is reconciled. Returns what does not fit together then, one sentence each. */
+  /** Ends all faults and waits until every change is reconciled. Returns the inconsistencies, one sentence each. */
   async reconcile(): Promise<string[]> {
     this.fake.faults.clear();
     const { store } = this.#running.app.current;
@@ -135,7 +135,10 @@ export class ModelWorld implements AsyncDisposable {
     return this.#daemon;
   }
 
-  /** Every request has a name of its own, by which being applied twice would show; those with one idempotency key share it. */
+  /**
+   * Every request has a separate name, which would reveal a change that is applied twice; requests with one idempotency
+   * key share it.
+   */
   #request({ userId, rank }: Ask, name?: string) {
     this.#requests += 1;
     const command = name ?? `request ${this.#requests}`;

@@ -21,7 +21,7 @@ export function figuresOf(pid: number): ProcessFigures {
   };
 }
 
-/** The one in the middle: a single spike does not move it. */
+/** The median: a single spike does not move it. */
 export function median(figures: number[]): number {
   const ordered = [...figures].sort((a, b) => a - b);
   return ordered[Math.floor(ordered.length / 2)] ?? 0;

@@ -1,4 +1,4 @@
-/** Numbers from 0 up to 1 that a seed repeats (mulberry32): what a run did can be done again. */
+/** Numbers from 0 up to 1 that a seed reproduces (mulberry32), so that a run can be repeated. */
 export class SeededRandom {
   #state: number;
 

@@ -7,7 +7,7 @@ import { text } from 'node:stream/consumers';
 import { documentedPort } from '../support/readme-commands.ts';
 import { freePort } from './shell.ts';
 
-/** The longest that a command or the start of a daemon may take. */
+/** The timeout of a command, and of the start of a daemon. */
 const timeoutMs = 60_000;
 
 /** The Node.js that runs rankd, and rankd's script. */
@@ -40,7 +40,10 @@ export class RankdByHand {
     return join(this.#folder, name);
   }
 
-  /** Runs a command as a page has it, with `rankd` or without; resolves with what it says. Throws if it does not end with `code` or say `says`. */
+  /**
+   * Runs a command from a page, with `rankd` or without; resolves with its output. Throws if it does not end with
+   * `code` or print `says`.
+   */
   async run(line: string, { code = 0, says }: { code?: number; says?: RegExp | undefined } = {}): Promise<string> {
     const child = this.#start(line.replace(/^(npx )?rankd /, '').split(' '));
     const told = collect(child);
@@ -50,7 +53,7 @@ export class RankdByHand {
     return told();
   }
 
-  /** Sends what a page has `curl` send; throws if the answer is no success. */
+  /** Sends the request of a page's `curl`; throws if the answer is not a success. */
   async request(line: string): Promise<void> {
     const [, url = '', keyFile = '', body = ''] =
       /^curl -sw '\\n' '?(http[^\s']+)'? -H "Authorization: Bearer \$\(cat (\S+)\)" -d '(.+)'$/.exec(line) ?? [];
@@ -58,7 +61,7 @@ export class RankdByHand {
     const request = http.request(url.replace(`:${documentedPort}`, `:${this.#port}`), {
       method: 'POST',
       headers: { authorization: `Bearer ${key}` },
-      agent: false, // like curl, it keeps no connection
+      agent: false, // like curl, it reuses no connection
       signal: AbortSignal.timeout(timeoutMs),
     });
     request.end(body);
@@ -80,7 +83,7 @@ export class RankdByHand {
     }
   }
 
-  /** Asks the daemon to stop. Windows has no such signal for another process: there it is ended. */
+  /** Stops the daemon. Windows has no such signal for another process, so it is killed there. */
   async stop(): Promise<void> {
     const code = await this.#end('SIGTERM');
     if (code !== 0 && code !== null) throw new Error(`It ended with ${code}.`);
@@ -125,7 +128,10 @@ function collect(child: ChildProcessWithoutNullStreams): () => string {
   return () => told;
 }
 
-/** This process' environment with another home. Elsewhere than on Windows, the data directory is named: a machine may have one of its own. */
+/**
+ * This process's environment with another home. Except on Windows, it names the data directory, because a machine may
+ * have an existing one.
+ */
 function homeOf(folder: string): Record<string, string | undefined> {
   const entries = Object.entries(process.env).filter(([name]) => !/^(npm|rankd|xdg)_/i.test(name));
   const profile = { APPDATA: join(folder, 'Roaming'), LOCALAPPDATA: join(folder, 'Local') };

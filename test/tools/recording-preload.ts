@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto';
 import { createRequire, syncBuiltinESMExports } from 'node:module';
 import './pictured-user.ts';
 
-/** Loaded into a process that is recorded: it has the same user, time and random numbers in each recording, so that it prints the same. */
+/**
+ * Preloaded for recordings: the process has the same user, time and random numbers each time, so it prints the same.
+ */
 const require = createRequire(import.meta.url);
 const crypto = require('node:crypto') as typeof import('node:crypto');
 const { RECORDING_SEED: seed = '', RECORDING_NOW: now = '0' } = process.env;

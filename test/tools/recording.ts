@@ -9,8 +9,8 @@ import { configFor } from './fake-config.ts';
 import { TerminalPicture } from './terminal-picture.ts';
 
 /**
- * `npm run recording`: runs the built rankd on a terminal, beside a daemon and a Roblox of its own, and writes what it shows into
- * docs/recording.svg. Each recording of the same rankd is the same.
+ * `npm run recording`: runs the built rankd on a terminal, next to a daemon and a fake Roblox, and writes its screen
+ * into docs/recording.svg. Each recording of the same rankd is the same.
  */
 const columns = 100;
 const scene = [

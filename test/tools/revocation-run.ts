@@ -8,12 +8,15 @@ export interface RevocationOptions {
   daemons: number;
   /** The environment of each daemon and command, e.g. with the store's address. */
   env: Record<string, string>;
-  /** How many requests are to have begun after a revocation; a key is revoked as often as that takes. */
+  /** The number of requests that must begin after a revocation; keys are revoked until it is reached. */
   wanted: number;
   say?: (line: string) => void;
 }
 
-/** How requests ended that were begun before, and after `rankd key revoke` had returned. `accepted` of the latter is to be 0. */
+/**
+ * The results of requests that began before, and after `rankd key revoke` had returned. `accepted` of the latter must
+ * be 0.
+ */
 export interface RevocationReport {
   revocations: number;
   before: number;
@@ -26,7 +29,7 @@ export interface RevocationReport {
 const connections = 64;
 const place = 42;
 
-/** Keys are revoked by a command, while as many connections as there can be verify them at every daemon. */
+/** A command revokes keys, while the maximum number of connections verifies them at every daemon. */
 export async function runRevocations({ daemons, env, wanted, say }: RevocationOptions): Promise<RevocationReport> {
   await using opened = new AsyncDisposableStack();
   const urls: string[] = [];
@@ -39,7 +42,7 @@ export async function runRevocations({ daemons, env, wanted, say }: RevocationOp
   };
   await run('workspace', 'show'); // creates the database once
   for (let index = 0; index < daemons; index += 1) {
-    // A daemon on SQLite has to be where the operator's data is.
+    // A daemon on SQLite needs the operator's data directory.
     const home = env['RANKD_STORE_URL'] === undefined ? operator : opened.use(new CliHome());
     urls.push(opened.use(await DaemonProcess.start(home, { env: { ...env, ...limits } })).url);
   }

@@ -3,7 +3,10 @@ import { wholeNumber } from '../../src/cli/input/arguments.ts';
 import { startPostgres } from '../support/postgres.ts';
 import { runRevocations } from './revocation-run.ts';
 
-/** `npm run revocation`: revokes keys under load at several daemons on one PostgreSQL; ends with 1 if one was accepted afterwards. */
+/**
+ * `npm run revocation`: revokes keys under load at several daemons on one PostgreSQL; exits with 1 if one was accepted
+ * afterwards.
+ */
 const { daemons, requests } = new Command('npm run revocation --')
   .description(
     'Revokes keys under load at several daemons on one PostgreSQL; ends with 1 if one was accepted afterwards.',

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { delimiter } from 'node:path';
 import { documentedPort } from '../support/readme-commands.ts';
 
-/** Runs commands as they are typed into a shell, without this project's own programs on its path. */
+/** Runs commands as typed into a shell, without this project's own programs on its path. */
 export class Shell {
   /** The output of the last command. */
   lastOutput = '';
@@ -14,14 +14,14 @@ export class Shell {
   readonly #env: Record<string, string>;
   #server: ChildProcess | undefined;
 
-  /** `port` takes the place of the one that commands name. */
+  /** `port` replaces the one in the commands. */
   constructor({ folder, port, env }: { folder: string; port: number; env: Record<string, string> }) {
     this.#folder = folder;
     this.#port = String(port);
     this.#env = { ...outsideEnv(), ...env, RANKD_SERVER_PORT: String(port) };
   }
 
-  /** Resolves with the seconds it took; throws where it fails. */
+  /** Resolves with the duration in seconds; throws if it fails. */
   async run(command: string): Promise<number> {
     const startedAt = performance.now();
     const child = this.#start(command);
@@ -65,7 +65,7 @@ export class Shell {
   }
 }
 
-/** Starts a tool's server; where its port is taken, the tool ends with one sentence. */
+/** Starts a tool's server; if its port is taken, the tool ends with one sentence. */
 export async function listenOrExit<Server>(starting: Promise<Server>): Promise<Server> {
   try {
     return await starting;
@@ -86,7 +86,7 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** As in a shell that `npm run` did not start. */
+/** An environment like that of a shell not started by `npm run`. */
 function outsideEnv(): Record<string, string> {
   const entries = Object.entries(process.env).flatMap(([name, value]) =>
     value === undefined || /^npm_/i.test(name) ? [] : [[name, value] as const],

@@ -1,7 +1,10 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 
-/** `node test/tools/side-by-side.ts SCRIPT…`: runs scripts of package.json at once. What each printed comes in one piece; if one fails, so does this. */
+/**
+ * `node test/tools/side-by-side.ts SCRIPT…`: runs scripts of package.json concurrently. The output of each is printed
+ * as a whole; if one fails, so does this.
+ */
 async function run(script: string): Promise<boolean> {
   const child = spawn('npm', ['run', script], {
     shell: process.platform === 'win32',

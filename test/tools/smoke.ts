@@ -8,8 +8,9 @@ import { pagesToType } from '../support/readme-commands.ts';
 import { type Program, RankdByHand } from './rankd-by-hand.ts';
 
 /**
- * `npm run smoke`: does what a newcomer and an operator do with the built rankd on this system, Windows among them: the commands of README and
- * docs/go-live.md, and then the day to day on the group that a fake Open Cloud plays. Tells of each step; ends with 1 if one failed.
+ * `npm run smoke`: does with the built rankd what newcomers and operators do, on any system, including Windows: the
+ * commands of README and docs/go-live.md, and then daily operation on the group of a fake Open Cloud. Reports each
+ * step; exits with 1 if one failed.
  */
 const { node } = new Command('npm run smoke --')
   .description(
@@ -162,7 +163,7 @@ function typed(rankd: RankdByHand, line: string, says?: RegExp): Promise<void> {
   return step(`rankd ${line}`, () => rankd.run(line, { says }));
 }
 
-/** Tells how it went. What fails does not keep the rest from being tried. */
+/** Reports the result. A failure does not stop the remaining steps. */
 async function step(name: string, work: () => Promise<unknown>): Promise<void> {
   const startedAt = performance.now();
   const failure = await work().then(

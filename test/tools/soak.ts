@@ -8,7 +8,10 @@ import { compare } from './compare.ts';
 import { figuresOf, median, type ProcessFigures } from './process-figures.ts';
 import { SeededRandom } from './random.ts';
 
-/** `npm run soak -- --minutes 10`: steady load with faults; ends with 1 where memory or handles grow, or anything disagrees. */
+/**
+ * `npm run soak -- --minutes 10`: steady load with faults; exits with 1 if memory or handles grow, or if anything is
+ * inconsistent.
+ */
 const { minutes, limit, seed } = new Command('npm run soak --')
   .description('Steady load with faults; ends with 1 where memory or handles grow, or anything disagrees.')
   .option('--minutes <n>', 'how long; one or two tell little of growth', wholeNumber(1, 10_000), 10)
@@ -29,7 +32,7 @@ const limits = { group: limit, roles: limit, memberships: limit, assign: limit, 
 await using bench = await openBench({ memberCount: 200, limits, latencyMs: 20, lagMs: 1_000 });
 const random = new SeededRandom(seed);
 const callers = new Callers(bench, random);
-// With room to spare, V8 lets garbage lie for minutes, which looks like a leak. With as little as this, what grows is held on to.
+// With a larger heap, V8 leaves garbage for minutes, which looks like a leak. With this little, growth means a leak.
 await using daemon = await bench.startDaemon({ NODE_OPTIONS: '--max-old-space-size=64' });
 const pid = daemon.process.pid ?? 0;
 const samples: ProcessFigures[] = [];
@@ -44,7 +47,7 @@ bench.fake.faults.clear();
 const unreconciled = await bench.openAfter(30_000);
 process.exitCode = await conclude();
 
-/** Requests begin at an even pace, whether the earlier ones are answered or not: games do not wait for each other. */
+/** Requests begin at an even pace, whether earlier ones are answered or not: games do not wait for each other. */
 async function load(): Promise<void> {
   while (!ended.aborted) {
     requests.push(callers.ask(daemon.url, bench.members));
@@ -85,10 +88,10 @@ async function sample(): Promise<void> {
   }
 }
 
-/** Prints how it went and returns the exit code. */
+/** Prints the result and returns the exit code. */
 async function conclude(): Promise<number> {
   const history = await bench.history();
-  // Writes that no applied change stands for are no fault here: changes that meet a used up budget half-way are put back.
+  // Writes without an applied change are not an error here: changes that meet a used-up budget half-way are reverted.
   const { lost, doubled, differing } = compare({ ...bench, history, answered: callers.answered });
   const wrong = [...lost, ...doubled, ...differing, ...bench.fake.violations()];
   const warm = samples.slice(Math.ceil(samples.length / 4)); // the first quarter fills caches and the young heap

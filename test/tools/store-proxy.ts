@@ -3,18 +3,20 @@ import { connect, createServer, type Socket } from 'node:net';
 /** A proxy between a node and its server: passes bytes on, late or not at all, or breaks every connection. */
 export interface StoreProxy extends AsyncDisposable {
   port: number;
-  /** `hold`: nothing comes through, and nobody is told. A number: each piece comes so many milliseconds late. */
+  /** `hold`: nothing passes, and no side is notified. A number delays each chunk by this many milliseconds. */
   mode: 'pass' | 'hold' | number;
   cut(): void;
-  /** Where connections lead that are made from now on. */
+  /** The target of new connections. */
   serverPort: number;
-  /** How many connections were made through it. */
+  /** The number of connections through it. */
   readonly made: number;
-  /** How often a connection was asked something after it had answered. What is asked meanwhile is of the same trip. */
+  /**
+   * The number of requests on a connection after an answer. Requests before the next answer belong to the same trip.
+   */
   readonly trips: number;
 }
 
-/** A proxy before a server of PostgreSQL that listens on a port of this machine. */
+/** A proxy before a PostgreSQL server that listens on a port of this machine. */
 export async function startStoreProxy(firstPort: number): Promise<StoreProxy> {
   let serverPort = firstPort;
   const pairs = new Set<Socket[]>();
@@ -22,7 +24,7 @@ export async function startStoreProxy(firstPort: number): Promise<StoreProxy> {
   let mode: StoreProxy['mode'] = 'pass';
   let made = 0;
   let trips = 0;
-  const noDelay = true; // a piece that waited for another would be late by more than `mode` says
+  const noDelay = true; // a chunk that waited for another would exceed the delay in `mode`
   const server = createServer({ noDelay }, (near) => {
     made += 1;
     const far = connect({ port: serverPort, host: '127.0.0.1', noDelay });
@@ -47,7 +49,7 @@ export async function startStoreProxy(firstPort: number): Promise<StoreProxy> {
       });
     }
   });
-  /** Resolves when the next piece may come through. */
+  /** Resolves when the next chunk may pass. */
   const turn = () =>
     new Promise<void>((resolve) => {
       if (mode === 'hold') held.push(resolve);

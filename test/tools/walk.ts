@@ -9,9 +9,9 @@ import { pagesToType } from '../support/readme-commands.ts';
 import { freePort, Shell } from './shell.ts';
 
 /**
- * `npm run walk`: types the commands of README and docs/go-live.md into a shell, one after the other, and takes the time: from a fresh clone of what
- * is committed, with an empty npm cache, to the first rank change, on the simulated group and on one that a fake Open Cloud
- * plays. Ends with 1 where a rank change fails or takes longer than bench/README.md says.
+ * `npm run walk`: types the commands of README and docs/go-live.md into a shell, one after another, and measures the
+ * time: from a fresh clone of the commit, with an empty npm cache, to the first rank change, on the simulated group and
+ * on a fake Open Cloud. Exits with 1 if a rank change fails or takes longer than bench/README.md allows.
  */
 const { latency } = new Command('npm run walk --')
   .description('Types the commands of README and docs/go-live.md and takes the time to the first rank change.')
@@ -61,7 +61,7 @@ async function onRealGroup(): Promise<number> {
   }
 }
 
-/** The seconds until the first rank was changed; what comes after it is not walked. */
+/** The seconds until the first rank change; later steps are not run. */
 async function walk(shell: Shell, commands: string[]): Promise<number> {
   let seconds = 0;
   try {
