@@ -96,6 +96,7 @@ describe('the next word', () => {
       ['Cmdr', 'Chat'],
     ],
     [['init', '--system', 'HD'], ['HDAdmin']],
+    [['config', 'get', 'server.po'], ['server.port']],
     [['nonsense', ''], []],
   ])('rankd %j: %j', async (words, expected) => {
     expect(await candidates(...words)).toEqual(expected);

@@ -96,10 +96,11 @@ function visibleCommands(command: Command): Command[] {
 }
 
 /** Candidates by the name between the brackets. Names that are not here, such as group ids or durations, are for the person to know. */
-const kinds: Record<string, 'key' | 'place' | 'rank' | 'system' | 'user' | 'file' | 'directory'> = {
+const kinds: Record<string, 'key' | 'place' | 'rank' | 'setting' | 'system' | 'user' | 'file' | 'directory'> = {
   key: 'key',
   place: 'place',
   rank: 'rank',
+  setting: 'setting',
   system: 'system',
   user: 'user',
   file: 'file',
@@ -146,6 +147,13 @@ async function valuesOf(
         value: current[0] === '@' || /^\d+$/.test(name) ? `@${name}` : name,
         description: '',
       }));
+    }
+    case 'setting': {
+      const { settings } = await import('../../config/settings.ts');
+      return matching(
+        settings.map(({ path, description }) => ({ value: path, description })),
+        current,
+      );
     }
     case 'system':
       return matching(
