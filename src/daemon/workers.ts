@@ -142,11 +142,17 @@ async function watchCredential(live: LiveContext, stop: AbortSignal): Promise<vo
   await Promise.all([
     every(live.current, checkEveryMs, stop, () => withCall(check)),
     every(live.current, reviveEveryMs, stop, async () => {
-      const { deadCredential, platform } = live.current;
+      const { deadCredential } = live.current;
       if (deadCredential() !== undefined) await withCall(({ platform }, call) => platform.group(call));
-      else if (platform.reachability().unreached.length > 0) await withCall(check);
+      else if (isUnreached(live.current)) await withCall(check);
     }),
   ]);
+}
+
+/** False if another host than the one with the group is unreached: only a call that needs it finds out when that is over. */
+function isUnreached({ platform, platformWorkedAt }: DaemonContext): boolean {
+  const { unreached } = platform.reachability();
+  return unreached.some(({ since }) => since > platformWorkedAt().read);
 }
 
 export const cannotRank = "can't rank yet";

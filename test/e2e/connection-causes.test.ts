@@ -4,6 +4,7 @@ import { writeFileSync } from 'node:fs';
 import { createServer as createHttp } from 'node:http';
 import { createServer as createHttps } from 'node:https';
 import { type AddressInfo, createServer as createTcp, type Server, type Socket } from 'node:net';
+import { setTimeout as delay } from 'node:timers/promises';
 import { TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { codeOf, rankBody } from '../support/answers.ts';
@@ -51,12 +52,7 @@ const cases: Case[] = [
     cause: 'refused',
     words: /it refuses connections \(ECONNREFUSED\)/,
     hint: /check that a server listens at localhost:\d+/,
-    place: async () => {
-      const closed = createTcp();
-      const place = await listen(closed);
-      await new Promise((resolve) => closed.close(resolve));
-      return place;
-    },
+    place: closedPort,
     isPermanent: false,
   },
   {
@@ -142,6 +138,13 @@ function keep(socket: Socket): void {
   sockets.add(socket.on('error', () => undefined));
 }
 
+async function closedPort(): Promise<string> {
+  const closed = createTcp();
+  const place = await listen(closed);
+  await new Promise((resolve) => closed.close(resolve));
+  return place;
+}
+
 async function listen(server: Server): Promise<string> {
   server.on('connection', keep).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -191,6 +194,17 @@ test('a running daemon notices within seconds that a name resolves again, withou
 });
 
 const titled = cases.map((one) => ({ title: one.cause, ...one }));
+
+test('a host that the daemon can do without is not a reason to ask Roblox again and again', async () => {
+  await using system = await openCloudHome();
+  const daemon = await system.serve({ RANKD_PLATFORM_LEGACY_BASE_URL: `https://${await closedPort()}` });
+  await expect.poll(() => daemon.log, { timeout: 15_000 }).toMatch(/Roblox can't be reached/);
+  await delay(1_000);
+  const { journal } = system.roblox;
+  const before = journal.requests('introspect').length;
+  await delay(11_000); // it would ask every five seconds
+  expect(journal.requests('introspect').length).toBe(before);
+});
 
 describe.each(titled)('$title', ({ cause, words, hint, place, isChild, isPermanent, ...rest }) => {
   const { hintOfStore = hint, wordsOfWebhook = words, wordsOfStore = words, env: ofCase = {} } = rest;
