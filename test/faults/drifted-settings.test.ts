@@ -1,8 +1,13 @@
 import { describe, expect, test } from 'vitest';
+import { deadlineIn } from '../../src/base/clock.ts';
 import type { Scope } from '../../src/core/model.ts';
 import type { RoleName } from '../../src/core/role-name.ts';
 import type { RoleSetting } from '../../src/core/role-settings.ts';
-import { codeOf, expectError, messageOf } from '../support/answers.ts';
+import type { HoldAsked } from '../../src/usecases/change/change-command.ts';
+import { changeRank } from '../../src/usecases/change/change-rank.ts';
+import { groupFindings } from '../../src/usecases/doctor/platform.ts';
+import { liftHold } from '../../src/usecases/holds/holds.ts';
+import { codeOf, messageOf } from '../support/answers.ts';
 import type { FakeRole } from '../support/fake-open-cloud/index.ts';
 import { type OpenCloudApp, onOpenCloud, sampleRoles } from '../support/open-cloud-app.ts';
 import { send } from '../support/open-test-app.ts';
@@ -36,7 +41,15 @@ const forms = {
 type Form = keyof typeof forms;
 
 /** The changes to each role and its partner, and the forms of the setting that no longer identify the role. */
-const turns: Record<string, { does: (role: FakeRole, partner: FakeRole) => FakeRole[]; misfits: Form[] }> = {
+const turns: Record<
+  string,
+  {
+    does: (role: FakeRole, partner: FakeRole) => FakeRole[];
+    misfits?: Form[];
+    isGone?: boolean;
+    isPrivate?: boolean;
+  }
+> = {
   renumbered: { does: (role, partner) => [{ ...role, rank: role.rank + 5 }, partner], misfits: ['number'] },
   renamed: { does: (role, partner) => [{ ...role, name: `New ${role.name}` }, partner], misfits: ['name'] },
   'exchanged with another': {
@@ -50,7 +63,8 @@ const turns: Record<string, { does: (role: FakeRole, partner: FakeRole) => FakeR
     does: (role, partner) => [role, { ...partner, name: role.name.toUpperCase(), rank: role.rank }],
     misfits: ['number', 'name'],
   },
-  deleted: { does: (_, partner) => [partner], misfits: ['number', 'name', 'id'] },
+  deleted: { does: (_, partner) => [partner], misfits: ['number', 'name', 'id'], isGone: true },
+  'made private': { does: (role, partner) => [{ ...role, isPrivate: true }, partner], isPrivate: true },
 };
 
 describe.each(Object.keys(forms) as Form[])('settings that name roles by %s mean the same roles', (form) => {
@@ -59,6 +73,7 @@ describe.each(Object.keys(forms) as Form[])('settings that name roles by %s mean
   const policy = {
     ...{ lockedRoles: [by(locked)], protectedRoles: [by(guarded)], privilegedRoles: [by(powerful)] },
     suspension: { role: by(parked), maxMs: 86_400_000 },
+    breaker: { enabled: false, demotions: 10, highRank: undefined, highChanges: 5, windowMs: 600_000 },
   };
   const ladder = [10, 20, by(locked), by(powerful), by(rung)];
   const prepare: (fake: OpenCloudApp['fake']) => void = ({ group }) => group.roles.push(...named, ...partners);
@@ -67,88 +82,141 @@ describe.each(Object.keys(forms) as Form[])('settings that name roles by %s mean
     'whatever happens to them on Roblox, with one alarm for each misfit, and one event once it fits again',
     onOpenCloud(
       async (system) => {
-        const { fake, clock, url, app, secret } = system;
+        const { fake, clock } = system;
         const before = fake.group.roles;
         const key = await suspender(system);
-        for (const [index, [turn, { does, misfits }]] of Object.entries(turns).entries()) {
-          // Different members each time: roles that nobody gave would count as a lost write.
-          const [ann, bob, cid, dan] = [1, 2, 3, 4].map((one) => 30_100 + 10 * index + one) as [
-            number,
-            number,
-            number,
-            number,
-          ];
-          const isGone = turn === 'deleted';
-          fake.group.setMember(ann, [trainee]);
-          fake.group.setMember(bob, isGone ? [trainee] : [trainee, guarded.id]);
-          fake.group.setMember(cid, isGone ? [officer] : [officer, rung.id]);
-          fake.group.setMember(dan, [trainee]);
+        let members = 30_100;
+        for (const [turn, { does, misfits = [], isGone = false, isPrivate = false }] of Object.entries(turns)) {
+          const join = (held: number[]) => {
+            members += 1; // others each time: roles that nobody gave would count as a lost write
+            fake.group.setMember(members, isGone ? held.filter((id) => !named.some((role) => role.id === id)) : held);
+            return members;
+          };
           const change = (list: FakeRole[]) => {
             fake.group.roles = list;
             clock.skip(31_000); // longer than the roles are cached
           };
-          const told = async (action: string) => {
-            const events = await app.store.listAudit({ action, limit: 100 });
+          const alarms = async (action: string) => {
+            const events = await system.app.store.listAudit({ action, limit: 100 });
             return events.map(({ subject }) => subject as RoleSetting).sort();
           };
-          const [drifts, fits] = [await told('configuration.drift'), await told('configuration.fit')];
-          change([...before.filter(({ id }) => id < 81_000 || id > 85_001), ...named.flatMap(changed)]);
+          const [drifts, fits] = [await alarms('configuration.drift'), await alarms('configuration.fit')];
+          const parkedBefore = join([officer]);
+          expect(codeOf(await ask(system.url, 'suspend', key, { robloxUserId: parkedBefore, duration: '1h' }))).toBe(
+            undefined,
+          );
+          clock.skip(1_000);
+          await expect.poll(() => system.app.trust.looks.length).toBe(0); // otherwise a deleted role counts as a lost write
+          const changed = named.flatMap((role, at) => (partners[at] === undefined ? [] : does(role, partners[at])));
+          change([...before.filter(({ id }) => id < 81_000 || id > 85_001), ...changed]);
+          if (isGone) fake.group.setMember(parkedBefore, []);
 
-          const give = async (roleId: number) => {
-            const answer = await system.rank(ann, { newRankId: roleId });
-            return [answer.status, codeOf(answer), messageOf(answer)];
-          };
-          const unknown = [400, 'unknown_rank', expect.anything()];
-          const refused = (why: RegExp) => [403, 'rank_not_allowed', expect.stringMatching(why)];
-          const cell = [form, turn];
-          expect([cell, await give(locked.id)]).toEqual([cell, isGone ? unknown : refused(/policy\.locked_roles/)]);
-          expect([cell, await give(powerful.id)]).toEqual([cell, isGone ? unknown : refused(/is a privileged role/)]);
-          expect([cell, codeOf(await system.rank(bob, { newRankId: 20 }))]).toEqual([
-            cell,
-            isGone ? undefined : 'member_protected',
-          ]);
-          expect([cell, (await system.rank(cid, { newRankId: 10 })).status]).toEqual([cell, 200]);
-          expect([cell, fake.group.held(cid)]).toEqual([cell, [trainee]]);
-
-          const suspended = await ask(url, 'suspend', key, { robloxUserId: dan, duration: '1h' });
-          if (isGone) {
-            const error = 'Configuration does not fit the group';
-            expectError(suspended, { status: 409, code: 'configuration_misfit', error });
-            expect(messageOf(suspended)).toContain('policy.suspension.role names');
-          } else {
-            expect([cell, suspended.status, fake.group.held(dan)]).toEqual([cell, 200, [parked.id]]);
-            expect((await ask(url, 'unsuspend', key, { robloxUserId: dan })).status).toBe(200);
-            expect([cell, fake.group.held(dan)]).toEqual([cell, [trainee]]);
+          const isUnlisted = isGone || isPrivate;
+          for (const [caller, open] of Object.entries(callers)) {
+            await using asking = await open(system, key);
+            const { give, suspend, unsuspend } = asking;
+            const cell = [form, turn, caller];
+            const [ann, dan] = [join([trainee]), join([trainee])];
+            const [bob, cid] = [join([trainee, guarded.id]), join([officer, rung.id])];
+            const given = [await give(ann, locked.id), await give(ann, powerful.id), await give(bob, 20)];
+            expect([cell, given]).toEqual([
+              cell,
+              [
+                isUnlisted ? 'unknown_rank' : 'rank_not_allowed',
+                caller === 'shell' && !isUnlisted ? undefined : isUnlisted ? 'unknown_rank' : 'rank_not_allowed',
+                isGone ? undefined : 'member_protected',
+              ],
+            ]);
+            expect([cell, await give(cid, 10)]).toEqual([cell, undefined]);
+            expect([cell, fake.group.held(cid)]).toEqual([cell, isPrivate ? [rung.id, trainee] : [trainee]]);
+            expect([cell, await suspend(dan)]).toEqual([cell, isUnlisted ? 'configuration_misfit' : undefined]);
+            if (isUnlisted) continue;
+            expect([cell, fake.group.held(dan)]).toEqual([cell, [parked.id]]);
+            expect([cell, await unsuspend(dan), fake.group.held(dan)]).toEqual([cell, undefined, [trainee]]);
           }
+          expect(codeOf(await ask(system.url, 'unsuspend', key, { robloxUserId: parkedBefore }))).toBe(undefined);
+          expect([turn, fake.group.held(parkedBefore)]).toEqual([turn, isPrivate ? [parked.id, officer] : [officer]]);
 
-          const settings: RoleSetting[] = misfits.includes(form) ? entries : [];
-          const ready = await send(`${url}/readyz`, {});
-          expect([ready.status, (ready.json as { misfits?: string[] }).misfits ?? []]).toEqual([
-            200,
-            settings.map(() => expect.stringMatching(/^(group|policy)\.[\w.]+ names /)),
-          ]);
-          await expect.poll(() => told('configuration.drift')).toEqual([...drifts, ...settings].sort());
+          const settings = isPrivate ? entries.filter(meansOne) : misfits.includes(form) ? entries : [];
+          const texts = settings.map(() => expect.stringMatching(/^(group|policy)\.[\w.]+ names /));
+          const ready = await send(`${system.url}/readyz`, {});
+          expect([ready.status, (ready.json as { misfits?: string[] }).misfits ?? []]).toEqual([200, texts]);
+          const failed = (await groupFindings(system.app, system.call())).filter(({ grade }) => grade === 'FAIL');
+          expect(failed.map(({ text }) => text)).toEqual(texts);
+          await expect.poll(() => alarms('configuration.drift')).toEqual([...drifts, ...settings].sort());
           change(before);
-          expect((await system.rank(ann, { key: secret, newRankId: 20 })).status).toBe(200);
-          await expect.poll(() => told('configuration.fit')).toEqual([...fits, ...settings].sort());
-          expect(await told('configuration.drift')).toEqual([...drifts, ...settings].sort());
-
-          function changed(role: FakeRole, at: number): FakeRole[] {
-            const partner = partners[at];
-            return partner === undefined ? [] : does(role, partner);
-          }
+          expect((await system.rank(join([trainee]), { newRankId: 20 })).status).toBe(200);
+          await expect.poll(() => alarms('configuration.fit')).toEqual([...fits, ...settings].sort());
+          expect(await alarms('configuration.drift')).toEqual([...drifts, ...settings].sort());
         }
       },
       { ladder, policy, prepare, scopes },
     ),
+    120_000,
   );
 });
 
-/** The settings above, once for each of their entries for these roles. */
+/** The settings above, each as often as it has an entry for one of those roles. */
 const entries: RoleSetting[] = [
   ...(['group.ladder', 'group.ladder', 'group.ladder'] as const),
   ...(['policy.locked_roles', 'policy.privileged_roles', 'policy.protected_roles', 'policy.suspension.role'] as const),
 ];
+
+/** True for a setting whose role must be one that rankd can give. */
+function meansOne(setting: RoleSetting): boolean {
+  return setting === 'group.ladder' || setting === 'policy.suspension.role';
+}
+
+/** The code of each answer; `undefined` for a success. */
+interface Asking extends AsyncDisposable {
+  give(userId: number, roleId: number): Promise<unknown>;
+  suspend(userId: number): Promise<unknown>;
+  unsuspend(userId: number): Promise<unknown>;
+}
+
+/** Each way in which a change is requested after the roles were changed. */
+const callers: Record<string, (system: OpenCloudApp, key: string) => Promise<Asking>> = {
+  game: async (system, key) => asGame(system, key),
+  shell: (system) => asShell(system),
+  'game, after a reload': async (system, key) => {
+    await system.reload();
+    return asGame(system, key);
+  },
+  'game, after a restart': async (system, key) => {
+    await system.restart();
+    return asGame(system, key);
+  },
+};
+
+function asGame(system: OpenCloudApp, key: string): Asking {
+  return {
+    give: async (userId, newRankId) => codeOf(await system.rank(userId, { newRankId })),
+    suspend: async (robloxUserId) => codeOf(await ask(system.url, 'suspend', key, { robloxUserId, duration: '1h' })),
+    unsuspend: async (robloxUserId) => codeOf(await ask(system.url, 'unsuspend', key, { robloxUserId })),
+    [Symbol.asyncDispose]: async () => undefined,
+  };
+}
+
+/** A command opens the store and reads the group by itself. */
+async function asShell({ openShell, clock }: OpenCloudApp): Promise<Asking> {
+  const caller = { by: 'cli:ann@host', dryRun: false };
+  const shell = await openShell();
+  const change = async (rankeeId: number, newRankId: number, hold?: HoldAsked) => {
+    using deadline = deadlineIn(clock, 5_000);
+    const request = { rankeeId, rankeeName: '', rankerId: 0, rankerName: '', newRankId };
+    const asked = changeRank(shell, { caller, request, ...(hold !== undefined && { hold }) }, deadline);
+    return await asked.then(
+      ({ change }) => change.code ?? undefined,
+      ({ code }) => String(code),
+    );
+  };
+  return {
+    give: change,
+    suspend: (userId) => change(userId, 0, { kind: 'suspension', endsAt: clock.now() + 3_600_000 }),
+    unsuspend: async (rankeeId) => (await liftHold(shell, { rankeeId, caller, force: false })).finished.error?.code,
+    [Symbol.asyncDispose]: () => shell[Symbol.asyncDispose](),
+  };
+}
 
 async function suspender({ app, newKey }: OpenCloudApp): Promise<string> {
   const secret = await newKey('guard');

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect } from 'vitest';
+import { openRanking, type RankingApp } from '../../src/app.ts';
 import { createLog } from '../../src/base/log.ts';
 import type { Config } from '../../src/config/config.ts';
 import { loadConfig } from '../../src/config/load.ts';
@@ -61,13 +62,14 @@ export interface RankOptions {
 
 /** A daemon with a separate store, which changes ranks on a running fake of Open Cloud. */
 export interface OpenCloudApp<TestClock extends Clock = SkippableClock> extends AsyncDisposable {
-  app: DaemonContext;
+  /** The context of the daemon when it started. */
+  readonly app: DaemonContext;
   fake: FakeOpenCloud;
   dataDir: string;
   clock: TestClock;
-  url: string;
+  readonly url: string;
   /** `undefined` if metrics are off. */
-  metricsUrl: string | undefined;
+  readonly metricsUrl: string | undefined;
   /** The secret of a key that may rank from place 1. */
   secret: string;
   logLines: string[];
@@ -80,6 +82,10 @@ export interface OpenCloudApp<TestClock extends Clock = SkippableClock> extends 
   call(): CallContext;
   /** Applies the same configuration again. */
   reload(): Promise<void>;
+  /** Stops the daemon and starts another on its data. */
+  restart(): Promise<void>;
+  /** What a command works with while the daemon runs. */
+  openShell(): Promise<RankingApp>;
   /** One round of recovery. Resolves to the ids of the changes that it reports as not reconciled. */
   recover(): Promise<string[]>;
 }
@@ -106,15 +112,12 @@ export async function openCloudAppOn<TestClock extends Clock>(
   const logLines: string[] = [];
   opened.defer(() => giveBackStore(dataDir));
   const config = { ...configOf(dataDir, options), ...(await storeOf(dataDir)) };
-  const daemon = await startDaemon({
-    config,
-    dataDir,
-    log: createLog({ level: 'info', readable: false, write: (line) => void logLines.push(line) }),
-    overrides: { clock, platform: platformWith(openCloud, { readLagMs: options.readLagMs ?? 700 }) },
-  });
+  const log = createLog({ level: 'info', readable: false, write: (line) => void logLines.push(line) });
+  const overrides = { clock, platform: platformWith(openCloud, { readLagMs: options.readLagMs ?? 700 }) };
+  const start = () => startDaemon({ config, dataDir, log, overrides });
+  let daemon = await start();
   opened.defer(() => daemon.stop());
-  const { url, metricsUrl } = daemon;
-  const app = daemon.app.current;
+  let app = daemon.app.current;
   await quiet(fake, app);
   const { scopes = ['verify', 'rank'] } = options;
   const newKey = (name: string, rules = {}) => makeKey(app, { name, rules, scopes });
@@ -122,9 +125,18 @@ export async function openCloudAppOn<TestClock extends Clock>(
   const tries = { underWay: new Set<string>(), last: new Map<string, number>() };
   const running = opened.move();
   return {
-    ...{ app, fake, dataDir, clock, url, metricsUrl, secret, logLines, newKey },
+    ...{ fake, dataDir, clock, secret, logLines, newKey },
+    get app() {
+      return app;
+    },
+    get url() {
+      return daemon.url;
+    },
+    get metricsUrl() {
+      return daemon.metricsUrl;
+    },
     rank: (userId, { key = secret, newRankId = 20, idempotencyKey } = {}) =>
-      send(`${url}/v1/ranker?placeid=1`, {
+      send(`${daemon.url}/v1/ranker?placeid=1`, {
         method: 'POST',
         key,
         headers: { 'idempotency-key': idempotencyKey },
@@ -136,6 +148,12 @@ export async function openCloudAppOn<TestClock extends Clock>(
       return change;
     },
     call: () => ({ signal: new AbortController().signal, deadlineAt: clock.monotonic() + 2_000, lane: 'test' }),
+    restart: async () => {
+      await daemon.stop();
+      daemon = await start();
+      app = daemon.app.current;
+    },
+    openShell: () => openRanking({ config, dataDir, overrides }),
     reload: () => daemon.app.applyConfig(config, async () => undefined),
     recover: async () => {
       const told: string[] = [];
