@@ -11,7 +11,9 @@ import { isoDay } from '../base/time.ts';
 import { proofHeader, proofOf, questionHeader } from '../core/proof.ts';
 import { type Finding, fail, ok, warn } from '../usecases/doctor/finding.ts';
 
-/** The address where games reach rankd, looked at from outside in: its name, its certificate, and who answers. */
+/**
+ * Checks the address where games reach rankd from the outside: its name, its certificate, and the program that answers.
+ */
 
 const requestTimeoutMs = 5_000;
 const dayMs = 86_400_000;
@@ -19,13 +21,13 @@ const dayMs = 86_400_000;
 const soonDays = 14;
 
 interface SoughtDaemon {
-  /** The identity behind its proofs. */
+  /** The identity that its proofs are made with. */
   identity: string;
   /** Where it listens on this machine. */
   url: string;
 }
 
-/** `daemon`: the one of this data directory, if one runs. */
+/** `daemon`: the daemon of this data directory, if one runs. */
 export async function addressFindings(url: string, daemon: SoughtDaemon | undefined): Promise<Finding[]> {
   const { hostname, port, protocol } = new URL(url);
   const host = hostname.replace(/^\[|\]$/g, '');
@@ -33,7 +35,7 @@ export async function addressFindings(url: string, daemon: SoughtDaemon | undefi
   if (!Array.isArray(addresses)) return [...portFindings(port), addresses];
   const findings = [...portFindings(port), nameFinding(host, addresses)];
   const question = crypto().randomBytes(16).toString('base64url');
-  const authorization = `Bearer ${question}`; // as a key would be sent
+  const authorization = `Bearer ${question}`; // sent the way a key would be
   const visit = await visited(`${url}/healthz`, { [questionHeader]: question, authorization });
   if ('failure' in visit) return [...findings, silence(url, visit.failure, addresses)];
   const { certificate, distrust } = visit;
@@ -81,11 +83,11 @@ interface Visit {
   headers: IncomingHttpHeaders;
   body: string;
   certificate: PeerCertificate | undefined;
-  /** Why the certificate is not to be trusted. */
+  /** The reason why the certificate is not trusted. */
   distrust: string | undefined;
 }
 
-/** One request, which goes on whatever the certificate is: nothing that is secret is sent. */
+/** Makes one request, whether or not the certificate is valid: it sends nothing secret. */
 async function visited(url: string, headers: Record<string, string>): Promise<Visit | { failure: ConnectionFailure }> {
   const signal = AbortSignal.timeout(requestTimeoutMs);
   const request = url.startsWith('https:') ? httpsRequest : httpRequest;
@@ -153,7 +155,10 @@ function certificateFinding(
 
 const otherwise = 'its log says so; Caddy and the tunnels get certificates by themselves';
 
-/** By the code of OpenSSL: what the words of the cause leave out, and the fix for the owner of the certificate. */
+/**
+ * Explanations by OpenSSL's error code: details that its message leaves out, and the fix for the owner of the
+ * certificate.
+ */
 const flaws: Record<
   string,
   (host: string, certificate: PeerCertificate | undefined, until: string) => [string, string]

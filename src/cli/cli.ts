@@ -100,7 +100,10 @@ export class Cli {
     return texts.filter((text) => text !== '').join('\n');
   }
 
-  /** Prints a name that a script may go on with. A person reads it in what is said, so a terminal shows it only with -q. */
+  /**
+   * Prints a name that a script may need next. A person has already read it in the message, so a terminal shows it only
+   * with -q.
+   */
   printName(document: Record<string, unknown>, name: string): void {
     this.print(document, this.io.stdoutIsTerminal && !this.options.quiet ? '' : name);
   }
@@ -124,13 +127,13 @@ export class Cli {
     return this.options.json ? jsonLine({ v: 1, ...document, ...resolved, ...simulated, ...warnings }) : text;
   }
 
-  /** Says where the command has written, after all else: each command does so at its end. */
+  /** Reports which file the command has written to, after all other output. Every command calls this at its end. */
   sayWhereKept(): void {
     if (this.#whereKept !== undefined) this.say(this.#whereKept);
     this.#whereKept = undefined;
   }
 
-  /** Says something beside the result; silent with -q and --json. */
+  /** Prints a message beside the result; prints nothing with -q and --json. */
   say(text: string): void {
     if (this.options.quiet || this.options.json) return;
     this.line.clear();
@@ -145,7 +148,7 @@ export class Cli {
     this.io.stderr(this.options.json ? jsonLine(document) : `${printableLines(text)}\n`);
   };
 
-  /** Says what a name came to; `--json` has it in the document, as `resolved`. */
+  /** Reports which user, rank or key a name stood for; with `--json`, the document has it as `resolved`. */
   tell(text: string, facts: Record<string, unknown>): void {
     this.#resolved.push(facts);
     this.say(text);
@@ -183,7 +186,10 @@ export class Cli {
     return loaded;
   }
 
-  /** Runs `work` on the store alone: no configuration is read. If it writes, the daemon beside it must see what it writes. */
+  /**
+   * Runs `work` on the store alone, without reading the configuration. If it writes, the running daemon must see its
+   * writes.
+   */
   async withStore<T>(
     work: (ports: Pick<Ports, 'store' | 'clock'>) => Promise<T>,
     { isWriting = false } = {},
@@ -191,7 +197,10 @@ export class Cli {
     return isWriting ? this.withWrites(work) : this.#withStore(work, { isReading: true });
   }
 
-  /** Runs `work`, which writes, on the store alone. `isSimulated` tells whether what is made here is made on a simulated group. */
+  /**
+   * Runs `work`, which writes, on the store alone. `isSimulated` tells whether the objects made here belong to a
+   * simulated group.
+   */
   async withWrites<T>(
     work: (ports: Pick<Ports, 'store' | 'clock'>, isSimulated: () => Promise<boolean>) => Promise<T>,
   ): Promise<T> {
@@ -214,7 +223,10 @@ export class Cli {
     }
   }
 
-  /** A mistyped directory would look like one that has lost everything, so the command says that it is new, and names another that there is. */
+  /**
+   * A mistyped directory would look like one that has lost everything, so the command reports that the directory is
+   * new, and names an existing one if there is one.
+   */
   async #open<Opened>(
     engine: Pick<StoreEngine, 'place'>,
     open: (onNew: () => void) => Promise<Opened>,
@@ -237,8 +249,8 @@ export class Cli {
   }
 
   /**
-   * Runs `work` on store and platform, within the configured deadline. If it writes, the daemon beside it must see what it writes, and
-   * work in the same group.
+   * Runs `work` on the store and the platform, within the configured deadline. If it writes, the running daemon must
+   * see its writes and work in the same group.
    */
   async withRanking<T>(
     work: (app: RankingApp, call: CallContext) => Promise<T>,
@@ -266,7 +278,7 @@ export class Cli {
     });
   }
 
-  /** Says that what the command tells and does is about a simulated group; with `--json`, the document has it. */
+  /** Reports that the command works on a simulated group; with `--json`, the document has it. */
   tellSimulated(): void {
     if (this.#isSimulated) return;
     this.#isSimulated = true;
@@ -274,8 +286,9 @@ export class Cli {
   }
 
   /**
-   * Runs what writes to the store. The daemon beside it must see that; if none answers, the new heads of the audit are noted here, in
-   * the file that the configuration names. If they can't be, the command says so: what it did is done.
+   * Runs work that writes to the store. The running daemon must see that. If no daemon answers, the new heads of the
+   * audit are noted here, in the file that the configuration names. If that fails, the command only warns, because its
+   * work is done.
    */
   async #whileNoting<T>(
     ports: Pick<Ports, 'store' | 'clock'>,
@@ -295,8 +308,8 @@ export class Cli {
   }
 
   /**
-   * The daemons that serve the store if the one of this data directory does not respond: `silent` for that one, or the
-   * names of those on other machines.
+   * The daemons that serve the store if the daemon of this data directory does not respond: `silent` for that daemon,
+   * or the names of daemons on other machines.
    */
   async servedBy({ store }: Pick<Ports, 'store'>): Promise<'silent' | string[]> {
     if (await this.operations.isDaemonRunning()) return 'silent';
@@ -322,7 +335,9 @@ export class Cli {
     return config === 'none' || (config !== 'unreadable' && config.platform.kind === 'simulated');
   }
 
-  /** A configuration that has a mistake keeps no command from working that needs none; where there is none, nothing is loaded. */
+  /**
+   * A broken configuration must not stop a command that needs none. If there is no configuration, nothing is loaded.
+   */
   async #configAround(): Promise<DaemonAndConfig['config']> {
     const sources = this.configSources;
     const isSet = Object.keys(sources.env).some((name) => settingVariables.test(name));
@@ -335,7 +350,10 @@ export class Cli {
     }
   }
 
-  /** As `withRanking`, only to look. Warns of what no longer fits the group, as looking helps to fix it. */
+  /**
+   * As `withRanking`, but for reading only. Warns about settings that no longer fit the group, because reading helps to
+   * fix them.
+   */
   async withGroup<T>(work: (app: RankingApp, call: CallContext) => Promise<T>): Promise<T> {
     return this.withRanking(async (app, call) => {
       const { misfits } = await app.group.scheme(call);

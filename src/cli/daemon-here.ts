@@ -8,7 +8,9 @@ import type { Ports } from '../ports/index.ts';
 import { servesRealGroup } from '../usecases/group/served-group.ts';
 import type { DaemonStatus } from '../usecases/upkeep/status-document.ts';
 
-/** A command works on the store directly, while a daemon may serve it. These checks find out if the two disagree. */
+/**
+ * A command works on the store directly, even while a daemon serves it. These checks find out whether the two disagree.
+ */
 
 export interface DaemonAndConfig {
   /** The daemon of the data directory; `undefined` if none answers. */
@@ -46,8 +48,9 @@ export async function refuseLostDatabase(dataDir: string): Promise<DaemonStatus 
 }
 
 /**
- * The conflict if the daemon of the data directory changes ranks in another group than the one in `config`, such as a simulated group
- * that somebody tries things on: both would share one history. `undefined` if no daemon answers, or both mean the same group.
+ * The conflict if the daemon of the data directory changes ranks in another group than the one in `config`, such as a
+ * simulated group for trying things out: both would share one history. `undefined` if no daemon answers, or if both use
+ * the same group.
  */
 export function otherGroup(
   daemon: Pick<DaemonStatus, 'changesRanksIn'> | undefined,

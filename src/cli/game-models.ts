@@ -8,7 +8,7 @@ import type { Config } from '../config/config.ts';
 export interface Model {
   name: string;
   scripts: GameScript[];
-  /** Where in the game it goes, as Studio's Explorer names it. */
+  /** Its place in the game, as Studio's Explorer names it. */
   place: string;
   /** The command that a player types for a promotion, if it has commands. */
   typed?: string;
@@ -56,7 +56,10 @@ export interface GameValues {
   minGroupRank?: number | undefined;
 }
 
-/** Where games reach rankd: as the command line says, or the configuration. `command`: what to type with `--url`. */
+/**
+ * The address where games reach rankd, from the command line or else the configuration. `command`: the command to type
+ * with `--url`.
+ */
 export function gameUrl(url: string | undefined, { server }: Pick<Config, 'server'>, command: string): string {
   const known = url ?? server.publicUrl;
   if (known !== undefined) return known;
@@ -65,7 +68,7 @@ export function gameUrl(url: string | undefined, { server }: Pick<Config, 'serve
   });
 }
 
-/** The module Rankd as one script, which needs no other. */
+/** The module Rankd as one script that needs no other. */
 export function standalone({ source }: GameScript, { url, secret }: GameValues): string {
   return withFields(source, { url, secret });
 }
@@ -94,7 +97,7 @@ export interface GameScripts {
   systems: ReadonlyMap<string, GameScript[]>;
 }
 
-/** A file with COMMAND in its name is one script for each of these commands: they differ in nothing but their names. */
+/** A file with COMMAND in its name becomes one script for each of these commands, which differ only in their names. */
 const commands = ['demote', 'promote', 'setrank', 'suspend', 'unsuspend'];
 
 /** A file `Name.luau` is the ModuleScript of that name, and `Name.server.luau` a Script, as Rojo has it. */
@@ -133,7 +136,10 @@ function asScript(name: string, children: GameScript[]): GameScript {
   return { ...init, name, children: children.filter((child) => child !== init) };
 }
 
-/** The source of a script with these values in its table, where each has a line of its own: `name = value,`. What is `undefined` stays. */
+/**
+ * The source of a script with these values in its table, where each value has its own line: `name = value,`. A value
+ * that is `undefined` is left unchanged.
+ */
 function withFields(source: string, fields: Record<string, string | number | undefined>): string {
   return Object.entries(fields).reduce((text, [name, value]) => {
     if (value === undefined) return text;
@@ -143,7 +149,10 @@ function withFields(source: string, fields: Record<string, string | number | und
   }, source);
 }
 
-/** The value as Luau writes it. Of a text, only what has no meaning of its own anywhere stays as it is; the rest becomes numbers. */
+/**
+ * The value as Luau source. In a text, only characters without a special meaning are kept; all others are written as
+ * numeric escapes.
+ */
 function luauOf(value: string | number): string {
   if (typeof value === 'number') return String(value);
   const characters = [...Buffer.from(value)].map((byte) => {
@@ -153,7 +162,7 @@ function luauOf(value: string | number): string {
   return `"${characters.join('')}"`;
 }
 
-/** A model in Roblox's XML format, which Studio takes by Insert from File. */
+/** A model in Roblox's XML format, which Studio opens with Insert from File. */
 export function toModel(scripts: GameScript[]): string {
   let count = 0;
   const item = ({ name, class: kind, source, children }: GameScript, indent: string): string => {
@@ -175,7 +184,7 @@ function escaped(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 }
 
-/** The text as it is: what would end such a section is cut in two. */
+/** The text unchanged, except that a sequence that would end the section is split in two. */
 function sectioned(text: string): string {
   return `<![CDATA[${text.replaceAll(']]>', ']]]]><![CDATA[>')}]]>`;
 }

@@ -1,18 +1,18 @@
 import type { System, SystemUser } from '../base/system.ts';
 
-/** The world as a command sees it: what it reads, where it writes, who runs it. `main.ts` makes the real one. */
+/** The environment of a command: its input, its outputs, and the user who runs it. `main.ts` makes the real one. */
 export interface Io {
   /** Writes results. */
   stdout(text: string): void;
-  /** Resolves once there is room for more results: a long stream of them stays flat in memory. */
+  /** Resolves once there is room for more results, so that a long stream of them needs little memory. */
   drained(): Promise<void>;
-  /** Writes a piece of a result that is not text, or that must not be lost. Rejects if nobody takes it any more. */
+  /** Writes a piece of a result that is not text, or that must not be lost. Rejects if the output is closed. */
   stdoutBytes(chunk: Uint8Array): Promise<void>;
-  /** Writes what is said beside results: progress, hints, errors. */
+  /** Writes messages beside the results: progress, hints, errors. */
   stderr(text: string): void;
   /** Writes a line of a daemon's log, in order with what `stderr` writes. */
   log(line: string): void;
-  /** True while so much of the log waits to be read that no more may be kept. */
+  /** True while so much of the log is waiting to be read that no more can be buffered. */
   isLogFull(): boolean;
   /** True if a person sees the output and can answer. */
   isTerminal: boolean;
@@ -20,23 +20,26 @@ export interface Io {
   showsProgress: boolean;
   /** True if results go to a screen. */
   stdoutIsTerminal: boolean;
-  /** The size of the screen that results go to; undefined if they go to none, or it does not tell. It changes with the window. */
+  /**
+   * The size of the screen that shows the results; undefined if there is no screen or its size is unknown. It changes
+   * with the window.
+   */
   readonly screenSize: { columns: number; rows: number } | undefined;
   /** Asks a question on the terminal and resolves with the line typed. */
   ask(question: string): Promise<string>;
-  /** Asks for a secret: what is typed is not shown. */
+  /** Asks for a secret without showing the typed text. */
   askHidden(question: string): Promise<string>;
-  /** Printed if the person leaves at a question with Ctrl-C, such as "Nothing was written." */
+  /** Printed if the person presses Ctrl-C at a question, such as "Nothing was written." */
   farewell?: string | undefined;
   /** Reads all of standard input. */
   readStdin(): Promise<string>;
-  /** The same, byte by byte. */
+  /** Reads all of standard input as bytes. */
   stdinBytes(): AsyncIterable<Uint8Array>;
-  /** True if a person types what is read. */
+  /** True if standard input is a terminal. */
   stdinIsTerminal: boolean;
   /** Reads a secret from standard input. On a terminal, it asks `question` and does not show what is typed. */
   readSecret(question: string): Promise<string>;
-  /** The system that it runs on. */
+  /** The operating system. */
   system: System;
   env: Record<string, string | undefined>;
   /** Throws `not_found` if the folder was removed. */
@@ -47,14 +50,14 @@ export interface Io {
   /** The options of Node.js on the command line. */
   nodeOptions: readonly string[];
   pid: number;
-  /** How this command line was started: Node.js and rankd, as absolute paths. */
+  /** The start of this command line: Node.js and rankd, as absolute paths. */
   command: [node: string, rankd: string];
   /** The command for `rankd` here, e.g. `npx rankd`. */
   readonly typedAs: string;
-  /** Where rankd's own files are. */
+  /** The folder with rankd's own files. */
   packageDir: string;
   home: string;
-  /** Where a service of this machine has its data, if it can have one. */
+  /** The data directory that a service on this machine would use, if it can have one. */
   serviceDataDir: string | undefined;
   /** The actor in the audit: `cli:<user>@<host>`. */
   operator: string;

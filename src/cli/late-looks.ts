@@ -5,8 +5,8 @@ import { withLateLooks } from '../usecases/change/late-look.ts';
 import type { Cli } from './cli.ts';
 
 /**
- * Runs work that changes ranks, and sees to it that they are read once more: by the daemon of the data directory, or else here, before
- * the answer is printed. A signal ends the wait for that.
+ * Runs work that changes ranks, and makes sure that the ranks are read once more: by the daemon of the data directory,
+ * or else here, before the answer is printed. A signal ends the wait.
  */
 export function whileLooking<T>(cli: Cli, app: RankingApp, work: () => Promise<T>): Promise<T> {
   const stopping = new AbortController();

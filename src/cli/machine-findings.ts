@@ -13,7 +13,10 @@ import { crowdIn } from './windows-access.ts';
 const leastFreeMiB = 200;
 const maxSkewMs = 30_000;
 
-/** Features that options such as --jitless, other builds and other runtimes take away, whatever version they report. */
+/**
+ * Features that may be missing because of options such as --jitless, other builds or other runtimes, whatever version
+ * they report.
+ */
 const features: ReadonlyArray<[name: string, works: () => unknown]> = [
   ['fetch, which calls Roblox', () => typeof fetch === 'function' && 'WebAssembly' in globalThis],
   ['encryption (TLS)', () => crypto().getRandomValues(new Uint8Array(1)) && https().Agent],

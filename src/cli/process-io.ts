@@ -13,25 +13,29 @@ import { commandFor } from './output/help.ts';
 import { runCli } from './program.ts';
 import { Signals } from './signals.ts';
 
-/** The process edge: what a command reads, where it writes, and the signals. Only this file and main.ts touch `process`. */
+/**
+ * The edge of the process: the command's input, its outputs, and the signals. Only this file and main.ts touch
+ * `process`.
+ */
 const signals = new Signals(process, thisSystem, () => io.isTerminal && !isatty(1));
 const readerGone = Promise.withResolvers<void>();
-/** True for a command that handles it by itself if its results can't be written. */
+/** True for a command that handles failed writes of its results itself. */
 let hearsOfOutput = false;
 
-// An older Node.js started this process (`bin/rankd.js`). If that one is killed, this one stops too.
+// An older Node.js started this process (`bin/rankd.js`). If the older one is killed, this one stops too.
 process.on('disconnect', () => signals.stopOn('SIGTERM'));
 process.channel?.unref();
 stopWithNpx();
-process.stderr.on('error', () => undefined); // nobody is left to be told, and without a listener the event would end the process
+// nobody is left to read the error, and without a listener the event would end the process
+process.stderr.on('error', () => undefined);
 
-/** Written once a turn of the event loop: a write for each line would cost as much as the request that it tells of. */
+/** Written once per turn of the event loop: a write for each line would cost as much as the request that it reports. */
 let logged = '';
 process.on('exit', writeLog);
 process.on('exit', () => process.exit()); // at once: otherwise Node closes a database that was left open on purpose
-/** How much of the log may wait for whoever reads it, in bytes. */
+/** The limit for log output that waits to be read, in bytes. */
 const maxWaitingLog = 1_048_576;
-/** How long a daemon that has stopped waits for whoever reads its log. */
+/** How long a stopped daemon waits for its log to be read. */
 const lastWordsMs = 1_000;
 
 const packageDir = join(import.meta.dirname, '..');
@@ -39,7 +43,7 @@ const io: Io = {
   stdout: (output) => void process.stdout.write(output),
   drained: async () => {
     if (process.stdout.writableNeedDrain) await once(process.stdout, 'drain');
-    await nextTurn(); // Node.js frees what was written only then
+    await nextTurn(); // Node.js frees written chunks only then
   },
   stdoutBytes,
   stderr: (output) => {
@@ -88,14 +92,15 @@ const io: Io = {
   readerGone: readerGone.promise,
 };
 
-/** Runs the command line of this process. `outputFailed` ends a command whose result nobody takes. */
+/** Runs the command line of this process. `outputFailed` ends a command whose output is closed. */
 export async function run(line: string[], outputFailed: (error: NodeJS.ErrnoException) => never): Promise<void> {
   process.stdout.on('error', (error) => {
     readerGone.resolve();
-    if (!signals.hasReload && !hearsOfOutput) outputFailed(error); // a daemon goes on serving if nobody reads its output
+    if (!signals.hasReload && !hearsOfOutput) outputFailed(error); // a daemon keeps serving if nobody reads its output
   });
   process.exitCode = await runCli(line, io);
-  if (line[0] === questionWord) process.stdout.write('', () => process.exit()); // a server that is late holds no shell up
+  // a late server must not block the shell
+  if (line[0] === questionWord) process.stdout.write('', () => process.exit());
   if (signals.isStopping) setTimeout(() => process.exit(), lastWordsMs).unref();
 }
 
@@ -112,7 +117,10 @@ function stdoutBytes(chunk: Uint8Array): Promise<void> {
   });
 }
 
-/** A signal to `npx` ends npm and its shell, but never reaches what the shell runs: that stops when it finds its parent gone. */
+/**
+ * A signal to `npx` ends npm and its shell, but never reaches the shell's child. The child stops when it finds its
+ * parent gone.
+ */
 function stopWithNpx(): void {
   if (process.env['npm_command'] !== 'exec') return;
   const parent = process.ppid;
@@ -136,7 +144,8 @@ async function askHidden(question: string): Promise<string> {
   const { createInterface } = await import('node:readline/promises');
   const { Writable } = await import('node:stream');
   const nowhere = new Writable({ write: (_text, _encoding, done) => done() });
-  const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true }); // from here on, nothing typed is shown
+  // from here on, typed text is not shown
+  const lines = createInterface({ input: process.stdin, output: nowhere, terminal: true });
   process.stderr.write(question);
   const typed = await answer(lines, '');
   process.stderr.write('\n');

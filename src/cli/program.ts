@@ -194,6 +194,6 @@ function usageError({ code, message }: CommanderError, command: Command): RankdE
   const [, typed = ''] = /'(.*)'/s.exec(problem) ?? [];
   const hint = code === 'commander.excessArguments' || typed === '--url' ? instead[path] : undefined;
   if (hint !== undefined) return new RankdError('usage', `${what}.`, { hint });
-  const meant = suggest(typed, guesses.match(/[\w-]+/g) ?? []); // commander guesses from further away
+  const meant = suggest(typed, guesses.match(/[\w-]+/g) ?? []); // commander also suggests words that are less similar
   return new RankdError('usage', `${what}.`, { hint: meant === undefined ? help : `${path} ${meant}` });
 }

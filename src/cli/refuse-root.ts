@@ -6,8 +6,9 @@ import { withoutKeys } from '../core/api-key.ts';
 import type { Io } from './io.ts';
 
 /**
- * Throws `no_permission` if root uses a data directory of another user, or would create one in such a user's folder. The owner decides
- * where each name in there leads, and could lead root to any file of the machine. `line`: the arguments that root typed.
+ * Throws `no_permission` if root uses a data directory of another user, or would create one in such a user's folder.
+ * The owner decides where each name in it points, and could point root at any file of the machine. `line`: the
+ * arguments that root typed.
  */
 export function refuseRoot(dataDir: string, io: Pick<Io, 'user' | 'env' | 'system'>, line: readonly string[]): void {
   if (io.user?.uid !== rootId) return;
@@ -34,7 +35,7 @@ function existing(path: string): { path: string; uid: number } | undefined {
   return stats === undefined ? existing(dirname(path)) : { path, uid: stats.uid };
 }
 
-/** The same command as that user. sudo drops all variables but those that it is told to keep. */
+/** The same command, run as that user. sudo drops all variables except those that it is told to keep. */
 function asOwner(name: string, { env, system }: Pick<Io, 'env' | 'system'>, line: readonly string[]): string {
   const settings = Object.keys(env).filter((variable) => /^RANKD_\w+$/.test(variable));
   const keep = settings.length === 0 ? [] : [`--preserve-env=${settings.sort().join(',')}`];

@@ -7,7 +7,7 @@ export class Signals {
   #stage: 'command' | 'serving' | 'stopping' = 'command';
   #reload: (() => void) | undefined;
 
-  /** `isTerminalGone`: whether it was started on a terminal that was closed since. */
+  /** `isTerminalGone`: whether it was started on a terminal that has been closed since. */
   constructor(
     process: { on(signal: NodeJS.Signals, listener: () => void): unknown; exit(code: number): void },
     { stopSignals, hangUp }: Pick<System, 'stopSignals' | 'hangUp'>,
@@ -23,7 +23,10 @@ export class Signals {
     });
   }
 
-  /** Resolves with the name of the first signal that asks to stop. From the moment a command asks for it, that no longer ends the process. */
+  /**
+   * Resolves with the name of the first signal that asks to stop. Once a command calls this, signals no longer end the
+   * process.
+   */
   get stop(): Promise<string> {
     this.#stage = 'serving';
     return this.#stop.promise;
@@ -33,7 +36,7 @@ export class Signals {
     return this.#stage === 'stopping';
   }
 
-  /** True once a daemon serves, which a signal can ask to read its configuration anew. */
+  /** True while a daemon serves, so that a signal can ask it to reload its configuration. */
   get hasReload(): boolean {
     return this.#reload !== undefined;
   }
@@ -42,7 +45,10 @@ export class Signals {
     this.#reload = listener;
   }
 
-  /** A command that does not wait for the signal, or a second signal, ends at once: what is open is reconciled later. */
+  /**
+   * A command that does not wait for the signal ends at once, and so does any command at a second signal: open changes
+   * are reconciled later.
+   */
   stopOn(signal: NodeJS.Signals): void {
     if (this.#stage === 'serving') this.#stopWith(signal);
     else this.#exit(130);

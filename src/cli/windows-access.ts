@@ -7,7 +7,7 @@ export async function readAccessList(
   env: Record<string, string | undefined>,
 ): Promise<string | undefined> {
   const { execFile } = await import('node:child_process');
-  // By its whole path: Windows looks for a bare name in the current folder first.
+  // An absolute path: Windows looks for a bare name in the current folder first.
   const powershell = win32.join(systemFolder(env), 'WindowsPowerShell', 'v1.0', 'powershell.exe');
   const line = ['-NoProfile', '-NonInteractive', '-Command', '(Get-Acl -LiteralPath $env:RANKD_ASKED_PATH).Sddl'];
   const told = promisify(execFile)(powershell, line, { env: { ...env, RANKD_ASKED_PATH: path }, timeout: timeoutMs });
@@ -17,7 +17,7 @@ export async function readAccessList(
   );
 }
 
-/** Where Windows keeps its own programs. */
+/** The folder of Windows's own programs. */
 export function systemFolder(env: Record<string, string | undefined>): string {
   return win32.join(env['SystemRoot'] ?? 'C:\\Windows', 'System32');
 }
@@ -56,7 +56,7 @@ const crowds: Record<string, string> = {
 /** Entries that allow something; the others deny or record it. */
 const allowing = new Set(['A', 'XA']);
 
-/** FILE_READ_DATA and FILE_WRITE_DATA, or what holds one of them. */
+/** FILE_READ_DATA and FILE_WRITE_DATA, or rights that include one of them. */
 function reachesData(rights: string): boolean {
   if (/^0x/i.test(rights)) return (Number(rights) & 0x3) !== 0 || (Number(rights) & 0xd0000000) !== 0;
   return (rights.match(/../g) ?? []).some((right) => ['GA', 'GR', 'GW', 'FA', 'FR', 'FW', 'CC', 'DC'].includes(right));

@@ -39,7 +39,7 @@ interface AskedList {
 
 type ListRun = Run<ListedMember, MemberChange> & { isInterrupted: boolean };
 
-/** Looks at every line, asks once, and changes one member after the other, whatever becomes of the one before. */
+/** Checks every line, asks once, and then changes one member after the other, even if an earlier change failed. */
 export async function changeList(cli: Cli, asked: AskedList): Promise<void> {
   const lines = await readUsers(cli.io, asked.file);
   const work = async (app: RankingApp, call: CallContext) => {
@@ -64,7 +64,7 @@ async function commandOf(
 ): Promise<ListCommand> {
   const by = ranker === 0 ? { id: 0, name: 'operator' } : await userOf(cli, app, ranker, call);
   const newRankId = step === undefined ? await rankOf(cli, app, rank, call) : 0;
-  if (step === undefined) await app.group.target(newRankId, call); // a rank that nobody has is refused once, not for each line
+  if (step === undefined) await app.group.target(newRankId, call); // an unknown rank is refused once, not for each line
   return {
     step,
     request: { rankerId: by.id, rankerName: by.name, newRankId, ...(reason !== undefined && { reason }) },
@@ -109,7 +109,7 @@ const words = {
   unknown: 'not confirmed yet',
 } as const satisfies Record<MemberChange['state'], string>;
 
-/** Prints a summary, and the lines that failed. The exit code tells whether anything is left to do. */
+/** Prints a summary, and the lines that failed. The exit code shows whether anything is left to do. */
 function printList(cli: Cli, { plan, run }: { plan: PlannedList; run: ListRun }): void {
   const failed = run.results
     .filter(({ state }) => state === 'refused' || state === 'unknown')

@@ -103,7 +103,7 @@ async function lookInStore(cli: Cli, daemon: DaemonStatus | undefined): Promise<
   });
 }
 
-/** Of several daemons that share a database: it runs as long as one of them serves. */
+/** The state of several daemons that share a database: running as long as one of them serves. */
 function stateOf(nodes: readonly SeenNode[]): FoundDaemon['state'] {
   const states = nodes.map(({ state }) => state);
   if (states.includes('serving')) return 'running';
@@ -195,7 +195,7 @@ function nodeParts(nodes: readonly SeenNode[]): Shown[] {
   ];
 }
 
-/** Whose clocks are apart from the server's, by which all records go. */
+/** The daemons whose clocks differ from the database server's, which all records use. */
 function clocksTable(nodes: readonly SeenNode[], here = 0): Shown {
   const apartHere = Math.abs(here) < maxSkewMs ? [] : [{ name: 'this machine', serverAheadMs: here }];
   const all = [...apartHere, ...clocksApart(nodes)];

@@ -194,7 +194,10 @@ function extension({ for: length, until }: HoldOptions): { forMs: number } | { e
   throw new RankdError('usage', 'Say by how long, or until when.', { hint: 'add --for 2d, or --until 2027-01-31' });
 }
 
-/** When a hold ends: nothing for one that only a person ends. Throws `usage` unless exactly one of the two is given. */
+/**
+ * The end of a hold: nothing for a hold that only a person ends. Throws `usage` unless exactly one of the two options
+ * is given.
+ */
 export function lengthOf(
   app: Pick<RankingApp, 'clock' | 'suspension'>,
   { for: length, until }: HoldOptions,
@@ -227,7 +230,7 @@ function asEnd(text: string): number {
   );
 }
 
-/** The id of a hold, which is no user name: it is longer. */
+/** The id of a hold. It is longer than any user name. */
 function asHoldOrUser(text: string): AskedUser {
   return /^hold_\w{10,}$/.test(text) ? text : asUser(text);
 }

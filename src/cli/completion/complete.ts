@@ -16,8 +16,9 @@ export const questionWord = '__complete';
 const giveUpAfterMs = 300;
 
 /**
- * Answers `__complete WORD… :CURRENT`; the colon is there so that an empty word is not lost on the way. Prints a line for each
- * candidate, with a tab before its description, or only `:file` or `:directory`. Nobody could read an error here, so none is shown.
+ * Answers `__complete WORD… :CURRENT`; the colon keeps an empty word from getting lost. Prints a line for each
+ * candidate, with a tab before its description, or only `:file` or `:directory`. Nobody could read an error here, so
+ * none is shown.
  */
 export async function answerShell(program: Command, line: readonly string[], io: Io): Promise<void> {
   const words = line.slice(0, -1);
@@ -189,13 +190,13 @@ function matching(candidates: Candidate[], current: string): Candidate[] {
   return candidates.filter(({ value }) => value.startsWith(current));
 }
 
-/** Puts the prefix before each value: shells that keep `--key=x` as one word want it whole. */
+/** Puts the prefix before each value: shells that treat `--key=x` as one word need the whole word. */
 function withPrefix(prefix: string, answer: Answer): Answer {
   if (typeof answer === 'string') return answer;
   return answer.map(({ value, description }) => ({ value: prefix + value, description }));
 }
 
-/** Where a line stands in the tree of commands. */
+/** The position of a line in the tree of commands. */
 interface Position {
   command: Command;
   /** The option whose value comes next. */

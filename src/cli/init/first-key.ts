@@ -16,7 +16,10 @@ interface FirstKey {
   place: number | undefined;
 }
 
-/** The file for the secret of the first key. Without `--out`, a person at a terminal gets one too: what scrolls by is soon lost. */
+/**
+ * The file for the secret of the first key. Even without `--out`, a person at a terminal gets a file, because text on
+ * the screen soon scrolls away.
+ */
 export function secretFile({ io }: Cli, name: string | undefined, out: string | undefined): string | undefined {
   return out ?? (io.isTerminal && name !== undefined ? `${name}.key` : undefined);
 }

@@ -19,9 +19,9 @@ import { ask } from './credential.ts';
 
 /** The parts for the game. */
 interface ForGame {
-  /** Where it reaches rankd; `undefined`: nowhere yet. */
+  /** The address where it reaches rankd; `undefined` if there is none yet. */
   url: string | undefined;
-  /** Commands for its admin system. */
+  /** The model with commands for its admin system. */
   system: Model | undefined;
 }
 
@@ -71,7 +71,10 @@ interface GameModels {
   leftOut: string[];
 }
 
-/** The models, as few as there are places for them. Whatever has the name of one already stays, unless that is to be forced. */
+/**
+ * The models; those with the same place in the game are combined. An existing file with the same name is kept unless
+ * `force` is set.
+ */
 export function gameModels(
   { io }: Cli,
   { url, system }: ForGame,

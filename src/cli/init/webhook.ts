@@ -49,7 +49,7 @@ function asAnswer(error: Parameters<typeof hintOf>[0]): InvalidArgumentError {
   return new InvalidArgumentError(`${error.message}\ntry: ${hintOf(error)}`);
 }
 
-/** Makes it, and sends a test. A failure here is only a warning. */
+/** Creates the webhook and sends a test. A failure here is only a warning. */
 export async function makeWebhook(cli: Cli, { target, sending }: FirstWebhook): Promise<string | null> {
   const request = { name, target, events: [...defaultEvents.discord], by: cli.by };
   try {

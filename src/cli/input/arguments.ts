@@ -25,7 +25,7 @@ export function orNone<T>(parse: (text: string) => T): (text: string) => T | 'no
   return (text) => (text === 'none' ? text : parse(text));
 }
 
-/** A user as a person names one: an id, or a user name. */
+/** A user as a person types one: an id, or a user name. */
 export type AskedUser = number | string;
 
 /** A user id, a user name with or without an @, or the address of a profile. Digits are an id; a name of digits needs the @. */
@@ -59,7 +59,9 @@ export function asPlaceId(text: string): number {
   throw new InvalidArgumentError('A game that was never published sends 0: publish it, then use its place id.');
 }
 
-/** True for the address of an experience as a whole, which no game sends the id of unless its script says so. */
+/**
+ * True for the address of an experience as a whole. Games do not send its id unless their script does so explicitly.
+ */
 export function namesExperience(text: string): boolean {
   return idInAddress('place', text) === undefined && idInAddress('experience', text) !== undefined;
 }
@@ -67,7 +69,7 @@ export function namesExperience(text: string): boolean {
 export const experienceWords =
   "This address has the universe id, and games send the place id (game.PlaceId): open the place's own page, under Places, and give its address";
 
-/** The error tells somebody who typed a name what else to give. */
+/** The error tells a person who typed a name which id to give instead. */
 function idOf(kind: 'group' | 'place', what: string): (text: string) => number {
   return (text) => {
     const id = idIn(text) ?? idInAddress(kind, text);
@@ -95,7 +97,7 @@ export function asRank(text: string): RoleName {
 /** Longer than any name of a role. */
 const maxRoleName = 100;
 
-/** A rank that a rule of a key can name, or the name of a role, whose rank is meant. */
+/** A rank that a key's rule can name, or the name of a role, which stands for its rank. */
 export function asBound(text: string): RoleName {
   return /^-?\d*$/.test(text) ? wholeNumber(1, 254)(text) : asRank(text);
 }

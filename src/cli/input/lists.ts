@@ -42,8 +42,8 @@ function parseIdList(text: string, source: string): number[] {
 }
 
 /**
- * The content of a list's lines, without comments: of several fields, as in spreadsheets, the first. Empty lines are
- * left out.
+ * The content of a list's lines, without comments. If a line has several fields, as in spreadsheets, only the first is
+ * taken. Empty lines are left out.
  */
 function filledLines(text: string): Array<{ number: number; content: string }> {
   return text
@@ -52,7 +52,10 @@ function filledLines(text: string): Array<{ number: number; content: string }> {
     .filter(({ content }) => content !== '');
 }
 
-/** A line of several ids stays as it is, and is refused: nobody would notice that only the first of them counts. */
+/**
+ * A line with several ids is left unchanged, and then refused: otherwise nobody would notice that only the first id
+ * counts.
+ */
 function firstField(line: string): string {
   const [first = '', ...others] = line.split(/[,;\t]/).map((field) =>
     field

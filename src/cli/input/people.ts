@@ -8,7 +8,9 @@ import { findUser } from '../../usecases/people/find-user.ts';
 import type { Cli } from '../cli.ts';
 import type { AskedUser } from './arguments.ts';
 
-/** The user who is meant, and what a name came to is told. The name is empty if an id was given. Throws as `findUser`. */
+/**
+ * Finds the user and reports which user a name stood for. The name is empty if an id was given. Throws as `findUser`.
+ */
 export async function userOf(
   cli: Cli,
   app: Pick<Ranking, 'platform'>,
@@ -21,13 +23,16 @@ export async function userOf(
   return { id, name };
 }
 
-/** The id of the user who is meant, for commands that need the platform for nothing else. */
+/** The id of the user, for commands that need the platform for nothing else. */
 export async function userIdOf(cli: Cli, asked: AskedUser): Promise<number> {
   if (typeof asked === 'number') return asked;
   return cli.withRanking(async (app, call) => (await userOf(cli, app, asked, call)).id);
 }
 
-/** The number by which the role that is meant can be asked for, and what a name came to is told. Throws as `GroupView.target`. */
+/**
+ * Finds the number that the role can be requested by, and reports which role a name stood for. Throws as
+ * `GroupView.target`.
+ */
 export async function rankOf(
   cli: Cli,
   { group }: Pick<Ranking, 'group'>,
@@ -39,7 +44,7 @@ export async function rankOf(
   return nameForRequest(scheme, target);
 }
 
-/** The role with this name, and it is told which that is. Throws as `GroupView.target`. */
+/** Finds the role with this name, and reports which role it is. Throws as `GroupView.target`. */
 export async function roleOf(
   cli: Cli,
   { group }: Pick<Ranking, 'group'>,

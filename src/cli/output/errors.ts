@@ -97,7 +97,7 @@ function chainOf(error: unknown, depth = 0): string[] {
 
 const maxDepth = 8;
 
-/** Thrown by a command that has printed everything and answers with an exit code. */
+/** Thrown by a command that has printed everything and only needs to set its exit code. */
 export class ExitCode extends Error {
   readonly code: number;
 
@@ -107,7 +107,7 @@ export class ExitCode extends Error {
   }
 }
 
-/** The exit code of work on many members. Members that were left alone are no failure. */
+/** The exit code of work on many members. Skipped members do not count as failures. */
 export function exitCodeOfRun(run: {
   results: ReadonlyArray<{ state: string }>;
   left: readonly unknown[];

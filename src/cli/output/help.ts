@@ -8,7 +8,7 @@ export function examples(...lines: string[]): string {
   return `${heading}${lines.map((line) => `  ${line}`).join('\n')}`;
 }
 
-/** A help text with its examples as the shell of the system reads them, without those that are about another system. */
+/** A help text with its examples written for the shell of this system, without the examples for other systems. */
 export function withExamplesFor({ example }: Pick<System, 'example'>, text: string): string {
   const [usage = '', lines] = text.split(heading);
   if (lines === undefined) return text;
@@ -51,12 +51,12 @@ export function withHelpCommand(program: Command, line: string[]): string[] {
   return [...path, '--help'];
 }
 
-/** A command with all below it. */
+/** A command and all commands below it. */
 export function allCommands(command: Command): Command[] {
   return [command, ...command.commands.flatMap(allCommands)];
 }
 
-/** The value of a setting for a person. */
+/** The value of a setting, formatted for a person. */
 export function settingText(value: unknown): string {
   if (value === undefined || value === null) return '-';
   return typeof value === 'string' ? value : JSON.stringify(value);
@@ -69,10 +69,9 @@ export function asTyped(text: string, program: Command, typedAs: string): string
 }
 
 /**
- * The command that starts rankd again the way it was started: a name that the shell does not know would not help, and
- * npx would fetch a name that it does not find from the registry, whoever owns it there. `script`: the absolute path
- * that Node.js runs. `cwd`: the current folder, if there is one. npm names its own command in the environment of its
- * children.
+ * The command that starts rankd again the way it was started. A name that the shell does not know would not help, and
+ * npx would download an unknown name from the registry, whoever owns it there. `script`: the absolute path that Node.js
+ * runs. `cwd`: the current folder, if there is one. npm passes its own command to its children in the environment.
  */
 export function commandFor({ script, cwd, env }: StartedBy, system: System = thisSystem): string {
   const { sep } = system.path;

@@ -3,7 +3,7 @@ import { isoTime, localDay, localTime } from '../../base/time.ts';
 import type { Io } from '../io.ts';
 import { displayWidth, fitted, printable, wrapped } from './text.ts';
 
-/** One thing for a person: a line for each field of its document that has a value. */
+/** One object for a person: a line for each field of its document that has a value. */
 export function facts(document: Record<string, unknown>): Shown {
   const present = Object.entries(document).filter(([, value]) => value !== null);
   return card(present.map(([name, value]) => [name, cellOf(value)]));
@@ -15,12 +15,12 @@ export function cellOf(value: unknown): Cell {
   return Array.isArray(value) ? value.join(', ') : String(value);
 }
 
-/** As documents have times. */
+/** Times in the format that documents use. */
 const isoPattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /** A field's label for people, e.g. `roles before` for `rolesBefore`. */
 export function labelOf(field: string): string {
-  if (!/^[a-z]+([A-Z][a-z]+)+$/.test(field)) return field; // no field's name, but words
+  if (!/^[a-z]+([A-Z][a-z]+)+$/.test(field)) return field; // a label already
   return labels[field] ?? field.replace(/At$/, '').replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 }
 
@@ -34,7 +34,7 @@ const labels: Record<string, string> = {
   newRankId: 'new rank',
 };
 
-/** A name and a value on each line. On a screen that needs no headings. */
+/** A name and a value on each line, which on a screen needs no headings. */
 export function card(rows: Array<[name: string, value: Cell]>): Shown {
   return (screen) => {
     const labelled = rows.map(([name, value]): Cell[] => [labelOf(name), value]);
@@ -48,8 +48,9 @@ export function card(rows: Array<[name: string, value: Cell]>): Shown {
 }
 
 /**
- * Aligned columns under their headings; the last column is not padded. No heading line without rows. On a screen, columns without a
- * value are left out, and the headings of a list of checks. What does not fit then stands below its row; if that is the last column alone, it is cut, or wrapped.
+ * Aligned columns under their headings; the last column is not padded. Without rows, there is no heading line. A screen
+ * leaves out columns without a value, and the headings of a list of checks. Columns that do not fit are shown below
+ * their row; if only the last column does not fit, it is cut or wrapped.
  */
 export function table(headings: string[], rows: Cell[][], { wrapsLast = false } = {}): Shown {
   return (screen) => {
@@ -76,7 +77,10 @@ function isEmpty(cell: string | undefined): boolean {
   return cell === undefined || cell === '' || cell === '-';
 }
 
-/** The columns with a state, by heading or name; the grades of a check have none. */
+/**
+ * The columns whose cells are colored as states, by heading or name; the column with the grades of checks has no
+ * heading.
+ */
 const states = ['', 'state', 'outcome', 'active', 'Roblox key', 'database', 'game keys', 'rank changes'];
 
 function cellPainted(paint: Paints, name: string, cell: string): string {
@@ -86,7 +90,7 @@ function cellPainted(paint: Paints, name: string, cell: string): string {
 
 interface Grid {
   texts: string[][];
-  /** The width to fit; undefined if there is none. */
+  /** The width to fit into; undefined if it is unlimited. */
   columns: number | undefined;
   wrapsLast: boolean;
   /** The labels of the columns below a row. */
@@ -97,7 +101,7 @@ interface Grid {
 type CellPainter = (cell: string, row: string[], column: number) => string;
 
 const gap = '  ';
-/** A last column that would be narrower stands below its row. */
+/** A last column that would be narrower is shown below its row. */
 const leastColumns = 20;
 
 function lines(grid: Grid, painted: CellPainter): string {
@@ -123,7 +127,10 @@ function lines(grid: Grid, painted: CellPainter): string {
   return texts.flatMap(linesOf).join('\n');
 }
 
-/** How many columns stand beside each other, and how wide the last of them may be. An id is whole, so that it can be copied. */
+/**
+ * The number of columns beside each other, and the greatest width of the last of them. An id is never cut, so that it
+ * can be copied.
+ */
 function arrange(widths: number[], columns: number, endsWithId: boolean): { beside: number; last: number } {
   const endOf = (count: number) => widths.slice(0, count).reduce((sum, width) => sum + width + gap.length, -gap.length);
   const all = widths.length;
@@ -142,21 +149,24 @@ function fieldsBelow(names: string[], values: string[], columns: number): string
     : wrapped(fields.join(' · '), width, ' · ').flatMap((line) => wrapped(line, width).map((text) => gap + text));
 }
 
-/** Where a result is shown to a person. A pipe or a file is no screen: it gets everything, without colors, with times in UTC. */
+/**
+ * The screen that shows a result to a person. A pipe or a file is no screen: it gets everything, without colors, with
+ * times in UTC.
+ */
 export interface Screen {
-  /** How wide it is; undefined if it does not tell. */
+  /** Its width; undefined if it is unknown. */
   columns: number | undefined;
   paint: Paints;
-  /** Epoch milliseconds, which times are told from. */
+  /** The current time in epoch milliseconds, which relative times count from. */
   now: number;
 }
 
-/** Text whose shape depends on where it is shown. It holds no control characters but those of colors. */
+/** Text whose layout depends on the output. Its only control characters are those for colors. */
 export type Shown = (screen?: Screen) => string;
 
 export type Cell = string | Shown;
 
-/** How a pipe or a file is written to. */
+/** The format for a pipe or a file. */
 export const noScreen = { columns: undefined, paint: plain };
 
 export function screenOf(io: Pick<Io, 'stdoutIsTerminal' | 'screenSize' | 'env'>, now: number): Screen | undefined {
@@ -164,14 +174,14 @@ export function screenOf(io: Pick<Io, 'stdoutIsTerminal' | 'screenSize' | 'env'>
   return { columns: io.screenSize?.columns, paint: isColored(io.env) ? paints : plain, now };
 }
 
-/** https://no-color.org, and FORCE_COLOR as Node.js reads it, which has the last word. */
+/** https://no-color.org, and FORCE_COLOR as Node.js reads it, which takes precedence. */
 export function isColored(env: Record<string, string | undefined>): boolean {
   const { NO_COLOR: no = '', FORCE_COLOR: force, TERM: terminal } = env;
   if (force !== undefined) return force !== '0' && force !== 'false';
   return no === '' && terminal !== 'dumb';
 }
 
-/** A time: short and local for a person, e.g. `today 16:01`; in UTC and whole where a script may read it. */
+/** A time: short and local for a person, e.g. `today 16:01`; complete and in UTC for a script. */
 export function when(epochMs: number | undefined | null): Cell {
   if (epochMs === undefined || epochMs === null) return '-';
   return (screen) => timeText(epochMs, screen);
@@ -181,7 +191,7 @@ export function timeText(epochMs: number, screen: Screen | undefined): string {
   return screen === undefined ? isoTime(epochMs) : shortTime(epochMs, screen.now);
 }
 
-/** As `when`, for what happened lately, e.g. `15 min ago`. */
+/** As `when`, for recent events, e.g. `15 min ago`. */
 export function ago(epochMs: number | undefined | null): Cell {
   if (epochMs === undefined || epochMs === null) return '-';
   return (screen) => {

@@ -5,7 +5,7 @@ import type { GlobalOptions, Io } from '../io.ts';
 const eraseLine = '\r\u001b[K';
 
 /**
- * One line below the output that is overwritten while something takes its time. Only a person sees it: it is silent off a
+ * One line below the output that is overwritten during slow work. Only a person sees it: it shows nothing outside a
  * terminal, with -q and with --json.
  */
 export class TerminalLine {
@@ -19,7 +19,7 @@ export class TerminalLine {
     this.#options = options;
   }
 
-  /** True while something else, such as a question or a progress bar, writes there. */
+  /** True while another part, such as a question or a progress bar, writes there. */
   get isHeld(): boolean {
     return this.#holders > 0;
   }
@@ -38,7 +38,7 @@ export class TerminalLine {
     this.#isShown = false;
   }
 
-  /** Keeps others from writing there until it is disposed. */
+  /** Prevents others from writing there until it is disposed. */
   hold(): Disposable {
     this.clear();
     this.#holders += 1;
@@ -53,7 +53,7 @@ export class TerminalLine {
 
 const everyMs = 1_000;
 
-/** Runs `work`. If it takes more than a second, the line says what is being done and for how long. */
+/** Runs `work`. If it takes more than a second, the line shows the task and how long it has taken. */
 export async function whileWaiting<T>(line: TerminalLine, what: string, work: () => Promise<T>): Promise<T> {
   const done = new AbortController();
   const startedAt = systemClock.monotonic();
@@ -73,7 +73,7 @@ export async function whileWaiting<T>(line: TerminalLine, what: string, work: ()
   }
 }
 
-/** The same for results that are printed as they come. On a screen, the results themselves show that something happens. */
+/** The same for results that are printed one by one. On a screen, the results themselves show the progress. */
 export function whileStreaming<T>(
   { io, line }: { io: Pick<Io, 'stdoutIsTerminal'>; line: TerminalLine },
   what: string,
@@ -94,7 +94,7 @@ export async function whileWorking<T>(line: TerminalLine, what: string, work: ()
 
 const width = 24;
 
-/** Shows on the terminal's line how far a long command has got. */
+/** Shows the progress of a long command on the terminal's line. */
 export class Progress implements Disposable {
   readonly #line: TerminalLine;
   readonly #held: Disposable;
@@ -134,7 +134,10 @@ const home = '\u001b[H';
 const eraseToEndOfLine = '\u001b[K';
 const eraseBelow = '\u001b[J';
 
-/** A terminal's other screen, for what is shown again and again: as much as it has room for. What was there before comes back. */
+/**
+ * A terminal's alternate screen, for output that is refreshed again and again and cut to fit. The earlier content of
+ * the terminal comes back afterwards.
+ */
 export class WatchScreen implements Disposable {
   readonly #io: Pick<Io, 'stdout' | 'screenSize'>;
 
@@ -143,7 +146,7 @@ export class WatchScreen implements Disposable {
     io.stdout(enter);
   }
 
-  /** Shows the first lines of `text`, which matter most, and when that was. */
+  /** Shows the first lines of `text`, which matter most, and the time of the refresh. */
   show(text: string): void {
     const lines = text.split('\n');
     const room = (this.#io.screenSize?.rows ?? lines.length + 1) - 1;

@@ -1,30 +1,30 @@
 import { trustedConfig } from '../../config/locate.ts';
 import type { Cli } from '../cli.ts';
 
-/** A program that starts the daemon and keeps it running, configured by a file of rankd's. */
+/** A program that starts the daemon and keeps it running, configured by a file that rankd writes. */
 export interface ServiceManager {
   /** The file's name in messages. */
   readonly kind: string;
   readonly fileName: string;
-  /** Where the manager reads it. */
+  /** The path where the manager reads it. */
   folder(cli: Cli): string;
-  /** True if that folder is the user's own, so that rankd makes it. */
+  /** True if that folder is the user's own, so that rankd may create it. */
   readonly isOwnFolder: boolean;
   readonly encoding: 'utf8' | 'utf16le';
   /** The file, with the paths of this machine. */
   text(cli: Cli): string;
-  /** Takes up a new file. */
+  /** Loads a new file. */
   takeUp(cli: Cli, file: string): Step[];
   /** Stops the daemon and forgets it, before the file is removed. */
   forget(cli: Cli): Step[];
-  /** The steps after the file was removed. */
+  /** The steps after the file has been removed. */
   afterRemoval?: Step[];
   /** The remaining manual steps. */
   next(cli: Cli, file: string): Promise<string>;
   warning?(cli: Cli): string | undefined;
 }
 
-/** A program to run, and what is said of it. If it fails, `otherwise` is said with the command to type. */
+/** A program to run, and a message about it. If it fails, `otherwise` is printed with the command to type. */
 export interface Step {
   program: string;
   args: string[];
@@ -41,13 +41,13 @@ export function serveLine(cli: Cli): string[] {
   return [...cli.io.command, 'serve', '--data-dir', cli.dataDir, ...(config === undefined ? [] : ['--config', config])];
 }
 
-/** A remark if the daemon would serve the simulated group for want of a configuration. */
+/** A remark if the daemon would serve the simulated group because there is no configuration. */
 export function remarkOnConfig(cli: Cli): string {
   if (trustedConfig(cli.configSources) !== undefined) return '';
   return '\nThere is no configuration yet: run rankd init, then rankd service install --force.';
 }
 
-/** Text within XML. */
+/** Text escaped for XML. */
 export function xmlText(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }

@@ -12,7 +12,7 @@ const letRead: Step = {
   otherwise: (command) => `systemd did not read it: run \`${command}\` yourself`,
 };
 
-/** A service of the whole machine, as a user of its own, which sees nothing of the machine that it does not need. */
+/** A service of the whole machine that runs as its own user and sees only the parts of the machine that it needs. */
 export const systemd: ServiceManager = {
   kind: 'unit',
   fileName: 'rankd.service',
@@ -25,7 +25,8 @@ export const systemd: ServiceManager = {
       program: 'systemd-sysusers',
       args: ['--inline', 'u rankd - "rankd, the rank service of a Roblox group" /var/lib/rankd'],
       done: 'done: the user rankd',
-      otherwise: () => 'systemd made no user: run `useradd --system --home-dir /var/lib/rankd rankd` yourself', // one that is there stays as it is
+      // an existing one is kept
+      otherwise: () => 'systemd made no user: run `useradd --system --home-dir /var/lib/rankd rankd` yourself',
     },
     letRead,
   ],

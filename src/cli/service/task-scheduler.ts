@@ -14,7 +14,7 @@ export const taskScheduler: ServiceManager = {
   fileName: 'rankd-task.xml',
   folder: (cli) => cli.dataDir,
   isOwnFolder: true,
-  encoding: 'utf16le', // schtasks reads no other one that can hold every path
+  encoding: 'utf16le', // the only encoding that schtasks reads and that can hold every path
   text: (cli) => {
     const [node = '', ...args] = serveLine(cli);
     const user = xmlText(userOf(cli));
