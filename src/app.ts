@@ -21,8 +21,8 @@ import { rolesKeeper } from './usecases/group/remembered.ts';
 import { refuseDefaultSimulation } from './usecases/group/served-group.ts';
 import { KeyUses } from './usecases/keys/key-uses.ts';
 import { RefusedCallers } from './usecases/upkeep/refused-callers.ts';
-import { DeliveryCounts } from './usecases/webhooks/delivery-counts.ts';
-import { settingsOf } from './usecases/webhooks/target.ts';
+import { DeliveryCounts } from './usecases/webhooks/deliver.ts';
+import { settingsOf } from './usecases/webhooks/send.ts';
 
 export interface AppOptions {
   config: Config;

@@ -1,10 +1,9 @@
 import { resolve } from 'node:path';
 import * as z from 'zod';
 import { readAddress } from '../core/webhooks/address.ts';
-import type { WebhookDeclaration } from '../core/webhooks/declared-webhooks.ts';
 import { defaultEvents, eventGroups, flawOfEvents } from '../core/webhooks/event-types.ts';
-import { isWebhookSecret } from '../core/webhooks/signature.ts';
-import { isWebhookName } from '../core/webhooks/webhook.ts';
+import { isWebhookName, isWebhookSecret } from '../core/webhooks/webhook.ts';
+import type { WebhookDeclaration } from '../core/webhooks/webhook-changes.ts';
 import type { Location, Problem } from './problem.ts';
 import { readSecretText, Secret, type SecretText, systemdCredential } from './secret.ts';
 import { filePath, oneOf, trueOrFalse } from './values.ts';

@@ -2,8 +2,11 @@ import type { FastifyInstance } from 'fastify';
 import { type AppOptions, openApp, type ServedApp } from '../app.ts';
 import { type Clock, systemClock } from '../base/clock.ts';
 import { closeAll, openAll } from '../base/close-all.ts';
+import { asRankdError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { isLoopback, listenUrl } from '../base/net.ts';
+import type { LinkOutcome } from '../control/control.ts';
+import type { Dashboard, DashboardOptions } from '../dashboard/server/dashboard.ts';
 import { listenAt } from '../http/listener.ts';
 import { createServer } from '../http/server.ts';
 import type { Metrics } from '../metrics/open-metrics.ts';
@@ -11,10 +14,10 @@ import type { OpenOptions } from '../ports/index.ts';
 import { engineOf } from '../stores/engine.ts';
 import { declareConfigured } from '../usecases/declare-configured.ts';
 import { checkGroup } from '../usecases/group/check-group.ts';
-import { AuditHeadWriter } from './head-notes.ts';
+import { AuditHeadWriter } from './audit-head-writer.ts';
 import { startWorkers, warnOfPlatform } from './workers.ts';
 
-export interface DaemonOptions extends AppOptions, Pick<OpenOptions, 'onMigrated'> {
+interface DaemonOptions extends AppOptions, Pick<OpenOptions, 'onMigrated'> {
   log: Logger;
 }
 
@@ -97,4 +100,50 @@ async function drain({ current: { requests, clock }, maxDeadlineMs }: ServedApp)
   requests.isDraining = true;
   const giveUpAt = clock.monotonic() + maxDeadlineMs + 1_000;
   while (requests.count > 0 && clock.monotonic() < giveUpAt) await clock.sleep(drainPollMs);
+}
+
+/** The operator's page. It is loaded on first use, so it costs nothing for operators who never use it. */
+export class LazyDashboard implements AsyncDisposable {
+  readonly #options: DashboardOptions;
+  #loading: Promise<Dashboard> | undefined;
+  #dashboard: Dashboard | undefined;
+
+  constructor(options: DashboardOptions) {
+    this.#options = options;
+  }
+
+  get standing(): Dashboard['standing'] {
+    return this.#dashboard?.standing ?? null;
+  }
+
+  /** Throws like `Dashboard.open`. */
+  async openIfEnabled(): Promise<void> {
+    if (this.#options.config.enabled) await (await this.#load()).open();
+  }
+
+  /** Never rejects. */
+  async link(by: string): Promise<LinkOutcome> {
+    try {
+      return { state: 'made', ...(await (await this.#load()).link(by)) };
+    } catch (cause) {
+      const { code, message, hint } = asRankdError(cause);
+      return { state: 'refused', code, message, hint };
+    }
+  }
+
+  async logAllOut(by: string): Promise<{ sessions: number }> {
+    return { sessions: (await this.#dashboard?.logAllOut(by)) ?? 0 };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await (await this.#loading?.catch(() => undefined))?.[Symbol.asyncDispose]();
+  }
+
+  #load(): Promise<Dashboard> {
+    this.#loading ??= import('../dashboard/server/dashboard.ts').then(({ Dashboard }) => {
+      this.#dashboard = new Dashboard(this.#options);
+      return this.#dashboard;
+    });
+    return this.#loading;
+  }
 }

@@ -18,8 +18,7 @@ import { type DaemonStatus, daemonStatus } from '../usecases/upkeep/status-docum
 import { viewWebhooks } from '../usecases/webhooks/view-webhooks.ts';
 import { webhookDocument } from '../usecases/webhooks/webhook-document.ts';
 import { showWorkspace } from '../usecases/workspace/workspace.ts';
-import { type Daemon, startDaemon } from './daemon.ts';
-import { LazyDashboard } from './dashboard-door.ts';
+import { type Daemon, LazyDashboard, startDaemon } from './daemon.ts';
 import { LiveConfig } from './live-config.ts';
 import { RecentProblems } from './recent-problems.ts';
 import { showNode } from './show-node.ts';

@@ -6,15 +6,17 @@ import { takeLateLooks } from '../usecases/change/late-look.ts';
 import { type RecoveryTries, recoverChanges, wasLeftBehind } from '../usecases/change/recover-changes.ts';
 import type { DaemonContext, LiveContext } from '../usecases/daemon-context.ts';
 import { credentialWarnings } from '../usecases/group/credential-warnings.ts';
+import { endDueHolds } from '../usecases/holds/end-holds.ts';
+import { sweepHolds } from '../usecases/holds/sweep-holds.ts';
+import { WallClock } from '../usecases/holds/wall-clock.ts';
 import { nameMembers } from '../usecases/people/name-members.ts';
 import { isInCharge } from '../usecases/upkeep/in-charge.ts';
 import { pruneRecords } from '../usecases/upkeep/prune-records.ts';
 import { CredentialTeller } from '../usecases/upkeep/tell-credential.ts';
 import { MisfitTeller } from '../usecases/upkeep/tell-misfits.ts';
-import type { AuditHeadWriter } from './head-notes.ts';
-import { HoldWorker } from './hold-worker.ts';
-import { PlatformWarnings } from './platform-warnings.ts';
-import { deliverEvents } from './webhook-worker.ts';
+import { DiscordLimits, deliverTo, type Progress, webhooksToServe } from '../usecases/webhooks/deliver.ts';
+import type { AuditHeadWriter } from './audit-head-writer.ts';
+import { PlatformWarnings } from './recent-problems.ts';
 
 /** The interval at which the daemon looks for abandoned changes, and retries unknown ones. */
 const lookEveryMs = 500;
@@ -45,7 +47,7 @@ export function startWorkers(live: LiveContext, heads: AuditHeadWriter): () => P
     stop: stopping.signal,
     report: (error) => app.log.error({ err: error }, 'a change could not be read once more'),
   });
-  const noting = every(app, noteEveryMs, stopping.signal, () => heads.noteOrTell(live.current));
+  const noting = every(app, noteEveryMs, stopping.signal, () => heads.noteOrLog(live.current));
   const naming = every(app, nameEveryMs, stopping.signal, () => nameMembers(live.current, stopping.signal));
   const holds = new HoldWorker(live, stopping.signal);
   const ending = every(app, endHoldsEveryMs, stopping.signal, () => holds.endDue());
@@ -79,7 +81,7 @@ export function startWorkers(live: LiveContext, heads: AuditHeadWriter): () => P
     for (const [what, gathered] of Object.entries(flushes)) {
       await gathered.flush(app).catch((error) => app.log.warn({ err: error }, `the last ${what} could not be kept`));
     }
-    await heads.noteOrTell(live.current);
+    await heads.noteOrLog(live.current);
   };
 }
 
@@ -167,4 +169,108 @@ async function every(
     await work().catch((error) => log.error({ err: error }, 'background work failed; trying again'));
     await clock.sleep(ms, signal).catch(() => undefined);
   }
+}
+
+/** Ends suspensions and temporary ranks as they fall due. Call `endDue` every few seconds, and `sweep` every few minutes. */
+class HoldWorker {
+  readonly #live: LiveContext;
+  readonly #stop: AbortSignal;
+  readonly #wallClock: WallClock;
+  /** The context of the last round with a working credential: after a reload or a new key, the obstacle may be gone. */
+  #seen: DaemonContext | undefined;
+
+  constructor(live: LiveContext, stop: AbortSignal) {
+    this.#live = live;
+    this.#stop = stop;
+    this.#wallClock = new WallClock(live.current.clock);
+  }
+
+  async endDue(): Promise<void> {
+    const app = this.#live.current;
+    const { isSteady, jumpedMs } = this.#wallClock.look();
+    if (jumpedMs !== undefined) app.log.warn({ jumpedMs, problem: 'clock' }, sentenceOf(jumpedMs));
+    if (!isSteady) return;
+    const retryNow = this.#seen !== app;
+    this.#seen = app.deadCredential() === undefined ? app : undefined;
+    if (this.#seen === undefined) return;
+    const report = ({ id, tries }: { id: string; tries: number }, error: Error) => {
+      if (tries === 0)
+        app.log.warn({ err: error, holdId: id }, 'a suspension or temporary rank cannot be ended yet; trying again');
+    };
+    await endDueHolds(app, { retryNow, stop: this.#stop, report });
+  }
+
+  async sweep(): Promise<void> {
+    await sweepHolds(this.#live.current, this.#stop).catch((error) => {
+      if (!isRankdError(error)) throw error; // the next sweep retries
+    });
+  }
+}
+
+function sentenceOf(jumpedMs: number): string {
+  return jumpedMs > 0
+    ? 'the clock of this machine jumped forward; no suspension ends until it has gone steadily for 10 minutes'
+    : 'the clock of this machine was set back; suspensions last longer by as much';
+}
+
+const pollWebhooksMs = 250;
+/** The interval while there is no webhook. */
+const pollWithoutWebhooksMs = 1_000;
+/** The pause after an internal failure: a missing store must not fill the log. */
+const retryWebhooksMs = 5_000;
+/** At most this many targets are served at once. */
+const maxRounds = 8;
+
+/**
+ * Delivers events until `stop` is aborted. It often checks the store for new events: that costs microseconds, does not
+ * slow rank changes, and includes events of commands next to the daemon.
+ */
+export async function deliverEvents(live: LiveContext, stop: AbortSignal): Promise<void> {
+  const rounds = new Map<string, Promise<void>>();
+  const known = new Map<string, Progress>();
+  const limits = new DiscordLimits();
+  const { clock } = live.current;
+  while (!stop.aborted) {
+    const waitMs = await startRounds(live, { rounds, known, limits, stop }).then(
+      (webhooks) => (webhooks > 0 ? pollWebhooksMs : pollWithoutWebhooksMs),
+      (error) => {
+        live.current.log.error({ err: error }, 'the webhooks could not be read; trying again');
+        return retryWebhooksMs;
+      },
+    );
+    await clock.sleep(waitMs, stop).catch(() => undefined);
+  }
+  await Promise.all(rounds.values());
+}
+
+interface Work {
+  rounds: Map<string, Promise<void>>;
+  /** The webhook that has waited longest is first. */
+  known: Map<string, Progress>;
+  limits: DiscordLimits;
+  stop: AbortSignal;
+}
+
+/**
+ * Each target has one round at a time, so a slow one delays no other. Resolves with the number of webhooks that this
+ * daemon serves.
+ */
+async function startRounds(live: LiveContext, { rounds, known, limits, stop }: Work): Promise<number> {
+  const { ids, count } = await webhooksToServe(live.current);
+  const order = [...known.keys()];
+  for (const id of ids.toSorted((one, other) => order.indexOf(one) - order.indexOf(other))) {
+    if (rounds.has(id) || rounds.size >= maxRounds) continue;
+    const progress = known.get(id) ?? { lookedTo: { alarms: 0, log: 0 } };
+    known.delete(id);
+    known.set(id, progress); // makes it the last one
+    const round = deliverTo(() => live.current, id, { progress, limits, signal: stop })
+      .catch(async (error) => {
+        if (stop.aborted) return;
+        live.current.log.error({ err: error, webhookId: id }, 'events could not be delivered; trying again');
+        await live.current.clock.sleep(retryWebhooksMs, stop).catch(() => undefined);
+      })
+      .finally(() => rounds.delete(id));
+    rounds.set(id, round);
+  }
+  return count;
 }

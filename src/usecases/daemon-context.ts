@@ -7,8 +7,8 @@ import type { WebhookSender } from '../ports/index.ts';
 import type { Ranking } from './change/ranking.ts';
 import type { KeyUses } from './keys/key-uses.ts';
 import type { RefusedCallers } from './upkeep/refused-callers.ts';
-import type { DeliveryCounts } from './webhooks/delivery-counts.ts';
-import type { WebhookSettings } from './webhooks/target.ts';
+import type { DeliveryCounts } from './webhooks/deliver.ts';
+import type { WebhookSettings } from './webhooks/send.ts';
 
 /** The context of a daemon under one configuration: for its HTTP API, its workers and its metrics. It never changes. */
 export interface DaemonContext extends Readonly<Ranking> {
@@ -51,7 +51,7 @@ export interface LiveContext {
 export type ForeignProtocols = Record<'TLS' | 'HTTP/2' | 'the PROXY protocol', number>;
 
 /** The requests to the API without an answer so far. */
-export interface OpenRequests {
+interface OpenRequests {
   count: number;
   /** True once the daemon is stopping: running requests are finished, new ones are refused. */
   isDraining: boolean;

@@ -2,7 +2,7 @@ import type { Config } from '../config/config.ts';
 import type { StillDeclared } from '../core/declarations.ts';
 import type { Ports } from '../ports/index.ts';
 import { declareKeys } from './keys/declare-keys.ts';
-import { declareWebhooks, refuseWebhookClashes } from './webhooks/declare-webhooks.ts';
+import { declareWebhooks, refuseWebhookClashes } from './webhooks/edit-webhooks.ts';
 
 /**
  * Applies the keys and webhooks of the configuration. Resolves with notes for the operator. Throws `config_invalid`

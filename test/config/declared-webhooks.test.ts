@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { newWebhookSecret } from '../../src/core/webhooks/signature.ts';
+import { newWebhookSecret } from '../../src/core/webhooks/webhook.ts';
 import { Sandbox } from './sandbox.ts';
 
 const discord = 'https://discord.com/api/webhooks/1487000000000000857/a-token_of-it';

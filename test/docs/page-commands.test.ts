@@ -6,7 +6,7 @@ import { systems } from '../../src/base/system.ts';
 import { walk } from '../../src/cli/completion/complete.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { sections } from '../../src/config/settings.ts';
-import { newWebhookSecret } from '../../src/core/webhooks/signature.ts';
+import { newWebhookSecret } from '../../src/core/webhooks/webhook.ts';
 import type { TerminalIo } from '../support/command-io.ts';
 import { blocksOf, pages, pagesToType, rankdLines } from '../support/readme-commands.ts';
 import { CliHome } from '../support/run-cli.ts';

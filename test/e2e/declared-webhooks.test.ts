@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { Webhook } from 'standardwebhooks';
 import { expect, onTestFinished, test } from 'vitest';
-import { newWebhookSecret } from '../../src/core/webhooks/signature.ts';
+import { newWebhookSecret } from '../../src/core/webhooks/webhook.ts';
 import { DaemonHere } from '../support/daemon-here.ts';
 import { startFakeDiscord } from '../support/fake-discord.ts';
 import { CliHome } from '../support/run-cli.ts';

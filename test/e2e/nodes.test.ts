@@ -4,7 +4,7 @@ import { writeFileSync } from 'node:fs';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
-import { newWebhookSecret } from '../../src/core/webhooks/signature.ts';
+import { newWebhookSecret } from '../../src/core/webhooks/webhook.ts';
 import { openPostgresStore } from '../../src/stores/postgres/postgres-store.ts';
 import { keepOutcome } from '../../src/usecases/change/change-outcome.ts';
 import { recoverLateWrite } from '../../src/usecases/change/late-write.ts';

@@ -1,8 +1,7 @@
 import { RankdError } from '../../base/errors.ts';
 import { counted } from '../../base/text.ts';
 import { sequenceIn } from '../../core/webhooks/webhook.ts';
-import { eventsToRedeliver, redeliver } from '../../usecases/webhooks/redeliver.ts';
-import { listDeliveries } from '../../usecases/webhooks/view-webhooks.ts';
+import { eventsToRedeliver, listDeliveries, redeliver } from '../../usecases/webhooks/view-webhooks.ts';
 import { deliveryDocument, redeliveryDocument } from '../../usecases/webhooks/webhook-document.ts';
 import type { Cli } from '../cli.ts';
 import { argument, command, flag, option, type ValuesOf } from '../command.ts';

@@ -19,9 +19,14 @@ import {
   rotateWebhook,
   setWebhook,
 } from '../../usecases/webhooks/edit-webhooks.ts';
-import { requireWebhook } from '../../usecases/webhooks/require-webhook.ts';
-import { type Sending, settingsOf } from '../../usecases/webhooks/target.ts';
-import { lookAtDiscord, type TestOutcome, testWebhook } from '../../usecases/webhooks/try-webhook.ts';
+import {
+  lookAtDiscord,
+  requireWebhook,
+  type Sending,
+  settingsOf,
+  type TestOutcome,
+  testWebhook,
+} from '../../usecases/webhooks/send.ts';
 import { maxCounted, viewWebhook, viewWebhooks } from '../../usecases/webhooks/view-webhooks.ts';
 import { webhookDocument, webhookTestDocument } from '../../usecases/webhooks/webhook-document.ts';
 import type { Cli } from '../cli.ts';

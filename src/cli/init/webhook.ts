@@ -5,8 +5,7 @@ import { readAddress, type WebhookAddress } from '../../core/webhooks/address.ts
 import { defaultEvents } from '../../core/webhooks/event-types.ts';
 import { hintOf } from '../../usecases/error-document.ts';
 import { addWebhook, refuseForbidden } from '../../usecases/webhooks/edit-webhooks.ts';
-import type { Sending } from '../../usecases/webhooks/target.ts';
-import { lookAtDiscord, testWebhook } from '../../usecases/webhooks/try-webhook.ts';
+import { lookAtDiscord, type Sending, testWebhook } from '../../usecases/webhooks/send.ts';
 import { viewWebhooks } from '../../usecases/webhooks/view-webhooks.ts';
 import type { Cli } from '../cli.ts';
 import { inWords, sendingWith } from '../commands/webhook.ts';

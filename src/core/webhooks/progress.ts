@@ -1,7 +1,8 @@
+import { shorten } from '../../base/text.ts';
+import { retryAfterMs } from '../../base/time.ts';
 import { type Actor, type DomainEvent, eventsSkipped, type Skipped, webhookDisabled } from '../events.ts';
 import { isAlarm, type WebhookEventType } from './event-types.ts';
-import { deadAfterMs, deadAfterTries, maxTries, nextTryAt, triesInPlace } from './schedule.ts';
-import type { Delivery, Webhook } from './webhook.ts';
+import type { Delivery, Webhook, WebhookKind } from './webhook.ts';
 
 /**
  * A target's response to a request. `refused`: probably only this event · `busy`: it asks for a later retry, which is
@@ -14,7 +15,7 @@ export type Outcome =
   | { kind: 'gone'; status: number; error: string };
 
 /** The events of one request. */
-export interface Attempt {
+interface Attempt {
   webhook: Webhook;
   deliveries: readonly Delivery[];
   events: ReadonlyArray<{ sequence: number; type: WebhookEventType }>;
@@ -172,4 +173,146 @@ function deliveryOf({ webhook, deliveries, now }: Attempt, { sequence, type }: A
   const before = deliveries.find((delivery) => delivery.sequence === sequence);
   const { tries, firstAt } = before?.state === 'waiting' ? before : { tries: 0, firstAt: now };
   return { webhookId: webhook.id, sequence, type, state: 'waiting', tries, firstAt, lastAt: now };
+}
+
+const minute = 60_000;
+const hour = 60 * minute;
+
+/** The wait after each failed try. */
+const waitsMs = [
+  5_000,
+  5 * minute,
+  30 * minute,
+  2 * hour,
+  5 * hour,
+  10 * hour,
+  14 * hour,
+  20 * hour,
+  24 * hour,
+] as const;
+
+/** After this many tries of an event, later ones overtake it. */
+export const triesInPlace = 3;
+
+/** The maximum number of tries if the target responds to other events. */
+const maxTries = waitsMs.length + 1;
+
+/** A target that stays dead for this long, over this many tries, is disabled. */
+const deadAfterMs = 5 * 24 * hour;
+const deadAfterTries = 10;
+
+/** Older events are not delivered any more. */
+export const maxAgeMs = 7 * 24 * hour;
+
+/** The longest wait that a target may ask for. */
+const maxRetryAfterMs = 24 * hour;
+
+/**
+ * The time of the next try after this many failures. `random`: 0 to 1, so that many targets do not come back at the
+ * same time.
+ */
+function nextTryAt({
+  failures,
+  now,
+  random,
+  retryAfterMs = 0,
+}: {
+  failures: number;
+  now: number;
+  random: number;
+  retryAfterMs?: number | undefined;
+}): number {
+  const waitMs = waitsMs[Math.min(failures, waitsMs.length) - 1] ?? 0;
+  return now + Math.max(Math.round(waitMs * (0.8 + 0.4 * random)), Math.min(retryAfterMs, maxRetryAfterMs));
+}
+
+/** The time for which events are gathered for a channel, after this many consecutive digests. */
+interface Gathering {
+  ms: number;
+  digests: number;
+}
+
+/** At most this many events at once are an embed each; more are a digest. */
+export const maxEmbeds = 5;
+
+/**
+ * A single event arrives within a moment. After a message, rankd gathers for 10 s, so that a list of changes does not
+ * flood the channel; during a series of digests, for a minute. `last`: the age of the last message, and the length of
+ * its series.
+ */
+export function gatheringAfter(last: { agoMs: number; digests: number } | undefined): Gathering {
+  if (last === undefined || last.agoMs >= 10_000) return { ms: 1_000, digests: 0 };
+  return { ms: isBurst(last) ? 60_000 : 10_000, digests: last.digests };
+}
+
+export function isBurst({ digests }: Pick<Gathering, 'digests'>): boolean {
+  return digests >= 2;
+}
+
+/** A target's response, or the reason there was none. */
+type Answer =
+  | { isAnswered: true; status: number; header(name: string): string | undefined; text: string }
+  | { isAnswered: false; error: string };
+
+/** The meaning of a response. */
+export function outcomeOf(kind: WebhookKind, answer: Answer, now: number): Outcome {
+  if (!answer.isAnswered) return { kind: 'failed', error: answer.error };
+  return kind === 'discord' ? discordOutcome(answer, now) : standardOutcome(answer, now);
+}
+
+type Answered = Answer & { isAnswered: true };
+
+function standardOutcome(answer: Answered, now: number): Outcome {
+  const { status } = answer;
+  if (isSuccess(status)) return { kind: 'delivered', status };
+  const error = inWords(answer);
+  if (status === 410) return { kind: 'gone', status, error: 'the target answered 410: it wants no more events' };
+  if ([400, 413, 422].includes(status)) return { kind: 'refused', status, error };
+  const asked = [429, 503].includes(status) ? retryAfterMs(answer.header('retry-after'), now) : undefined;
+  return { kind: 'failed', status, error, retryAfterMs: asked };
+}
+
+/**
+ * Discord's limits: https://discord.com/developers/docs/topics/rate-limits. A deleted webhook must not be called again,
+ * because Discord blocks addresses with too many refused calls.
+ */
+function discordOutcome(answer: Answered, now: number): Outcome {
+  const { status } = answer;
+  if (isSuccess(status)) {
+    const resetMs = Number(answer.header('x-ratelimit-reset-after')) * 1000;
+    const isUsedUp = answer.header('x-ratelimit-remaining') === '0' && resetMs > 0;
+    return { kind: 'delivered', status, restMs: isUsedUp ? resetMs : undefined };
+  }
+  const error = inWords(answer);
+  if (status === 429) {
+    const body = jsonIn(answer.text);
+    const told = typeof body['retry_after'] === 'number' ? body['retry_after'] * 1000 : undefined;
+    const waitMs = told ?? retryAfterMs(answer.header('retry-after'), now) ?? 1_000;
+    const isGlobal = body['global'] === true || answer.header('x-ratelimit-global') !== undefined;
+    return { kind: 'busy', status, error, retryAfterMs: Math.min(maxRetryAfterMs, waitMs) + 100, isGlobal };
+  }
+  if (status === 404) return { kind: 'gone', status, error: 'the webhook was deleted in Discord' };
+  if (status === 401 || status === 403) {
+    return { kind: 'gone', status, error: `Discord does not accept the address of the webhook (${status})` };
+  }
+  if (status === 400) return { kind: 'refused', status, error };
+  return { kind: 'failed', status, error };
+}
+
+function isSuccess(status: number): boolean {
+  return status >= 200 && status < 300;
+}
+
+function inWords({ status, text }: Answered): string {
+  if (status >= 300 && status < 400) return `answered ${status}: redirects are not followed`;
+  return `answered ${status}${text === '' ? '' : `: ${shorten(text, 200)}`}`;
+}
+
+function jsonIn(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'object' && value !== null ? { ...value } : {};
+  } catch {
+    return {};
+  }
 }

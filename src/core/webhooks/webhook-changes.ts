@@ -1,11 +1,12 @@
 import { RankdError } from '../../base/errors.ts';
+import { compareDeclarations, type NodeDeclarations, type StillDeclared } from '../declarations.ts';
 import { refusalOfDeclared } from '../declared.ts';
 import { type Actor, webhookEvent } from '../events.ts';
 import type { Verdict } from '../verdict.ts';
 import { maxWebhooks, type Webhook } from './webhook.ts';
 
 /** The changes to the webhooks. */
-export interface Edit {
+interface Edit {
   put: Webhook[];
   remove: string[];
 }
@@ -16,7 +17,7 @@ type JudgeWebhooks = (webhooks: Webhook[], newestEvent: number) => Verdict<Edit>
 export type NewWebhook = Pick<Webhook, 'id' | 'name' | 'kind' | 'shown' | 'events' | 'createdAt'> &
   Partial<Pick<Webhook, 'address' | 'addressHash' | 'secret' | 'mention' | 'isForGames' | 'declaredIn'>>;
 
-export function freshWebhook(webhook: NewWebhook, newestEvent: number): Webhook {
+function freshWebhook(webhook: NewWebhook, newestEvent: number): Webhook {
   return { ...webhook, state: 'enabled', cursor: newestEvent, alarmCursor: newestEvent, failedTries: 0 };
 }
 
@@ -75,4 +76,110 @@ const editHint = 'edit the file, then run `rankd reload`';
 
 export function unknownWebhook(name: string): RankdError {
   return new RankdError('not_found', `There is no webhook named ${name}.`, { hint: 'rankd webhook list' });
+}
+
+/** A declared webhook. Its address and its secret are in files. */
+export type WebhookDeclaration = Pick<
+  Webhook,
+  'name' | 'kind' | 'shown' | 'addressHash' | 'events' | 'mention' | 'isForGames'
+> & {
+  /** e.g. `rankd.yaml:31` */
+  declaredIn: string;
+};
+
+/**
+ * The same as a node stores it. A new one gets `id`; `fingerprint` changes with the address or secret, and reveals
+ * neither.
+ */
+export interface NewWebhookDeclaration extends WebhookDeclaration {
+  id: string;
+  fingerprint: string;
+}
+
+/** The store's facts on webhooks when a configuration declares its own. */
+export interface WebhookFacts extends NodeDeclarations<NewWebhookDeclaration> {
+  webhooks: Webhook[];
+  newestEvent: number;
+}
+
+/** The resulting changes to the webhooks, and to this node's declarations. */
+export interface DeclaredEdit extends Edit {
+  renewed: NewWebhookDeclaration[];
+  dropped: string[];
+  stillDeclared: StillDeclared[];
+}
+
+/** A conflict that prevents a declared webhook. `twin`: an undeclared webhook with the same address. */
+export type WebhookClash =
+  | { index: number; field: 'name' | 'url_file'; twin: Webhook }
+  | { index: number; field: 'name'; twin: undefined };
+
+/** Undeclared webhooks that conflict with one of these; and the first one beyond the limit. */
+export function clashesOf(
+  declared: ReadonlyArray<{ name: string; address: string }>,
+  webhooks: readonly Webhook[],
+): WebhookClash[] {
+  const others = webhooks.filter(({ declaredIn }) => declaredIn === undefined);
+  const clashes = declared.flatMap(({ name, address }, index): WebhookClash[] => {
+    const namesake = others.find((one) => one.name === name);
+    const twin = others.find((one) => one.address === address);
+    if (namesake !== undefined) return [{ index, field: 'name', twin: namesake }];
+    return twin === undefined ? [] : [{ index, field: 'url_file', twin }];
+  });
+  if (clashes.length > 0 || declared.length + others.length <= maxWebhooks) return clashes;
+  return [{ index: maxWebhooks - others.length, field: 'name', twin: undefined }];
+}
+
+/**
+ * The differences between the configured and the stored webhooks. A webhook with a known name continues from its
+ * cursor.
+ */
+export function declaredEdit(
+  own: readonly NewWebhookDeclaration[],
+  { webhooks, newestEvent, ...nodes }: WebhookFacts,
+  actor: Actor,
+): Extract<Verdict<DeclaredEdit>, { change: unknown }> {
+  const { inForce, ...declarations } = compareDeclarations<NewWebhookDeclaration>(own, nodes, {
+    isSame,
+    excludes: haveOneName,
+  });
+  const declared = inForce.map(({ fingerprint: _, ...declaration }) => declaration);
+  const before = webhooks.filter(({ declaredIn }) => declaredIn !== undefined);
+  const put = declared.flatMap((declaration) => {
+    const known = before.find(({ name }) => name === declaration.name);
+    if (known === undefined) return [freshWebhook({ ...declaration, createdAt: actor.at }, newestEvent)];
+    const now = continued(known, declaration);
+    return JSON.stringify(now) === JSON.stringify(known) ? [] : [now];
+  });
+  const ended = before.filter(({ name }) => !declared.some((one) => one.name === name));
+  const told = put.filter((now) => definitionOf(now) !== definitionOf(before.find(({ id }) => id === now.id)));
+  const events = [
+    ...told.map((webhook) => webhookEvent('declare', webhook, detailOf(webhook), actor)),
+    ...ended.map((webhook) => webhookEvent('remove', webhook, { reason: 'no longer declared' }, actor)),
+  ];
+  return { change: { put, remove: ended.map(({ id }) => id), ...declarations }, events };
+}
+
+function isSame(one: NewWebhookDeclaration, other: NewWebhookDeclaration): boolean {
+  return haveOneName(one, other) && one.fingerprint === other.fingerprint && definitionOf(one) === definitionOf(other);
+}
+
+function haveOneName(one: { name: string }, other: { name: string }): boolean {
+  return one.name === other.name;
+}
+
+function continued(known: Webhook, declaration: WebhookDeclaration): Webhook {
+  const { mention: _, isForGames: _games, addressHash: _hash, ...kept } = known;
+  return { ...kept, ...declaration, id: known.id };
+}
+
+/** The position in the file does not count. */
+function definitionOf(webhook: Webhook | WebhookDeclaration | undefined): string {
+  if (webhook === undefined) return '';
+  const { kind, shown, events, mention, isForGames } = webhook;
+  return JSON.stringify([kind, shown, events, mention, isForGames]);
+}
+
+function detailOf({ kind, shown, events, declaredIn }: Webhook): Record<string, unknown> {
+  return { kind, target: shown, events: events.join(', '), declaredIn };
 }

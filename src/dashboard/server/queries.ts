@@ -7,8 +7,7 @@ import { callWithin } from '../../ports/platform.ts';
 import type { DaemonContext } from '../../usecases/daemon-context.ts';
 import { requireKey } from '../../usecases/keys/find-key.ts';
 import { findUser } from '../../usecases/people/find-user.ts';
-import { FieldError } from './answers.ts';
-import { checkedIds } from './fields.ts';
+import { checkedIds, FieldError } from './requests.ts';
 
 /** The value of a field of a query; `undefined` if it is absent or empty. */
 export function valueIn(query: URLSearchParams, name: string): string | undefined {
@@ -24,7 +23,7 @@ export function requiredIn(query: URLSearchParams, name: string): string {
 }
 
 /** Every value of a field that is repeated or has commas. */
-export function valuesIn(query: URLSearchParams, name: string): string[] {
+function valuesIn(query: URLSearchParams, name: string): string[] {
   return query
     .getAll(name)
     .flatMap((value) => value.split(','))
@@ -120,7 +119,7 @@ async function told<T>(field: string, work: () => Promise<T>): Promise<T> {
   }
 }
 
-export function idIn(query: URLSearchParams, name: string): number | undefined {
+function idIn(query: URLSearchParams, name: string): number | undefined {
   const value = valueIn(query, name);
   if (value === undefined) return undefined;
   const id = asId(value);

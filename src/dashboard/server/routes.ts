@@ -13,12 +13,11 @@ import { auditDashboard } from '../../usecases/upkeep/operator-events.ts';
 import { budgetDocument, type DaemonStatus, statusDocument } from '../../usecases/upkeep/status-document.ts';
 import { type Chart, chartDocument } from '../../usecases/views/chart.ts';
 import { maxUndone, type PageUndos, previewUndo } from '../../usecases/views/page-undo.ts';
-import { testWebhook } from '../../usecases/webhooks/try-webhook.ts';
+import { testWebhook } from '../../usecases/webhooks/send.ts';
 import { viewWebhooks } from '../../usecases/webhooks/view-webhooks.ts';
 import { webhookDocument, webhookTestDocument } from '../../usecases/webhooks/webhook-document.ts';
-import type { Document } from './answers.ts';
-import { changeIdsIn, isTrueOf, reasonIn, textIn, userIdIn } from './fields.ts';
 import { isTrueIn, requiredIn, selectionIn, undoSelectionIn, valueIn, wholeNumberIn } from './queries.ts';
+import { changeIdsIn, type Document, isTrueOf, reasonIn, textIn, userIdIn } from './requests.ts';
 import type { Login, Session, Sessions } from './sessions.ts';
 
 /** The context of the page's routes. */

@@ -1,7 +1,7 @@
 import type { FastifyReply } from 'fastify';
 import * as z from 'zod';
 import { RankdError } from '../../base/errors.ts';
-import { callerHash } from '../../usecases/webhooks/target.ts';
+import { callerHash } from '../../usecases/webhooks/send.ts';
 import { authenticateRequest, authorize, authorizeChange } from '../callers.ts';
 import { deadlineOf, makeChange, withoutOmitted } from '../changes.ts';
 import { sendError } from '../errors.ts';

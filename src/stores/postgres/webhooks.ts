@@ -1,8 +1,8 @@
 import type { AuditEvent } from '../../core/model.ts';
 import type { Verdict } from '../../core/verdict.ts';
-import type { NewWebhookDeclaration } from '../../core/webhooks/declared-webhooks.ts';
 import type { OutboxEvent } from '../../core/webhooks/event-types.ts';
 import type { Delivery, Webhook } from '../../core/webhooks/webhook.ts';
+import type { NewWebhookDeclaration } from '../../core/webhooks/webhook-changes.ts';
 import type { DeliveryFilter, WebhookEdit, WebhookStore } from '../../ports/index.ts';
 import { allowed } from '../allowed.ts';
 import { deliveryColumns, selected, upsertInto, webhookColumns } from '../columns.ts';

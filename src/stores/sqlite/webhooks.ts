@@ -1,7 +1,7 @@
 import type { Verdict } from '../../core/verdict.ts';
-import type { WebhookFacts } from '../../core/webhooks/declared-webhooks.ts';
 import type { OutboxEvent } from '../../core/webhooks/event-types.ts';
 import type { Delivery, Webhook } from '../../core/webhooks/webhook.ts';
+import type { WebhookFacts } from '../../core/webhooks/webhook-changes.ts';
 import type { DeliveryFilter, WebhookEdit, WebhookStore } from '../../ports/index.ts';
 import { allowed } from '../allowed.ts';
 import { absent, deliveryColumns, selected, upsertInto, webhookColumns } from '../columns.ts';

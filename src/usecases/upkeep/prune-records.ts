@@ -2,7 +2,7 @@ import type { RetentionConfig } from '../../config/config.ts';
 import { lastToGo } from '../../core/audit.ts';
 import { auditPruned, historyPruned } from '../../core/events.ts';
 import { idempotencyWindowMs } from '../../core/model.ts';
-import { maxAgeMs } from '../../core/webhooks/schedule.ts';
+import { maxAgeMs } from '../../core/webhooks/progress.ts';
 import type { Ports } from '../../ports/index.ts';
 import type { Ranking } from '../change/ranking.ts';
 import { leaveOutOld, oldestUndelivered } from '../webhooks/outbox.ts';

@@ -1,19 +1,24 @@
 import type { Logger } from '../../base/log.ts';
 import { newestOf } from '../../core/declarations.ts';
 import type { OutboxEvent } from '../../core/webhooks/event-types.ts';
-import { type Outcome, progressOf } from '../../core/webhooks/progress.ts';
-import { gatheringAfter, isBurst, maxAgeMs, maxEmbeds, triesInPlace } from '../../core/webhooks/schedule.ts';
+import {
+  gatheringAfter,
+  isBurst,
+  maxAgeMs,
+  maxEmbeds,
+  type Outcome,
+  progressOf,
+  triesInPlace,
+} from '../../core/webhooks/progress.ts';
 import { eventId, type Webhook } from '../../core/webhooks/webhook.ts';
 import type { Store } from '../../ports/index.ts';
 import { isInCharge } from '../upkeep/in-charge.ts';
-import type { DeliveryCounts } from './delivery-counts.ts';
-import { alarmMessage, asPlainLine, logMessages, type PlannedMessage } from './discord-messages.ts';
-import { isPassed, leaveOutOld, nextEvents, type Part } from './outbox.ts';
-import { type Sending, sendMessage, sendSigned, targetOf } from './target.ts';
-import { type EventView, eventBody, viewEvents } from './told-events.ts';
+import { alarmMessage, asPlainLine, logMessages, type PlannedMessage } from './discord.ts';
+import { type EventView, eventBody, isPassed, leaveOutOld, nextEvents, type Part, viewEvents } from './outbox.ts';
+import { type Sending, sendMessage, sendSigned, targetOf } from './send.ts';
 
 /** The context for deliveries under one configuration. */
-export interface Delivering extends Sending {
+interface Delivering extends Sending {
   store: Store;
   log: Logger;
   group: { title: string };
@@ -286,5 +291,26 @@ async function record(round: Round, events: readonly EventView[], outcome: Outco
     app.log.error({ webhook: name, problem: 'webhook' }, `the webhook is disabled: ${outcome.error}`);
   } else if (outcome.kind !== 'busy' && webhook.failingSince === undefined) {
     app.log.warn({ webhook: name }, `the webhook does not take events: ${outcome.error}`);
+  }
+}
+
+interface DeliveryCount {
+  webhook: string;
+  outcome: Outcome['kind'];
+  count: number;
+}
+
+/** The number of events that each target accepted or refused, since the process began. */
+export class DeliveryCounts {
+  readonly #counts = new Map<string, DeliveryCount>();
+
+  note(webhook: string, outcome: Outcome['kind'], events: number): void {
+    const key = `${webhook} ${outcome}`;
+    const before = this.#counts.get(key)?.count ?? 0;
+    this.#counts.set(key, { webhook, outcome, count: before + events });
+  }
+
+  list(): DeliveryCount[] {
+    return [...this.#counts.values()];
   }
 }

@@ -1,6 +1,6 @@
 import { isoOrNull, isoTime } from '../../base/time.ts';
 import type { Delivery } from '../../core/webhooks/webhook.ts';
-import type { TestOutcome } from './try-webhook.ts';
+import type { TestOutcome } from './send.ts';
 import type { WebhookView } from './view-webhooks.ts';
 
 /** A webhook, without its address and its secret; times are ISO 8601. */

@@ -5,7 +5,7 @@ import {
   enableWebhook,
   setWebhook,
 } from '../../../src/usecases/webhooks/edit-webhooks.ts';
-import { eventsToRedeliver, redeliver } from '../../../src/usecases/webhooks/redeliver.ts';
+import { eventsToRedeliver, redeliver } from '../../../src/usecases/webhooks/view-webhooks.ts';
 import { day, FakeTargets, hour, openDelivery } from './scene.ts';
 
 async function scene() {

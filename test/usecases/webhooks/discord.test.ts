@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { addressHash } from '../../../src/usecases/webhooks/target.ts';
+import { addressHash } from '../../../src/usecases/webhooks/send.ts';
 import { FakeDiscord } from '../../support/fake-discord.ts';
 import { day, discordAddress, openDelivery } from './scene.ts';
 

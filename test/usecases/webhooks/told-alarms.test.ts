@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { historyUndone, keyPaused, keyRevoked } from '../../../src/core/events.ts';
 import { isAlarm, typeOf } from '../../../src/core/webhooks/event-types.ts';
-import { embedOf, lineOf } from '../../../src/usecases/webhooks/discord-embeds.ts';
-import { type EventView, eventBody } from '../../../src/usecases/webhooks/told-events.ts';
+import { embedOf, lineOf } from '../../../src/usecases/webhooks/discord.ts';
+import { type EventView, eventBody } from '../../../src/usecases/webhooks/outbox.ts';
 
 const doing = { by: 'daemon', at: Date.UTC(2026, 0, 1) };
 const key = { id: 'key_8TqLx0vBz3Rw', name: 'points-game' };

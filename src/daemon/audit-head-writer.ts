@@ -21,7 +21,7 @@ export class AuditHeadWriter {
   }
 
   /** The same, but logs an error once and retries the next time. */
-  async noteOrTell(app: DaemonContext): Promise<void> {
+  async noteOrLog(app: DaemonContext): Promise<void> {
     try {
       await this.note(app);
       this.#isFailing = false;

@@ -1,3 +1,5 @@
+import { controlCharacters } from '../../base/text.ts';
+
 /** A message in Discord's format: https://discord.com/developers/docs/resources/webhook#execute-webhook */
 export interface DiscordMessage {
   username: 'rankd';
@@ -55,4 +57,33 @@ export function fits(embeds: readonly Embed[]): boolean {
 function lengthOf({ title, description, fields = [], footer }: Embed): number {
   const texts = [title, description, footer?.text ?? '', ...fields.flatMap(({ name, value }) => [name, value])];
   return texts.reduce((sum, text) => sum + text.length, 0);
+}
+
+/**
+ * Text of games and players for a message in Discord: it can't mention anyone, make a link, look like another text, or
+ * be longer than `max` UTF-16 units, which is how Discord counts.
+ */
+export function quoted(text: string, max: number): string {
+  const plain = text
+    .toWellFormed()
+    .replaceAll(controlCharacters, '')
+    .replaceAll(/(\p{M}{2})\p{M}+/gu, '$1');
+  let escaped = '';
+  for (const [next] of plain.replaceAll(special, '\\$&').matchAll(/\\?./gsu)) {
+    if (escaped.length + next.length >= max) return `${escaped}…`;
+    escaped += next;
+  }
+  return escaped;
+}
+
+/** The first characters of Discord's Markdown, mentions and time stamps, and the dot of a domain, which Discord may show as an invitation. */
+const special = /[\\*_~`|>#[\]()<@:-]|\.(?=\p{L})/gu;
+
+/** A link, or only the text if there is no user. */
+export function profileLink(text: string, userId: number): string {
+  return userId > 0 ? `[${text}](${profileOf(userId)})` : text;
+}
+
+export function profileOf(userId: number): string {
+  return `https://www.roblox.com/users/${userId}/profile`;
 }
