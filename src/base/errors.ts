@@ -22,6 +22,7 @@ export const reasons = {
   ambiguous_rank: 'Ambiguous rank',
   ambiguous_name: 'Ambiguous name',
   no_further_rank: 'No further rank',
+  rank_differs: 'Rank differs',
   configuration_misfit: 'Configuration does not fit the group',
   user_not_found: 'User not found',
   user_renamed: 'User renamed',

@@ -50,6 +50,7 @@ export function toConfig(settings: Settings, choice: PlatformChoice, { files, ta
       protectedRoles: policy.protected_roles,
       steps: policy.steps,
       selfRank: policy.self_rank,
+      stale: policy.stale,
       rankerCheck: policy.ranker_check,
       minRankerRank: policy.min_ranker_rank,
       cooldownMs: policy.cooldown,

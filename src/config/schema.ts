@@ -108,6 +108,11 @@ export const settingsSchema = section({
     steps: oneOf(['any', 'adjacent'])
       .default('any')
       .describe('any, or adjacent: only to the next rank up or down (of the ladder, if set), except locked ranks.'),
+    stale: oneOf(['ignore', 'refuse'])
+      .default('ignore')
+      .describe(
+        'refuse: a request to /v1/ranker whose oldRankName names a role that the member does not hold is refused.',
+      ),
     self_rank: oneOf(['allow', 'deny']).default('allow').describe('Whether a player may change their own rank.'),
     ranker_check: oneOf(['off', 'claimed', 'verify'])
       .default('off')

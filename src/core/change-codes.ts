@@ -15,6 +15,7 @@ const refusals = new Set<ErrorCode>([
   'member_not_found',
   'unknown_rank',
   'ambiguous_rank',
+  'rank_differs',
   'configuration_misfit',
   'cooldown',
   'key_paused',

@@ -7,7 +7,11 @@ import type { Policy } from './rules/rule.ts';
 type Naming = 'maxRank' | 'minRank' | 'lockedRoles' | 'privilegedRoles' | 'protectedRoles';
 
 /** The group owner's rules as written: they may name roles. */
-export type PolicySettings = Omit<Policy, Naming> & Pick<NamingSettings, Naming>;
+export type PolicySettings = Omit<Policy, Naming> &
+  Pick<NamingSettings, Naming> & {
+    /** `refuse`: a request whose `oldRankName` names a role that the member does not hold. */
+    stale: 'ignore' | 'refuse';
+  };
 
 /**
  * The rules with their roles resolved. A bound whose role is gone does not limit anything here: `refusalOfMisfit`

@@ -41,6 +41,14 @@ export function rolePlan(scheme: RoleScheme, member: Member, target: Role): Role
   return planFrom(scheme, member, { after, target });
 }
 
+/** The same, but a member who is as high already, or higher, keeps all roles. */
+export function planAtLeast(scheme: RoleScheme, member: Member, target: Role): RolePlan {
+  const before = heldRoles(scheme.roles, member);
+  const highest = highestRole(scheme, before);
+  const isReached = highest !== undefined && heightOf(highest) >= heightOf(target);
+  return isReached ? planFrom(scheme, member, { after: before, target: highest }) : rolePlan(scheme, member, target);
+}
+
 /** The roles among `managed` that the target replaces. */
 function superseded(scheme: RoleScheme, managed: Role[], target: Role): Role[] {
   const others = managed.filter((role) => role.id !== target.id);

@@ -62,6 +62,70 @@ describe('the name of a role', () => {
     expect(rankOf('Astronaut')).not.toMatch(/Did you mean/);
   });
 
+  const decorated = [
+    [10, '🔰 | Trainee'],
+    [20, 'Sergeant'],
+    [30, 'Sergeant Major'],
+    [40, '[O-1] Officer'],
+    [50, '[O-2] Senior Officer'],
+    [60, 'Captain ⭐️'],
+    [70, '[20+]Proximity Private'],
+    [80, '𝓥𝓲𝓬𝓮 President'],
+  ] as const;
+  const group: RoleScheme = {
+    roles: decorated.map(([rank, name]): Role => ({ id: 70_000 + rank, name, rank, kind: 'custom' })),
+    ladder: undefined,
+    rankOne: 'custom',
+  };
+
+  test.each([
+    ['Trainee', 10],
+    ['🔰 | trainee', 10],
+    ['sergeant', 20],
+    ['Sergeant  Major', 30],
+    ['sergeantmajor', 30],
+    ['major', 30],
+    ['O1 Officer', 40],
+    ['o-1 officer', 40],
+    ['senior officer', 50],
+    ['captain', 60],
+    ['Captain ⭐', 60],
+    ['Proximity Private', 70],
+    ['vice president', 80],
+  ])('%s means rank %d: badges and other decoration do not count', (name, rank) => {
+    expect(rankOf(name, group)).toBe(rank);
+  });
+
+  test('that is part of two is refused with both, and a part of a word means none', () => {
+    expect(rankOf('officer', group)).toMatch(
+      /^ambiguous_name: .*70040 \(\[O-1\] Officer\), 70050 \(\[O-2\] Senior Officer\)/,
+    );
+    expect(rankOf('cap', group)).toMatch(/^unknown_rank/);
+    expect(rankOf('⭐', group)).toMatch(/^unknown_rank/);
+  });
+
+  test('that is mistyped is refused with the nearest, whatever its badge', () => {
+    expect(rankOf('Capitain', group)).toMatch(/Did you mean Captain ⭐️ \(rank 60\)\?/);
+    expect(rankOf('senior oficer', group)).toMatch(/Did you mean \[O-2\] Senior Officer/);
+  });
+
+  test("that is another role's never falls on a role on the ladder that is only like it", () => {
+    const [, sergeant, major] = group.roles;
+    const ladder = [major as Role];
+    expect(rankOf('sergeant', { ...group, ladder })).toMatch(
+      /^rank_not_allowed: "Sergeant" is not on the promotion ladder/,
+    );
+    expect(rankOf('major', { ...group, ladder })).toBe(30);
+    expect(sergeant?.name).toBe('Sergeant');
+  });
+
+  test('in a setting is the whole name, because a lock must not fall on a role by chance', () => {
+    const settings = { lockedRoles: ['officer'], privilegedRoles: 'allow', protectedRoles: [] } as const;
+    expect(
+      strayNames(group.roles, { ...settings, lockedRoles: [...settings.lockedRoles], protectedRoles: [] }),
+    ).toEqual([]);
+  });
+
   test('of guest, owner or a role off the ladder is refused as their numbers are', () => {
     expect(rankOf('guest')).toMatch(/^rank_not_allowed: "Guest" is the guest role/);
     expect(rankOf('OWNER')).toMatch(/^rank_not_allowed: "Owner" has the rank of the owner role/);
@@ -76,7 +140,15 @@ describe('the name of a role', () => {
 });
 
 const settings: PolicySettings = {
-  ...{ minRank: 1, maxRank: 254, privilegedRoles: 'allow', protectedMembers: [], steps: 'any', selfRank: 'allow' },
+  ...{
+    minRank: 1,
+    maxRank: 254,
+    privilegedRoles: 'allow',
+    protectedMembers: [],
+    steps: 'any',
+    selfRank: 'allow',
+    stale: 'ignore',
+  },
   ...{ rankerCheck: 'off', minRankerRank: 1, cooldownMs: 0, rankerCooldownMs: 0, lockedRoles: [], protectedRoles: [] },
 };
 

@@ -135,6 +135,7 @@ export const cases: Record<string, Case> = {
     provoke: async (app) => app.rank(await app.createKey({ rules: { maxRank: 20, maxRankRole: 4_242 } })),
   },
   no_further_rank: { status: 409, error: 'No further rank', provoke: onV2('demote', { robloxUserId: 1004 }) },
+  rank_differs: { status: 409, error: 'Rank differs', provoke: onV2('promote', { robloxUserId: 1001, ifRank: 20 }) },
   user_not_found: { status: 404, error: 'User not found', provoke: onV2('promote', { username: 'Nobody' }) },
   user_renamed: {
     status: 409,

@@ -52,6 +52,21 @@ test('a name that is cut in the middle of a character reads the same in the answ
   ]);
 });
 
+test('names are no part of what a repeat has to say again: a game knows those of players on its server only', async () => {
+  await using app = await openTestApp();
+  const key = await app.createKey();
+  const first = await rank(app, key, { rankeeName: 'Sam', rankerName: 'Ann' });
+  expectReplay(await rank(app, key, { rankeeName: '', rankerName: '' }), first);
+  const v2 = (body: object) =>
+    app.post(`/v2/promote?placeid=${place}`, {
+      key,
+      body: { robloxUserId: 1002, ...body },
+      headers: { 'idempotency-key': 'two' },
+    });
+  const promoted = await v2({ rankeeName: 'Ann' });
+  expectReplay(await v2({}), promoted);
+});
+
 const longCommand = 'x'.repeat(500);
 
 test.each([{ newRankId: 50 }, { rankeeId: 1002 }, { rankerId: 5 }, { command: `${longCommand}b` }])(

@@ -102,6 +102,72 @@ describe('POST /v2/rank', () => {
   });
 });
 
+describe('the rank that a change expects', () => {
+  test.each([
+    ['rank', { rank: 20 }],
+    ['promote', {}],
+    ['demote', {}],
+  ])('on /v2/%s has to be the rank that the member holds, by number, id or name', async (operation, body) => {
+    await using app = await openTestApp();
+    const key = await app.createKey();
+    const ask = (rest: object) =>
+      app.post(`/v2/${operation}?placeid=${place}`, { key, body: { robloxUserId: 1001, ...body, ...rest } });
+    for (const ifRank of [20, '20', roles.captain, 'Officer', 1, 0]) {
+      const refused = await ask({ ifRank });
+      expectError(refused, { status: 409, code: 'rank_differs', error: 'Rank differs' });
+      expect(messageOf(refused)).toContain(`Member 1001 is Trainee (rank 10), not ${ifRank}. Nothing was changed.`);
+    }
+    expectError(await ask({ ifRank: 'Nothing' }), { status: 400, code: 'unknown_rank', error: 'Unknown rank' });
+    expectError(await ask({ ifRank: '' }), { status: 400, code: 'invalid_request', error: 'Invalid request' });
+    expect(await app.heldBy(1001)).toContain(roles.trainee);
+    expect((await ask({ ifRank: 'trainee' })).json).toMatchObject({ success: true, oldRank: 10 });
+  });
+
+  test('is compared when the turn of the change comes, not when it arrives', async () => {
+    const { platform, begun, letGo } = holdWrites();
+    await using app = await openTestApp({ platform });
+    const key = await app.createKey();
+    const ask = () => app.post(`/v2/promote?placeid=${place}`, { key, body: { robloxUserId: 1001, ifRank: 10 } });
+    const first = ask();
+    await begun;
+    const second = ask();
+    letGo();
+    expect((await first).status).toBe(200);
+    expect(codeOf(await second)).toBe('rank_differs');
+  });
+
+  test('a member who is as high already, or higher, keeps the rank with atLeast, whatever the ceiling', async () => {
+    await using app = await openTestApp();
+    const key = await app.createKey({ name: 'low', rules: { maxRank: 20 } });
+    const ask = (robloxUserId: number, atLeast?: unknown) =>
+      app.post(`/v2/rank?placeid=${place}`, { key, body: { robloxUserId, rank: 20, atLeast } });
+    const captain = 1001;
+    await app.rank(await app.createKey(), { rankeeId: captain, newRankId: 50 });
+    const kept = await ask(captain, true);
+    expect(kept).toMatchObject({ status: 200, json: { oldRank: 50, newRank: 50, roleName: 'Captain' } });
+    expect(messageOf(kept)).toMatch(/already is Captain/);
+    expect(await app.heldBy(captain)).toContain(roles.captain);
+    expect((await ask(1002, true)).json).toMatchObject({ success: true, newRank: 20 });
+    expect(codeOf(await ask(1002, 'yes'))).toBe('invalid_request');
+  });
+
+  test('oldRankName of /v1/ranker is compared only with policy.stale: refuse, and only if it names a role', async () => {
+    await using app = await openTestApp({ config: { policy: { stale: 'refuse' } } });
+    const key = await app.createKey();
+    for (const oldRankName of ['Officer', 'captain'])
+      expect(codeOf(await app.rank(key, { oldRankName, newRankId: 50 }))).toBe('rank_differs');
+    for (const [oldRankName, newRankId] of [
+      ['Trainee', 20],
+      ['Nothing that exists', 10],
+      ['', 20],
+      [undefined, 10],
+    ])
+      expect((await app.rank(key, { oldRankName, newRankId })).status).toBe(200);
+    await using plain = await openTestApp();
+    expect((await plain.rank(await plain.createKey(), { oldRankName: 'Captain', newRankId: 20 })).status).toBe(200);
+  });
+});
+
 describe('POST /v2/promote and /v2/demote', () => {
   test('give the next rank from the member’s present one, up to the end', async () => {
     const { platform, begun, letGo } = holdWrites();
@@ -194,7 +260,14 @@ describe('reads', () => {
     const answer = await get(`member?robloxUserId=1001&placeid=${place}`);
     const officer = { rank: 20, roleId: roles.officer, roleName: 'Officer' };
     expect(answer.json).toEqual({
-      ...{ success: true, requestId: answer.headers['x-request-id'], robloxUserId: 1001, inGroup: true, ...officer },
+      ...{
+        success: true,
+        requestId: answer.headers['x-request-id'],
+        robloxUserId: 1001,
+        userName: 'Newcomer',
+        inGroup: true,
+        ...officer,
+      },
       message: 'User 1001 is Officer (rank 20). (simulated group)',
       roles: [
         { id: roles.base, name: 'Member', rank: 1 },

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { parseDuration } from '../../base/time.ts';
 import type { Direction, Hold, RankChange, RankRequest } from '../../core/model.ts';
+import type { RoleName } from '../../core/role-name.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { DaemonContext } from '../../usecases/daemon-context.ts';
 import { liftHold, requireLength } from '../../usecases/holds/holds.ts';
@@ -46,7 +47,22 @@ const changeFields = {
   command: optionalText.describe('The command that led to the change; stored with it.'),
 };
 
-const setRankBody = z.object({ ...changeFields, rank }, notAnObject).superRefine(namesOneMember);
+/** The fields of a change that can depend on the member's rank. */
+const rankFields = {
+  ...changeFields,
+  ifRank: rank
+    .nullish()
+    .describe(
+      'The change is made only if this is the rank of the member (a number, a role id or a name); otherwise 409 `rank_differs`.',
+    ),
+};
+const atLeast = z
+  .boolean({ error: 'must be true or false' })
+  .nullish()
+  .describe('true: a member who is as high already, or higher, keeps the rank, and the answer is 200.');
+
+const setRankBody = z.object({ ...rankFields, rank, atLeast }, notAnObject).superRefine(namesOneMember);
+const rankStepBody = z.object(rankFields, notAnObject).superRefine(namesOneMember);
 const stepBody = z.object(changeFields, notAnObject).superRefine(namesOneMember);
 const suspendBody = z.object({ ...changeFields, duration }, notAnObject).superRefine(namesOneMember);
 
@@ -111,7 +127,8 @@ const change = { method: 'POST', key: { ...key, scope: 'rank' }, changesRanks: t
 const suspension = { ...change, key: { ...key, scope: 'suspend' } } as const;
 
 const nameCodes = ['user_not_found', 'user_renamed'] as const;
-const stepCodes = [...changeCodes.filter((code) => code !== 'unknown_rank'), ...nameCodes, 'no_further_rank'] as const;
+const rankCodes = [...changeCodes, ...nameCodes, 'ambiguous_name', 'rank_differs'] as const;
+const stepCodes = [...rankCodes, 'no_further_rank'] as const;
 const nextRank =
   'rankd finds the next rank at the moment of the change, on the ladder if the configuration has one; it skips locked roles. At the end, the answer is 409 `no_further_rank`.';
 
@@ -129,31 +146,31 @@ export const changeRoutes: readonly Route[] = [
       example: { robloxUserId: 1001, rank: 'Officer', reason: 'passed the training' },
     },
     answers: [changed],
-    codes: [...changeCodes, ...nameCodes, 'ambiguous_name'],
+    codes: rankCodes,
     handler: (exchange) =>
       changeOf(exchange, 'rank', () => {
-        const { rank, ...fields } = exchange.body();
-        return toAsked(fields, asRoleName(rank));
+        const { rank, atLeast, ...fields } = exchange.body();
+        return { ...toAsked(fields, asRoleName(rank)), ...(atLeast && { atLeast }), ...expecting(fields) };
       }),
   }),
   route({
     ...{ ...change, path: '/v2/promote' },
     docs: { id: 'promote', summary: 'Give a member the next higher rank', description: nextRank },
     body: {
-      ...{ ...body, name: 'StepRequest', schema: stepBody },
+      ...{ ...body, name: 'RankStepRequest', schema: rankStepBody },
       example: { robloxUserId: 1001, reason: 'quiz' },
     },
     answers: [changed],
     codes: stepCodes,
-    handler: (exchange) => changeOf(exchange, 'promote', () => ({ ...toAsked(exchange.body()), step: 'promote' })),
+    handler: (exchange) => changeOf(exchange, 'promote', () => stepOf(exchange, 'promote')),
   }),
   route({
     ...{ ...change, path: '/v2/demote' },
     docs: { id: 'demote', summary: 'Give a member the next lower rank', description: nextRank },
-    body: { ...{ ...body, name: 'StepRequest', schema: stepBody }, example: { robloxUserId: 1001 } },
+    body: { ...{ ...body, name: 'RankStepRequest', schema: rankStepBody }, example: { robloxUserId: 1001 } },
     answers: [changed],
     codes: stepCodes,
-    handler: (exchange) => changeOf(exchange, 'demote', () => ({ ...toAsked(exchange.body()), step: 'demote' })),
+    handler: (exchange) => changeOf(exchange, 'demote', () => stepOf(exchange, 'demote')),
   }),
   route({
     ...{ ...suspension, path: '/v2/suspend' },
@@ -212,6 +229,17 @@ interface Asked {
   /** Replaces the `newRankId` of the request. */
   roleName?: string;
   step?: Direction;
+  ifRank?: RoleName;
+  atLeast?: boolean;
+}
+
+function stepOf(exchange: Exchange<z.output<typeof rankStepBody>>, step: Direction): Asked {
+  const fields = exchange.body();
+  return { ...toAsked(fields), step, ...expecting(fields) };
+}
+
+function expecting({ ifRank }: Pick<z.output<typeof rankStepBody>, 'ifRank'>): { ifRank?: RoleName } {
+  return ifRank == null ? {} : { ifRank: asRoleName(ifRank) };
 }
 
 function toAsked(body: z.output<typeof stepBody>, rank: number | string = 0): Asked {

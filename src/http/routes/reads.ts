@@ -6,6 +6,7 @@ import type { DaemonContext } from '../../usecases/daemon-context.ts';
 import { findGivable, findMemberRoles } from '../../usecases/group/group.ts';
 import { openHold } from '../../usecases/holds/open-hold.ts';
 import { findUser } from '../../usecases/people/find-user.ts';
+import { nameOf } from '../../usecases/people/name-members.ts';
 import { admitCaller } from '../callers.ts';
 import { callIn, deadlineOf } from '../changes.ts';
 import { memberFields, namesOneMember } from '../fields.ts';
@@ -18,6 +19,7 @@ const roleFields = { id: z.int().min(1), name: z.string(), rank: z.int().min(0).
 const memberAnswer = z.strictObject({
   ...answerFields,
   robloxUserId: z.int().min(1),
+  userName: z.string().nullable().describe('The user name; null if Roblox does not report it now.'),
   inGroup: z.boolean(),
   rank: z.int().min(0).max(255).describe('The highest rank that counts; 0 if the user is not in the group.'),
   roleId: z.int().min(1).nullable().describe('The role with that rank.'),
@@ -75,7 +77,8 @@ export const readRoutes: readonly Route[] = [
         schema: memberAnswer,
         example: {
           ...{ ...ids, message: 'User 1001 is Officer (rank 20).' },
-          ...{ robloxUserId: 1001, inGroup: true, rank: 20, roleId: 70020, roleName: 'Officer' },
+          ...{ robloxUserId: 1001, userName: 'Newcomer', inGroup: true, rank: 20 },
+          ...{ roleId: 70020, roleName: 'Officer' },
           roles: [
             { id: 12884901889, name: 'Member', rank: 1 },
             { id: 70020, name: 'Officer', rank: 20 },
@@ -178,15 +181,20 @@ async function memberView(
   { robloxUserId, username }: z.output<typeof memberQuery>,
   call: CallContext,
 ): Promise<Omit<z.infer<typeof memberAnswer>, 'success' | 'requestId'>> {
-  const userId = robloxUserId ?? (await findUser(app, String(username), call)).id;
-  const found = await findMemberRoles(app, userId, call);
-  const hold = await openHold(app, userId);
+  const user = robloxUserId == null ? await findUser(app, String(username), call) : undefined;
+  const userId = user?.id ?? Number(robloxUserId);
+  const [found, userName, hold] = await Promise.all([
+    findMemberRoles(app, userId, call),
+    user?.name ?? nameOf(app, userId, call),
+    openHold(app, userId),
+  ]);
   const suspension = hold?.kind === 'suspension' ? hold : undefined;
   const { rank = 0, highest, held = [] } = found ?? {};
   const title = robloxUserId == null ? `${username} (${userId})` : `User ${userId}`;
   return {
     message: highest === undefined ? `${title} is not in the group.` : `${title} is ${highest.name} (rank ${rank}).`,
     robloxUserId: userId,
+    userName: userName ?? null,
     inGroup: found !== undefined,
     rank,
     roleId: highest?.id ?? null,

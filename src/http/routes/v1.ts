@@ -17,7 +17,9 @@ const rankBody = z.object(
     rankeeId: memberId.describe('User id of the member whose rank changes, above 0.'),
     newRankId: id.describe('The rank number in the group (1 to 255), or a role id (above 255).'),
     command: optionalText.describe('The command that led to the change; stored with it.'),
-    oldRankName: optionalText.describe('The rank as the game knew it; stored with the change.'),
+    oldRankName: optionalText.describe(
+      'The rank as the game knew it; stored with the change, and compared with `policy.stale: refuse`.',
+    ),
     prefix: optionalText.describe('The prefix of the command; stored with the change.'),
     webhookUrl: optionalText.describe(
       'rankd stores only the host of this address, and its SHA-256 if `webhooks.caller_url` is `match`; it never calls it.',
@@ -87,7 +89,7 @@ export const v1Routes: readonly Route[] = [
         },
       },
     ],
-    codes: changeCodes,
+    codes: [...changeCodes, 'rank_differs'],
     handler: changeRank,
   }),
 ];

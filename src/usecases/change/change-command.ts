@@ -24,6 +24,10 @@ export interface ChangeCommand {
   stepCount?: number;
   /** Requests the role with this name, instead of `newRankId`. */
   roleName?: string;
+  /** The change applies only if this is the member's rank. */
+  ifRank?: RoleName;
+  /** A member who is as high already, or higher, keeps the rank. */
+  atLeast?: boolean;
   /** The change begins a hold, or ends one. */
   hold?: HoldAsked;
   /**

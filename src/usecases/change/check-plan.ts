@@ -36,7 +36,7 @@ export const checkNames = [
   'ranker rank',
 ];
 
-type Asked = Pick<ChangeCommand, 'request' | 'caller'> & {
+type Asked = Pick<ChangeCommand, 'request' | 'caller' | 'atLeast'> & {
   /** The kind of change for the rules; `rank` by default. */
   kind?: keyof typeof rulesFor;
   /** Set if they are known already. */
@@ -46,7 +46,7 @@ type Asked = Pick<ChangeCommand, 'request' | 'caller'> & {
 /** Checks a plan against the rules, unless the member holds the requested rank already. Throws the first refusal, unless `examiner` lists them all. */
 export async function checkPlan(
   app: Ranking,
-  { request, caller, kind = 'rank', paces, ...planned }: Asked & PlannedChange,
+  { request, caller, atLeast, kind = 'rank', paces, ...planned }: Asked & PlannedChange,
   call: CallContext,
   examiner: Examiner = strict,
 ): Promise<ApprovedChange> {
@@ -74,7 +74,8 @@ export async function checkPlan(
           : `${request.rankerId} holds ${roles.map(roleTitle).join(', ') || 'no role'}`,
     );
   }
-  return approved({ ...planned, policyCase, recheck: rules });
+  // A member above the ceiling stays there if the request asks for no more than a lower rank.
+  return approved({ ...planned, policyCase, recheck: isQuiet && atLeast ? [] : rules });
 }
 
 /**

@@ -1,10 +1,11 @@
 import { isRankdError, RankdError } from '../../base/errors.ts';
 import { refusalOfOwnersRank, refusalOfUntouchable, standingWords } from '../../core/acting-account.ts';
 import { roleTitle } from '../../core/describe.ts';
+import { refusalOfOtherRank } from '../../core/expected-rank.ts';
 import type { ActingAccount, Member, RankChange, Role } from '../../core/model.ts';
 import { nextRole } from '../../core/next-role.ts';
 import { policyFor } from '../../core/policy-names.ts';
-import { type RolePlan, rolePlan, suspensionPlan } from '../../core/role-plan.ts';
+import { planAtLeast, type RolePlan, rolePlan, suspensionPlan } from '../../core/role-plan.ts';
 import { heldRoles, nameForRequest } from '../../core/role-scheme.ts';
 import { type GroupScheme, refusalOfMisfit } from '../../core/role-settings.ts';
 import { suspendedRole } from '../../core/suspended-role.ts';
@@ -24,7 +25,7 @@ export interface PlannedChange {
   acting: ActingAccount | undefined;
 }
 
-type AskedPlan = Pick<ChangeCommand, 'request' | 'step' | 'stepCount' | 'roleName' | 'hold'> & {
+type AskedPlan = Pick<ChangeCommand, 'request' | 'step' | 'stepCount' | 'roleName' | 'ifRank' | 'atLeast' | 'hold'> & {
   /** rankd's own last change of the member, if it is known already. */
   written?: Promise<RankChange | undefined> | undefined;
 };
@@ -90,17 +91,21 @@ export async function planChange(
   );
   // During the read of the member, the group may have shown that the number or name now means another role, or that the
   // role has another rank.
-  const { plan, scheme } = await planConfirmed(
+  const { plan, scheme, target } = await planConfirmed(
     app,
     found,
     async (scheme) => {
       const target = isRankAsked ? await findTarget() : undefined;
       requireFit(scheme, hold);
-      return { plan: planFor(app, command, { target, member: found.member, scheme }) };
+      const { member } = found;
+      const oldRankName = app.policy.stale === 'refuse' ? request.oldRankName : undefined;
+      const otherRank = refusalOfOtherRank({ scheme, member }, { ifRank: command.ifRank, oldRankName }, request);
+      if (otherRank !== undefined) throw otherRank;
+      return { plan: planFor(app, command, { target, member, scheme }), target };
     },
     call,
   );
-  const isNumbered = isRankAsked && roleName === undefined;
+  const isNumbered = isRankAsked && roleName === undefined && plan.target.id === target?.id;
   const newRankId = isNumbered ? request.newRankId : nameForRequest(scheme, plan.target);
   return { plan, scheme, newRankId, acting };
 }
@@ -139,10 +144,10 @@ export async function planConfirmed<T extends { plan: RolePlan }>(
 
 function planFor(
   { policy }: Pick<Ranking, 'policy'>,
-  { step, stepCount, hold }: AskedPlan,
+  { step, stepCount, hold, atLeast }: AskedPlan,
   { target, member, scheme }: { target: Role | undefined; member: Member; scheme: GroupScheme },
 ): RolePlan {
-  if (target !== undefined) return rolePlan(scheme, member, target);
+  if (target !== undefined) return (atLeast ? planAtLeast : rolePlan)(scheme, member, target);
   if (step !== undefined)
     return rolePlan(
       scheme,

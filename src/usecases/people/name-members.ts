@@ -32,6 +32,22 @@ export async function namesOf(
   return store.userNames([...new Set(userIds)], { since: clock.now() - nameLifeMs });
 }
 
+/** The user's name, as stored or as the platform reports it; then it is stored. `undefined` if neither has it now. */
+export async function nameOf(
+  { store, platform, clock }: Pick<Ports, 'store' | 'platform' | 'clock'>,
+  userId: number,
+  call: CallContext,
+): Promise<string | undefined> {
+  const stored = (await namesOf({ store, clock }, [userId])).get(userId);
+  if (stored !== undefined) return stored;
+  const name = await userNameIfKnown({ platform }, userId, call);
+  if (name !== undefined)
+    await store
+      .keepUserName({ id: userId, name, at: clock.now() }, { since: clock.now() - nameLifeMs })
+      .catch(() => undefined);
+  return name;
+}
+
 /** The user's name, unless the platform does not return it now. */
 export function userNameIfKnown(
   { platform }: Pick<Ports, 'platform'>,
