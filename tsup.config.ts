@@ -62,7 +62,7 @@ export default defineConfig([
 
 /** A model for Roblox Studio of each thing for games, as `rankd game write` makes them, but with a Config that is still to be filled in. */
 function writeModels(folder: string): void {
-  const { rankd, systems } = readGameScripts('.');
-  const models = [['Rankd', [rankd]], ...systems] as const;
+  const { rankd, systems, pieces } = readGameScripts('.');
+  const models = [['Rankd', [rankd]], ...systems, ...pieces] as const;
   for (const [name, scripts] of models) writeFileSync(`${folder}/${name}.rbxmx`, toModel([...scripts]));
 }

@@ -19,6 +19,7 @@ import type { DaemonContext, LiveContext } from './usecases/daemon-context.ts';
 import { GroupView } from './usecases/group/group-view.ts';
 import { rolesKeeper } from './usecases/group/remembered.ts';
 import { refuseDefaultSimulation } from './usecases/group/served-group.ts';
+import { GameModules } from './usecases/keys/game-modules.ts';
 import { KeyUses } from './usecases/keys/key-uses.ts';
 import { RefusedCallers } from './usecases/upkeep/refused-callers.ts';
 import { DeliveryCounts } from './usecases/webhooks/deliver.ts';
@@ -90,7 +91,7 @@ export async function openApp(
   const unchanging = {
     ...{ ...ports, ...processState(ports, ({ level, message, facts }) => log[level](facts, message)), log },
     identity: crypto().randomBytes(32).toString('base64url'),
-    ...{ refused: new RefusedCallers(), keyUses: new KeyUses() },
+    ...{ refused: new RefusedCallers(), keyUses: new KeyUses(), gameModules: new GameModules() },
     requests: { count: 0, isDraining: false, haveComeOverTls: false },
     ...{ deliveries: new DeliveryCounts(), foreign: { TLS: 0, 'HTTP/2': 0, 'the PROXY protocol': 0 } },
     sender: options.overrides?.sender ?? openWebhookSender(ports.clock),

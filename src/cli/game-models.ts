@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RankdError } from '../base/errors.ts';
 import type { NewFile } from '../base/files.ts';
+import { suggest } from '../base/text.ts';
 import type { Config } from '../config/config.ts';
 
 /** A model for a game. */
@@ -26,19 +27,25 @@ const told: Record<string, Pick<Model, 'place' | 'typed'>> = {
 /** The admin systems that there are models for. */
 export const systemNames: readonly string[] = Object.keys(told).filter((name) => told[name]?.typed !== undefined);
 
+/** Scripts of which the place is not told go next to Rankd. */
 export function modelOf(name: string, scripts: GameScript[]): Model {
-  return { name, scripts, ...(told[name] ?? { place: 'the place that docs/in-game.md says' }) };
+  return { name, scripts, ...(told[name] ?? { place: 'ServerScriptService' }) };
 }
 
-/** The model for an admin system. Throws `not_found` if there is none. */
-export function systemNamed({ systems }: GameScripts, asked: string): Model {
-  const [name, scripts] = [...systems].find(([name]) => name.toLowerCase() === asked.toLowerCase()) ?? [];
+/** The model with this name, for an admin system or, if `pieces` are given, of a script that ranks by itself. Throws `not_found`. */
+export function modelNamed(
+  { systems, pieces = new Map() }: Pick<GameScripts, 'systems'> & Partial<GameScripts>,
+  asked: string,
+): Model {
+  const all = [...systems, ...pieces];
+  const [name, scripts] = all.find(([name]) => name.toLowerCase() === asked.toLowerCase()) ?? [];
   if (name !== undefined && scripts !== undefined) return modelOf(name, scripts);
-  throw new RankdError(
-    'not_found',
-    `rankd has no commands for an admin system named ${asked}. It has some for ${[...systems.keys()].join(', ')}.`,
-    { hint: 'rankd game list' },
-  );
+  const names = all.map(([name]) => name);
+  const nearest = suggest(asked, names);
+  const question = nearest === undefined ? '' : ` Did you mean ${nearest}?`;
+  throw new RankdError('not_found', `rankd has no model named ${asked}.${question} It has ${names.join(', ')}.`, {
+    hint: 'rankd game list',
+  });
 }
 
 export function modelFile(folder: string, { name, scripts }: Model): NewFile[] {
@@ -95,6 +102,8 @@ export interface GameScripts {
   rankd: GameScript;
   /** The scripts for each admin system, by its name. */
   systems: ReadonlyMap<string, GameScript[]>;
+  /** Scripts that rank by themselves, ready to insert, by name. */
+  pieces: ReadonlyMap<string, GameScript[]>;
 }
 
 /** A file with COMMAND in its name becomes one script for each of these commands, which differ only in their names. */
@@ -106,7 +115,8 @@ export function readGameScripts(packageDir: string): GameScripts {
   const all = scriptsIn(folder);
   const [rankd, config] = ['Rankd', 'Config'].map((name) => all.find((one) => one.name === name));
   if (rankd === undefined || config === undefined) throw new Error(`${folder} lacks Rankd or Config.luau`);
-  return { rankd: { ...rankd, children: [config, ...rankd.children] }, systems: pluginsOf(folder) };
+  const pieces = new Map(scriptsIn(join(folder, 'pieces')).map((script) => [script.name, [script]]));
+  return { rankd: { ...rankd, children: [config, ...rankd.children] }, systems: pluginsOf(folder), pieces };
 }
 
 /** The scripts for each admin system, from the folder that holds `plugins`. */

@@ -108,6 +108,7 @@ export function authorize(exchange: Exchange, keyRecord: FoundKey, placeId: numb
   const misplaced = isFree ? undefined : refusalOfRobloxId({ header: robloxId, placeId });
   if (misplaced !== undefined && app.robloxId === 'enforce') return refuse(exchange, misplaced, key);
   app.keyUses.note({ secretId, placeId, at: now });
+  app.gameModules.note(placeId, request.headers['x-rankd-client']);
   request.notes.facts = { keyId: key.id, keyName: key.name, placeId };
   const isCountedByAll = scope !== 'verify' && throttle.isShared; // then `authorizeChange` counts it
   const overLimit = isCountedByAll ? undefined : throttle.take(limitsOf[scope](app.limits, { key, placeId }), reply);

@@ -5,6 +5,7 @@ import type { Config, LimitsConfig, RetentionConfig } from '../config/config.ts'
 import type { Credential } from '../core/model.ts';
 import type { WebhookSender } from '../ports/index.ts';
 import type { Ranking } from './change/ranking.ts';
+import type { GameModules } from './keys/game-modules.ts';
 import type { KeyUses } from './keys/key-uses.ts';
 import type { RefusedCallers } from './upkeep/refused-callers.ts';
 import type { DeliveryCounts } from './webhooks/deliver.ts';
@@ -20,6 +21,7 @@ export interface DaemonContext extends Readonly<Ranking> {
   readonly identity: string;
   readonly refused: RefusedCallers;
   readonly keyUses: KeyUses;
+  readonly gameModules: GameModules;
   readonly requests: OpenRequests;
   /** The number of connections that began with a protocol other than HTTP/1.1, by protocol. */
   readonly foreign: ForeignProtocols;

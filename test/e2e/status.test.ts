@@ -97,6 +97,7 @@ last problems  none
     budget: [],
     problems: [],
     storeProblem: null,
+    olderModules: [],
     stuckSuspensions: [],
     webhooks: [],
     openChanges: 0,
@@ -315,4 +316,23 @@ test.concurrent('on a terminal, --watch shows the state first and as many lines 
   expect(lines[0]).toMatch(/^state +running$/);
   expect(lines[4]).toMatch(/^… \d+ more lines$/);
   expect(lines[5]).toMatch(/^looked at \d\d:\d\d:\d\d, Ctrl-C ends it$/);
+});
+
+test.concurrent('a game whose module is older than the daemon is named, and what a game makes up is not', async () => {
+  using home = new CliHome();
+  const created = await home.here(['key', 'create', 'games', '--any-place', '--json', '-y']);
+  const { secret } = JSON.parse(created.stdout) as { secret: string };
+  await using daemon = await DaemonProcess.start(home);
+  for (const [place, client] of [
+    [77, '0.0.9'],
+    [78, '0.1.0'],
+    [79, '9.0.0'],
+    [80, '<b>'],
+  ])
+    await fetch(`${daemon.url}/v2/roles?placeid=${place}`, {
+      headers: { authorization: `Bearer ${secret}`, 'x-rankd-client': `${client}` },
+    });
+  const { status } = await home.json<{ status: { olderModules: unknown } }>('status');
+  expect(status.olderModules).toEqual([{ placeId: 77, version: '0.0.9' }]);
+  expect((await home.here(['status'])).stdout).toMatch(/place 77 +0\.0\.9: write it again with rankd game write/);
 });

@@ -15,6 +15,8 @@ const url = 'https://rankd.example.com';
 const folder = new URL('../../src/game/', import.meta.url);
 const read = (file: string) => readFileSync(new URL(file, folder), 'utf8');
 const systems = readdirSync(new URL('plugins', folder));
+const pieces = readdirSync(new URL('pieces', folder)).map((file) => file.replace('.server.luau', ''));
+const all = [...systems, ...pieces];
 
 function newHome(): CliHome {
   const home = new CliHome();
@@ -46,13 +48,14 @@ function mounted(file: string): GameScript[] {
 
 test('game write makes models that hold exactly the sources, each once, but for what is filled into Config', async () => {
   const home = newHome();
-  const { code, stderr } = await home.here(['game', 'write', '--url', url, ...systems]);
+  const { code, stderr } = await home.here(['game', 'write', '--url', url, ...all]);
   expect({ code, stderr }).toMatchObject({ code: 0 });
   const sources = luauFiles();
-  const written = ['Rankd', ...systems].flatMap((name) =>
+  const written = ['Rankd', ...all].flatMap((name) =>
     scriptsOf(parseModel(readFileSync(home.path(`${name}.rbxmx`), 'utf8'))).map(({ path, ...script }) => {
       const own = path.length === 1 ? 'Rankd/init' : path.at(-1) === 'Config' ? 'Config' : path.join('/');
-      const file = name === 'Rankd' ? own : `plugins/${name}/${path.join('/')}`;
+      const place = pieces.includes(name) ? 'pieces' : `plugins/${name}`;
+      const file = name === 'Rankd' ? own : `${place}/${path.join('/')}`;
       return [`${file}${script.class === 'Script' ? '.server' : ''}.luau`, script.source] as const;
     }),
   );
@@ -66,10 +69,10 @@ test('game write makes models that hold exactly the sources, each once, but for 
 
 test('the built package has the same models, with a Config that is still to be filled in and says so', async () => {
   const home = newHome();
-  await home.json('game', 'write', '--url', url, ...systems);
+  await home.json('game', 'write', '--url', url, ...all);
   const built = (name: string) => new URL(`../../dist/game/${name}.rbxmx`, import.meta.url);
   const filled = `url = "${url}"`;
-  for (const name of ['Rankd', ...systems])
+  for (const name of ['Rankd', ...all])
     expect(readFileSync(built(name), 'utf8')).toBe(
       readFileSync(home.path(`${name}.rbxmx`), 'utf8').replace(filled, 'url = ""'),
     );
@@ -202,12 +205,16 @@ test('files that are there stay as they are, and are kept with .old if they are 
 test('--luau writes scripts that Rojo takes as the same instances', async () => {
   const home = newHome();
   mkdirSync(home.path('out'));
-  await home.json('game', 'write', '--url', url, '--luau', '--out', 'out', ...systems);
+  await home.json('game', 'write', '--url', url, '--luau', '--out', 'out', ...all);
   const written = readdirSync(home.path('out'), { recursive: true, encoding: 'utf8' }).filter((file) =>
     file.includes('.'),
   );
   const asSource = (file: string) =>
-    file === 'Rankd/Config.luau' ? 'Config.luau' : file.startsWith('Rankd/') ? file : `plugins/${file}`;
+    file === 'Rankd/Config.luau'
+      ? 'Config.luau'
+      : file.startsWith('Rankd/')
+        ? file
+        : `${pieces.includes(file.split('/')[0] ?? '') ? 'pieces' : 'plugins'}/${file.replace(/^(.+)\/\1\./, '$1.')}`;
   const sources = luauFiles();
   expect(written.map(asSource).toSorted()).toEqual(sources.toSorted());
   for (const file of written.filter((one) => one !== 'Rankd/Config.luau'))
@@ -232,7 +239,7 @@ test('without an address, and for a system that there is not, nothing is written
 
 test('game list names every model with the place in the game where it goes', async () => {
   const { models } = await newHome().json<{ models: Array<{ name: string; place: string }> }>('game', 'list');
-  expect(models.map(({ name }) => name).toSorted()).toEqual(['Rankd', ...systems].toSorted());
+  expect(models.map(({ name }) => name).toSorted()).toEqual(['Rankd', ...all].toSorted());
   expect([...systemNames].toSorted()).toEqual(systems.toSorted());
   expect(models.map(({ place }) => place).join()).not.toContain('docs/in-game.md');
 });

@@ -9,10 +9,10 @@ import {
   gameUrl,
   type Model,
   modelFile,
+  modelNamed,
   modelOf,
   readGameScripts,
   standalone,
-  systemNamed,
 } from '../game-models.ts';
 import { asGameUrl, asGroupId, filled, newFileName, wholeNumber } from '../input/arguments.ts';
 import { table } from '../output/table.ts';
@@ -32,7 +32,7 @@ const writeOptions = {
 
 export const gameCommands = commandGroup({
   name: 'game',
-  about: 'files for your game: the module Rankd, and commands for its admin system',
+  about: 'files for your game: the module Rankd, commands for its admin system, and scripts that rank',
   examples: ['rankd game list', 'rankd game write', 'rankd game write Adonis'],
   commands: [
     command({
@@ -43,12 +43,13 @@ export const gameCommands = commandGroup({
     }),
     command({
       name: 'write',
-      about: 'write models for Insert from File in Roblox Studio: Rankd, and each system that you name',
-      args: [argument('[system...]', 'the admin systems of the game, as game list shows them')],
+      about: 'write models for Insert from File in Roblox Studio: Rankd, and each one that you name',
+      args: [argument('[model...]', 'admin systems and scripts that rank, as game list shows them')],
       options: writeOptions,
       examples: [
         'rankd game write',
         'rankd game write Adonis --url https://rankd.example.com',
+        'rankd game write gamepass-rank',
         'rankd game write --luau',
       ],
       run: write,
@@ -69,10 +70,11 @@ export const scriptCommand = command({
 });
 
 function list(cli: Cli): void {
-  const { rankd, systems } = readGameScripts(cli.io.packageDir);
-  const models = [modelOf(rankd.name, [rankd]), ...[...systems].map(([name, scripts]) => modelOf(name, scripts))].map(
-    (model) => gameModelDocument(model, model.scripts.flatMap(namesIn)),
-  );
+  const { rankd, systems, pieces } = readGameScripts(cli.io.packageDir);
+  const models = [
+    modelOf(rankd.name, [rankd]),
+    ...[...systems, ...pieces].map(([name, scripts]) => modelOf(name, scripts)),
+  ].map((model) => gameModelDocument(model, model.scripts.flatMap(namesIn)));
   const rows = models.map(({ name, place, typed }) => [name, place, typed ?? '-']);
   cli.print({ models }, table(['NAME', 'GOES INTO', 'TYPED IN THE GAME'], rows));
 }
@@ -84,7 +86,7 @@ function namesIn({ name, class: kind, children }: GameScript): string[] {
 async function write(cli: Cli, asked: string[], options: ValuesOf<typeof writeOptions>): Promise<void> {
   const all = readGameScripts(cli.io.packageDir);
   const others = asked.filter((name) => name.toLowerCase() !== all.rankd.name.toLowerCase());
-  const systems = [...new Map(others.map((name) => systemNamed(all, name)).map((one) => [one.name, one])).values()];
+  const systems = [...new Map(others.map((name) => modelNamed(all, name)).map((one) => [one.name, one])).values()];
   const { config } = await cli.loadConfig();
   const values = {
     url: gameUrl(options.url, config, 'rankd game write'),
@@ -107,6 +109,10 @@ async function write(cli: Cli, asked: string[], options: ValuesOf<typeof writeOp
   const written = files.map(({ path }) => path);
   cli.print(gameFilesDocument(values, written), written.join('\n'));
   for (const { name, place } of [...(isKept ? [] : [rankd]), ...systems]) cli.say(`${name} goes into ${place}.`);
+  const { hostname } = new URL(values.url);
+  cli.say(
+    `For Play in Studio: rankd key create try --test, then File > Experience Settings > Security > Secrets: name ${values.secret}, domain ${hostname}, and that key.`,
+  );
 }
 
 /** In the layout of Rojo: a script with others below it is a folder with `init.luau` in it. */

@@ -140,6 +140,16 @@ function partsOf({ state, daemon, counts, nodes, ...kept }: FoundDaemon): Shown[
         { wrapsLast: true },
       ),
     ),
+    apart(
+      table(
+        ['game', 'its module Rankd is older than this daemon'],
+        (daemon?.olderModules ?? []).map(({ placeId, version }) => [
+          `place ${placeId}`,
+          `${version}: write it again with rankd game write, insert it, and publish`,
+        ]),
+        { wrapsLast: true },
+      ),
+    ),
     apart(clocksTable(nodes ?? [], serverAheadMs)),
     apart(
       table(

@@ -10,9 +10,9 @@ import {
   type GameValues,
   type Model,
   modelFile,
+  modelNamed,
   modelOf,
   readGameScripts,
-  systemNamed,
 } from '../game-models.ts';
 import { asGameUrl } from '../input/arguments.ts';
 import { ask } from './credential.ts';
@@ -38,7 +38,7 @@ export async function requestForGame(
   { server }: Pick<Config, 'server'>,
 ): Promise<ForGame> {
   const game = readGameScripts(io.packageDir);
-  const asked = options.system === undefined ? undefined : systemNamed(game, options.system);
+  const asked = options.system === undefined ? undefined : modelNamed({ systems: game.systems }, options.system);
   const url = options.url ?? server.publicUrl ?? (io.isTerminal ? await ask(io, urlQuestion) : undefined);
   if (asked !== undefined || url === undefined || !io.isTerminal) return { url, system: asked };
   return { url, system: await ask(io, systemQuestion(game)) };
@@ -55,7 +55,7 @@ function systemQuestion(game: GameScripts) {
     preset: 'Chat',
     parse: (text: string) => {
       try {
-        return text.toLowerCase() === 'none' ? undefined : systemNamed(game, text);
+        return text.toLowerCase() === 'none' ? undefined : modelNamed({ systems: game.systems }, text);
       } catch (error) {
         if (!isRankdError(error, 'not_found')) throw error;
         throw new InvalidArgumentError(error.message);

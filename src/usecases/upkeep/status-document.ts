@@ -55,6 +55,8 @@ export interface DaemonStatus {
   workspaceActive: boolean | null;
   /** False if no game can do anything, because no key is accepted; null if the database does not respond. */
   acceptsKeys: boolean | null;
+  /** Games whose module Rankd is older than this daemon. */
+  olderModules: Array<{ placeId: number; version: string }>;
   /** Members whose earlier roles can't be given back, by name; null if the database does not respond. */
   stuckSuspensions: string[] | null;
   /** The webhooks; null if the database does not respond. */
@@ -141,6 +143,7 @@ export function daemonStatus(sources: StatusSources): DaemonStatus {
     misfits: (app.group.misfits ?? []).map(({ setting, entry, message, fix }) => ({ setting, entry, message, fix })),
     workspaceActive: sources.workspaceActive ?? null,
     acceptsKeys: sources.acceptsKeys ?? null,
+    olderModules: app.gameModules.olderThan(version),
     stuckSuspensions: sources.stuckHolds?.map(memberTitle) ?? null,
     webhooks:
       sources.webhooks

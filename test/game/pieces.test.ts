@@ -1,0 +1,229 @@
+import { describe, expect, test } from 'vitest';
+import type { GameAnswer, GamePlayer, GameRequest } from './game.ts';
+import { applied, openScene, refused, type Scene, source } from './scene.ts';
+
+// The scripts that rank by themselves, next to the module Rankd, with settings of an owner.
+
+const base = { id: 71, name: 'Member', rank: 1 };
+const officer = { id: 72, name: 'Officer', rank: 20 };
+const rankd = {
+  class: 'ModuleScript' as const,
+  path: ['ServerScriptService', 'Rankd'],
+  source: source('Rankd/init.luau').replace('\turl = nil,', '\turl = "https://rankd.example.com",'),
+};
+
+/** A game in which the script runs, with other settings; `roles` are those of each user. */
+async function open(
+  name: string,
+  settings: Array<[string | RegExp, string]>,
+  options: {
+    players?: GamePlayer[];
+    roles?: Record<number, object[]>;
+    answer?: (request: GameRequest) => GameAnswer;
+  } & {
+    passes?: Record<string, number[]>;
+    isMarketplaceDown?: boolean;
+    withoutRankd?: boolean;
+  } = {},
+): Promise<Scene> {
+  const { roles = {}, answer = (request: GameRequest) => applied(request), withoutRankd, ...world } = options;
+  const script = settings.reduce((text, [from, to]) => text.replace(from, to), source(`pieces/${name}.server.luau`));
+  return openScene({
+    players: [],
+    ...world,
+    serve: (request) => {
+      if (!request.url.includes('/v2/member')) return answer(request);
+      const held = roles[Number(new URL(request.url).searchParams.get('robloxUserId'))] ?? [];
+      const { rank = 0, name: roleName = null } = (held.at(-1) ?? {}) as Partial<typeof base>;
+      return { status: 200, body: JSON.stringify({ success: true, message: 'x', rank, roleName, roles: held }) };
+    },
+    scripts: [
+      ...(withoutRankd ? [] : [rankd]),
+      { class: 'Script', path: ['ServerScriptService', name], source: script },
+    ],
+  });
+}
+
+const asked = ({ game }: Scene) =>
+  game.requests
+    .filter(({ method }) => method === 'POST')
+    .map(({ body }) => JSON.parse(body) as Record<string, unknown>);
+const pass = (scene: Scene, seconds: number) =>
+  scene.clock.passUntil(scene.game.run('task.wait(...) return true', seconds));
+
+describe('rank-on-join', () => {
+  test('gives the first rank to members without a role of their own, once for each player and server', async () => {
+    await using scene = await open('rank-on-join', [], {
+      roles: { 1001: [base], 1002: [base, officer], 1003: [] },
+      players: [
+        { id: 1001, name: 'Ann' },
+        { id: 1002, name: 'Bob' },
+      ],
+    });
+    await scene.game.join({ id: 1003, name: 'Cid' });
+    await pass(scene, 5);
+    await scene.game.leave('Ann');
+    await scene.game.join({ id: 1001, name: 'Ann' });
+    await pass(scene, 5);
+    expect(asked(scene)).toEqual([
+      { robloxUserId: 1001, rankeeName: 'Ann', rank: 2, atLeast: true, reason: 'joined the game' },
+    ]);
+    expect(scene.game.output).toEqual([]);
+  });
+
+  test('tries a player again who joins later, if rankd could not be asked', async () => {
+    let isDown = true;
+    await using scene = await open('rank-on-join', [], {
+      roles: { 1001: [base] },
+      players: [{ id: 1001, name: 'Ann' }],
+      answer: (request) => (isDown ? refused(403, 'place_not_whitelisted') : applied(request)),
+    });
+    await pass(scene, 5);
+    expect(scene.game.output).toEqual([
+      expect.stringContaining('rank-on-join: Ann: rankd says place_not_whitelisted.'),
+    ]);
+    isDown = false;
+  });
+});
+
+describe('gamepass-rank', () => {
+  const settings: Array<[string | RegExp, string]> = [
+    [/\{ pass = 0, .*\},/, '{ pass = 11, rank = 20 :: number | string }, { pass = 12, rank = "Captain" },'],
+  ];
+
+  test('gives each owner the rank of the pass, at least, under one key on every server', async () => {
+    await using scene = await open('gamepass-rank', settings, {
+      passes: { 11: [1001], 12: [1002] },
+      players: [
+        { id: 1001, name: 'Ann' },
+        { id: 1003, name: 'Cid' },
+      ],
+    });
+    await scene.game.join({ id: 1002, name: 'Bob' });
+    await pass(scene, 5);
+    const shared = { atLeast: true };
+    expect(asked(scene)).toEqual([
+      { ...shared, robloxUserId: 1001, rank: 20, reason: 'game pass 11' },
+      { ...shared, robloxUserId: 1002, rank: 'Captain', reason: 'game pass 12' },
+    ]);
+    expect(scene.headers('idempotency-key')).toEqual(['setRank:pass-11-1001', 'setRank:pass-12-1002']);
+  });
+
+  test('gives the rank when a purchase finishes, and nothing if it was cancelled or is of another pass', async () => {
+    await using scene = await open('gamepass-rank', settings, { players: [{ id: 1001, name: 'Ann' }] });
+    await pass(scene, 2);
+    await scene.clock.passUntil(
+      scene.game.run(`
+        local finished = game:GetService("MarketplaceService").PromptGamePassPurchaseFinished
+        finished:Fire(game.Players.Ann, 11, false)
+        finished:Fire(game.Players.Ann, 99, true)
+        finished:Fire(game.Players.Ann, 11, true)
+        task.wait(2)
+        return true`),
+    );
+    expect(asked(scene)).toEqual([{ robloxUserId: 1001, rank: 20, atLeast: true, reason: 'game pass 11' }]);
+  });
+
+  test('a shop that does not answer is named, and stops nothing', async () => {
+    await using scene = await open('gamepass-rank', settings, {
+      isMarketplaceDown: true,
+      players: [{ id: 1001, name: 'Ann' }],
+    });
+    await pass(scene, 2);
+    expect(scene.game.output).toEqual(Array(2).fill(expect.stringContaining('did not report whether Ann owns')));
+    expect(asked(scene)).toEqual([]);
+  });
+});
+
+describe('points-rank', () => {
+  const setPoints = (points: unknown) => `game.Players.Ann:SetAttribute("Points", ${points})`;
+  const ranks = (scene: Scene) => asked(scene).map(({ robloxUserId, rank, atLeast }) => [robloxUserId, rank, atLeast]);
+
+  test('promotes by an attribute, at most once a minute and then to the highest step reached', async () => {
+    await using scene = await open(
+      'points-rank',
+      [['{ points = 500, rank = 20 },', '{ points = 500, rank = 20 }, { points = 900, rank = 30 },']],
+      {
+        players: [{ id: 1001, name: 'Ann' }],
+      },
+    );
+    for (const points of [50, 99, '"many"', 'nil', 100, 120, 500, 900, 10]) {
+      await scene.game.run(`${setPoints(points)} return true`);
+      await pass(scene, 1);
+    }
+    expect(ranks(scene)).toEqual([[1001, 10, true]]);
+    await pass(scene, 70);
+    expect(ranks(scene)).toEqual([
+      [1001, 10, true],
+      [1001, 30, true],
+    ]);
+    await pass(scene, 120);
+    expect(asked(scene)).toHaveLength(2);
+    expect(asked(scene)[1]).toMatchObject({ reason: '900 points' });
+  });
+
+  test('promotes by a number in leaderstats, which may come later', async () => {
+    await using scene = await open('points-rank', [], { players: [{ id: 1001, name: 'Ann' }] });
+    await pass(scene, 5);
+    const script = `
+      local stats = RobloxWorld.new("Folder", "leaderstats", game.Players.Ann)
+      local points = RobloxWorld.new("IntValue", "Points", stats, { Value = 90 })
+      task.wait(1)
+      points.Value = 600
+      return true`;
+    await scene.clock.passUntil(scene.game.run(script));
+    await pass(scene, 40);
+    expect(ranks(scene)).toEqual([[1001, 20, true]]);
+  });
+
+  test('a player who leaves still gets the rank that was reached', async () => {
+    await using scene = await open('points-rank', [], { players: [{ id: 1001, name: 'Ann' }] });
+    await scene.game.run(`${setPoints(100)} return true`);
+    await pass(scene, 1);
+    await scene.game.run(`${setPoints(500)} return true`);
+    await scene.game.leave('Ann');
+    await pass(scene, 70);
+    expect(ranks(scene)).toEqual([
+      [1001, 10, true],
+      [1001, 20, true],
+    ]);
+  });
+
+  test('a refusal is named, and the next change of the points tries again, a minute later at the earliest', async () => {
+    let count = 0;
+    await using scene = await open('points-rank', [], {
+      players: [{ id: 1001, name: 'Ann' }],
+      answer: (request) => {
+        count += 1;
+        return count === 1 ? refused(404, 'member_not_found') : applied(request);
+      },
+    });
+    await scene.game.run(`${setPoints(100)} return true`);
+    await pass(scene, 1);
+    await scene.game.run(`${setPoints(101)} return true`);
+    await pass(scene, 1);
+    expect(count).toBe(1);
+    expect(scene.game.output).toEqual([expect.stringContaining('points-rank: 1001: rankd says member_not_found.')]);
+    await pass(scene, 70);
+    expect(count).toBe(2);
+  });
+});
+
+test.each(['rank-on-join', 'gamepass-rank', 'points-rank'])(
+  '%s without Rankd: one warning, and no error',
+  async (name) => {
+    await using scene = await open(name, [], { withoutRankd: true, players: [{ id: 1001, name: 'Ann' }] });
+    await pass(scene, 12);
+    expect(scene.game.output).toEqual([`warn ${name}: put the module Rankd into ServerScriptService.`]);
+  },
+);
+
+test.each(['rank-on-join', 'gamepass-rank', 'points-rank'])(
+  '%s names the key that it needs, and is 30 to 80 lines',
+  (name) => {
+    const text = source(`pieces/${name}.server.luau`);
+    expect(text).toMatch(/rankd key create \w+ --system --direction promote --max-rank \d+/);
+    expect(text.split('\n').length - 1).toBeGreaterThanOrEqual(30);
+    expect(text.split('\n').length - 1).toBeLessThanOrEqual(80);
+  },
+);
