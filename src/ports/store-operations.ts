@@ -138,7 +138,7 @@ export interface Migration {
   /** The schema before and after; the same if there is nothing to do. */
   from: number;
   to: number;
-  /** Where the copy of the database from before is; null if nothing was copied. */
+  /** The path of the copy of the earlier database; null if nothing was copied. */
   copy: string | null;
   /** A note for the operator if something was migrated or tried. */
   note?: string;

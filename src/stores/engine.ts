@@ -8,7 +8,7 @@ import { openSqliteStore } from './sqlite/sqlite-store.ts';
 
 export { loadSqlite };
 
-/** Where rankd keeps what it knows, and what it counts time by. */
+/** The place of the database that holds rankd's records, and the clock for it. */
 export interface StorePlace {
   /** Of this machine: it has the database, unless that is on a server, and the lock of its daemon. */
   dataDir: string;

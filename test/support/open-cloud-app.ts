@@ -84,7 +84,7 @@ export interface OpenCloudApp<TestClock extends Clock = SkippableClock> extends 
   reload(): Promise<void>;
   /** Stops the daemon and starts another on its data. */
   restart(): Promise<void>;
-  /** What a command works with while the daemon runs. */
+  /** Opens the application as a command does while the daemon runs. */
   openShell(): Promise<RankingApp>;
   /** One round of recovery. Resolves to the ids of the changes that it reports as not reconciled. */
   recover(): Promise<string[]>;

@@ -72,8 +72,9 @@ export interface BeatRow {
 export type KeptCommand = NodeCommand & { seq: number };
 
 /**
- * Counts this node's number up, and tells those of all that have not ended, as they were before. Whoever holds something and has no row gets
- * one, which stands still. It is not synced: a beat that is lost does no harm.
+ * Increments this node's beat, and returns the beats of all nodes that have not ended, as they were before. A node that
+ * holds changes or queue positions but has no row gets one, whose beat never changes. It is not synced: a lost beat does
+ * no harm.
  */
 export const beatSql = `
   WITH counted AS (

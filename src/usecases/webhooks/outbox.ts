@@ -52,7 +52,7 @@ export async function nextEvents(
   }
 }
 
-/** The start of the events that a webhook was not sent yet. */
+/** The parts of a webhook's messages, each with the position after which no event has been sent yet. */
 export function partsOf({ cursor, alarmCursor }: Webhook): Array<{ part: Part; after: number }> {
   return [
     { part: 'alarms', after: alarmCursor },

@@ -311,7 +311,7 @@ test('a command that commits into files that are no longer in their place is not
 const namedParts: Array<[string, RegExp, number]> = [
   ['rankd.db', /^rankd\.db$/, 4],
   ['rankd.db-wal', /^rankd\.db-wal$/, 4],
-  ['rankd.db-shm', /^rankd\.db-shm$/, 2], // cut, its pages are gone from memory as well, which may end the process at once
+  ['rankd.db-shm', /^rankd\.db-shm$/, 2], // cutting it also removes its pages from memory, which may end the process at once
   ['the lock of the daemon', /^daemon\.lock$/, 2], // the locks are empty files
   ['the lock of its node', /^node_\w+\.lock$/, 2],
 ];
