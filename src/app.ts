@@ -93,7 +93,7 @@ export async function openApp(
     identity: crypto().randomBytes(32).toString('base64url'),
     ...{ refused: new RefusedCallers(), keyUses: new KeyUses(), gameModules: new GameModules() },
     requests: { count: 0, isDraining: false, haveComeOverTls: false },
-    ...{ deliveries: new DeliveryCounts(), foreign: { TLS: 0, 'HTTP/2': 0, 'the PROXY protocol': 0 } },
+    ...{ discordSeen: {}, deliveries: new DeliveryCounts(), foreign: { TLS: 0, 'HTTP/2': 0, 'the PROXY protocol': 0 } },
     sender: options.overrides?.sender ?? openWebhookSender(ports.clock),
   };
   const contextOf = (config: Config, platform: Platform): DaemonContext =>
@@ -168,6 +168,7 @@ function configuredParts(config: Config, ports: Ports, log: Logger) {
     robloxId: config.security.robloxId,
     webhooks: settingsOf(config.webhooks),
     compat: config.compat,
+    discord: config.discord,
   };
 }
 

@@ -136,6 +136,9 @@ export function asRankdError(cause: unknown): RankdError {
 const reasonTexts = {
   no_key: 'the request has no game key',
   malformed: 'not a game key, or mistyped',
+  no_signature: 'the request has no signature of Discord',
+  wrong_signature: 'the signature does not fit the request and discord.public_key',
+  stale_signature: 'the time of the signature is more than 5 minutes off: an old request, or a wrong clock here',
   unknown: 'no such key',
   wrong_mode: ({ mode }: Partial<RefusalDetails>) => `the key is for ${mode} use and its secret is not`,
   workspace_suspended: 'the workspace is suspended',

@@ -49,7 +49,8 @@ function shownValue({ origins }: LoadedConfig, name: string): unknown {
 }
 
 /** The settings that all daemons of a group should share. Each daemon has its own listeners, log and files. */
-const shared = /^(platform\.kind|group\.|policy\.|limits\.|security\.|history\.|audit\.keep$|compat$|keys$|webhooks\.)/;
+const shared =
+  /^(platform\.kind|group\.|policy\.|limits\.|security\.|history\.|audit\.keep$|compat$|keys$|webhooks\.|discord\.)/;
 
 /** A fingerprint of each shared setting, by name. Equal values have equal fingerprints, which do not reveal the value. */
 export function fingerprintsOf({ origins, config }: Pick<LoadedConfig, 'origins' | 'config'>): Record<string, string> {

@@ -2,6 +2,7 @@ import type { ServerAddress } from '../base/net.ts';
 import type { OutboundProxy } from '../base/outbound-proxy.ts';
 import { toDeclaredKey } from './declared-key.ts';
 import type { DeclaredWebhook } from './declared-webhook.ts';
+import { toDiscordConfig } from './discord.ts';
 import type { PlatformChoice } from './platform-choice.ts';
 import type { Settings } from './schema.ts';
 import type { Secret } from './secret.ts';
@@ -84,6 +85,7 @@ export function toConfig(settings: Settings, choice: PlatformChoice, { files, ta
       /** Webhooks never use the proxy; an error about an unreachable target mentions it. */
       proxy,
     },
+    discord: toDiscordConfig(settings.discord, at),
     store,
     nodeName: settings.store.node,
     log,

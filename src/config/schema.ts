@@ -3,6 +3,7 @@ import { isRank, type RoleName } from '../core/role-name.ts';
 import { maxWebhooks } from '../core/webhooks/webhook.ts';
 import { type DeclaredKeySettings, declaredKey } from './declared-key.ts';
 import { type DeclaredWebhookSettings, declaredWebhook } from './declared-webhook.ts';
+import { discordSection } from './discord.ts';
 import {
   duration,
   filePath,
@@ -238,6 +239,7 @@ export const settingsSchema = section({
         'Webhooks declared here instead of with rankd webhook add; commands show them, but only this file changes them.',
       ),
   }),
+  discord: discordSection(),
   store: section({
     url: z
       .string({ error: 'postgres://USER@HOST/DATABASE' })

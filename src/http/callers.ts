@@ -152,7 +152,7 @@ function refusePlace(caller: Caller, placeId: number): RankdError {
  * many places, gets `too_many_requests` instead. Only refusals count: game servers share addresses and keys, so another
  * caller's wrong keys and places must not lock out a valid one.
  */
-function refuse({ api, app, request, reply }: Exchange, refusal: RankdError, key?: Key): RankdError {
+export function refuse({ api, app, request, reply }: Exchange, refusal: RankdError, key?: Key): RankdError {
   const limits = limitsOn(refusal, app.limits, { from: request.from, key });
   const answer = api.throttle.take(limits, reply, refusal.details) ?? refusal;
   app.refused.count(answer, request.from);

@@ -133,7 +133,7 @@ export function idempotencyOf(given: string | string[] | undefined, content: unk
  * Logs a warning for the one change that paused its key. The history has the changes that were refused because of the
  * pause.
  */
-function warnOfPause(log: Logger, { change, error }: ChangeAnswer): void {
+export function warnOfPause(log: Logger, { change, error }: ChangeAnswer): void {
   if (!error?.details?.pausedNow) return;
   const { hint, details } = error;
   const { keyId = '', keyName = '', why } = details;

@@ -13,8 +13,10 @@ declare module 'fastify' {
   interface FastifyContextConfig {
     /** True if the route serves only callers with a key. */
     needsKey?: boolean;
-    /** The service that the route imitates. The route exists only if the setting `compat` names that service. */
+    /** The service that the route imitates. */
     family?: Family;
+    /** False if the configuration turns the route off: then its address does not exist. */
+    isServed?: (app: DaemonContext) => boolean;
   }
 }
 
@@ -33,6 +35,8 @@ export interface Route<
   docs?: RouteDocs;
   /** Omitted if the route also serves callers without a key. */
   key?: KeyUse;
+  /** False if the configuration turns the route off. Without it, only those of another service can be off. */
+  isServed?: (app: DaemonContext) => boolean;
   /** True if it changes ranks. It then takes an `Idempotency-Key`, and its answer names the change. */
   changesRanks?: boolean;
   /** The query's fields, except the place. */
@@ -94,6 +98,8 @@ export interface ApiContext {
   throttle: Throttle;
   /** Returns the records of keys in the order of the requests, because rankd changes members in that order. */
   inOrderOfArrival: (record: FoundKey | Promise<FoundKey>) => Promise<FoundKey>;
+  /** Answers what Discord posts. The code behind it is loaded only if the configuration has `discord`. */
+  answerDiscord: (exchange: Exchange) => Promise<object>;
   routes: readonly Route[];
 }
 
@@ -133,8 +139,10 @@ export function registerRoutes(server: FastifyInstance, api: ApiContext): void {
   for (const route of api.routes) {
     const { method, path, key, handler } = route;
     const family = familyOf(route);
+    const isServed = family ? ({ compat }: DaemonContext) => compat.includes(family.name) : route.isServed;
     server.route({
-      ...{ method, url: path, config: { needsKey: key !== undefined, ...(family && { family }) } },
+      ...{ method, url: path },
+      config: { needsKey: key !== undefined, ...(family && { family }), ...(isServed && { isServed }) },
       handler: (request, reply) => handler(new Exchange(api, route, request, reply)),
     });
   }

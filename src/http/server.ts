@@ -6,10 +6,11 @@ import type { Config } from '../config/config.ts';
 import { isSimulatedGroup } from '../core/group-title.ts';
 import type { LiveContext } from '../usecases/daemon-context.ts';
 import { inOrder } from './changes.ts';
+import type { Interactions } from './discord/interactions.ts';
 import { Freshness } from './end-of-turn.ts';
 import { closeWith, createListener } from './listener.ts';
 import { readBody, unpack } from './request-body.ts';
-import { registerRoutes } from './route.ts';
+import { type Exchange, registerRoutes } from './route.ts';
 import { routes } from './routes/all.ts';
 import { Throttle } from './throttle.ts';
 
@@ -32,8 +33,8 @@ export function createServer(
       closeWith(reply);
       return done(twoHosts);
     }
-    const { needsKey = false, family } = request.routeOptions.config;
-    const isOff = family !== undefined && !app.current.compat.includes(family.name);
+    const { needsKey = false, isServed } = request.routeOptions.config;
+    const isOff = isServed !== undefined && !isServed(app.current);
     if (requests.isDraining && needsKey && !isOff) return done(shuttingDown());
     readBody(request.raw, (body) => {
       if (body instanceof RankdError) {
@@ -55,7 +56,15 @@ export function createServer(
   });
   const throttle = new Throttle(clock, store.limits);
   server.addHook('onClose', () => throttle.close());
-  registerRoutes(server, { live: app, throttle, inOrderOfArrival: inOrder(), routes });
+  let interactions: Promise<Interactions> | undefined;
+  const discord = () => {
+    interactions ??= import('./discord/interactions.ts').then(({ Interactions }) => new Interactions(throttle));
+    return interactions;
+  };
+  if (app.current.discord !== undefined) void discord(); // the first command is not to wait for it
+  server.addHook('onClose', async () => (await interactions)?.close());
+  const answerDiscord = async (exchange: Exchange) => (await discord()).answer(exchange);
+  registerRoutes(server, { live: app, throttle, inOrderOfArrival: inOrder(), answerDiscord, routes });
   return server;
 }
 

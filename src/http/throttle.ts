@@ -13,6 +13,7 @@ const refusals = {
   place: (perMinute) => `With this key, a place may send ${perMinute} rank requests a minute; slow down.`,
   rank: (perMinute) => `This key may send ${perMinute} rank requests a minute; slow down.`,
   'failed-place': () => 'Too many requests for places that are not on the whitelist of this key; check the whitelist.',
+  discord: () => 'Too many commands; wait a minute.',
   'failed-auth': () => 'Too many requests without a valid key have come from this address; check the key.',
 } satisfies Record<string, (perMinute: number) => string>;
 
@@ -53,6 +54,11 @@ export const limitsOf: Record<Scope, LimitsOf> = {
 /** The limit on requests of one network without an accepted key. */
 export function failedAuthLimit({ failedAuthPerMinute: perMinute }: LimitsConfig, address: string | undefined): Limit {
   return { name: 'failed-auth', of: networkOf(address), perMinute, burst: perMinute };
+}
+
+/** The limit on the commands of one person in Discord, over all keys. */
+export function discordLimit(discordId: string): Limit {
+  return { name: 'discord', of: discordId, perMinute: 30, burst: 30 };
 }
 
 /**
@@ -113,6 +119,7 @@ export class Throttle {
       rank: counter(),
       'failed-place': counter(),
       'failed-auth': counter(),
+      discord: counter(),
     };
   }
 
@@ -122,7 +129,7 @@ export class Throttle {
    */
   take(
     limits: readonly Limit[],
-    reply: Pick<FastifyReply, 'header'>,
+    reply: Pick<FastifyReply, 'header'> | undefined,
     details?: RefusalDetails,
   ): RankdError | undefined {
     const answer = new LimitAnswer(reply, details);
@@ -144,7 +151,7 @@ export class Throttle {
   /** Like `take`, but exact: all nodes together accept no more than the limits allow. Throws `store_unavailable`. */
   async takeOfAll(
     limits: readonly Limit[],
-    reply: Pick<FastifyReply, 'header'>,
+    reply: Pick<FastifyReply, 'header'> | undefined,
     details?: RefusalDetails,
   ): Promise<RankdError | undefined> {
     const counted = limits.filter(({ perMinute }) => perMinute !== 0);
@@ -237,13 +244,13 @@ function sharedLimit({ name, of, perMinute, burst }: Limit): SharedLimit {
 
 /** The `RateLimit` headers of an answer, and the refusal if a limit is exhausted. */
 class LimitAnswer {
-  readonly #reply: Pick<FastifyReply, 'header'>;
+  readonly #reply: Pick<FastifyReply, 'header'> | undefined;
   readonly #details: RefusalDetails | undefined;
   #policy = '';
   #state = '';
   #refusal: RankdError | undefined;
 
-  constructor(reply: Pick<FastifyReply, 'header'>, details: RefusalDetails | undefined) {
+  constructor(reply: Pick<FastifyReply, 'header'> | undefined, details: RefusalDetails | undefined) {
     this.#reply = reply;
     this.#details = details;
   }
@@ -260,7 +267,7 @@ class LimitAnswer {
   }
 
   end(): RankdError | undefined {
-    if (this.#policy !== '') this.#reply.header('ratelimit-policy', this.#policy).header('ratelimit', this.#state);
+    if (this.#policy !== '') this.#reply?.header('ratelimit-policy', this.#policy).header('ratelimit', this.#state);
     return this.#refusal;
   }
 }

@@ -79,7 +79,7 @@ export interface WebhookStore {
 
 /** One request to a target. */
 export interface WebhookRequest {
-  method: 'GET' | 'POST';
+  method: 'GET' | 'POST' | 'PATCH' | 'PUT';
   /** As good as a password. */
   address: string;
   headers?: Readonly<Record<string, string>>;

@@ -43,6 +43,10 @@ export interface DaemonContext extends Readonly<Ranking> {
   /** The imitated services. */
   readonly compat: Config['compat'];
   readonly deliveries: DeliveryCounts;
+  /** `undefined` if nobody ranks from Discord. */
+  readonly discord: Config['discord'];
+  /** When the last request that Discord had signed arrived (epoch milliseconds). */
+  readonly discordSeen: { lastAt?: number };
 }
 
 /** A daemon's present context: a reload replaces it as a whole. */

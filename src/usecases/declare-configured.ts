@@ -1,5 +1,7 @@
 import type { Config } from '../config/config.ts';
+import { ConfigError, type Problem } from '../config/problem.ts';
 import type { StillDeclared } from '../core/declarations.ts';
+import type { Key } from '../core/model.ts';
 import type { Ports } from '../ports/index.ts';
 import { declareKeys } from './keys/declare-keys.ts';
 import { declareWebhooks, refuseWebhookClashes } from './webhooks/edit-webhooks.ts';
@@ -10,8 +12,9 @@ import { declareWebhooks, refuseWebhookClashes } from './webhooks/edit-webhooks.
  */
 export async function declareConfigured(
   app: Pick<Ports, 'store' | 'clock'>,
-  { keys, webhooks }: Pick<Config, 'keys' | 'webhooks'>,
+  { keys, webhooks, discord }: Pick<Config, 'keys' | 'webhooks' | 'discord'>,
 ): Promise<string[]> {
+  await refuseGameKeys(app, { keys, discord });
   await refuseWebhookClashes(app, webhooks.targets);
   const stillDeclared = await declareKeys(app, keys);
   const webhooksElsewhere = await declareWebhooks(app, webhooks.targets);
@@ -19,6 +22,27 @@ export async function declareConfigured(
     ...stillDeclared.map((one) => inWords('key', one)),
     ...webhooksElsewhere.map((one) => inWords('webhook', one)),
   ];
+}
+
+/** Throws `config_invalid` if a row for Discord names the key of a game. One that does not exist, or not any more, only refuses commands. */
+async function refuseGameKeys(
+  { store }: Pick<Ports, 'store'>,
+  { keys, discord }: Pick<Config, 'keys' | 'discord'>,
+): Promise<void> {
+  const problems: Problem[] = [];
+  for (const [index, { key: name, at }] of (discord?.rows ?? []).entries()) {
+    const declared = keys.find((one) => one.name === name)?.rules;
+    const { isForDiscord } = declared ?? (await keyOfName(store, name)) ?? { isForDiscord: true };
+    if (isForDiscord) continue;
+    const text = `is the key "${name}" of a game; expected one that was made with rankd key create NAME --for-discord`;
+    problems.push({ at, setting: `discord.commands[${index}].key`, text });
+  }
+  if (problems.length > 0) throw new ConfigError(problems, { file: undefined });
+}
+
+async function keyOfName(store: Pick<Ports['store'], 'findKey'>, name: string): Promise<Key | undefined> {
+  const key = await store.findKey(name);
+  return key?.name === name && key.revokedAt === undefined ? key : undefined;
 }
 
 function inWords(what: 'key' | 'webhook', { name, nodes, inForce }: StillDeclared): string {

@@ -56,6 +56,7 @@ test('without any configuration, rankd runs on a simulated group with the docume
     retention: { historyMs: undefined, auditMs: undefined },
     audit: { headFile: undefined },
     webhooks: { timeoutMs: 15_000, allowPrivate: [], callerUrl: 'ignore', targets: [], proxy: undefined },
+    discord: undefined,
     store: undefined,
     nodeName: undefined,
     log: { level: 'info' },
@@ -125,6 +126,10 @@ const samples: Record<string, [file: string, env: string, flag: string]> = {
   'webhooks.timeout': ['1s', '2s', '3s'],
   'webhooks.allow_private': ['[127.0.0.1]', '10.0.0.0/8', '::1, 192.168.1.0/24'],
   'webhooks.caller_url': ['ignore', 'match', 'ignore'],
+  'discord.application': ['"11111"', '22222', '33333'],
+  'discord.public_key': [`"${'a'.repeat(64)}"`, 'b'.repeat(64), 'c'.repeat(64)],
+  'discord.server': ['"11111"', '22222', '33333'],
+  'discord.api_base_url': ['https://a.example', 'http://127.0.0.1:7400/api/v10', 'https://c.example'],
   'log.level': ['trace', 'debug', 'silent'],
   compat: ['[rankgun]', 'noblox-server', 'rankgun,noblox-server'],
 };
@@ -137,7 +142,16 @@ describe('a flag wins over the environment, that over the file, that over the de
     for (const key of ['a', 'b', 'c']) box.write(`${key}.key`, key);
     const lines = path.split('.').map((name, depth) => `${'  '.repeat(depth)}${name}:`);
     const other = path.startsWith('platform.') || path === 'group.id' ? '' : 'platform: {kind: simulated}\n';
-    box.write('rankd.yaml', `${other}${lines.join('\n')} ${inFile}\n`);
+    const needed = [
+      'application: "12345"',
+      `public_key: "${'d'.repeat(64)}"`,
+      'server: "12345"',
+      'commands: [{ role: "12345", key: hr }]',
+    ];
+    const together = path.startsWith('discord.')
+      ? needed.filter((line) => !path.endsWith(line.split(':')[0] ?? ''))
+      : [];
+    box.write('rankd.yaml', `${other}${[`${lines.join('\n')} ${inFile}`, ...together].join('\n  ')}\n`);
     const always = { RANKD_GROUP_ID: path === 'group.id' ? '' : '5', RANKD_PLATFORM_API_KEY: 'k' };
 
     const ofFile = box.load({ env: always });
@@ -152,7 +166,7 @@ describe('a flag wins over the environment, that over the file, that over the de
     const values = [ofFile, ofEnv, ofFlag].map(({ origins }) =>
       JSON.stringify(origins.get(path)?.value).replace(/["[\]]/g, ''),
     );
-    expect(values).toEqual([inFile, inEnv, inFlag].map((text) => text.replace(/[[\] ]/g, '')));
+    expect(values).toEqual([inFile, inEnv, inFlag].map((text) => text.replace(/["[\] ]/g, '')));
   });
 });
 

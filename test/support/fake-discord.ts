@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { type Clock, systemClock } from '../../src/base/clock.ts';
 import type { WebhookSender } from '../../src/ports/index.ts';
+import { discordIds, interactionOf, type SentCommand, signed } from './discord-interactions.ts';
 
 /** A message that Discord stored. */
 export interface KeptMessage {
@@ -31,6 +32,27 @@ const bucket = { size: 5, windowMs: 2_000 };
 /** The path of its one webhook. */
 export const discordPath = '/api/webhooks/1487000000000000857/a-token_that-nobody-may-see';
 
+/** A reply to a command, by the token of its interaction. */
+export interface TakenReply {
+  token: string;
+  content: string;
+  allowed_mentions: { parse: string[] };
+}
+
+/** What rankd answered to a command that Discord posted. */
+export interface Acknowledged {
+  status: number;
+  response: {
+    type: number;
+    data?: { content?: string; flags?: number; choices?: Array<{ name: string; value: string }> };
+  };
+  token: string;
+  /** How long rankd took, in milliseconds. */
+  ms: number;
+  /** The posted body, to be posted again. */
+  body: string;
+}
+
 /**
  * The part of Discord that accepts messages from a webhook, with its limits. `violations` has the mistakes that a
  * careful client would not make.
@@ -46,6 +68,15 @@ export class FakeDiscord {
   meanwhile: (() => Promise<unknown>) | undefined;
   /** Answers with this status until it is unset. */
   status: number | undefined;
+  /** The commands that were registered last. */
+  commands: Array<{ name: string }> | undefined;
+  /** The only bot token that may register commands. */
+  botToken = 'a-bot-token_that-nobody-may-see';
+  readonly replies: TakenReply[] = [];
+  /** How the next replies are answered, before any is taken: a status, or with a body; `hang` never answers. */
+  readonly replyFaults: Array<FakeAnswer | number | 'hang'> = [];
+  /** Tokens of commands that rankd acknowledged. Discord knows no other. */
+  readonly #acknowledged = new Set<string>();
   readonly #clock: Pick<Clock, 'monotonic'>;
   #window = { endsAt: 0, left: bucket.size };
   #closedUntil = 0;
@@ -67,6 +98,72 @@ export class FakeDiscord {
       },
       judgeAddress: async () => ({}),
     };
+  }
+
+  /** Posts a command to rankd, as Discord does when someone uses it. */
+  async interact(url: string, command: SentCommand): Promise<Acknowledged> {
+    return this.post(url, JSON.stringify(interactionOf(command)));
+  }
+
+  /** Posts a body. `headers`: those of a signature made earlier. */
+  async post(url: string, body: string, headers = signed(body)): Promise<Acknowledged> {
+    const { token } = JSON.parse(body);
+    const startedAt = performance.now();
+    const response = await fetch(url, { method: 'POST', headers, body });
+    const answer = (await response.json()) as Acknowledged['response'];
+    if (answer.type === 5) this.#acknowledged.add(token);
+    return { status: response.status, response: answer, token, ms: performance.now() - startedAt, body };
+  }
+
+  /** The reply to a command, once it is there. */
+  async replyTo({ token }: Pick<Acknowledged, 'token'>, withinMs = 10_000): Promise<string> {
+    const giveUpAt = performance.now() + withinMs;
+    for (;;) {
+      const reply = this.replies.findLast((one) => one.token === token);
+      if (reply !== undefined) return reply.content.replaceAll('\\', '');
+      if (performance.now() > giveUpAt) throw new Error('rankd sent no reply');
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+
+  /** What a person sees of a command in the end: the reply, or what rankd said at once. */
+  async say(url: string, command: SentCommand): Promise<string> {
+    const sent = await this.interact(url, command);
+    if (sent.response.type === 5) return this.replyTo(sent);
+    return (sent.response.data?.content ?? JSON.stringify(sent.response)).replaceAll('\\', '');
+  }
+
+  /** Of the API: registrations of commands, and replies. `undefined` if the path is of something else, `hang` for no answer at all. */
+  answerApi(method: string, path: string, { headers, body }: ApiRequest): FakeAnswer | 'hang' | undefined {
+    const [, application, token] = /^\/api\/v10\/webhooks\/(\d+)\/([^/]+)\/messages\/@original$/.exec(path) ?? [];
+    const isRegistration =
+      path === `/api/v10/applications/${discordIds.application}/guilds/${discordIds.server}/commands`;
+    if (token === undefined && !isRegistration) return undefined;
+    if (!/^DiscordBot \(\S+, \S+\)$/.test(headers['user-agent'] ?? '')) this.violations.push('no User-Agent of a bot');
+    if (isRegistration) return method === 'PUT' ? this.#register(headers['authorization'], body) : json(405, {});
+    if (method !== 'PATCH' || application !== discordIds.application)
+      return json(404, { message: 'Unknown', code: 10002 });
+    const fault = this.replyFaults.shift();
+    if (fault === 'hang') return 'hang';
+    if (fault !== undefined)
+      return typeof fault === 'number' ? { status: fault, headers: {}, body: 'upstream' } : fault;
+    if (!this.#acknowledged.has(String(token))) return json(404, { message: 'Unknown Webhook', code: 10015 });
+    const reply = JSON.parse(body) as Omit<TakenReply, 'token'>;
+    if (reply.content.length === 0 || reply.content.length > 2000) this.violations.push('a reply of the wrong length');
+    this.replies.push({ ...reply, token: String(token) });
+    return json(200, { id: '1' });
+  }
+
+  #register(authorization: string | undefined, body: string): FakeAnswer {
+    if (authorization !== `Bot ${this.botToken}`) return json(401, { message: '401: Unauthorized', code: 0 });
+    const commands = JSON.parse(body) as RegisteredCommand[];
+    const flaw = commands.map(flawOfCommand).find((one) => one !== undefined);
+    if (flaw !== undefined) {
+      this.violations.push(flaw);
+      return json(400, { message: flaw, code: 50035 });
+    }
+    this.commands = commands;
+    return json(200, commands);
   }
 
   answer(method: string, { pathname, searchParams }: URL, body: string): FakeAnswer {
@@ -116,6 +213,30 @@ export class FakeDiscord {
   }
 }
 
+interface ApiRequest {
+  headers: Record<string, string | undefined>;
+  body: string;
+}
+
+interface RegisteredCommand {
+  name: string;
+  description: string;
+  options: Array<{ name: string; description: string; required?: boolean }>;
+}
+
+/** https://discord.com/developers/docs/interactions/application-commands#application-command-object */
+function flawOfCommand({ name, description, options }: RegisteredCommand): string | undefined {
+  const named = [{ name, description }, ...options];
+  if (named.some((one) => !/^[-_'\p{Ll}\p{N}]{1,32}$/u.test(one.name))) return `a wrong name in ${name}`;
+  if (named.some((one) => one.description.length < 1 || one.description.length > 100))
+    return `a description in ${name}`;
+  if (options.length > 25) return `more than 25 options of ${name}`;
+  const firstOptional = options.findIndex((one) => !one.required);
+  return firstOptional >= 0 && options.slice(firstOptional).some((one) => one.required)
+    ? `a required option of ${name} after an optional one`
+    : undefined;
+}
+
 /** Discord's limits, in UTF-16 units: https://discord.com/developers/docs/resources/message#embed-object-embed-limits */
 function flawOf({ content = '', embeds }: KeptMessage): string | undefined {
   if (content === '' && embeds.length === 0) return 'an empty message';
@@ -138,19 +259,25 @@ function json(status: number, body: object): FakeAnswer {
   return { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
 }
 
-/** The same on a separate port. `address` is that of its one webhook. */
+/** The same on a port. `address` is that of its one webhook, `apiBaseUrl` is for the setting `discord.api_base_url`. */
 export async function startFakeDiscord({
   port = 0,
-} = {}): Promise<{ discord: FakeDiscord; address: string } & AsyncDisposable> {
+} = {}): Promise<{ discord: FakeDiscord; address: string; apiBaseUrl: string } & AsyncDisposable> {
   const discord = new FakeDiscord();
   const server = createServer(async (request, response) => {
     const url = new URL(request.url ?? '/', 'http://discord');
-    const { status, headers, body } = discord.answer(request.method ?? '', url, await text(request));
-    response.writeHead(status, headers).end(body);
+    const { method = '' } = request;
+    const sent = await text(request);
+    const headers = request.headers as Record<string, string | undefined>;
+    const api = discord.answerApi(method, url.pathname, { headers, body: sent });
+    if (api === 'hang') return;
+    const { status, headers: answered, body } = api ?? discord.answer(method, url, sent);
+    response.writeHead(status, answered).end(body);
   });
   await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, '127.0.0.1', resolve));
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
-    ...{ discord, address: `http://127.0.0.1:${(server.address() as AddressInfo).port}${discordPath}` },
+    ...{ discord, address: `${origin}${discordPath}`, apiBaseUrl: `${origin}/api/v10` },
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

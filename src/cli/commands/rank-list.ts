@@ -1,5 +1,6 @@
 import type { RankingApp } from '../../app.ts';
 import { counted } from '../../base/text.ts';
+import type { AskedUser } from '../../core/asked-user.ts';
 import type { Direction } from '../../core/model.ts';
 import type { RoleName } from '../../core/role-name.ts';
 import type { CallContext } from '../../ports/index.ts';
@@ -18,7 +19,6 @@ import {
 import { withId } from '../../usecases/history/change-document.ts';
 import type { Run } from '../../usecases/run-many.ts';
 import type { Cli } from '../cli.ts';
-import type { AskedUser } from '../input/arguments.ts';
 import { confirm } from '../input/confirm.ts';
 import { findListed, readUsers } from '../input/lists.ts';
 import { rankOf, userOf } from '../input/people.ts';

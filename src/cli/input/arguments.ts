@@ -4,9 +4,9 @@ import { RankdError } from '../../base/errors.ts';
 import { asBaseUrl } from '../../base/net.ts';
 import { parseDuration, parseMoment } from '../../base/time.ts';
 import { isKeyName } from '../../core/api-key.ts';
+import { type AskedUser, idIn, idInAddress, userIn, userWords } from '../../core/asked-user.ts';
 import { maxReasonLength } from '../../core/model.ts';
 import type { RoleName } from '../../core/role-name.ts';
-import { isUserName } from '../../core/user-name.ts';
 
 export const userHelp = 'user id, name, or address of the profile page';
 
@@ -25,9 +25,6 @@ export function orNone<T>(parse: (text: string) => T): (text: string) => T | 'no
   return (text) => (text === 'none' ? text : parse(text));
 }
 
-/** A user as a person types one: an id, or a user name. */
-export type AskedUser = number | string;
-
 /** A user id, a user name with or without an @, or the address of a profile. Digits are an id; a name of digits needs the @. */
 export function asUser(text: string): AskedUser {
   const user = userIn(text);
@@ -39,16 +36,6 @@ export function asUser(text: string): AskedUser {
 export function asRanker(text: string): AskedUser {
   return text === '0' ? 0 : asUser(text);
 }
-
-/** `undefined` if the text can be no user. */
-export function userIn(text: string): AskedUser | undefined {
-  const id = idIn(text) ?? idInAddress('user', text);
-  const name = text.replace(/^@/, '');
-  return id ?? (isUserName(name) && !/^\d+$/.test(text) ? name : undefined);
-}
-
-export const userWords =
-  'a user id, a user name (3 to 20 letters, digits or underscores; no display name), or the address of the profile page';
 
 export const asGroupId = idOf('group', "a group id, or the address of the group's page");
 const asPublishedId = idOf('place', "a place id, the address of the game's page, or a universe id");
@@ -76,12 +63,6 @@ function idOf(kind: 'group' | 'place', what: string): (text: string) => number {
     if (id !== undefined) return id;
     throw new InvalidArgumentError(`It must be ${what}.`);
   };
-}
-
-/** `undefined` if the text is not an id. */
-export function idIn(text: string): number | undefined {
-  const id = /^\d{1,16}$/.test(text) ? Number(text) : 0;
-  return id > 0 && Number.isSafeInteger(id) ? id : undefined;
 }
 
 /** A rank, role id or role name. It takes 0 as well, because the refusal that follows lists the group's ranks. */
@@ -168,21 +149,4 @@ export function keyName(text: string): string {
   throw new InvalidArgumentError(
     'It must be 1 to 64 letters, digits, dots, dashes or underscores, and begin with a letter or digit. The key itself is never its name.',
   );
-}
-
-/** Where the id stands in the addresses of each kind of page. */
-const pages = {
-  user: [/\/users\/(\d+)/],
-  group: [/\/(?:communities|groups|share\/g)\/(\d+)/],
-  place: [/\/places\/(\d+)/, /\/games\/(\d+)/, /[?&]placeid=(\d+)/i],
-  experience: [/\/experiences\/(\d+)/],
-};
-
-/** The id in a pasted address of roblox.com; `undefined` if the text is no address of such a page. */
-export function idInAddress(kind: keyof typeof pages, text: string): number | undefined {
-  const [, path] = /^(?:https?:\/\/)?(?:[\w-]+\.)?roblox\.com(\/[^#]*)/i.exec(text.trim()) ?? [];
-  if (path === undefined) return undefined;
-  const [digits] = pages[kind].flatMap((page) => page.exec(path)?.[1] ?? []);
-  const id = Number(digits);
-  return id > 0 && Number.isSafeInteger(id) ? id : undefined;
 }

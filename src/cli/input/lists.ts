@@ -1,13 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { codeOf, isRankdError, RankdError } from '../../base/errors.ts';
+import { type AskedUser, idIn, idInAddress, userIn, userWords } from '../../core/asked-user.ts';
 import { callWithin } from '../../ports/platform.ts';
 import type { ListedMember } from '../../usecases/change/change-list.ts';
 import type { Ranking } from '../../usecases/change/ranking.ts';
 import { findUser } from '../../usecases/people/find-user.ts';
 import type { Io } from '../io.ts';
 import { printable } from '../output/text.ts';
-import { type AskedUser, experienceWords, idIn, idInAddress, namesExperience, userIn, userWords } from './arguments.ts';
+import { experienceWords, namesExperience } from './arguments.ts';
 
 /**
  * The ids named as arguments and in `--file` (`-` is standard input), each once, in this order.

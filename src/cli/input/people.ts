@@ -1,3 +1,4 @@
+import type { AskedUser } from '../../core/asked-user.ts';
 import { roleTitle } from '../../core/describe.ts';
 import type { RoleName } from '../../core/role-name.ts';
 import { nameForRequest } from '../../core/role-scheme.ts';
@@ -6,7 +7,6 @@ import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from '../../usecases/change/ranking.ts';
 import { findUser } from '../../usecases/people/find-user.ts';
 import type { Cli } from '../cli.ts';
-import type { AskedUser } from './arguments.ts';
 
 /**
  * Finds the user and reports which user a name stood for. The name is empty if an id was given. Throws as `findUser`.

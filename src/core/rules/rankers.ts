@@ -7,7 +7,10 @@ import { isNamed, touchedRoles } from './touched-roles.ts';
 
 export const selfRank: PolicyRule = {
   name: 'self-rank',
-  refusal({ policy, key, request }) {
+  refusal(of) {
+    const { policy, key, request } = of;
+    if (isUnlinked(of) && policy.selfRank === 'deny') return notLinked('policy.self_rank is deny');
+    if (isUnlinked(of) && key?.selfRank === 'deny') return notLinked('self_rank of the key is deny');
     if (request.rankerId !== request.rankeeId) return undefined;
     if (policy.selfRank === 'deny') {
       return notAllowed(
@@ -29,6 +32,7 @@ export const namedRanker: PolicyRule = {
   refusal(of) {
     const { rankerId, rankeeId } = of.request;
     if (of.policy.rankerCheck === 'off' || speaksForItself(of)) return undefined;
+    if (isUnlinked(of)) return notLinked(`policy.ranker_check is ${of.policy.rankerCheck}`);
     const rule = `policy.ranker_check is ${of.policy.rankerCheck}, and this is no system key.`;
     const hint = 'name the player who asks, or mark the key of a game that ranks by itself: rankd key set KEY --system';
     if (rankerId === 0) return notAllowed(`The request names no player as ranker (rankerId is 0): ${rule}`, hint);
@@ -65,6 +69,16 @@ export function refusalOfRanker(of: PolicyCase, rankersRoles: Role[] | undefined
     ? `member ${request.rankeeId}, who holds ${roleTitle(notBelow)}`
     : roleTitle(notBelow);
   return notAllowed(`Ranker ${rankerId} has rank ${rank}, not above ${what}: policy.ranker_check is verify.`, hint);
+}
+
+/** True if someone in Discord asks, and rankd does not know which Roblox user that is. */
+function isUnlinked({ key, request }: PolicyCase): boolean {
+  return key?.isForDiscord === true && request.rankerId === 0;
+}
+
+function notLinked(rule: string): RankdError {
+  const message = `rankd has to know which Roblox user asks, because ${rule}, and this Discord account is not linked to one.`;
+  return notAllowed(message, 'rankd discord link DISCORD_ID USER');
 }
 
 /** True if the change needs no player behind it: it comes from the operator, or from a game that may rank by itself. */

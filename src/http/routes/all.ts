@@ -2,6 +2,7 @@ import { nobloxServerRoutes } from '../compat/noblox-server.ts';
 import { rankgunRoutes } from '../compat/rankgun.ts';
 import type { Route } from '../route.ts';
 import { changeRoutes } from './changes.ts';
+import { discordRoutes } from './discord.ts';
 import { readRoutes } from './reads.ts';
 import { serviceRoutes } from './service.ts';
 import { v1Routes } from './v1.ts';
@@ -14,4 +15,5 @@ export const routes: readonly Route[] = [
   ...serviceRoutes,
   ...rankgunRoutes,
   ...nobloxServerRoutes,
+  ...discordRoutes,
 ];

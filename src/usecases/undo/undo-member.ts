@@ -10,6 +10,7 @@ import { undoing } from '../../core/undo.ts';
 import { holdsBefore } from '../../core/undo-holds.ts';
 import type { CallContext, ChangeSelection } from '../../ports/index.ts';
 import { callWithin } from '../../ports/platform.ts';
+import type { ChangeCaller, Idempotency } from '../change/change-command.ts';
 import { carryOutChange, type FinishedChange, type Intent, keepEnded, toRankdError } from '../change/change-member.ts';
 import { resultOf } from '../change/change-outcome.ts';
 import { draftOf, withPlan } from '../change/change-record.ts';
@@ -27,6 +28,8 @@ export interface UndoCommand {
   by: string;
   /** If true, everything is read and checked, but nothing is written or recorded. */
   dryRun: boolean;
+  /** The person in Discord who asks, and the key whose rules hold; the operator if it is absent. */
+  asker?: { caller: ChangeCaller; rankerId: number; rankerName: string; idempotency?: Idempotency };
 }
 
 /** The outcome for one member. */
@@ -51,7 +54,7 @@ export type Rankee = Pick<RankChange, 'rankeeId' | 'rankeeName'>;
  * writes and confirmation as any change. Throws RankdError if a retry can have another outcome.
  */
 export async function undoMember(app: Ranking, command: UndoCommand, rankee: Rankee): Promise<MemberUndo> {
-  using call = callWithin(app.clock, backgroundDeadlineMs(app), 'operator');
+  using call = callWithin(app.clock, backgroundDeadlineMs(app), command.asker?.caller.keyId ?? 'operator');
   const draft = draftFor(app, command, rankee);
   try {
     return await (command.dryRun ? rehearse : undoInTurn)(app, { command, draft }, call);
@@ -140,9 +143,11 @@ async function approve(
 const maxHolds = 1_000;
 
 /** The record of an undo before its plan, without a rank. */
-function draftFor(app: Ranking, { by, dryRun, undoId }: UndoCommand, rankee: Rankee): RankChange {
-  const request = { ...rankee, rankerId: 0, rankerName: 'operator', newRankId: 0, command: 'rankd history undo' };
-  return { ...draftOf(app, { caller: { by, dryRun }, request }), undoId };
+function draftFor(app: Ranking, { by, dryRun, undoId, asker }: UndoCommand, rankee: Rankee): RankChange {
+  const { rankerId = 0, rankerName = 'operator', caller = { by, dryRun }, idempotency } = asker ?? {};
+  const command = asker === undefined ? 'rankd history undo' : '/undo';
+  const request = { ...rankee, rankerId, rankerName, newRankId: 0, command };
+  return { ...draftOf(app, { caller, request, ...(idempotency && { idempotency }) }), undoId };
 }
 
 /** The outcome for the member. Throws if a retry can have another outcome. */

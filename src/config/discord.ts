@@ -1,0 +1,81 @@
+import * as z from 'zod';
+import { isKeyName } from '../core/api-key.ts';
+import { isDiscordId } from '../core/discord-person.ts';
+import { section, unique, url } from './values.ts';
+
+const idError = 'an id from Discord: its digits in quotes, such as "1100000000000000001"';
+
+function discordId() {
+  return z.string({ error: idError }).refine(isDiscordId, { error: idError });
+}
+
+const keyError = 'the public key of the application: 64 hex digits';
+const nameError = 'the name of a key that was made with rankd key create NAME --for-discord';
+
+/** One entry of `discord.commands`. */
+const discordRow = z.strictObject(
+  {
+    role: discordId().describe('Id of a role in Discord, in quotes.'),
+    key: z
+      .string({ error: nameError })
+      .refine(isKeyName, { error: nameError })
+      .describe('Name of the key for Discord whose rules hold for people with that role.'),
+  },
+  { error: 'a mapping with role and key' },
+);
+
+type DiscordRowSettings = z.output<typeof discordRow>;
+
+const needed = ['application', 'public_key', 'server', 'commands'] as const;
+
+/** The section `discord`. */
+export function discordSection() {
+  return section({
+    application: discordId()
+      .optional()
+      .describe('Application id, in quotes, from the page General Information in the Developer Portal of Discord.'),
+    public_key: z
+      .string({ error: keyError })
+      .regex(/^[\da-f]{64}$/i, { error: keyError })
+      .transform((text) => text.toLowerCase())
+      .optional()
+      .describe('Public key from the same page, 64 hex digits; it is no secret.'),
+    server: discordId().optional().describe('Id of the one Discord server whose commands rankd takes, in quotes.'),
+    commands: z
+      .array(discordRow, { error: 'a list of rows with role and key' })
+      .min(1, { error: 'at least one row with role and key' })
+      .check(unique<DiscordRowSettings>('discord.commands', ['role']))
+      .optional()
+      .describe('Whose commands rankd takes: of these roles in Discord, the first one that a person has counts.'),
+    api_base_url: url('https://discord.com/api/v10').describe('Address of the API of Discord.'),
+  }).check(({ value, issues }) => {
+    const missing = needed.filter((name) => value[name] === undefined);
+    if (issues.length > 0 || missing.length === 0 || missing.length === needed.length) return;
+    for (const name of missing) {
+      const message = 'a value, as the other settings of discord are set: rankd discord setup writes all of them';
+      issues.push({ code: 'custom', path: [name], input: undefined, message });
+    }
+  });
+}
+
+/** The section as the code reads it. */
+export interface DiscordConfig {
+  application: string;
+  /** 64 hex digits. */
+  publicKey: string;
+  server: string;
+  rows: Array<{ role: string; key: string; at: string }>;
+  /** Without a trailing slash. */
+  apiBaseUrl: string;
+}
+
+/** `undefined` if nobody ranks from Discord. */
+export function toDiscordConfig(
+  { application, public_key, server, commands, api_base_url }: z.output<ReturnType<typeof discordSection>>,
+  at: (path: readonly PropertyKey[]) => string,
+): DiscordConfig | undefined {
+  if (application === undefined || public_key === undefined || server === undefined || commands === undefined)
+    return undefined;
+  const rows = commands.map((row, index) => ({ ...row, at: at(['discord', 'commands', index, 'key']) }));
+  return { application, publicKey: public_key, server, rows, apiBaseUrl: api_base_url };
+}

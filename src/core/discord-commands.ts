@@ -1,0 +1,44 @@
+/** The slash commands of rankd, as Discord registers them. Option types: 3 is text. */
+const text = 3;
+
+const user = {
+  type: text,
+  name: 'user',
+  description: 'Roblox name, user id, profile address, or a mention of someone who is linked',
+  required: true,
+  max_length: 200,
+};
+/** Also the limit for a reason that comes in another way. */
+export const maxDiscordReason = 500;
+const reason = { type: text, name: 'reason', description: 'Why, for the history', max_length: maxDiscordReason };
+const rank = {
+  type: text,
+  name: 'rank',
+  description: 'Rank: choose one, or type a number, a role id or a name',
+  required: true,
+  autocomplete: true,
+  max_length: 100,
+};
+const duration = {
+  type: text,
+  name: 'duration',
+  description: 'How long, such as 3d, 12h or 30m',
+  required: true,
+  max_length: 20,
+};
+
+export const discordCommands = [
+  { name: 'promote', description: 'Give a member the next higher rank', options: [user, reason] },
+  { name: 'demote', description: 'Give a member the next lower rank', options: [user, reason] },
+  { name: 'setrank', description: 'Give a member a rank', options: [user, rank, reason] },
+  { name: 'suspend', description: 'Take all roles from a member for a time', options: [user, duration, reason] },
+  { name: 'unsuspend', description: 'End a suspension: the member gets the earlier roles back', options: [user] },
+  { name: 'whois', description: 'Show the rank and roles of a Roblox user', options: [user] },
+  { name: 'undo', description: 'Undo your own last change, if it is at most 10 minutes old', options: [] },
+  { name: 'link', description: 'Show which Roblox user you are linked to', options: [] },
+] as const;
+
+export type DiscordCommandName = (typeof discordCommands)[number]['name'];
+
+/** For the body of a registration: chat commands that only work in the server. */
+export const registeredCommands = discordCommands.map((command) => ({ type: 1, ...command }));

@@ -1,0 +1,273 @@
+import type { Deadline } from '../../base/clock.ts';
+import { RankdError } from '../../base/errors.ts';
+import { isoTime, parseDuration } from '../../base/time.ts';
+import { refusalOf } from '../../core/access.ts';
+import { newId, withoutKeys } from '../../core/api-key.ts';
+import { userIn, userWords } from '../../core/asked-user.ts';
+import { holdTitle, memberTitle, roleTitle } from '../../core/describe.ts';
+import { type DiscordCommandName, maxDiscordReason } from '../../core/discord-commands.ts';
+import { actorOf, type DiscordPerson } from '../../core/discord-person.ts';
+import { isSimulatedGroup } from '../../core/group-title.ts';
+import { type Direction, effectiveStates, type Key, type RankRequest, type Scope } from '../../core/model.ts';
+import { tookEffect } from '../../core/undo.ts';
+import type { NamedUser } from '../../core/user-name.ts';
+import type { CallContext } from '../../ports/index.ts';
+import type { ChangeCaller } from '../../usecases/change/change-command.ts';
+import { errorOf } from '../../usecases/change/change-outcome.ts';
+import { type ChangeAnswer, changeRank } from '../../usecases/change/change-rank.ts';
+import { claimIdempotencyKey } from '../../usecases/change/idempotency.ts';
+import type { DaemonContext } from '../../usecases/daemon-context.ts';
+import { meetPerson } from '../../usecases/discord/discord-people.ts';
+import { changeTitle, whoAsked } from '../../usecases/history/change-document.ts';
+import { findMemberRoles } from '../../usecases/group/group.ts';
+import { liftHold, requireLength } from '../../usecases/holds/holds.ts';
+import { openHold } from '../../usecases/holds/open-hold.ts';
+import { findUser } from '../../usecases/people/find-user.ts';
+import { namesOf, userNameIfKnown } from '../../usecases/people/name-members.ts';
+import { undoMember } from '../../usecases/undo/undo-member.ts';
+import { type AskedChange, asRoleName, idempotencyOf, warnOfPause, withoutOmitted } from '../changes.ts';
+import { limitsOf, type Throttle } from '../throttle.ts';
+import { type Interaction, type InteractionMember, shownName } from './interaction.ts';
+
+interface CommandRequest {
+  app: DaemonContext;
+  throttle: Throttle;
+  interaction: Interaction;
+  member: InteractionMember;
+  /** The name of the key behind the person's role. */
+  keyName: string;
+  deadline: Deadline;
+  /** Gets what the log is to have of the command. */
+  facts: Record<string, unknown>;
+}
+
+/** A command that its key allows. */
+interface Asking extends CommandRequest {
+  person: DiscordPerson;
+  key: Key;
+  caller: ChangeCaller;
+  call: CallContext;
+  /** The text of an option; empty if it was left out. */
+  text: (name: string) => string;
+}
+
+interface CommandSpec {
+  /** Absent if the command needs no key. */
+  scope?: Scope;
+  run(asking: Asking): Promise<string>;
+}
+
+const commands: Readonly<Record<DiscordCommandName, CommandSpec>> = {
+  promote: { scope: 'rank', run: (asking) => step(asking, 'promote') },
+  demote: { scope: 'rank', run: (asking) => step(asking, 'demote') },
+  setrank: { scope: 'rank', run: setRank },
+  suspend: { scope: 'suspend', run: suspend },
+  unsuspend: { scope: 'suspend', run: unsuspend },
+  whois: { scope: 'verify', run: whoIs },
+  undo: { scope: 'rank', run: undo },
+  link: { run: showLink },
+};
+
+export function commandOf(name: string): CommandSpec | undefined {
+  return Object.hasOwn(commands, name) ? commands[name as DiscordCommandName] : undefined;
+}
+
+/** Does what a person in Discord asks for. Resolves with the reply, and throws the refusal. */
+export async function runCommand(request: CommandRequest): Promise<string> {
+  const { app, throttle, interaction, member, keyName, deadline } = request;
+  const { scope, run } = commandOf(interaction.data.name) ?? commands.link;
+  const person = await meetPerson(app, member.user.id);
+  const given = new Map(interaction.data.options.map(({ name, value = '' }) => [name, String(value)]));
+  const text = (name: string) => withoutKeys((given.get(name) ?? '').toWellFormed().trim());
+  if (scope === undefined) return run({ ...request, person, text } as Asking);
+  const key = await usableKey(app, keyName, scope);
+  const limits = limitsOf[scope](app.limits, { key, placeId: undefined }).filter(({ name }) => name !== 'place');
+  const overLimit = throttle.isShared ? await throttle.takeOfAll(limits, undefined) : throttle.take(limits, undefined);
+  if (overLimit !== undefined) throw overLimit;
+  const caller = { by: actorOf(person), keyId: key.id, dryRun: key.mode === 'test', rules: key };
+  const call = { signal: deadline.signal, deadlineAt: deadline.at, lane: key.id };
+  const mark = isSimulatedGroup(app.group.title) ? ' (simulated group)' : '';
+  try {
+    return (await run({ ...request, person, text, key, caller, call })) + mark;
+  } catch (error) {
+    if (!(error instanceof RankdError)) throw error;
+    const { code, message, details, cause } = error;
+    const isUnlinked = code === 'ranker_not_allowed' && person.userId === undefined;
+    const fix = isUnlinked ? ` The operator can link it: rankd discord link ${person.discordId} USER` : '';
+    throw new RankdError(code, message + mark + fix, { details, cause });
+  }
+}
+
+/** The key behind a role. Throws the reason why it can't be used; only a key for Discord ever can. */
+export async function usableKey({ store, group, clock }: DaemonContext, name: string, scope: Scope): Promise<Key> {
+  const [key, workspace] = await Promise.all([store.findKey(name), store.getWorkspace()]);
+  if (key?.name !== name || !key.isForDiscord) throw notUsable(name);
+  const refusal = refusalOf({ key, workspace }, { scope, group: group.title, placeId: undefined, now: clock.now() });
+  if (refusal?.code === 'invalid_key') throw notUsable(name, refusal);
+  if (refusal !== undefined) throw refusal;
+  return key;
+}
+
+function notUsable(name: string, { details = { reason: 'unknown' } }: Partial<RankdError> = {}): RankdError {
+  const message = `The key "${name}" behind your role can't be used now. The operator can see why: rankd doctor`;
+  return new RankdError('invalid_key', message, { details });
+}
+
+async function step(asking: Asking, direction: Direction): Promise<string> {
+  const rankee = await rankeeOf(asking);
+  return change(asking, { request: requestOf(asking, rankee), step: direction });
+}
+
+async function setRank(asking: Asking): Promise<string> {
+  const rankee = await rankeeOf(asking);
+  const rank = asRoleName(asking.text('rank'));
+  const request = { ...requestOf(asking, rankee), newRankId: typeof rank === 'number' ? rank : 0 };
+  return change(asking, { request, ...(typeof rank === 'string' && { roleName: rank }) });
+}
+
+async function suspend(asking: Asking): Promise<string> {
+  const { app, text } = asking;
+  const ms = parseDuration(text('duration'));
+  if (ms === undefined) throw new RankdError('invalid_request', 'The duration must be such as 3d, 12h or 30m.');
+  requireLength(app, ms, 'invalid_request');
+  const request = requestOf(asking, await rankeeOf(asking));
+  return change(asking, { request, hold: { kind: 'suspension', endsAt: app.clock.now() + ms } });
+}
+
+async function unsuspend(asking: Asking): Promise<string> {
+  const { app, caller, call, interaction } = asking;
+  const { rankeeId, rankerId, rankerName, command = '' } = requestOf(asking, await rankeeOf(asking));
+  const lift = { rankeeId, caller, force: false, asked: { rankerId, rankerName, command } };
+  const { finished, replayed } = await liftHold(app, { ...lift, ...idempotencyFor(interaction) }, call);
+  return messageOf(asking, { ...finished, replayed });
+}
+
+async function change(asking: Asking, asked: AskedChange): Promise<string> {
+  const { app, caller, interaction, deadline } = asking;
+  return messageOf(asking, await changeRank(app, { ...asked, caller, ...idempotencyFor(interaction) }, deadline));
+}
+
+/** The sentence of an applied change. Throws the reason why it is not applied. */
+function messageOf({ app, facts }: Asking, answer: ChangeAnswer): string {
+  const { change, error } = answer;
+  warnOfPause(app.log, answer);
+  Object.assign(facts, { changeId: change.id, rankeeId: change.rankeeId, change: changeTitle(change) });
+  const refusal = errorOf(change, error);
+  if (refusal !== undefined) throw refusal;
+  return change.message;
+}
+
+/** A repeat of the same interaction gets the outcome of the first. */
+function idempotencyFor({ id, data }: Interaction) {
+  return idempotencyOf(`discord:${id}`, [data.name, data.options]);
+}
+
+/** The user whom an option names. */
+async function rankeeOf({ app, call, text }: Asking): Promise<NamedUser> {
+  const given = text('user');
+  const [, discordId] = /^<@!?(\d+)>$/.exec(given) ?? [];
+  const asked = discordId === undefined ? userIn(given) : await userBehind(app, discordId);
+  if (asked === undefined) {
+    throw new RankdError('invalid_request', `The user must be ${userWords}, or a mention of someone who is linked.`);
+  }
+  if (typeof asked === 'string') return findUser(app, asked, call);
+  return { id: asked, name: (await namesOf(app, [asked])).get(asked) ?? '' };
+}
+
+async function userBehind({ store }: DaemonContext, discordId: string): Promise<number> {
+  const person = await store.findDiscordPerson(discordId);
+  if (person?.userId !== undefined) return person.userId;
+  const message = 'The person you mention is not linked to a Roblox user; give the Roblox name instead.';
+  throw new RankdError('user_not_found', message);
+}
+
+function requestOf({ person, member, interaction, text }: Asking, rankee: NamedUser): RankRequest {
+  const reason = text('reason');
+  const length = [...reason].length;
+  if (length > maxDiscordReason)
+    throw new RankdError(
+      'invalid_request',
+      `The reason has ${length} characters; at most ${maxDiscordReason} are allowed.`,
+    );
+  return withoutOmitted({
+    ...{ rankeeId: rankee.id, rankeeName: rankee.name, newRankId: 0 },
+    ...{ rankerId: person.userId ?? 0, rankerName: withoutKeys(shownName(member).toWellFormed()) },
+    ...{ command: `/${interaction.data.name}`, reason: reason === '' ? undefined : reason },
+  });
+}
+
+async function whoIs(asking: Asking): Promise<string> {
+  const { app, call } = asking;
+  const { id, name } = await rankeeOf(asking);
+  const [found, hold, [last]] = await Promise.all([
+    findMemberRoles(app, id, call),
+    openHold(app, id),
+    app.store.listChanges({ group: app.group.title, rankeeId: id, limit: 1 }),
+  ]);
+  const title = memberTitle({ rankeeId: id, rankeeName: name || ((await userNameIfKnown(app, id, call)) ?? '') });
+  if (found === undefined) return `${title} is not in the group.`;
+  const held = found.held.filter(({ kind }) => kind !== 'private' && kind !== 'base').toReversed();
+  const lines = [
+    `${title} is ${found.highest === undefined ? 'without a rank' : roleTitle(found.highest)}.`,
+    ...(held.length > 1 ? [`Roles: ${held.map(roleTitle).join(', ')}`] : []),
+    ...(hold === undefined ? [] : [holdTitle(hold)]),
+    ...(last === undefined
+      ? []
+      : [
+          `Last change: ${isoTime(last.requestedAt).slice(0, 16).replace('T', ' ')} UTC, ${changeTitle(last)}, ${last.state}, by ${whoAsked(last)}`,
+        ]),
+  ];
+  return lines.join('\n');
+}
+
+const undoWithinMs = 10 * 60_000;
+
+/** Undoes the person's newest change through Discord, and never an older one in its place. */
+async function undo(asking: Asking): Promise<string> {
+  const { app, caller, person, member, interaction, facts } = asking;
+  const idempotency = idempotencyFor(interaction).idempotency;
+  await using claim = await claimIdempotencyKey(app, { caller, ...(idempotency && { idempotency }) });
+  if (claim.earlier !== undefined) return messageOf(asking, { change: claim.earlier, replayed: true });
+  const own = await app.store.listChanges({
+    ...{ group: app.group.title, by: caller.by, states: [...effectiveStates], limit: 50 },
+    since: app.clock.now() - undoWithinMs,
+  });
+  const last = own.find((one) => one.undoId === undefined && (one.state !== 'applied' || tookEffect(one)));
+  if (last === undefined)
+    throw new RankdError('not_found', 'You changed no rank through Discord within the last 10 minutes.');
+  const title = memberTitle(last);
+  const result = await undoMember(
+    app,
+    {
+      ...{ selection: { ids: [last.id] }, undoId: newId('undo'), by: caller.by, dryRun: caller.dryRun },
+      asker: {
+        ...{ caller, rankerId: person.userId ?? 0, rankerName: shownName(member).toWellFormed() },
+        ...(idempotency && { idempotency }),
+      },
+    },
+    last,
+  );
+  Object.assign(facts, { undone: last.id, rankeeId: last.rankeeId });
+  switch (result.state) {
+    case 'put_back':
+      return result.change.message;
+    case 'would_put_back':
+      return `Test key, nothing changed: ${result.change.message}`;
+    case 'already':
+      return `${title} holds the roles from before your last change already.`;
+    case 'changed_since':
+      throw new RankdError('conflict', `${title} was changed again since your last change, so nothing was undone.`);
+    case 'left_group':
+      throw new RankdError('member_not_found', `${title} is no longer in the group.`);
+    case 'refused':
+    case 'unknown':
+      throw result.error;
+  }
+}
+
+async function showLink({ app, person: { userId, discordId } }: Asking): Promise<string> {
+  if (userId === undefined)
+    return `You are not linked to a Roblox user. The operator can link you: rankd discord link ${discordId} USER`;
+  const name = (await namesOf(app, [userId])).get(userId);
+  return `You are linked to the Roblox user ${name === undefined ? userId : `${name} (${userId})`}.`;
+}

@@ -1,0 +1,182 @@
+import type { KeyObject } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
+import { abortable, deadlineIn } from '../../base/clock.ts';
+import { asRankdError, describeRefusal, RankdError } from '../../base/errors.ts';
+import { shorten } from '../../base/text.ts';
+import type { DiscordConfig } from '../../config/discord.ts';
+import { quoted } from '../../core/webhooks/discord.ts';
+import type { DaemonContext } from '../../usecases/daemon-context.ts';
+import { sendReply } from '../../usecases/discord/discord-api.ts';
+import { findGivable } from '../../usecases/group/group.ts';
+import { refuse } from '../callers.ts';
+import type { Exchange } from '../route.ts';
+import { discordLimit, type Throttle } from '../throttle.ts';
+import { commandOf, runCommand, usableKey } from './commands.ts';
+import {
+  type Interaction,
+  type InteractionMember,
+  interactionTypes,
+  publicKeyOf,
+  readInteraction,
+  refusalOfSignature,
+} from './interaction.ts';
+
+/** Discord gives up after 3 s, and a person who types before that. */
+const choicesWithinMs = 900;
+const maxChoices = 25;
+/** A command's own deadline: nobody waits for an HTTP response. */
+const commandWithinMs = 60_000;
+/** In UTF-16 units. */
+const maxContent = 2_000;
+
+/** An accepted command. */
+interface Started {
+  app: DaemonContext;
+  discord: DiscordConfig;
+  interaction: Interaction;
+  member: InteractionMember;
+  keyName: string;
+  requestId: string;
+  /** On `Clock.monotonic()`. */
+  arrivedAt: number;
+}
+
+/** Answers what Discord posts. Each command is acknowledged at once, and the reply follows when it is done. */
+export class Interactions {
+  readonly #throttle: Throttle;
+  readonly #stopping = new AbortController();
+  #key: { hex: string; publicKey: KeyObject } | undefined;
+
+  constructor(throttle: Throttle) {
+    this.#throttle = throttle;
+  }
+
+  /** Ends the wait for replies that Discord has not taken. Each of them is logged. */
+  close(): void {
+    this.#stopping.abort();
+  }
+
+  /** Nothing that waits comes before the acknowledgement of a command. */
+  answer(exchange: Exchange): object | Promise<object> {
+    const { app, request } = exchange;
+    const { discord } = app;
+    if (discord === undefined) throw new RankdError('not_found', 'This address does not exist.');
+    const now = app.clock.now();
+    const refusal = refusalOfSignature(request, { publicKey: this.#publicKey(discord.publicKey), now });
+    if (refusal !== undefined) {
+      refuse(exchange, refusal); // counted, but Discord tries wrong signatures itself, and wants 401 each time
+      throw refusal;
+    }
+    app.discordSeen.lastAt = now;
+    const { type, interaction } = readInteraction(request.body as Buffer);
+    if (type === interactionTypes.ping) return { type: 1 };
+    if (interaction === undefined) return message('rankd has slash commands only.');
+    const isAutocomplete = type === interactionTypes.autocomplete;
+    const { application_id, guild_id, member, data } = interaction;
+    if (application_id !== discord.application || guild_id !== discord.server || !member)
+      return isAutocomplete ? choices([]) : message('This is not the Discord server that rankd works for.');
+    const row = discord.rows.find(({ role }) => member.roles.includes(role));
+    if (isAutocomplete) return row === undefined ? choices([]) : ranksFor(app, row.key, interaction);
+    request.notes.facts = { command: data.name.slice(0, 32), keyName: row?.key };
+    if (row === undefined) return message('None of your roles may change ranks.');
+    if (commandOf(data.name) === undefined)
+      return message('rankd has no such command. The operator can register its commands: rankd discord setup');
+    if (app.requests.isDraining) return message('rankd is stopping or restarting; try again in a moment.');
+    const overLimit = this.#throttle.take([discordLimit(member.user.id)], undefined);
+    if (overLimit !== undefined) return message(overLimit.message);
+    const { arrivedAt } = request.notes;
+    void this.#run({ app, discord, interaction, member, keyName: row.key, requestId: request.id, arrivedAt });
+    return { type: 5, data: { flags: ephemeral } };
+  }
+
+  #publicKey(hex: string): KeyObject {
+    if (this.#key?.hex !== hex) this.#key = { hex, publicKey: publicKeyOf(hex) };
+    return this.#key.publicKey;
+  }
+
+  /** Counts as a request of the daemon until Discord has the reply. Never rejects. */
+  async #run(started: Started): Promise<void> {
+    const { app, discord, interaction, requestId, arrivedAt } = started;
+    const { requests, log } = app;
+    const command = interaction.data.name;
+    requests.count += 1;
+    try {
+      await setImmediate(); // the acknowledgement leaves first
+      const content = await abortable(this.#contentOf(started), this.#stopping.signal);
+      const failure = await sendReply(
+        app,
+        discord,
+        { token: interaction.token, content, arrivedAt },
+        this.#stopping.signal,
+      );
+      if (failure !== undefined) log.warn({ requestId, command, why: failure }, unsent);
+    } catch {
+      log.warn({ requestId, command, why: 'rankd was stopped' }, unsent);
+    } finally {
+      requests.count -= 1;
+    }
+  }
+
+  /** The reply to a command. Never rejects. */
+  async #contentOf({ app, interaction, member, keyName, requestId }: Started): Promise<string> {
+    const { log, clock } = app;
+    using deadline = deadlineIn(clock, commandWithinMs);
+    const facts: Record<string, unknown> = { requestId, command: interaction.data.name, key: keyName };
+    try {
+      const text = await runCommand({ app, throttle: this.#throttle, interaction, member, keyName, deadline, facts });
+      log.info(facts, 'command from Discord');
+      return contentWith(text);
+    } catch (cause) {
+      const error = asRankdError(cause);
+      const { code, details, message } = error;
+      if (code === 'internal') log.error({ ...facts, err: cause }, 'a command from Discord failed');
+      else log.info({ ...facts, code, why: details ? describeRefusal(details) : message }, 'command from Discord');
+      return contentWith(code === 'internal' ? 'Something went wrong inside rankd; its log has the details.' : message);
+    }
+  }
+}
+
+const unsent = 'Discord did not take the reply to a command; the history has the outcome';
+
+/** https://discord.com/developers/docs/resources/message#message-object-message-flags */
+const ephemeral = 64;
+
+/** A response that only the person sees. */
+function message(text: string): object {
+  return { type: 4, data: { content: contentWith(text), flags: ephemeral, allowed_mentions: { parse: [] } } };
+}
+
+function contentWith(text: string): string {
+  const lines = text.split('\n');
+  return lines.map((line) => quoted(line, Math.floor(maxContent / lines.length) - 1)).join('\n');
+}
+
+function choices(found: Array<{ name: string; value: string }>): object {
+  return { type: 8, data: { choices: found } };
+}
+
+/** The ranks that the key may give, as the text typed so far selects them; none if they can't be found in time. */
+async function ranksFor(app: DaemonContext, keyName: string, { data }: Interaction): Promise<object> {
+  const focused = data.options.find((one) => one.focused);
+  if (focused?.name !== 'rank') return choices([]);
+  const typed = String(focused.value ?? '')
+    .trim()
+    .toLowerCase();
+  using deadline = deadlineIn(app.clock, choicesWithinMs);
+  const find = async () => {
+    const key = await usableKey(app, keyName, 'rank');
+    const call = { signal: deadline.signal, deadlineAt: deadline.at, lane: key.id };
+    const { givable } = await findGivable(app, key, call);
+    return givable.filter(({ name, rank }) => name.toLowerCase().includes(typed) || String(rank).startsWith(typed));
+  };
+  const roles = await abortable(find(), deadline.signal).catch(() => []);
+  return choices(
+    roles.slice(0, maxChoices).map(({ id, name, rank }) => ({ name: `${fitting(name)} (${rank})`, value: String(id) })),
+  );
+}
+
+/** At most 90 UTF-16 units; Discord takes 100 for the whole choice. */
+function fitting(name: string): string {
+  const whole = name.toWellFormed();
+  return whole.length <= 90 ? whole : shorten(whole, 45);
+}

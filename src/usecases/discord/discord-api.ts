@@ -1,0 +1,118 @@
+import { RankdError } from '../../base/errors.ts';
+import { version } from '../../base/version.ts';
+import type { DiscordConfig } from '../../config/discord.ts';
+import { registeredCommands } from '../../core/discord-commands.ts';
+import type { TargetAnswer } from '../../ports/index.ts';
+import type { DaemonContext } from '../daemon-context.ts';
+
+/** Discord takes replies for 15 minutes after the command. */
+const replyWithinMs = 14 * 60_000;
+/** A reply can overtake the acknowledgement; for so long Discord may not know the message yet. */
+const overtakenMs = 5_000;
+const overtakenEveryMs = 500;
+const longestPauseMs = 30_000;
+
+export interface Reply {
+  /** Anyone who has it can write as the application for 15 minutes: it is never logged or stored. */
+  token: string;
+  content: string;
+  /** When the command arrived, on `Clock.monotonic()`. */
+  arrivedAt: number;
+}
+
+/** Replaces the message "thinking". Resolves with the reason why Discord did not take it; `undefined` if it did. */
+export async function sendReply(
+  { sender, clock }: Pick<DaemonContext, 'sender' | 'clock'>,
+  { application, apiBaseUrl }: Pick<DiscordConfig, 'application' | 'apiBaseUrl'>,
+  { token, content, arrivedAt }: Reply,
+  stop: AbortSignal,
+): Promise<string | undefined> {
+  const request = {
+    ...discordRequest('PATCH', `${apiBaseUrl}/webhooks/${application}/${token}/messages/@original`),
+    body: JSON.stringify({ content, allowed_mentions: { parse: [] } }),
+    secrets: [token],
+  };
+  const firstAt = clock.monotonic();
+  for (let tries = 0; ; tries += 1) {
+    const answer = await sender.send(request, stop).catch(() => undefined);
+    if (answer === undefined) return 'rankd was stopped';
+    if (answer.isAnswered && answer.status >= 200 && answer.status < 300) return undefined;
+    const pauseMs = pauseAfter(answer, { tries, elapsedMs: clock.monotonic() - firstAt });
+    if (pauseMs === undefined || clock.monotonic() + pauseMs > arrivedAt + replyWithinMs) return inWords(answer);
+    const isStopped = await clock.sleep(pauseMs, stop).then(
+      () => false,
+      () => true,
+    );
+    if (isStopped) return 'rankd was stopped';
+  }
+}
+
+/** A request to Discord. `address` is as good as a password if it has a token. */
+export function discordRequest(method: 'PATCH' | 'PUT', address: string) {
+  return {
+    ...{ method, address, timeoutMs: 15_000 },
+    headers: {
+      'content-type': 'application/json',
+      'user-agent': `DiscordBot (https://www.npmjs.com/package/rankd, ${version})`, // the form that Discord asks for
+    },
+    allowPrivate: address.startsWith('http:') ? ['127.0.0.0/8', '::1'] : [],
+  };
+}
+
+/** How long to wait before the next try; `undefined` if none can help. */
+function pauseAfter(
+  answer: TargetAnswer,
+  { tries, elapsedMs }: { tries: number; elapsedMs: number },
+): number | undefined {
+  const usual = Math.min(longestPauseMs, 1_000 * 2 ** tries);
+  if (!answer.isAnswered || answer.status >= 500) return usual;
+  const { code, retry_after } = jsonIn(answer.text);
+  if (answer.status === 429) {
+    const seconds = Number(retry_after ?? answer.header('retry-after') ?? Number.NaN);
+    return Number.isFinite(seconds) && seconds >= 0 ? Math.ceil(seconds * 1_000) : usual;
+  }
+  const isOvertaken = answer.status === 404 && code === 10_015 && elapsedMs < overtakenMs;
+  return isOvertaken ? overtakenEveryMs : undefined;
+}
+
+function jsonIn(text: string): { code?: unknown; retry_after?: unknown } {
+  try {
+    return Object(JSON.parse(text));
+  } catch {
+    return {};
+  }
+}
+
+/** Discord's answer in words, for the log and the operator. */
+export function inWords(answer: TargetAnswer): string {
+  if (!answer.isAnswered) return answer.error;
+  return `status ${answer.status}${answer.text === '' ? '' : `: ${answer.text.slice(0, 300)}`}`;
+}
+
+/** Registers the commands in the server, in place of all that the application had there. Throws `conflict` with what Discord answered. */
+export async function registerCommands(
+  { sender }: Pick<DaemonContext, 'sender'>,
+  { application, server, apiBaseUrl }: Pick<DiscordConfig, 'application' | 'server' | 'apiBaseUrl'>,
+  botToken: string,
+): Promise<void> {
+  const request = discordRequest('PUT', `${apiBaseUrl}/applications/${application}/guilds/${server}/commands`);
+  const answer = await sender.send({
+    ...request,
+    headers: { ...request.headers, authorization: `Bot ${botToken}` },
+    body: JSON.stringify(registeredCommands),
+    secrets: [botToken],
+  });
+  if (answer.isAnswered && answer.status >= 200 && answer.status < 300) return;
+  const hint =
+    answer.isAnswered && answer.status < 500 ? hints[answer.status] : 'try again once discord.com can be reached';
+  throw new RankdError('conflict', `Discord did not take the commands: ${inWords(answer)}.`, {
+    hint: hint ?? 'compare the application id and the server id with those in Discord',
+  });
+}
+
+const hints: Readonly<Record<number, string>> = {
+  401: 'copy the bot token again: Developer Portal, page Bot, Reset Token',
+  403: 'add the application to the server first, with the link that rankd discord setup prints; then run this again',
+  404: 'check the application id: Developer Portal, page General Information',
+  429: 'wait a few minutes: Discord limits how often commands are registered',
+};

@@ -1,0 +1,75 @@
+import { createPrivateKey, createPublicKey, sign } from 'node:crypto';
+
+/** What the fake Discord has: one application, one server and two roles. */
+export const discordIds = {
+  application: '1100000000000000001',
+  server: '2200000000000000002',
+  hr: '3300000000000000003',
+  trainers: '3300000000000000004',
+  ann: '4400000000000000005',
+  bob: '4400000000000000006',
+};
+
+/** The key pair of the fake alone; it is the same in each process, so that one can sign for a fake that runs in another. */
+const seed = Buffer.from('302e020100300506032b657004220420'.concat('7a'.repeat(32)), 'hex');
+const privateKey = createPrivateKey({ key: seed, format: 'der', type: 'pkcs8' });
+/** 64 hex digits, as on the page General Information. */
+export const discordPublicKey = createPublicKey(privateKey)
+  .export({ format: 'der', type: 'spki' })
+  .subarray(-32)
+  .toString('hex');
+
+export interface SentCommand {
+  /** e.g. `promote` */
+  name: string;
+  options?: Record<string, string>;
+  /** The option that is being typed: then it is a request for choices. */
+  focused?: string;
+  roles?: string[];
+  userId?: string;
+  nick?: string | null;
+  /** Over the fields of the interaction. */
+  fields?: Record<string, unknown>;
+}
+
+let count = 0;
+
+/** An interaction as Discord posts it, with fields that rankd does not know. */
+export function interactionOf({ name, options = {}, focused, roles = [discordIds.hr], ...rest }: SentCommand) {
+  const { userId = discordIds.ann, nick = 'Annie', fields } = rest;
+  count += 1;
+  return {
+    id: String(5_500_000_000_000_000_000n + BigInt(Date.now() % 1e9) * 1_000n + BigInt(count)),
+    application_id: discordIds.application,
+    type: focused === undefined ? 2 : 4,
+    token: `aW50ZXJhY3Rpb24-${process.pid}-${Date.now()}-${count}-secret_token`,
+    version: 1,
+    guild_id: discordIds.server,
+    channel_id: '6600000000000000007',
+    locale: 'en-US',
+    entitlements: [],
+    member: {
+      nick,
+      roles,
+      permissions: '2147483647',
+      user: { id: userId, username: 'ann_b', global_name: 'Ann B.', discriminator: '0' },
+    },
+    data: {
+      id: '7700000000000000008',
+      name,
+      type: 1,
+      options: Object.entries(options).map(([option, value]) => ({
+        ...{ name: option, type: 3, value },
+        ...(option === focused && { focused: true }),
+      })),
+    },
+    ...fields,
+  };
+}
+
+/** The headers that Discord adds. */
+export function signed(body: string, at = Date.now()): Record<string, string> {
+  const timestamp = String(Math.floor(at / 1_000));
+  const signature = sign(null, Buffer.from(timestamp + body), privateKey).toString('hex');
+  return { 'x-signature-ed25519': signature, 'x-signature-timestamp': timestamp, 'content-type': 'application/json' };
+}
