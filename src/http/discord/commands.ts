@@ -18,8 +18,8 @@ import { type ChangeAnswer, changeRank } from '../../usecases/change/change-rank
 import { claimIdempotencyKey } from '../../usecases/change/idempotency.ts';
 import type { DaemonContext } from '../../usecases/daemon-context.ts';
 import { meetPerson } from '../../usecases/discord/discord-people.ts';
-import { changeTitle, whoAsked } from '../../usecases/history/change-document.ts';
 import { findMemberRoles } from '../../usecases/group/group.ts';
+import { changeTitle, whoAsked } from '../../usecases/history/change-document.ts';
 import { liftHold, requireLength } from '../../usecases/holds/holds.ts';
 import { openHold } from '../../usecases/holds/open-hold.ts';
 import { findUser } from '../../usecases/people/find-user.ts';
