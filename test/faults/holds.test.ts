@@ -696,3 +696,23 @@ test.each(['has left', 'has left and come back'])(
     expect(hold).toMatchObject({ state: 'active' });
   },
 );
+
+test('a key that may not give the earlier roles does not end the suspension of a member whom somebody else has changed', async () => {
+  await using system = await openCloudApp({
+    ...{ scopes: ['verify', 'rank', 'suspend'], policy: { suspension: { role: recruit, maxMs: day } } },
+  });
+  const { fake, app, url, secret, newKey } = system;
+  fake.group.setMember(ann, [captain]);
+  const ask = (path: string, key: string, rest = {}) =>
+    send(`${url}/v2/${path}?placeid=1`, { method: 'POST', key, body: { robloxUserId: ann, ...rest } });
+  const lift = async (key: string) => {
+    const answer = await ask('unsuspend', key);
+    const [hold] = await app.store.listHolds({ group: app.group.title, rankeeId: ann, limit: 1 });
+    return [codeOf(answer), hold?.state];
+  };
+  expect((await ask('suspend', secret, { duration: '1d' })).status).toBe(200);
+  fake.group.setMember(ann, [recruit, officer]);
+  expect(await lift(await newKey('low', { maxRank: 20 }))).toEqual(['rank_not_allowed', 'active']);
+  expect(await lift(await newKey('down', { direction: 'demote' }))).toEqual(['key_not_allowed', 'active']);
+  expect(await lift(secret)).toEqual(['not_suspended', 'superseded']);
+});

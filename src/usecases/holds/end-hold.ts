@@ -133,14 +133,15 @@ async function intentFor(app: Ranking, check: HoldCheck, call: CallContext): Pro
   const seen = { member, roles: scheme.roles, isOver: as !== undefined, givenAt, force };
   const judge = (now: Hold) => judgeHold(now, seen, doing);
   const verdict = judge(hold);
-  if (verdict.do === 'keep' && caller.keyId !== undefined) refuseForfeit(hold, verdict.update);
-  if (member === undefined || verdict.do === 'keep') return keep(app, { hold, caller }, judge);
+  const isByKey = caller.keyId !== undefined;
+  if (verdict.do === 'keep' && isByKey) refuseForfeit(hold, verdict.update);
+  if (member === undefined || (verdict.do === 'keep' && !isByKey)) return keep(app, { hold, caller }, judge);
   const acting = await app.group.acting(call);
   const untouchable = refusalOfUntouchable(hold.rankeeId, acting);
   if (untouchable !== undefined) throw untouchable;
   const { id, rankeeId, rankeeName } = hold;
   const part: HoldPart = verdict.do === 'renew' ? { does: 'renew', id } : { does: 'return', id, as: as ?? 'ended' };
-  const plan = restorePlan(scheme, member, verdict.roles);
+  const plan = restorePlan(scheme, member, verdict.do === 'keep' ? hold.rolesBefore : verdict.roles);
   if (!(await app.group.confirm(plan.target, inTime))) return intentFor(app, check, call);
   const newRankId = nameForRequest(scheme, plan.target);
   const own = { rankerId: 0, rankerName: caller.by === 'daemon' ? 'rankd' : 'operator', command: commandOf(check) };
@@ -154,11 +155,15 @@ async function intentFor(app: Ranking, check: HoldCheck, call: CallContext): Pro
   const draft = { ...draftOf(app, { caller, request, ...(idempotency !== undefined && { idempotency }) }), hold: part };
   const planned = { request: draft, plan, scheme, newRankId, acting };
   const approve = async () => {
-    if (caller.keyId === undefined) return checkUndo(app, planned);
+    if (!isByKey) return checkUndo(app, planned);
     const misfit = refusalOfMisfit(scheme, 'everything');
     if (misfit !== undefined) throw misfit;
     return checkPlan(app, { ...planned, caller, kind: 'return' }, call);
   };
+  if (verdict.do === 'keep') {
+    await approve(); // a key ends a suspension only if it could give the earlier roles back
+    return keep(app, { hold, caller }, judge);
+  }
   const missing =
     verdict.do === 'give_back' && verdict.missing.length > 0
       ? ` Role ${verdict.missing.join(', ')} could not be given back: the group's list does not have it any more.`
@@ -197,6 +202,7 @@ async function keep(
     const verdict = judge(now);
     return verdict.do === 'keep' ? verdict.update : { holds: [], events: [] };
   };
-  if (caller.dryRun || updateOf(hold).holds.length === 0) return { hold };
+  const [updated = hold] = updateOf(hold).holds;
+  if (caller.dryRun || updated === hold) return { hold: updated };
   return { hold: (await app.store.updateHold(hold.id, updateOf)) ?? hold };
 }
