@@ -107,21 +107,32 @@ export interface ConnectionFailure {
 
 /**
  * Derives the cause from an error of Node.js, undici or OpenSSL. `at` is the called place, for the hint. `unusedProxy`
- * is one that rankd does not use: on many networks, that is the reason.
+ * is one that rankd does not use: on many networks, that is the reason. `usedProxy` is the variable with one that it
+ * does use, the only place that this machine then looks up and connects to.
  */
 export function connectionFailure(
   error: unknown,
-  { at, unusedProxy }: { at: string; unusedProxy?: UnusedProxy | undefined },
+  { at, unusedProxy, usedProxy }: { at: string; unusedProxy?: UnusedProxy | undefined; usedProxy?: string | undefined },
 ): ConnectionFailure {
   const { cause, code } = knownCause(error) ?? { cause: 'failed' as const, code: codesIn(error)[0] };
   const { words, hint, ...meaning }: Meaning = meanings[cause];
   const told = code === undefined ? words : `${words} (${code})`;
+  const isPermanent = meaning.isPermanent ?? false;
+  if (usedProxy !== undefined && firstCauses.has(cause)) {
+    const proxy = `the proxy in ${usedProxy}`;
+    return {
+      cause,
+      words: `${proxy} can't be reached, as ${told}`,
+      hint: `check the address of ${proxy}`,
+      isPermanent,
+    };
+  }
   const isProxyMissing = unusedProxy !== undefined && reachCauses.has(cause);
   return {
     cause,
     words: isProxyMissing ? `${told}, and the proxy in ${unusedProxy.variable} is not used` : told,
     hint: isProxyMissing ? useProxy(unusedProxy) : hint(at),
-    isPermanent: meaning.isPermanent ?? false,
+    isPermanent,
   };
 }
 
@@ -151,15 +162,16 @@ export function useProxy({ variable, tooOldNode }: UnusedProxy): string {
   return `to go through the proxy, ${name} NODE_USE_ENV_PROXY=1 where rankd is started (${proxyVersions})`;
 }
 
-/** The causes with which a network that only allows its proxy stops direct connections. */
-const reachCauses: ReadonlySet<ConnectionCause> = new Set([
+/** The causes that keep a connection from opening, so they are about a proxy if one is used. */
+const firstCauses: ReadonlySet<ConnectionCause> = new Set([
   'name_unknown',
   'name_not_looked_up',
   'refused',
   'unreachable',
-  'timed_out',
-  'broken_off',
 ]);
+
+/** The causes with which a network that only allows its proxy stops direct connections. */
+const reachCauses: ReadonlySet<ConnectionCause> = new Set([...firstCauses, 'timed_out', 'broken_off']);
 
 const byCode: Readonly<Record<string, ConnectionCause>> = {
   ENOTFOUND: 'name_unknown',
@@ -236,7 +248,9 @@ function knownCause(error: unknown, depth = 0): Known | undefined {
     const each = error.errors.flatMap((one) => knownCause(one, depth + 1) ?? []);
     return each.toSorted((one, other) => byWeight.indexOf(other.cause) - byWeight.indexOf(one.cause))[0];
   }
-  return ownCause(error) ?? knownCause(error.cause, depth + 1);
+  const own = ownCause(error);
+  if (own !== undefined && own.cause !== 'timed_out') return own;
+  return knownCause(error.cause, depth + 1) ?? own; // undici aborts a request that a proxy refuses
 }
 
 /** Chains of causes can be circular. */
@@ -244,9 +258,9 @@ const maxDepth = 8;
 
 function ownCause(error: Error): Known | undefined {
   const { code, syscall } = error as NodeJS.ErrnoException;
-  if (error.name === 'AbortError' || error.name === 'TimeoutError')
-    return { cause: 'timed_out', code: error instanceof TimedOut ? error.message : undefined };
   const [, byItsText] = byText.find(([text]) => text.test(error.message)) ?? [];
+  if (byItsText !== 'proxy_refused' && (error.name === 'AbortError' || error.name === 'TimeoutError'))
+    return { cause: 'timed_out', code: error instanceof TimedOut ? error.message : undefined };
   if (typeof code !== 'string') return byItsText && { cause: byItsText, code: undefined };
   const cause = byCode[code] ?? byItsText ?? ofFamily(code, syscall);
   return cause && { cause, code };

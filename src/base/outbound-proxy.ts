@@ -80,4 +80,9 @@ export function unusedProxyFor(address: string, proxy: OutboundProxy | undefined
   return proxy.use === 'used' && !/^all_proxy$/i.test(variable) ? undefined : { variable };
 }
 
+/** The variable with the proxy through which rankd connects to this address. */
+export function usedProxyFor(address: string, proxy: OutboundProxy | undefined): string | undefined {
+  return unusedProxyFor(address, proxy) === undefined ? proxyFor(address, proxy) : undefined;
+}
+
 const defaultPorts: Record<string, string> = { 'https:': '443', 'http:': '80' };

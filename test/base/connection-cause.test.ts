@@ -46,6 +46,13 @@ test.each<[string, unknown]>([
   expect(causeOf(fetchFailed(new Error('outer', { cause: error })))).toBe(cause);
 });
 
+test('a proxy that refuses is the cause, although undici aborts the request itself', () => {
+  const refusal = failing('UND_ERR_ABORTED', { message: 'Proxy response (407) !== 200 when HTTP Tunneling' });
+  refusal.name = 'AbortError';
+  const cancelled = new DOMException('Request was cancelled.', { name: 'AbortError', cause: refusal });
+  expect(causeOf(fetchFailed(cancelled))).toBe('proxy_refused');
+});
+
 test('of several addresses that were tried, the one that says most counts', () => {
   const both = (...codes: string[]) =>
     fetchFailed(Object.assign(new AggregateError(codes.map((code) => failing(code))), { code: codes[0] }));
@@ -72,6 +79,15 @@ test('an error that has nothing to do with a connection, or is its own cause, is
 });
 
 describe('a proxy', () => {
+  test.each(['ENOTFOUND', 'EAI_AGAIN', 'ECONNREFUSED', 'EHOSTUNREACH'])(
+    'that is used is what fails with %s',
+    (code) => {
+      const { words, hint } = connectionFailure(failing(code), { at: 'apis.roblox.com', usedProxy: 'HTTPS_PROXY' });
+      expect(words).toMatch(new RegExp(`^the proxy in HTTPS_PROXY can't be reached, as .* \\(${code}\\)$`));
+      expect(hint).toBe('check the address of the proxy in HTTPS_PROXY');
+    },
+  );
+
   const address = 'https://apis.roblox.com';
   const unused = (env: Record<string, string>) => unusedProxyFor(address, outboundProxy(env))?.variable;
 

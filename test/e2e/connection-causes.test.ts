@@ -193,6 +193,40 @@ test('a running daemon notices within seconds that a name resolves again, withou
   expect((await system.home.here(['status'])).stdout).not.toMatch(/NOT REACHED/);
 });
 
+test.each<[string, () => Promise<string>, RegExp, RegExp]>([
+  [
+    'has an unknown name',
+    async () => 'proxy.invalid:3128',
+    /the proxy in HTTPS_PROXY can't be reached, as its name is not known/,
+    /check the address of the proxy in HTTPS_PROXY/,
+  ],
+  [
+    'is not running',
+    closedPort,
+    /the proxy in HTTPS_PROXY can't be reached, as it refuses connections/,
+    /check the address of the proxy in HTTPS_PROXY/,
+  ],
+  [
+    'refuses',
+    () => listen(createHttp().on('connect', (_, socket) => socket.end('HTTP/1.1 407 Log In First\r\n\r\n'))),
+    /the proxy does not let it through/,
+    /check the proxy that HTTPS_PROXY or HTTP_PROXY names/,
+  ],
+])('a command blames a proxy that it uses and that %s, not Roblox', async (_, place, words, hint) => {
+  using home = new CliHome();
+  writeFileSync(home.path('roblox.key'), 'a-key', { mode: 0o600 });
+  writeFileSync(
+    home.path('rankd.yaml'),
+    'group: { id: 700 }\nplatform: { api_key_file: roblox.key }\nserver: { deadline: 1s }\n',
+  );
+  const proxy = { NODE_USE_ENV_PROXY: '1', HTTPS_PROXY: `http://user:geheim@${await place()}` };
+  await using session = new BuiltSession(home, proxy);
+  const { code, stderr } = await session.run(['group', 'show']);
+  expect({ code, stderr }).toEqual({ code: 69, stderr: expect.stringMatching(words) });
+  expect(stderr).toMatch(hint);
+  expect(stderr).not.toMatch(/geheim/);
+});
+
 const titled = cases.map((one) => ({ title: one.cause, ...one }));
 
 test('a host that the daemon can do without is not a reason to ask Roblox again and again', async () => {

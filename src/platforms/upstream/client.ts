@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { deadlineIn } from '../../base/clock.ts';
 import { connectionFailure } from '../../base/connection-cause.ts';
 import { asRankdError, RankdError } from '../../base/errors.ts';
-import { type OutboundProxy, type UnusedProxy, unusedProxyFor } from '../../base/outbound-proxy.ts';
+import { type OutboundProxy, type UnusedProxy, unusedProxyFor, usedProxyFor } from '../../base/outbound-proxy.ts';
 import type { Surprises } from '../../base/surprises.ts';
 import { doubling } from '../../base/time.ts';
 import type { CallContext, Clock, WriteLease } from '../../ports/index.ts';
@@ -117,6 +117,7 @@ export class UpstreamClient {
   readonly #surprises: Surprises;
   readonly #reach: Reach;
   readonly #unusedProxy: UnusedProxy | undefined;
+  readonly #usedProxy: string | undefined;
   readonly #isPatient: boolean;
   readonly #tuning: UpstreamTuning;
 
@@ -136,6 +137,7 @@ export class UpstreamClient {
     this.#surprises = surprises;
     this.#reach = reach;
     this.#unusedProxy = unusedProxyFor(baseUrl, proxy);
+    this.#usedProxy = usedProxyFor(baseUrl, proxy);
     this.#isPatient = isPatient ?? true;
     this.#tuning = { ...defaultTuning, ...tuning };
   }
@@ -236,7 +238,11 @@ export class UpstreamClient {
     { isWrite, call, sentAt }: { isWrite: boolean; call: CallContext; sentAt: number },
   ): Failure {
     const isUnsent = cause instanceof RequestNotSent;
-    const failure = connectionFailure(cause, { at: new URL(this.#baseUrl).host, unusedProxy: this.#unusedProxy });
+    const failure = connectionFailure(cause, {
+      at: new URL(this.#baseUrl).host,
+      unusedProxy: this.#unusedProxy,
+      usedProxy: this.#usedProxy,
+    });
     const error = unreached(failure, cause);
     const now = this.#clock.monotonic();
     const isCutShort =
