@@ -80,6 +80,50 @@ test('a role is named without its spaces, in any case; a name that two roles hav
     },
   ));
 
+test('a change that is made once is made once, whichever server of the game asks, and whoever is there', () =>
+  withDaemon(basicAdmin, async (scene, { fake, clock, url, secret }) => {
+    const ask = (other: SystemScene) =>
+      other.run<{ code: string; message: string; changeId: string }>(`
+        local Rankd = require(game:GetService("ServerScriptService").Rankd)
+        local result = Rankd.new():promote({ rankee = ${sampleUsers.trainee}, ranker = ${sampleUsers.officer}, once = "purchase-1" })
+        return { code = result.code, message = result.message, changeId = result.changeId }`);
+    const first = await ask(scene);
+    await using elsewhere = await openSystem(basicAdmin, {
+      ...{ clock, players: [], secrets: { rankd: secret }, serve: forwardTo(url) },
+    });
+    expect(await ask(elsewhere)).toEqual(first);
+    expect(first.code).toBe('ok');
+    expect(fake.journal.requests('assign')).toHaveLength(1);
+    expect(fake.group.held(sampleUsers.trainee)).toEqual([officer]);
+  }));
+
+test('a script reads a member and the roles, gives at least a rank, and asks only if the rank is what it thinks', () =>
+  withDaemon(basicAdmin, async (scene, { fake }) => {
+    const found = await scene.run<Record<string, unknown>>(`
+      local rankd = require(game:GetService("ServerScriptService").Rankd).new()
+      local member = rankd:getMember(${sampleUsers.trainee})
+      local roles = {}
+      for _, role in rankd:getRoles().roles do
+        table.insert(roles, role.name)
+      end
+      return {
+        member = { member.userId, member.rank, member.role, #member.roles },
+        stranger = { rankd:getMember(${sampleUsers.stranger}).rank, rankd:getMember(${sampleUsers.stranger}).role or "none" },
+        roles = roles,
+        differs = rankd:promote({ rankee = ${sampleUsers.trainee}, ifRank = "Captain" }).message,
+        raised = rankd:setRank({ rankee = ${sampleUsers.trainee}, rank = 20, atLeast = true, ifRank = 10 }).code,
+        again = rankd:setRank({ rankee = ${sampleUsers.trainee}, rank = 10, atLeast = true }).code,
+      }`);
+    expect(found).toMatchObject({
+      member: [sampleUsers.trainee, 10, 'Trainee', 2],
+      stranger: [0, 'none'],
+      roles: expect.arrayContaining(['Trainee', 'Officer']),
+      differs: expect.stringMatching(/is Trainee \(rank 10\), not Captain\. Nothing was changed\./),
+      ...{ raised: 'ok', again: 'unchanged' },
+    });
+    expect(fake.group.held(sampleUsers.trainee)).toEqual([officer]);
+  }));
+
 test('a suspension takes the rank for a time and gives it back early; a key without that scope does neither', () =>
   withDaemon(basicAdmin, async (scene, { fake, app, clock, secret: plain }) => {
     const held = () => fake.group.held(sampleUsers.trainee);

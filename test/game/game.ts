@@ -231,7 +231,11 @@ export function forwardTo(url: string): (request: GameRequest) => Promise<GameAn
     const { pathname, search } = new URL(request.url);
     try {
       const { method, headers, body } = request;
-      const response = await fetch(url + pathname + search, { method, headers: { ...headers }, body });
+      const response = await fetch(url + pathname + search, {
+        method,
+        headers: { ...headers },
+        ...(method !== 'GET' && { body }),
+      });
       return { status: response.status, headers: Object.fromEntries(response.headers), body: await response.text() };
     } catch {
       return { raise: 'HttpError: NetFail' };

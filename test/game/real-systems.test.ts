@@ -134,6 +134,16 @@ describe.each(systems)('$name', (system) => {
     expect(scene.asked.filter(({ path }) => path === '/v2/rank')).toHaveLength(2);
   });
 
+  test('roles that take long to read: the caller sees that the command is at work, and then why it is not done', async () => {
+    await using scene = await open(system, {
+      serve: (request) => (request.url.includes('/v2/roles') ? { raise: 'HttpError: Timedout' } : applied(request)),
+    });
+    const shown = await scene.type('Bob', `${system.typed('setrank')} ann Sergeant Major`);
+    expect(scene.game.output.find((line) => line.startsWith('client '))).toContain('Still working…');
+    expect(shown).toMatch(/could not be read: rankd\.example\.com did not respond in time\. Put the role in quotes/);
+    expect(scene.asked).toEqual([]);
+  });
+
   test.each(['(', '%', 'a good one (really)', '+1', '007 is back', 'a "quoted" word'])(
     'the reason %s arrives whole',
     async (reason) => {

@@ -5,45 +5,76 @@ import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts
 import { pacedTime } from '../support/paced-clock.ts';
 
 /**
- * `npm run game-transcript`: types a promotion in each admin system as an admin, on real Luau, with the built daemon,
- * on a fake Open Cloud.
+ * `npm run game-transcript`: each command in each admin system, typed by an admin: on real Luau, with the built daemon, on a fake Open
+ * Cloud. Ann and Annabel have similar names, and a third player is shown as Offline, which is another user's name.
  */
 await using home = await openCloudHome();
+const { group } = home.roblox;
+group.roles.push(
+  { id: 77_000_030, name: 'Sergeant Major', rank: 30 },
+  { id: 77_000_040, name: '🔰 | Cadet', rank: 15 },
+);
+const created = await home.home.json<{ secret: string }>(
+  ...['key', 'create', 'transcript', '--scope', 'rank', '--scope', 'verify', '--scope', 'suspend', '-y'],
+);
+await home.home.json('whitelist', 'add', '1', '--key', 'transcript');
 const daemon = await home.startDaemon();
-for (const [index, system] of systems.entries()) await show(system, 30_001 + 2 * index, home, daemon.url);
+for (const [index, system] of systems.entries())
+  await show(system, 30_001 + 10 * index, created.secret, home, daemon.url);
 for (const violation of home.roblox.violations()) say('VIOLATION', violation);
 
-async function show(system: System, ann: number, { roblox, secret }: OpenCloudHome, url: string): Promise<void> {
+async function show(
+  system: System,
+  first: number,
+  secret: string,
+  { roblox }: OpenCloudHome,
+  url: string,
+): Promise<void> {
   const { group, journal } = roblox;
-  const offline = ann + 1;
-  group.setMember(ann, [sampleRoles.trainee]);
-  group.setMember(offline, [sampleRoles.officer]);
+  const [ann, annabel, shownAsOffline, offline] = [first, first + 1, first + 2, first + 3];
+  for (const id of [ann, annabel, shownAsOffline, offline]) group.setMember(id, [sampleRoles.trainee]);
   const players: GamePlayer[] = [
-    { id: ann, name: 'Ann' },
+    { id: ann, name: 'Ann', team: 'Red' },
+    { id: annabel, name: 'Annabel', team: 'Red' },
+    { id: shownAsOffline, name: 'xX_Sniper_Xx', displayName: 'Offline' },
     { id: sampleUsers.otherAdmin, name: 'Bob' },
   ];
   await using scene = await openSystem(system, {
-    ...{ clock: pacedTime, players, users: { patrol_pat: offline }, secrets: { rankd: secret } },
+    ...{ clock: pacedTime, players, users: { offline }, secrets: { rankd: secret } },
     config: { rankers: `{ ${sampleUsers.otherAdmin} }` },
     serve: async (request) => {
       const answer = await forwardTo(url)(request);
-      const { pathname, search } = new URL(request.url);
-      say('the game asks', `${request.method} ${pathname}${search} ${request.body}`);
-      if ('status' in answer) say('rankd answers', `${answer.status} ${answer.body}`);
+      const { pathname } = new URL(request.url);
+      say('the game asks', `${request.method} ${pathname} ${request.body}`.trim());
+      if ('status' in answer && request.method === 'POST') say('rankd answers', `${answer.status} ${answer.body}`);
       return answer;
     },
   });
   process.stdout.write(`\n${system.name}\n`);
-  for (const who of ['Ann passed the quiz', 'Patrol_Pat', 'Nobody_At_All']) {
+  const lines = [
+    ['promote', 'Ann passed the quiz'],
+    ['promote', 'an'],
+    ['promote', 'Offline'],
+    ['promote', '@Offline'],
+    ['promote', 'Nobody_Here'],
+    ['promote', 'nonadmins'],
+    ['setrank', 'Ann sergeant major well done'],
+    ['setrank', 'annabel cadet'],
+    ['setrank', 'Ann nosuchrole'],
+    ['demote', 'Ann, Annabel late'],
+    ['demote', 'Ann, Annabel late'],
+    ['suspend', `${ann} 3d rude`],
+    ['unsuspend', 'Ann'],
+  ] as const;
+  for (const [kind, rest] of lines) {
     const before = journal.entries.length;
-    const typed = `${system.typed('promote')} ${who}`;
+    const typed = `${system.typed(kind)} ${rest}`;
     say('Bob types', typed);
     const shown = await scene.type('Bob', typed, 10);
     for (const { operation, userId, roleId, applied } of journal.entries.slice(before)) {
       if (applied) say('Roblox does', `${operation} ${group.role(roleId ?? 0)?.name} (user ${userId})`);
     }
     say('Bob is shown', shown ?? 'nothing');
-    await scene.run('task.wait(2) return true');
   }
 }
 
