@@ -1,17 +1,32 @@
 import diagnostics from 'node:diagnostics_channel';
 import type { FastifyInstance } from 'fastify';
-import { expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { accessChecks } from '../../src/core/access.ts';
+import { discordCommands } from '../../src/core/discord-commands.ts';
 import type { RankChange } from '../../src/core/model.ts';
 import type { Platform } from '../../src/ports/index.ts';
 import { keepOutcome } from '../../src/usecases/change/change-outcome.ts';
 import { checkNames } from '../../src/usecases/change/check-plan.ts';
+import { linkPerson } from '../../src/usecases/discord/discord-people.ts';
+import { createDiscordKey } from '../../src/usecases/keys/keys.ts';
 import { applied, begin, newChange, operate, operator } from '../contracts/store/samples.ts';
+import { discordPublicKey, discordIds as ids } from '../support/discord-interactions.ts';
+import { startFakeDiscord } from '../support/fake-discord.ts';
 import { openTestApp, place, roles, send, type TestApp } from '../support/open-test-app.ts';
 import { configFor, type KeyRoute, keyRoutes, type RouteRule, routeRules, routeTitle } from './route-rules.ts';
 
 const roleOf: Record<number, number[]> = { 1: [], 10: [roles.trainee], 20: [roles.officer], 50: [roles.captain] };
 const [first, second, officer, owner] = [1001, 1005, 1002, 9000];
+
+const fake = await startFakeDiscord();
+afterAll(() => fake[Symbol.asyncDispose]());
+
+/** For each key a role in Discord, and a person who holds it. */
+const inDiscord = Array.from({ length: 40 }, (_, index) => ({ role: String(33e17 + index * 1e6), key: `key${index}` }));
+const discord = {
+  ...{ application: ids.application, server: ids.server, publicKey: discordPublicKey, apiBaseUrl: fake.apiBaseUrl },
+  rows: inDiscord.map((row) => ({ ...row, at: '' })),
+};
 
 /** A test app for one rule: its requests go through all routes, one after another. */
 class Scene {
@@ -29,7 +44,7 @@ class Scene {
   static async open(rule: RouteRule): Promise<Scene> {
     let group: Platform | undefined;
     const app = await openTestApp({
-      config: configFor(rule),
+      config: { ...configFor(rule), discord },
       platform: (simulated) => {
         group = simulated;
         return simulated;
@@ -49,7 +64,10 @@ class Scene {
     const { scope, mode, ...keyed } = { scope: route.scope, mode: 'live' as const, ...key?.(route) };
     this.#keys += 1;
     const name = `key${this.#keys}`;
-    const secret = await this.app.createKey({ name, mode, scopes: [scope], ...keyed });
+    const request = { name, mode, scopes: [scope], ...keyed };
+    const isInDiscord = route.command !== undefined;
+    if (isInDiscord) await createDiscordKey(this.app.app, { ...request, by: operator });
+    const secret = isInDiscord ? '' : await this.app.createKey(request);
     const id = (await this.app.store.findKey(name))?.id ?? '';
     const member = who === 'the owner' ? owner : first;
     const rankerId = ranker === 'the member' ? member : ranker === 'an Officer' ? officer : 0;
@@ -73,15 +91,27 @@ class Scene {
 
   /** The OpenAPI document omits routes for other services, so `send` can't check their answers. */
   async #send(
-    { url, header, body }: KeyRoute,
+    { url, header, command, body }: KeyRoute,
     { secret, member, rankerId }: { secret: string; member: number; rankerId: number },
   ): Promise<{ status: number; json: unknown }> {
     const path = url.replace(':group', '1').replace(':user', String(member));
     const address = `${this.app.url}${path}?placeid=${place}`;
+    if (command !== undefined) return this.#say(command, { options: body(member), rankerId });
     const asked = { ...body(member), ...(rankerId !== 0 && { rankerId }) };
     if (header === undefined) return send(address, { method: 'POST', body: asked, key: secret });
     const answer = await fetch(address, { method: 'POST', body: JSON.stringify(asked), headers: { [header]: secret } });
     return { status: answer.status, json: await answer.json() };
+  }
+
+  /** The log has the code of a refusal; the person reads only its sentence. */
+  async #say(name: string, { options, rankerId }: { options: object; rankerId: number }) {
+    const { role = '' } = inDiscord[this.#keys] ?? {};
+    if (rankerId !== 0) await linkPerson(this.app.app, { discordId: role, userId: rankerId, by: operator });
+    const command = { name, options: { ...options }, roles: [role], userId: role };
+    await fake.discord.say(`${this.app.url}/discord/interactions`, command);
+    const line = this.app.logLines.findLast((one) => one.includes('"command from Discord"'));
+    const { code } = JSON.parse(line ?? '{}') as { code?: string };
+    return { status: code === undefined ? 200 : 400, json: { code } };
   }
 
   /** Gives the member the initial roles of the request, and the hold. */
@@ -169,12 +199,12 @@ test('every check of a change has a column', () => {
   expect(Object.keys(routeRules)).toEqual(expect.arrayContaining(checks.filter((name) => !others.includes(name))));
 });
 
-test('every route of the server that takes a key and can change a rank is checked against every rule', async () => {
+test('every route of the server that can change a rank by a key is checked against every rule', async () => {
   const registered = new Set<string>();
   const watch = (message: unknown) => {
     const { fastify } = message as { fastify: FastifyInstance };
-    fastify.addHook('onRoute', ({ method, url, config }) => {
-      if (config?.needsKey && [method].flat().some((one) => one !== 'GET' && one !== 'HEAD')) registered.add(url);
+    fastify.addHook('onRoute', ({ method, url }) => {
+      if ([method].flat().some((one) => one !== 'GET' && one !== 'HEAD')) registered.add(url);
     });
   };
   diagnostics.subscribe('fastify.initialization', watch);
@@ -183,4 +213,7 @@ test('every route of the server that takes a key and can change a rank is checke
   await app.close();
   registered.delete('/v1/apikey');
   expect([...registered].toSorted()).toEqual([...new Set(keyRoutes.map(({ url }) => url))].toSorted());
+  const others = ['whois', 'link', 'undo']; // an undo is judged as one by the operator
+  const commands = discordCommands.map(({ name }) => name).filter((name) => !others.includes(name));
+  expect(keyRoutes.flatMap(({ command = [] }) => command).toSorted()).toEqual(commands.toSorted());
 });

@@ -18,6 +18,8 @@ export interface KeyRoute {
   scope: Scope;
   /** The position of the key; by default, a bearer token. */
   header?: string;
+  /** The slash command of a person whose role in Discord has the key. */
+  command?: string;
   body: (member: number) => Record<string, unknown>;
 }
 
@@ -25,7 +27,13 @@ const byId = (robloxUserId: number) => ({ robloxUserId });
 const rankgun = (userId: number) => ({ userId });
 const up = { from: officer, to: captain, scope: 'rank' } as const;
 const down = { from: captain, to: officer, scope: 'rank' } as const;
+const away = { from: captain, to: 1, scope: 'suspend' } as const;
+const back = { ...away, to: captain, during: { kind: 'suspension', rank: 1 } } as const;
 const noblox = '/group/:group/member/:user';
+
+function inDiscord(command: string, rest: Pick<KeyRoute, 'from' | 'to' | 'during' | 'scope'>, options = {}): KeyRoute {
+  return { url: '/discord/interactions', command, ...rest, body: (member) => ({ user: String(member), ...options }) };
+}
 
 export const keyRoutes: readonly KeyRoute[] = [
   {
@@ -40,17 +48,14 @@ export const keyRoutes: readonly KeyRoute[] = [
   { url: '/v2/promote', ...up, body: byId },
   { url: '/v2/demote', ...down, body: byId },
   {
-    ...{ url: '/v2/suspend', from: captain, to: 1, scope: 'suspend' },
+    ...{ url: '/v2/suspend', ...away },
     body: (member) => ({ ...byId(member), duration: '1h' }),
   },
   {
-    ...{ url: '/v2/suspend', from: captain, to: 1, during: { kind: 'temporary', rank: officer }, scope: 'suspend' },
+    ...{ url: '/v2/suspend', ...away, during: { kind: 'temporary', rank: officer } },
     body: (member) => ({ ...byId(member), duration: '1h' }),
   },
-  {
-    ...{ url: '/v2/unsuspend', from: captain, to: captain, during: { kind: 'suspension', rank: 1 }, scope: 'suspend' },
-    body: byId,
-  },
+  { url: '/v2/unsuspend', ...back, body: byId },
   { url: `${noblox}/rank`, ...up, header: 'authorization', body: () => ({ rank: captain }) },
   { url: `${noblox}/rank-change`, ...up, header: 'authorization', body: () => ({ change: 1 }) },
   ...['/api/roblox', '/roblox'].flatMap((at): KeyRoute[] => [
@@ -61,15 +66,21 @@ export const keyRoutes: readonly KeyRoute[] = [
     { url: `${at}/promote`, ...up, header: 'api-token', body: rankgun },
     { url: `${at}/demote`, ...down, header: 'api-token', body: rankgun },
   ]),
+  inDiscord('setrank', up, { rank: String(captain) }),
+  inDiscord('promote', up),
+  inDiscord('demote', down),
+  inDiscord('suspend', away, { duration: '1h' }),
+  inDiscord('unsuspend', back),
 ];
 
+const isInDiscord = ({ command }: KeyRoute) => command !== undefined;
 /** True for rankd's own routes, whose requests can name a ranker. */
-const namesRanker = ({ url }: KeyRoute) => url.startsWith('/v');
-const isReturn = ({ url }: KeyRoute) => url === '/v2/unsuspend';
-const isSuspension = ({ url }: KeyRoute) => url === '/v2/suspend';
+const namesRanker = (route: KeyRoute) => route.url.startsWith('/v') || isInDiscord(route);
+const isReturn = ({ url, command }: KeyRoute) => url === '/v2/unsuspend' || command === 'unsuspend';
+const isSuspension = ({ url, command }: KeyRoute) => url === '/v2/suspend' || command === 'suspend';
 const isPromotion = (route: KeyRoute) => isReturn(route) || (!isSuspension(route) && route.to > route.from);
 /** A step always goes to the next rank. */
-const isStep = ({ url }: KeyRoute) => /promote|demote|change/.test(url);
+const isStep = ({ url, command = url }: KeyRoute) => /promote|demote|change/.test(command);
 
 /** A condition that forbids a change, a way to create it, and the answer of each route. */
 export interface RouteRule {
@@ -103,7 +114,10 @@ export const routeRules: Record<string, RouteRule> = {
     key: ({ scope }) => ({ scopes: ['verify', scope === 'rank' ? 'suspend' : 'rank'] }),
     answer: always('key_not_allowed'),
   },
-  whitelist: { key: () => ({ places: [7] }), answer: always('place_not_whitelisted') },
+  whitelist: {
+    key: () => ({ places: [7] }),
+    answer: (route) => (isInDiscord(route) ? { none: 'is no place' } : 'place_not_whitelisted'),
+  },
   expired: { key: () => ({ expiresAt: Date.now() + 1 }), answer: always('invalid_key') },
   revoked: { first: 'revoke', answer: always('invalid_key') },
   paused: { first: 'pause', answer: always('key_paused') },
@@ -156,7 +170,8 @@ export const routeRules: Record<string, RouteRule> = {
   },
 };
 
-export function routeTitle({ url, during }: KeyRoute): string {
+export function routeTitle({ url, command, during }: KeyRoute): string {
+  if (command !== undefined) return `/${command} in Discord`;
   return during?.kind === 'temporary' ? `${url}, for a member with a temporary rank` : url;
 }
 
