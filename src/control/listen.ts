@@ -103,7 +103,12 @@ function pathIn(parent: string, { dataDir, name }: { dataDir: string; name: stri
 
 const folderPrefix = 'rankd-socket-';
 
+/** macOS allows one byte more with the final zero, Linux five. Node.js 22.14 cuts off the rest and makes the socket there. */
+const maxPathBytes = 103;
+
 async function listenOn(server: Server, path: string): Promise<void> {
+  if (thisSystem.hasSocketFiles && Buffer.byteLength(path) > maxPathBytes)
+    throw Object.assign(new Error('the path is too long for a socket'), { code: 'ENAMETOOLONG' });
   server.listen(path);
   await once(server, 'listening');
   if (thisSystem.hasSocketFiles) chmodSync(path, 0o600);

@@ -57,6 +57,20 @@ describe.each(nodes)('the installed package under %s', (node) => {
     }
   });
 
+  test('never makes its socket outside of a data directory with a path that is too long for one', async () => {
+    const rankd = await newHome(node, {});
+    const dataDir = join(rankd.path('d'.repeat(90)), 'e'.repeat(90));
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+    const before = readdirSync(rankd.path('.'));
+    await rankd.serve('--data-dir', dataDir);
+    try {
+      expect(readdirSync(rankd.path('.'))).toEqual(before);
+      await rankd.run(`rankd status --data-dir ${dataDir}`, { says: /running/ });
+    } finally {
+      await rankd.stop();
+    }
+  });
+
   test('on PostgreSQL, it makes a key, lets a place use it, verifies it, changes a rank with it and stops', async () => {
     await using database = await createPostgresDatabase('empty');
     const rankd = await newHome(node, { RANKD_STORE_URL: database.url });

@@ -71,8 +71,8 @@ export class RankdByHand {
   }
 
   /** Starts a daemon; resolves when it listens. */
-  async serve(): Promise<void> {
-    const child = this.#start(['serve']);
+  async serve(...options: string[]): Promise<void> {
+    const child = this.#start(['serve', ...options]);
     const told = collect(child);
     this.#daemon = child;
     const deadline = performance.now() + timeoutMs;
