@@ -12,7 +12,7 @@ export default defineConfig([
    * separate files.
    */
   {
-    entry: ['src/main.ts'],
+    entry: { main: 'src/main.ts', 'writer-thread': 'src/stores/sqlite/engine/writer-thread.ts' },
     format: 'esm',
     target: 'node22',
     clean: ['!dashboard/**'],

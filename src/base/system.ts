@@ -32,8 +32,6 @@ export interface System {
   readonly hasModes: boolean;
   /** True if a folder can be synced to disk, as needed for a new name in it. NTFS stores names in a separate log. */
   readonly syncsFolders: boolean;
-  /** True if it reports a removed or truncated file before any later event. */
-  readonly tellsOfHarmFirst: boolean;
   /** Errors that last until another program, such as a virus scanner, has closed the file to be replaced. */
   readonly passingRenameErrors: readonly string[];
   /** The signals that stop the process. */
@@ -96,7 +94,6 @@ const linux: System = {
   hasSocketFiles: true,
   hasModes: true,
   syncsFolders: true,
-  tellsOfHarmFirst: true, // inotify(7)
   passingRenameErrors: [],
   stopSignals: ['SIGINT', 'SIGTERM'],
   hangUp: 'reload',
@@ -130,7 +127,6 @@ const sharedFileSystems: Record<number, string> = {
 const macos: System = {
   ...linux,
   name: 'macos',
-  tellsOfHarmFirst: false,
   serviceManager: 'launchd',
   serviceDataDir: undefined,
   example: (line) => (/systemd|\/var\/lib\//.test(line) ? undefined : line.replace(/^sudo /, '')),
@@ -151,7 +147,6 @@ const windows: System = {
   hasSocketFiles: false,
   hasModes: false,
   syncsFolders: false,
-  tellsOfHarmFirst: false,
   passingRenameErrors: ['EPERM', 'EACCES', 'EBUSY'],
   stopSignals: ['SIGINT', 'SIGTERM', 'SIGBREAK'],
   hangUp: 'stop',

@@ -9,6 +9,7 @@ export const copiedTables: Readonly<Record<string, readonly string[]>> = {
   workspace: ['one_row'],
   keys: ['seq'],
   key_secrets: ['seq'],
+  secret_uses: ['secret_seq'],
   whitelist: ['key_id', 'place_id'],
   rank_changes: ['seq'],
   holds: ['seq'],
@@ -28,7 +29,6 @@ export const copiedTables: Readonly<Record<string, readonly string[]>> = {
 /** The holders of changes belong to one database only; an engine derives the rest. */
 const ofOneEngine: Readonly<Record<string, readonly string[]>> = {
   rank_changes: ['node', 'takeovers'],
-  audit_events: ['key_id'],
 };
 
 const pageRows = 1_000;

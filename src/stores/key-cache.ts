@@ -1,17 +1,16 @@
 import type { KeyRecord, KeyStore } from '../ports/index.ts';
-import { type KeyQuery, KeyRecords } from './key-records.ts';
 
 interface Source {
   lookUp(query: KeyQuery): KeyRecord | undefined;
   /** A value that differs once anything may have changed that `lookUp` reads. Throws if it can't be told. */
-  changeToken(): string;
+  changeToken(): string | number;
 }
 
 /** Remembers what a store has answered to `lookUpKey`, until `freshen` finds that its change token differs. */
 export class KeyCache implements Pick<KeyStore, 'freshen' | 'lookUpKey'> {
   readonly #source: Source;
   readonly #records = new KeyRecords();
-  #token: string | undefined;
+  #token: string | number | undefined;
 
   constructor(source: Source) {
     this.#source = source;
@@ -34,5 +33,39 @@ export class KeyCache implements Pick<KeyStore, 'freshen' | 'lookUpKey'> {
     const record = this.#source.lookUp(query);
     this.#records.set(query, record);
     return record;
+  }
+}
+
+/** The question of a key lookup. */
+export interface KeyQuery {
+  hash: string;
+  placeId: number;
+}
+
+/** Enough for every key of a group at each of its places. Secrets that callers make up must not fill the memory. */
+const maxEntries = 10_000;
+
+/** A store's answers to `lookUpKey`, while they are valid. */
+export class KeyRecords {
+  /** By hash, then by place: to put the two together for each look-up would cost more than both. */
+  readonly #records = new Map<string, Map<number, KeyRecord | null>>();
+  #size = 0;
+
+  /** `null` if the store knew no such key; `undefined` if it was not asked. */
+  get({ hash, placeId }: KeyQuery): KeyRecord | null | undefined {
+    return this.#records.get(hash)?.get(placeId);
+  }
+
+  set({ hash, placeId }: KeyQuery, record: KeyRecord | undefined): void {
+    if (this.#size >= maxEntries) this.clear();
+    this.#size += 1;
+    const places = this.#records.get(hash);
+    if (places === undefined) this.#records.set(hash, new Map([[placeId, record ?? null]]));
+    else places.set(placeId, record ?? null);
+  }
+
+  clear(): void {
+    this.#records.clear();
+    this.#size = 0;
   }
 }

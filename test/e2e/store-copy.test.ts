@@ -342,7 +342,6 @@ test('no table of either engine is forgotten: each is copied, or belongs to one 
       'nodes',
       'platform_budget',
       'schema_steps',
-      'secret_uses',
     ],
   };
   const copied = Object.keys(copiedTables);

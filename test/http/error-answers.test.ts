@@ -35,7 +35,7 @@ describe('the content of an error', () => {
       const { requestId } = answer.json as { requestId: string };
       const lines = app.logLines.filter((line) => line.includes(requestId)).join('');
       expect(lines).toMatch(
-        /no such table: rank_changes|relation .{1,9}rank_changes.{1,3} does not exist|inside of rankd/,
+        /no such table: (?:main\.)?rank_changes|relation .{1,9}rank_changes.{1,3} does not exist|inside of rankd/,
       );
     },
   );

@@ -4,7 +4,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { connectionOf } from '../../src/http/connections.ts';
 import { createServer } from '../../src/http/server.ts';
-import { Connection } from '../../src/stores/sqlite/engine/connection.ts';
+import { SqliteDatabase } from '../../src/stores/sqlite/engine/database.ts';
 import { codeOf, expectError, rankBody } from '../support/answers.ts';
 import { type Answer, openTestApp, place, send, type TestApp } from '../support/open-test-app.ts';
 import { holdWrites } from '../support/platform-with.ts';
@@ -150,8 +150,10 @@ test('requests sent ahead on one connection are answered in order', async () => 
   ]);
 });
 
-test('requests that arrive together are handled together: one check for changed keys, and the same order', async () => {
-  const asked = isOnPostgres ? vi.spyOn(app.store, 'freshen') : vi.spyOn(Connection.prototype, 'changeToken', 'get');
+test('what arrives together is looked at together: whether a key was changed is asked once, and the order is kept', async () => {
+  const asked = isOnPostgres
+    ? vi.spyOn(app.store, 'freshen')
+    : vi.spyOn(SqliteDatabase.prototype, 'changeToken', 'get');
   onTestFinished(() => asked.mockRestore());
   const keepAlive = post('').replace('Connection: close\r\n', '');
   const answers = await answersTo(keepAlive + keepAlive.replace('42', '43') + post(''));

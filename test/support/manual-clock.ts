@@ -135,5 +135,5 @@ function watchTurn(): void {
 
 /** Called as rarely as possible: Node.js lists all of its open resources. */
 function isFileAwaited(): boolean {
-  return process.getActiveResourcesInfo().includes('FSReqCallback');
+  return process.getActiveResourcesInfo().some((name) => name === 'FSReqCallback' || name === 'MessagePort');
 }

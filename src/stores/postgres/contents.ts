@@ -3,11 +3,11 @@ import { placeOf, type ServerAddress } from '../../base/net.ts';
 import { counted } from '../../base/text.ts';
 import type { Clock, CopiedContents, CopyPlace, KeptRow, StoreContents } from '../../ports/index.ts';
 import { type CopyTarget, copiedTables, copyContents, hexOf, pagesOf } from '../copy-contents.ts';
-import { type Database, onDatabase, type Reader, type Transaction } from './engine/database.ts';
+import type { Reader } from '../sql/database.ts';
+import { type Database, onDatabase, type Transaction } from './engine/database.ts';
 import { toParameter } from './engine/statement.ts';
 import { type ClusterMemory, KnownCluster } from './known-cluster.ts';
-import { migrateWithin } from './schema/migrate.ts';
-import { newestSchema, schemaVersion } from './schema/schema-version.ts';
+import { migrateWithin, newestSchema, schemaVersion } from './schema/migrate.ts';
 
 /** rankd's data in a PostgreSQL database, as the source or target of a copy. */
 export function databasePlace(address: ServerAddress, clock: Clock, clusters?: ClusterMemory): CopyPlace {
@@ -40,7 +40,7 @@ function contentsOf(reader: Reader): StoreContents {
   return {
     rows: (table) =>
       pagesOf(table, {
-        source: table === 'key_secrets' ? secretsWithUses : `rankd.${table}`,
+        source: `rankd.${table}`,
         asKey: (column) => (isText(column) ? `${column} COLLATE "C"` : column),
         ask: async (sql, after) => (await reader.all<Record<string, unknown>>(sql, after)).map(toKept),
       }),
@@ -50,11 +50,6 @@ function contentsOf(reader: Reader): StoreContents {
     },
   };
 }
-
-/** SQLite has both in one table. */
-const secretsWithUses = `
-  (SELECT key_secrets.*, last_used_at, last_place_id
-   FROM rankd.key_secrets LEFT JOIN rankd.secret_uses ON secret_seq = seq) AS key_secrets`;
 
 /** The columns of keys (of `copiedTables`) that hold text. */
 function isText(column: string): boolean {
@@ -68,13 +63,11 @@ const numbersSql = `
   UNION ALL SELECT 'audit_events', last_id FROM rankd.audit_head`;
 
 function toKept(row: Record<string, unknown>): KeptRow {
-  const cells = Object.entries(row).map(([column, value]) => [column, toCell(value)]);
+  const cells = Object.entries(row).map(([column, value]) => [
+    column,
+    typeof value === 'boolean' ? Number(value) : value,
+  ]);
   return Object.fromEntries(cells) as KeptRow;
-}
-
-function toCell(value: unknown): unknown {
-  if (typeof value === 'boolean') return Number(value);
-  return Array.isArray(value) ? JSON.stringify(value) : value;
 }
 
 interface Filling {
@@ -94,23 +87,18 @@ async function fill(transaction: Transaction, { address, clock, contents }: Fill
   );
   if (used !== undefined) throw notEmpty(address);
   for (const table of Object.keys(copiedTables).reverse()) transaction.runText(`DELETE FROM rankd.${table}`);
-  const copied = await copyContents(contents, await targetOn(transaction));
+  const copied = await copyContents(contents, targetOn(transaction));
   for (const table of guarded) transaction.runText(`ALTER TABLE rankd.${table} ENABLE TRIGGER USER`);
   return copied;
 }
 
-async function targetOn(transaction: Transaction): Promise<CopyTarget> {
-  const lists = await transaction.all<{ table: string; column: string }>(`
-    SELECT relname AS "table", attname AS "column" FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
-    WHERE relnamespace = 'rankd'::regnamespace AND relkind = 'r' AND attnum > 0 AND attndims > 0`);
-  const isList = (table: string, column: string) =>
-    lists.some((list) => list.table === table && list.column === column);
+function targetOn(transaction: Transaction): CopyTarget {
   const insert = (table: string, rows: readonly Record<string, unknown>[]) => {
     const [first] = rows;
     if (first === undefined) return;
     const columns = Object.keys(first).join(', ');
     const cells = rows.map((row) =>
-      Object.fromEntries(Object.entries(row).map(([name, value]) => [name, fromCell(value, isList(table, name))])),
+      Object.fromEntries(Object.entries(row).map(([name, value]) => [name, fromCell(value)])),
     );
     transaction.run(
       `INSERT INTO rankd.${table} (${columns}) OVERRIDING SYSTEM VALUE
@@ -120,8 +108,7 @@ async function targetOn(transaction: Transaction): Promise<CopyTarget> {
   };
   return {
     async insert(table, rows) {
-      if (table === 'key_secrets') insertSecrets(insert, rows);
-      else insert(table, table === 'audit_events' ? rows.map(withKeyId) : rows);
+      insert(table, rows);
       await transaction.get('SELECT 1 AS done'); // no page is read while this one is on its way
     },
     async finish(numbers, { id, hash }) {
@@ -138,31 +125,9 @@ async function targetOn(transaction: Transaction): Promise<CopyTarget> {
   };
 }
 
-function insertSecrets(
-  insert: (table: string, rows: Record<string, unknown>[]) => void,
-  rows: readonly KeptRow[],
-): void {
-  insert(
-    'key_secrets',
-    rows.map(({ last_used_at: _, last_place_id: __, ...secret }) => secret),
-  );
-  const used = rows.filter(({ last_used_at: usedAt }) => usedAt !== null);
-  insert(
-    'secret_uses',
-    used.map(({ seq, last_used_at, last_place_id }) => ({ secret_seq: seq, last_used_at, last_place_id })),
-  );
-}
-
-/** The key that an event is about stands in a column of its own, for the index. */
-function withKeyId(row: KeptRow): Record<string, unknown> {
-  const { keyId } = JSON.parse(String(row['detail']));
-  return { ...row, key_id: typeof keyId === 'string' ? keyId : null };
-}
-
 /** As JSON that PostgreSQL makes a value of. */
-function fromCell(value: unknown, isList: boolean): unknown {
-  if (value instanceof Uint8Array) return `\\x${hexOf(value)}`;
-  return isList && typeof value === 'string' ? JSON.parse(value) : toParameter(value);
+function fromCell(value: unknown): unknown {
+  return value instanceof Uint8Array ? `\\x${hexOf(value)}` : toParameter(value);
 }
 
 function nothingIn(address: ServerAddress): RankdError {

@@ -1,7 +1,7 @@
 import type { IdempotencyClaim, IdempotencySlot, IdempotencyStanding, IdempotencyStore } from '../../ports/index.ts';
-import { findByIdempotencyKey } from './change-queries.ts';
+import { findByIdempotencyKey } from '../sql/change-queries.ts';
 import type { Database } from './engine/database.ts';
-import { hasEnded } from './node-statements.ts';
+import { hasEnded } from './engine/dialect.ts';
 import type { Nodes } from './nodes.ts';
 
 /** A row of this node, in the version that a request claimed. */

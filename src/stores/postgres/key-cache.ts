@@ -1,7 +1,8 @@
 import type { KeyRecord, KeyStore } from '../../ports/index.ts';
-import { type KeyQuery, KeyRecords } from '../key-records.ts';
-import { accessVersion, lookUpKey } from './callers.ts';
+import { type KeyQuery, KeyRecords } from '../key-cache.ts';
+import { type RecordRow, recordColumns, toRecord } from '../sql/callers.ts';
 import type { Database } from './engine/database.ts';
+import { postgresDialect as sql } from './engine/dialect.ts';
 import { busy } from './engine/postgres-error.ts';
 
 /** How long a request waits for what is asked of its key: less than the server has for other answers. */
@@ -49,4 +50,32 @@ function inTime<T>(answer: Promise<T>): Promise<T> {
   const timer = setTimeout(() => reject(busy(new Error(`no answer in ${maxWaitMs} ms`))), maxWaitMs);
   answer.then(resolve, reject).finally(() => clearTimeout(timer));
   return promise;
+}
+
+/** Finds the key of a secret, whatever state it is in, with the version of access of the same moment. */
+async function lookUpKey(
+  db: Database,
+  query: KeyQuery & { now: number },
+): Promise<{ record: KeyRecord | undefined; version: number; sessionId: number }> {
+  const { rows, sessionId } = await db.ask<VersionedRow>(bySecretSql, { ...query });
+  const [{ version, ...row } = { version: 0, secretId: null }] = rows;
+  const record = row.secretId === null ? undefined : toRecord(row, query.placeId, sql);
+  return { record, version, sessionId };
+}
+
+type VersionedRow = { version: number } & (RecordRow | { secretId: null });
+
+/** The version of access comes along also if there is no such secret. */
+const bySecretSql = `
+  SELECT v.version, ${recordColumns(sql)}
+  FROM rankd.access_version AS v
+  CROSS JOIN rankd.workspace AS w
+  LEFT JOIN rankd.key_secrets AS secret ON secret.hash = decode(@hash, 'hex')
+  LEFT JOIN rankd.keys AS k ON k.id = secret.key_id
+  LEFT JOIN rankd.whitelist AS e ON e.key_id = k.id AND e.place_id = @placeId`;
+
+/** A number that rises with each change of keys, secrets, places and the workspace, and which connection reported it. */
+async function accessVersion(db: Database): Promise<{ version: number; sessionId: number }> {
+  const { rows, sessionId } = await db.ask<{ version: number }>('SELECT version FROM rankd.access_version');
+  return { version: rows[0]?.version ?? 0, sessionId };
 }

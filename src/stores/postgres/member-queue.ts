@@ -1,6 +1,6 @@
 import type { MemberQueueStore } from '../../ports/index.ts';
-import { type Database, noticeChannel } from './engine/database.ts';
-import { hasEnded } from './node-statements.ts';
+import type { Database } from './engine/database.ts';
+import { hasEnded, noticeChannel } from './engine/dialect.ts';
 import type { Nodes } from './nodes.ts';
 
 /**
@@ -66,11 +66,6 @@ const ofNode = `
 const leave = `
   WITH gone AS (DELETE FROM rankd.member_queue WHERE seq = @position RETURNING rankee_id)
   SELECT pg_notify('${noticeChannel}', rankee_id::text) FROM gone`;
-
-/** Within a statement on `rank_changes`, for a change that has ended: whoever waits looks again. Nobody pays for it where nobody waits. */
-export const wakeQueue = `
-  SELECT pg_notify('${noticeChannel}', waiting.rankee_id::text) FROM rankd.member_queue AS waiting
-  WHERE waiting.rankee_id = rank_changes.rankee_id LIMIT 1`;
 
 const standing = `
   SELECT (coalesce(max(seq), 0) + 1)::text AS next,

@@ -1,5 +1,5 @@
 import type { NodeCommand } from '../../ports/index.ts';
-import { isOpenChange } from '../where.ts';
+import { isOpenChange } from '../sql/rows.ts';
 import { serverTime } from './server-clock.ts';
 
 /** How long a node may work after it sent the last beat that was answered. */
@@ -27,11 +27,6 @@ export const joinSql = `
     UPDATE rankd.webhook_declarations SET node = @id WHERE node = @before
   )
   INSERT INTO rankd.nodes (id, joined_at) VALUES (@id, @at)`;
-
-/** In SQL: whether the node that an expression names has ended. It counts as alive until its row says so. */
-export function hasEnded(node: string): string {
-  return `EXISTS (SELECT 1 FROM rankd.nodes WHERE nodes.id = ${node} AND ended_by IS NOT NULL)`;
-}
 
 export interface NodeRow {
   id: string;

@@ -7,6 +7,7 @@ import type { ChainLink } from '../../core/audit.ts';
 import type { NodeState, NodeStatus, SeenNode } from '../../core/nodes.ts';
 import type { Clock, NodeCommand, NodeStore, ShownNode } from '../../ports/index.ts';
 import { outgrown } from '../schema-errors.ts';
+import type { OwnNode } from '../sql/database.ts';
 import type { Database } from './engine/database.ts';
 import {
   askSql,
@@ -21,7 +22,7 @@ import {
   type NodeRow,
   takeTaskSql,
 } from './node-statements.ts';
-import { newestSchema } from './schema/schema-version.ts';
+import { newestSchema } from './schema/migrate.ts';
 import { Silence } from './silence.ts';
 
 /** How often a node shows that it is alive. */
@@ -35,7 +36,7 @@ export type Beating = Pick<Clock, 'monotonic' | 'sleep'>;
  * looks at those of the others: whose number stands still has ended. No two machines' clocks are ever compared: each counts its own
  * time, which no test moves and nobody sets.
  */
-export class Nodes implements NodeStore {
+export class Nodes implements NodeStore, OwnNode {
   readonly #db: Database;
   readonly #clock: Pick<Clock, 'now'>;
   readonly #own: Beating;

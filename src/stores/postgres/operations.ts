@@ -1,5 +1,6 @@
 import { RankdError } from '../../base/errors.ts';
-import { placeOf, type ServerAddress } from '../../base/net.ts';
+import { isOnThisMachine, isSocket, placeOf, type ServerAddress } from '../../base/net.ts';
+import { thisSystem } from '../../base/system.ts';
 import { storeAccepted } from '../../core/events.ts';
 import type {
   Clock,
@@ -8,18 +9,16 @@ import type {
   Names,
   NamesQuery,
   RowCounts,
+  ServerFacts,
   StoreCheck,
   StoreOperations,
   StoreReport,
 } from '../../ports/index.ts';
-import { appendEvents } from './audit.ts';
-import { dumpLine, restoreLine } from './dump.ts';
-import { type Database, onDatabase, type Reader } from './engine/database.ts';
+import { appendEvents } from '../sql/audit.ts';
+import type { Reader } from '../sql/database.ts';
+import { type Database, onDatabase } from './engine/database.ts';
 import { type ClusterMemory, KnownCluster, untold } from './known-cluster.ts';
-import { migrate } from './schema/migrate.ts';
-import { missingObjects } from './schema/schema-flaws.ts';
-import { newestSchema, schemaVersion } from './schema/schema-version.ts';
-import { serverFacts } from './server-facts.ts';
+import { migrate, missingObjects, newestSchema, schemaVersion } from './schema/migrate.ts';
 
 type DatabaseOperations = Omit<StoreOperations, 'lockDaemon' | 'isDaemonRunning' | 'backUp' | 'streamBackup'>;
 
@@ -186,4 +185,79 @@ function notHere(file: string): RankdError {
   return new RankdError('usage', `${file} can't take the place of a database of PostgreSQL that is in use.`, {
     hint: 'copy it into an empty one, with the daemons stopped: rankd store copy --from FILE --to URL; a dump of pg_dump: pg_restore',
   });
+}
+
+/** The server's facts. Ordinary users can see only the number of standbys. */
+export async function serverFacts(
+  db: Database,
+  { address, clock }: { address: ServerAddress; clock: Clock },
+): Promise<ServerFacts> {
+  const isPooled = await db.isPooled();
+  const askedAt = clock.now();
+  const row = await db.get<Row>(factsSql);
+  if (row === undefined) throw new TypeError('the server answered nothing');
+  const { most, used, now, mayCreate, isOwner, ...facts } = row;
+  return {
+    ...facts,
+    ...{ isPooled, connections: { most, used }, aheadMs: now - (askedAt + clock.now()) / 2 },
+    ...{ user: address.user, database: address.database, isOnThisMachine: isOnThisMachine(address.host) },
+    overridden: await db.overriddenSettings(),
+    isProven: address.password !== undefined || address.tls !== false || isSocket(address.host),
+    lacks: isOwner === false ? 'schema' : isOwner === null && !mayCreate ? 'database' : undefined,
+  };
+}
+
+interface Row
+  extends Pick<
+    ServerFacts,
+    | 'version'
+    | 'isEncrypted'
+    | 'isSynced'
+    | 'idleSessionTimeoutMs'
+    | 'writesFullPages'
+    | 'isCommitSynced'
+    | 'standbyCount'
+    | 'synchronousCount'
+  > {
+  most: number;
+  used: number;
+  /** Epoch milliseconds. */
+  now: number;
+  mayCreate: boolean;
+  /** null: there is no schema yet. */
+  isOwner: boolean | null;
+}
+
+const factsSql = `
+  SELECT current_setting('server_version') AS version,
+         (SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()) AS "isEncrypted",
+         current_setting('fsync') = 'on' AS "isSynced",
+         current_setting('full_page_writes') = 'on' AS "writesFullPages",
+         current_setting('synchronous_commit') NOT IN ('off', 'local') AS "isCommitSynced",
+         (SELECT setting::bigint FROM pg_settings WHERE name = 'idle_session_timeout') AS "idleSessionTimeoutMs",
+         (SELECT count(*) FROM pg_stat_replication) AS "standbyCount",
+         (SELECT count(*) FROM pg_stat_replication WHERE current_setting('synchronous_standby_names') <> '') AS "synchronousCount",
+         current_setting('max_connections')::bigint - current_setting('superuser_reserved_connections')::bigint AS most,
+         (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS used,
+         (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now,
+         has_database_privilege(current_database(), 'CREATE') AS "mayCreate",
+         (SELECT pg_has_role(nspowner, 'USAGE') FROM pg_namespace WHERE nspname = 'rankd') AS "isOwner"`;
+
+/**
+ * The command to dump all of rankd's data in a database. No line here has a password: PostgreSQL's tools ask for it.
+ * None has `rankd --` in it either, which would look like a command of rankd.
+ */
+export function dumpLine(address: ServerAddress): string {
+  return `pg_dump --format=custom --no-unlogged-table-data --file=rankd.dump --schema=rankd ${urlOf(address)}`;
+}
+
+/** The command to restore the dump into a database without rankd's schema. */
+export function restoreLine(address: ServerAddress): string {
+  return `pg_restore --exit-on-error --single-transaction --dbname=${urlOf(address)} rankd.dump`;
+}
+
+/** As PostgreSQL's tools read it, and as a word of the shell. */
+function urlOf({ host, port, database, user }: ServerAddress): string {
+  const place = host.includes(':') ? `[${host}]` : encodeURIComponent(host);
+  return thisSystem.quote(`postgres://${encodeURIComponent(user)}@${place}:${port}/${encodeURIComponent(database)}`);
 }

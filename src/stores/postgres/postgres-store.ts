@@ -1,31 +1,28 @@
 import { systemClock } from '../../base/clock.ts';
 import { placeOf, type ServerAddress } from '../../base/net.ts';
 import type { Clock, OpenOptions, Store } from '../../ports/index.ts';
-import { auditStore } from './audit.ts';
-import { budgetLedger } from './budget-ledger.ts';
-import { changeQueries } from './change-queries.ts';
-import { changeWrites } from './change-writes.ts';
-import { declaredKeyStore } from './declared-keys.ts';
-import { discordStore } from './discord.ts';
+import { auditStore, retentionStore } from '../sql/audit.ts';
+import { changeQueries } from '../sql/change-queries.ts';
+import { changeSearch } from '../sql/change-search.ts';
+import { changeWrites } from '../sql/change-writes.ts';
+import { declaredKeyStore } from '../sql/declared-keys.ts';
+import { groupStore } from '../sql/groups.ts';
+import { holdStore } from '../sql/holds.ts';
+import { keyStore } from '../sql/keys.ts';
+import { discordStore, personStore } from '../sql/people.ts';
+import { webhookStore } from '../sql/webhooks.ts';
+import { whitelistStore, workspaceStore } from '../sql/workspace.ts';
+import { declarationsOf } from './declarations.ts';
 import { Database } from './engine/database.ts';
-import { groupStore } from './groups.ts';
-import { holdStore } from './holds.ts';
 import { idempotencyStore } from './idempotency.ts';
 import { VersionedKeys } from './key-cache.ts';
-import { keyStore } from './keys.ts';
 import { type ClusterMemory, KnownCluster } from './known-cluster.ts';
-import { limitStore } from './limits.ts';
 import { memberQueueStore } from './member-queue.ts';
 import { type Beating, Nodes, nodeIn } from './nodes.ts';
-import { personStore } from './people.ts';
-import { retentionStore } from './retention.ts';
 import { requireAlone } from './schema/alone.ts';
-import { migrate } from './schema/migrate.ts';
-import { newestSchema } from './schema/schema-version.ts';
+import { migrate, newestSchema } from './schema/migrate.ts';
 import { ServerClock } from './server-clock.ts';
-import { webhookStore } from './webhooks.ts';
-import { whitelistStore } from './whitelist.ts';
-import { workspaceStore } from './workspace.ts';
+import { budgetLedger, limitStore } from './shared-counts.ts';
 
 export interface PostgresStoreOptions extends OpenOptions {
   address: ServerAddress;
@@ -68,6 +65,7 @@ export async function openPostgresStore({
 
 function createPostgresStore(db: Database, clock: Clock, nodes: Nodes): Store {
   const queue = memberQueueStore(db, nodes);
+  const declarations = declarationsOf(nodes);
   const keys = new VersionedKeys(db, () => clock.now());
   const ping = async () => {
     await db.get('SELECT 1 AS one FROM rankd.workspace');
@@ -77,10 +75,11 @@ function createPostgresStore(db: Database, clock: Clock, nodes: Nodes): Store {
     ...keyStore(db, clock),
     freshen: () => keys.freshen(),
     lookUpKey: (query) => keys.lookUpKey(query),
-    ...declaredKeyStore(db, clock, nodes),
+    ...declaredKeyStore(db, clock, declarations),
     ...whitelistStore(db),
     ...changeWrites(db, clock, nodes),
     ...changeQueries(db, nodes),
+    ...changeSearch(db),
     ...queue,
     ...idempotencyStore(db, nodes),
     ...holdStore(db),
@@ -89,7 +88,7 @@ function createPostgresStore(db: Database, clock: Clock, nodes: Nodes): Store {
     ...retentionStore(db),
     ...personStore(db),
     ...discordStore(db),
-    ...webhookStore(db, nodes),
+    ...webhookStore(db, declarations),
     nodes,
     limits: limitStore(db, clock),
     budgetLedger: (credential) => budgetLedger(db, clock, credential),

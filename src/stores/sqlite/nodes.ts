@@ -1,63 +1,59 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { privateFile } from '../../base/data-dir.ts';
 import { newId } from '../../core/api-key.ts';
+import type { IdempotencySlot, IdempotencyStore, MemberQueueStore } from '../../ports/index.ts';
+import { findByIdempotencyKey } from '../sql/change-queries.ts';
+import type { OwnNode } from '../sql/database.ts';
+import type { SqliteDatabase } from './engine/database.ts';
 import type { OpenedFiles } from './engine/opened-files.ts';
-import { isNodeName } from './files/daemon-lock.ts';
-import { type ProcessLock, takeLock } from './files/process-lock.ts';
+import { nodeLockName, type ProcessLock, takeLock } from './files/daemon-lock.ts';
 
 /**
- * The nodes of one database: each handle is one from its first write that others must know of until it is closed or its
- * process ends. A node holds the lock of a file of its own, so a node that is stopped for a while is not gone.
+ * The node of a handle, from its first write that others must know of until the handle is closed or its process ends. A node holds the lock
+ * of a file of its own, so a node that is stopped for a while has not ended.
  */
-export class Nodes {
+export class Node implements OwnNode {
   readonly #dataDir: string;
   readonly #files: Pick<OpenedFiles, 'add' | 'remove'>;
   #mine: { id: string; lock: ProcessLock } | undefined;
 
-  /** `files`: what this handle can't work without, to which the file of its lock is added. */
-  constructor(database: string, files: Pick<OpenedFiles, 'add' | 'remove'>) {
-    this.#dataDir = dirname(database);
+  /** `files`: those that this handle can't work without, to which the file of its lock is added. */
+  constructor({ file, files }: { file: string; files: Pick<OpenedFiles, 'add' | 'remove'> }) {
+    this.#dataDir = dirname(file);
     this.#files = files;
   }
 
-  /** The id of this handle's node, which begins with the first call. Throws as `openStore`. */
-  get id(): string {
+  async id(): Promise<string> {
     this.#mine ??= this.#join();
     return this.#mine.id;
   }
 
-  /** The same; `undefined` if it has not begun. */
   get idIfBegun(): string | undefined {
     return this.#mine?.id;
   }
 
-  /** True once a node's process has ended or its handle was closed, and then for ever. What is left of it is removed. */
-  isGone(id: string): boolean {
-    if (id === this.#mine?.id) return false;
-    return this.#clearAway(nameOf(id));
+  get hasLease(): boolean {
+    return this.#mine !== undefined;
   }
 
-  /** Removes what nodes left behind that were killed while they held nothing. */
-  clearAway(): void {
-    for (const name of readdirSync(this.#dataDir)) if (isNodeName(name)) this.#clearAway(name);
+  /** No node takes over from one that is only slow. */
+  leaseLeft(): () => number {
+    return () => Number.POSITIVE_INFINITY;
   }
 
   close(): void {
     if (this.#mine === undefined) return;
-    this.#files.remove(this.#fileOf(this.#mine.id));
+    this.#files.remove(join(this.#dataDir, nodeLockName(this.#mine.id)));
     this.#mine.lock.release({ remove: true });
     this.#mine = undefined;
   }
 
-  /**
-   * A process that cleans up takes the lock first, so if the file still exists after this node took its lock, it stays
-   * this node's.
-   */
+  /** A process that removes free locks takes them first: a file that is still there once its lock was taken stays this node's. */
   #join(): { id: string; lock: ProcessLock } {
     for (;;) {
       const id = newId('node');
-      const file = privateFile(this.#dataDir, nameOf(id));
+      const file = privateFile(this.#dataDir, nodeLockName(id));
       const lock = takeLock(file);
       if (lock !== undefined && existsSync(file)) {
         this.#files.add(file);
@@ -66,21 +62,96 @@ export class Nodes {
       lock?.release();
     }
   }
-
-  #fileOf(id: string): string {
-    return join(this.#dataDir, nameOf(id));
-  }
-
-  #clearAway(name: string): boolean {
-    const file = join(this.#dataDir, name);
-    if (this.#mine !== undefined && name === nameOf(this.#mine.id)) return false;
-    if (!existsSync(file)) return true;
-    const lock = takeLock(file);
-    lock?.release({ remove: true });
-    return lock !== undefined;
-  }
 }
 
-function nameOf(id: string): string {
-  return `${id}.lock`;
+export interface SqliteMemberQueue extends MemberQueueStore {
+  /** Gives up the positions that could not be given up before. Does nothing if there are none; never throws. */
+  settle(): Promise<void>;
+}
+
+export function memberQueueStore(db: SqliteDatabase, own: OwnNode): SqliteMemberQueue {
+  const { anyOf, hasEnded } = db.sql;
+  /** Positions that were left, until they are gone from the database. */
+  const leaving = new Set<number>();
+  const settle = async () => {
+    const positions = [...leaving];
+    if (positions.length === 0) return;
+    await db.work(`DELETE FROM member_queue WHERE ${anyOf('seq', '@positions')}`, { positions });
+    for (const position of positions) leaving.delete(position);
+  };
+  return {
+    async enqueue(rankeeId) {
+      const join =
+        'INSERT INTO member_queue (rankee_id, node) VALUES (@rankeeId, @node) RETURNING CAST(seq AS TEXT) AS position';
+      const [row] = await db.work<{ position: string }>(join, { rankeeId, node: await own.id() });
+      return row?.position ?? '';
+    },
+
+    async leave(position) {
+      leaving.add(Number(position));
+      await settle();
+    },
+
+    settle: () => settle().catch(() => undefined), // the next call tries again
+
+    watchQueue: () => undefined,
+
+    async queueStanding({ rankeeId, position }) {
+      const ahead = await db.all<{ seq: number; node: string; isGone: number }>(
+        `SELECT seq, node, node IS NOT @mine AND ${hasEnded('node')} AS isGone
+         FROM member_queue WHERE rankee_id = @rankeeId AND seq < @before ORDER BY seq`,
+        { rankeeId, mine: own.idIfBegun, before: position === undefined ? Number.MAX_SAFE_INTEGER : Number(position) },
+      );
+      const nodes = ahead.filter(({ isGone }) => isGone === 1).map(({ node }) => node);
+      if (nodes.length > 0) await db.work(`DELETE FROM member_queue WHERE ${anyOf('node', '@nodes')}`, { nodes });
+      return {
+        position: position ?? String((ahead.at(-1)?.seq ?? 0) + 1),
+        isNext: ahead.every(({ node, isGone }) => node === own.idIfBegun || isGone === 1),
+      };
+    },
+  };
+}
+
+/**
+ * The claims of this process, by database. One process serves requests, the daemon that holds the lock of the data directory: so
+ * no claim has to wait for the disk.
+ */
+const claimed = new Map<string, Map<string, string>>();
+
+export function idempotencyStore(db: SqliteDatabase): IdempotencyStore & Disposable {
+  const claims = claimed.get(db.file) ?? new Map<string, string>();
+  claimed.set(db.file, claims);
+  const mine = new Set<string>();
+  const release = (slot: string) => {
+    if (mine.delete(slot)) claims.delete(slot);
+  };
+  return {
+    async claimIdempotencyKey({ fingerprint, since, ...key }) {
+      const slot = nameOf(key);
+      const running = claims.get(slot);
+      if (running === undefined) {
+        claims.set(slot, fingerprint);
+        mine.add(slot);
+      }
+      // In this order: a change that another request began before it gave its claim back is seen once the claim is there.
+      const change = await findByIdempotencyKey(db, { ...key, since });
+      if (change === undefined)
+        return running === undefined ? { is: 'claimed' } : { is: 'running', fingerprint: running };
+      if (running === undefined) release(slot);
+      return { is: 'used', change };
+    },
+
+    async releaseIdempotencyKey(key) {
+      release(nameOf(key));
+    },
+
+    [Symbol.dispose]() {
+      for (const slot of mine) release(slot);
+      if (claims.size === 0) claimed.delete(db.file);
+    },
+  };
+}
+
+function nameOf({ keyId, idempotencyKey, group }: IdempotencySlot): string {
+  return JSON.stringify([keyId, idempotencyKey, group]);
 }

@@ -1,33 +1,30 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { isOnReadOnlyFileSystem, privateFile, tightenFile } from '../../base/data-dir.ts';
-import type { Clock, OpenOptions, Store } from '../../ports/index.ts';
+import type { Clock, KeyRecord, OpenOptions, Store } from '../../ports/index.ts';
 import { KeyCache } from '../key-cache.ts';
 import { othersWork, unmigrated } from '../schema-errors.ts';
-import { auditStore } from './audit.ts';
-import { lookUpKey } from './callers.ts';
-import { changeQueries } from './change-queries.ts';
-import { changeSearch } from './change-search.ts';
-import { changeWrites } from './change-writes.ts';
-import { declaredKeyStore } from './declared-keys.ts';
-import { discordStore } from './discord.ts';
+import { auditStore, retentionStore } from '../sql/audit.ts';
+import { type RecordRow, recordColumns, toRecord } from '../sql/callers.ts';
+import { changeQueries } from '../sql/change-queries.ts';
+import { changeSearch } from '../sql/change-search.ts';
+import { changeWrites } from '../sql/change-writes.ts';
+import { declaredKeyStore } from '../sql/declared-keys.ts';
+import { groupStore } from '../sql/groups.ts';
+import { holdStore } from '../sql/holds.ts';
+import { keyStore } from '../sql/keys.ts';
+import { discordStore, personStore } from '../sql/people.ts';
+import { webhookStore } from '../sql/webhooks.ts';
+import { whitelistStore, workspaceStore } from '../sql/workspace.ts';
 import { Connection } from './engine/connection.ts';
-import { daemonLockName, lockOutDaemons } from './files/daemon-lock.ts';
+import { SqliteDatabase } from './engine/database.ts';
+import { sqliteDialect } from './engine/statements.ts';
+import { daemonLockName, lockOutDaemons, removeFreeLocks } from './files/daemon-lock.ts';
 import { newestSchema } from './files/examine.ts';
 import { databaseName, hasDatabase, openExisting } from './files/existing.ts';
-import { groupStore } from './groups.ts';
-import { holdStore } from './holds.ts';
-import { idempotencyStore } from './idempotency.ts';
-import { keyStore } from './keys.ts';
-import { memberQueueStore } from './member-queue.ts';
-import { Nodes } from './nodes.ts';
-import { personStore } from './people.ts';
-import { retentionStore } from './retention.ts';
+import { idempotencyStore, memberQueueStore, Node } from './nodes.ts';
 import { migrate } from './schema/migrate.ts';
 import { schemaVersion } from './schema/schema-version.ts';
-import { webhookStore } from './webhooks.ts';
-import { whitelistStore } from './whitelist.ts';
-import { workspaceStore } from './workspace.ts';
 
 export interface SqliteStoreOptions extends OpenOptions {
   /** Where everything rankd remembers lives; made (0700) if it is missing. */
@@ -46,29 +43,28 @@ export async function openSqliteStore({
 }: SqliteStoreOptions): Promise<Store> {
   if (isReading && hasDatabase(dataDir) && isOnReadOnlyFileSystem(dataDir)) return openReadOnlyStore(dataDir, clock);
   const isNew = !existsSync(join(dataDir, databaseName));
-  const db = new Connection(privateFile(dataDir, databaseName));
+  const file = privateFile(dataDir, databaseName);
+  const keepDaemonsAway = (version: number) => {
+    const lock = lockOutDaemons(dataDir);
+    if (lock === undefined) throw othersWork(file, { version, newest: newestSchema });
+    return lock;
+  };
+  const connection = new Connection(file);
   try {
-    const keepDaemonsAway = (version: number) => {
-      const lock = lockOutDaemons(dataDir);
-      if (lock === undefined) throw othersWork(db.file, { version, newest: newestSchema });
-      return lock;
-    };
-    const migration = migrate(db, clock, { keepDaemonsAway: isServed ? undefined : keepDaemonsAway });
+    const migration = migrate(connection, clock, { keepDaemonsAway: isServed ? undefined : keepDaemonsAway });
     if (isNew) onNew?.();
     if (migration.copy !== null) onMigrated?.(migration);
-    db.requireSchema(newestSchema);
-    for (const suffix of ['', '-wal', '-shm']) tightenFile(db.file + suffix);
-    db.useWriteAheadLog();
-    if (isServed) db.syncOffThread();
-    const nodes = new Nodes(db.file, db.files);
+    for (const suffix of ['', '-wal', '-shm']) tightenFile(file + suffix);
+    connection.useWriteAheadLog();
+    const db = new SqliteDatabase(connection, { newestSchema, isServed });
     if (isServed) {
       const lock = join(dataDir, daemonLockName);
       if (existsSync(lock)) db.files.add(lock);
-      nodes.clearAway();
+      removeFreeLocks(dataDir);
     }
-    return createSqliteStore(db, clock, nodes);
+    return createSqliteStore(db, clock);
   } catch (error) {
-    db.close();
+    connection.close();
     throw error;
   }
 }
@@ -79,27 +75,27 @@ function openReadOnlyStore(dataDir: string, clock: Clock): Store {
   try {
     const version = schemaVersion(db, newestSchema);
     if (version < newestSchema) throw unmigrated(db.file, { version, newest: newestSchema });
-    db.execute('PRAGMA query_only = ON'); // a write into a copy would be lost with it
-    const store = createSqliteStore(db, clock);
-    return { ...store, close: async () => close() };
+    const store = createSqliteStore(new SqliteDatabase(db, { isReadOnly: true }), clock); // a write into a copy would be lost with it
+    return { ...store, close: async () => store.close().finally(close) };
   } catch (error) {
     close();
     throw error;
   }
 }
 
-/** The store on a connection whose schema is up to date. Closing the store closes the connection. */
-export function createSqliteStore(db: Connection, clock: Clock, nodes = new Nodes(db.file, db.files)): Store {
-  const queue = memberQueueStore(db, nodes);
+/** The store on a database whose schema is up to date. Closing the store closes the database. */
+export function createSqliteStore(db: SqliteDatabase, clock: Clock): Store {
+  const node = new Node(db);
+  const queue = memberQueueStore(db, node);
   const idempotency = idempotencyStore(db);
   const keys = new KeyCache({
     lookUp: (query) => lookUpKey(db, { ...query, now: clock.now() }),
     changeToken: () => db.changeToken,
   });
   const ping = async () => {
-    db.refuseHarmedFiles();
+    db.files.check();
     db.refuseOtherSchema();
-    db.get('SELECT 1 FROM workspace');
+    await db.get('SELECT 1 FROM workspace');
     void queue.settle();
   };
   /** Writes a row and removes it, to find out whether writes succeed again. */
@@ -113,10 +109,10 @@ export function createSqliteStore(db: Connection, clock: Clock, nodes = new Node
     ...keyStore(db, clock),
     freshen: () => keys.freshen(),
     lookUpKey: (query) => keys.lookUpKey(query),
-    ...declaredKeyStore(db, clock),
+    ...declaredKeyStore(db, clock, undefined),
     ...whitelistStore(db),
-    ...changeWrites(db, clock, nodes),
-    ...changeQueries(db, nodes),
+    ...changeWrites(db, clock, node),
+    ...changeQueries(db, node),
     ...changeSearch(db),
     ...queue,
     ...idempotency,
@@ -126,7 +122,7 @@ export function createSqliteStore(db: Connection, clock: Clock, nodes = new Node
     ...retentionStore(db),
     ...personStore(db),
     ...discordStore(db),
-    ...webhookStore(db),
+    ...webhookStore(db, undefined),
     nodes: undefined,
     limits: undefined,
     budgetLedger: () => undefined,
@@ -143,8 +139,22 @@ export function createSqliteStore(db: Connection, clock: Clock, nodes = new Node
     },
     async close() {
       idempotency[Symbol.dispose]();
-      nodes.close();
-      db.close();
+      node.close();
+      await db.close();
     },
   };
 }
+
+/** Finds the key of a secret, whatever state it is in, with its workspace and its entry for the place. All requests wait for it. */
+function lookUpKey(db: SqliteDatabase, query: { hash: string; placeId: number; now: number }): KeyRecord | undefined {
+  const row = db.getNow<RecordRow>(bySecretSql, query);
+  return row && toRecord(row, query.placeId, db.sql);
+}
+
+const bySecretSql = `
+  SELECT ${recordColumns(sqliteDialect)}
+  FROM key_secrets AS secret
+  JOIN keys AS k ON k.id = secret.key_id
+  CROSS JOIN workspace AS w
+  LEFT JOIN whitelist AS e ON e.key_id = k.id AND e.place_id = @placeId
+  WHERE secret.hash = unhex(@hash)`;

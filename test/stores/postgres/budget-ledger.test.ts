@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { AccountName, BudgetLedger, OpeningFacts, Store } from '../../../src/ports/index.ts';
-import { budgetLedger } from '../../../src/stores/postgres/budget-ledger.ts';
 import { Database } from '../../../src/stores/postgres/engine/database.ts';
 import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
+import { budgetLedger } from '../../../src/stores/postgres/shared-counts.ts';
 import { ledgerContract } from '../../contracts/ledger-contract.ts';
 import { newChange, record } from '../../contracts/store/samples.ts';
 import { ManualClock } from '../../support/manual-clock.ts';

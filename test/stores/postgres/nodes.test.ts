@@ -4,7 +4,7 @@ import { judgeDeclarations, type NewDeclaration } from '../../../src/core/declar
 import type { ShownNode, Store } from '../../../src/ports/index.ts';
 import { engineOf } from '../../../src/stores/engine.ts';
 import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
-import { newestSchema } from '../../../src/stores/postgres/schema/schema-version.ts';
+import { newestSchema } from '../../../src/stores/postgres/schema/migrate.ts';
 import { keepOutcome } from '../../../src/usecases/change/change-outcome.ts';
 import { MemberTurns } from '../../../src/usecases/change/member-turns.ts';
 import { QueuePosition } from '../../../src/usecases/change/queue-position.ts';

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { onDatabase } from '../../../src/stores/postgres/engine/database.ts';
-import { migrate } from '../../../src/stores/postgres/schema/migrate.ts';
-import { newestSchema } from '../../../src/stores/postgres/schema/schema-version.ts';
+import { migrate, newestSchema } from '../../../src/stores/postgres/schema/migrate.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { onServer, postgresDatabase } from '../../support/postgres-database.ts';
 

@@ -1,9 +1,10 @@
 import { expect, onTestFinished, test, vi } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import type { ServerAddress } from '../../../src/base/net.ts';
-import { Database, type Reader } from '../../../src/stores/postgres/engine/database.ts';
+import { Database } from '../../../src/stores/postgres/engine/database.ts';
 import { postgresOperations } from '../../../src/stores/postgres/operations.ts';
 import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
+import type { Reader } from '../../../src/stores/sql/database.ts';
 import { serverFindings } from '../../../src/usecases/doctor/server.ts';
 import { codeOf } from '../../support/answers.ts';
 import { startFakePostgres } from '../../support/fake-postgres.ts';

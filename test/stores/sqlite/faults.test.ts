@@ -4,6 +4,7 @@ import Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Store } from '../../../src/ports/index.ts';
 import { Connection } from '../../../src/stores/sqlite/engine/connection.ts';
+import { SqliteDatabase } from '../../../src/stores/sqlite/engine/database.ts';
 import { toStoreError } from '../../../src/stores/sqlite/engine/sqlite-error.ts';
 import { createSqliteStore, openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
 import { begin, newChange, newKey, operate, operator } from '../../contracts/store/samples.ts';
@@ -13,10 +14,10 @@ import { tempDir } from '../../support/temp-dir.ts';
 const clock = new ManualClock();
 
 /** A store, and its connection to make trouble with. */
-async function openForFaults(options: { lockTimeoutMs?: number } = {}): Promise<{ store: Store; db: Connection }> {
+async function openForFaults(options: { lockTimeoutMs?: number } = {}): Promise<{ store: Store; db: SqliteDatabase }> {
   const dataDir = tempDir();
   await (await openSqliteStore({ dataDir, clock })).close();
-  const db = new Connection(join(dataDir, 'rankd.db'), options);
+  const db = new SqliteDatabase(new Connection(join(dataDir, 'rankd.db'), options));
   onTestFinished(() => db.close());
   return { store: createSqliteStore(db, clock), db };
 }
@@ -24,8 +25,10 @@ async function openForFaults(options: { lockTimeoutMs?: number } = {}): Promise<
 test('on a full disk nothing is kept and the store says so; it works again once there is room', async () => {
   const { store, db } = await openForFaults();
   await operate({ store: store, clock }).createKey(newKey('main'), operator);
-  const { pages } = db.get<{ pages: number }>('SELECT page_count AS pages FROM pragma_page_count') ?? { pages: 0 };
-  db.get(`PRAGMA max_page_count = ${pages}`);
+  const [{ pages } = { pages: 0 }] = await db.all<{ pages: number }>(
+    'SELECT page_count AS pages FROM pragma_page_count',
+  );
+  await db.work(`PRAGMA max_page_count = ${pages}`);
   const large = newChange({ keyId: 'key_other', message: 'x'.repeat(100_000) });
   await expect(begin(store, large, { after: undefined })).rejects.toMatchObject({
     name: 'RankdError',
@@ -40,7 +43,7 @@ test('on a full disk nothing is kept and the store says so; it works again once 
   expect(await store.listEntries({})).toEqual([]);
   expect(await store.listAudit({ limit: 9 })).toHaveLength(1);
 
-  db.get('PRAGMA max_page_count = 100000');
+  await db.work('PRAGMA max_page_count = 100000');
   expect(await begin(store, large, { after: undefined })).toBe(true);
   expect(await store.findChange(large.id)).toEqual(large);
 });
@@ -77,7 +80,7 @@ test('a damaged database is store_unavailable and names the way to mend it', asy
 
 test('a database that has lost its workspace is store_unavailable and names the way to mend it', async () => {
   const { store, db } = await openForFaults();
-  db.execute('DELETE FROM workspace');
+  await db.work('DELETE FROM workspace');
   const lost = { code: 'store_unavailable', hint: expect.stringContaining('restore a backup') };
   await expect(store.getWorkspace()).rejects.toMatchObject(lost);
   await expect(operate({ store: store, clock }).updateWorkspace({ active: true }, operator)).rejects.toMatchObject(
@@ -87,7 +90,7 @@ test('a database that has lost its workspace is store_unavailable and names the 
 
 test('a database that turned read-only is store_unavailable', async () => {
   const { store, db } = await openForFaults();
-  db.execute('PRAGMA query_only = ON');
+  await db.work('PRAGMA query_only = ON');
   await expect(operate({ store: store, clock }).createKey(newKey('main'), operator)).rejects.toMatchObject({
     code: 'store_unavailable',
     message: expect.stringContaining('read-only'),

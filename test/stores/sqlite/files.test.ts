@@ -2,6 +2,8 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileS
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
+import { Connection } from '../../../src/stores/sqlite/engine/connection.ts';
+import { SqliteDatabase } from '../../../src/stores/sqlite/engine/database.ts';
 import { openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
 import { operate } from '../../contracts/store/samples.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -51,15 +53,16 @@ test('what was kept is there after closing and opening again', async () => {
 });
 
 test('commits are synchronous, foreign keys hold and the schema is not trusted', async () => {
-  const { Connection } = await import('../../../src/stores/sqlite/engine/connection.ts');
   const dataDir = tempDir();
   await open(dataDir);
-  const db = new Connection(join(dataDir, 'rankd.db'));
-  onTestFinished(() => db.close());
-  expect(db.get('PRAGMA synchronous')).toEqual({ synchronous: 2 });
-  expect(db.get('PRAGMA journal_mode')).toEqual({ journal_mode: 'wal' });
-  expect(db.get('PRAGMA foreign_keys')).toEqual({ foreign_keys: 1 });
-  expect(db.get('PRAGMA trusted_schema')).toEqual({ trusted_schema: 0 });
+  for (const isServed of [false, true]) {
+    const db = new SqliteDatabase(new Connection(join(dataDir, 'rankd.db')), { isServed });
+    onTestFinished(() => db.close());
+    expect(await db.work('PRAGMA synchronous')).toEqual([{ synchronous: 2 }]);
+    expect(await db.work('PRAGMA journal_mode')).toEqual([{ journal_mode: 'wal' }]);
+    expect(await db.work('PRAGMA foreign_keys')).toEqual([{ foreign_keys: 1 }]);
+    expect(await db.work('PRAGMA trusted_schema')).toEqual([{ trusted_schema: 0 }]);
+  }
 });
 
 test('a file that is no database is refused by name and left as it was', async () => {

@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
 import type { Store } from '../../../src/ports/index.ts';
 import { Connection } from '../../../src/stores/sqlite/engine/connection.ts';
+import { SqliteDatabase } from '../../../src/stores/sqlite/engine/database.ts';
+import { Statements } from '../../../src/stores/sqlite/engine/statements.ts';
 import { migrate } from '../../../src/stores/sqlite/schema/migrate.ts';
 import { createSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
 import { begin, newDemotion } from '../../contracts/store/samples.ts';
@@ -10,7 +12,7 @@ import { ManualClock } from '../../support/manual-clock.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 test('what rankd last wrote for a member is found by an index of its own, however long their history is', async () => {
-  const byIndex = ['SEARCH rank_changes USING INDEX written_to_a_member (rankee_id=?)'];
+  const byIndex = ['SEARCH main.rank_changes USING INDEX written_to_a_member (rankee_id=?)'];
   expect(await plansOf((store) => store.lastWritten(7))).toEqual(byIndex);
   expect(await plansOf((store) => store.lastAppliedAt(7))).toEqual(byIndex);
 });
@@ -24,8 +26,8 @@ test('the breaker counts within the window alone', async () => {
   ];
   expect(await plansOf((store) => begin(store, change, { after: undefined, limits }))).toEqual(
     expect.arrayContaining([
-      'SEARCH rank_changes USING INDEX demotions (requested_at>? AND requested_at<?)',
-      'SEARCH rank_changes USING INDEX changes_by_time (requested_at>? AND requested_at<?)',
+      'SEARCH main.rank_changes USING INDEX demotions (requested_at>? AND requested_at<?)',
+      'SEARCH main.rank_changes USING INDEX changes_by_time (requested_at>? AND requested_at<?)',
     ]),
   );
 });
@@ -38,10 +40,10 @@ async function plansOf(ask: (store: Store) => Promise<unknown>): Promise<string[
   const db = new Connection(file);
   onTestFinished(() => db.close());
   migrate(db, clock);
-  const spies = [vi.spyOn(db, 'get'), vi.spyOn(db, 'all')];
-  await ask(createSqliteStore(db, clock));
-  const looks = spies.flatMap((spy) => [...spy.mock.calls]);
-  for (const spy of spies) spy.mockRestore();
-  const plans = looks.map(([sql, bindings]) => db.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`, bindings));
+  const prepared = vi.spyOn(Statements.prototype, 'prepare');
+  await ask(createSqliteStore(new SqliteDatabase(db), clock));
+  const reads = prepared.mock.calls.map(([sql]) => sql).filter((sql) => /^\s*SELECT/.test(sql));
+  prepared.mockRestore();
+  const plans = reads.map((sql) => db.all<{ detail: string }>(`EXPLAIN QUERY PLAN ${sql}`));
   return plans.flat().map(({ detail }) => detail);
 }

@@ -73,7 +73,7 @@ test.each([
   ],
   [
     'a row put in',
-    'INSERT INTO audit_events SELECT 7, at, done_by, action, subject, detail, hash FROM audit_events WHERE id = 6',
+    'INSERT INTO audit_events SELECT 7, at, done_by, action, subject, key_id, detail, hash FROM audit_events WHERE id = 6',
     [{ kind: 'changed', id: 7 }],
   ],
 ])('%s is told by its number', async (_, damage, breaks) => {

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { RankdError } from '../../../base/errors.ts';
 import { hostAndPort, isSocket, type ServerAddress } from '../../../base/net.ts';
 import { openDirectory } from './socket-path.ts';
-import { types } from './types.ts';
+import { types } from './statement.ts';
 
 /** How long a connection may take to be made, and a statement to be answered. */
 const connectTimeoutMs = 3_000;

@@ -2,28 +2,29 @@ import { systemClock } from '../../../base/clock.ts';
 import { isRankdError, RankdError } from '../../../base/errors.ts';
 import type { ServerAddress } from '../../../base/net.ts';
 import type { ChainLink } from '../../../core/audit.ts';
+import type {
+  Bindings,
+  Reader,
+  Database as StoreDatabase,
+  Transaction as StoreTransaction,
+} from '../../sql/database.ts';
 import { KnownCluster } from '../known-cluster.ts';
 import type { TimeLook } from '../server-clock.ts';
+import { noticeChannel, postgresDialect } from './dialect.ts';
 import { Link, type Session } from './link.ts';
 import { isCollision, isLost, toStoreError } from './postgres-error.ts';
-import type { Bindings } from './statement.ts';
 
 export interface DatabaseOptions {
   onTime?: ((look: TimeLook) => void) | undefined;
   cluster?: KnownCluster | undefined;
 }
 
-/** Queries within a transaction and outside of one. Those of one turn are sent together. */
-export interface Reader {
-  get<Row extends object>(sql: string, bindings?: Bindings): Promise<Row | undefined>;
-  all<Row extends object>(sql: string, bindings?: Bindings): Promise<Row[]>;
-}
-
 /**
  * One handle on a database. It has a connection for each of its jobs, made once it is needed: no read waits behind a transaction, and no
  * transaction for a lock of another job. It relies on nothing that a connection remembers. Every failure is thrown as a RankdError.
  */
-export class Database implements Reader {
+export class Database implements StoreDatabase {
+  readonly sql = postgresDialect;
   readonly address: ServerAddress;
   readonly onTime: (look: TimeLook) => void;
   /** The newest event of the audit that this handle has seen. */
@@ -111,6 +112,7 @@ export class Database implements Reader {
   get behindWork(): Reader {
     const all: Reader['all'] = (sql, bindings) => this.work(sql, bindings);
     return {
+      sql: this.sql,
       all,
       get: async <Row extends object>(sql: string, bindings?: Bindings) => (await all<Row>(sql, bindings))[0],
     };
@@ -241,9 +243,6 @@ export class Database implements Reader {
   }
 }
 
-/** Where nodes notify one another. */
-export const noticeChannel = 'rankd_members';
-
 const findOutForMs = 5_000;
 /** After this long, a query is not retried. */
 const tryAgainWithinMs = 1_000;
@@ -271,7 +270,8 @@ function unknownOutcome(): RankdError {
 }
 
 /** Statements between BEGIN and COMMIT. */
-export class Transaction implements Reader {
+export class Transaction implements StoreTransaction {
+  readonly sql = postgresDialect;
   readonly #session: Session;
   readonly #sent: Promise<unknown>[] = [];
   #failure: { error: unknown } | undefined;
@@ -377,9 +377,9 @@ export class WriteTransaction extends Transaction {
     return this.#newHead ?? this.#head;
   }
 
-  /** Told by whoever adds an event. */
   moveHead(head: ChainLink): void {
     this.#newHead = head;
+    this.run(moveHead, { ...head });
   }
 
   protected override lost(error: unknown, result: unknown): unknown {
@@ -387,8 +387,8 @@ export class WriteTransaction extends Transaction {
   }
 }
 
-const lockHead = `
-  SELECT last_id AS id, encode(hash, 'hex') AS hash FROM rankd.audit_head FOR UPDATE`;
+const lockHead = `${postgresDialect.chainEnd} FOR UPDATE`;
+const moveHead = `UPDATE rankd.audit_head SET last_id = @id, hash = decode(@hash, 'hex')`;
 
 /** Does some work on the database, and closes what it needed for that. */
 export async function onDatabase<T>(

@@ -3,11 +3,12 @@ import type pg from 'pg';
 import { systemClock } from '../../../base/clock.ts';
 import { codeOf, RankdError } from '../../../base/errors.ts';
 import type { ServerAddress } from '../../../base/net.ts';
+import type { Bindings } from '../../sql/database.ts';
 import type { TimeLook } from '../server-clock.ts';
 import { connectProven, internalsOf, makeClient } from './client.ts';
 import { isLost, toStoreError } from './postgres-error.ts';
 import { lookAtServer, type ServerLook } from './server-look.ts';
-import { type Bindings, statementOf, valuesOf } from './statement.ts';
+import { statementOf, valuesOf } from './statement.ts';
 
 /** How soon after a failure the next connection is tried. Whoever asks meanwhile hears of that failure. */
 const retryAfterMs = 250;

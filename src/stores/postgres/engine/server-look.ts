@@ -4,7 +4,6 @@ import type { ServerAddress } from '../../../base/net.ts';
 import { untold } from '../known-cluster.ts';
 import { serverTime } from '../server-clock.ts';
 import { checksNothing, frozen, oldestServer, otherEncoding, standby, superseded, tooOld } from './postgres-error.ts';
-import { isSuperseded } from './timelines.ts';
 
 /** The facts about a new connection's server, and about its settings for the user or the database. */
 export interface ServerLook {
@@ -132,3 +131,14 @@ const identitySql = `
   SELECT (SELECT system_identifier::text FROM pg_control_system()) AS cluster,
          CASE WHEN pg_is_in_recovery() THEN (SELECT timeline_id FROM pg_control_checkpoint())
          ELSE ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int END AS timeline`;
+
+/** The highest timeline that this process has seen of each cluster. */
+const seen = new Map<string, number>();
+
+/** True if a later primary of this cluster was seen already: this one was replaced, and is not believed again. */
+export function isSuperseded({ cluster, timeline }: { cluster: string; timeline: number }): boolean {
+  const highest = seen.get(cluster) ?? 0;
+  if (timeline < highest) return true;
+  seen.set(cluster, timeline);
+  return false;
+}

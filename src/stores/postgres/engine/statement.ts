@@ -1,5 +1,5 @@
-/** Values by name: `{ keyId }` is `@keyId` in the statement. Without a value, it is NULL. */
-export type Bindings = { readonly [name: string]: unknown };
+import pg from 'pg';
+import type { Bindings } from '../../sql/database.ts';
 
 /** A statement as PostgreSQL takes it: with numbers in the place of names. It is prepared once on each connection, under its own name. */
 interface Statement {
@@ -39,4 +39,24 @@ export function toParameter(value: unknown): unknown {
 
 export function fromText(text: string): string {
   return text.includes('\x1a') ? text.replaceAll('\x1a0', '\0').replaceAll('\x1a1', '\x1a') : text;
+}
+
+const [int8, text, int8Array, textArray] = [20, 25, 1016, 1009];
+
+/** How values come out: ids and times as numbers, which all of them are, and texts as they were put in. */
+export const types = {
+  getTypeParser(oid: number, format?: 'text' | 'binary') {
+    if (oid === int8) return toNumber;
+    if (oid === text) return fromText;
+    const parse = pg.types.getTypeParser(oid, format as 'text');
+    if (oid === int8Array) return (value: string) => (parse(value) as string[]).map(toNumber);
+    if (oid === textArray) return (value: string) => (parse(value) as string[]).map(fromText);
+    return parse;
+  },
+};
+
+function toNumber(value: string): number {
+  const number = Number(value);
+  if (!Number.isSafeInteger(number)) throw new RangeError(`${value} is beyond what rankd counts with`);
+  return number;
 }

@@ -3,7 +3,7 @@ import { othersWork } from '../../schema-errors.ts';
 import type { Database } from '../engine/database.ts';
 import { type Beating, beatEveryMs } from '../nodes.ts';
 import { endAfterMs } from '../silence.ts';
-import { schemaVersion } from './schema-version.ts';
+import { schemaVersion } from './migrate.ts';
 
 /**
  * Resolves with the database's schema. Throws `conflict` if the database has an older schema than `newest` and another node works on it, which a migration would stop. A node whose

@@ -1,9 +1,11 @@
+import { RankdError } from '../../../base/errors.ts';
+import { placeOf, type ServerAddress } from '../../../base/net.ts';
 import { version as rankdVersion } from '../../../base/version.ts';
 import type { Clock } from '../../../ports/index.ts';
+import type { Reader } from '../../sql/database.ts';
+import { newWorkspace } from '../../sql/workspace.ts';
 import type { Database, Transaction } from '../engine/database.ts';
-import { createWorkspace } from '../workspace.ts';
 import { migrations } from './migrations.ts';
-import { newestSchema, schemaVersion } from './schema-version.ts';
 
 /**
  * Brings a database to the newest schema, an empty one included, in one transaction. Of several who do this at once, one migrates, and the
@@ -39,6 +41,63 @@ export async function migrateWithin(
       ...{ version: index + 1, livesWith, rankd: rankdVersion, at: clock.now() },
     });
   }
-  if (from === 0) createWorkspace(transaction, clock);
+  if (from === 0) transaction.run(...newWorkspace(transaction.sql, clock));
   await transaction.get('SELECT 1 AS done FROM rankd.workspace');
+}
+
+/** The newest schema that this rankd knows. */
+export const newestSchema = migrations.length;
+
+/**
+ * How many migrations the database has seen; 0 if rankd keeps nothing in it. Throws `config_invalid` if its schema `rankd` is somebody
+ * else's, and `schema_newer` if a later rankd wrote it that this one can't live with.
+ */
+export async function schemaVersion(db: Reader, address: ServerAddress): Promise<number> {
+  const found = await db.get<{ hasSchema: boolean; hasSteps: boolean }>(
+    `SELECT to_regnamespace('rankd') IS NOT NULL AS "hasSchema", to_regclass('rankd.schema_steps') IS NOT NULL AS "hasSteps"`,
+  );
+  if (!found?.hasSchema) return 0;
+  if (!found.hasSteps) throw notRankds(address);
+  const step = await db.get<{ version: number; livesWith: number; rankd: string }>(
+    `SELECT version, lives_with AS "livesWith", rankd FROM rankd.schema_steps ORDER BY version DESC LIMIT 1`,
+  );
+  if (step === undefined) throw notRankds(address);
+  if (step.livesWith > newestSchema) throw schemaNewer(step, address);
+  return step.version;
+}
+
+function notRankds(address: ServerAddress): RankdError {
+  const message = `The schema rankd in ${placeOf(address)} is not rankd's; it was left as it is.`;
+  return new RankdError('config_invalid', message, { hint: 'name another database with store.url' });
+}
+
+function schemaNewer({ version, rankd }: { version: number; rankd: string }, address: ServerAddress): RankdError {
+  return new RankdError(
+    'schema_newer',
+    `The database ${placeOf(address)} has schema ${version}, written by rankd ${rankd}; this is rankd ${rankdVersion}, which knows up to ${newestSchema}.`,
+    { hint: `run rankd ${rankd} or a later one instead` },
+  );
+}
+
+/** The tables, indexes and triggers that the migrations up to `version` made and that are gone, or switched off. */
+export async function missingObjects(db: Reader, version: number): Promise<string[]> {
+  const rows = await db.all<{ name: string }>(`
+    SELECT relname AS name FROM pg_class WHERE relnamespace = to_regnamespace('rankd')
+    UNION ALL
+    SELECT tgname || ' on ' || relname FROM pg_trigger JOIN pg_class ON pg_class.oid = tgrelid
+    WHERE relnamespace = to_regnamespace('rankd') AND tgenabled IN ('O', 'A')`);
+  const there = new Set(rows.map(({ name }) => name));
+  return madeBy(migrations.slice(0, version))
+    .filter((name) => !there.has(name))
+    .map((name) => `${name} is missing`);
+}
+
+function madeBy(steps: typeof migrations): string[] {
+  const sql = steps.map((migration) => migration.sql).join('\n');
+  const tables = sql.matchAll(/CREATE (?:UNLOGGED )?TABLE rankd\.(\w+)|CREATE (?:UNIQUE )?INDEX (\w+)/g);
+  const triggers = sql.matchAll(/CREATE TRIGGER (\w+) [A-Z ]+ ON rankd\.(\w+)/g);
+  return [
+    ...[...tables].map(([, table, index]) => String(table ?? index)),
+    ...[...triggers].map(([, trigger, table]) => `${trigger} on ${table}`),
+  ];
 }

@@ -1,13 +1,14 @@
-import { type FSWatcher, type Stats, statSync, watch } from 'node:fs';
-import { dirname } from 'node:path';
-import { thisSystem } from '../../../base/system.ts';
+import { closeSync, existsSync, openSync, readSync, type Stats, statSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
+import { RankdError } from '../../../base/errors.ts';
 
-/** Files that this process works on, and whether their paths still lead to them, no shorter than they were. */
+/**
+ * The files that a handle works with. A process whose files were removed, replaced or cut would continue with files that no other process
+ * can open any more, and not see what others write.
+ */
 export class OpenedFiles {
   readonly #seen = new Map<string, Stats | undefined>();
-  #watcher: FSWatcher | undefined;
-  #isWatching = false;
-  #mayDiffer = false;
+  #harm: RankdError | undefined;
 
   /** A file of rankd's only grows while it is open. */
   add(path: string): void {
@@ -18,51 +19,40 @@ export class OpenedFiles {
     this.#seen.delete(path);
   }
 
-  /**
-   * From here on `mayDiffer` tells when to look. If the system tells of a removed or cut file before it tells of anything that
-   * was sent afterwards, a daemon need not look before each answer. Elsewhere, and if the system has no watch left, it must.
-   */
-  watch(): void {
-    const [path] = this.#seen.keys();
-    this.#isWatching = true;
-    this.#mayDiffer = true;
-    if (path === undefined || !thisSystem.tellsOfHarmFirst) return;
-    try {
-      const watcher = watch(dirname(path), { persistent: false }, () => {
-        this.#mayDiffer = true;
-      });
-      watcher.on('error', () => this.#unwatch());
-      this.#watcher = watcher;
-    } catch {
-      this.#unwatch();
-    }
-  }
-
-  /** False as long as a watch shows that nothing was done to them since `firstHarmed`. It costs nothing to ask. */
-  get mayDiffer(): boolean {
-    return this.#mayDiffer;
-  }
-
-  /** The path of a file that was removed, replaced or cut, if there is one. */
-  firstHarmed(): string | undefined {
-    this.#mayDiffer = this.#isWatching && this.#watcher === undefined;
+  /** Throws `store_unavailable`, from then on always, if a path no longer leads to the file that was opened, or if that is shorter. */
+  check(): void {
+    this.refuseHarmed();
     for (const [path, before] of this.#seen) {
       const now = look(path);
-      if (!isSameOrGrown(before, now)) return path;
+      if (!isSameOrGrown(before, now)) this.#refuse(path);
       this.#seen.set(path, now);
     }
-    return undefined;
   }
 
-  close(): void {
-    this.#isWatching = false;
-    this.#unwatch();
+  /** As `check`, after a commit to a write-ahead log: SQLite finds nothing in a log that was emptied while it wrote. */
+  checkCommit(log: string): void {
+    this.check();
+    if (isEmptied(log)) this.#refuse(log);
   }
 
-  #unwatch(): void {
-    this.#mayDiffer = this.#isWatching;
-    this.#watcher?.close();
-    this.#watcher = undefined;
+  /** Throws what `check` has thrown. */
+  refuseHarmed(): void {
+    if (this.#harm !== undefined) throw this.#harm;
+  }
+
+  /** Whether `check` finds nothing. */
+  get areWhole(): boolean {
+    try {
+      this.check();
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  #refuse(path: string): never {
+    this.#harm = harmed(path);
+    throw this.#harm;
   }
 }
 
@@ -70,8 +60,28 @@ function look(path: string): Stats | undefined {
   return statSync(path, { throwIfNoEntry: false });
 }
 
-/** Device and inode are what the system tells files apart by. */
+/** The system tells files apart by device and inode. */
 function isSameOrGrown(before: Stats | undefined, now: Stats | undefined): boolean {
   if (before === undefined || now === undefined) return before === now;
   return now.dev === before.dev && now.ino === before.ino && now.size >= before.size;
+}
+
+/** True if a log has no header, which SQLite writes first (https://sqlite.org/fileformat2.html#walformat). */
+function isEmptied(log: string): boolean {
+  if (!existsSync(log)) return false;
+  const magic = Buffer.alloc(4);
+  const descriptor = openSync(log, 'r'); // no process has a lock on a log, which closing it would drop
+  try {
+    return readSync(descriptor, magic) > 0 && magic.readUInt32BE() === 0;
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function harmed(file: string): RankdError {
+  const message =
+    'Files of the database of rankd were removed or replaced, or cut, while rankd ran; what was written last may not be in it.';
+  return new RankdError('store_unavailable', message, {
+    hint: `stop rankd, see to ${basename(file)} and what is beside it in ${dirname(file)} (\`rankd restore FILE\` puts back a backup), then start it again`,
+  });
 }

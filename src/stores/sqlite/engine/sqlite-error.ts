@@ -1,5 +1,6 @@
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
+import { systemClock } from '../../../base/clock.ts';
 import { codeOf, RankdError, type RankdErrorOptions } from '../../../base/errors.ts';
 
 /** Turns an error of SQLite (https://sqlite.org/rescode.html) into what the operator reads. A RankdError is returned as it is. */
@@ -106,5 +107,26 @@ export function loadSqlite(): void {
     new Database(':memory:').close();
   } catch (error) {
     throw toStoreError(error, ':memory:');
+  }
+}
+
+/** How long to wait before another process's lock is tried again, in milliseconds. */
+export const retryEveryMs = 15;
+
+/**
+ * Runs `work` again while another process holds the lock, for at most `timeoutMs` milliseconds, and blocks the thread meanwhile.
+ * It is for opening a database and for reads, which hardly ever meet a lock in WAL mode. Writes wait in `GroupCommit`, which does not block.
+ */
+export function retryWhileLocked<T>(work: () => T, timeoutMs: number): T {
+  for (let giveUpAt: number | undefined; ; ) {
+    try {
+      return work();
+    } catch (error) {
+      if (!isLocked(error)) throw error;
+      const now = systemClock.monotonic();
+      giveUpAt ??= now + timeoutMs;
+      if (now >= giveUpAt) throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, retryEveryMs);
+    }
   }
 }

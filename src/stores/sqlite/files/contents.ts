@@ -14,14 +14,12 @@ import type {
 } from '../../../ports/index.ts';
 import { type CopyTarget, copiedTables, copyContents, pagesOf } from '../../copy-contents.ts';
 import { Connection } from '../engine/connection.ts';
-import type { Bindings } from '../engine/statements.ts';
 import { migrate } from '../schema/migrate.ts';
 import { schemaVersion } from '../schema/schema-version.ts';
 import { backUp, refuseOwnFile, streamBackup } from './backup.ts';
-import { copyDatabase } from './copy-database.ts';
 import { acquireDaemonLock } from './daemon-lock.ts';
 import { examine, flawOf, newestRows, newestSchema } from './examine.ts';
-import { databaseName, hasDatabase, openExisting } from './existing.ts';
+import { copyDatabase, databaseName, hasDatabase, openExisting } from './existing.ts';
 import { examineBackup } from './restore.ts';
 
 /** The database of a data directory, to be copied from or to. */
@@ -83,7 +81,7 @@ async function readFile<T>(
 
 function contentsOf(db: Connection): StoreContents {
   return {
-    rows: (table) => pagesOf(table, { source: table, ask: (sql, after) => db.all<KeptRow>(sql, after as Bindings) }),
+    rows: (table) => pagesOf(table, { source: table, ask: (sql, after) => db.all<KeptRow>(sql, after) }),
     numbers: async () => newestRows(db),
   };
 }
@@ -163,11 +161,11 @@ async function fillFile(file: string, contents: StoreContents, clock: Clock): Pr
 function targetOn(db: Connection): CopyTarget {
   return {
     async insert(table, rows) {
-      db.writeSync(() => {
+      db.write(() => {
         for (const row of rows) {
           const columns = Object.keys(row);
           const values = columns.map((column) => `@${column}`);
-          db.run(`INSERT INTO ${table} (${columns.join(', ')}) VALUES (${values.join(', ')})`, row as Bindings);
+          db.run(`INSERT INTO ${table} (${columns.join(', ')}) VALUES (${values.join(', ')})`, row);
         }
       });
     },

@@ -1,8 +1,9 @@
-import { readdirSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import Database from 'better-sqlite3';
 import { isInDataDir, privateFile } from '../../../base/data-dir.ts';
 import { RankdError } from '../../../base/errors.ts';
-import { isLockTaken, type ProcessLock, takeLock } from './process-lock.ts';
+import { isLocked, toStoreError } from '../engine/sqlite-error.ts';
 
 /**
  * Makes this process the one daemon of a data directory until it is disposed or the process ends.
@@ -25,9 +26,30 @@ export function lockOutDaemons(dataDir: string): ProcessLock | undefined {
   return takeLock(privateFile(dataDir, daemonLockName), { timeoutMs: lookTimeoutMs });
 }
 
-/** Matches the file whose lock a node holds. */
+/** The file whose lock a node holds. */
+export function nodeLockName(id: string): string {
+  return `${id}.lock`;
+}
+
 export function isNodeName(name: string): boolean {
   return /^node_\w+\.lock$/.test(name);
+}
+
+/** True once a node's process has ended or its handle was closed, and then for ever. The file of its lock is removed. */
+export function hasNodeEnded(dataDir: string, id: string): boolean {
+  return removeIfFree(join(dataDir, nodeLockName(id)));
+}
+
+/** Removes the locks of nodes that were killed while they held nothing. */
+export function removeFreeLocks(dataDir: string): void {
+  for (const name of readdirSync(dataDir)) if (isNodeName(name)) removeIfFree(join(dataDir, name));
+}
+
+function removeIfFree(file: string): boolean {
+  if (!existsSync(file)) return true;
+  const lock = takeLock(file);
+  lock?.release({ remove: true });
+  return lock !== undefined;
 }
 
 /** Whether a daemon works on this data directory right now, in any process. Throws `no_permission` if this user may not look. */
@@ -48,4 +70,67 @@ function alreadyRunning(dataDir: string): RankdError {
   return new RankdError('conflict', `Another rankd daemon is running on the data directory ${dataDir}.`, {
     hint: 'stop the other daemon first, or name another directory with --data-dir',
   });
+}
+
+/**
+ * A lock that lives as long as a process: an open exclusive transaction on a file of its own. The operating system drops it
+ * when the process ends, however that ends, and keeps it while the process is stopped. No clock takes part.
+ */
+export interface ProcessLock {
+  /** Gives the lock up. With `remove`, its file goes first, so that nobody ever gets this lock again. */
+  release(options?: { remove?: boolean }): void;
+}
+
+/**
+ * Takes the lock of a file that exists. `undefined` if another process, or another part of this one, has it. `timeoutMs`: how long to wait
+ * for somebody who only looks. Throws as `openStore` if the file can't be used.
+ */
+export function takeLock(file: string, { timeoutMs = 0 } = {}): ProcessLock | undefined {
+  const database = open(file, { timeout: timeoutMs });
+  try {
+    database.pragma('journal_mode = MEMORY');
+    database.exec('BEGIN EXCLUSIVE');
+  } catch (error) {
+    database.close();
+    if (isLocked(error)) return undefined;
+    throw toStoreError(error, file);
+  }
+  return {
+    release({ remove = false } = {}) {
+      if (remove) removeIfPossible(file);
+      database.close();
+      if (remove) removeIfPossible(file);
+    },
+  };
+}
+
+/** Whether anybody has the lock of a file that exists. Leaves the file as it is. */
+export function isLockTaken(file: string): boolean {
+  const database = open(file, { readonly: true, timeout: 0 });
+  try {
+    database.prepare('SELECT count(*) FROM sqlite_schema').get();
+    return false;
+  } catch (error) {
+    if (isLocked(error)) return true;
+    throw toStoreError(error, file);
+  } finally {
+    database.close();
+  }
+}
+
+/** Windows removes no file that is open. */
+function removeIfPossible(file: string): void {
+  try {
+    rmSync(file, { force: true });
+  } catch {
+    if (!existsSync(file)) return;
+  }
+}
+
+function open(file: string, options: { readonly?: boolean; timeout: number }): Database.Database {
+  try {
+    return new Database(file, { ...options, fileMustExist: true });
+  } catch (error) {
+    throw toStoreError(error, file);
+  }
 }

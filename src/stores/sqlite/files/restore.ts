@@ -1,17 +1,20 @@
-import { constants, copyFileSync, existsSync, linkSync, statSync } from 'node:fs';
+import { closeSync, constants, copyFileSync, existsSync, linkSync, openSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { codeOf, RankdError } from '../../../base/errors.ts';
-import { companions, renameFile, writeWhole } from '../../../base/files.ts';
+import { asFileError, companions, removeDatabase, renameFile, writeWhole } from '../../../base/files.ts';
+import { crypto } from '../../../base/node-modules.ts';
+import { type ChainLink, chainStart } from '../../../core/audit.ts';
+import { rowAfter } from '../../../core/audit-row.ts';
 import { databaseRestored } from '../../../core/events.ts';
-import type { Clock, ExaminedBackup, RestoreRequest } from '../../../ports/index.ts';
-import { appendEvent } from '../audit.ts';
+import type { Clock, ExaminedBackup, Migration, RestoreRequest } from '../../../ports/index.ts';
+import { insertEvent } from '../../sql/audit.ts';
 import { Connection } from '../engine/connection.ts';
-import { schemaFlaws } from '../schema/schema-flaws.ts';
-import { copyDatabase } from './copy-database.ts';
-import { checkDigest } from './digest.ts';
-import { examine, flawOf } from './examine.ts';
-import { databaseName } from './existing.ts';
-import { migrateCopy } from './migrate-database.ts';
+import { sqliteDialect } from '../engine/statements.ts';
+import { migrate } from '../schema/migrate.ts';
+import { copyBefore, schemaFlaws, schemaVersion } from '../schema/schema-version.ts';
+import { checkDigest } from './backup.ts';
+import { examine, flawOf, newestSchema } from './examine.ts';
+import { copyDatabase, databaseName, onExisting } from './existing.ts';
 
 /** Reads all of a backup: its digest, its database, and whether rankd made every part of the schema. */
 export function examineBackup(file: string): ExaminedBackup {
@@ -48,9 +51,13 @@ export function restoreBackup(
     copyDatabase(file, unfinished, { isReadonly: true });
     const restored = { file: basename(file), kept: existsSync(to) ? basename(kept) : null };
     // The copy is complete before it is put in place.
-    migrateCopy(unfinished, clock, (db) =>
-      appendEvent(db, databaseRestored(databaseName, restored, { by, at: clock.now() })),
-    );
+    migrateCopy(unfinished, clock, (db) => {
+      const { people: _, ...row } = rowAfter(
+        db.get<ChainLink>(sqliteDialect.chainEnd) ?? chainStart,
+        databaseRestored(databaseName, restored, { by, at: clock.now() }),
+      );
+      db.run(insertEvent(sqliteDialect), { ...row });
+    });
     return keepOld(to, kept);
   });
 }
@@ -138,4 +145,53 @@ function inUse(file: string, cause?: unknown): RankdError {
     hint: `stop what uses ${dirname(file)}, then run the command again`,
     cause,
   });
+}
+
+export function migrateDatabase(dataDir: string, clock: Pick<Clock, 'now'>): Migration {
+  return onExisting(dataDir, (db) => migrate(db, clock));
+}
+
+export function tryMigration(dataDir: string, clock: Pick<Clock, 'now'>): Migration {
+  const migration = onExisting(dataDir, migrationOf);
+  if (migration.from < migration.to) tryOnCopy(migration.database, clock);
+  return { ...migration, note: 'A copy was migrated and found sound; the database is as it was.' };
+}
+
+function migrationOf(db: Connection): Migration {
+  const from = schemaVersion(db, newestSchema);
+  const isCopied = from > 0 && from < newestSchema;
+  return { database: db.file, from, to: newestSchema, copy: isCopied ? copyBefore(db.file, newestSchema) : null };
+}
+
+function tryOnCopy(database: string, clock: Pick<Clock, 'now'>): void {
+  const trial = `${database}.trial-${crypto().randomBytes(4).toString('hex')}`;
+  try {
+    closeSync(openSync(trial, 'wx', 0o600));
+    copyDatabase(database, trial);
+    migrateCopy(trial, clock);
+  } catch (error) {
+    throw asFileError(error, trial);
+  } finally {
+    removeDatabase(trial);
+  }
+}
+
+/** Brings a copy to the newest schema, lets `finish` work on it in one transaction, and checks that it is sound. */
+export function migrateCopy(
+  file: string,
+  clock: Pick<Clock, 'now'>,
+  finish: (db: Connection) => void = () => undefined,
+): void {
+  const db = new Connection(file);
+  try {
+    migrate(db, clock, { keepsCopy: false });
+    db.write(() => finish(db));
+    const flaw = flawOf(examine(db)) ?? schemaFlaws(db, newestSchema)[0];
+    if (flaw === undefined) return;
+    throw new RankdError('store_unavailable', `The database would not be sound after the migration: ${flaw}.`, {
+      hint: 'rankd db check',
+    });
+  } finally {
+    db.close();
+  }
 }

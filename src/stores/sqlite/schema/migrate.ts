@@ -1,10 +1,11 @@
 import { writeWhole } from '../../../base/files.ts';
 import { version as rankdVersion } from '../../../base/version.ts';
 import type { Clock, Migration } from '../../../ports/index.ts';
+import { newWorkspace } from '../../sql/workspace.ts';
 import type { Connection } from '../engine/connection.ts';
-import { copyDatabase } from '../files/copy-database.ts';
-import { appendDigest } from '../files/digest.ts';
-import { createWorkspace } from '../workspace.ts';
+import { sqliteDialect } from '../engine/statements.ts';
+import { appendDigest } from '../files/backup.ts';
+import { copyDatabase } from '../files/existing.ts';
 import { migrations as released } from './migrations.ts';
 import { applicationId, copyBefore, schemaVersion } from './schema-version.ts';
 
@@ -39,7 +40,7 @@ export function migrate(
     const copy = version > 0 && keepsCopy ? copyBefore(db.file, target) : null;
     if (copy !== null) keepCopy(db.file, copy);
     for (const migration of migrations.slice(version)) db.execute(migration);
-    if (version === 0) createWorkspace(db, clock);
+    if (version === 0) db.run(...newWorkspace(sqliteDialect, clock));
     db.execute(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${target}`);
     db.run('INSERT INTO schema_steps (version, rankd, at) VALUES (@target, @rankdVersion, @now)', {
       target,
@@ -49,7 +50,7 @@ export function migrate(
     return { ...done, from: version, copy };
   };
   try {
-    return db.writeSync(migrateOnce);
+    return db.write(migrateOnce);
   } finally {
     lock?.release();
   }

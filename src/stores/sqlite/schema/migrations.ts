@@ -56,11 +56,15 @@ export const migrations: readonly string[] = [
     masked        TEXT    NOT NULL,
     created_at    INTEGER NOT NULL,
     replaced_at   INTEGER,
-    expires_at    INTEGER,
-    last_used_at  INTEGER,
-    last_place_id INTEGER
+    expires_at    INTEGER
   ) STRICT;
   CREATE INDEX secrets_of_a_key ON key_secrets (key_id);
+
+  CREATE TABLE secret_uses (
+    secret_seq    INTEGER PRIMARY KEY,
+    last_used_at  INTEGER NOT NULL,
+    last_place_id INTEGER
+  ) STRICT;
 
   CREATE TABLE whitelist (
     key_id      TEXT    NOT NULL REFERENCES keys (id),
@@ -110,7 +114,8 @@ export const migrations: readonly string[] = [
     undo_id         TEXT,
     idempotency_key TEXT,
     fingerprint     TEXT,
-    node            TEXT
+    node            TEXT,
+    takeovers       INTEGER NOT NULL DEFAULT 0
   ) STRICT;
   CREATE UNIQUE INDEX one_open_change_a_member ON rank_changes (rankee_id) WHERE state IN ('pending', 'unknown');
   CREATE UNIQUE INDEX one_change_an_idempotency_key ON rank_changes (key_id, idempotency_key, group_title)
@@ -120,13 +125,13 @@ export const migrations: readonly string[] = [
   CREATE INDEX changes_by_a_key ON rank_changes (key_id);
   CREATE INDEX changes_of_an_undo ON rank_changes (undo_id) WHERE undo_id IS NOT NULL;
   CREATE INDEX written_to_a_member ON rank_changes (rankee_id)
-    WHERE dry_run = 0 AND (phase = 'compensate' OR roles_before <> roles_after);
+    WHERE NOT dry_run AND (phase = 'compensate' OR roles_before <> roles_after);
   CREATE INDEX changes_by_a_ranker ON rank_changes (ranker_id)
-    WHERE dry_run = 0 AND roles_before <> roles_after;
+    WHERE NOT dry_run AND roles_before <> roles_after;
   CREATE INDEX demotions ON rank_changes (requested_at, rankee_id, key_id)
-    WHERE demotion = 1 AND dry_run = 0 AND roles_before <> roles_after;
+    WHERE demotion AND NOT dry_run AND roles_before <> roles_after;
   CREATE INDEX privileged_changes ON rank_changes (requested_at, rankee_id, key_id)
-    WHERE privileged = 1 AND dry_run = 0 AND roles_before <> roles_after;
+    WHERE privileged AND NOT dry_run AND roles_before <> roles_after;
   CREATE INDEX changes_by_member_name ON rank_changes (rankee_name COLLATE NOCASE);
   CREATE INDEX changes_asked_by ON rank_changes (ranker_id);
   CREATE INDEX changes_at_a_place ON rank_changes (place_id) WHERE place_id IS NOT NULL;
@@ -145,6 +150,7 @@ export const migrations: readonly string[] = [
     done_by TEXT    NOT NULL,
     action  TEXT    NOT NULL,
     subject TEXT    NOT NULL,
+    key_id  TEXT,
     detail  TEXT    NOT NULL CHECK (json_valid(detail)),
     hash    BLOB    NOT NULL CHECK (length(hash) = 32)
   ) STRICT;

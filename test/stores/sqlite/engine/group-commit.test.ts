@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { Connection } from '../../../../src/stores/sqlite/engine/connection.ts';
+import { SqliteDatabase } from '../../../../src/stores/sqlite/engine/database.ts';
 import { createSqliteStore, openSqliteStore } from '../../../../src/stores/sqlite/sqlite-store.ts';
 import { begin, newChange, newKey, operate, operator } from '../../../contracts/store/samples.ts';
 import { ManualClock } from '../../../support/manual-clock.ts';
@@ -12,7 +13,7 @@ const clock = new ManualClock();
 async function open() {
   const dataDir = tempDir();
   await (await openSqliteStore({ dataDir, clock })).close();
-  const db = new Connection(join(dataDir, 'rankd.db'));
+  const db = new SqliteDatabase(new Connection(join(dataDir, 'rankd.db')));
   onTestFinished(() => db.close());
   return { db, store: createSqliteStore(db, clock) };
 }
@@ -49,8 +50,10 @@ test('of what arrives together, what is refused is refused alone', async () => {
 
 test('where the disk has no room for one, SQLite gives up all of them: the others are kept all the same', async () => {
   const { db, store } = await open();
-  const { pages } = db.get<{ pages: number }>('SELECT page_count AS pages FROM pragma_page_count') ?? { pages: 0 };
-  db.get(`PRAGMA max_page_count = ${pages + 2}`);
+  const [{ pages } = { pages: 0 }] = await db.all<{ pages: number }>(
+    'SELECT page_count AS pages FROM pragma_page_count',
+  );
+  await db.work(`PRAGMA max_page_count = ${pages + 2}`);
   const large = newChange({ message: 'x'.repeat(100_000) });
   const event = (subject: string) =>
     operate({ store: store, clock }).appendAudit({ by: operator, action: 'a', subject, detail: {} });
@@ -64,18 +67,21 @@ test('where the disk has no room for one, SQLite gives up all of them: the other
   expect(await store.openChanges()).toEqual([]);
 });
 
-test('work that would go on after the commit is refused, and leaves nothing', async () => {
+test('a write whose last statement fails takes none of the others with it, and leaves nothing', async () => {
   const { db, store } = await open();
-  const event = { by: operator, action: 'a', detail: {} };
-  const late = db.write(async () => {
-    db.run("INSERT INTO schema_steps VALUES (99, 'late', 0)");
-    await Promise.resolve();
+  const event = (subject: string) =>
+    operate({ store: store, clock }).appendAudit({ by: operator, action: 'a', subject, detail: {} });
+  const broken = db.write(async (transaction) => {
+    transaction.run("INSERT INTO schema_steps VALUES (98, 'broken', 0)");
+    transaction.run("INSERT INTO schema_steps VALUES (98, 'broken', 0)");
+    transaction.run("INSERT INTO schema_steps VALUES (99, 'broken', 0)");
   });
-  const [refused, kept] = await Promise.allSettled([
-    late,
-    operate({ store: store, clock }).appendAudit({ ...event, subject: 'beside it' }),
+  const outcomes = await Promise.allSettled([event('one'), broken, event('two')]);
+  expect(outcomes).toMatchObject([
+    { status: 'fulfilled' },
+    { status: 'rejected', reason: { code: 'conflict' } },
+    { status: 'fulfilled' },
   ]);
-  expect(refused).toMatchObject({ status: 'rejected', reason: { code: 'internal' } });
-  expect(kept).toMatchObject({ status: 'fulfilled' });
-  expect(db.get('SELECT * FROM schema_steps WHERE version = 99')).toBeUndefined();
+  expect(await db.all('SELECT * FROM schema_steps WHERE version > 97')).toEqual([]);
+  expect((await store.listAudit({ limit: 9 })).map(({ subject }) => subject)).toEqual(['two', 'one']);
 });

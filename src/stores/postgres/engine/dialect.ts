@@ -1,0 +1,36 @@
+import type { Dialect } from '../../sql/database.ts';
+import { fromText } from './statement.ts';
+
+/** Where nodes notify one another. */
+export const noticeChannel = 'rankd_members';
+
+export const postgresDialect: Dialect = {
+  schema: 'rankd',
+  anyOf: (column, list) => `${column} = ANY(${list})`,
+  anyIn: (column, query) => `${column} = ANY (ARRAY (${query}))`,
+  // An underscore would stand for any character.
+  startsWith: (column, parameter) => `lower(${column}) LIKE replace(lower(${parameter}), '_', '\\_') || '%'`,
+  byBytes: (column) => `${column} COLLATE "C"`,
+  greatest: (one, other) => `greatest(${one}, ${other})`,
+  least: (one, other) => `least(${one}, ${other})`,
+  hexOf: (column) => `encode(${column}, 'hex')`,
+  bytesOf: (hex) => `decode(${hex}, 'hex')`,
+  jsonRows: (fields, orderBy) => {
+    const pairs = Object.entries(fields).map(([field, column]) => `'${field}', ${column}`);
+    return `coalesce(json_agg(json_build_object(${pairs.join(', ')}) ORDER BY ${orderBy}), '[]')::text`;
+  },
+  parse: (json) => JSON.parse(json, (_, value) => (typeof value === 'string' ? fromText(value) : value)),
+  jsonField: (column, ...path) => `${column}::json #>> '{${path.join(',')}}'`,
+  unindexed: (column) => column,
+  chainEnd: `SELECT last_id AS id, encode(hash, 'hex') AS hash FROM rankd.audit_head`,
+  forUpdate: 'FOR UPDATE',
+  hasEnded,
+  wakeQueue: `RETURNING (
+    SELECT pg_notify('${noticeChannel}', waiting.rankee_id::text) FROM rankd.member_queue AS waiting
+    WHERE waiting.rankee_id = rank_changes.rankee_id LIMIT 1)`,
+};
+
+/** In SQL: whether the node that an expression names has ended. It counts as alive until its row says so. */
+export function hasEnded(node: string): string {
+  return `EXISTS (SELECT 1 FROM rankd.nodes WHERE nodes.id = ${node} AND ended_by IS NOT NULL)`;
+}

@@ -1,0 +1,189 @@
+import { newId } from '../../core/api-key.ts';
+import type { AccountName, BudgetLedger, Clock, LimitStore, OpeningFacts, SharedLimit } from '../../ports/index.ts';
+import type { Database } from './engine/database.ts';
+
+/** The basis of an account's next change. */
+interface Basis {
+  /** The row's latest writer, if no other node came first; absent if there is no row. */
+  rowSetBy?: string;
+  /** The version that this process knows: higher only if the server has lost what came last. */
+  version: number;
+  /** The account as JSON; absent if it has to be opened, with these facts. */
+  account?: string;
+  facts: { known?: string; lastChangeAt?: number };
+}
+
+interface Row {
+  version: number;
+  account: string;
+  setBy: string;
+}
+
+/**
+ * The ledger of all nodes that work with a platform's key: one row an account, which is compared and set. It is not locked
+ * across a trip, so a node that hangs holds nobody up. Who loses the race has the newer account with the answer, and tries again.
+ */
+export function budgetLedger(db: Database, clock: Pick<Clock, 'now'>, credential: string): BudgetLedger {
+  const bases = new Map<string, Basis>();
+  const handle = newId('node');
+  let tries = 0;
+
+  /** Changes the account as it is believed to be. `undefined` if it is not so: then it is known better. */
+  async function tryChange<Account extends object, Result>(
+    { operation, open }: AccountName<Account>,
+    change: (account: Account, now: number) => Result,
+  ): Promise<{ result: Result } | undefined> {
+    const row = { credential, operation };
+    const basis = bases.get(operation) ?? (await look(db, row));
+    const now = clock.now();
+    const account: Account = basis.account === undefined ? open(factsOf(basis.facts, now)) : JSON.parse(basis.account);
+    const result = change(account, now);
+    tries += 1;
+    const next = { version: basis.version + 1, account: JSON.stringify(account), setBy: `${handle} ${tries}` };
+    const [kept] = await db.work<Row>(compareAndSet, { ...row, ...next, rowSetBy: basis.rowSetBy });
+    const isSet = kept?.setBy === next.setBy;
+    bases.set(operation, basisAfter(isSet || basis.account === undefined ? undefined : basis, kept));
+    return isSet ? { result } : undefined;
+  }
+
+  return {
+    async change(name, change) {
+      for (;;) {
+        const done = await tryChange(name, change);
+        if (done !== undefined) return done.result;
+      }
+    },
+  };
+}
+
+/** A reopened account gets a higher version than any node remembers, so only one node can reopen it. */
+const anew = 1_000_000;
+
+/** If the row is older than what this process knows of it, or gone, the server has lost something: other nodes' slots, too. */
+function basisAfter(known: Basis | undefined, kept: Row | undefined): Basis {
+  const row = kept && { rowSetBy: kept.setBy };
+  if (known?.account !== undefined && (kept === undefined || kept.version <= known.version))
+    return { ...row, version: known.version + anew, facts: { known: known.account } };
+  if (kept === undefined) return { version: 0, facts: {} };
+  return { ...row, version: kept.version, account: kept.account, facts: {} };
+}
+
+function factsOf<Account>({ known, lastChangeAt }: Basis['facts'], now: number): OpeningFacts<Account> {
+  return {
+    now,
+    ...(known !== undefined && { known: JSON.parse(known) }),
+    ...(lastChangeAt !== undefined && { lastChangeAt }),
+  };
+}
+
+/** An account that nobody has yet was not lost if the key's ledger was opened before: then what was spent since is in it. */
+async function look(db: Database, row: { credential: string; operation: string }): Promise<Basis> {
+  const [, [kept], [opened]] = await Promise.all([
+    db.work(openLedger, { ...row, opening }),
+    db.work<Row>(lookSql, row),
+    db.work<Pick<Row, 'account'>>(lookSql, { ...row, operation: opening }),
+  ]);
+  const basis = basisAfter(undefined, kept);
+  const facts: Basis['facts'] = JSON.parse(opened?.account ?? '{}');
+  return kept === undefined ? { ...basis, facts } : basis;
+}
+
+/** In place of an operation: the row that says when a change was asked for last as the ledger of a key was opened. */
+const opening = 'opening';
+
+const openLedger = `
+  INSERT INTO rankd.platform_budget (credential, operation, version, account, set_by)
+  SELECT @credential, @opening, 1, json_strip_nulls(json_build_object('lastChangeAt', (SELECT max(requested_at) FROM rankd.rank_changes)))::text, ''
+  WHERE NOT EXISTS (SELECT 1 FROM rankd.platform_budget WHERE credential = @credential AND operation = @opening)
+  ON CONFLICT (credential, operation) DO NOTHING`;
+
+const lookSql = `
+  SELECT version, account, set_by AS "setBy" FROM rankd.platform_budget
+  WHERE credential = @credential AND operation = @operation`;
+
+/**
+ * Sets the row if nobody has set it since, and returns it as it is then; nothing if it is gone. It is not synced: a server
+ * that crashes loses less than a second of it, and whoever knows better notices.
+ */
+const compareAndSet = `
+  INSERT INTO rankd.platform_budget AS kept (credential, operation, version, account, set_by)
+  SELECT @credential, @operation, @version, @account, @setBy
+  WHERE set_config('synchronous_commit', 'off', true) = 'off' AND (@rowSetBy::text IS NULL OR EXISTS (
+    SELECT 1 FROM rankd.platform_budget WHERE credential = @credential AND operation = @operation))
+  ON CONFLICT (credential, operation) DO UPDATE SET
+    version = CASE WHEN kept.set_by = @rowSetBy THEN excluded.version ELSE kept.version END,
+    account = CASE WHEN kept.set_by = @rowSetBy THEN excluded.account ELSE kept.account END,
+    set_by = CASE WHEN kept.set_by = @rowSetBy THEN excluded.set_by ELSE kept.set_by END
+  RETURNING version, account, set_by AS "setBy"`;
+
+/** Token buckets, one row each. A statement refills a row and takes from it at once, so no two nodes take the same token. */
+export function limitStore(db: Database, clock: Pick<Clock, 'now'>): LimitStore {
+  return {
+    async takeShared([first, second, ...more]) {
+      if (first === undefined) return [];
+      if (more.length > 0) throw new TypeError('a request has two limits at most');
+      const bindings = { now: clock.now(), ...bucket(first, 1), ...(second !== undefined && bucket(second, 2)) };
+      const rows = await db.work<{ isAllowed: boolean; left: number }>(
+        second === undefined ? takeOne : takeBoth,
+        bindings,
+      );
+      return rows.map(({ isAllowed, left }) => ({ isAllowed, left }));
+    },
+
+    async spend(spent) {
+      const rows = await db.work<{ name: string; left: number }>(spendSql, {
+        now: clock.now(),
+        names: spent.map(({ name }) => name),
+        bursts: spent.map(({ burst }) => burst),
+        perMs: spent.map(perMs),
+        left: spent.map(({ burst, count }) => burst - count),
+        agoMs: spent.map(({ agoMs }) => Math.round(agoMs)),
+      });
+      const left = new Map(rows.map((row) => [row.name, row.left]));
+      return spent.map(({ name, burst }) => left.get(name) ?? burst);
+    },
+
+    async forgetFullLimits() {
+      const isFull = 'tokens + (@now - at) * per_ms >= burst';
+      await db.work(`DELETE FROM rankd.limit_counts WHERE at <= @now AND ${isFull}`, { now: clock.now() });
+    },
+  };
+}
+
+function bucket(limit: SharedLimit, place: 1 | 2) {
+  return { [`name${place}`]: limit.name, [`burst${place}`]: limit.burst, [`perMs${place}`]: perMs(limit) };
+}
+
+function perMs({ perMinute }: SharedLimit): number {
+  return perMinute / 60_000;
+}
+
+/** Nodes' clocks differ by little; a time that is far ahead was told by a clock that has jumped. */
+const countedUntil = '(CASE WHEN kept.at > @now::bigint + 60000 THEN excluded.at ELSE kept.at END)';
+const refilled = `least(excluded.burst, kept.tokens + greatest(0, excluded.at - ${countedUntil}) * excluded.per_ms)`;
+const moved = `at = greatest(excluded.at, ${countedUntil}), burst = excluded.burst, per_ms = excluded.per_ms`;
+
+function takes(place: 1 | 2, from: string): string {
+  return `
+    INSERT INTO rankd.limit_counts AS kept (name, tokens, at, burst, per_ms, was_allowed)
+    SELECT @name${place}, @burst${place}::float8 - 1, @now::bigint, @burst${place}::float8, @perMs${place}::float8, true ${from}
+    ON CONFLICT (name) DO UPDATE SET
+      tokens = ${refilled} - (${refilled} >= 1)::int, was_allowed = ${refilled} >= 1, ${moved}
+    RETURNING was_allowed AS "isAllowed", tokens AS "left"`;
+}
+
+const takeOne = takes(1, '');
+const takeBoth = `
+  WITH first AS (${takes(1, '')}), second AS (${takes(2, 'FROM first WHERE "isAllowed"')})
+  SELECT 1 AS place, "isAllowed", "left" FROM first UNION ALL SELECT 2, "isAllowed", "left" FROM second ORDER BY place`;
+
+/** In the order of their names, so that no two nodes wait for each other. */
+const spendSql = `
+  INSERT INTO rankd.limit_counts AS kept (name, tokens, at, burst, per_ms, was_allowed)
+  SELECT name, tokens, @now::bigint - ago_ms, burst, per_ms, true
+  FROM unnest(@names::text[], @left::float8[], @bursts::float8[], @perMs::float8[], @agoMs::bigint[])
+    AS told (name, tokens, burst, per_ms, ago_ms)
+  ORDER BY name
+  ON CONFLICT (name) DO UPDATE SET
+    tokens = greatest(${refilled} - (excluded.burst - excluded.tokens), - excluded.burst), ${moved}
+  RETURNING name, least(burst, tokens + greatest(0, @now::bigint - at) * per_ms) AS "left"`;

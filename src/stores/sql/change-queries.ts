@@ -1,0 +1,189 @@
+import type { RankChange } from '../../core/model.ts';
+import type {
+  ChangeFilter,
+  ChangePage,
+  ChangeStore,
+  ChangeTally,
+  IdempotencySlot,
+  OpenChange,
+} from '../../ports/index.ts';
+import { type ChangeRow, changeFields, selectChange, toChange } from './change-row.ts';
+import type { Database, Dialect, OwnNode, Reader } from './database.ts';
+import { isDoneBy, isOpenChange, mayHaveChanged, type RowOf, whereOf, withoutNulls } from './rows.ts';
+
+type ChangeQueries = Pick<
+  ChangeStore,
+  | 'findChange'
+  | 'latestChange'
+  | 'lastAppliedAt'
+  | 'lastWritten'
+  | 'lastChangedSomebodyAt'
+  | 'listChanges'
+  | 'pageChanges'
+  | 'tallyChanges'
+  | 'countChanges'
+  | 'openChanges'
+>;
+
+/** Queries of the history. The newest change is the last to arrive (`seq`), whatever the wall clock showed. */
+export function changeQueries(db: Database, node: Pick<OwnNode, 'idIfBegun'>): ChangeQueries {
+  const { schema } = db.sql;
+  const withHolder = ({ isHeld, ...row }: OpenRow): OpenChange => ({
+    change: toChange(row),
+    holder: !isHeld ? 'none' : row.node === node.idIfBegun ? 'this' : 'other',
+  });
+  const selectOpen = `SELECT ${isHeld(db.sql)} AS "isHeld", ${changeFields} FROM ${schema}.rank_changes WHERE ${isOpenChange}`;
+  return {
+    findChange: (id) => findChange(db, id),
+
+    async latestChange(rankeeId) {
+      const [standing, open] = await Promise.all([
+        standingOf(db, rankeeId),
+        db.get<OpenRow>(`${selectOpen} AND rankee_id = @rankeeId`, { rankeeId }),
+      ]);
+      const { latestId } = standing;
+      return { ...(latestId !== undefined && { latestId }), ...(open !== undefined && { open: withHolder(open) }) };
+    },
+
+    async lastAppliedAt(rankeeId) {
+      const row = await db.get<{ at: number }>(
+        `SELECT finished_at AS at FROM ${schema}.rank_changes ${writtenTo} AND state = 'applied' ORDER BY seq DESC LIMIT 1`,
+        { rankeeId },
+      );
+      return row?.at;
+    },
+
+    async lastWritten(rankeeId) {
+      const row = await db.get<ChangeRow>(
+        `${selectChange(db.sql)} ${writtenTo} AND state IN ('applied', 'refused', 'failed') ORDER BY seq DESC LIMIT 1`,
+        { rankeeId },
+      );
+      return row && toChange(row);
+    },
+
+    lastChangedSomebodyAt: (rankerId) => lastChangedSomebodyAt(db, rankerId),
+
+    async listChanges(filter) {
+      return (await pageOf(db, filter)).changes;
+    },
+
+    pageChanges: (filter) => pageOf(db, filter),
+
+    async tallyChanges(query) {
+      const rows = await db.all<RowOf<ChangeTally>>(
+        `SELECT key_id AS "keyId", state, demotion, state = 'applied' AND roles_before = roles_after AS "isQuiet", count(*) AS count
+         FROM ${schema}.rank_changes
+         WHERE requested_at >= @since AND requested_at < @until AND group_title = @group AND NOT dry_run
+         GROUP BY 1, 2, 3, 4`,
+        query,
+      );
+      return rows.map(({ demotion, isQuiet, ...row }) => ({
+        ...{ ...withoutNulls(row), demotion: Boolean(demotion), isQuiet: Boolean(isQuiet) },
+      }));
+    },
+
+    async countChanges(since, group) {
+      const rows = await db.all<{ state: RankChange['state']; count: number }>(
+        `SELECT state, count(*) AS count FROM ${schema}.rank_changes
+         WHERE requested_at >= @since AND NOT dry_run ${group === undefined ? '' : 'AND group_title = @group'} GROUP BY state`,
+        { since, group },
+      );
+      const counts = { pending: 0, applied: 0, refused: 0, failed: 0, unknown: 0 };
+      for (const { state, count } of rows) counts[state] = count;
+      return counts;
+    },
+
+    async openChanges() {
+      const rows = await db.all<OpenRow>(selectOpen); // few: an order would make SQLite read the whole history in that order
+      return rows.sort((one, other) => one.seq - other.seq).map(withHolder);
+    },
+  };
+}
+
+/** An open change. `isHeld`: by a node that has not ended. */
+type OpenRow = ChangeRow & { isHeld: boolean | number };
+
+export function isHeld({ hasEnded }: Dialect): string {
+  return `(node IS NOT NULL AND NOT ${hasEnded('node')})`;
+}
+
+/** The changes of a member that may have come to a write. SQLite takes an index only if its condition is repeated word for word. */
+const writtenTo =
+  "WHERE rankee_id = @rankeeId AND NOT dry_run AND (phase = 'compensate' OR roles_before <> roles_after)";
+
+export async function lastChangedSomebodyAt(db: Reader, rankerId: number): Promise<number | undefined> {
+  const row = await db.get<{ at: number }>(
+    `SELECT coalesce(finished_at, requested_at) AS at FROM ${db.sql.schema}.rank_changes
+     WHERE ranker_id = @rankerId AND ${mayHaveChanged} AND NOT dry_run AND roles_before <> roles_after
+     ORDER BY seq DESC LIMIT 1`,
+    { rankerId },
+  );
+  return row?.at;
+}
+
+/** The condition for each part of a filter. */
+export function conditionsOf({ schema, anyOf, anyIn, startsWith }: Dialect) {
+  const named = `SELECT user_id FROM ${schema}.user_names WHERE ${startsWith('name', '@rankeeName')}`;
+  return {
+    group: 'group_title = @group',
+    ids: anyOf('id', '@ids'),
+    rankeeId: 'rankee_id = @rankeeId',
+    rankeeName: `(${startsWith('rankee_name', '@rankeeName')} OR ${anyIn('rankee_id', named)})`,
+    rankerId: 'ranker_id = @rankerId',
+    keyId: 'key_id = @keyId',
+    placeId: 'place_id = @placeId',
+    by: isDoneBy,
+    undoId: 'undo_id = @undoId',
+    states: anyOf('state', '@states'),
+    since: 'requested_at >= @since',
+    until: 'requested_at < @until',
+  } as const satisfies Record<Exclude<keyof ChangeFilter, 'limit'>, string>;
+}
+
+/** By arrival: an index of times would have the engine sort all between two times again for each page. */
+async function pageOf(db: Reader, filter: ChangeFilter & { cursor?: string | undefined }): Promise<ChangePage> {
+  const at = db.sql.unindexed('requested_at');
+  const conditions = {
+    ...conditionsOf(db.sql),
+    since: `${at} >= @since`,
+    until: `${at} < @until`,
+    cursor: 'seq < @cursor',
+  };
+  const { cursor, ...rest } = filter;
+  const rows = await db.all<ChangeRow>(
+    `${selectChange(db.sql)} WHERE ${whereOf(conditions, filter)} ORDER BY seq DESC LIMIT @limit`,
+    { ...rest, cursor: Number(cursor) },
+  );
+  const last = rows.at(-1);
+  const isMore = last !== undefined && rows.length === filter.limit;
+  return { changes: rows.map(toChange), ...(isMore && { next: String(last.seq) }) };
+}
+
+export async function findChange(db: Reader, id: string): Promise<RankChange | undefined> {
+  const row = await db.get<ChangeRow>(`${selectChange(db.sql)} WHERE id = @id`, { id });
+  return row && toChange(row);
+}
+
+/** The change that was asked for with this Idempotency-Key, at `since` (epoch milliseconds) or later. */
+export async function findByIdempotencyKey(
+  db: Reader,
+  slot: IdempotencySlot & { since: number },
+): Promise<RankChange | undefined> {
+  const row = await db.get<ChangeRow>(
+    `${selectChange(db.sql)} WHERE key_id = @keyId AND idempotency_key = @idempotencyKey AND group_title = @group
+       AND requested_at >= @since`,
+    { ...slot },
+  );
+  return row && toChange(row);
+}
+
+/** The ids of a member's newest change and of the open one, in one read. */
+export async function standingOf(db: Reader, rankeeId: number): Promise<{ latestId?: string; openId?: string }> {
+  const { schema } = db.sql;
+  const row = await db.get<{ latestId: string | null; openId: string | null }>(
+    `SELECT (SELECT id FROM ${schema}.rank_changes WHERE rankee_id = @rankeeId ORDER BY seq DESC LIMIT 1) AS "latestId",
+            (SELECT id FROM ${schema}.rank_changes WHERE rankee_id = @rankeeId AND ${isOpenChange}) AS "openId"`,
+    { rankeeId },
+  );
+  return withoutNulls(row ?? {});
+}

@@ -1,0 +1,78 @@
+import type { RankChange } from '../../core/model.ts';
+import type { Bindings, Dialect, Transaction } from './database.ts';
+import { changeColumns as columns, inserted, type RowOf, selected, withoutNulls } from './rows.ts';
+
+const fields = Object.keys(columns) as Array<keyof RankChange>;
+
+/** The columns of a `ChangeRow`. */
+export const changeFields = `seq, node, ${selected(columns)}`;
+
+export function selectChange({ schema }: Dialect): string {
+  return `SELECT ${changeFields} FROM ${schema}.rank_changes`;
+}
+
+export function insertChange(transaction: Transaction, change: RankChange, node: string | null): void {
+  transaction.run(`INSERT INTO ${transaction.sql.schema}.rank_changes ${newChange}`, { ...toBindings(change), node });
+}
+
+const newChange = inserted({ ...columns, node: 'node' });
+
+/** A change as it is selected, with its position in the order of arrival and the node that works on it. */
+export type ChangeRow = RowOf<RankChange> & { seq: number; node: string | null };
+
+export function toChange({
+  seq: _,
+  node: _node,
+  code,
+  rolesBefore,
+  rolesAfter,
+  roles,
+  hold,
+  dryRun,
+  demotion,
+  privileged,
+  ...row
+}: ChangeRow): RankChange {
+  return {
+    ...withoutNulls(row),
+    code,
+    rolesBefore: JSON.parse(rolesBefore),
+    rolesAfter: JSON.parse(rolesAfter),
+    ...(roles !== null && { roles: JSON.parse(roles) }),
+    ...(hold !== null && { hold: JSON.parse(hold) }),
+    dryRun: Boolean(dryRun),
+    demotion: Boolean(demotion),
+    privileged: Boolean(privileged),
+  };
+}
+
+function toBindings({ rolesBefore, rolesAfter, roles, hold, ...change }: RankChange): Bindings {
+  return {
+    ...change,
+    rolesBefore: JSON.stringify(rolesBefore),
+    rolesAfter: JSON.stringify(rolesAfter),
+    roles: roles && JSON.stringify(roles),
+    hold: hold && JSON.stringify(hold),
+  };
+}
+
+/**
+ * Writes what differs between a change and what it has become: an index of a column that is not named is not written. A change that is no
+ * longer held has no node.
+ */
+export function updateChange(
+  transaction: Transaction,
+  before: RankChange,
+  { after, isHeld }: { after: RankChange; isHeld: boolean },
+): void {
+  const { schema, wakeQueue } = transaction.sql;
+  const [old, bindings] = [toBindings(before), toBindings(after)];
+  const differing = fields.filter((field) => bindings[field] !== old[field]);
+  const assignments = differing.map((field) => `${columns[field]} = @${field}`);
+  if (!isHeld) assignments.push('node = NULL');
+  if (assignments.length === 0) return;
+  transaction.run(
+    `UPDATE ${schema}.rank_changes SET ${assignments.join(', ')} WHERE id = @oldId ${isHeld ? '' : wakeQueue}`,
+    { ...bindings, oldId: before.id },
+  );
+}

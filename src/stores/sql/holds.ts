@@ -1,0 +1,113 @@
+import {
+  endingChange,
+  type HoldsOfMember,
+  isOpenHold,
+  isResting,
+  openStates,
+  restingStates,
+} from '../../core/holds.ts';
+import type { Hold, RankChange } from '../../core/model.ts';
+import type { HoldFilter, HoldStore } from '../../ports/index.ts';
+import { appendEvents } from './audit.ts';
+import type { Bindings, Database, Dialect, Reader, Transaction } from './database.ts';
+import { holdColumns as columns, inStates, type RowOf, selected, upserted, whereOf, withoutNulls } from './rows.ts';
+
+export function holdStore(db: Database): HoldStore {
+  const conditions = {
+    group: 'group_title = @group',
+    rankeeId: 'rankee_id = @rankeeId',
+    states: db.sql.anyOf('state', '@states'),
+  } as const satisfies Record<Exclude<keyof HoldFilter, 'limit'>, string>;
+  return {
+    findHold: (id) => findHold(db, id),
+
+    listHolds: (filter) =>
+      holdsWhere(db, `${whereOf(conditions, filter)} ORDER BY seq DESC LIMIT @limit`, { ...filter }),
+
+    async dueHolds({ retryNow, ...query }) {
+      const isDue = retryNow ? 'TRUE' : '(next_try_at IS NULL OR next_try_at <= @now)';
+      const due = `group_title = @group AND ${inStates(restingStates)} AND ends_at <= @now AND ${isDue}`;
+      return holdsWhere(db, `${due} ORDER BY ends_at LIMIT @limit`, query);
+    },
+
+    async updateHold(id, judge) {
+      return db.write(async (transaction) => {
+        const before = await findHold(transaction, id);
+        if (before === undefined || !isResting(before)) return undefined;
+        const { holds, events } = judge(before);
+        keepHolds(transaction, holds);
+        await appendEvents(transaction, events);
+        return findHold(transaction, id);
+      });
+    },
+  };
+}
+
+/** The holds that a change of this member may concern. Called in the transaction that stores the change. */
+export async function holdsOf(db: Reader, change: RankChange): Promise<HoldsOfMember> {
+  const { group, rankeeId, hold } = change;
+  const ofMember = `rankee_id = @rankeeId AND group_title = @group AND (${inStates(openStates)} OR return_change_id = @endedBy)`;
+  const [holds, own] = await Promise.all([
+    holdsWhere(db, ofMember, { rankeeId, group, endedBy: endingChange(change) }),
+    hold && findHold(db, hold.id),
+  ]);
+  return concerning(own === undefined ? holds : [...holds, own], change);
+}
+
+/** The same for a stored change, by its id: nothing has to be known of it before. */
+export async function holdsOfChange(db: Reader, changeId: string): Promise<(change: RankChange) => HoldsOfMember> {
+  const { schema, jsonField } = db.sql;
+  const ofChange = (columns: string) =>
+    `(SELECT ${columns} FROM ${schema}.rank_changes WHERE rank_changes.id = @changeId)`;
+  const holds = await holdsWhere(
+    db,
+    `(rankee_id, group_title) = ${ofChange('rankee_id, group_title')}
+     AND (${inStates(openStates)} OR id = ${ofChange(jsonField('hold', 'id'))}
+       OR return_change_id IN (@changeId, ${ofChange(jsonField('hold', 'recloses', 'by'))}))`,
+    { changeId },
+  );
+  return (change) => concerning(holds, change);
+}
+
+function concerning(holds: readonly Hold[], change: RankChange): HoldsOfMember {
+  const { hold } = change;
+  return {
+    open: holds.find(isOpenHold),
+    own: hold && holds.find(({ id }) => id === hold.id),
+    ended: holds.find(({ returnChangeId }) => returnChangeId === endingChange(change)),
+  };
+}
+
+/** Writes holds as they are now. Those that are over come first: a member has one that is open. */
+export function keepHolds(transaction: Transaction, holds: readonly Hold[]): void {
+  for (const { rolesBefore, rolesDuring, ...hold } of holds)
+    transaction.run(`INSERT INTO ${transaction.sql.schema}.holds ${putHold}`, {
+      ...hold,
+      rolesBefore: JSON.stringify(rolesBefore),
+      rolesDuring: JSON.stringify(rolesDuring),
+    });
+}
+
+const putHold = upserted(columns, 'id');
+const holdFields = selected(columns);
+
+export function holdsNaming(db: Reader, person: { userId: number; byPerson: readonly string[] }): Promise<Hold[]> {
+  return holdsWhere(db, namesPerson(db.sql), person);
+}
+
+/** Whether a change or a hold is of a person, by one, or done by one of the actors `@byPerson`. */
+export function namesPerson({ anyOf }: Dialect): string {
+  return `(rankee_id = @userId OR ranker_id = @userId OR ${anyOf('done_by', '@byPerson')})`;
+}
+
+async function findHold(db: Reader, id: string): Promise<Hold | undefined> {
+  return (await holdsWhere(db, 'id = @id', { id }))[0];
+}
+
+async function holdsWhere(db: Reader, where: string, bindings: Bindings): Promise<Hold[]> {
+  const sql = `SELECT ${holdFields} FROM ${db.sql.schema}.holds WHERE ${where}`;
+  const rows = await db.all<RowOf<Hold>>(sql, bindings);
+  return rows.map(({ rolesBefore, rolesDuring, ...row }) => ({
+    ...{ ...withoutNulls(row), rolesBefore: JSON.parse(rolesBefore), rolesDuring: JSON.parse(rolesDuring) },
+  }));
+}

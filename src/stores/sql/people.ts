@@ -1,0 +1,130 @@
+import type { AuditMention } from '../../core/audit.ts';
+import { actorOf, type DiscordPerson } from '../../core/discord-person.ts';
+import type { Mentions } from '../../core/forgetting.ts';
+import type { DiscordStore, PersonStore } from '../../ports/index.ts';
+import { appendEvents } from './audit.ts';
+import { type ChangeRow, selectChange, toChange, updateChange } from './change-row.ts';
+import type { Bindings, Database, Reader } from './database.ts';
+import { holdsNaming, keepHolds, namesPerson } from './holds.ts';
+import {
+  allowed,
+  discordColumns as columns,
+  isOpenChange,
+  type RowOf,
+  selected,
+  upserted,
+  withoutNulls,
+} from './rows.ts';
+
+export function personStore(db: Database): PersonStore {
+  const { schema, anyOf } = db.sql;
+  return {
+    mentionsOf: (userId) => mentionsOf(db, userId),
+
+    async unnamedMembers({ since, limit }) {
+      const rows = await db.all<{ id: number }>(
+        `SELECT DISTINCT rankee_id AS id
+         FROM (SELECT rankee_id, rankee_name FROM ${schema}.rank_changes ORDER BY seq DESC LIMIT @limit) AS newest
+         WHERE rankee_name = '' AND rankee_id > 0
+           AND NOT EXISTS (SELECT 1 FROM ${schema}.user_names WHERE user_id = rankee_id AND found_at >= @since)`,
+        { since, limit },
+      );
+      return rows.map(({ id }) => id);
+    },
+
+    async userNames(userIds, { since }) {
+      const rows = await db.all<{ id: number; name: string }>(
+        `SELECT user_id AS id, name FROM ${schema}.user_names
+         WHERE ${anyOf('user_id', '@userIds')} AND name IS NOT NULL AND found_at >= @since`,
+        { userIds, since },
+      );
+      return new Map(rows.map(({ id, name }) => [id, name]));
+    },
+
+    async keepUserName({ id, name, at }, { since }) {
+      await db.write(async (transaction) => {
+        transaction.run(`DELETE FROM ${schema}.user_names WHERE found_at < @since`, { since });
+        transaction.run(
+          `INSERT INTO ${schema}.user_names (user_id, name, found_at) VALUES (@id, @name, @at)
+           ON CONFLICT (user_id) DO UPDATE SET name = excluded.name, found_at = excluded.found_at`,
+          { id, name, at },
+        );
+      });
+    },
+
+    async forgetPerson({ userId, pseudonym }, judge) {
+      return db.write(async (transaction) => {
+        const byPerson = (await discordPeopleOf(transaction, userId)).map(actorOf);
+        const person = { userId, byPerson };
+        const [mentions, emptied, changes, holds] = await Promise.all([
+          mentionsOf(transaction, userId),
+          transaction.all<AuditMention>(
+            `SELECT event_id AS "eventId", field FROM ${schema}.audit_people WHERE user_id = @userId`,
+            { userId },
+          ),
+          transaction.all<ChangeRow>(`${selectChange(db.sql)} WHERE ${namesPerson(db.sql)}`, person),
+          holdsNaming(transaction, person),
+        ]);
+        const { change: forget, events } = allowed(judge(mentions, emptied, byPerson));
+        for (const change of changes.map(toChange))
+          updateChange(transaction, change, { after: forget.change(change), isHeld: true });
+        keepHolds(transaction, holds.map(forget.hold));
+        transaction.run(`UPDATE ${schema}.audit_people SET user_id = @pseudonym, salt = NULL WHERE user_id = @userId`, {
+          userId,
+          pseudonym,
+        });
+        transaction.run(`DELETE FROM ${schema}.user_names WHERE user_id = @userId`, { userId });
+        transaction.run(`DELETE FROM ${schema}.discord_people WHERE user_id = @userId`, { userId });
+        await appendEvents(transaction, events);
+        return mentions;
+      });
+    },
+  };
+}
+
+async function actorsOf(db: Reader, userId: number): Promise<string[]> {
+  return (await discordPeopleOf(db, userId)).map(actorOf);
+}
+
+async function mentionsOf(db: Reader, userId: number): Promise<Mentions> {
+  const { schema } = db.sql;
+  const found = await db.get<RowOf<Mentions>>(
+    `SELECT (SELECT count(*) FROM ${schema}.rank_changes WHERE ${namesPerson(db.sql)}) AS changes,
+            (SELECT count(DISTINCT event_id) FROM ${schema}.audit_people WHERE user_id = @userId) AS events,
+            EXISTS (SELECT 1 FROM ${schema}.rank_changes WHERE rankee_id = @userId AND ${isOpenChange}) AS "isOpen"`,
+    { userId, byPerson: await actorsOf(db, userId) },
+  );
+  return { changes: found?.changes ?? 0, events: found?.events ?? 0, isOpen: Boolean(found?.isOpen) };
+}
+
+export function discordStore(db: Database): DiscordStore {
+  return {
+    async findDiscordPerson(discordId) {
+      return (await peopleWhere(db, 'discord_id = @discordId', { discordId }))[0];
+    },
+
+    listDiscordPeople: () => peopleWhere(db, 'TRUE', {}),
+
+    async updateDiscordPerson(discordId, judge) {
+      const put = `INSERT INTO ${db.sql.schema}.discord_people ${upserted(columns, 'discord_id')}`;
+      return db.write(async (transaction) => {
+        const [known] = await peopleWhere(transaction, 'discord_id = @discordId', { discordId });
+        const { change, events } = allowed(judge(known));
+        transaction.run(put, { ...change });
+        await appendEvents(transaction, events);
+        return change;
+      });
+    },
+  };
+}
+
+/** Everyone in Discord who is linked to this user. */
+export function discordPeopleOf(db: Reader, userId: number): Promise<DiscordPerson[]> {
+  return peopleWhere(db, 'user_id = @userId', { userId });
+}
+
+async function peopleWhere(db: Reader, where: string, bindings: Bindings): Promise<DiscordPerson[]> {
+  const { schema, byBytes } = db.sql;
+  const sql = `SELECT ${selected(columns)} FROM ${schema}.discord_people WHERE ${where} ORDER BY ${byBytes('discord_id')}`;
+  return (await db.all<RowOf<DiscordPerson>>(sql, bindings)).map(withoutNulls);
+}

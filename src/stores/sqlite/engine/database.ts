@@ -1,0 +1,339 @@
+import { setImmediate as endOfTurn } from 'node:timers/promises';
+import Sqlite from 'better-sqlite3';
+import { systemClock } from '../../../base/clock.ts';
+import { isRankdError, RankdError } from '../../../base/errors.ts';
+import { type ChainLink, chainStart } from '../../../core/audit.ts';
+import { outgrown } from '../../schema-errors.ts';
+import type { Bindings, Database, Reader, WriteTransaction } from '../../sql/database.ts';
+import { Connection, closed } from './connection.ts';
+import { OpenedFiles } from './opened-files.ts';
+import { isLocked, retryEveryMs, toStoreError } from './sqlite-error.ts';
+import { sqliteDialect, valuesOf } from './statements.ts';
+import {
+  type Answer,
+  type Failure,
+  outgrownCode,
+  type Step,
+  type StepTaker,
+  writerHere,
+  writerThread,
+} from './writer.ts';
+
+export interface SqliteDatabaseOptions {
+  /** As in `WriterOptions`. */
+  newestSchema?: number;
+  isReadOnly?: boolean;
+  /** Whether other requests are served while one waits for the disk. */
+  isServed?: boolean;
+}
+
+interface Entry {
+  work(transaction: Write): Promise<unknown>;
+  /** When it stops waiting for another process's lock, on `Clock.monotonic()`. */
+  giveUpAt: number;
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+}
+
+type Settled = { value: unknown } | { error: unknown };
+
+/**
+ * One handle on a database in a file, with a connection for each of its jobs: no read sees half of a write. Every failure is thrown as a
+ * RankdError.
+ */
+export class SqliteDatabase implements Database {
+  readonly sql = sqliteDialect;
+  readonly file: string;
+  /** The files that must stay in their place as long as this handle is used. */
+  readonly files = new OpenedFiles();
+  /** Set by a write that failed, for want of room say. Reset by the caller that finds out that writes succeed again. */
+  hasFailedToWrite = false;
+  readonly #options: SqliteDatabaseOptions;
+  readonly #reading: Connection;
+  #looking: Connection | undefined;
+  #writer: StepTaker | undefined;
+  #waiting: Entry[] = [];
+  #writing: Promise<void> | undefined;
+  #lastLook: Promise<unknown> = Promise.resolve();
+  #isClosed = false;
+
+  /** `connection` is closed with this handle. */
+  constructor(connection: Connection, options: SqliteDatabaseOptions = {}) {
+    this.file = connection.file;
+    this.#options = options;
+    this.#reading = connection;
+    for (const suffix of ['', '-wal', '-shm']) this.files.add(this.file + suffix);
+  }
+
+  async get<Row extends object>(sql: string, bindings?: Bindings): Promise<Row | undefined> {
+    return this.getNow(sql, bindings);
+  }
+
+  async all<Row extends object>(sql: string, bindings?: Bindings): Promise<Row[]> {
+    this.files.refuseHarmed();
+    return this.#reading.all(sql, bindings);
+  }
+
+  /** As `get`, for a request that waits for nothing else. */
+  getNow<Row extends object>(sql: string, bindings?: Bindings): Row | undefined {
+    this.files.refuseHarmed();
+    return this.#reading.get(sql, bindings);
+  }
+
+  /** A value that differs once another connection has written, of this handle or not (https://sqlite.org/pragma.html#pragma_data_version). */
+  get changeToken(): number {
+    this.files.check();
+    return this.#reading.get<{ data_version: number }>('PRAGMA data_version')?.data_version ?? 0;
+  }
+
+  read<T>(work: (reader: Reader) => Promise<T>): Promise<T> {
+    const read = async () => {
+      this.files.refuseHarmed();
+      if (this.#isClosed) throw closed();
+      this.#looking ??= new Connection(this.file, this.#reading);
+      const looking = this.#looking;
+      looking.execute('BEGIN');
+      try {
+        return await work({
+          sql: this.sql,
+          get: async (sql, bindings) => looking.get(sql, bindings),
+          all: async (sql, bindings) => looking.all(sql, bindings),
+        });
+      } finally {
+        looking.execute('COMMIT');
+      }
+    };
+    const done = this.#lastLook.then(read, read);
+    this.#lastLook = done.catch(() => undefined);
+    return done;
+  }
+
+  /**
+   * Group commit: the writes of one turn of the event loop share a transaction and a wait for the disk, and so do those that arrive during
+   * that wait. Each is stored as a whole or not at all, whatever the outcome of the others.
+   */
+  write<T>(work: (transaction: WriteTransaction) => Promise<T>): Promise<T> {
+    return this.#add((transaction) => {
+      transaction.fetchHead();
+      return work(transaction);
+    });
+  }
+
+  async work<Row extends object>(sql: string, bindings?: Bindings): Promise<Row[]> {
+    const { rows } = await this.#add(async (transaction) => {
+      const rows = transaction.later<Row>(sql, bindings);
+      rows.catch(() => undefined); // if it fails, so does the write
+      return { rows };
+    });
+    return rows;
+  }
+
+  /** The error of a database that a later rankd has migrated. */
+  outgrown(): RankdError | undefined {
+    const { newestSchema: newest } = this.#options;
+    const needed = this.getNow<{ user_version: number }>('PRAGMA user_version')?.user_version ?? 0;
+    return newest === undefined || needed <= newest ? undefined : outgrown(this.file, { needed, newest });
+  }
+
+  /** Throws `store_unavailable` for it: a daemon that has such a database is about to stop. */
+  refuseOtherSchema(): void {
+    const cause = this.outgrown();
+    if (cause !== undefined) throw unavailable(cause);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#writing;
+    await this.#lastLook;
+    const connections = [this.#writer, this.#looking, this.#reading];
+    if (!this.files.areWhole) abandoned.push(...connections);
+    else for (const connection of connections) await connection?.close();
+  }
+
+  #add<T>(work: (transaction: Write) => Promise<T>): Promise<T> {
+    if (this.#isClosed) return Promise.reject(closed());
+    const { promise, resolve, reject } = Promise.withResolvers<T>();
+    const giveUpAt = systemClock.monotonic() + this.#reading.lockTimeoutMs; // a test's clock does not move other processes
+    this.#waiting.push({ work, giveUpAt, resolve: resolve as (value: unknown) => void, reject });
+    this.#writing ??= this.#run().finally(() => {
+      this.#writing = undefined;
+    });
+    return promise;
+  }
+
+  async #run(): Promise<void> {
+    while (this.#waiting.length > 0) {
+      await endOfTurn();
+      const batch = this.#waiting;
+      this.#waiting = [];
+      const now = systemClock.monotonic();
+      const settled = await this.#settle(batch);
+      const kept = batch.filter((entry, index) => !answer(entry, settled[index], now));
+      this.#waiting.unshift(...kept);
+      if (kept.length > 0) await systemClock.sleep(retryEveryMs);
+    }
+  }
+
+  /** If SQLite gives up the transaction for the sake of one write, each is tried alone. */
+  async #settle(batch: Entry[]): Promise<Settled[]> {
+    try {
+      return await this.#commit(batch);
+    } catch (error) {
+      const isUnavailable = isRankdError(error, 'store_unavailable') && !isLocked(error);
+      if (isUnavailable) this.hasFailedToWrite = true;
+      if (isLocked(error) || batch.length === 1) return batch.map(() => ({ error }));
+      const settled: Settled[] = [];
+      for (const entry of batch) settled.push(...(await this.#settle([entry])));
+      return settled;
+    }
+  }
+
+  async #commit(batch: Entry[]): Promise<Settled[]> {
+    this.files.check();
+    this.#writer ??= this.#openWriter();
+    const line = new Line(this.#writer, (failure) => this.#errorOf(failure));
+    void line.add({ do: 'begin' });
+    const outcomes: Promise<Settled>[] = [];
+    for (const { work } of batch) {
+      void line.add({ do: 'save' });
+      const transaction = new Write(line);
+      try {
+        const value = await work(transaction);
+        outcomes.push(
+          line.add({ do: 'keep' }).then(
+            () => ({ value }),
+            (error: unknown) => ({ error }),
+          ),
+        );
+      } catch (error) {
+        void line.add({ do: 'undo' });
+        outcomes.push(Promise.resolve({ error }));
+      }
+    }
+    await line.ask({ do: 'commit' });
+    this.files.checkCommit(`${this.file}-wal`);
+    return Promise.all(outcomes);
+  }
+
+  #openWriter(): StepTaker {
+    const { isServed = false, ...options } = this.#options;
+    return (isServed ? writerThread : writerHere)({ file: this.file, ...options });
+  }
+
+  #errorOf({ message, code }: Failure): RankdError {
+    if (code === undefined) return toStoreError(new Error(message), this.file);
+    const later = code === outgrownCode ? this.outgrown() : undefined;
+    return later !== undefined ? unavailable(later) : toStoreError(new Sqlite.SqliteError(message, code), this.file);
+  }
+}
+
+/**
+ * Connections to files that were harmed, which stay open until the process ends: closing one moves its log into the database and removes the
+ * log, with all that others wrote there since. A process that is ended by `process.exit` closes none.
+ */
+const abandoned: unknown[] = [];
+
+function unavailable(cause: RankdError): RankdError {
+  return new RankdError('store_unavailable', cause.message, { hint: cause.hint, cause });
+}
+
+/** Returns false if the write met a lock and has time left: then it is to be tried again. */
+function answer({ resolve, reject, giveUpAt }: Entry, settled: Settled | undefined, now: number): boolean {
+  if (settled === undefined) return false;
+  if ('value' in settled) resolve(settled.value);
+  else if (isLocked(settled.error) && now < giveUpAt) return false;
+  else reject(settled.error);
+  return true;
+}
+
+/** Sends steps to the writer: all that were added by the end of a turn's work go together. */
+class Line {
+  readonly #writer: StepTaker;
+  readonly #errorOf: (failure: Failure) => RankdError;
+  #steps: Array<{ step: Step; resolve(answer: Answer): void; reject(error: RankdError): void }> = [];
+  #isSending = false;
+
+  constructor(writer: StepTaker, errorOf: (failure: Failure) => RankdError) {
+    this.#writer = writer;
+    this.#errorOf = errorOf;
+  }
+
+  /** Adds a step, which goes with the next that is asked. */
+  add(step: Step): Promise<Answer> {
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    promise.catch(() => undefined);
+    this.#steps.push({ step, resolve, reject });
+    return promise;
+  }
+
+  ask(step: Step): Promise<Answer> {
+    const answer = this.add(step);
+    if (!this.#isSending) queueMicrotask(() => void this.#send());
+    this.#isSending = true;
+    return answer;
+  }
+
+  async #send(): Promise<void> {
+    this.#isSending = false;
+    const sent = this.#steps;
+    this.#steps = [];
+    const answers = await this.#writer.take(sent.map(({ step }) => step)).catch(({ message }: Error) => {
+      return sent.map((): Answer => ({ failure: { message } }));
+    });
+    for (const [index, { resolve, reject }] of sent.entries()) {
+      const answer = answers[index] as Answer;
+      if ('failure' in answer) reject(this.#errorOf(answer.failure));
+      else resolve(answer);
+    }
+  }
+}
+
+/** One write among those of a transaction. */
+class Write implements WriteTransaction {
+  readonly sql = sqliteDialect;
+  readonly #line: Line;
+  #head: Promise<ChainLink> | undefined;
+
+  constructor(line: Line) {
+    this.#line = line;
+  }
+
+  async get<Row extends object>(sql: string, bindings?: Bindings): Promise<Row | undefined> {
+    return (await this.all<Row>(sql, bindings))[0];
+  }
+
+  async all<Row extends object>(sql: string, bindings: Bindings = {}): Promise<Row[]> {
+    return rowsOf(await this.#line.ask({ do: 'all', sql, values: valuesOf(sql, bindings) }));
+  }
+
+  /** As `all`, for rows that `work` does not wait for. */
+  async later<Row extends object>(sql: string, bindings: Bindings = {}): Promise<Row[]> {
+    return rowsOf(await this.#line.add({ do: 'all', sql, values: valuesOf(sql, bindings) }));
+  }
+
+  async count(sql: string, bindings: Bindings = {}): Promise<number> {
+    const answer = await this.#line.ask({ do: 'run', sql, values: valuesOf(sql, bindings) });
+    return 'count' in answer ? answer.count : 0;
+  }
+
+  run(sql: string, bindings: Bindings = {}): void {
+    void this.#line.add({ do: 'run', sql, values: valuesOf(sql, bindings) });
+  }
+
+  fetchHead(): void {
+    this.#head = this.get<ChainLink>(this.sql.chainEnd).then((head) => head ?? chainStart);
+    this.#head.catch(() => undefined);
+  }
+
+  async head(): Promise<ChainLink> {
+    return this.#head ?? chainStart;
+  }
+
+  moveHead(head: ChainLink): void {
+    this.#head = Promise.resolve(head);
+  }
+}
+
+function rowsOf<Row>(answer: Answer): Row[] {
+  return 'rows' in answer ? (answer.rows as Row[]) : [];
+}

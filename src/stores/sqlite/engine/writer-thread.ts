@@ -1,0 +1,26 @@
+import { parentPort } from 'node:worker_threads';
+import { type Answer, failureOf, Writer, type WriterMessage } from './writer.ts';
+
+/** The thread of `writerThread`. */
+
+const writers = new Map<number, Writer>();
+
+parentPort?.on('message', (message: WriterMessage) => {
+  parentPort?.postMessage(answersTo(message));
+});
+
+function answersTo(message: WriterMessage): Answer[] {
+  const { id } = message;
+  if ('close' in message) {
+    writers.get(id)?.close();
+    writers.delete(id);
+    return [];
+  }
+  try {
+    const writer = writers.get(id) ?? new Writer(message.options);
+    writers.set(id, writer);
+    return writer.take(message.steps);
+  } catch (error) {
+    return message.steps.map(() => ({ failure: failureOf(error) }));
+  }
+}
