@@ -47,6 +47,21 @@ export async function addressFindings(url: string, daemon: SoughtDaemon | undefi
   return [...findings, ...ofTls, answerFinding(visit, { daemon, isProven, isStripped: !isProven && isProof() })];
 }
 
+/** Whether the address that Discord posts to leads to this daemon: an unsigned request is refused there, by it. */
+export async function discordAddressFinding(url: string, daemon: SoughtDaemon): Promise<Finding> {
+  const endpoint = `${url}/discord/interactions`;
+  const question = crypto().randomBytes(16).toString('base64url');
+  const visit = await visited(endpoint, { [questionHeader]: question }, '{"type":1}');
+  const lead = `have the proxy or the tunnel lead ${endpoint} to ${daemon.url}, with its headers and its body as they are`;
+  if ('failure' in visit)
+    return fail('discord', `${endpoint} can't be reached: ${visit.failure.words}`, visit.failure.hint);
+  const isOurs = visit.headers[proofHeader] === proofOf(daemon.identity, { question, authorization: undefined });
+  if (isOurs && visit.status === 401) return ok('discord', `${endpoint} leads here`);
+  if (visit.status !== 401)
+    return fail('discord', `${endpoint} answers ${visit.status}, not 401, to a request without a signature`, lead);
+  return fail('discord', `another program refuses requests at ${endpoint}`, lead);
+}
+
 /** Game servers may use these only: https://create.roblox.com/docs/cloud-services/http-service */
 function portFindings(port: string): Finding[] {
   const number = Number(port || 443);
@@ -88,12 +103,17 @@ interface Visit {
 }
 
 /** Makes one request, whether or not the certificate is valid: it sends nothing secret. */
-async function visited(url: string, headers: Record<string, string>): Promise<Visit | { failure: ConnectionFailure }> {
+async function visited(
+  url: string,
+  headers: Record<string, string>,
+  body?: string,
+): Promise<Visit | { failure: ConnectionFailure }> {
   const signal = AbortSignal.timeout(requestTimeoutMs);
   const request = url.startsWith('https:') ? httpsRequest : httpRequest;
   try {
     return await new Promise<Visit>((resolve, reject) => {
-      request(url, { headers, agent: false, signal, rejectUnauthorized: false }, (response) => {
+      const method = body === undefined ? 'GET' : 'POST';
+      request(url, { method, headers, agent: false, signal, rejectUnauthorized: false }, (response) => {
         const socket = response.socket as Partial<TLSSocket>;
         const certificate = socket.getPeerCertificate?.();
         const distrust = socket.authorized === false ? String(socket.authorizationError) : undefined;
@@ -101,7 +121,7 @@ async function visited(url: string, headers: Record<string, string>): Promise<Vi
         beginningOf(response).then((body) => resolve({ status, headers, body, certificate, distrust }), reject);
       })
         .on('error', reject)
-        .end();
+        .end(body);
     });
   } catch (error) {
     const failure = signal.aborted ? new TimedOut(`${requestTimeoutMs / 1000} s`) : error;

@@ -10,6 +10,7 @@ import { auditCommands } from './commands/audit.ts';
 import { configCommands } from './commands/config.ts';
 import { dashboardCommand, healthCommand, reloadCommand } from './commands/daemon.ts';
 import { backupCommand, databaseCommands, restoreCommand } from './commands/database.ts';
+import { discordCommands } from './commands/discord.ts';
 import { doctorCommand } from './commands/doctor.ts';
 import { forgetCommand } from './commands/forget.ts';
 import { gameCommands, scriptCommand } from './commands/game.ts';
@@ -95,6 +96,7 @@ const commands = [
   historyCommands,
   auditCommands,
   webhookCommands,
+  discordCommands,
   forgetCommand,
   configCommands,
   openapiCommand,

@@ -6,6 +6,7 @@ import { allCommands, examplesOf } from '../../src/cli/output/help.ts';
 import { createProgram, runCli } from '../../src/cli/program.ts';
 import { TerminalIo } from '../support/command-io.ts';
 import { DaemonHere } from '../support/daemon-here.ts';
+import { discordPublicKey as publicKey } from '../support/discord-interactions.ts';
 import { startFakeDiscord } from '../support/fake-discord.ts';
 import { startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { createPostgresDatabase } from '../support/postgres-database.ts';
@@ -57,6 +58,7 @@ const otherEnds: Record<string, { because: string; code: number; says: RegExp }>
 /** Prepares the state that an example needs. */
 const before: Array<[examples: RegExp, lines: string[]]> = [
   [/^rankd suspension (show|extend) 1001|^rankd rank unsuspend/, ['rank suspend 1001 --for 1d']],
+  [/^rankd discord unlink/, ['discord link 4400000000000000005 1001']],
   [/^rankd webhook add/, ['webhook remove staff-log -y', 'webhook remove my-bot -y']],
   [/^rankd store copy --from rankd-backup/, ['backup rankd-backup.db']],
   [/^rankd restore|rankd restore -y -$/, ['backup rankd-backup.db', 'backup backup.db']],
@@ -105,6 +107,7 @@ beforeAll(async () => {
     [/^rankd init$/, ['4199740', robloxKey, '', 'y', '', '920587237', 'rankd.example.com', '', '', 'n']],
     [/^rankd init --group/, ['', 'y', '', '920587237', 'rankd.example.com', '', '', 'n']],
     [/ webhook add [\w-]+$/, [sink.url]],
+    [/ discord setup$/, [channel.discord.botToken]],
   ];
   env = {
     PATH: [join(home.folder, 'programs'), dirname(binary), process.env['PATH']].join(':'),
@@ -119,6 +122,12 @@ beforeAll(async () => {
 server: { public_url: "https://rankd.example.com" }
 audit: { head_file: audit.heads }
 dashboard: { enabled: true, port: 0 }
+discord:
+  application: "1100000000000000001"
+  public_key: "${publicKey}"
+  server: "2200000000000000002"
+  commands: [{ role: "3300000000000000003", key: hr }]
+  api_base_url: ${channel.apiBaseUrl}
 `;
   const files = {
     'work/rankd.yaml': settings,
@@ -128,6 +137,7 @@ dashboard: { enabled: true, port: 0 }
     'work/passed.txt': '1001\n1004\n',
     'work/names.txt': 'Newcomer # trained\n1006\n',
     'work/discord.url': channel.address,
+    'work/bot.token': channel.discord.botToken,
     'work/bot.url': sink.url,
   };
   for (const folder of ['etc/rankd', 'mnt/usb', 'man1', 'work/units', 'programs'])
@@ -137,6 +147,7 @@ dashboard: { enabled: true, port: 0 }
     writeFileSync(join(home.folder, 'programs', name), `#!/bin/sh\n${text}\n`, { mode: 0o755 });
   for (const line of [
     'key create my-game --out my-game.key',
+    'key create hr --for-discord',
     'whitelist add 920587237 1 --key my-game',
     'webhook add staff-log --url-file discord.url --kind discord',
     'webhook add my-bot --url-file bot.url --out made.secret',
@@ -168,6 +179,7 @@ dashboard: { enabled: true, port: 0 }
     [/undo_0aB1cD2eF3gH/, () => undo.id],
     [/hold_4Jk2mQ/, () => suspensions[0]?.id ?? ''],
     [/4f1c…/, () => head],
+    [/3f2a…/, () => publicKey],
     [/\b4711\b/, () => String(event)],
     [/\b12884901999\b/, () => String(roles.roles.find(({ name }) => name === 'Captain')?.id)],
     [/2026-05-01T18:00Z/, () => from(-1)],

@@ -1,5 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import type { Key, KeyRules, Scope } from '../../src/core/model.ts';
+import { linkPerson } from '../../src/usecases/discord/discord-people.ts';
 import { createDiscordKey } from '../../src/usecases/keys/keys.ts';
 import { discordPublicKey, discordIds as ids, interactionOf, signed } from '../support/discord-interactions.ts';
 import { type FakeDiscord, startFakeDiscord } from '../support/fake-discord.ts';
@@ -164,3 +165,183 @@ function required({ app }: TestApp) {
   if (discord === undefined) throw new Error('no section discord');
   return discord;
 }
+
+const simulated = ' (simulated group)';
+
+test('each command changes ranks as its counterpart on the command line does, and the reply is the same sentence', async () => {
+  const { say, app } = await open();
+  expect(await say('promote', { user: 'Newcomer', reason: 'quiz' })).toBe(
+    `Newcomer (1001) is now Officer (rank 20), was Trainee (rank 10).${simulated}`,
+  );
+  expect(await say('demote', { user: '@newcomer' })).toContain('is now Trainee (rank 10), was Officer');
+  for (const rank of ['20', String(roles.officer), 'officer'])
+    expect(await say('setrank', { user: 'https://www.roblox.com/users/1001/profile', rank })).toMatch(
+      /Officer \(rank 20\)/,
+    );
+  expect(await say('suspend', { user: '1001', duration: '3d', reason: 'spam' })).toMatch(
+    /^Member 1001 is suspended until 20\d\d-.+ UTC, was Officer \(rank 20\)\./,
+  );
+  expect(await say('promote', { user: '1001' })).toContain('is suspended until');
+  expect(await say('whois', { user: '1001' })).toMatch(/^\S+ \(?1001\)? is Member \(rank 1\)\.\n.*is suspended until/);
+  expect(await say('unsuspend', { user: '1001' })).toContain('holds Officer (rank 20), Member (rank 1) again.');
+  expect(await say('unsuspend', { user: '1001' })).toBe(`User 1001 is not suspended.${simulated}`);
+  expect(await app.heldBy(1001)).toEqual([roles.officer, roles.base]);
+  const [, , , , first] = (await app.store.listChanges({ limit: 9, states: ['applied'] })).toReversed();
+  expect(first).toMatchObject({ rankerId: 0, rankerName: 'Annie', by: expect.stringMatching(/^discord:[\da-f]{32}$/) });
+});
+
+test.each([
+  ['promote', { user: 'no such name' }, /^The user must be a user id/],
+  ['promote', { user: 'Nobody_has_it' }, /^No user is called Nobody_has_it/],
+  ['promote', { user: '999' }, /^User 999 is not a member/],
+  ['promote', {}, /^The user must be/],
+  ['promote', { user: '<@4400000000000000099>' }, /^The person you mention is not linked/],
+  ['promote', { user: '1001', reason: 'x'.repeat(501) }, /^The reason has 501 characters; at most 500/],
+  ['setrank', { user: '1001', rank: 'Emperor' }, /Emperor/],
+  ['setrank', { user: '1001', rank: '255' }, /./],
+  ['suspend', { user: '1001', duration: 'long' }, /^The duration must be such as 3d/],
+  ['suspend', { user: '1001', duration: '5s' }, /^It has to last at least a minute/],
+  ['suspend', { user: '1001', duration: '99999d' }, /at most/],
+  ['undo', {}, /^You changed no rank through Discord/],
+])('/%s %j is refused in one sentence, and nothing changes', async (name, options, sentence) => {
+  const { say, app } = await open();
+  expect(await say(name, options as Record<string, string>)).toMatch(sentence);
+  expect(await app.heldBy(1001)).toEqual([roles.trainee, roles.base]);
+});
+
+test('a key bounds its role: direction, ceiling, scope, rate, pause, test mode, and its end between acknowledgement and start', async () => {
+  const { say, app, key, discord, url } = await open();
+  const asTrainer = { roles: [ids.trainers] };
+  const { store } = app;
+  expect(await say('setrank', { user: '1001', rank: '200' }, asTrainer)).toContain('20');
+  expect(await say('promote', { user: '1001' }, asTrainer)).toContain('is now Officer');
+  expect(await say('demote', { user: '1001' }, asTrainer)).toContain('only');
+  const trainers = await store.findKey('trainers');
+  const edit = (change: object) => store.updateKey(trainers?.id ?? '', () => ({ change, events: [] }));
+  await edit({ rules: { ratePerMinute: 1 } });
+  const rated = [await say('promote', { user: '1002' }, asTrainer), await say('promote', { user: '1002' }, asTrainer)];
+  expect(rated.some((text) => text.includes('1 rank requests a minute'))).toBe(true);
+  await edit({ rules: { ratePerMinute: null }, pausedAt: 1 });
+  expect(await say('promote', { user: '1001' }, asTrainer)).toContain('This key is paused');
+  await edit({ pausedAt: null });
+  const sent = discord.interact(url, { name: 'demote', options: { user: '1001' }, roles: [ids.trainers] });
+  await edit({ revokedAt: 1 });
+  expect(await discord.replyTo(await sent)).toMatch(/can't be used now|only/);
+  expect(await say('promote', { user: '1001' }, asTrainer)).toContain('"trainers" behind your role can\'t be used now');
+  await key('trainers', { mode: 'test', scopes: ['rank'] });
+  expect(await say('promote', { user: '1001' }, asTrainer)).toMatch(/^Test key, nothing changed: /);
+  expect(await say('suspend', { user: '1001', duration: '1d' }, asTrainer)).toContain('not suspend');
+  expect(await app.heldBy(1001)).toEqual([roles.officer, roles.base]);
+});
+
+test('a repeat of an interaction has the outcome of the first, whatever it asks for', async () => {
+  const { discord, url, app } = await open();
+  for (const name of ['promote', 'undo']) {
+    const first = await discord.interact(url, { name, options: name === 'promote' ? { user: '1001' } : {} });
+    const reply = await discord.replyTo(first);
+    const before = (await app.store.listChanges({ limit: 9 })).length;
+    discord.replies.length = 0;
+    expect(await discord.replyTo(await discord.post(url, first.body))).toBe(reply);
+    expect((await app.store.listChanges({ limit: 9 })).length).toBe(before);
+  }
+  expect(await app.heldBy(1001)).toEqual([roles.trainee, roles.base]);
+});
+
+test('/undo takes back the person’s own newest change through Discord, once, unless the member was changed since', async () => {
+  const { say, app } = await open();
+  await say('promote', { user: '1001' });
+  expect(await say('undo', {}, { userId: ids.bob })).toContain('You changed no rank');
+  expect(await say('undo')).toBe(`Member 1001 holds Trainee (rank 10), Member (rank 1) again.${simulated}`);
+  expect(await say('undo')).toContain('holds the roles from before your last change already');
+  const [undone] = await app.store.listChanges({ limit: 1 });
+  expect(undone).toMatchObject({ rankerName: 'Annie', keyId: (await app.store.findKey('hr'))?.id, command: '/undo' });
+  await say('promote', { user: '1001' });
+  await say('promote', { user: '1001' }, { userId: ids.bob });
+  expect(await say('undo')).toContain('was changed again since your last change');
+});
+
+test('choices are the ranks that the key may give, by name or number, and none for a person without a role', async () => {
+  const { discord, url } = await open();
+  const typed = async (rank: string, rolesOf = [ids.trainers]) =>
+    (await discord.interact(url, { name: 'setrank', options: { user: '1001', rank }, focused: 'rank', roles: rolesOf }))
+      .response.data?.choices;
+  expect(await typed('')).toEqual([
+    { name: 'Member (1)', value: String(roles.base) },
+    { name: 'Recruit (1)', value: '70001' },
+    { name: 'Trainee (10)', value: String(roles.trainee) },
+    { name: 'Officer (20)', value: String(roles.officer) },
+  ]);
+  expect(await typed('OFF')).toEqual([{ name: 'Officer (20)', value: String(roles.officer) }]);
+  expect(await typed('1')).toHaveLength(3);
+  expect(await typed('', [ids.hr])).toContainEqual({ name: 'Captain (50)', value: String(roles.captain) });
+  expect(await typed('', [])).toEqual([]);
+  expect(await typed('Emperor')).toEqual([]);
+});
+
+test('someone who is linked is the ranker: the rules about rankers apply, and without a link they refuse in words', async () => {
+  const { say, app } = await open({ config: { policy: { selfRank: 'deny', rankerCheck: 'claimed' } as never } });
+  const unlinked = await say('promote', { user: '1001' });
+  expect(unlinked).toContain('this Discord account is not linked to one');
+  expect(unlinked).toContain(`rankd discord link ${ids.ann} USER`);
+  await linkPerson(app.app, { discordId: ids.ann, userId: 1001, by });
+  expect(await say('link')).toBe('You are linked to the Roblox user 1001.');
+  expect(await say('promote', { user: '1001' })).toMatch(/own rank|same player/);
+  expect(await say('promote', { user: `<@${ids.ann}>` })).toMatch(/own rank|same player/);
+  await linkPerson(app.app, { discordId: ids.ann, userId: 1003, by });
+  expect(await say('promote', { user: '1001' })).toContain('is now Officer');
+  const [change] = await app.store.listChanges({ limit: 1 });
+  expect(change).toMatchObject({ rankerId: 1003, rankerName: 'Annie', keyId: expect.any(String) });
+});
+
+test('more than 30 commands a minute of one person are refused, over all rows, and choices do not count', async () => {
+  const { discord, url, say } = await open();
+  for (let asked = 0; asked < 40; asked += 1)
+    await discord.interact(url, { name: 'setrank', options: { rank: '' }, focused: 'rank' });
+  for (let asked = 0; asked < 30; asked += 1)
+    await discord.interact(url, { name: 'link', roles: [asked % 2 ? ids.hr : ids.trainers] });
+  expect(await say('link')).toBe('Too many commands; wait a minute.');
+  expect(await say('link', {}, { userId: ids.bob })).toContain('You are not linked');
+});
+
+test('what Discord answers to a reply decides what follows: 429 and 5xx are tried again, 404 for 5 s, others end in a warning', async () => {
+  const { discord, url, say, app } = await open();
+  const unknown = { status: 404, headers: {}, body: JSON.stringify({ code: 10_015 }) };
+  const tooMany = { status: 429, headers: {}, body: JSON.stringify({ retry_after: 0.05 }) };
+  discord.replyFaults.push(unknown, tooMany, 503);
+  expect(await say('promote', { user: '1001' })).toContain('is now Officer');
+  discord.replyFaults.push(403);
+  await discord.interact(url, { name: 'demote', options: { user: '1001' } });
+  await expect.poll(() => app.logLines.join('\n')).toContain('Discord did not take the reply to a command');
+  discord.replyFaults.push({ ...tooMany, body: JSON.stringify({ retry_after: 3_600 }) });
+  const late = await discord.interact(url, { name: 'link' });
+  await expect.poll(() => app.logLines.filter((line) => line.includes('did not take the reply'))).toHaveLength(2);
+  expect(app.logLines.join('\n')).not.toContain(late.token);
+  expect(JSON.stringify(await app.store.listAudit({ limit: 99 }))).not.toContain(late.token);
+  expect(discord.violations).toEqual([]);
+});
+
+test('names and reasons of others mention no one, make no link and look like no other text', async () => {
+  const { discord, url, app } = await open();
+  const nick = '@everyone <@1> [x](https://evil.example) **a** \u202e \ud800';
+  const sent = await discord.interact(url, { name: 'promote', options: { user: '1001', reason: '<@&2> `x`' }, nick });
+  await discord.replyTo(sent);
+  const [change] = await app.store.listChanges({ limit: 1 });
+  expect(change?.rankerName).toContain('@everyone');
+  const whois = await discord.interact(url, { name: 'whois', options: { user: '1001' } });
+  await discord.replyTo(whois);
+  const { content = '', allowed_mentions } = discord.replies.find(({ token }) => token === whois.token) ?? {};
+  expect(allowed_mentions).toEqual({ parse: [] });
+  expect(content).toContain('\\@everyone \\<\\@1\\>');
+  expect(content).not.toMatch(/(?<!\\)[<@[*]/);
+});
+
+test('a daemon that stops drains commands, refuses new ones, and warns of replies that Discord has not taken', async () => {
+  const { discord, url, app, say } = await open({ config: { server: { deadlineMs: 1_000 } } });
+  discord.replyFaults.push('hang');
+  await discord.interact(url, { name: 'promote', options: { user: '1001' } });
+  await expect.poll(() => app.heldBy(1001)).toEqual([roles.officer, roles.base]);
+  const stopping = app.stop();
+  expect(await say('promote', { user: '1001' }).catch(String)).toMatch(/stopping or restarting|fetch failed/);
+  await stopping;
+  expect(app.logLines.filter((line) => line.includes('did not take the reply'))).toHaveLength(1);
+});

@@ -26,7 +26,10 @@ import { csvLine, printable, refuseJson } from '../output/text.ts';
 const usualLimit = 20;
 
 const listOptions = {
-  by: option('--by <who>', 'only events by this one: cli:ann@host, key:key_…, daemon; `cli` is every operator'),
+  by: option(
+    '--by <who>',
+    'only events by this one: cli:ann@host, key:key_…, discord:44…, daemon; `cli` is every operator',
+  ),
   action: option('--action <name>', 'only this action, or all that begin with it: `rank.refused`, `key`'),
   subject: option('--subject <id>', 'only events about this key, place, workspace or rank change'),
   key: option('--key <key>', 'only events that involve this key (id, or name: then the newest key that had it)'),

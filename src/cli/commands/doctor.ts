@@ -5,12 +5,14 @@ import { systemClock } from '../../base/clock.ts';
 import { RankdError } from '../../base/errors.ts';
 import { requireRoom, ScratchDirectory, withFiles } from '../../base/files.ts';
 import { version } from '../../base/version.ts';
+import type { Config } from '../../config/config.ts';
 import type { LoadedConfig } from '../../config/load.ts';
 import { askIdentity, askStatus } from '../../control/ask.ts';
 import { controlPath } from '../../control/control.ts';
 import { whyNoSocket } from '../../control/listen.ts';
 import type { LiveFinding } from '../../ports/index.ts';
 import { callWithin } from '../../ports/platform.ts';
+import { discordFindings } from '../../usecases/doctor/discord.ts';
 import {
   examined,
   type Finding,
@@ -154,7 +156,8 @@ async function allFindings(cli: Cli, { offline, url }: DoctorOptions): Promise<F
   );
   if (loaded !== undefined) findings.push(...(await configured(cli, loaded, { offline, isUsable })));
   const asked = url === true ? loaded?.config.server.publicUrl : url;
-  if (url !== undefined) findings.push(...(await examined('address', () => addressOf(cli, asked, isUsable))));
+  if (url !== undefined)
+    findings.push(...(await examined('address', () => addressOf(cli, asked, { isUsable, config: loaded?.config }))));
   return findings;
 }
 
@@ -170,16 +173,22 @@ async function socketFindings({ dataDir, operations, io }: Cli): Promise<Finding
 }
 
 /** The findings at the address for games. */
-async function addressOf(cli: Cli, url: string | undefined, isUsable: boolean): Promise<Finding[]> {
+async function addressOf(
+  cli: Cli,
+  url: string | undefined,
+  { isUsable, config }: { isUsable: boolean; config: Config | undefined },
+): Promise<Finding[]> {
   if (url === undefined) {
     const fix = 'rankd doctor --url https://rankd.example.com, or set server.public_url in rankd.yaml';
     return [fail('address', 'nothing says where games reach rankd: server.public_url is not set', fix)];
   }
-  const { addressFindings } = await import('../address-findings.ts');
+  const { addressFindings, discordAddressFinding } = await import('../address-findings.ts');
   const identity = isUsable ? await askIdentity(cli.dataDir) : undefined;
   const status = identity === undefined ? undefined : await askStatus(cli.dataDir);
   const daemon = identity === undefined || status === undefined ? undefined : { identity, url: status.url };
-  return addressFindings(url, daemon);
+  const findings = await addressFindings(url, daemon);
+  if (config?.discord === undefined || daemon === undefined) return findings;
+  return [...findings, await discordAddressFinding(url, daemon)];
 }
 
 interface Scope {
@@ -232,6 +241,7 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
           ...(await examined('suspension', async () => suspensionFindings(await stuckHolds(app)))),
           ...(await examined('webhooks', async () => webhookFindings(await viewWebhooks(app)))),
           ...(await examined('keys', async () => keyFindings(await inspectKeys(app), config.platform))),
+          ...(await examined('discord', async () => discordFindings(app, config.discord, daemon))),
         ];
     if (offline) return ofDatabase;
     // Side by side, so that neither uses up the other's time if the platform hangs.

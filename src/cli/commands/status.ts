@@ -285,6 +285,7 @@ function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {
     'game keys': daemon.acceptsKeys === false ? 'NONE is accepted, so no game can do anything' : null,
     suspensions: stuckText(daemon.stuckSuspensions),
     webhooks: webhooksText(daemon.webhooks),
+    Discord: discordText(daemon.discord),
     page: pageText(daemon.dashboard),
     requests: `${requestsInFlight} in flight`,
     queue: `${daemon.callsWaiting} calls wait for Roblox`,
@@ -303,6 +304,13 @@ function unreachedText(unreached: DaemonStatus['unreached'] = []): string | null
 
 function budgetText(budget: DaemonStatus['budget']): string {
   return budget.map(({ operation, left, limit }) => `${operation} ${left}/${limit}`).join(', ') || 'not limited';
+}
+
+/** Null if nobody ranks from Discord; a daemon of before reports nothing of it. */
+function discordText(discord: DaemonStatus['discord'] = null): string | null {
+  if (discord === null) return null;
+  const { server, lastAt } = discord;
+  return `server ${server}, ${lastAt === null ? 'no request since the start' : `last request at ${when(Date.parse(lastAt))}`}`;
 }
 
 /** Null while the page does not listen. */

@@ -10,6 +10,7 @@ import { sendReply } from '../../usecases/discord/discord-api.ts';
 import { findGivable } from '../../usecases/group/group.ts';
 import { refuse } from '../callers.ts';
 import type { Exchange } from '../route.ts';
+import { prove } from '../routes/service.ts';
 import { discordLimit, type Throttle } from '../throttle.ts';
 import { commandOf, runCommand, usableKey } from './commands.ts';
 import {
@@ -64,6 +65,7 @@ export class Interactions {
     const now = app.clock.now();
     const refusal = refusalOfSignature(request, { publicKey: this.#publicKey(discord.publicKey), now });
     if (refusal !== undefined) {
+      prove(exchange);
       refuse(exchange, refusal); // counted, but Discord tries wrong signatures itself, and wants 401 each time
       throw refusal;
     }

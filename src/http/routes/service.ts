@@ -175,7 +175,7 @@ function sendPage({ request, reply }: Exchange, html: Buffer, contentPolicy: str
 }
 
 /** Proves to `rankd doctor --url` that its own daemon answers. */
-function prove({ app, request, reply }: Exchange): void {
+export function prove({ app, request, reply }: Exchange): void {
   request.notes.level = 'debug'; // monitoring polls every few seconds
   const { [questionHeader]: question, authorization } = request.headers;
   const proof = proofOf(app.identity, { question, authorization });

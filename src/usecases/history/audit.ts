@@ -1,4 +1,5 @@
 import { isoTime } from '../../base/time.ts';
+import { discordPrefix, personBehind } from '../../core/discord-person.ts';
 import { simulatedGroup } from '../../core/group-title.ts';
 import type { AuditEvent } from '../../core/model.ts';
 import type { AuditFilter, Ports } from '../../ports/index.ts';
@@ -17,7 +18,7 @@ export interface AuditEventView {
 
 /** The events, newest first. */
 export async function listEvents({ store }: Pick<Ports, 'store'>, filter: AuditFilter): Promise<AuditEventView[]> {
-  const events = await store.listAudit(filter);
+  const events = await withPeople(store, await store.listAudit(filter));
   const ids = events.flatMap(({ by, subject, detail }) => [keyIdIn(by), subject, detail['keyId']]);
   const keyIds = [...new Set(ids.filter((id) => typeof id === 'string' && id.startsWith('key_')))] as string[];
   const keys = keyIds.length === 0 ? [] : await store.listKeys({ ids: keyIds });
@@ -26,6 +27,21 @@ export async function listEvents({ store }: Pick<Ports, 'store'>, filter: AuditF
   const roles = await Promise.all(groups.map((group) => store.findRoles(group)));
   const roleNames = new Map(roles.flat().map(({ id, name }) => [id, name]));
   return events.map((event) => ({ event, keyName: keyNames.get(keyIdIn(event.by) ?? ''), keyNames, roleNames }));
+}
+
+/** The events with the Discord ids of people in place of what the chain has. */
+async function withPeople(
+  store: Pick<Ports['store'], 'listDiscordPeople'>,
+  events: AuditEvent[],
+): Promise<AuditEvent[]> {
+  if (!events.some(({ by, subject }) => by.startsWith(discordPrefix) || subject.startsWith(discordPrefix)))
+    return events;
+  const people = await store.listDiscordPeople();
+  const named = (text: string) => {
+    const person = personBehind(text, people);
+    return person === undefined ? text : discordPrefix + person.discordId;
+  };
+  return events.map((event) => ({ ...event, by: named(event.by), subject: named(event.subject) }));
 }
 
 function keyIdIn(by: string): string | undefined {
@@ -43,7 +59,7 @@ export async function* eventPages(
   for (let left = limit; left > 0; left -= pageRows) {
     const rows = Math.min(left, pageRows);
     const events = await store.listAudit({ ...selection, ...position, limit: rows });
-    yield events;
+    yield await withPeople(store, events);
     const last = events.at(-1);
     if (last === undefined || events.length < rows) return;
     position = { beforeId: last.id };
@@ -61,12 +77,12 @@ export async function* followEvents(
   const newestId = async () => (await store.listAudit({ limit: 1 }))[0]?.id ?? 0;
   let position = await newestId();
   const recent = await store.listAudit({ ...selection, beforeId: position + 1, limit });
-  yield* recent.reverse();
+  yield* await withPeople(store, recent.reverse());
   while (!stop.aborted) {
     const end = await newestId();
     const page = { afterId: position, beforeId: end + 1, oldestFirst: true, limit: pageRows };
     const fresh = await store.listAudit({ ...selection, ...page });
-    yield* fresh;
+    yield* await withPeople(store, fresh);
     const isMore = fresh.length === pageRows;
     position = isMore ? (fresh.at(-1)?.id ?? end) : end;
     if (!isMore) await clock.sleep(pollMs, stop).catch(() => undefined);

@@ -1,4 +1,5 @@
 import { isoOrNull, isoTime } from '../../base/time.ts';
+import { discordPrefix } from '../../core/discord-person.ts';
 import { isSimulatedGroup } from '../../core/group-title.ts';
 import type { RankChange } from '../../core/model.ts';
 import type { CheckResult, DryRun } from '../change/test-rank.ts';
@@ -29,13 +30,14 @@ const listFields = {
   finishedAt: ({ change }) => isoOrNull(change.finishedAt),
   dryRun: ({ change }) => change.dryRun,
   who: ({ change }) => whoAsked(change),
-  via: (view) => wayOf(view),
+  via: (view) => (isFromDiscord(view.change) ? 'discord' : wayOf(view)),
+  discordUserId: ({ discordUserId }) => discordUserId ?? null,
   keyName: ({ keyName }) => keyName ?? null,
   oldRoleId: ({ change }) => change.oldRoleId ?? null,
   roles: ({ change }) => change.roles ?? [],
   reason: ({ change }) => change.reason ?? null,
   message: ({ change }) => change.message,
-  by: ({ change }) => change.by,
+  by: ({ change, discordUserId }) => (discordUserId === undefined ? change.by : discordPrefix + discordUserId),
   group: ({ change }) => change.group,
   simulated: ({ change }) => isSimulatedGroup(change.group),
   hold: ({ change }) => holdPartDocument(change),
@@ -122,13 +124,21 @@ function holdPartDocument({ hold }: RankChange) {
 }
 
 /** The requester of the change: the player, or the operator as `ann@host`. */
-export function whoAsked({ keyId, by, rankerId, rankerName }: RankChange): string {
+export function whoAsked(change: RankChange): string {
+  const { keyId, by, rankerId, rankerName } = change;
   if (keyId === undefined) return by.replace(/^(cli|web):/, '');
-  return rankerId === 0 ? rankerName || 'the game' : withId(rankerName, rankerId);
+  const unnamed = isFromDiscord(change) ? 'someone in Discord' : 'the game';
+  return rankerId === 0 ? rankerName || unnamed : withId(rankerName, rankerId);
 }
 
-/** Where the change came from: the name of a key, `undo`, or else `page` or `shell`. */
-export function wayOf({ change: { keyId, undoId, by }, keyName }: ChangeView): string {
+function isFromDiscord({ by }: RankChange): boolean {
+  return by.startsWith(discordPrefix);
+}
+
+/** Where the change came from: the name of a key, `discord/` and that name, `undo`, or else `page` or `shell`. */
+export function wayOf({ change, keyName }: ChangeView): string {
+  const { keyId, undoId, by } = change;
+  if (isFromDiscord(change)) return `discord/${keyName ?? keyId}`;
   if (keyId !== undefined) return keyName ?? keyId;
   if (undoId !== undefined) return 'undo';
   return by.startsWith('web:') ? 'page' : 'shell';

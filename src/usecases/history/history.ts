@@ -1,4 +1,5 @@
 import { RankdError } from '../../base/errors.ts';
+import { discordPrefix, personBehind } from '../../core/discord-person.ts';
 import type { ChangeState, RankChange } from '../../core/model.ts';
 import type { Ports as AllPorts, ChangeFilter, ChangeSelection } from '../../ports/index.ts';
 import { namesOf } from '../people/name-members.ts';
@@ -10,6 +11,8 @@ export interface ChangeView {
   keyName?: string | undefined;
   /** The name on the platform; absent if unknown. */
   userName?: string | undefined;
+  /** Of the person who asked in Discord; absent if nobody did, or if the person was forgotten. */
+  discordUserId?: string | undefined;
 }
 
 type Ports = Pick<AllPorts, 'store' | 'clock'>;
@@ -63,8 +66,10 @@ export async function withNames(ports: Ports, changes: RankChange[]): Promise<Ch
     ports,
     changes.map(({ rankeeId }) => rankeeId),
   );
+  const people = changes.some(({ by }) => by.startsWith(discordPrefix)) ? await ports.store.listDiscordPeople() : [];
   return changes.map((change) => ({
     change,
+    discordUserId: personBehind(change.by, people)?.discordId,
     keyName: change.keyId && names.get(change.keyId),
     userName: userNames.get(change.rankeeId),
   }));

@@ -1,5 +1,6 @@
 import { RankdError } from '../../base/errors.ts';
 import { keyState } from '../../core/access.ts';
+import { actorOf } from '../../core/discord-person.ts';
 import type { Key, KeyState } from '../../core/model.ts';
 import type { Clock, Store } from '../../ports/index.ts';
 
@@ -17,11 +18,13 @@ export type OnAmbiguity = (ambiguity: RankdError) => void;
  * The selection with the id of its key, which is given by id or name. If another key had the same name at some time
  * since the selection begins, calls `onAmbiguity`. Throws `not_found` for a key that does not exist.
  */
-export async function withKeyId<Selection extends { since?: number | undefined }>(
-  { store }: { store: Pick<Store, 'findKey' | 'listKeys'> },
-  { key: idOrName, ...selection }: Selection & { key: string | undefined },
+export async function withKeyId<Selection extends { since?: number | undefined; by?: string | undefined }>(
+  { store }: { store: Pick<Store, 'findKey' | 'listKeys' | 'findDiscordPerson'> },
+  { key: idOrName, ...given }: Selection & { key: string | undefined },
   onAmbiguity: OnAmbiguity,
 ): Promise<Omit<Selection, 'key'> & { keyId?: string }> {
+  const by = await asRecorded(store, given.by);
+  const selection = by === undefined ? given : { ...given, by };
   if (idOrName === undefined) return selection;
   const key = await requireKey({ store }, idOrName);
   const { since = 0 } = selection;
@@ -29,6 +32,16 @@ export async function withKeyId<Selection extends { since?: number | undefined }
   const earlier = namesakes.findLast(({ id, revokedAt = since }) => id !== key.id && revokedAt >= since);
   if (earlier !== undefined) onAmbiguity(ambiguous(key, earlier));
   return { ...selection, keyId: key.id };
+}
+
+/** A person in Discord (`discord:<id>`) as history and audit name them; all others are named as they are. */
+async function asRecorded(
+  store: Pick<Store, 'findDiscordPerson'>,
+  by: string | undefined,
+): Promise<string | undefined> {
+  const [, discordId] = /^discord:(\d+)$/.exec(by ?? '') ?? [];
+  const person = discordId === undefined ? undefined : await store.findDiscordPerson(discordId);
+  return person === undefined ? by : actorOf(person);
 }
 
 function ambiguous({ id, name }: Key, earlier: Key): RankdError {

@@ -76,6 +76,8 @@ export interface DaemonStatus {
   problems: Array<{ at: string; message: string }>;
   /** The address of the operator's page, and its number of sessions; null if no link was requested yet. */
   dashboard: { url: string; sessions: number } | null;
+  /** The Discord server whose commands it takes, and when Discord last sent a signed request since the start; null without `discord`. */
+  discord: { server: string; lastAt: string | null } | null;
 }
 
 interface CredentialStatus {
@@ -152,6 +154,8 @@ export function daemonStatus(sources: StatusSources): DaemonStatus {
     ...budgetDocument(app),
     problems,
     dashboard,
+    discord:
+      app.discord === undefined ? null : { server: app.discord.server, lastAt: isoOrNull(app.discordSeen.lastAt) },
   };
 }
 

@@ -1,0 +1,281 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { InvalidArgumentError } from 'commander';
+import { openWebhookSender } from '../../app.ts';
+import { systemClock } from '../../base/clock.ts';
+import { RankdError } from '../../base/errors.ts';
+import { isoOrNull } from '../../base/time.ts';
+import type { Config } from '../../config/config.ts';
+import type { DiscordConfig } from '../../config/discord.ts';
+import type { AskedUser } from '../../core/asked-user.ts';
+import { isDiscordId } from '../../core/discord-person.ts';
+import { usualScopes } from '../../core/model.ts';
+import type { Ports } from '../../ports/index.ts';
+import { registerCommands } from '../../usecases/discord/discord-api.ts';
+import { linkPerson, listLinks, unlinkPerson } from '../../usecases/discord/discord-people.ts';
+import { createDiscordKey } from '../../usecases/keys/keys.ts';
+import { namesOf } from '../../usecases/people/name-members.ts';
+import type { Cli } from '../cli.ts';
+import { argument, command, commandGroup, option, type ValuesOf } from '../command.ts';
+import { ask } from '../init/credential.ts';
+import { asUser, keyName, userHelp } from '../input/arguments.ts';
+import { isAgreed } from '../input/confirm.ts';
+import { userIdOf } from '../input/people.ts';
+import { table, when } from '../output/table.ts';
+import { whileWaiting } from '../output/terminal.ts';
+
+type Row = Pick<DiscordConfig['rows'][number], 'role' | 'key'>;
+
+const person = argument('<discord-id>', 'id of a Discord user, which /link shows to that person', asDiscordId);
+
+const setupOptions = {
+  application: option('--application <id>', 'application id, from the Developer Portal of Discord', asDiscordId),
+  publicKey: option('--public-key <hex>', 'public key, from the same page', asPublicKey),
+  server: option('--server <id>', 'id of the Discord server', asDiscordId),
+  row: option(
+    '--row <role=key...>',
+    'a role id, and the key for those who have that role; the first one counts',
+    asRow,
+  ),
+  tokenFile: option(
+    '--token-file <file>',
+    'file with the bot token, - for standard input; it is used once and not stored',
+  ),
+};
+
+export const discordCommands = commandGroup({
+  name: 'discord',
+  about: 'ranking from Discord: slash commands under the rules of a key',
+  examples: ['rankd discord setup', 'rankd discord link 4400000000000000005 Newcomer'],
+  commands: [
+    command({
+      name: 'setup',
+      about: 'register the slash commands in a server, and print the lines for rankd.yaml; it can be run again',
+      options: setupOptions,
+      examples: [
+        'rankd discord setup',
+        'rankd discord setup --token-file bot.token',
+        'rankd discord setup --application 1100000000000000001 --public-key 3f2a… --server 2200000000000000002 --row 3300000000000000003=hr --token-file bot.token',
+      ],
+      run: setup,
+    }),
+    command({
+      name: 'link',
+      about: 'tell rankd which Roblox user someone in Discord is, for the rules about the person who asks',
+      args: [person, argument('<user>', userHelp, asUser)],
+      examples: ['rankd discord link 4400000000000000005 Newcomer'],
+      run: link,
+    }),
+    command({
+      name: 'unlink',
+      about: 'end such a link',
+      args: [person],
+      examples: ['rankd discord unlink 4400000000000000005'],
+      run: async (cli, discordId) => {
+        await cli.withWrites((ports) => unlinkPerson(ports, { discordId, by: cli.by }));
+        cli.print({ unlinked: discordId }, `Discord user ${discordId} is no longer linked.`);
+      },
+    }),
+    command({
+      name: 'links',
+      about: 'everyone in Discord who is linked to a Roblox user',
+      examples: ['rankd discord links', 'rankd discord links --json'],
+      run: links,
+    }),
+  ],
+});
+
+async function link(cli: Cli, discordId: string, user: AskedUser): Promise<void> {
+  const userId = await userIdOf(cli, user);
+  const { before } = await cli.withWrites((ports) => linkPerson(ports, { discordId, userId, by: cli.by }));
+  const was = before === undefined || before === userId ? '' : `, was linked to ${before}`;
+  cli.print(
+    { link: { discordId, userId }, before: before ?? null },
+    `Discord user ${discordId} is linked to Roblox user ${userId}${was}.`,
+  );
+}
+
+async function links(cli: Cli): Promise<void> {
+  const { found, names } = await cli.withStore(async (ports) => {
+    const found = await listLinks(ports);
+    const ids = found.map(({ userId }) => userId);
+    return { found, names: await namesOf(ports, ids) };
+  });
+  const documents = found.map(({ discordId, userId, linkedBy = null, linkedAt }) => ({
+    ...{ discordId, userId, userName: names.get(userId) ?? null, linkedBy, linkedAt: isoOrNull(linkedAt) },
+  }));
+  const rows = found.map(({ discordId, userId, linkedBy = '', linkedAt }) => [
+    ...[discordId, String(userId), names.get(userId) ?? '', linkedBy],
+    when(linkedAt),
+  ]);
+  cli.print({ links: documents }, table(['discord id', 'user id', 'name', 'linked by', 'at'], rows));
+  if (found.length === 0) cli.say('No one is linked.\ntry: rankd discord link DISCORD_ID USER');
+}
+
+async function setup(cli: Cli, options: ValuesOf<typeof setupOptions>): Promise<void> {
+  const { config } = await cli.loadConfig();
+  const { discord } = config;
+  const application = await knownOrAsked(cli, options.application ?? discord?.application, {
+    ...{ flag: '--application', parse: asDiscordId },
+    question: 'Application id (Developer Portal, your application, General Information): ',
+  });
+  const publicKey = await knownOrAsked(cli, options.publicKey ?? discord?.publicKey, {
+    ...{ flag: '--public-key', parse: asPublicKey },
+    question: 'Public key (same page): ',
+  });
+  const server = await knownOrAsked(cli, options.server ?? discord?.server, {
+    ...{ flag: '--server', parse: asDiscordId },
+    question: 'Server id (right click on the server, Copy Server ID): ',
+  });
+  const rows = options.row ?? discord?.rows ?? [await askForRow(cli)];
+  const apiBaseUrl = discord?.apiBaseUrl ?? 'https://discord.com/api/v10';
+  await cli.withWrites(async (ports, isSimulated) => {
+    for (const { key } of rows) await requireKeyForDiscord(cli, ports, { name: key, isSimulated });
+  });
+  const install = `https://discord.com/oauth2/authorize?client_id=${application}&scope=applications.commands&guild_id=${server}`;
+  cli.say(`Add the application to the server, if you have not yet: open\n${install}`);
+  const token = await readToken(cli, options.tokenFile);
+  const sending = { sender: openWebhookSender(systemClock) };
+  await whileWaiting(cli.line, 'waiting for Discord', () =>
+    registerCommands(sending, { application, server, apiBaseUrl }, token),
+  );
+  const yaml = blockOf({ application, publicKey, server, rows, apiBaseUrl });
+  const endpoint = endpointOf(config);
+  cli.say('The commands are registered. In rankd.yaml, these lines belong:\n');
+  cli.print(
+    { application, publicKey, server, rows: rows.map(({ role, key }) => ({ role, key })), endpoint, install, yaml },
+    yaml,
+  );
+  cli.say(
+    endpoint === null
+      ? '\nSet server.public_url in rankd.yaml as well: Discord has to reach rankd, at that address and /discord/interactions.'
+      : `\nThen: rankd reload, and paste this as Interactions Endpoint URL (General Information):\n${endpoint}`,
+  );
+}
+
+function endpointOf({ server }: Config): string | null {
+  return server.publicUrl === undefined ? null : `${server.publicUrl}/discord/interactions`;
+}
+
+function blockOf({
+  application,
+  publicKey,
+  server,
+  rows,
+  apiBaseUrl,
+}: Omit<DiscordConfig, 'rows'> & { rows: Row[] }): string {
+  return [
+    ...['discord:', `  application: "${application}"`, `  public_key: "${publicKey}"`, `  server: "${server}"`],
+    ...['  commands:', ...rows.map(({ role, key }) => `    - { role: "${role}", key: ${key} }`)],
+    ...(apiBaseUrl === 'https://discord.com/api/v10' ? [] : [`  api_base_url: ${apiBaseUrl}`]),
+  ].join('\n');
+}
+
+/** A value that is known, or that a person types. */
+async function knownOrAsked(
+  { io }: Cli,
+  known: string | undefined,
+  { flag, question, parse }: { flag: string; question: string; parse: (text: string) => string },
+): Promise<string> {
+  if (known !== undefined) return known;
+  if (io.isTerminal) return ask(io, { question, parse });
+  throw new RankdError('usage', `Off a terminal, discord setup needs ${flag}, unless rankd.yaml has it.`, {
+    hint: 'rankd discord setup --help',
+  });
+}
+
+async function askForRow({ io }: Cli): Promise<Row> {
+  if (!io.isTerminal)
+    throw new RankdError(
+      'usage',
+      'Off a terminal, discord setup needs --row, unless rankd.yaml has discord.commands.',
+      {
+        hint: 'add --row 3300000000000000003=trainers',
+      },
+    );
+  const role = await ask(io, {
+    question: 'Id of the role whose members may rank (Copy Role ID): ',
+    parse: asDiscordId,
+  });
+  const key = await ask(io, { question: 'Name of its key [staff]: ', parse: keyName, preset: 'staff' });
+  return { role, key };
+}
+
+/** Makes the key if the operator agrees. Throws `conflict` for the key of a game. */
+async function requireKeyForDiscord(
+  cli: Cli,
+  ports: Pick<Ports, 'store' | 'clock'>,
+  { name, isSimulated }: { name: string; isSimulated: () => Promise<boolean> },
+): Promise<void> {
+  const key = await ports.store.findKey(name);
+  if (key?.name === name && key.revokedAt === undefined) {
+    if (key.isForDiscord) return;
+    throw new RankdError('conflict', `The key "${name}" is for a game; a role in Discord needs a key for Discord.`, {
+      hint: 'choose another name, and let rankd make that key',
+    });
+  }
+  const question = `There is no key "${name}" for Discord. Make it?`;
+  const isWanted = cli.options.yes || (cli.io.isTerminal && (await isAgreed(cli, question, { preset: true })));
+  if (!isWanted)
+    throw new RankdError('not_found', `There is no key "${name}" for Discord.`, {
+      hint: `rankd key create ${name} --for-discord, or add -y`,
+    });
+  const request = { name, mode: 'live', scopes: [...usualScopes], by: cli.by } as const;
+  await createDiscordKey(ports, {
+    ...request,
+    scopes: [...usualScopes],
+    ...((await isSimulated()) && { isSimulated: true }),
+  });
+  cli.say(`Made the key "${name}". Narrow what it may do: rankd key set ${name} --max-rank RANK --direction promote`);
+}
+
+async function readToken({ io }: Cli, file: string | undefined): Promise<string> {
+  const question = 'Bot token (page Bot, Reset Token; not shown, used once and not stored): ';
+  if (file === undefined && !io.isTerminal)
+    throw new RankdError('usage', 'Off a terminal, discord setup needs --token-file.', {
+      hint: '--token-file bot.token, or --token-file - for standard input',
+    });
+  if (file === undefined) {
+    const hidden = { ask: (text: string) => io.askHidden(text), stderr: (text: string) => io.stderr(text) };
+    return ask(hidden, { question, parse: asToken });
+  }
+  const text = (file === '-' ? await io.readSecret(question) : readTokenFile(resolve(io.cwd, file))).trim();
+  if (tokenShape.test(text)) return text;
+  throw new RankdError('usage', `${file === '-' ? 'Standard input' : file} has no bot token.`, { hint: tokenHint });
+}
+
+function readTokenFile(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (cause) {
+    throw new RankdError('not_found', `The file with the bot token, ${file}, can't be read.`, {
+      cause,
+      hint: tokenHint,
+    });
+  }
+}
+
+const tokenShape = /^[\w.-]{20,200}$/;
+const tokenHint = 'copy the token again: Developer Portal, page Bot, Reset Token';
+
+/** Never repeats the text, which may be the token. */
+function asToken(text: string): string {
+  if (tokenShape.test(text)) return text;
+  throw new InvalidArgumentError('This is not a bot token: copy it again from the page Bot.');
+}
+
+function asDiscordId(text: string): string {
+  if (isDiscordId(text)) return text;
+  throw new InvalidArgumentError('It must be an id from Discord: digits alone, such as 1100000000000000001.');
+}
+
+function asPublicKey(text: string): string {
+  if (/^[\da-f]{64}$/i.test(text)) return text.toLowerCase();
+  throw new InvalidArgumentError('It must be the public key of the application: 64 hex digits.');
+}
+
+function asRow(text: string, earlier?: unknown): Row[] {
+  const [role = '', key = ''] = text.split('=', 2);
+  if (!isDiscordId(role)) throw new InvalidArgumentError('It must be a role id, = and the name of a key: 33000…=hr.');
+  return [...(Array.isArray(earlier) ? earlier : []), { role, key: keyName(key) }];
+}
