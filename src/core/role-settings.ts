@@ -57,6 +57,8 @@ export type RoleSetting = keyof typeof settingKinds;
 export interface RoleEntry {
   setting: string;
   entry: RoleName;
+  /** The rank that is shown for the role, which had it when the entry was written. */
+  shownRank?: number | undefined;
 }
 
 /** The roles that an entry named when rankd first resolved it, with their names and ranks at that time. */
@@ -119,11 +121,16 @@ export function roleEntries(settings: NamingSettings): RoleEntry[] {
 }
 
 /** The roles that define the bounds of these keys. */
-export function keyEntries(keys: ReadonlyArray<Pick<Key, 'name' | 'maxRankRole' | 'minRankRole'>>): RoleEntry[] {
-  return keys.flatMap(({ name, maxRankRole, minRankRole }) => [
-    ...(maxRankRole === undefined ? [] : [{ setting: `the max_rank of key ${name}`, entry: maxRankRole }]),
-    ...(minRankRole === undefined ? [] : [{ setting: `the min_rank of key ${name}`, entry: minRankRole }]),
-  ]);
+export function keyEntries(
+  keys: ReadonlyArray<Pick<Key, 'name' | 'maxRank' | 'maxRankRole' | 'minRank' | 'minRankRole'>>,
+): RoleEntry[] {
+  return keys.flatMap(({ name, maxRank, maxRankRole, minRank, minRankRole }) => {
+    const bounds = [
+      { setting: `the max_rank of key ${name}`, entry: maxRankRole, shownRank: maxRank },
+      { setting: `the min_rank of key ${name}`, entry: minRankRole, shownRank: minRank },
+    ];
+    return bounds.flatMap(({ entry, ...rest }) => (entry === undefined ? [] : [{ ...rest, entry }]));
+  });
 }
 
 type Roles = Pick<RoleScheme, 'roles' | 'rankOne'>;
@@ -179,7 +186,7 @@ interface ResolvedEntry {
 }
 
 function resolveEntry(group: Roles, one: RoleEntry, meanings: readonly RoleMeaning[]): ResolvedEntry {
-  const { setting, entry } = one;
+  const { setting, entry, shownRank } = one;
   const fits = { gone: [], moved: [], others: [] };
   const now = readEntry(group, one);
   const meaning = meanings.find((kept) => isSameEntry(kept, one) && kept.roles.length > 0);
@@ -196,7 +203,7 @@ function resolveEntry(group: Roles, one: RoleEntry, meanings: readonly RoleMeani
   return {
     roles: usable,
     gone,
-    moved: usable.filter((role) => !said.includes(role)),
+    moved: usable.filter((role) => !said.includes(role) || role.rank !== (shownRank ?? role.rank)),
     others: said.filter((role) => !meaning.roles.some(({ id }) => id === role.id)),
   };
 }
@@ -298,13 +305,14 @@ function quoted(name: RoleName): string {
   return typeof name === 'number' ? String(name) : `"${shorten(name, 40)}"`;
 }
 
-function driftOf({ setting, entry, roles, gone, moved, others }: RoleEntry & ResolvedEntry): string {
+function driftOf({ setting, entry, shownRank, roles, gone, moved, others }: RoleEntry & ResolvedEntry): string {
   const now = ({ name, rank }: Role) =>
     typeof entry === 'number' ? `has rank ${rank} now` : `is called "${shorten(name, 40)}" now`;
+  const was = ({ id }: Role) => (shownRank === undefined ? `is role ${id}` : `had rank ${shownRank}`);
   const meant = roles.filter((role) => !moved.includes(role)).map((role) => `means ${titleOf(role)}`);
   const clauses = [
-    ...gone.map((was) => `which was ${titleOf(was)}: Roblox no longer lists that role, so ${kindOf(setting).loss}`),
-    ...moved.map((role) => `which is role ${role.id}: ${typeof entry === 'number' ? role.name : 'it'} ${now(role)}`),
+    ...gone.map((role) => `which was ${titleOf(role)}: Roblox no longer lists that role, so ${kindOf(setting).loss}`),
+    ...moved.map((role) => `which ${was(role)}: ${typeof entry === 'number' ? role.name : 'it'} ${now(role)}`),
     ...(gone.length + moved.length === 0 ? meant : []),
     ...others.map((role) => `${titleOf(role)} fits the entry now, and is not meant`),
   ];

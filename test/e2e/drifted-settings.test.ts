@@ -19,7 +19,7 @@ function configure({ home }: OpenCloudHome, ...lines: string[]): (more: string) 
 }
 
 interface Doctor {
-  findings: Array<{ check: string; text: string; fix: string | null }>;
+  findings: Array<{ check: string; grade: string; text: string; fix: string | null }>;
 }
 
 const line = 'under policy in rankd.yaml, write locked_roles: [125] and run: rankd reload';
@@ -176,7 +176,7 @@ test('without any rung left, no rank is changed, and /readyz and health report i
   });
 });
 
-test('a key bounded by the name of a role is reported once that role is gone', async () => {
+test('a key bounded by the name of a role is reported once that role has another rank, and once it is gone', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   await using daemon = await system.serve();
@@ -184,11 +184,18 @@ test('a key bounded by the name of a role is reported once that role is gone', a
   Object.assign(roblox.group.role(officer) ?? {}, { rank: 60, name: 'Major' });
   await home.here(['reload']);
   expect((await daemon.rank(system.secret, { rankeeId: 1001, newRankId: 50 })).status).toBe(200);
+  const findings = async () => {
+    const doctor = (await home.here(['doctor', '--json'])).json<Doctor>();
+    return doctor.findings.filter(({ check }) => check === 'roles');
+  };
+  const drifted = 'the max_rank of key game names 4400000020, which had rank 20: Major has rank 60 now.';
+  expect(await findings()).toMatchObject([{ grade: 'FAIL', text: drifted, fix: 'rankd key set game --max-rank RANK' }]);
+  expect((await home.here(['key', 'set', 'game', '--max-rank', 'Major'])).code).toBe(0);
+  expect(await findings()).toEqual([]);
   roblox.group.roles = roblox.group.roles.filter(({ id }) => id !== officer);
   await home.here(['reload']);
-  const doctor = (await home.here(['doctor', '--json'])).json<Doctor>();
-  expect(doctor.findings.filter(({ check }) => check === 'roles')).toMatchObject([
-    { text: expect.stringMatching(/^the max_rank of key \w+ names 4400000020, which was Major/) },
+  expect(await findings()).toMatchObject([
+    { text: expect.stringMatching(/^the max_rank of key game names 4400000020, which was Major/) },
   ]);
   expect((await home.here(['key', 'set', 'game', '--max-rank', '50'])).code).toBe(0);
   expect((await daemon.rank(system.secret, { rankeeId: 1001, newRankId: 10 })).status).toBe(200);
