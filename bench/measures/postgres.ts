@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs';
 import pg from 'pg';
 import { systemClock } from '../../src/base/clock.ts';
 import { engineOf } from '../../src/stores/engine.ts';
-import { keepOutcome } from '../../src/usecases/change/change-outcome.ts';
+import { recordOutcome } from '../../src/usecases/change/change-record.ts';
 import { applied, begin, newChange } from '../../test/contracts/store/samples.ts';
 import { type PostgresServer, startPostgres } from '../../test/support/postgres.ts';
 import { binary } from '../../test/support/run-cli.ts';
@@ -172,7 +172,7 @@ async function beginAndFinish({ user, socketDir }: PostgresServer, at: { databas
       rankeeId += 1;
       const change = newChange({ rankeeId, requestedAt: Date.now() });
       await begin(store, change);
-      await keepOutcome({ store, clock: systemClock }, change.id, applied);
+      await recordOutcome({ store, clock: systemClock }, change.id, applied);
     },
     [Symbol.asyncDispose]: () => store.close(),
   };

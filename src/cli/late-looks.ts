@@ -16,7 +16,7 @@ export function whileLooking<T>(cli: Cli, app: RankingApp, work: () => Promise<T
     if (isApplied && (await askLook(cli.dataDir, id))) return true;
     if (app.platform.readLagMs === 0 || stopping.signal.aborted) return false;
     const inTime = `in ${app.platform.readLagMs / 1000} s`;
-    if (!isApplied) cli.say(`${toldAsRefused} ${inTime}.`);
+    if (!isApplied) cli.say(`${reportedAsRefused} ${inTime}.`);
     else
       cli.say(
         `Roblox says that it is done. This command reads it again ${inTime}, as ${whyHere(await cli.servedBy(app))}.`,
@@ -31,5 +31,5 @@ function whyHere(daemons: 'silent' | string[]): string {
   return daemons.length === 0 ? 'no daemon runs' : 'the daemons of this database run on other machines';
 }
 
-const toldAsRefused =
+const reportedAsRefused =
   'Roblox says no, but its reads would not show yet if it did it all the same. This command looks once more,';

@@ -135,25 +135,25 @@ export function holdsAfter(change: RankChange, of: HoldsOfMember, now: number): 
 function afterApplied(change: RankChange, of: HoldsOfMember, now: number): HoldUpdate {
   const { open, own } = of;
   const { hold: part } = change;
-  const doing = { by: change.by, at: now };
+  const actor = { by: change.by, at: now };
   if (part?.does === 'begin') {
     const begun = holdBegunBy(change, part, of);
-    const replaced = open === undefined || open.id === begun.id ? nothing : over(open, 'superseded', change, doing);
-    const events = own === undefined ? [suspensionEvent('begin', begun, doing)] : [];
+    const replaced = open === undefined || open.id === begun.id ? nothing : over(open, 'superseded', change, actor);
+    const events = own === undefined ? [suspensionEvent('begin', begun, actor)] : [];
     return { holds: [...replaced.holds, begun], events: [...replaced.events, ...events] };
   }
-  if (part?.does === 'undo') return afterUndo(change, part, of, doing);
+  if (part?.does === 'undo') return afterUndo(change, part, of, actor);
   if (part === undefined) {
     if (open === undefined || !tookEffect(change)) return nothing;
     const isLifted = open.kind === 'suspension' || change.undoOf === open.changeId;
-    return over(open, isLifted ? 'lifted' : 'superseded', change, doing);
+    return over(open, isLifted ? 'lifted' : 'superseded', change, actor);
   }
   if (own === undefined) return nothing;
-  if (part.does !== 'renew') return over(own, part.does === 'return' ? part.as : 'lifted', change, doing);
+  if (part.does !== 'renew') return over(own, part.does === 'return' ? part.as : 'lifted', change, actor);
   // A member who leaves the group loses the earlier roles, as on Roblox.
   const { awaySince: _, ...kept } = own;
   const renewed: Hold = { ...kept, state: 'active', rolesBefore: change.rolesBefore, rolesDuring: change.rolesAfter };
-  return { holds: [renewed], events: [suspensionEvent('renew', renewed, doing)] };
+  return { holds: [renewed], events: [suspensionEvent('renew', renewed, actor)] };
 }
 
 /**
@@ -164,39 +164,39 @@ function afterUndo(
   change: RankChange,
   { id, reopens, ends, recloses }: Extract<HoldPart, { does: 'undo' }>,
   { open, own }: HoldsOfMember,
-  doing: Actor,
+  actor: Actor,
 ): HoldUpdate {
   const by = { id: endingChange(change), message: change.message };
   const closing =
     open === undefined || (open.id === id && reopens !== undefined)
       ? nothing
-      : over(open, recloses?.as ?? 'lifted', by, doing);
+      : over(open, recloses?.as ?? 'lifted', by, actor);
   if (own === undefined || isOpenHold(own) || (reopens ?? ends) === undefined) return closing;
-  const restoring = ends !== undefined ? overdue(own, change, doing) : reopened(own, doing);
+  const restoring = ends !== undefined ? overdue(own, change, actor) : reopened(own, actor);
   return { holds: [...closing.holds, ...restoring.holds], events: [...closing.events, ...restoring.events] };
 }
 
 /** The hold as it was before a change ended it. */
-function reopened(hold: Hold, doing: Actor): HoldUpdate {
+function reopened(hold: Hold, actor: Actor): HoldUpdate {
   const { returnChangeId: _, endedAt: _ended, nextTryAt: _next, code: _code, ...kept } = hold;
   const again: Hold = { ...kept, state: 'active', tries: 0, message: '' };
-  return { holds: [again], events: [suspensionEvent('reopen', again, doing)] };
+  return { holds: [again], events: [suspensionEvent('reopen', again, actor)] };
 }
 
 /**
  * The change that ended the hold is undone after the hold's time is up: the undo gives the roles from before the hold
  * back.
  */
-function overdue(hold: Hold, { message }: RankChange, doing: Actor): HoldUpdate {
-  const ended: Hold = { ...hold, state: 'ended', endedAt: doing.at, message };
-  return { holds: [ended], events: [suspensionEvent('end', ended, doing)] };
+function overdue(hold: Hold, { message }: RankChange, actor: Actor): HoldUpdate {
+  const ended: Hold = { ...hold, state: 'ended', endedAt: actor.at, message };
+  return { holds: [ended], events: [suspensionEvent('end', ended, actor)] };
 }
 
 /** The ended hold. `by` is the change that ended it. */
-function over(hold: Hold, state: EndedState, by: Pick<RankChange, 'id' | 'message'>, doing: Actor): HoldUpdate {
+function over(hold: Hold, state: EndedState, by: Pick<RankChange, 'id' | 'message'>, actor: Actor): HoldUpdate {
   const { nextTryAt: _, code: _code, ...kept } = hold;
-  const ended: Hold = { ...kept, state, returnChangeId: by.id, endedAt: doing.at, message: by.message };
-  return { holds: [ended], events: [suspensionEvent(verbs[state], ended, doing)] };
+  const ended: Hold = { ...kept, state, returnChangeId: by.id, endedAt: actor.at, message: by.message };
+  return { holds: [ended], events: [suspensionEvent(verbs[state], ended, actor)] };
 }
 
 const verbs = { ended: 'end', lifted: 'lift', superseded: 'supersede', forfeited: 'forfeit' } as const;
@@ -210,12 +210,12 @@ function whileOpen({ id, hold }: RankChange, { own }: HoldsOfMember): HoldUpdate
 
 function afterRefusal(change: RankChange, of: HoldsOfMember, now: number): HoldUpdate {
   const { hold: part, code, message } = change;
-  const doing = { by: 'daemon', at: now };
-  if (part?.does !== 'return') return afterRefutation(change, of, doing);
+  const actor = { by: 'daemon', at: now };
+  if (part?.does !== 'return') return afterRefutation(change, of, actor);
   const { own } = of;
   if (own === undefined || code === null) return nothing;
   const isDue = own.endsAt !== undefined && own.endsAt <= now;
-  if (isDue) return postponed(own, { code, message }, doing);
+  if (isDue) return postponed(own, { code, message }, actor);
   const { returnChangeId: _, ...kept } = own; // the early end did not happen, so the hold continues
   return { holds: [{ ...kept, state: 'active' }], events: [] };
 }
@@ -224,30 +224,30 @@ function afterRefusal(change: RankChange, of: HoldsOfMember, now: number): HoldU
  * Restores the holds from before a change that was reported as applied and that later reads disproved. A change that was refused at once had not
  * changed any hold.
  */
-function afterRefutation(change: RankChange, { open, own, ended }: HoldsOfMember, doing: Actor): HoldUpdate {
-  const closing = own === undefined ? nothing : withdrawn(change, own, doing);
+function afterRefutation(change: RankChange, { open, own, ended }: HoldsOfMember, actor: Actor): HoldUpdate {
+  const closing = own === undefined ? nothing : withdrawn(change, own, actor);
   const isFree = open === undefined || closing.holds.some(({ id }) => id === open.id);
   const isOver = ended !== undefined && !isOpenHold(ended);
-  const restoring = isFree && isOver ? reopened(ended, doing) : nothing;
+  const restoring = isFree && isOver ? reopened(ended, actor) : nothing;
   return { holds: [...closing.holds, ...restoring.holds], events: [...closing.events, ...restoring.events] };
 }
 
 /** Takes back what the change did to the hold that it refers to. */
-function withdrawn({ id, message, hold: part }: RankChange, own: Hold, doing: Actor): HoldUpdate {
-  if (part?.does === 'begin') return isOpenHold(own) ? over(own, 'superseded', { id, message }, doing) : nothing;
+function withdrawn({ id, message, hold: part }: RankChange, own: Hold, actor: Actor): HoldUpdate {
+  if (part?.does === 'begin') return isOpenHold(own) ? over(own, 'superseded', { id, message }, actor) : nothing;
   const was = part?.does === 'undo' ? (part.reopens ?? part.ends) : undefined;
-  return was === undefined || own.state === was.as ? nothing : over(own, was.as, { id: was.by, message }, doing);
+  return was === undefined || own.state === was.as ? nothing : over(own, was.as, { id: was.by, message }, actor);
 }
 
 /** A hold whose return failed: it is retried soon, or is stuck. */
-export function postponed(hold: Hold, why: { code: ErrorCode; message: string }, doing: Actor): HoldUpdate {
+export function postponed(hold: Hold, why: { code: ErrorCode; message: string }, actor: Actor): HoldUpdate {
   const { returnChangeId: _, ...kept } = hold;
   const isPassing = canStillPass(why.code) || why.code === 'member_not_found';
   const waitMs = isPassing ? backOffMs(hold.tries) : stuckMs;
   const state = isPassing && hold.state !== 'stuck' ? 'active' : 'stuck';
-  const later: Hold = { ...kept, ...why, state, tries: hold.tries + 1, nextTryAt: doing.at + waitMs };
+  const later: Hold = { ...kept, ...why, state, tries: hold.tries + 1, nextTryAt: actor.at + waitMs };
   const isNew = state === 'stuck' && hold.state !== 'stuck';
-  return { holds: [later], events: isNew ? [suspensionEvent('stuck', later, doing)] : [] };
+  return { holds: [later], events: isNew ? [suspensionEvent('stuck', later, actor)] : [] };
 }
 
 /** The verdict on a hold whose member was read. */
@@ -275,9 +275,9 @@ export function judgeHold(
     givenAt = hold.beginsAt,
     force = false,
   }: { member: Member | undefined; roles: Role[]; isOver: boolean; givenAt?: number | undefined; force?: boolean },
-  doing: Actor,
+  actor: Actor,
 ): HoldVerdict {
-  if (member === undefined) return { do: 'keep', update: awayFromGroup(hold, isOver, doing) };
+  if (member === undefined) return { do: 'keep', update: awayFromGroup(hold, isOver, actor) };
   // rankd can't give back unlisted roles, and their changes prove nothing about the hold.
   const listed = (ids: number[]) => heldIds(roles, { roleIds: ids }).filter((id) => !isUnlisted(roles, id));
   const held = listed(member.roleIds).join();
@@ -299,12 +299,12 @@ export function judgeHold(
         hold,
         'forfeited',
         `${memberTitle(hold)} left the group meanwhile, so no role is given back.`,
-        doing,
+        actor,
       ),
     };
   }
   const message = `${memberTitle(hold)} was changed by somebody else meanwhile, so nothing was given back.`;
-  return { do: 'keep', update: closed(hold, 'superseded', message, doing) };
+  return { do: 'keep', update: closed(hold, 'superseded', message, actor) };
 }
 
 /**
@@ -327,23 +327,23 @@ export function hasLeftSince({ rolesBefore, rolesAfter, requestedAt }: RankChang
   return hasRejoined(member, requestedAt) && holdsNone({ from: rolesBefore, to: rolesAfter }, member.roleIds);
 }
 
-function awayFromGroup(hold: Hold, isOver: boolean, doing: Actor): HoldUpdate {
-  const away: Hold = { ...hold, awaySince: hold.awaySince ?? doing.at };
-  if (isOver) return closed(away, 'forfeited', `${memberTitle(hold)} is no longer in the group.`, doing);
+function awayFromGroup(hold: Hold, isOver: boolean, actor: Actor): HoldUpdate {
+  const away: Hold = { ...hold, awaySince: hold.awaySince ?? actor.at };
+  if (isOver) return closed(away, 'forfeited', `${memberTitle(hold)} is no longer in the group.`, actor);
   return hold.awaySince === undefined ? { holds: [away], events: [] } : nothing;
 }
 
-function closed(hold: Hold, state: EndedState, message: string, doing: Actor): HoldUpdate {
+function closed(hold: Hold, state: EndedState, message: string, actor: Actor): HoldUpdate {
   const { nextTryAt: _, code: _code, ...kept } = hold;
-  const ended: Hold = { ...kept, state, endedAt: doing.at, message };
-  return { holds: [ended], events: [suspensionEvent(verbs[state], ended, doing)] };
+  const ended: Hold = { ...kept, state, endedAt: actor.at, message };
+  return { holds: [ended], events: [suspensionEvent(verbs[state], ended, actor)] };
 }
 
 /**
  * The hold with another end. Only the operator extends one, and an extended hold belongs to the operator: no key can
  * end it.
  */
-export function extended({ keyId: _, ...hold }: Hold, endsAt: number, doing: Actor): HoldUpdate {
+export function extended({ keyId: _, ...hold }: Hold, endsAt: number, actor: Actor): HoldUpdate {
   const after: Hold = { ...hold, endsAt };
-  return { holds: [after], events: [suspensionEvent('extend', after, doing)] };
+  return { holds: [after], events: [suspensionEvent('extend', after, actor)] };
 }

@@ -3,7 +3,7 @@ import type { RankChange } from '../core/model.ts';
 import type { CallContext } from '../ports/index.ts';
 import { callWithin } from '../ports/platform.ts';
 import { takeLateLooks } from '../usecases/change/late-look.ts';
-import { type RecoveryTries, recoverChanges, wasLeftBehind } from '../usecases/change/recover-changes.ts';
+import { type RecoveryTries, recoverChanges, wasLeftBehind } from '../usecases/change/reconcile-change.ts';
 import type { DaemonContext, LiveContext } from '../usecases/daemon-context.ts';
 import { credentialWarnings } from '../usecases/group/credential-warnings.ts';
 import { endDueHolds } from '../usecases/holds/end-holds.ts';

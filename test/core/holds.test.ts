@@ -6,7 +6,7 @@ import { restorePlan, suspensionPlan } from '../../src/core/role-plan.ts';
 import { heldIds, isUnlisted } from '../../src/core/role-scheme.ts';
 import { arbitraryRankCase } from '../support/arbitrary-group.ts';
 
-const doing = { by: 'daemon', at: 0 };
+const actor = { by: 'daemon', at: 0 };
 
 test.each([true, false])(
   'in any group and for any roles, a suspension restores exactly the earlier roles (ladder: %s)',
@@ -19,7 +19,7 @@ test.each([true, false])(
         expect(begin.goal.to).toEqual(held([target.id, ...unlisted]));
         const during: Member = { ...member, roleIds: carriedOut(member.roleIds, begin.steps) };
         const hold = holdOf(begin.goal.from, held(during.roleIds));
-        const verdict = judgeHold(hold, { member: during, roles: scheme.roles, isOver: true }, doing);
+        const verdict = judgeHold(hold, { member: during, roles: scheme.roles, isOver: true }, actor);
         expect(verdict.do).toBe('give_back');
         if (verdict.do !== 'give_back') return;
         const back = restorePlan(scheme, during, verdict.roles);
@@ -38,9 +38,9 @@ test.each([-30, 0, 5, 30, 59])(
     const hold = { ...holdOf([1, 20], [1, 5]), beginsAt: begun + 1_000 * aheadS };
     const member = { userId: 7, roleIds: [1], joinedAt: begun + 1_000 };
     const seen = { member, roles: scheme.roles, isOver: false };
-    expect(judgeHold(hold, seen, doing)).toEqual({ do: 'renew', roles: [1, 5] });
+    expect(judgeHold(hold, seen, actor)).toEqual({ do: 'renew', roles: [1, 5] });
     const longBefore = { ...member, joinedAt: begun - 3_600_000 };
-    expect(judgeHold(hold, { ...seen, member: longBefore }, doing)).toMatchObject({
+    expect(judgeHold(hold, { ...seen, member: longBefore }, actor)).toMatchObject({
       update: { holds: [{ state: 'superseded' }] },
     });
   },
@@ -49,7 +49,7 @@ test.each([-30, 0, 5, 30, 59])(
 test('a member who joined a moment before a suspension without a role gets the roles from before back', () => {
   const hold = { ...holdOf([1, 20], [1]), beginsAt: 1_000_000 };
   const member = { userId: 7, roleIds: [1], joinedAt: hold.beginsAt - 10_000 };
-  const verdict = judgeHold(hold, { member, roles: scheme.roles, isOver: true }, doing);
+  const verdict = judgeHold(hold, { member, roles: scheme.roles, isOver: true }, actor);
   expect(verdict).toMatchObject({ do: 'give_back', roles: [1, 20] });
 });
 

@@ -29,7 +29,7 @@ const none: NamingSettings = {
   ...{ ladder: undefined, suspensionRole: undefined, lockedRoles: [], privilegedRoles: 'allow', protectedRoles: [] },
   ...{ maxRank: 254, minRank: 1 },
 };
-const doing = { by: 'daemon', at: 1 };
+const actor = { by: 'daemon', at: 1 };
 
 /**
  * Each setting that names roles, with an entry for the Developer and, if possible, another entry that stays the same.
@@ -146,10 +146,10 @@ describe('an entry means the role that it named when it was first resolved', () 
     }
 
     // One alarm, and one event once it fits again.
-    const alarm = judged(judgeAlarms(now.misfits, doing), first.learned);
+    const alarm = judged(judgeAlarms(now.misfits, actor), first.learned);
     expect(alarm.events).toMatchObject([{ action: 'configuration.drift', subject: setting }]);
-    expect(judged(judgeAlarms(now.misfits, doing), alarm.change).events).toEqual([]);
-    const back = judged(judgeAlarms(read(given, group, alarm.change).misfits, doing), alarm.change);
+    expect(judged(judgeAlarms(now.misfits, actor), alarm.change).events).toEqual([]);
+    const back = judged(judgeAlarms(read(given, group, alarm.change).misfits, actor), alarm.change);
     expect(back.events).toMatchObject([{ action: 'configuration.fit', subject: setting }]);
     expect(back.change).toEqual(first.learned);
   });
@@ -172,7 +172,7 @@ describe('an entry that could never be resolved', () => {
 
   test('is resolved once such a role exists, which ends the alarm', () => {
     const given = { lockedRoles: ['Helper'] };
-    const told = judged(judgeAlarms(read(given, group).misfits, doing), []);
+    const told = judged(judgeAlarms(read(given, group).misfits, actor), []);
     expect(told).toMatchObject({
       change: [{ entry: 'Helper', roles: [] }],
       events: [{ action: 'configuration.drift' }],
@@ -180,7 +180,7 @@ describe('an entry that could never be resolved', () => {
     const { learned, misfits } = read(given, [...group, second({})], told.change);
     expect(misfits).toEqual([]);
     const taken = { entries: roleEntries({ ...none, ...given }), learned, isRenewed: () => false, prunes: false };
-    expect(judged(judgeMeanings(taken, doing), told.change)).toMatchObject({
+    expect(judged(judgeMeanings(taken, actor), told.change)).toMatchObject({
       change: [{ entry: 'Helper', roles: [{ id: 5_999 }], told: null }],
       events: [{ action: 'configuration.fit' }],
     });
@@ -267,7 +267,7 @@ describe('the meanings that are stored', () => {
     told: 'x',
   };
   const keep = (kept: RoleMeaning[], isRenewed: (one: { entry: string }) => boolean, prunes: boolean) =>
-    judged(judgeMeanings({ entries, learned, isRenewed, prunes }, doing), kept);
+    judged(judgeMeanings({ entries, learned, isRenewed, prunes }, actor), kept);
 
   test('the first daemon to resolve an entry decides', () => {
     expect(keep(otherwise, () => false, true).change).toEqual(otherwise);

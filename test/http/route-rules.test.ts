@@ -5,8 +5,8 @@ import { accessChecks } from '../../src/core/access.ts';
 import { discordCommands } from '../../src/core/discord-commands.ts';
 import type { RankChange } from '../../src/core/model.ts';
 import type { Platform } from '../../src/ports/index.ts';
-import { keepOutcome } from '../../src/usecases/change/change-outcome.ts';
-import { checkNames } from '../../src/usecases/change/check-plan.ts';
+import { recordOutcome } from '../../src/usecases/change/change-record.ts';
+import { checkNames } from '../../src/usecases/change/plan-change.ts';
 import { linkPerson } from '../../src/usecases/discord/discord-people.ts';
 import { createDiscordKey } from '../../src/usecases/keys/keys.ts';
 import { applied, begin, newChange, operate, operator } from '../contracts/store/samples.ts';
@@ -153,7 +153,7 @@ class Scene {
     const change = { ...byOperator, id, group, by: operator, requestedAt: now, rolesBefore, rolesAfter, ...rest };
     const { latestId } = await this.app.store.latestChange(rest.rankeeId);
     await begin(this.app.store, change, { after: latestId });
-    await keepOutcome({ store: this.app.store, clock: this.app.app.clock }, change.id, { ...applied, rolesAfter });
+    await recordOutcome({ store: this.app.store, clock: this.app.app.clock }, change.id, { ...applied, rolesAfter });
   }
 
   async #give(userId: number, wanted: number[]): Promise<void> {

@@ -72,8 +72,8 @@ test('a suspension that the operator extended belongs to the operator: no key en
   const { suspensionId } = (await ask('suspend', { robloxUserId: 1005, duration: '1h' })).json as {
     suspensionId: string;
   };
-  const doing = { by: 'cli:ann@host', at: Date.now() };
-  await app.store.updateHold(suspensionId, (hold) => extended(hold, doing.at + 86_400_000, doing));
+  const actor = { by: 'cli:ann@host', at: Date.now() };
+  await app.store.updateHold(suspensionId, (hold) => extended(hold, actor.at + 86_400_000, actor));
   expect(told(await ask('unsuspend', { robloxUserId: 1005 }))).toEqual([403, 'suspended_by_operator']);
 });
 

@@ -10,7 +10,7 @@ import type { RankOne } from '../../src/core/role-scheme.ts';
 import { startDaemon } from '../../src/daemon/daemon.ts';
 import { OpenCloudPlatform, type OpenCloudTuning } from '../../src/platforms/open-cloud.ts';
 import type { CallContext, Clock } from '../../src/ports/index.ts';
-import { recoverChanges } from '../../src/usecases/change/recover-changes.ts';
+import { recoverChanges } from '../../src/usecases/change/reconcile-change.ts';
 import type { DaemonContext } from '../../src/usecases/daemon-context.ts';
 import { createKey, type KeyRequest } from '../../src/usecases/keys/keys.ts';
 import {

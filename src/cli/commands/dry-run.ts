@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../../base/errors.ts';
 import { roleTitle } from '../../core/describe.ts';
-import type { ApprovedChange } from '../../usecases/change/check-plan.ts';
+import type { ApprovedChange } from '../../usecases/change/plan-change.ts';
 import { type CheckResult, type DryRun, notReached } from '../../usecases/change/test-rank.ts';
 import { dryRunDocument } from '../../usecases/history/change-document.ts';
 import type { Cli } from '../cli.ts';

@@ -47,7 +47,7 @@ export async function changeList(cli: Cli, asked: AskedList): Promise<void> {
     const members = await findListed(app, lines);
     const plan = await planList(app, command, members);
     await confirm(cli, questionOf(asked, { plan, members }));
-    if (plan.isGoingOn) cli.say(`${plan.id} goes on: whom it has reached is left alone.`);
+    if (plan.isContinued) cli.say(`${plan.id} goes on: whom it has reached is left alone.`);
     const run = await carryOut(cli, app, { plan, command, members });
     const isDone = run.left.length === 0 && run.results.every((result) => 'change' in result);
     if (isDone) await noteList(app, 'end', { plan, command, members });
@@ -78,7 +78,7 @@ function questionOf(
   { plan, members }: { plan: PlannedList; members: ListedMember[] },
 ): string {
   const whom = counted(members.length, 'member');
-  if (plan.isGoingOn) return `Go on with ${plan.id}, for those of ${whom} whom it has not reached yet?`;
+  if (plan.isContinued) return `Go on with ${plan.id}, for those of ${whom} whom it has not reached yet?`;
   if (step !== undefined) return `${step === 'promote' ? 'Promote' : 'Demote'} ${whom}?`;
   return `Give ${whom} the rank ${rank}?`;
 }

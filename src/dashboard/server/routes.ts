@@ -1,5 +1,5 @@
 import { RankdError } from '../../base/errors.ts';
-import { errorOf } from '../../usecases/change/change-outcome.ts';
+import { errorOf } from '../../usecases/change/change-record.ts';
 import type { DaemonContext } from '../../usecases/daemon-context.ts';
 import { changeDocument, detailedChangeDocument } from '../../usecases/history/change-document.ts';
 import { countOpenChanges, searchChanges, showChange } from '../../usecases/history/history.ts';

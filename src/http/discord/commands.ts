@@ -12,10 +12,9 @@ import { type Direction, effectiveStates, type Key, type RankRequest, type Scope
 import { tookEffect } from '../../core/undo.ts';
 import type { NamedUser } from '../../core/user-name.ts';
 import type { CallContext } from '../../ports/index.ts';
-import type { ChangeCaller } from '../../usecases/change/change-command.ts';
-import { errorOf } from '../../usecases/change/change-outcome.ts';
-import { type ChangeAnswer, changeRank } from '../../usecases/change/change-rank.ts';
-import { claimIdempotencyKey } from '../../usecases/change/idempotency.ts';
+import { type ChangeAnswer, changeRank, claimIdempotencyKey } from '../../usecases/change/change-rank.ts';
+import { errorOf } from '../../usecases/change/change-record.ts';
+import type { ChangeCaller } from '../../usecases/change/ranking.ts';
 import type { DaemonContext } from '../../usecases/daemon-context.ts';
 import { meetPerson } from '../../usecases/discord/discord-people.ts';
 import { findMemberRoles } from '../../usecases/group/group.ts';

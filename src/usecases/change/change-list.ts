@@ -6,9 +6,9 @@ import { canStillPass } from '../../core/change-codes.ts';
 import { rankList } from '../../core/events.ts';
 import type { Direction, RankChange, RankRequest } from '../../core/model.ts';
 import { type Run, runMany } from '../run-many.ts';
-import { errorOf, outcomeUnknown } from './change-outcome.ts';
 import { changeRank } from './change-rank.ts';
-import { isStillTold } from './late-look.ts';
+import { errorOf, outcomeUnknown } from './change-record.ts';
+import { isReportStillTrue } from './late-look.ts';
 import { backgroundDeadlineMs, type Ranking } from './ranking.ts';
 
 /** The same change for many members. */
@@ -39,11 +39,11 @@ export interface PlannedList {
   /** SHA-256 (hex) of the request and the members. */
   content: string;
   /** True if an earlier command began it and has not completed every member. */
-  isGoingOn: boolean;
+  isContinued: boolean;
 }
 
 /** For this long, the same command continues with the remaining members; after that, it starts over. */
-const goesOnForMs = 24 * 3_600_000;
+const continuesForMs = 24 * 3_600_000;
 
 /** Decides if this list starts or continues. The same members, in any order, with the same rank are the same list. */
 export async function planList(
@@ -53,10 +53,10 @@ export async function planList(
 ): Promise<PlannedList> {
   const ids = members.map(({ rankeeId }) => rankeeId).sort((one, other) => one - other);
   const content = crypto().hash('sha256', JSON.stringify([group.title, step ?? request.newRankId, ids]));
-  const events = await store.listAudit({ action: 'rank.list', since: clock.now() - goesOnForMs, limit: 10_000 });
+  const events = await store.listAudit({ action: 'rank.list', since: clock.now() - continuesForMs, limit: 10_000 });
   const latest = events.find(({ detail }) => detail['content'] === content);
-  if (latest?.detail['does'] === 'begin') return { id: latest.subject, content, isGoingOn: true };
-  return { id: newId('list'), content, isGoingOn: false };
+  if (latest?.detail['does'] === 'begin') return { id: latest.subject, content, isContinued: true };
+  return { id: newId('list'), content, isContinued: false };
 }
 
 /**
@@ -68,7 +68,7 @@ export async function runList(
   { plan, command, members }: { plan: PlannedList; command: ListCommand; members: ListedMember[] },
   control: { stop: AbortSignal; report: (done: number) => void },
 ): Promise<Run<ListedMember, MemberChange>> {
-  if (!plan.isGoingOn) await noteList(app, 'begin', { plan, command, members });
+  if (!plan.isContinued) await noteList(app, 'begin', { plan, command, members });
   const act = {
     act: (member: ListedMember) => changeListed(app, { command, list: plan.id, member }),
     refused: (error: RankdError): MemberChange => ({ state: 'refused', error }),
@@ -97,7 +97,7 @@ export async function listAfterLateLooks(
     const isApplied = result.state === 'changed';
     if (!isApplied && result.state !== 'refused') return result;
     const changeId = 'change' in result ? result.change.id : result.changeId;
-    if (await isStillTold(app, changeId, { isApplied })) return result;
+    if (await isReportStillTrue(app, changeId, { isApplied })) return result;
     const { line, rankeeId, rankeeName } = result;
     return { line, rankeeId, rankeeName, state: 'unknown' as const, error: outcomeUnknown() };
   });

@@ -4,13 +4,23 @@ import { judgeBegin, type MemberLimit } from '../../core/begin.ts';
 import { isKept } from '../../core/change-codes.ts';
 import type { ChangeOutcome } from '../../core/change-state.ts';
 import { changeEvent } from '../../core/events.ts';
-import type { RankChange } from '../../core/model.ts';
+import type { RankChange, Role } from '../../core/model.ts';
+import { isReached } from '../../core/role-plan.ts';
+import { heldIds } from '../../core/role-scheme.ts';
+import type { Step } from '../../core/steps.ts';
 import type { CallContext } from '../../ports/index.ts';
-import { applyChange } from './apply-change.ts';
-import { type ChangeResult, keepOutcome, outcomeUnknown } from './change-outcome.ts';
-import { withOutcome } from './change-record.ts';
-import type { ApprovedChange } from './check-plan.ts';
+import { carryOut, fenceOf, type Progress } from './carry-out.ts';
+import {
+  type ChangeResult,
+  outcomeUnknown,
+  recordCompensating,
+  recordOutcome,
+  resultOf,
+  withOutcome,
+} from './change-record.ts';
+import type { ApprovedChange } from './plan-change.ts';
 import { type Ranking, withSlack } from './ranking.ts';
+import { lagEndsAt } from './read-member.ts';
 
 /** A change in the history: `state` is its outcome. `error` is the reason if it is not applied. */
 export interface FinishedChange {
@@ -30,9 +40,6 @@ export interface Intent {
   secretId?: string | undefined;
 }
 
-/** The circuit breaker's limit for all keys together, as a multiple of the limit for one key. */
-const allKeysShare = 3;
-
 /**
  * Stores the intent, carries out the change, stores the outcome; call it in the member's turn. `stale`: another node
  * came first, and the member's roles may be stale. Throws the refusal of a change that may not begin, and
@@ -47,7 +54,7 @@ export async function carryOutChange(
   const { change, approved, after, secretId } = intent;
   if (app.trust.stop !== undefined) throw app.trust.stop;
   const kinds = approved.plan.steps.map(({ kind }) => kind);
-  if (kinds.length === 0) return keepReached(app, intent);
+  if (kinds.length === 0) return recordReached(app, intent);
   // no change begins that could not be completed
   using reservation = await app.platform.reserve(kinds, withSlack(app, call));
   const limits = breakerLimits(app);
@@ -64,11 +71,25 @@ export async function carryOutChange(
   }
 }
 
+function breakerLimits({ breaker, clock }: Pick<Ranking, 'breaker' | 'clock'>): MemberLimit[] {
+  if (breaker === undefined) return [];
+  const { demotions, highRank, highChanges, windowMs } = breaker;
+  const since = clock.now() - windowMs;
+  const limit = (of: MemberLimit['of'], max: number) => ({ of, since, byKey: max, byAll: allKeysShare * max });
+  return [
+    limit('demotions', demotions),
+    limit(highRank === undefined ? 'privileged' : { fromRank: highRank }, highChanges),
+  ];
+}
+
+/** The circuit breaker's limit for all keys together, as a multiple of the limit for one key. */
+const allKeysShare = 3;
+
 /**
  * Records a change of a member who already has the wanted rank. If that is no longer true when it is stored, it is
  * planned again.
  */
-async function keepReached(
+async function recordReached(
   app: Pick<Ranking, 'store' | 'clock' | 'breaker'>,
   { change, approved, success, after, secretId }: Intent,
 ): Promise<FinishedChange | 'stale'> {
@@ -88,18 +109,82 @@ async function finish(app: Ranking, { change, approved, success }: Intent, call:
     const { outcome, error, isInDoubt } = await applyChange(app, { change, approved, success }, call);
     app.recentWrites.note(change.rankeeId);
     const rolesAfter = outcome.rolesAfter ?? (outcome.state === 'unknown' ? undefined : change.rolesBefore);
-    const kept = await keepOutcome(app, change.id, { ...outcome, rolesAfter });
+    const kept = await recordOutcome(app, change.id, { ...outcome, rolesAfter });
     if (kept === undefined) return await afterTakeOver(app, change, outcome);
     if (kept.state === 'applied') app.trust.noteApplied(kept, readsShowItAt(app));
     else if (isInDoubt) app.trust.addLook(change, readsShowItAt(app));
     return { change: withOutcome(change, outcome, app.clock.now()), error };
   } catch (cause) {
     // if the store fails, it presumably has the change
-    const kept = await keptOrAnew(app, change).catch(() => undefined);
+    const kept = await findOrRecordAgain(app, change).catch(() => undefined);
     if (kept?.state !== 'applied') throw outcomeUnknown(cause);
     app.trust.noteApplied(kept, readsShowItAt(app));
     return { change: kept };
   }
+}
+
+type Applying = Pick<Ranking, 'store' | 'platform' | 'clock' | 'recentWrites' | 'trust'>;
+
+type Refused = Extract<Progress, { kind: 'refused' }>;
+
+/**
+ * Carries out a change whose intent is stored. If it is refused half-way, it is reverted. If it can't be confirmed, it
+ * becomes unknown.
+ */
+async function applyChange(
+  app: Applying,
+  { change, approved: { plan, scheme }, success }: { change: RankChange; approved: ApprovedChange; success: string },
+  call: CallContext,
+): Promise<ChangeResult> {
+  const { rankeeId: userId } = change;
+  const fenced = { ...call, fence: fenceOf(app, change) };
+  const { roles } = scheme;
+  const run = {
+    userId,
+    roles,
+    before: plan.goal.from,
+    steps: plan.steps,
+    readsReliableFrom: () => lagEndsAt(app, userId),
+  };
+  const progress = await carryOut(app, run, fenced);
+  switch (progress.kind) {
+    case 'done': {
+      const seen = { userId, roleIds: progress.seen };
+      // If a moderator gave a higher role in between, the member does not have the new rank as the highest one.
+      if (!isReached(scheme, change, seen)) return resultOf(outcomeUnknown());
+      const rolesAfter = heldIds(scheme.roles, seen);
+      return { outcome: { state: 'applied', code: null, message: success, rolesAfter } };
+    }
+    case 'unknown':
+      return resultOf(progress.error);
+    case 'refused':
+      return compensate(app, { change, roles, ...progress }, fenced);
+  }
+}
+
+/**
+ * Reverts the steps that took effect before the refusal. The refusal is the outcome once reads show that all of them
+ * are reverted. A role whose removal was refused is given first: it may be gone nevertheless, because the read that
+ * showed it may have been stale.
+ */
+async function compensate(
+  app: Applying,
+  { change, roles, done, step, seen, error, isInDoubt = false }: Refused & { change: RankChange; roles: Role[] },
+  call: CallContext,
+): Promise<ChangeResult> {
+  if (done.length === 0) return { ...resultOf(error), isInDoubt };
+  await recordCompensating(app, change.id, error);
+  const undone = new Set([...done, ...(step.kind === 'unassign' ? [step] : [])]); // a lost role was given twice
+  const steps = [...undone].map(inverse).reverse();
+  // until then, a stale read from before the change may look like a reverted one
+  const lagEnd = app.clock.monotonic() + app.platform.readLagMs;
+  const run = { userId: change.rankeeId, roles, before: seen, steps, readsReliableFrom: async () => lagEnd };
+  const progress = await carryOut(app, run, call);
+  return resultOf(progress.kind === 'done' ? error : outcomeUnknown(progress.error));
+}
+
+function inverse({ kind, roleId }: Step): Step {
+  return { kind: kind === 'assign' ? 'unassign' : 'assign', roleId };
 }
 
 /** The time from which reads show all writes so far, on `Clock.monotonic()`. */
@@ -111,7 +196,10 @@ function readsShowItAt({ clock, platform }: Pick<Ranking, 'clock' | 'platform'>)
  * The record of a change whose outcome could not be stored: only the response may have been lost, or another node ended
  * the change. If a failover lost the change, records it again as unknown, so that it is reconciled.
  */
-async function keptOrAnew({ store, clock }: Pick<Ranking, 'store' | 'clock'>, change: RankChange): Promise<RankChange> {
+async function findOrRecordAgain(
+  { store, clock }: Pick<Ranking, 'store' | 'clock'>,
+  change: RankChange,
+): Promise<RankChange> {
   const kept = await store.findChange(change.id);
   if (kept !== undefined) return kept;
   const message = 'The database had lost that this change began. rankd goes on finding out; the history will tell.';
@@ -124,15 +212,19 @@ async function keptOrAnew({ store, clock }: Pick<Ranking, 'store' | 'clock'>, ch
  * Another node took over the change while this one was stalled, and may have ended it. If that node gave it up but this
  * one saw it applied, the record is corrected, so that undo and the circuit breaker know about it.
  */
-async function afterTakeOver(app: Ranking, change: RankChange, outcome: ChangeOutcome): Promise<FinishedChange> {
-  const kept = await app.store.findChange(change.id);
+async function afterTakeOver(
+  { store, clock }: Pick<Ranking, 'store' | 'clock'>,
+  change: RankChange,
+  outcome: ChangeOutcome,
+): Promise<FinishedChange> {
+  const kept = await store.findChange(change.id);
   if (kept === undefined) throw outcomeUnknown();
   if (outcome.state !== 'applied' || kept.state === 'applied' || kept.finishedAt === undefined) return { change: kept };
   const { idempotencyKey: _, fingerprint: _fingerprint, ...again } = change;
   const message = `${outcome.message} It was carried out after change ${change.id} had been given up.`;
-  const now = app.clock.now();
+  const now = clock.now();
   const correction = withOutcome({ ...again, id: newChangeId(now) }, { ...outcome, message }, now);
-  await app.store.recordChange(correction, [changeEvent(correction, 'applied', now)]);
+  await store.recordChange(correction, [changeEvent(correction, 'applied', now)]);
   return { change: correction };
 }
 
@@ -149,7 +241,7 @@ export function toRankdError(cause: unknown, call: CallContext): RankdError {
 }
 
 /** Records a change that ended without a write. */
-export async function keepEnded(
+export async function recordEnded(
   { store, clock }: Pick<Ranking, 'store' | 'clock'>,
   change: RankChange,
   { outcome, error }: ChangeResult,
@@ -159,15 +251,4 @@ export async function keepEnded(
   const kept = { ...rest, ...(idempotencyKey !== undefined && isKept(outcome.code) && { idempotencyKey }) };
   await store.recordChange(kept, [changeEvent(kept, kept.state, now)]);
   return { change: kept, error };
-}
-
-function breakerLimits({ breaker, clock }: Pick<Ranking, 'breaker' | 'clock'>): MemberLimit[] {
-  if (breaker === undefined) return [];
-  const { demotions, highRank, highChanges, windowMs } = breaker;
-  const since = clock.now() - windowMs;
-  const limit = (of: MemberLimit['of'], max: number) => ({ of, since, byKey: max, byAll: allKeysShare * max });
-  return [
-    limit('demotions', demotions),
-    limit(highRank === undefined ? 'privileged' : { fromRank: highRank }, highChanges),
-  ];
 }

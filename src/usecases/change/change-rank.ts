@@ -2,19 +2,15 @@ import type { Deadline } from '../../base/clock.ts';
 import { RankdError } from '../../base/errors.ts';
 import { refusalOfHolds } from '../../core/begin.ts';
 import { successMessage } from '../../core/describe.ts';
-import type { RankChange } from '../../core/model.ts';
+import { idempotencyWindowMs, type RankChange } from '../../core/model.ts';
 import type { CallContext } from '../../ports/index.ts';
 import { openHold } from '../holds/open-hold.ts';
-import type { ChangeCommand } from './change-command.ts';
-import { carryOutChange, type FinishedChange, keepEnded, toRankdError } from './change-member.ts';
-import { type ChangeResult, resultOf } from './change-outcome.ts';
-import { draftOf, withPlan } from './change-record.ts';
-import { type ApprovedChange, checkPlan, type Paces, pacesOf } from './check-plan.ts';
-import { claimIdempotencyKey } from './idempotency.ts';
+import { carryOutChange, type FinishedChange, recordEnded, toRankdError } from './change-member.ts';
+import { type ChangeResult, draftOf, resultOf, withPlan } from './change-record.ts';
 import { maxOfALane } from './member-turns.ts';
-import { planChange, withCurrentReach } from './plan-change.ts';
+import { type ApprovedChange, checkPlan, type Paces, pacesOf, planChange, withCurrentReach } from './plan-change.ts';
 import { QueuePosition } from './queue-position.ts';
-import type { Ranking } from './ranking.ts';
+import type { ChangeCommand, Ranking } from './ranking.ts';
 import { writtenLast } from './read-member.ts';
 
 export interface ChangeAnswer extends FinishedChange {
@@ -38,6 +34,53 @@ export async function changeRank(app: Ranking, command: ChangeCommand, deadline:
   return { replayed: false, ...(await changeInTurn(app, { command, position }, call)) };
 }
 
+interface Claim extends AsyncDisposable {
+  /** The change that the key already identifies: the request is a repeat. */
+  earlier?: RankChange;
+}
+
+/**
+ * Claims the Idempotency-Key of a command, if it has one, until the claim is disposed. Throws `idempotency_in_progress`
+ * if the same request is still running, and `idempotency_mismatch` if the key belongs to another request.
+ */
+export async function claimIdempotencyKey(
+  { store, group, clock }: Pick<Ranking, 'store' | 'group' | 'clock'>,
+  { caller: { keyId }, idempotency }: Pick<ChangeCommand, 'caller' | 'idempotency'>,
+): Promise<Claim> {
+  if (idempotency === undefined || keyId === undefined) return claim();
+  const { fingerprint } = idempotency;
+  const slot = { keyId, idempotencyKey: idempotency.key, group: group.title };
+  const since = clock.now() - idempotencyWindowMs;
+  const standing = await store.claimIdempotencyKey({ ...slot, fingerprint, since });
+  // The store itself releases a claim whose release failed, as soon as it responds.
+  if (standing.is === 'claimed') return claim(() => store.releaseIdempotencyKey(slot).catch(() => undefined));
+  const known = standing.is === 'running' ? standing.fingerprint : standing.change.fingerprint;
+  if (known !== fingerprint) throw mismatch();
+  if (standing.is === 'running' || standing.change.state === 'pending') throw inProgress();
+  return { ...claim(), earlier: standing.change };
+}
+
+function claim(release: () => Promise<void> = async () => undefined): Claim {
+  return { [Symbol.asyncDispose]: release };
+}
+
+function inProgress(): RankdError {
+  const message = 'The first request with this Idempotency-Key is still running; ask again.';
+  return new RankdError('idempotency_in_progress', message, { retryAfterMs: 1_000 });
+}
+
+function mismatch(): RankdError {
+  return new RankdError(
+    'idempotency_mismatch',
+    'This Idempotency-Key was already used for another change; use a new one.',
+  );
+}
+
+function tooMany(userId: number): RankdError {
+  const message = `${maxOfALane} changes of member ${userId} that this key asked for are still under way. Send the next one when one of them is done.`;
+  return new RankdError('too_many_requests', message, { retryAfterMs: 1_000 });
+}
+
 /** Waits for the member's turn, plans, and carries out. If another node came first, it starts over. */
 async function changeInTurn(
   app: Ranking,
@@ -55,12 +98,12 @@ async function changeInTurn(
       position.comesWith(call, () => knownOf(app, command)),
       call,
     );
-    if ('error' in turn) return keepRefusal(app, asked, turn.error);
-    const done = await doneByList(app, command);
+    if ('error' in turn) return recordRefusal(app, asked, turn.error);
+    const done = await findDoneByList(app, command);
     if (done !== undefined) return { change: done, replayed: true };
     const approval = await approve(app, { command, draft, asked, known: turn.value.found }, call);
-    if ('result' in approval) return keepEnded(app, approval.change, approval.result);
-    if ('error' in approval) return keepRefusal(app, approval.change, approval.error);
+    if ('result' in approval) return recordEnded(app, approval.change, approval.result);
+    if ('error' in approval) return recordRefusal(app, approval.change, approval.error);
     const { change, approved } = approval;
     const intent = {
       change: withPlan(change, approved),
@@ -70,7 +113,7 @@ async function changeInTurn(
       secretId,
     };
     const result = await orRefusal(carryOutChange(app, intent, call), call);
-    if ('error' in result) return keepRefusal(app, change, result.error);
+    if ('error' in result) return recordRefusal(app, change, result.error);
     if (result.value !== 'stale') return result.value;
   }
 }
@@ -90,7 +133,7 @@ async function knownOf(app: Ranking, { request }: ChangeCommand): Promise<Known>
 }
 
 /** The change by which the list has already reached this member; `undefined` if there is none. */
-async function doneByList(
+async function findDoneByList(
   { store, group }: Pick<Ranking, 'store' | 'group'>,
   { list, request: { rankeeId } }: ChangeCommand,
 ): Promise<RankChange | undefined> {
@@ -153,16 +196,11 @@ async function orRefusal<T>(work: Promise<T>, call: CallContext): Promise<{ valu
 }
 
 /** Records a refusal if the requested rank is known, the store can record it, and the outcome is known. */
-export async function keepRefusal(
+export async function recordRefusal(
   app: Ranking,
   change: RankChange | undefined,
   error: RankdError,
 ): Promise<FinishedChange> {
   if (change === undefined || error.code === 'store_unavailable' || error.code === 'outcome_unknown') throw error;
-  return keepEnded(app, change, resultOf(error));
-}
-
-function tooMany(userId: number): RankdError {
-  const message = `${maxOfALane} changes of member ${userId} that this key asked for are still under way. Send the next one when one of them is done.`;
-  return new RankdError('too_many_requests', message, { retryAfterMs: 1_000 });
+  return recordEnded(app, change, resultOf(error));
 }

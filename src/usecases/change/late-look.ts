@@ -60,7 +60,7 @@ export async function lookAtChange(app: Ranking, changeId: string): Promise<{ is
 }
 
 /** False if a late read has shown that a change was wrongly reported as applied, or as not applied. */
-export async function isStillTold(
+export async function isReportStillTrue(
   { store }: Pick<Ranking, 'store'>,
   changeId: string | undefined,
   { isApplied }: { isApplied: boolean },
@@ -87,7 +87,7 @@ async function takeLateLook(current: () => Ranking, stop: AbortSignal): Promise<
  * Callers come first: a tenth of the budget for reading members is reserved for them, and late reads start only if no
  * call waits.
  */
-function hasRoom({ platform }: Ranking): boolean {
+function hasRoom({ platform }: Pick<Ranking, 'platform'>): boolean {
   const reads = platform.pace().find(({ operation }) => operation === 'memberships');
   return reads === undefined || (reads.waiting === 0 && reads.left > reads.limit / 10);
 }

@@ -1,19 +1,29 @@
 import { isRankdError, RankdError } from '../../base/errors.ts';
-import { refusalOfOwnersRank, refusalOfUntouchable, standingWords } from '../../core/acting-account.ts';
+import {
+  refusalAboveActing,
+  refusalOfOwnersRank,
+  refusalOfUntouchable,
+  standingWords,
+} from '../../core/acting-account.ts';
 import { roleTitle } from '../../core/describe.ts';
 import { refusalOfOtherRank } from '../../core/expected-rank.ts';
-import type { ActingAccount, Member, RankChange, Role } from '../../core/model.ts';
+import type { ActingAccount, Member, RankChange, RankRequest, Role } from '../../core/model.ts';
 import { nextRole } from '../../core/next-role.ts';
+import { comebackOf, policyRules, refusalOfComeback, refusalOfUndo, rulesFor } from '../../core/policy.ts';
 import { policyFor } from '../../core/policy-names.ts';
 import { planAtLeast, type RolePlan, rolePlan, suspensionPlan } from '../../core/role-plan.ts';
 import { heldRoles, nameForRequest } from '../../core/role-scheme.ts';
 import { type GroupScheme, refusalOfMisfit } from '../../core/role-settings.ts';
+import { mustVerifyRanker, refusalOfRanker } from '../../core/rules/rankers.ts';
+import type { PolicyCase, PolicyRule } from '../../core/rules/rule.ts';
 import { suspendedRole } from '../../core/suspended-role.ts';
 import type { CallContext } from '../../ports/index.ts';
-import type { ChangeCommand } from './change-command.ts';
-import { type Examiner, strict } from './examiner.ts';
-import { type Ranking, readInTime } from './ranking.ts';
-import { readMember } from './read-member.ts';
+import { openHold } from '../holds/open-hold.ts';
+import { type ChangeCommand, type Ranking, readInTime } from './ranking.ts';
+import { type MemberReading, readMember } from './read-member.ts';
+
+/** The part of the context that planning and checking need. */
+type Planning = MemberReading & Pick<Ranking, 'policy' | 'deadlineMs'>;
 
 /** A command, planned for the member as read now. The rules have not been checked yet. */
 export interface PlannedChange {
@@ -30,23 +40,9 @@ type AskedPlan = Pick<ChangeCommand, 'request' | 'step' | 'stepCount' | 'roleNam
   written?: Promise<RankChange | undefined> | undefined;
 };
 
-/** If the acting account seems to rank too low, reads it and the roles again, unless that was done just now. */
-export async function withCurrentReach<T>(
-  { group }: Pick<Ranking, 'group'>,
-  call: CallContext,
-  work: () => Promise<T>,
-): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (!isRankdError(error, 'above_acting_account') || !(await group.renew(call))) throw error;
-    return work();
-  }
-}
-
 /** Plans the change of the member, as read now, to the requested rank. */
 export async function planChange(
-  app: Ranking,
+  app: Planning,
   command: AskedPlan,
   call: CallContext,
   examiner: Examiner = strict,
@@ -111,7 +107,11 @@ export async function planChange(
 }
 
 /** The probable target of a step: from the roles that rankd gave last, or from none. */
-async function nextOf(app: Ranking, command: AskedPlan, call: CallContext): Promise<Role | undefined> {
+async function nextOf(
+  app: Pick<Ranking, 'group' | 'policy'>,
+  command: AskedPlan,
+  call: CallContext,
+): Promise<Role | undefined> {
   const [scheme, written] = await Promise.all([app.group.scheme(call), command.written]);
   const member = { userId: command.request.rankeeId, roleIds: written?.rolesAfter ?? [] };
   return guessed(() => planFor(app, command, { target: undefined, member, scheme }));
@@ -131,7 +131,7 @@ export function guessed(plan: () => RolePlan): Role | undefined {
 
 /** Plans for a member who was read just now, and plans again if the target turns out to have changed. */
 export async function planConfirmed<T extends { plan: RolePlan }>(
-  app: Ranking,
+  app: Planning,
   { member, scheme }: { member: Member; scheme: GroupScheme },
   plan: (scheme: GroupScheme) => Promise<T>,
   call: CallContext,
@@ -139,6 +139,20 @@ export async function planConfirmed<T extends { plan: RolePlan }>(
   for (let known = scheme; ; known = await schemeOf(app, member, call)) {
     const planned = await plan(known);
     if (await app.group.confirm(planned.plan.target, readInTime(app, call))) return { ...planned, scheme: known };
+  }
+}
+
+/** If the acting account seems to rank too low, reads it and the roles again, unless that was done just now. */
+export async function withCurrentReach<T>(
+  { group }: Pick<Ranking, 'group'>,
+  call: CallContext,
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!isRankdError(error, 'above_acting_account') || !(await group.renew(call))) throw error;
+    return work();
   }
 }
 
@@ -175,7 +189,7 @@ function requireFit(scheme: GroupScheme, hold: AskedPlan['hold']): void {
  * is read. Throws `member_not_found`, and `above_acting_account` for the owner.
  */
 export async function findMember(
-  app: Ranking,
+  app: Planning,
   { userId, expected, written }: { userId: number; expected?: Role | undefined; written?: AskedPlan['written'] },
   call: CallContext,
 ): Promise<{ member: Member; scheme: GroupScheme }> {
@@ -191,7 +205,7 @@ export async function findMember(
 }
 
 /** The present scheme with every role that the member holds. Throws `above_acting_account` for the owner. */
-async function schemeOf(app: Ranking, member: Member, call: CallContext): Promise<GroupScheme> {
+async function schemeOf(app: Planning, member: Member, call: CallContext): Promise<GroupScheme> {
   const { userId } = member;
   const scheme = await app.group.schemeFor(member, call);
   const ownersRole = heldRoles(scheme.roles, member).find(({ kind }) => kind === 'owner');
@@ -203,3 +217,144 @@ async function schemeOf(app: Ranking, member: Member, call: CallContext): Promis
   const roles = scheme.roles.map((role): Role => (role === ownersRole ? { ...role, kind: 'custom' } : role));
   return { ...scheme, roles };
 }
+
+/** Only this file can mark a plan as checked. */
+declare const checked: unique symbol;
+
+/**
+ * A plan that the policy allows, with the judged case. The rules in `recheck` are checked again when the change begins.
+ */
+export interface ApprovedChange extends PlannedChange {
+  readonly policyCase: PolicyCase;
+  readonly recheck: readonly PolicyRule[];
+  readonly [checked]: true;
+}
+
+/** The names of all checks of a change, in order. */
+export const checkNames = [
+  'platform',
+  'rank',
+  'member',
+  ...policyRules.map(({ name }) => name),
+  'acting account',
+  'ranker rank',
+];
+
+type Asked = Pick<ChangeCommand, 'request' | 'caller' | 'atLeast'> & {
+  /** The kind of change for the rules; `rank` by default. */
+  kind?: keyof typeof rulesFor;
+  /** Set if they are known already. */
+  paces?: Paces;
+};
+
+/** Checks a plan against the rules, unless the member holds the requested rank already. Throws the first refusal, unless `examiner` lists them all. */
+export async function checkPlan(
+  app: Planning,
+  { request, caller, atLeast, kind = 'rank', paces, ...planned }: Asked & PlannedChange,
+  call: CallContext,
+  examiner: Examiner = strict,
+): Promise<ApprovedChange> {
+  const { plan, scheme, acting } = planned;
+  // a suspension begins or ends whatever roles the member holds
+  const isQuiet = kind === 'rank' && plan.steps.length === 0;
+  const rules = rulesFor[kind];
+  const asked = { policy: policyFor(scheme, app.policy), key: caller.rules, request, scheme, plan, acting };
+  const comeback = kind === 'suspension' ? comebackOf(asked, await openHold(app, request.rankeeId)) : undefined;
+  const policyCase: PolicyCase = {
+    ...asked,
+    ...(comeback !== undefined && { comeback }),
+    ...(isQuiet ? noPace : paceOf(app, paces ?? (await pacesOf(app, request)))),
+  };
+  if (!isQuiet) {
+    for (const { name, refusal } of rules) examiner.hold(name, refusal(policyCase));
+    const aboveActing = refusalAboveActing(policyCase) ?? refusalOfComeback(policyCase, refusalAboveActing);
+    examiner.hold('acting account', aboveActing);
+    await examiner.find(
+      'ranker rank',
+      () => verifyRanker(app, policyCase, call),
+      (roles) =>
+        roles === undefined
+          ? 'not to be verified'
+          : `${request.rankerId} holds ${roles.map(roleTitle).join(', ') || 'no role'}`,
+    );
+  }
+  // A member above the ceiling stays there if the request asks for no more than a lower rank.
+  return approved({ ...planned, policyCase, recheck: isQuiet && atLeast ? [] : rules });
+}
+
+/**
+ * The same for a plan that restores roles. Only the rules about roles and members that may be touched apply to it.
+ * Throws the refusal.
+ */
+export function checkUndo(
+  app: Pick<Ranking, 'policy'>,
+  { request, ...planned }: Pick<ChangeCommand, 'request'> & PlannedChange,
+): ApprovedChange {
+  const { scheme, plan, acting } = planned;
+  const policy = policyFor(scheme, app.policy);
+  const policyCase: PolicyCase = { policy, key: undefined, request, scheme, plan, acting, ...noPace };
+  const refusal = refusalOfUndo(policyCase);
+  if (refusal !== undefined) throw refusal;
+  return approved({ ...planned, policyCase, recheck: [] });
+}
+
+function approved(change: Omit<ApprovedChange, typeof checked>): ApprovedChange {
+  return change as ApprovedChange;
+}
+
+type Pace = Pick<PolicyCase, 'sinceLastChangeMs' | 'sinceRankersLastChangeMs'>;
+
+const noPace: Pace = { sinceLastChangeMs: undefined, sinceRankersLastChangeMs: undefined };
+
+/** The times of the rankee's last change and of the ranker's last change (epoch milliseconds). */
+export interface Paces {
+  changedAt: number | undefined;
+  activeAt: number | undefined;
+}
+
+/** Read only if the policy needs them. */
+export async function pacesOf(
+  { store, policy }: Pick<Ranking, 'store' | 'policy'>,
+  { rankeeId, rankerId }: Pick<RankRequest, 'rankeeId' | 'rankerId'>,
+): Promise<Paces> {
+  const [changedAt, activeAt] = await Promise.all([
+    policy.cooldownMs > 0 ? store.lastAppliedAt(rankeeId) : undefined,
+    policy.rankerCooldownMs > 0 ? store.lastChangedSomebodyAt(rankerId) : undefined,
+  ]);
+  return { changedAt, activeAt };
+}
+
+function paceOf({ clock }: Pick<Ranking, 'clock'>, { changedAt, activeAt }: Paces): Pace {
+  const since = (at: number | undefined) => (at === undefined ? undefined : clock.now() - at);
+  return { sinceLastChangeMs: since(changedAt), sinceRankersLastChangeMs: since(activeAt) };
+}
+
+/**
+ * The ranker's roles; `undefined` if the policy does not need them. This check is the last one, because a refused
+ * change should not cost its call of the platform. Throws `ranker_not_allowed`.
+ */
+async function verifyRanker(app: Planning, of: PolicyCase, call: CallContext): Promise<Role[] | undefined> {
+  if (!mustVerifyRanker(of)) return undefined;
+  const ranker = await readMember(app, of.request.rankerId, call);
+  const roles = ranker && heldRoles((await app.group.schemeFor(ranker, call)).roles, ranker);
+  const refusalOf = (plan: PolicyCase) => refusalOfRanker(plan, roles);
+  const refusal = refusalOf(of) ?? refusalOfComeback(of, refusalOf);
+  if (refusal !== undefined) throw refusal;
+  return roles;
+}
+
+/** Makes the checks of a change: a real change stops at the first refusal, a dry run lists them all. */
+export interface Examiner {
+  /** A check whose result later checks need. Throws its refusal. */
+  find<T>(name: string, check: () => Promise<T>, describe: (found: T) => string): Promise<T>;
+  /** A check with only two results: allowed (`undefined`) or the refusal. */
+  hold(name: string, refusal: RankdError | undefined): void;
+}
+
+/** Stops at the first refusal by throwing it. */
+export const strict: Examiner = {
+  find: (_name, check) => check(),
+  hold: (_name, refusal) => {
+    if (refusal !== undefined) throw refusal;
+  },
+};

@@ -8,13 +8,16 @@ const lookAfterMs = doubling(250, 2_000);
 
 type Reading = Pick<Ranking, 'store' | 'platform' | 'clock' | 'recentWrites'>;
 
+/** Needed to read a member. */
+export type MemberReading = Reading & Pick<Ranking, 'group'>;
+
 /**
  * The member, as read after rankd's own last change: a stale read with the earlier roles would make the next plan
  * wrong. If the roles differ from those that the change left, someone else may have changed them; rankd is sure once
  * reads can no longer lag. `written` is rankd's own last change of the member, if the caller has it.
  */
 export async function readMember(
-  app: Ranking,
+  app: MemberReading,
   userId: number,
   call: CallContext,
   written: Promise<RankChange | undefined> = writtenLast(app, userId),
@@ -59,6 +62,11 @@ function lagLeftMs({ clock, platform, recentWrites }: Reading, last: RankChange 
   return Math.max(0, platform.readLagMs - Math.max(0, sinceMs));
 }
 
-async function shows(app: Ranking, member: Member, { rolesAfter }: RankChange, call: CallContext): Promise<boolean> {
-  return heldIds((await app.group.scheme(call)).roles, member).join() === rolesAfter.join();
+async function shows(
+  { group }: Pick<Ranking, 'group'>,
+  member: Member,
+  { rolesAfter }: RankChange,
+  call: CallContext,
+): Promise<boolean> {
+  return heldIds((await group.scheme(call)).roles, member).join() === rolesAfter.join();
 }

@@ -8,11 +8,11 @@ import { isReached } from '../../core/role-plan.ts';
 import { heldIds } from '../../core/role-scheme.ts';
 import { type Goal, reversed, steps, stepsIfTooFew, stepsLeft } from '../../core/steps.ts';
 import type { CallContext, OpenChange } from '../../ports/index.ts';
-import { carryOut } from './carry-out.ts';
-import { keepCompensating, keepOutcome, outcomeOf } from './change-outcome.ts';
-import { fenceOf } from './fence.ts';
-import type { Ranking } from './ranking.ts';
-import { lagEndsAt } from './read-member.ts';
+import { callWithin } from '../../ports/platform.ts';
+import { carryOut, fenceOf } from './carry-out.ts';
+import { outcomeOf, recordCompensating, recordOutcome } from './change-record.ts';
+import { backgroundDeadlineMs, type Ranking } from './ranking.ts';
+import { lagEndsAt, type MemberReading } from './read-member.ts';
 
 /** True if no node works on this open change any more: its holder is gone, or could not confirm the outcome. */
 export function isAbandoned(
@@ -34,7 +34,7 @@ export async function reconcileChange(app: Ranking, { id, rankeeId }: RankChange
     if (change === undefined) return false;
     const outcome = await findOutcome(app, change, { ...call, fence: fenceOf(app, change) });
     app.recentWrites.note(rankeeId);
-    await keepOutcome(app, id, outcome);
+    await recordOutcome(app, id, outcome);
     return true;
   } catch (error) {
     await app.store.release(id).catch(() => undefined); // if the release fails, this process still holds it and retries
@@ -96,16 +96,16 @@ async function putBack(
   { code, message }: RankdError,
   call: CallContext,
 ): Promise<ChangeOutcome> {
-  await keepCompensating(app, change.id, { code, message });
+  await recordCompensating(app, change.id, { code, message });
   return findOutcome(app, { ...change, code, message, phase: 'compensate' }, call);
 }
 
 /** The roles of one group prove nothing about another. Nor do ids: the base role's can be the same in all groups. */
-function refuseOtherGroups(app: Ranking, { id, group }: RankChange): void {
-  if (group === app.group.title) return;
+function refuseOtherGroups({ group: { title } }: Pick<Ranking, 'group'>, { id, group }: RankChange): void {
+  if (group === title) return;
   throw new RankdError(
     'platform_rejected',
-    `Change ${id} was begun in ${group}, and ${app.group.title} is configured now; it can only be reconciled there.`,
+    `Change ${id} was begun in ${group}, and ${title} is configured now; it can only be reconciled there.`,
     { hint: 'put the earlier group and its key back into the configuration until the change is reconciled' },
   );
 }
@@ -115,7 +115,7 @@ function refuseOtherGroups(app: Ranking, { id, group }: RankChange): void {
  * member. Before that, a read may be from before the change and show the same roles as the goal, so it proves nothing.
  */
 async function seenAtRest(
-  app: Ranking,
+  app: MemberReading,
   { change, goal }: { change: RankChange; goal: Goal },
   call: CallContext,
 ): Promise<Member | undefined> {
@@ -135,14 +135,14 @@ async function seenAtRest(
 }
 
 async function reached(
-  app: Ranking,
+  { group }: Pick<Ranking, 'group'>,
   { change, rolesAfter }: { change: RankChange; rolesAfter: number[] },
   call: CallContext,
 ): Promise<ChangeOutcome> {
   if (change.phase === 'compensate') {
     return { ...outcomeOf(new RankdError(change.code ?? 'platform_rejected', change.message)), rolesAfter };
   }
-  const scheme = await app.group.scheme(call);
+  const scheme = await group.scheme(call);
   // Every role of the plan is in place, but someone else may have given a higher one since.
   if (!isReached(scheme, change, { userId: change.rankeeId, roleIds: rolesAfter }))
     return { ...outcomeOf(changedByOthers(change)), rolesAfter };
@@ -184,4 +184,92 @@ function changedByOthers(change: RankChange): RankdError {
     'platform_rejected',
     `The roles of ${memberTitle(change)} are neither those from before nor those that were wanted: somebody else has changed them, or Roblox did not do what it said.`,
   );
+}
+
+interface RecoveryRound {
+  /** Called with each change that could not be reconciled at the first try. */
+  report: (change: RankChange, error: unknown) => void;
+  stop: AbortSignal;
+  /** The work in progress and the earlier tries of all rounds. Rounds may overlap. */
+  tries: RecoveryTries;
+}
+
+/** By the ids of changes: the running ones, and the time (`Clock.monotonic()`) of each one's last try or failure. */
+export interface RecoveryTries {
+  underWay: Set<string>;
+  last: Map<string, number>;
+}
+
+/** Reconciling a change takes one read of the member, or a second one once reads no longer lag. */
+const looksEach = 2;
+/** The minimum number of concurrent tries, however little is left of the platform's budget. */
+const fewest = 5;
+/**
+ * For this long, a change that this node could not complete is left to other nodes, which may reach the platform. It is
+ * two of their rounds.
+ */
+const standBackMs = 5_000;
+
+/**
+ * One round: tries to reconcile abandoned changes, as many concurrently as the platform has room for, longest waiting
+ * first.
+ */
+export async function recoverChanges(app: Ranking, { report, stop, tries }: RecoveryRound): Promise<void> {
+  const { underWay, last } = tries;
+  const open = await app.store.openChanges();
+  forgetFinished(last, open);
+  const abandoned = open
+    .filter((one) => isAbandoned(app, one) && !underWay.has(one.change.id) && !isLeftToOthers(app, one, last))
+    .map(({ change }) => change)
+    .sort((a, b) => (last.get(a.id) ?? 0) - (last.get(b.id) ?? 0))
+    .slice(0, roomFor(app, underWay.size));
+  await Promise.all(
+    abandoned.map(async (change) => {
+      const isFirst = !last.has(change.id);
+      underWay.add(change.id);
+      last.set(change.id, app.clock.monotonic());
+      await recover(app, change, stop).catch((error) => {
+        last.set(change.id, app.clock.monotonic());
+        if (isFirst) report(change, error);
+      });
+      underWay.delete(change.id);
+    }),
+  );
+}
+
+/** True if a change is pending without a holder: its node is gone. */
+export async function wasLeftBehind({ store }: Pick<Ranking, 'store'>): Promise<boolean> {
+  const open = await store.openChanges();
+  return open.some(({ change, holder }) => change.state === 'pending' && holder === 'none');
+}
+
+function isLeftToOthers(
+  { store, clock, recentWrites }: Pick<Ranking, 'store' | 'clock' | 'recentWrites'>,
+  { change: { id, rankeeId }, holder }: OpenChange,
+  last: RecoveryTries['last'],
+): boolean {
+  if (holder === 'this' || store.nodes === undefined || store.nodes.isAlone) return false;
+  const failedAt = Math.max(...[last.get(id), recentWrites.of(rankeeId)].map((at) => at ?? Number.NEGATIVE_INFINITY));
+  return clock.monotonic() - failedAt < standBackMs;
+}
+
+function forgetFinished(last: RecoveryTries['last'], open: OpenChange[]): void {
+  const ids = new Set(open.map(({ change }) => change.id));
+  for (const id of last.keys()) if (!ids.has(id)) last.delete(id);
+}
+
+/** The number of further tries that may begin. Half of the budget for reading members is reserved for callers. */
+function roomFor({ platform }: Pick<Ranking, 'platform'>, underWay: number): number {
+  const looks = platform.pace().find(({ operation }) => operation === 'memberships');
+  if (looks === undefined) return Number.POSITIVE_INFINITY;
+  const spare = looks.left - looks.waiting - looks.limit / 2 - underWay; // each running try still needs a read
+  return Math.max(fewest - underWay, Math.floor(spare / looksEach), 0);
+}
+
+async function recover(app: Ranking, change: RankChange, stop: AbortSignal): Promise<void> {
+  using own = callWithin(app.clock, backgroundDeadlineMs(app), 'recovery');
+  const call = { ...own, signal: AbortSignal.any([own.signal, stop]) };
+  using turn = app.turns.arrive(change.rankeeId, call.lane);
+  await turn.comes(call.signal);
+  await reconcileChange(app, change, call);
 }

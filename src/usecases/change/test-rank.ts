@@ -4,11 +4,8 @@ import { refusalOfHold } from '../../core/holds.ts';
 import type { Key, RankRequest } from '../../core/model.ts';
 import type { CallContext } from '../../ports/index.ts';
 import { openHold } from '../holds/open-hold.ts';
-import type { ChangeCommand } from './change-command.ts';
-import { type ApprovedChange, checkNames, checkPlan } from './check-plan.ts';
-import type { Examiner } from './examiner.ts';
-import { planChange } from './plan-change.ts';
-import type { Ranking } from './ranking.ts';
+import { type ApprovedChange, checkNames, checkPlan, type Examiner, planChange } from './plan-change.ts';
+import type { ChangeCommand, Ranking } from './ranking.ts';
 
 export interface TestRankCommand extends Pick<ChangeCommand, 'hold'> {
   request: RankRequest;
@@ -55,7 +52,7 @@ export async function testRank(app: Ranking, command: TestRankCommand, call: Cal
 
 /** Checks the key like a request with it, but without its secret. */
 async function checkAccess(
-  { store, clock, group }: Ranking,
+  { store, clock, group }: Pick<Ranking, 'store' | 'clock' | 'group'>,
   { key, placeId, hold }: TestRankCommand,
   list: Checklist,
 ): Promise<void> {

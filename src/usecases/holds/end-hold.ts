@@ -9,14 +9,24 @@ import { nameForRequest } from '../../core/role-scheme.ts';
 import { refusalOfMisfit } from '../../core/role-settings.ts';
 import type { CallContext } from '../../ports/index.ts';
 import { callWithin } from '../../ports/platform.ts';
-import type { ChangeCaller, Idempotency } from '../change/change-command.ts';
-import { carryOutChange, type FinishedChange, type Intent, keepEnded, toRankdError } from '../change/change-member.ts';
-import { keepRefusal } from '../change/change-rank.ts';
+import {
+  carryOutChange,
+  type FinishedChange,
+  type Intent,
+  recordEnded,
+  toRankdError,
+} from '../change/change-member.ts';
+import { recordRefusal } from '../change/change-rank.ts';
 import { draftOf, withPlan } from '../change/change-record.ts';
-import { type ApprovedChange, checkPlan, checkUndo } from '../change/check-plan.ts';
-import { guessed, withCurrentReach } from '../change/plan-change.ts';
+import { type ApprovedChange, checkPlan, checkUndo, guessed, withCurrentReach } from '../change/plan-change.ts';
 import { QueuePosition } from '../change/queue-position.ts';
-import { backgroundDeadlineMs, type Ranking, readInTime } from '../change/ranking.ts';
+import {
+  backgroundDeadlineMs,
+  type ChangeCaller,
+  type Idempotency,
+  type Ranking,
+  readInTime,
+} from '../change/ranking.ts';
 import { readMember } from '../change/read-member.ts';
 
 export interface HoldCheck {
@@ -96,13 +106,13 @@ async function finish(
     // planned again with the fresh roles
     if (isRankdError(error, 'above_acting_account') && (await app.group.renew(call))) return 'stale';
     if (change.keyId === undefined) throw error;
-    return keepRefusal(app, change, error);
+    return recordRefusal(app, change, error);
   }
 }
 
 /** For a test key: records the would-be change as a dry run. */
 function rehearsed(app: Ranking, { change, success }: HoldIntent): Promise<FinishedChange> {
-  return keepEnded(app, change, { outcome: { state: 'applied', code: null, message: success } });
+  return recordEnded(app, change, { outcome: { state: 'applied', code: null, message: success } });
 }
 
 /** A superseded or forfeited hold can still be ended by force. One that was extended while its end waited continues. */
@@ -120,7 +130,7 @@ interface HoldIntent extends Omit<Intent, 'after' | 'approved'> {
 /** The change to make; or the hold as stored now, if there is nothing to change. */
 async function intentFor(app: Ranking, check: HoldCheck, call: CallContext): Promise<HoldIntent | CheckedHold> {
   const { hold, caller, as, force = false, reason, asked, idempotency } = check;
-  const doing = { by: caller.by, at: app.clock.now() };
+  const actor = { by: caller.by, at: app.clock.now() };
   const inTime = readInTime(app, call);
   const known = await app.group.scheme(call);
   const expected = guessed(() => restorePlan(known, { userId: hold.rankeeId, roleIds: [] }, hold.rolesBefore));
@@ -131,7 +141,7 @@ async function intentFor(app: Ranking, check: HoldCheck, call: CallContext): Pro
   const scheme = member === undefined ? await app.group.scheme(call) : await app.group.schemeFor(member, call);
   const givenAt = (await app.store.lastWritten(hold.rankeeId))?.requestedAt;
   const seen = { member, roles: scheme.roles, isOver: as !== undefined, givenAt, force };
-  const judge = (now: Hold) => judgeHold(now, seen, doing);
+  const judge = (now: Hold) => judgeHold(now, seen, actor);
   const verdict = judge(hold);
   const isByKey = caller.keyId !== undefined;
   if (verdict.do === 'keep' && isByKey) refuseForfeit(hold, verdict.update);

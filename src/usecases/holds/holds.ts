@@ -3,9 +3,8 @@ import { memberTitle } from '../../core/describe.ts';
 import { extended, isOpenHold, openStates, refusalOfLift } from '../../core/holds.ts';
 import type { Hold } from '../../core/model.ts';
 import type { CallContext } from '../../ports/index.ts';
-import type { ChangeCaller, Idempotency } from '../change/change-command.ts';
-import { claimIdempotencyKey } from '../change/idempotency.ts';
-import type { Ranking } from '../change/ranking.ts';
+import { claimIdempotencyKey } from '../change/change-rank.ts';
+import type { ChangeCaller, Idempotency, Ranking } from '../change/ranking.ts';
 import { type CheckedHold, checkHold, type HoldAsker } from './end-hold.ts';
 import { openHold } from './open-hold.ts';
 

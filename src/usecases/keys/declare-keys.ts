@@ -15,8 +15,8 @@ export async function declareKeys(
   declared: readonly DeclaredKey[],
 ): Promise<StillDeclared[]> {
   const declarations = declared.map((key) => ({ ...key, id: newId('key') }));
-  const doing = { by: 'daemon', at: clock.now() };
-  const { clashes, stillDeclared } = await store.declareKeys(declarations, judgeDeclarations(declarations, doing));
+  const actor = { by: 'daemon', at: clock.now() };
+  const { clashes, stillDeclared } = await store.declareKeys(declarations, judgeDeclarations(declarations, actor));
   if (clashes.length === 0) return stillDeclared;
   const problems = clashes.map((clash) => ({
     at: declared[clash.index]?.at[clash.field],

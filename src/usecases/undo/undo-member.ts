@@ -10,14 +10,17 @@ import { undoing } from '../../core/undo.ts';
 import { holdsBefore } from '../../core/undo-holds.ts';
 import type { CallContext, ChangeSelection } from '../../ports/index.ts';
 import { callWithin } from '../../ports/platform.ts';
-import type { ChangeCaller, Idempotency } from '../change/change-command.ts';
-import { carryOutChange, type FinishedChange, type Intent, keepEnded, toRankdError } from '../change/change-member.ts';
-import { resultOf } from '../change/change-outcome.ts';
-import { draftOf, withPlan } from '../change/change-record.ts';
-import { checkUndo } from '../change/check-plan.ts';
-import { findMember, planConfirmed, withCurrentReach } from '../change/plan-change.ts';
+import {
+  carryOutChange,
+  type FinishedChange,
+  type Intent,
+  recordEnded,
+  toRankdError,
+} from '../change/change-member.ts';
+import { draftOf, resultOf, withPlan } from '../change/change-record.ts';
+import { checkUndo, findMember, planConfirmed, withCurrentReach } from '../change/plan-change.ts';
 import { QueuePosition } from '../change/queue-position.ts';
-import { backgroundDeadlineMs, type Ranking } from '../change/ranking.ts';
+import { backgroundDeadlineMs, type ChangeCaller, type Idempotency, type Ranking } from '../change/ranking.ts';
 import { selectedChanges, timelineOf } from './undo-timeline.ts';
 
 /** The changes to undo, and the actor. */
@@ -64,7 +67,7 @@ export async function undoMember(app: Ranking, command: UndoCommand, rankee: Ran
     if (error.code === 'member_not_found') return { state: 'left_group' };
     if (canStillPass(error.code)) throw error;
     if (command.dryRun) return { state: 'refused', error };
-    const { change } = await keepEnded(app, draft, resultOf(error));
+    const { change } = await recordEnded(app, draft, resultOf(error));
     return { state: 'refused', changeId: change.id, error };
   }
 }

@@ -76,8 +76,8 @@ export class RefusedCallers {
     await Promise.all(
       counted.map(async ({ code, sum }) => {
         const detail = { ...sum.detail, count: sum.count };
-        const doing = { by: 'daemon', at: clock.now() };
-        const event = code === page ? dashboardEvent('refuse', detail, doing) : callersRefused(code, detail, doing);
+        const actor = { by: 'daemon', at: clock.now() };
+        const event = code === page ? dashboardEvent('refuse', detail, actor) : callersRefused(code, detail, actor);
         await store.appendAudit(event).catch((error) => {
           this.#sumOf(code, [sum.detail]).count += sum.count;
           throw error;

@@ -115,7 +115,7 @@ export async function setWebhook(
   { store, clock }: Tools,
   { name, by, target, events, mention }: WebhookSetting & { name: string; by: string },
 ): Promise<void> {
-  const doing = { by, at: clock.now() };
+  const actor = { by, at: clock.now() };
   const found = await requireWebhook({ store }, name);
   // Earlier events that it was not subscribed to are not sent later.
   const { cursor, alarmCursor } = await furthestCursors({ store }, found);
@@ -131,7 +131,7 @@ export async function setWebhook(
         ...(target === undefined && heldUntil !== undefined && { heldUntil }),
       };
       const detail = { ...(target && { target: target.shown }), ...(events && { events: events.join(', ') }), mention };
-      return { change, events: [webhookEvent('set', webhook, detail, doing)] };
+      return { change, events: [webhookEvent('set', webhook, detail, actor)] };
     }),
   );
 }
@@ -149,13 +149,13 @@ export async function rotateWebhook(
 ): Promise<{ webhook: Webhook; secret: string }> {
   const secret = newWebhookSecret();
   const takeBack = keep(secret);
-  const doing = { by, at: clock.now() };
-  const oldSecretUntil = doing.at + overlapMs;
+  const actor = { by, at: clock.now() };
+  const oldSecretUntil = actor.at + overlapMs;
   const judge = judgeOne(name, (webhook) => {
     if (webhook.secret === undefined) return { refusal: noSecret(webhook) };
     const change = { ...webhook, secret, oldSecret: webhook.secret, oldSecretUntil };
     const detail = { oldUntil: isoTime(oldSecretUntil) };
-    return { change, events: [webhookEvent('rotate', webhook, detail, doing)] };
+    return { change, events: [webhookEvent('rotate', webhook, detail, actor)] };
   });
   await store.updateWebhooks(judge).catch((error) => {
     takeBack();
@@ -177,18 +177,18 @@ export async function enableWebhook(
   { store, clock }: Tools,
   { name, isFromNow, by }: { name: string; isFromNow: boolean; by: string },
 ): Promise<{ leftOut: number }> {
-  const doing = { by, at: clock.now() };
-  const before = isFromNow ? Number.POSITIVE_INFINITY : doing.at - maxAgeMs;
+  const actor = { by, at: clock.now() };
+  const before = isFromNow ? Number.POSITIVE_INFINITY : actor.at - maxAgeMs;
   const found = await requireWebhook({ store }, name);
   const unsent = await unsentBefore({ store }, found, before);
   await store.updateWebhooks(
     judgeOne(
       name,
       ({ why: _, failingSince: _since, heldUntil: _until, lastError: _error, ...webhook }, newestEvent) => {
-        const left = unsent && leftOut(webhook, unsent, doing);
+        const left = unsent && leftOut(webhook, unsent, actor);
         const cursors = isFromNow ? { cursor: newestEvent, alarmCursor: newestEvent } : left?.webhook;
         const change = { ...webhook, ...cursors, state: 'enabled' as const, failedTries: 0 };
-        const enabled = webhookEvent('enable', webhook, { fromNow: isFromNow }, doing);
+        const enabled = webhookEvent('enable', webhook, { fromNow: isFromNow }, actor);
         return { change, events: [enabled, ...(left?.events ?? [])] };
       },
       { isDeclaredToo: true },
@@ -199,7 +199,7 @@ export async function enableWebhook(
   await store.recordProgress({ webhookId: found.id, sequences: [] }, () => ({
     webhook: {},
     put: waiting.map(({ nextTryAt: _, ...one }) =>
-      isLeftOut(one) ? { ...one, state: 'failed', error: 'left out' } : { ...one, nextTryAt: doing.at },
+      isLeftOut(one) ? { ...one, state: 'failed', error: 'left out' } : { ...one, nextTryAt: actor.at },
     ),
     events: [],
   }));
@@ -212,12 +212,12 @@ export async function disableWebhook(
   { store, clock }: Tools,
   { name, by }: { name: string; by: string },
 ): Promise<void> {
-  const doing = { by, at: clock.now() };
+  const actor = { by, at: clock.now() };
   const why = `by ${by}`;
   await store.updateWebhooks(
     judgeOne(name, (webhook) => ({
       change: { ...webhook, state: 'disabled', why },
-      events: [webhookDisabled(webhook, why, doing)],
+      events: [webhookDisabled(webhook, why, actor)],
     })),
   );
 }
@@ -227,9 +227,9 @@ export async function removeWebhook(
   { store, clock }: Tools,
   { name, by }: { name: string; by: string },
 ): Promise<void> {
-  const doing = { by, at: clock.now() };
+  const actor = { by, at: clock.now() };
   await store.updateWebhooks(
-    judgeOne(name, (webhook) => ({ change: 'removed', events: [webhookEvent('remove', webhook, {}, doing)] })),
+    judgeOne(name, (webhook) => ({ change: 'removed', events: [webhookEvent('remove', webhook, {}, actor)] })),
   );
 }
 
@@ -262,10 +262,10 @@ export async function declareWebhooks(
       id: newId('wh'),
     };
   });
-  const doing = { by: 'daemon', at: clock.now() };
+  const actor = { by: 'daemon', at: clock.now() };
   return store.declareWebhooks((facts) => {
     const refusal = refusalOf(targets, facts.webhooks);
-    return refusal === undefined ? declaredEdit(declared, facts, doing) : { refusal };
+    return refusal === undefined ? declaredEdit(declared, facts, actor) : { refusal };
   });
 }
 

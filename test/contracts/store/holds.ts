@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { judgeForgetting } from '../../../src/core/forgetting.ts';
 import { extended } from '../../../src/core/holds.ts';
 import type { Hold, RankChange } from '../../../src/core/model.ts';
-import { keepOutcome } from '../../../src/usecases/change/change-outcome.ts';
+import { recordOutcome } from '../../../src/usecases/change/change-record.ts';
 import { applied, begin, newChange, operator, refused } from './samples.ts';
 import type { StoreCase } from './store-case.ts';
 
@@ -30,7 +30,7 @@ export function holdContract(at: StoreCase): void {
       const change = newSuspension('hold_a', 5_000);
       await begin(at.store, change);
       expect(await holds()).toEqual([]);
-      await keepOutcome(at, change.id, applied);
+      await recordOutcome(at, change.id, applied);
       expect(await at.other.findHold('hold_a')).toStrictEqual({
         ...{ id: 'hold_a', group, kind: 'suspension', state: 'active', rankeeId: 7, rankeeName: 'Builder' },
         ...{ rolesBefore: [100, 200], rolesDuring: [100, 300], changeId: change.id, rankerId: 0, rankerName: 'Server' },
@@ -48,14 +48,14 @@ export function holdContract(at: StoreCase): void {
     test('does not exist if its change was refused', async () => {
       const change = newSuspension('hold_a', 5_000);
       await begin(at.store, change);
-      await keepOutcome(at, change.id, refused);
+      await recordOutcome(at, change.id, refused);
       expect(await holds()).toEqual([]);
     });
 
     test('prevents other changes of the member, in the transaction that would begin the change', async () => {
       const change = newSuspension('hold_a', 5_000);
       await begin(at.store, change);
-      await keepOutcome(at, change.id, applied);
+      await recordOutcome(at, change.id, applied);
       const after = change.id;
       await expect(begin(at.other, newChange(), { after })).rejects.toMatchObject({ code: 'member_suspended' });
       await expect(begin(at.other, newSuspension('hold_b', 9_000), { after })).rejects.toMatchObject({
@@ -68,10 +68,10 @@ export function holdContract(at: StoreCase): void {
     test('ends with the outcome of its return: ended if that is applied, still open if it is not', async () => {
       const change = newSuspension('hold_a', at.clock.now());
       await begin(at.store, change);
-      await keepOutcome(at, change.id, applied);
+      await recordOutcome(at, change.id, applied);
       const first = newReturn('hold_a');
       await begin(at.store, first, { after: change.id });
-      await keepOutcome(at, first.id, { ...refused, code: 'platform_unavailable', state: 'failed' });
+      await recordOutcome(at, first.id, { ...refused, code: 'platform_unavailable', state: 'failed' });
       expect(await at.other.findHold('hold_a')).toMatchObject({
         state: 'active',
         tries: 1,
@@ -79,7 +79,7 @@ export function holdContract(at: StoreCase): void {
       });
       const second = newReturn('hold_a');
       await begin(at.store, second, { after: first.id });
-      await keepOutcome(at, second.id, { ...applied, rolesAfter: [100, 200] });
+      await recordOutcome(at, second.id, { ...applied, rolesAfter: [100, 200] });
       expect(await at.other.findHold('hold_a')).toMatchObject({ state: 'ended', returnChangeId: second.id });
       expect(await begin(at.other, newChange(), { after: second.id })).toBe(true);
     });
@@ -92,7 +92,7 @@ export function holdContract(at: StoreCase): void {
       ] as const) {
         const change = newSuspension(`hold_${rankeeId}`, endsAt, { rankeeId });
         await begin(at.store, change);
-        await keepOutcome(at, change.id, applied);
+        await recordOutcome(at, change.id, applied);
       }
       const due = async (now: number, retryNow = false) =>
         (await at.other.dueHolds({ group, now, retryNow, limit: 9 })).map(({ id }) => id);
@@ -106,14 +106,14 @@ export function holdContract(at: StoreCase): void {
     test('is changed together with its events, and not once it has ended', async () => {
       const change = newSuspension('hold_a', 5_000);
       await begin(at.store, change);
-      await keepOutcome(at, change.id, applied);
-      const doing = { by: operator, at: at.clock.now() };
-      expect(await at.store.updateHold('hold_a', (hold) => extended(hold, 9_000, doing))).toMatchObject({
+      await recordOutcome(at, change.id, applied);
+      const actor = { by: operator, at: at.clock.now() };
+      expect(await at.store.updateHold('hold_a', (hold) => extended(hold, 9_000, actor))).toMatchObject({
         endsAt: 9_000,
       });
       expect(await at.other.listAudit({ action: 'suspension.extend', limit: 9 })).toHaveLength(1);
       await at.store.updateHold('hold_a', (hold) => ({ holds: [{ ...hold, state: 'superseded' }], events: [] }));
-      expect(await at.store.updateHold('hold_a', (hold) => extended(hold, 1, doing))).toBeUndefined();
+      expect(await at.store.updateHold('hold_a', (hold) => extended(hold, 1, actor))).toBeUndefined();
       expect(await at.other.findHold('hold_a')).toMatchObject({ endsAt: 9_000, state: 'superseded' });
     });
 
@@ -121,7 +121,7 @@ export function holdContract(at: StoreCase): void {
       for (const rankeeId of [1, 2]) {
         const change = newSuspension(`hold_${rankeeId}`, 5_000, { rankeeId });
         await begin(at.store, change);
-        await keepOutcome(at, change.id, applied);
+        await recordOutcome(at, change.id, applied);
       }
       await at.store.updateHold('hold_1', (hold) => ({
         holds: [{ ...hold, state: 'forfeited', endedAt: 5_000 }],
@@ -135,7 +135,7 @@ export function holdContract(at: StoreCase): void {
     test('forgets a person: id, name and reason are deleted, and nothing is given back any more', async () => {
       const change = newSuspension('hold_a', 5_000);
       await begin(at.store, change);
-      await keepOutcome(at, change.id, applied);
+      await recordOutcome(at, change.id, applied);
       const forgetting = { userId: 7, pseudonym: -77 };
       await at.store.forgetPerson(forgetting, judgeForgetting(forgetting, { by: operator, at: at.clock.now() }));
       const left = await at.other.findHold('hold_a');

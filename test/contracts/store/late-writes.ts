@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import type { ChangeOutcome } from '../../../src/core/change-state.ts';
-import { keepOutcome } from '../../../src/usecases/change/change-outcome.ts';
-import { recoverLateWrite } from '../../../src/usecases/change/late-write.ts';
+import { recoverLateWrite } from '../../../src/usecases/change/carry-out.ts';
+import { recordOutcome } from '../../../src/usecases/change/change-record.ts';
 import type { PlatformTrust } from '../../../src/usecases/change/platform-trust.ts';
 import { applied, begin, newChange, record } from './samples.ts';
 import type { StoreCase } from './store-case.ts';
@@ -38,7 +38,7 @@ export function lateWriteContract(at: StoreCase): void {
       );
       expect(await at.store.openChanges()).toMatchObject([{ change: { id: change.id, state: 'pending' } }]);
       expect(reportLateWrite).not.toHaveBeenCalled();
-      await keepOutcome({ store: at.other, clock: at.clock }, change.id, notApplied);
+      await recordOutcome({ store: at.other, clock: at.clock }, change.id, notApplied);
       await at.clock.passUntil(settled);
       expect(await at.other.openChanges()).toMatchObject([
         { change: { id: change.id, state: 'unknown', rolesAfter: [100, 300] }, holder: 'none' },
@@ -50,7 +50,7 @@ export function lateWriteContract(at: StoreCase): void {
     test('leaves the change as it is if the member was changed since, and names the member', async () => {
       const change = newChange();
       await begin(at.other, change);
-      await keepOutcome({ store: at.other, clock: at.clock }, change.id, notApplied);
+      await recordOutcome({ store: at.other, clock: at.clock }, change.id, notApplied);
       await record(at.other, newChange({ state: 'applied' }));
       const { settled, reportLateWrite } = await settle(change);
       await at.clock.passUntil(settled);
@@ -64,7 +64,7 @@ export function lateWriteContract(at: StoreCase): void {
       await begin(at.store, change);
       const left = at.store.leaseLeft();
       expect(left()).toBeGreaterThan(0);
-      await keepOutcome({ store: at.store, clock: at.clock }, change.id, applied);
+      await recordOutcome({ store: at.store, clock: at.clock }, change.id, applied);
       const { settled, reportLateWrite } = await settle(change, left);
       await settled;
       expect(reportLateWrite).not.toHaveBeenCalled();

@@ -58,8 +58,8 @@ export function retentionContract(at: StoreCase): void {
     const pruneUpTo = async (upToId: number, limit: number) => {
       const { rows } = await at.store.auditChain({ afterId: upToId - 1, limit: 1 });
       const [upTo = chainStart] = rows;
-      const doing = { by: 'daemon', at: at.clock.now() };
-      await at.store.appendAudit(auditPruned({ removed: 1, before: 0, upTo }, doing));
+      const actor = { by: 'daemon', at: at.clock.now() };
+      await at.store.appendAudit(auditPruned({ removed: 1, before: 0, upTo }, actor));
       return at.store.pruneAudit({ upToId, limit });
     };
 

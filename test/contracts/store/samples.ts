@@ -20,7 +20,7 @@ import { policyRules } from '../../../src/core/policy.ts';
 import type { PolicyCase } from '../../../src/core/rules/rule.ts';
 import { judgeActive, judgeAdding, judgeRemoval } from '../../../src/core/whitelist.ts';
 import type { KeyRecord, NewSecret, Store } from '../../../src/ports/index.ts';
-import { keepCompensating, keepOutcome } from '../../../src/usecases/change/change-outcome.ts';
+import { recordCompensating, recordOutcome } from '../../../src/usecases/change/change-record.ts';
 
 export const operator = 'cli:ann@host';
 export const largestId = 2 ** 53 - 1;
@@ -144,21 +144,21 @@ export async function begin(store: Store, change: RankChange, beginning: Beginni
 }
 
 /** A handle on a store, and the time for its records. */
-type Keeper = Parameters<typeof keepOutcome>[0];
+type Keeper = Parameters<typeof recordOutcome>[0];
 
 /** Ends an open change that this handle holds, or can take over; false if there is none. */
 export async function finish(keeper: Keeper, changeId: string, outcome: ChangeOutcome): Promise<boolean> {
   await keeper.store.takeOver(changeId);
-  return (await keepOutcome(keeper, changeId, outcome)) !== undefined;
+  return (await recordOutcome(keeper, changeId, outcome)) !== undefined;
 }
 
 /** Reverses an open change that this handle holds, or can take over. */
 export async function putBack(
   keeper: Keeper,
-  ...change: [string, Parameters<typeof keepCompensating>[2]]
+  ...change: [string, Parameters<typeof recordCompensating>[2]]
 ): Promise<void> {
   await keeper.store.takeOver(change[0]);
-  await keepCompensating(keeper, ...change);
+  await recordCompensating(keeper, ...change);
 }
 
 /** Stores a change as it is, with the event of its state. */
@@ -171,28 +171,28 @@ export function record(store: Store, change: RankChange): Promise<void> {
  * actor.
  */
 export function operate({ store, clock = systemClock }: { store: Store; clock?: { now(): number } }) {
-  const doing = (by: string) => ({ by, at: clock.now() });
+  const actor = (by: string) => ({ by, at: clock.now() });
   return {
-    createKey: (key: NewKey, by: string) => store.createKey(key, judgeNewKey(key, doing(by))),
+    createKey: (key: NewKey, by: string) => store.createKey(key, judgeNewKey(key, actor(by))),
     rotateKey: ({ keyId, ...rotation }: { keyId: string; secret: NewSecret; oldExpiresAt: number }, by: string) =>
-      store.updateKey(keyId, judgeRotation(rotation, doing(by))),
+      store.updateKey(keyId, judgeRotation(rotation, actor(by))),
     setRules: ({ keyId, rules }: { keyId: string; rules: KeyRulesChange }, by: string) =>
-      store.updateKey(keyId, judgeRules(rules, doing(by))),
-    revokeKey: (keyId: string, by: string) => store.updateKey(keyId, judgeRevocation(doing(by))),
+      store.updateKey(keyId, judgeRules(rules, actor(by))),
+    revokeKey: (keyId: string, by: string) => store.updateKey(keyId, judgeRevocation(actor(by))),
     pauseKey: ({ keyId, ...pause }: { keyId: string; paused: boolean; reason: string }, by: string) =>
-      store.updateKey(keyId, judgePause(pause, doing(by))),
+      store.updateKey(keyId, judgePause(pause, actor(by))),
     declareKeys: async (declared: readonly NewDeclaration[], by: string) =>
-      (await store.declareKeys(declared, judgeDeclarations(declared, doing(by)))).clashes,
+      (await store.declareKeys(declared, judgeDeclarations(declared, actor(by)))).clashes,
     addEntries: async (places: { keyId: string; placeIds: number[]; note?: string }, by: string) => {
-      const { before, after } = await store.updateEntries(places, judgeAdding(places, doing(by)));
+      const { before, after } = await store.updateEntries(places, judgeAdding(places, actor(by)));
       return after.map((entry) => ({ ...entry, added: before.every(({ placeId }) => placeId !== entry.placeId) }));
     },
     setEntriesActive: async (places: { keyId: string; placeIds: number[]; active: boolean }, by: string) =>
-      (await store.updateEntries(places, judgeActive({ ...places, keyName: 'game' }, doing(by)))).after,
+      (await store.updateEntries(places, judgeActive({ ...places, keyName: 'game' }, actor(by)))).after,
     removeEntries: async (places: { keyId: string; placeIds: number[] }, by: string) =>
-      (await store.updateEntries(places, judgeRemoval({ ...places, keyName: 'game' }, doing(by)))).before,
+      (await store.updateEntries(places, judgeRemoval({ ...places, keyName: 'game' }, actor(by)))).before,
     updateWorkspace: (change: { active?: boolean; plan?: Plan }, by: string) =>
-      store.updateWorkspace(judgeWorkspace(change, doing(by))),
-    appendAudit: ({ by, ...event }: Omit<AuditEvent, 'id' | 'at'>) => store.appendAudit({ ...event, ...doing(by) }),
+      store.updateWorkspace(judgeWorkspace(change, actor(by))),
+    appendAudit: ({ by, ...event }: Omit<AuditEvent, 'id' | 'at'>) => store.appendAudit({ ...event, ...actor(by) }),
   };
 }

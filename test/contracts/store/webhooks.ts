@@ -5,7 +5,7 @@ import { newChange, operate, operator, record } from './samples.ts';
 import type { StoreCase } from './store-case.ts';
 
 export function webhookContract(at: StoreCase): void {
-  const doing = { by: operator, at: 0 };
+  const actor = { by: operator, at: 0 };
   const add = async (name: string, rest: Partial<NewWebhook> = {}) => {
     const fresh: NewWebhook = {
       id: `wh_${name}`,
@@ -15,7 +15,7 @@ export function webhookContract(at: StoreCase): void {
       events: ['all'],
       createdAt: 5,
     };
-    await at.store.updateWebhooks(judgeNewWebhook({ ...fresh, address: `https://a/${name}`, ...rest }, doing));
+    await at.store.updateWebhooks(judgeNewWebhook({ ...fresh, address: `https://a/${name}`, ...rest }, actor));
   };
   const find = async (name: string) => (await at.other.listWebhooks()).find((webhook) => webhook.name === name);
   const delivery = (sequence: number, rest: Partial<Delivery> = {}): Delivery => ({

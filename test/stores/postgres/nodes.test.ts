@@ -5,7 +5,7 @@ import type { ShownNode, Store } from '../../../src/ports/index.ts';
 import { engineOf } from '../../../src/stores/engine.ts';
 import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
 import { newestSchema } from '../../../src/stores/postgres/schema/migrate.ts';
-import { keepOutcome } from '../../../src/usecases/change/change-outcome.ts';
+import { recordOutcome } from '../../../src/usecases/change/change-record.ts';
 import { MemberTurns } from '../../../src/usecases/change/member-turns.ts';
 import { QueuePosition } from '../../../src/usecases/change/queue-position.ts';
 import type { Ranking } from '../../../src/usecases/change/ranking.ts';
@@ -121,7 +121,7 @@ test('a node that was ended finds out with its next beat, and joins anew', async
   ]);
   expect([left(), one.store.leaseLeft()() > 0]).toEqual([0, true]); // the lease of the node that was ended stays over
   expect(await one.store.takeOver(change.id)).toStrictEqual(change);
-  const ended = await keepOutcome({ store: one.store, clock: one.time }, change.id, applied);
+  const ended = await recordOutcome({ store: one.store, clock: one.time }, change.id, applied);
   expect(ended).toMatchObject({ state: 'applied' });
 });
 
@@ -383,7 +383,7 @@ test('who waits for a member on another node goes on as soon as that one is thro
     Number((await other.queueStanding({ rankeeId: change.rankeeId })).position) - Number(position);
   await expect.poll(ahead).toBe(2);
   await onServer(address, 'SELECT pg_sleep(0.1)'); // it has looked, and listens
-  await keepOutcome({ store: one, clock }, change.id, applied);
+  await recordOutcome({ store: one, clock }, change.id, applied);
   expect(came).not.toHaveBeenCalled();
   await one.leave(position);
   await through;

@@ -4,7 +4,7 @@ import { isAlarm, typeOf } from '../../../src/core/webhooks/event-types.ts';
 import { embedOf, lineOf } from '../../../src/usecases/webhooks/discord.ts';
 import { type EventView, eventBody } from '../../../src/usecases/webhooks/outbox.ts';
 
-const doing = { by: 'daemon', at: Date.UTC(2026, 0, 1) };
+const actor = { by: 'daemon', at: Date.UTC(2026, 0, 1) };
 const key = { id: 'key_8TqLx0vBz3Rw', name: 'points-game' };
 
 function told(event: ReturnType<typeof keyPaused>): EventView {
@@ -15,7 +15,7 @@ function told(event: ReturnType<typeof keyPaused>): EventView {
 }
 
 test('an alarm about a paused key names the key, by name and id, and the command that lifts the pause', () => {
-  const alarm = told(keyPaused(key, 'it demoted too many', doing));
+  const alarm = told(keyPaused(key, 'it demoted too many', actor));
   const { description } = embedOf(alarm);
   for (const text of [key.id, 'points-game', 'it demoted too many', 'rankd key resume points-game'])
     expect(description.replaceAll('\\', '')).toContain(text);
@@ -25,16 +25,16 @@ test('an alarm about a paused key names the key, by name and id, and the command
 });
 
 test('the end of a key is an alarm', () => {
-  expect(isAlarm(told(keyRevoked(key, {}, doing)).type)).toBe(true);
+  expect(isAlarm(told(keyRevoked(key, {}, actor)).type)).toBe(true);
 });
 
 test('an undo is told once it has ended, with its result, the key and the time in words', () => {
   const about = { keyId: key.id, keyName: key.name, since: '2026-01-01T00:00:00Z', changes: 4, members: 4 };
   const result = 'of 4 members, 2 put back; 2 no longer in the group';
-  const begun = historyUndone({ undoId: 'undo_1', does: 'begin' }, about, doing);
+  const begun = historyUndone({ undoId: 'undo_1', does: 'begin' }, about, actor);
   expect(typeOf({ event: { ...begun, id: 1 } })).toBeUndefined();
   const { title, description } = embedOf(
-    told(historyUndone({ undoId: 'undo_1', does: 'end' }, { ...about, result }, doing)),
+    told(historyUndone({ undoId: 'undo_1', does: 'end' }, { ...about, result }, actor)),
   );
   expect(title).toBe('Changes were undone');
   for (const text of [result, 'points-game', '2026-01-01']) expect(description.replaceAll('\\', '')).toContain(text);
