@@ -1,8 +1,7 @@
 import { resolve } from 'node:path';
 import * as z from 'zod';
-import { readAddress } from '../core/webhooks/address.ts';
 import { defaultEvents, eventGroups, flawOfEvents } from '../core/webhooks/event-types.ts';
-import { isWebhookName, isWebhookSecret } from '../core/webhooks/webhook.ts';
+import { isWebhookName, isWebhookSecret, readAddress } from '../core/webhooks/webhook.ts';
 import type { WebhookDeclaration } from '../core/webhooks/webhook-changes.ts';
 import type { Location, Problem } from './problem.ts';
 import { readSecretText, Secret, type SecretText, systemdCredential } from './secret.ts';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { isRank, type RoleName } from '../core/role-name.ts';
+import { isRank, type RoleName } from '../core/role-scheme.ts';
 import { maxWebhooks } from '../core/webhooks/webhook.ts';
 import { type DeclaredKeySettings, declaredKey } from './declared-key.ts';
 import { type DeclaredWebhookSettings, declaredWebhook } from './declared-webhook.ts';

@@ -2,7 +2,6 @@ import { RankdError } from '../base/errors.ts';
 import { crypto } from '../base/node-modules.ts';
 import { isoTime } from '../base/time.ts';
 import type { AuditEvent } from './model.ts';
-import { isPseudonym } from './pseudonym.ts';
 
 /**
  * The audit is a hash chain: each row holds the SHA-256 over the previous row's hash and the row's own content. The
@@ -161,3 +160,13 @@ function namesThoseMeant({ detail, people }: AuditRow): boolean {
 const personalFields = ['rankeeId', 'rankerId'] as const;
 
 export type PersonalField = (typeof personalFields)[number];
+
+/** A random number that replaces a forgotten person. It is not derived from the user id, so it can't be traced back. */
+export function newPseudonym(): number {
+  return -crypto().randomInt(1, 2 ** 47);
+}
+
+/** True for the id of a forgotten person: no user id is below zero. */
+export function isPseudonym(userId: number): boolean {
+  return userId < 0;
+}

@@ -1,3 +1,5 @@
+import { RankdError } from '../base/errors.ts';
+
 /**
  * A declaration as a node stores it. `seq` rises with each new one: of two with the same name, the higher one applies.
  */
@@ -87,4 +89,14 @@ export function newestOf(
   const [own, theirs] = [seqOf(kept), seqOf(elsewhere)];
   if (own === theirs) return undefined; // neither exists
   return own > theirs ? 'own' : 'theirs';
+}
+
+/** The refusal to change a declared record: otherwise, the file would no longer match the store. */
+export function refusalOfDeclared(
+  what: string,
+  { declaredIn }: { declaredIn?: string },
+  hint = 'edit the file, then run `rankd reload`; `rankd workspace suspend` stops every key at once',
+): RankdError | undefined {
+  if (declaredIn === undefined) return undefined;
+  return new RankdError('conflict', `${what} is declared in ${declaredIn}; edit it there.`, { hint });
 }

@@ -1,5 +1,5 @@
 import { RankdError } from '../base/errors.ts';
-import { refusalOfDeclared } from './declared.ts';
+import { refusalOfDeclared } from './declarations.ts';
 import {
   type Actor,
   keyAdopted,

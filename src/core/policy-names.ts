@@ -1,6 +1,6 @@
-import { listRoles } from './list-roles.ts';
+import { listRoles } from './describe.ts';
 import type { Role } from './model.ts';
-import { isRank, type RoleName, rolesCalled } from './role-name.ts';
+import { isRank, type RoleName, rolesCalled } from './role-scheme.ts';
 import type { NamingSettings, ResolvedRoles } from './role-settings.ts';
 import type { Policy } from './rules/rule.ts';
 

@@ -2,11 +2,9 @@ import type { RankdError } from '../base/errors.ts';
 import { refusalAboveActing } from './acting-account.ts';
 import type { Hold } from './model.ts';
 import { type RolePlan, restorePlan, rise } from './role-plan.ts';
-import { cooldown, rankerCooldown } from './rules/cooldowns.ts';
-import { direction, directionOfReturn, steps } from './rules/moves.ts';
-import { privilegedRoles } from './rules/privileged-roles.ts';
+import { cooldown, direction, directionOfReturn, rankerCooldown, steps } from './rules/moves.ts';
 import { namedRanker, protectedMembers, selfRank } from './rules/rankers.ts';
-import { ceiling, floor, lockedRoles } from './rules/ranks.ts';
+import { ceiling, floor, lockedRoles, privilegedRoles } from './rules/ranks.ts';
 import type { PolicyCase, PolicyRule } from './rules/rule.ts';
 
 /** Every rule that needs no further read of the group, in the order of the checks. */

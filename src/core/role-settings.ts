@@ -3,9 +3,16 @@ import { shorten } from '../base/text.ts';
 import { roleTitle } from './describe.ts';
 import { type Actor, configurationDrifted, configurationFits, type DomainEvent } from './events.ts';
 import type { Key, Role, RoleKind } from './model.ts';
-import { isRank, type RoleName, rolesCalled, rolesMeant, writableName } from './role-name.ts';
-import { isUnclear, type RoleScheme } from './role-scheme.ts';
-import { isNamed } from './rules/touched-roles.ts';
+import {
+  isRank,
+  isUnclear,
+  type RoleName,
+  type RoleScheme,
+  rolesCalled,
+  rolesMeant,
+  writableName,
+} from './role-scheme.ts';
+import { isNamed } from './rules/rule.ts';
 import { standing } from './target.ts';
 import type { Verdict } from './verdict.ts';
 

@@ -1,10 +1,24 @@
 import { RankdError } from '../base/errors.ts';
 import { shorten, suggest } from '../base/text.ts';
-import { roleTitle } from './describe.ts';
-import { listRoles } from './list-roles.ts';
-import type { Role } from './model.ts';
-import { type RoleName, rolesRequested, wordsOf } from './role-name.ts';
-import { givableRoles, isUnclear, nameForRequest, type RoleScheme, undecided } from './role-scheme.ts';
+import { reaches } from './acting-account.ts';
+import { listRoles, memberTitle, roleTitle } from './describe.ts';
+import type { ActingAccount, Direction, Member, RankRequest, Role } from './model.ts';
+import {
+  givableRoles,
+  heightOf,
+  heldRoles,
+  highestRole,
+  isUnclear,
+  nameForRequest,
+  type RoleName,
+  type RoleScheme,
+  rolesCalled,
+  rolesMeant,
+  rolesRequested,
+  undecided,
+  wordsOf,
+} from './role-scheme.ts';
+import { isNamed } from './rules/rule.ts';
 
 /**
  * The requested role, among those that count: by a rank up to 255, a role id above 255, or a name. Throws
@@ -80,4 +94,136 @@ export function standing({ kind }: Pick<Role, 'kind'>): string {
 function choice(scheme: RoleScheme): string {
   const givable = { ...scheme, roles: givableRoles(scheme) };
   return `Choose one of ${listRoles(givable.roles, (role) => nameForRequest(givable, role))}.`;
+}
+
+/** The distance from the member's present rank. */
+export interface Steps {
+  step: Direction;
+  /** The number of ranks up or down; 1 by default. */
+  stepCount?: number | undefined;
+}
+
+/**
+ * The role that is the given number of ranks above or below a member's. Locked roles are skipped. Throws
+ * `no_further_rank` and `ambiguous_rank`.
+ */
+export function nextRole(
+  scheme: RoleScheme,
+  member: Member,
+  { step, stepCount = 1 }: Steps,
+  lockedRoles: number[],
+): Role {
+  const height = heightOf(highestRole(scheme, heldRoles(scheme.roles, member)));
+  const direction = step === 'promote' ? 'up' : 'down';
+  let next = neighbour(scheme, { height, direction }, lockedRoles);
+  for (let left = stepCount - 1; left > 0 && next !== undefined; left -= 1)
+    next = neighbour(scheme, { height: heightOf(next), direction }, lockedRoles);
+  if (next !== undefined) return next;
+  const end = step === 'promote' ? 'highest' : 'lowest';
+  const message =
+    stepCount === 1
+      ? `Member ${member.userId} already has the ${end} rank that can be given.`
+      : `Member ${member.userId} is fewer than ${stepCount} ranks from the ${end} one that can be given.`;
+  throw new RankdError('no_further_rank', message);
+}
+
+/**
+ * The next rung above or below a height; `undefined` if there is none. Throws `ambiguous_rank`, and `platform_unavailable` if that
+ * depends on which role is the base role.
+ */
+export function neighbour(
+  scheme: RoleScheme,
+  { height, direction }: { height: number; direction: 'up' | 'down' },
+  lockedRoles: number[] = [],
+): Role | undefined {
+  const isUp = direction === 'up';
+  const beyond = rungs(scheme, lockedRoles).filter((role) =>
+    isUp ? heightOf(role) > height : heightOf(role) < height,
+  );
+  const nearest = (isUp ? Math.min : Math.max)(...beyond.map(heightOf));
+  const [target, ...twins] = beyond.filter((role) => heightOf(role) === nearest);
+  if (target === undefined && !isUp && scheme.roles.some(isUnclear)) throw undecided();
+  if (target !== undefined && twins.length > 0) throw ambiguousStep(direction, [target, ...twins]);
+  return target;
+}
+
+/** A step names no role, so its error lists the roles that can be named. */
+function ambiguousStep(direction: 'up' | 'down', roles: [Role, ...Role[]]): RankdError {
+  const message = `The next rank ${direction} is ${roles[0].rank}, which more than one role has. Set one of them by its role id instead: ${listRoles(roles, ({ id }) => id)}.`;
+  return new RankdError('ambiguous_rank', message, { hint: 'rankd rank set USER ROLE_ID' });
+}
+
+/**
+ * The roles for steps up and down, ascending by rank. Locked roles are left out, because no change can give or take
+ * them.
+ */
+export function rungs(scheme: RoleScheme, lockedRoles: number[]): Role[] {
+  return givableRoles(scheme).filter((role) => !isNamed(role, lockedRoles));
+}
+
+/**
+ * The role of suspended members: the requested one, or only the base role. Throws `unknown_rank`, `ambiguous_name` if
+ * several roles match, and `platform_unavailable` if the base role is unclear.
+ */
+export function suspendedRole(scheme: RoleScheme, asked: RoleName | undefined): Role {
+  const named = asked === undefined ? scheme.roles : rolesMeant(scheme, asked);
+  if (named.some(isUnclear)) throw undecided();
+  const [role, ...others] = named.filter(({ kind }) => kind === 'base' || (asked !== undefined && kind === 'custom'));
+  const hint =
+    'correct policy.suspension.role in rankd.yaml, or name the role with --role; `rankd group roles` lists them';
+  if (role === undefined)
+    throw new RankdError(
+      'unknown_rank',
+      `The group has no role ${asked ?? 'that every member has'} for suspended members.`,
+      { hint },
+    );
+  if (others.length === 0) return role;
+  throw new RankdError('ambiguous_name', `More than one role is ${asked}, which suspended members are to hold.`, {
+    hint,
+  });
+}
+
+/** The reason that members can't be suspended with the role of the setting; `undefined` if they can. */
+export function flawOfSuspendedRole(
+  role: Role,
+  { lockedRoles, acting }: { lockedRoles: number[]; acting: ActingAccount | undefined },
+): string | undefined {
+  if (isNamed(role, lockedRoles))
+    return `policy.suspension.role is ${roleTitle(role)}, which policy.locked_roles names`;
+  if (reaches(acting, role)) return undefined;
+  return `policy.suspension.role is ${roleTitle(role)}, which is not below the acting account`;
+}
+
+/** The rank that a request expects the member to have. */
+export interface ExpectedRank {
+  /** The member's rank has to be this one. */
+  ifRank?: RoleName | undefined;
+  /** The rank as the game knew it, if the policy compares it: a name of no role is ignored. */
+  oldRankName?: string | undefined;
+}
+
+/** The refusal of a change that expects another rank than the member has. Throws `unknown_rank` if no role has the expected one. */
+export function refusalOfOtherRank(
+  { scheme, member }: { scheme: RoleScheme; member: Member },
+  { ifRank, oldRankName }: ExpectedRank,
+  request: RankRequest,
+): RankdError | undefined {
+  const held = heldRoles(scheme.roles, member);
+  const highest = highestRole(scheme, held);
+  if (ifRank !== undefined && !isRankOf(scheme, highest, ifRank)) return differs(request, highest, `${ifRank}`);
+  const named = oldRankName === undefined ? [] : rolesCalled(scheme.roles, oldRankName);
+  const isStale = named.length > 0 && !named.some((role) => held.includes(role));
+  return isStale ? differs(request, highest, `${oldRankName}`) : undefined;
+}
+
+function isRankOf(scheme: RoleScheme, highest: Role | undefined, expected: RoleName): boolean {
+  const roles = rolesRequested(scheme, expected);
+  if (roles.length === 0 && expected !== 0) throw unknownRank(scheme, expected);
+  if (typeof expected === 'number' && expected <= 255) return (highest?.rank ?? 0) === expected;
+  return highest !== undefined && roles.includes(highest);
+}
+
+function differs(request: RankRequest, found: Role | undefined, expected: string): RankdError {
+  const rank = found === undefined ? 'has no rank' : `is ${roleTitle(found)}`;
+  return new RankdError('rank_differs', `${memberTitle(request)} ${rank}, not ${expected}. Nothing was changed.`);
 }

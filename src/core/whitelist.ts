@@ -1,6 +1,6 @@
 import { RankdError } from '../base/errors.ts';
 import { withoutKeys } from './api-key.ts';
-import { refusalOfDeclared } from './declared.ts';
+import { refusalOfDeclared } from './declarations.ts';
 import { type Actor, placeEvent } from './events.ts';
 import type { WhitelistEntry } from './model.ts';
 import type { Verdict } from './verdict.ts';

@@ -4,7 +4,7 @@ import type { Logger } from '../base/log.ts';
 import { crypto } from '../base/node-modules.ts';
 import { isSimulatedGroup } from '../core/group-title.ts';
 import type { Key, KeyRecord, NamedRole, RankChange, RankRequest } from '../core/model.ts';
-import type { RoleName } from '../core/role-name.ts';
+import type { RoleName } from '../core/role-scheme.ts';
 import type { CallContext } from '../ports/index.ts';
 import { type ChangeAnswer, changeRank } from '../usecases/change/change-rank.ts';
 import { errorOf } from '../usecases/change/change-record.ts';

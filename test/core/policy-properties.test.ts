@@ -1,15 +1,14 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { directions, type KeyRules } from '../../src/core/model.ts';
-import { neighbour } from '../../src/core/next-role.ts';
 import { policyRules } from '../../src/core/policy.ts';
 import { rise, rolePlan } from '../../src/core/role-plan.ts';
 import { givableRoles, heightOf, heldRoles } from '../../src/core/role-scheme.ts';
 import { direction, steps } from '../../src/core/rules/moves.ts';
 import { refusalOfRanker } from '../../src/core/rules/rankers.ts';
 import { ceiling, floor } from '../../src/core/rules/ranks.ts';
-import type { Policy, PolicyCase, PolicyRule } from '../../src/core/rules/rule.ts';
-import { isNamed } from '../../src/core/rules/touched-roles.ts';
+import { isNamed, type Policy, type PolicyCase, type PolicyRule } from '../../src/core/rules/rule.ts';
+import { neighbour } from '../../src/core/target.ts';
 import { arbitraryRankCase, customsOf, type RankCase } from '../support/arbitrary-group.ts';
 
 const rank = fc.integer({ min: 1, max: 254 });

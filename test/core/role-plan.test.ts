@@ -1,9 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { isRankdError, RankdError } from '../../src/base/errors.ts';
-import { listRoles } from '../../src/core/list-roles.ts';
+import { listRoles } from '../../src/core/describe.ts';
 import type { Member, Role, RoleKind } from '../../src/core/model.ts';
-import { neighbour, nextRole } from '../../src/core/next-role.ts';
 import {
   isReached,
   type RolePlan,
@@ -24,10 +23,9 @@ import {
   roleIds,
 } from '../../src/core/role-scheme.ts';
 import { ladderOf, resolveRoles } from '../../src/core/role-settings.ts';
-import { isNamed } from '../../src/core/rules/touched-roles.ts';
+import { isNamed } from '../../src/core/rules/rule.ts';
 import type { Step } from '../../src/core/steps.ts';
-import { suspendedRole } from '../../src/core/suspended-role.ts';
-import { resolveTarget } from '../../src/core/target.ts';
+import { neighbour, nextRole, resolveTarget, suspendedRole } from '../../src/core/target.ts';
 import {
   arbitraryLadder,
   arbitraryRankCase,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Role } from '../../src/core/model.ts';
-import { isRank, type RoleName } from '../../src/core/role-name.ts';
+import { isRank, type RoleName } from '../../src/core/role-scheme.ts';
 import {
   judgeAlarms,
   judgeMeanings,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Role } from '../../src/core/model.ts';
-import { sideEffects, streaksAfter } from '../../src/core/side-effects.ts';
+import { sideEffects, streaksAfter } from '../../src/core/steps.ts';
 
 const roles: Role[] = [
   { id: 1, name: 'Guest', rank: 0, kind: 'guest' },

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { deadlineIn } from '../../src/base/clock.ts';
 import type { Scope } from '../../src/core/model.ts';
-import type { RoleName } from '../../src/core/role-name.ts';
+import type { RoleName } from '../../src/core/role-scheme.ts';
 import type { RoleSetting } from '../../src/core/role-settings.ts';
 import { changeRank } from '../../src/usecases/change/change-rank.ts';
 import type { HoldAsked } from '../../src/usecases/change/ranking.ts';

@@ -1,6 +1,5 @@
 import { isOutsider, standingWords } from '../../core/acting-account.ts';
-import { userTitle } from '../../core/describe.ts';
-import { listRoles } from '../../core/list-roles.ts';
+import { listRoles, userTitle } from '../../core/describe.ts';
 import { groupDocument, listGroupRoles, roleDocument, showGroup } from '../../usecases/group/group.ts';
 import type { Cli } from '../cli.ts';
 import { command, commandGroup } from '../command.ts';

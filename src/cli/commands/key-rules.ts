@@ -1,6 +1,6 @@
 import type { KeyRulesChange } from '../../core/key-rules.ts';
 import { directions, type KeyRules } from '../../core/model.ts';
-import type { RoleName } from '../../core/role-name.ts';
+import type { RoleName } from '../../core/role-scheme.ts';
 import type { Cli } from '../cli.ts';
 import { choice, either, option, type ValuesOf } from '../command.ts';
 import { asBound, orNone, wholeNumber } from '../input/arguments.ts';

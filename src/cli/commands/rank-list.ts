@@ -2,7 +2,7 @@ import type { RankingApp } from '../../app.ts';
 import { counted } from '../../base/text.ts';
 import type { AskedUser } from '../../core/asked-user.ts';
 import type { Direction } from '../../core/model.ts';
-import type { RoleName } from '../../core/role-name.ts';
+import type { RoleName } from '../../core/role-scheme.ts';
 import type { CallContext } from '../../ports/index.ts';
 import {
   type ListCommand,

@@ -5,7 +5,7 @@ import { RankdError } from '../../base/errors.ts';
 import type { AskedUser } from '../../core/asked-user.ts';
 import { holdTitle } from '../../core/describe.ts';
 import { type Direction, directions, type RankRequest } from '../../core/model.ts';
-import type { RoleName } from '../../core/role-name.ts';
+import type { RoleName } from '../../core/role-scheme.ts';
 import type { CallContext } from '../../ports/index.ts';
 import { changeRank } from '../../usecases/change/change-rank.ts';
 import { errorOf } from '../../usecases/change/change-record.ts';

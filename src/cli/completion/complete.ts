@@ -2,7 +2,7 @@ import type { Argument, Command, Option } from 'commander';
 import { systemClock } from '../../base/clock.ts';
 import { dataDirectory } from '../../config/data-dir.ts';
 import { storeFinder } from '../../config/find-store.ts';
-import { rolesCalled } from '../../core/role-name.ts';
+import { rolesCalled } from '../../core/role-scheme.ts';
 import type { KeptRole, StoreOperations } from '../../ports/index.ts';
 import { engineOf } from '../../stores/engine.ts';
 import { systemNames } from '../game-models.ts';

@@ -1,8 +1,8 @@
 import { InvalidArgumentError } from 'commander';
 import { asRankdError, isRankdError } from '../../base/errors.ts';
 import type { Config } from '../../config/config.ts';
-import { readAddress, type WebhookAddress } from '../../core/webhooks/address.ts';
 import { defaultEvents } from '../../core/webhooks/event-types.ts';
+import { readAddress, type WebhookAddress } from '../../core/webhooks/webhook.ts';
 import { hintOf } from '../../usecases/error-document.ts';
 import { addWebhook, refuseForbidden } from '../../usecases/webhooks/edit-webhooks.ts';
 import { lookAtDiscord, type Sending, testWebhook } from '../../usecases/webhooks/send.ts';

@@ -6,7 +6,7 @@ import { parseDuration, parseMoment } from '../../base/time.ts';
 import { isKeyName } from '../../core/api-key.ts';
 import { type AskedUser, idIn, idInAddress, userIn, userWords } from '../../core/asked-user.ts';
 import { maxReasonLength } from '../../core/model.ts';
-import type { RoleName } from '../../core/role-name.ts';
+import type { RoleName } from '../../core/role-scheme.ts';
 
 export const userHelp = 'user id, name, or address of the profile page';
 

@@ -1,7 +1,6 @@
 import type { AskedUser } from '../../core/asked-user.ts';
 import { roleTitle } from '../../core/describe.ts';
-import type { RoleName } from '../../core/role-name.ts';
-import { nameForRequest } from '../../core/role-scheme.ts';
+import { nameForRequest, type RoleName } from '../../core/role-scheme.ts';
 import type { NamedUser } from '../../core/user-name.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from '../../usecases/change/ranking.ts';

@@ -2,8 +2,7 @@ import { RankdError } from '../../base/errors.ts';
 import { roleTitle } from '../describe.ts';
 import type { Role } from '../model.ts';
 import { heldRoles } from '../role-scheme.ts';
-import type { PolicyCase, PolicyRule } from './rule.ts';
-import { isNamed, touchedRoles } from './touched-roles.ts';
+import { isNamed, type PolicyCase, type PolicyRule, touchedRoles } from './rule.ts';
 
 export const selfRank: PolicyRule = {
   name: 'self-rank',

@@ -1,5 +1,5 @@
 import type { RankdError } from '../../base/errors.ts';
-import type { ActingAccount, KeyRules, RankRequest } from '../model.ts';
+import type { ActingAccount, KeyRules, RankRequest, Role } from '../model.ts';
 import type { RolePlan } from '../role-plan.ts';
 import type { RoleScheme } from '../role-scheme.ts';
 
@@ -53,4 +53,17 @@ export interface PolicyRule {
   name: string;
   /** The refusal; `undefined` if the rule allows the change. */
   refusal(of: PolicyCase): RankdError | undefined;
+}
+
+/** The roles that the change gives or takes, and its target even if the member already has it. */
+export function touchedRoles({ roles }: RoleScheme, plan: RolePlan): Role[] {
+  return roles.filter((role) => role.id === plan.target.id || plan.steps.some((step) => step.roleId === role.id));
+}
+
+/**
+ * True if the list of ranks and role ids includes the role. A rank includes every role that has it, so that no list
+ * protects less than it seems to.
+ */
+export function isNamed(role: Role, list: number[]): boolean {
+  return list.includes(role.id) || list.includes(role.rank);
 }

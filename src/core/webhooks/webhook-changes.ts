@@ -1,6 +1,5 @@
 import { RankdError } from '../../base/errors.ts';
-import { compareDeclarations, type NodeDeclarations, type StillDeclared } from '../declarations.ts';
-import { refusalOfDeclared } from '../declared.ts';
+import { compareDeclarations, type NodeDeclarations, refusalOfDeclared, type StillDeclared } from '../declarations.ts';
 import { type Actor, webhookEvent } from '../events.ts';
 import type { Verdict } from '../verdict.ts';
 import { maxWebhooks, type Webhook } from './webhook.ts';

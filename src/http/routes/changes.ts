@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { parseDuration } from '../../base/time.ts';
 import type { Direction, Hold, RankChange, RankRequest } from '../../core/model.ts';
-import type { RoleName } from '../../core/role-name.ts';
+import type { RoleName } from '../../core/role-scheme.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { DaemonContext } from '../../usecases/daemon-context.ts';
 import { liftHold, requireLength } from '../../usecases/holds/holds.ts';

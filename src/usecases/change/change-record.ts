@@ -5,7 +5,7 @@ import { endState, isKept } from '../../core/change-codes.ts';
 import { applyOutcome, type ChangeOutcome, compensating } from '../../core/change-state.ts';
 import { type HoldPart, maxReasonLength, type RankChange, type RankRequest } from '../../core/model.ts';
 import { takesAway } from '../../core/role-plan.ts';
-import { isPrivileged } from '../../core/rules/privileged-roles.ts';
+import { isPrivileged } from '../../core/rules/ranks.ts';
 import type { PolicyCase } from '../../core/rules/rule.ts';
 import type { Ports } from '../../ports/index.ts';
 import type { ApprovedChange } from './plan-change.ts';

@@ -6,9 +6,7 @@ import {
   standingWords,
 } from '../../core/acting-account.ts';
 import { roleTitle } from '../../core/describe.ts';
-import { refusalOfOtherRank } from '../../core/expected-rank.ts';
 import type { ActingAccount, Member, RankChange, RankRequest, Role } from '../../core/model.ts';
-import { nextRole } from '../../core/next-role.ts';
 import { comebackOf, policyRules, refusalOfComeback, refusalOfUndo, rulesFor } from '../../core/policy.ts';
 import { policyFor } from '../../core/policy-names.ts';
 import { planAtLeast, type RolePlan, rolePlan, suspensionPlan } from '../../core/role-plan.ts';
@@ -16,7 +14,7 @@ import { heldRoles, nameForRequest } from '../../core/role-scheme.ts';
 import { type GroupScheme, refusalOfMisfit } from '../../core/role-settings.ts';
 import { mustVerifyRanker, refusalOfRanker } from '../../core/rules/rankers.ts';
 import type { PolicyCase, PolicyRule } from '../../core/rules/rule.ts';
-import { suspendedRole } from '../../core/suspended-role.ts';
+import { nextRole, refusalOfOtherRank, suspendedRole } from '../../core/target.ts';
 import type { CallContext } from '../../ports/index.ts';
 import { openHold } from '../holds/open-hold.ts';
 import { type ChangeCommand, type Ranking, readInTime } from './ranking.ts';

@@ -2,7 +2,7 @@ import { abortable } from '../../base/clock.ts';
 import { RankdError } from '../../base/errors.ts';
 import type { Surprise, Surprises } from '../../base/surprises.ts';
 import type { RankChange } from '../../core/model.ts';
-import { type SideEffects, type Streaks, streaksAfter } from '../../core/side-effects.ts';
+import { type SideEffects, type Streaks, streaksAfter } from '../../core/steps.ts';
 
 /** Unexpected effects of a change. */
 export const changeSurprises = ['not_held', 'held_though_refused', 'role_vanished', 'role_appeared'];

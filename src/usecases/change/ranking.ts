@@ -2,7 +2,7 @@ import type { LatestWrites } from '../../base/latest-writes.ts';
 import type { BreakerConfig, SuspensionConfig } from '../../config/config.ts';
 import type { Direction, KeyRules, RankRequest } from '../../core/model.ts';
 import type { PolicySettings } from '../../core/policy-names.ts';
-import type { RoleName } from '../../core/role-name.ts';
+import type { RoleName } from '../../core/role-scheme.ts';
 import type { CallContext, Ports } from '../../ports/index.ts';
 import type { GroupView } from '../group/group-view.ts';
 import type { MemberTurns } from './member-turns.ts';

@@ -2,7 +2,7 @@ import { isRankdError, RankdError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
 import { policyFor, strayNames } from '../../core/policy-names.ts';
 import type { RoleMisfit } from '../../core/role-settings.ts';
-import { flawOfSuspendedRole } from '../../core/suspended-role.ts';
+import { flawOfSuspendedRole } from '../../core/target.ts';
 import type { CallContext } from '../../ports/index.ts';
 import { callWithin } from '../../ports/platform.ts';
 import type { Ranking } from '../change/ranking.ts';

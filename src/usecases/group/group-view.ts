@@ -2,8 +2,7 @@ import { isRankdError, RankdError } from '../../base/errors.ts';
 import { actingAccount } from '../../core/acting-account.ts';
 import { refusalOfCredential } from '../../core/credential.ts';
 import type { ActingAccount, Group, Member, Role } from '../../core/model.ts';
-import { isRank, type RoleName } from '../../core/role-name.ts';
-import { heldRoles, isUnlisted, type RankOne } from '../../core/role-scheme.ts';
+import { heldRoles, isRank, isUnlisted, type RankOne, type RoleName } from '../../core/role-scheme.ts';
 import {
   type GroupScheme,
   judgeMeanings,

@@ -1,6 +1,6 @@
 import { RankdError } from '../../base/errors.ts';
+import { newPseudonym } from '../../core/audit.ts';
 import { judgeForgetting, type Mentions } from '../../core/forgetting.ts';
-import { newPseudonym } from '../../core/pseudonym.ts';
 import type { Ports } from '../../ports/index.ts';
 
 /** The number of a person's records, and the pseudonym that replaces the person from now on. */

@@ -1,7 +1,7 @@
 import { RankdError } from '../../base/errors.ts';
 import { keyState } from '../../core/access.ts';
 import { mintKey, newId } from '../../core/api-key.ts';
-import { refusalOfDeclared } from '../../core/declared.ts';
+import { refusalOfDeclared } from '../../core/declarations.ts';
 import { isSimulatedGroup } from '../../core/group-title.ts';
 import {
   judgeAdoption,

@@ -6,10 +6,16 @@ import { ConfigError } from '../../config/problem.ts';
 import { newId } from '../../core/api-key.ts';
 import type { StillDeclared } from '../../core/declarations.ts';
 import { webhookDisabled, webhookEvent } from '../../core/events.ts';
-import { readAddress, type WebhookAddress } from '../../core/webhooks/address.ts';
 import { flawOfEvents } from '../../core/webhooks/event-types.ts';
 import { leftOut, maxAgeMs } from '../../core/webhooks/progress.ts';
-import { type Delivery, maxWebhooks, newWebhookSecret, type Webhook } from '../../core/webhooks/webhook.ts';
+import {
+  type Delivery,
+  maxWebhooks,
+  newWebhookSecret,
+  readAddress,
+  type Webhook,
+  type WebhookAddress,
+} from '../../core/webhooks/webhook.ts';
 import {
   clashesOf,
   declaredEdit,

@@ -4,10 +4,9 @@ import type { OutboundProxy } from '../../base/outbound-proxy.ts';
 import { isoTime } from '../../base/time.ts';
 import { version } from '../../base/version.ts';
 import type { WebhooksConfig } from '../../config/config.ts';
-import type { WebhookAddress } from '../../core/webhooks/address.ts';
 import { type DiscordMessage, plainMessage } from '../../core/webhooks/discord.ts';
 import { type Outcome, outcomeOf } from '../../core/webhooks/progress.ts';
-import { signedHeaders, type Webhook } from '../../core/webhooks/webhook.ts';
+import { signedHeaders, type Webhook, type WebhookAddress } from '../../core/webhooks/webhook.ts';
 import { unknownWebhook } from '../../core/webhooks/webhook-changes.ts';
 import type { Clock, Ports, WebhookSender } from '../../ports/index.ts';
 

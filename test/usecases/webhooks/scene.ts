@@ -1,8 +1,7 @@
 import { pino } from 'pino';
 import { onTestFinished } from 'vitest';
 import type { RankChange } from '../../../src/core/model.ts';
-import { readAddress } from '../../../src/core/webhooks/address.ts';
-import type { Webhook } from '../../../src/core/webhooks/webhook.ts';
+import { readAddress, type Webhook } from '../../../src/core/webhooks/webhook.ts';
 import { deliverEvents } from '../../../src/daemon/workers.ts';
 import type { TargetAnswer, WebhookRequest, WebhookSender } from '../../../src/ports/index.ts';
 import { openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
