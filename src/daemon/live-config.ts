@@ -8,8 +8,7 @@ import type { ReloadOutcome } from '../control/control.ts';
 import { callWithin } from '../ports/platform.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { declareConfigured } from '../usecases/declare-configured.ts';
-import { checkGroup } from '../usecases/group/check-group.ts';
-import { credentialWarnings } from '../usecases/group/credential-warnings.ts';
+import { checkGroup, credentialWarnings } from '../usecases/group/check-group.ts';
 import { keepServedGroup } from '../usecases/group/served-group.ts';
 import { auditReload } from '../usecases/upkeep/operator-events.ts';
 

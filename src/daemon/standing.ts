@@ -7,7 +7,7 @@ import { callWithin } from '../ports/platform.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { examineGroup } from '../usecases/group/examine-group.ts';
 import { acceptedKeys } from '../usecases/keys/keys.ts';
-import { userNameIfKnown } from '../usecases/people/name-members.ts';
+import { userNameIfKnown } from '../usecases/people/users.ts';
 import { cannotRank } from './workers.ts';
 
 const timeoutMs = 10_000;

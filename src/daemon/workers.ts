@@ -5,15 +5,13 @@ import { callWithin } from '../ports/platform.ts';
 import { takeLateLooks } from '../usecases/change/late-look.ts';
 import { type RecoveryTries, recoverChanges, wasLeftBehind } from '../usecases/change/reconcile-change.ts';
 import type { DaemonContext, LiveContext } from '../usecases/daemon-context.ts';
-import { credentialWarnings } from '../usecases/group/credential-warnings.ts';
-import { endDueHolds } from '../usecases/holds/end-holds.ts';
-import { sweepHolds } from '../usecases/holds/sweep-holds.ts';
+import { credentialWarnings } from '../usecases/group/check-group.ts';
+import { endDueHolds, sweepHolds } from '../usecases/holds/hold-rounds.ts';
 import { WallClock } from '../usecases/holds/wall-clock.ts';
-import { nameMembers } from '../usecases/people/name-members.ts';
+import { nameMembers } from '../usecases/people/users.ts';
 import { isInCharge } from '../usecases/upkeep/in-charge.ts';
+import { CredentialEvents, MisfitAlarms } from '../usecases/upkeep/operator-events.ts';
 import { pruneRecords } from '../usecases/upkeep/prune-records.ts';
-import { CredentialTeller } from '../usecases/upkeep/tell-credential.ts';
-import { MisfitTeller } from '../usecases/upkeep/tell-misfits.ts';
 import { DiscordLimits, deliverTo, type Progress, webhooksToServe } from '../usecases/webhooks/deliver.ts';
 import type { AuditHeadWriter } from './audit-head-writer.ts';
 import { PlatformWarnings } from './recent-problems.ts';
@@ -52,10 +50,10 @@ export function startWorkers(live: LiveContext, heads: AuditHeadWriter): () => P
   const holds = new HoldWorker(live, stopping.signal);
   const ending = every(app, endHoldsEveryMs, stopping.signal, () => holds.endDue());
   const sweeping = every(app, sweepEveryMs, stopping.signal, () => holds.sweep());
-  const teller = new CredentialTeller();
-  const telling = every(app, noteEveryMs, stopping.signal, () => teller.tell(live.current));
-  const misfits = new MisfitTeller();
-  const comparing = every(app, noteEveryMs, stopping.signal, () => misfits.tell(live.current));
+  const credentials = new CredentialEvents();
+  const recordingCredential = every(app, noteEveryMs, stopping.signal, () => credentials.record(live.current));
+  const misfits = new MisfitAlarms();
+  const recordingMisfits = every(app, noteEveryMs, stopping.signal, () => misfits.record(live.current));
   const delivering = deliverEvents(live, stopping.signal);
   const flushes = { 'refused callers': app.refused, 'uses of keys': app.keyUses };
   const flushing = Object.values(flushes).map((gathered) =>
@@ -71,8 +69,8 @@ export function startWorkers(live: LiveContext, heads: AuditHeadWriter): () => P
       noting,
       naming,
       delivering,
-      telling,
-      comparing,
+      recordingCredential,
+      recordingMisfits,
       ending,
       sweeping,
       ...flushing,

@@ -5,8 +5,7 @@ import type { Config, LimitsConfig, RetentionConfig } from '../config/config.ts'
 import type { Credential } from '../core/model.ts';
 import type { WebhookSender } from '../ports/index.ts';
 import type { Ranking } from './change/ranking.ts';
-import type { GameModules } from './keys/game-modules.ts';
-import type { KeyUses } from './keys/key-uses.ts';
+import type { GameModules, KeyUses } from './keys/key-uses.ts';
 import type { RefusedCallers } from './upkeep/refused-callers.ts';
 import type { DeliveryCounts } from './webhooks/deliver.ts';
 import type { WebhookSettings } from './webhooks/send.ts';

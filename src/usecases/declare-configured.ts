@@ -1,9 +1,11 @@
 import type { Config } from '../config/config.ts';
+import type { DeclaredKey } from '../config/declared-key.ts';
 import { ConfigError, type Problem } from '../config/problem.ts';
+import { newId } from '../core/api-key.ts';
 import type { StillDeclared } from '../core/declarations.ts';
+import { type DeclarationClash, judgeDeclarations } from '../core/declared-keys.ts';
 import type { Key } from '../core/model.ts';
 import type { Ports } from '../ports/index.ts';
-import { declareKeys } from './keys/declare-keys.ts';
 import { declareWebhooks, refuseWebhookClashes } from './webhooks/edit-webhooks.ts';
 
 /**
@@ -19,8 +21,8 @@ export async function declareConfigured(
   const stillDeclared = await declareKeys(app, keys);
   const webhooksElsewhere = await declareWebhooks(app, webhooks.targets);
   return [
-    ...stillDeclared.map((one) => inWords('key', one)),
-    ...webhooksElsewhere.map((one) => inWords('webhook', one)),
+    ...stillDeclared.map((one) => describeDeclared('key', one)),
+    ...webhooksElsewhere.map((one) => describeDeclared('webhook', one)),
   ];
 }
 
@@ -45,7 +47,36 @@ async function keyOfName(store: Pick<Ports['store'], 'findKey'>, name: string): 
   return key?.name === name && key.revokedAt === undefined ? key : undefined;
 }
 
-function inWords(what: 'key' | 'webhook', { name, nodes, inForce }: StillDeclared): string {
+/**
+ * Applies the keys of the configuration, and ends those that were removed from it. Throws `config_invalid` without a
+ * change if an undeclared key has the name or the secret of one of them. Resolves with those that other daemons declare
+ * and this one does not, or differently.
+ */
+async function declareKeys(
+  { store, clock }: { store: Pick<Ports['store'], 'declareKeys'>; clock: Pick<Ports['clock'], 'now'> },
+  declared: readonly DeclaredKey[],
+): Promise<StillDeclared[]> {
+  const declarations = declared.map((key) => ({ ...key, id: newId('key') }));
+  const actor = { by: 'daemon', at: clock.now() };
+  const { clashes, stillDeclared } = await store.declareKeys(declarations, judgeDeclarations(declarations, actor));
+  if (clashes.length === 0) return stillDeclared;
+  const problems = clashes.map((clash) => ({
+    at: declared[clash.index]?.at[clash.field],
+    setting: `keys[${clash.index}].${clash.field}`,
+    text: describeClash(clash),
+  }));
+  throw new ConfigError(problems, { file: undefined });
+}
+
+function describeClash({ field, key: { id, name, revokedAt } }: DeclarationClash): string {
+  const which = `the key "${name}" (${id}), which was made with rankd key create`;
+  if (field === 'name')
+    return `is the name of ${which}; revoke that one (rankd key revoke ${name}) or choose another name`;
+  const what = revokedAt === undefined ? 'is that of' : 'is that of the revoked secret of';
+  return `${what} ${which}; make a new secret with rankd key hash --new FILE`;
+}
+
+function describeDeclared(what: 'key' | 'webhook', { name, nodes, inForce }: StillDeclared): string {
   const others = nodes.join(', ');
   if (inForce === undefined) return `the ${what} "${name}" holds on, as it is still declared by ${others}`;
   const whose = inForce === 'own' ? 'that is the one of this daemon' : 'that is not the one of this daemon';

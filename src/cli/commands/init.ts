@@ -19,7 +19,7 @@ import { type ExaminedGroup, examineGroup } from '../../usecases/group/examine-g
 import { roleTitleDocument } from '../../usecases/group/group.ts';
 import { keepServedGroup } from '../../usecases/group/served-group.ts';
 import type { MintedKey } from '../../usecases/keys/keys.ts';
-import { userNameIfKnown } from '../../usecases/people/name-members.ts';
+import { userNameIfKnown } from '../../usecases/people/users.ts';
 import type { Cli } from '../cli.ts';
 import { command, flag, option, type ValuesOf } from '../command.ts';
 import { notItsFile } from '../daemon-here.ts';

@@ -15,7 +15,7 @@ import { asKept } from '../../usecases/history/history.ts';
 import { holdDocument } from '../../usecases/holds/hold-document.ts';
 import { extendHold, liftHold, listHolds, requireHold, requireLength } from '../../usecases/holds/holds.ts';
 import { openHold } from '../../usecases/holds/open-hold.ts';
-import { namesOf } from '../../usecases/people/name-members.ts';
+import { namesOf } from '../../usecases/people/users.ts';
 import type { Cli } from '../cli.ts';
 import { argument, command, commandGroup, flag, option, type ValuesOf } from '../command.ts';
 import { asRank, asRanker, asReason, asUser, userHelp, wholeNumber } from '../input/arguments.ts';

@@ -5,7 +5,7 @@ import { type AskedUser, idIn, idInAddress, userIn, userWords } from '../../core
 import { callWithin } from '../../ports/platform.ts';
 import type { ListedMember } from '../../usecases/change/change-list.ts';
 import type { Ranking } from '../../usecases/change/ranking.ts';
-import { findUser } from '../../usecases/people/find-user.ts';
+import { findUser } from '../../usecases/people/users.ts';
 import type { Io } from '../io.ts';
 import { printable } from '../output/text.ts';
 import { experienceWords, namesExperience } from './arguments.ts';

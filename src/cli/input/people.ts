@@ -4,7 +4,7 @@ import { nameForRequest, type RoleName } from '../../core/role-scheme.ts';
 import type { NamedUser } from '../../core/user-name.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from '../../usecases/change/ranking.ts';
-import { findUser } from '../../usecases/people/find-user.ts';
+import { findUser } from '../../usecases/people/users.ts';
 import type { Cli } from '../cli.ts';
 
 /**

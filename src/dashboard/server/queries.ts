@@ -6,7 +6,7 @@ import type { ChangeSelection } from '../../ports/index.ts';
 import { callWithin } from '../../ports/platform.ts';
 import type { DaemonContext } from '../../usecases/daemon-context.ts';
 import { requireKey } from '../../usecases/keys/find-key.ts';
-import { findUser } from '../../usecases/people/find-user.ts';
+import { findUser } from '../../usecases/people/users.ts';
 import { checkedIds, FieldError } from './requests.ts';
 
 /** The value of a field of a query; `undefined` if it is absent or empty. */

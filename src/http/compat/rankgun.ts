@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { directions } from '../../core/model.ts';
-import { namesOf } from '../../usecases/people/name-members.ts';
+import { namesOf } from '../../usecases/people/users.ts';
 import { headerText, keyIn } from '../callers.ts';
 import { type AskedChange, anonymousRequest, changeFor, ranksOf } from '../changes.ts';
 import { id, memberId, notAnObject, optionalText } from '../fields.ts';

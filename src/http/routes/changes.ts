@@ -5,7 +5,7 @@ import type { RoleName } from '../../core/role-scheme.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { DaemonContext } from '../../usecases/daemon-context.ts';
 import { liftHold, requireLength } from '../../usecases/holds/holds.ts';
-import { findUser } from '../../usecases/people/find-user.ts';
+import { findUser } from '../../usecases/people/users.ts';
 import { admitCaller } from '../callers.ts';
 import {
   appliedChange,

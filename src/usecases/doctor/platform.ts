@@ -13,9 +13,8 @@ import type { CallContext, Reachability } from '../../ports/index.ts';
 import { baseRoleOmitted } from '../../ports/platform.ts';
 import type { Ranking } from '../change/ranking.ts';
 import { hintOf } from '../error-document.ts';
-import { strayPolicy } from '../group/check-group.ts';
-import { credentialWarnings } from '../group/credential-warnings.ts';
-import { userNameIfKnown } from '../people/name-members.ts';
+import { credentialWarnings, strayPolicy } from '../group/check-group.ts';
+import { userNameIfKnown } from '../people/users.ts';
 import type { DaemonStatus } from '../upkeep/status-document.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
 

@@ -1,9 +1,10 @@
 import { isRankdError, RankdError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
+import { isoDay } from '../../base/time.ts';
 import { policyFor, strayNames } from '../../core/policy-names.ts';
 import type { RoleMisfit } from '../../core/role-settings.ts';
 import { flawOfSuspendedRole } from '../../core/target.ts';
-import type { CallContext } from '../../ports/index.ts';
+import type { CallContext, Ports } from '../../ports/index.ts';
 import { callWithin } from '../../ports/platform.ts';
 import type { Ranking } from '../change/ranking.ts';
 
@@ -63,4 +64,37 @@ export async function strayPolicy(
   const { lockedRoles } = policyFor(scheme, policy);
   const flaw = flawOfSuspendedRole(role, { lockedRoles, acting: await group.acting(call) });
   return flaw === undefined ? stray : [...stray, flaw];
+}
+
+const dayMs = 86_400_000;
+const expiryNoticeDays = 14;
+
+/**
+ * Asks the platform about the credential. Returns advice to the operator before it stops working, one sentence each.
+ * Also reads the roles with it, because Roblox expires keys that were unused for 60 days, and a group can be quiet for
+ * that long. Source: Open Cloud documentation, API keys.
+ */
+export async function credentialWarnings(
+  { platform, clock }: Pick<Ports, 'platform' | 'clock'>,
+  call: CallContext,
+): Promise<string[]> {
+  const { state, expiresAt, canWrite } = await platform.checkCredential(call);
+  await platform.roles(call);
+  const now = clock.now();
+  const warnings: string[] = [];
+  if (state === 'untold')
+    warnings.push(
+      'Roblox does not tell how the Roblox key is, nor which account it acts as: changes are made, and Roblox decides',
+    );
+  if (canWrite === false)
+    warnings.push(
+      'Roblox does not list group:write for this group among the scopes of the Roblox key: if it denies changes, give the key that scope',
+    );
+  if (expiresAt !== undefined && expiresAt - now < expiryNoticeDays * dayMs) {
+    const days = Math.floor((expiresAt - now) / dayMs);
+    warnings.push(
+      `the Roblox key expires in ${days} days, on ${isoDay(expiresAt)}: renew it before, and rankd reload takes up a new one`,
+    );
+  }
+  return warnings;
 }

@@ -7,7 +7,7 @@ import { isKeptBack, isPrivileged, isWithinBounds } from '../../core/rules/ranks
 import { isNamed } from '../../core/rules/rule.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from '../change/ranking.ts';
-import { userNameIfKnown } from '../people/name-members.ts';
+import { userNameIfKnown } from '../people/users.ts';
 
 interface GroupFacts {
   group: Group;

@@ -2,7 +2,7 @@ import { RankdError } from '../../base/errors.ts';
 import { discordPrefix, personBehind } from '../../core/discord-person.ts';
 import type { ChangeState, RankChange } from '../../core/model.ts';
 import type { Ports as AllPorts, ChangeFilter, ChangeSelection } from '../../ports/index.ts';
-import { namesOf } from '../people/name-members.ts';
+import { namesOf } from '../people/users.ts';
 
 /** A rank change, with the present names of its key and of its member. */
 export interface ChangeView {

@@ -1,7 +1,7 @@
 import { isoOrNull, isoTime } from '../../base/time.ts';
 import { keyState } from '../../core/access.ts';
 import type { Key, KeyMode, KeyState, WhitelistEntry } from '../../core/model.ts';
-import type { KeyVerdict } from './verify-key.ts';
+import type { KeyVerdict } from './authenticate.ts';
 
 /** A key at `now` (epoch milliseconds); times are ISO 8601. */
 export function keyDocument(key: Key, now: number) {

@@ -23,3 +23,39 @@ export class KeyUses {
     }
   }
 }
+
+/** Places are made up by callers, so no more of them are remembered. */
+const maxPlaces = 100;
+
+/** The module Rankd of a game, as its requests name it. */
+export interface GameModule {
+  placeId: number;
+  version: string;
+}
+
+/** The versions of the module Rankd that games have sent since the start. */
+export class GameModules {
+  readonly #versions = new Map<number, string>();
+
+  note(placeId: number | undefined, version: string | string[] | undefined): void {
+    if (placeId === undefined || typeof version !== 'string' || this.#versions.get(placeId) === version) return;
+    if (!/^\d{1,4}\.\d{1,4}\.\d{1,4}$/.test(version)) return;
+    this.#versions.delete(placeId);
+    this.#versions.set(placeId, version);
+    for (const oldest of this.#versions.keys()) if (this.#versions.size > maxPlaces) this.#versions.delete(oldest);
+  }
+
+  /** Those that are older than this version, by place. */
+  olderThan(version: string): GameModule[] {
+    return [...this.#versions]
+      .filter(([, other]) => isOlder(other, version))
+      .map(([placeId, other]) => ({ placeId, version: other }))
+      .sort((one, other) => one.placeId - other.placeId);
+  }
+}
+
+function isOlder(one: string, other: string): boolean {
+  const [mine = [], theirs = []] = [one, other].map((version) => version.split('.').map(Number.parseFloat));
+  const at = mine.findIndex((part, index) => part !== theirs[index]);
+  return at >= 0 && (mine[at] ?? 0) < (theirs[at] ?? 0);
+}

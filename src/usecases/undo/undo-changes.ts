@@ -11,8 +11,16 @@ import { outcomeUnknown } from '../change/change-record.ts';
 import { isReportStillTrue } from '../change/late-look.ts';
 import type { Ranking } from '../change/ranking.ts';
 import { type Run, runMany } from '../run-many.ts';
-import { type MemberUndo, type Rankee, type UndoCommand, undoMember } from './undo-member.ts';
-import { effectiveChanges, isLeftOut, selectedChanges, timelineOf } from './undo-timeline.ts';
+import {
+  effectiveChanges,
+  isLeftOut,
+  type MemberUndo,
+  type Rankee,
+  selectedChanges,
+  timelineOf,
+  type UndoCommand,
+  undoMember,
+} from './undo-member.ts';
 
 /** The members to restore according to the history. The platform was not called yet. */
 export interface UndoTargets {

@@ -1,6 +1,11 @@
 import type { Logger } from '../../base/log.ts';
-import { configRefused, configReloaded, dashboardEvent } from '../../core/events.ts';
+import { isoTime } from '../../base/time.ts';
+import { configRefused, configReloaded, credentialEvent, dashboardEvent } from '../../core/events.ts';
+import { judgeAlarms, type RoleMisfit } from '../../core/role-settings.ts';
 import type { Ports } from '../../ports/index.ts';
+import { callWithin } from '../../ports/platform.ts';
+import type { DaemonContext } from '../daemon-context.ts';
+import { isInCharge } from './in-charge.ts';
 
 /** The outcome of a reload of `file`, requested by `by`. */
 type Reload = { by: string; file: string } & ({ refused: string } | { applied: string[]; needRestart: string[] });
@@ -29,4 +34,85 @@ export async function auditDashboard(
   { by, ...detail }: { by: string } & Record<string, unknown>,
 ): Promise<void> {
   await store.appendAudit(dashboardEvent(what, detail, { by, at: clock.now() }));
+}
+
+/**
+ * The interval at which the roles are read for this alone: in a group without rank changes, nothing else reads them.
+ */
+const readEveryMs = 60_000;
+
+/**
+ * Raises an alarm for each setting that no longer identifies its role: once for each change of the group, across
+ * restarts.
+ */
+export class MisfitAlarms {
+  #judged: readonly RoleMisfit[] | undefined;
+  #readAt = Number.NEGATIVE_INFINITY;
+
+  async record(app: DaemonContext): Promise<void> {
+    const { group, store, clock, log } = app;
+    await this.#read(app);
+    const { misfits } = group;
+    if (misfits === undefined || misfits === this.#judged || !(await isInCharge(app, 'alarms'))) return;
+    const judge = judgeAlarms(misfits, { by: 'daemon', at: clock.now() });
+    const verdict = judge(await store.findMeanings(group.title));
+    if ('events' in verdict && verdict.events.length > 0) {
+      await store.updateMeanings(group.title, judge);
+      for (const { action, subject, detail } of verdict.events) {
+        if (action === 'configuration.fit') log.info({ entry: detail['entry'] }, `${subject} fits the group again`);
+        else log.warn({ hint: detail['fix'], problem: 'roles' }, String(detail['message']));
+      }
+    }
+    this.#judged = misfits;
+  }
+
+  async #read({ group, clock, deadCredential }: DaemonContext): Promise<void> {
+    const now = clock.monotonic();
+    if (group.entries.length === 0 || now - this.#readAt < readEveryMs || deadCredential() !== undefined) return;
+    this.#readAt = now;
+    using call = callWithin(clock, readWithinMs, 'roles');
+    await group.scheme(call).catch(() => undefined); // the check of the credential reports why the group can't be read
+  }
+}
+
+const readWithinMs = 10_000;
+
+type Standing = 'refuse' | 'accept' | 'expire_soon';
+
+const soonMs = 14 * 86_400_000;
+
+/** Records changes of the credential's state in the audit: once each, across restarts. */
+export class CredentialEvents {
+  #recorded: Standing | undefined;
+
+  async record(app: DaemonContext): Promise<void> {
+    const { store, clock } = app;
+    const standing = standingOf(app);
+    if (standing === undefined || standing === this.#recorded) return;
+    this.#recorded ??= await lastRecorded(app);
+    if (standing !== this.#recorded) {
+      const expiresAt = app.latestCredential()?.expiresAt;
+      const message = app.deadCredential()?.message;
+      const detail = {
+        ...(message !== undefined && { message }),
+        ...(expiresAt !== undefined && { expiresAt: isoTime(expiresAt) }),
+      };
+      await store.appendAudit(credentialEvent(standing, detail, { by: 'daemon', at: clock.now() }));
+    }
+    this.#recorded = standing;
+  }
+}
+
+/** `undefined` until the platform has reported a state. */
+function standingOf({ deadCredential, latestCredential, clock }: DaemonContext): Standing | undefined {
+  if (deadCredential() !== undefined) return 'refuse';
+  const latest = latestCredential();
+  if (latest === undefined || latest.state === 'untold') return undefined;
+  return latest.expiresAt !== undefined && latest.expiresAt - clock.now() < soonMs ? 'expire_soon' : 'accept';
+}
+
+/** A credential without an event was accepted. */
+async function lastRecorded({ store }: Pick<DaemonContext, 'store'>): Promise<Standing> {
+  const [last] = await store.listAudit({ action: 'credential', limit: 1 });
+  return last === undefined ? 'accept' : (last.action.slice('credential.'.length) as Standing);
 }

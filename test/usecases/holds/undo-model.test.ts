@@ -17,7 +17,7 @@ import { lookAtChange, takeLateLooks } from '../../../src/usecases/change/late-l
 import type { ChangeCaller, HoldAsked } from '../../../src/usecases/change/ranking.ts';
 import { recoverChanges } from '../../../src/usecases/change/reconcile-change.ts';
 import { checkHold } from '../../../src/usecases/holds/end-hold.ts';
-import { endDueHolds } from '../../../src/usecases/holds/end-holds.ts';
+import { endDueHolds } from '../../../src/usecases/holds/hold-rounds.ts';
 import { extendHold, liftHold } from '../../../src/usecases/holds/holds.ts';
 import { createKey } from '../../../src/usecases/keys/keys.ts';
 import { findUndoTargets, runUndo, type UndoRun } from '../../../src/usecases/undo/undo-changes.ts';

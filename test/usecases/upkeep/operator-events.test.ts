@@ -3,35 +3,35 @@ import { RankdError } from '../../../src/base/errors.ts';
 import type { Credential } from '../../../src/core/model.ts';
 import { openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
 import type { DaemonContext } from '../../../src/usecases/daemon-context.ts';
-import { CredentialTeller } from '../../../src/usecases/upkeep/tell-credential.ts';
+import { CredentialEvents } from '../../../src/usecases/upkeep/operator-events.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
-test('the audit says each turn of the credential once, over restarts of the daemon too', async () => {
+test('the audit records each change of the credential once, across restarts of the daemon', async () => {
   const clock = new ManualClock();
   const store = await openSqliteStore({ dataDir: tempDir(), clock });
   onTestFinished(() => store.close());
   let dead: RankdError | undefined;
   let latest: Credential | undefined;
   const app = { store, clock, deadCredential: () => dead, latestCredential: () => latest } as unknown as DaemonContext;
-  const told = async () => (await store.listAudit({ limit: 9, oldestFirst: true })).map(({ action }) => action);
-  let teller = new CredentialTeller();
+  const recorded = async () => (await store.listAudit({ limit: 9, oldestFirst: true })).map(({ action }) => action);
+  let credential = new CredentialEvents();
   const look = async (isRestarted: boolean) => {
-    if (isRestarted) teller = new CredentialTeller();
-    for (let round = 0; round < 3; round += 1) await teller.tell(app);
+    if (isRestarted) credential = new CredentialEvents();
+    for (let round = 0; round < 3; round += 1) await credential.record(app);
   };
   await look(false);
   latest = { state: 'valid' };
   await look(false);
-  expect(await told()).toEqual([]);
+  expect(await recorded()).toEqual([]);
   dead = new RankdError('platform_credential', 'The key is disabled.');
   await look(false);
   await look(true);
-  expect(await told()).toEqual(['credential.refuse']);
+  expect(await recorded()).toEqual(['credential.refuse']);
   dead = undefined;
   await look(true);
   latest = { state: 'valid', expiresAt: clock.now() + 86_400_000 };
   await look(false);
   await look(true);
-  expect(await told()).toEqual(['credential.refuse', 'credential.accept', 'credential.expire_soon']);
+  expect(await recorded()).toEqual(['credential.refuse', 'credential.accept', 'credential.expire_soon']);
 });
