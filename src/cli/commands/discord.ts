@@ -14,7 +14,7 @@ import type { Ports } from '../../ports/index.ts';
 import { registerCommands } from '../../usecases/discord/discord-api.ts';
 import { linkPerson, listLinks, unlinkPerson } from '../../usecases/discord/discord-people.ts';
 import { createDiscordKey } from '../../usecases/keys/keys.ts';
-import { namesOf } from '../../usecases/people/name-members.ts';
+import { namesOf } from '../../usecases/people/users.ts';
 import type { Cli } from '../cli.ts';
 import { argument, command, commandGroup, option, type ValuesOf } from '../command.ts';
 import { ask } from '../init/credential.ts';
