@@ -54,7 +54,8 @@ describe.each(readdirSync(folder))('%s', (name) => {
 });
 
 test('every push runs npm test and the tests on PostgreSQL, and the package on each system with the oldest, the current and the newest Node', async () => {
-  const { linux, package: onAll } = workflow('ci.yml').jobs;
+  const { linux, luau, package: onAll } = workflow('ci.yml').jobs;
+  expect(luau?.steps.map(({ run }) => run)).toContain('.ci/luau');
   expect(linux?.steps.map(({ run }) => run)).toEqual(expect.arrayContaining(['.ci/run', 'npm run test:postgres']));
   const { lowestNode } = await import(new URL('bin/lowest-node.js', root).href);
   const { os = [], node = [] } = onAll?.strategy?.matrix ?? {};

@@ -85,6 +85,25 @@ describe('a role by name', () => {
     ]);
   });
 
+  test('is found without its badge, by its words, and with its spaces in quotes; two that match are both named', async () => {
+    await using system = await openCloudHome();
+    const { group } = system.roblox;
+    for (const [index, name] of ['Sergeant Major', '[O-1] Officer Cadet', '🔰 | Recruiter', 'Captain ⭐️'].entries())
+      group.roles.push({ id: 77_000_001 + index, name, rank: 30 + index });
+    for (const [typed, found] of [
+      ['sergeant major', 'Sergeant Major'],
+      ['SergeantMajor', 'Sergeant Major'],
+      ['o1 officer cadet', '[O-1] Officer Cadet'],
+      ['cadet', '[O-1] Officer Cadet'],
+      ['recruiter', '🔰 | Recruiter'],
+    ] as const) {
+      const { stdout, stderr } = await system.home.here(['rank', 'set', '1001', typed]);
+      expect(stdout, stderr).toContain(found);
+    }
+    const both = await system.home.here(['rank', 'set', '1001', 'captain!']);
+    expect([both.code, both.stderr]).toEqual([5, expect.stringMatching(/\(Captain ⭐️\), \d+ \(Captain\)/)]);
+  });
+
   test("bounds a key by the role's rank, and the output shows it", async () => {
     using home = new CliHome();
     const made = await home.json('key', 'create', 'quiz', '--max-rank', 'captain', '--min-rank', '10');
