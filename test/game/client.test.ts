@@ -439,6 +439,22 @@ test.each([
   expect(await scene.run('return rankd:promote({ rankee = 1001 })')).toMatchObject({ ok: true });
 });
 
+test.each([
+  ['ServerScriptService', {}],
+  ['ServerStorage', { RankdConfig: 'ServerStorage/RankdConfig' }],
+])('a package finds its Config next to it: RankdConfig in %s', async (place, tags) => {
+  await using scene = await openScene({
+    serve: (request) => applied(request),
+    tags,
+    scripts: [
+      rankdModule,
+      { class: 'ModuleScript', path: [place, 'RankdConfig'], source: 'return { url = "https://packed.example.com" }' },
+    ],
+  });
+  expect(await scene.run('return Rankd.new():promote({ rankee = 1001 })')).toMatchObject({ ok: true });
+  expect(scene.game.requests[0]?.url).toContain('https://packed.example.com/');
+});
+
 describe('verify', () => {
   test('says that rankd answers and the key is good', async () => {
     await using scene = await openScene({ serve: () => ({ status: 200, body: '"ws_1"' }) });

@@ -153,6 +153,13 @@ describe('who is meant', () => {
     await scene.type('Bob', `/promote ${who}`);
     expect(new Set(scene.asked.map(({ robloxUserId }) => robloxUserId)).size).toBe(count);
   });
+
+  test('others, where no other is here: nothing is sent', async () => {
+    const alone = { players: [{ id: 1002, name: 'Bob' }], config: { allowEveryone: true } };
+    await using scene = await openSystem(chat, { serve, ...alone });
+    expect(await scene.type('Bob', '/promote others')).toContain('No other player is here.');
+    expect(scene.game.requests).toEqual([]);
+  });
 });
 
 describe('what the caller is told', () => {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { GamePlayer, GameRequest } from './game.ts';
-import { applied } from './scene.ts';
+import type { GameAnswer, GamePlayer, GameRequest } from './game.ts';
+import { applied, refused } from './scene.ts';
 import { openSystem, type SystemOptions, systemNamed, systems } from './systems.ts';
 
 // The scenes that went wrong on the real sources of Adonis, Basic Admin Remade, HD Admin and Cmdr, as players typed them.
@@ -208,6 +208,47 @@ describe.each(systems)('$name', (system) => {
     expect(scene.game.now).toBeLessThan(0.01);
     expect(await scene.type('Bob', `${promote} ann`)).toMatch(told);
     expect(scene.game.requests).toEqual([]);
+  });
+
+  const html = '<html><body>Bad gateway</body></html>';
+  test.each<[string, GameAnswer, RegExp]>([
+    ['rankd is down', { raise: 'HttpError: ConnectFail' }, /accepts no connection/],
+    [
+      'rankd is slow',
+      { raise: 'HttpError: Timedout' },
+      /not known yet whether Ann was changed.*did not respond in time/,
+    ],
+    ['the connection breaks', { raise: 'HttpError: NetFail' }, /not known yet whether Ann was changed/],
+    ['the certificate has expired', { raise: 'HttpError: SslVerificationFail' }, /certificate.*is not accepted/],
+    ['the name is unknown', { raise: 'HttpError: DnsResolve' }, /name rankd\.example\.com is unknown/],
+    ["a proxy's page says that rankd is down", { status: 502, body: html }, /not known yet.*can't reach rankd/],
+    ['another server answers', { status: 200, body: html }, /is not rankd/],
+    [
+      'a bot check answers',
+      { status: 403, body: html, headers: { 'cf-mitigated': 'challenge' } },
+      /asks for a browser/,
+    ],
+    ['HTTP is switched off', { raise: 'Http requests are not enabled' }, /Allow HTTP Requests/],
+    ['rankd stops for good', refused(503, 'shutting_down'), /rankd says shutting_down/],
+  ])('%s: the caller gets one sentence that says so, and so does the output', async (_, answer, told) => {
+    await using scene = await open(system, { serve: () => answer });
+    const shown = await scene.type('Bob', `${promote} ann`);
+    expect(shown).toMatch(told);
+    const warnings = scene.game.output.filter((line) => line.startsWith('warn '));
+    expect(warnings).toHaveLength(told.source.includes('shutting') ? 0 : 1);
+    expect(await scene.type('Bob', `${promote} all`)).toMatch(/all is not allowed here/);
+  });
+
+  test('rankd that restarts meanwhile makes the change', async () => {
+    let count = 0;
+    await using scene = await open(system, {
+      serve: (request) => {
+        count += 1;
+        if (count === 1) return refused(503, 'shutting_down', { retryAfter: 1 });
+        return count < 4 ? { raise: 'HttpError: ConnectFail' } : applied(request);
+      },
+    });
+    expect(await scene.type('Bob', `${promote} ann`)).toMatch(/1001 is Officer/);
   });
 
   test('Rankd that arrives later is found, by its place or by its tag', async () => {
