@@ -124,6 +124,10 @@ export function isOnReadOnlyFileSystem(path: string): boolean {
   }
 }
 
+export function refuseReadOnlyFileSystem(dataDir: string): void {
+  if (isOnReadOnlyFileSystem(dataDir)) throw dataDirError({ code: 'EROFS' }, dataDir);
+}
+
 /** True if the file is in the data directory. Throws `no_permission` if this user may not check. */
 export function isInDataDir(dataDir: string, name: string): boolean {
   try {

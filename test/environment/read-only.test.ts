@@ -54,7 +54,7 @@ test('a data directory on a read-only file system can be read, backed up and cop
   const home = await madeHome();
   const mounted = join(home.folder, 'mounted');
   const lines = reading.map((line) => line.replace('"$OLDPWD"', mounted));
-  const writing = ['key create another', 'serve --port 0', 'rank set 1001 20'];
+  const writing = ['key create another', 'serve --port 0', 'rank set 1001 20', 'db migrate', 'db migrate --dry-run'];
   const answers = await onReadOnly(home, [...lines, ...writing, 'backup -q - > piped.db', 'doctor --offline']);
   for (const line of [...lines, 'backup -q - > piped.db'])
     expect({ line, ...answers.get(line) }).toMatchObject({ line, code: 0 });

@@ -1,5 +1,6 @@
 import { closeSync, constants, copyFileSync, existsSync, linkSync, openSync, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { refuseReadOnlyFileSystem } from '../../../base/data-dir.ts';
 import { codeOf, RankdError } from '../../../base/errors.ts';
 import { asFileError, companions, removeDatabase, renameFile, writeWhole } from '../../../base/files.ts';
 import { crypto } from '../../../base/node-modules.ts';
@@ -148,10 +149,12 @@ function inUse(file: string, cause?: unknown): RankdError {
 }
 
 export function migrateDatabase(dataDir: string, clock: Pick<Clock, 'now'>): Migration {
+  refuseReadOnlyFileSystem(dataDir);
   return onExisting(dataDir, (db) => migrate(db, clock));
 }
 
 export function tryMigration(dataDir: string, clock: Pick<Clock, 'now'>): Migration {
+  refuseReadOnlyFileSystem(dataDir);
   const migration = onExisting(dataDir, migrationOf);
   if (migration.from < migration.to) tryOnCopy(migration.database, clock);
   return { ...migration, note: 'A copy was migrated and found sound; the database is as it was.' };
