@@ -6,7 +6,7 @@ import { takeLateLooks } from '../usecases/change/late-look.ts';
 import { type RecoveryTries, recoverChanges, wasLeftBehind } from '../usecases/change/reconcile-change.ts';
 import type { DaemonContext, LiveContext } from '../usecases/daemon-context.ts';
 import { credentialWarnings } from '../usecases/group/check-group.ts';
-import { endDueHolds, sweepHolds } from '../usecases/holds/hold-rounds.ts';
+import { endDueHolds, sweepEveryMs, sweepHolds } from '../usecases/holds/hold-rounds.ts';
 import { WallClock } from '../usecases/holds/wall-clock.ts';
 import { nameMembers } from '../usecases/people/users.ts';
 import { isInCharge } from '../usecases/upkeep/in-charge.ts';
@@ -26,7 +26,6 @@ const noteEveryMs = 1_000;
 const pruneEveryMs = 3_600_000;
 const nameEveryMs = 5_000;
 const endHoldsEveryMs = 5_000;
-const sweepEveryMs = 600_000;
 
 /**
  * Reconciles open changes, ends suspensions, watches the credential, removes old records, and saves buffered data.

@@ -55,6 +55,7 @@ export function spareChanges({ platform }: Pick<Ranking, 'platform'>): number {
   return Math.max(0, Math.min(perRound, ...spare));
 }
 
+export const sweepEveryMs = 600_000;
 /** The number of members that are read individually in a sweep. */
 const readsASweep = 20;
 const maxHolds = 10_000;
@@ -66,7 +67,7 @@ const maxHolds = 10_000;
  */
 export async function sweepHolds(app: Ranking, stop: AbortSignal): Promise<void> {
   const missing = await suspendedWithout(app);
-  for (const hold of pick(missing, app.clock.now())) {
+  for (const hold of pickForSweep(missing, app.clock.now())) {
     if (stop.aborted) return;
     try {
       await checkHold(app, { hold, caller: { by: 'daemon', dryRun: false }, as: undefined });
@@ -98,8 +99,8 @@ function roleGivenBy({ rolesDuring }: Hold, roles: readonly Role[]): number | un
   return roles.find(({ id, kind }) => kind === 'custom' && rolesDuring.includes(id))?.id;
 }
 
-/** A different subset each time: members who left stay missing. */
-function pick(holds: Hold[], now: number): Hold[] {
-  const first = holds.length > readsASweep ? Math.floor(now / 1000) % holds.length : 0;
+/** The next ones in each sweep, until all have had their turn: members who left the group stay missing. */
+export function pickForSweep<T>(holds: readonly T[], now: number): T[] {
+  const first = (Math.floor(now / sweepEveryMs) * readsASweep) % Math.max(1, holds.length);
   return [...holds.slice(first), ...holds.slice(0, first)].slice(0, readsASweep);
 }
