@@ -62,7 +62,7 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
   expect(screen).toContain('It acts as user RankBot (9001), rank 200');
   expect(screen).toContain('with group:write for group');
   expect(screen).toContain('It must be a group id');
-  expect(screen).toContain('rankd has no commands for an admin system named Kohl. It has some for Adonis, ');
+  expect(screen).toContain('rankd has no model named Kohl. It has Adonis, ');
   expect(readFileSync(home.path('Rankd.rbxmx'), 'utf8')).toMatch(
     new RegExp(`url = "https://rankd\\.example\\.com",[^]*groupId = ${roblox.groupId},[^]*minGroupRank = 200,`),
   );
