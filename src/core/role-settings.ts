@@ -282,15 +282,19 @@ export function ladderOf(entries: readonly RoleEntry[], { named }: Pick<Resolved
 
 const lookUp = '`rankd group roles` lists ranks and role ids';
 
+/** The value can come from the file, a variable or a flag. */
+function correct(setting: string): string {
+  if (!(setting in settingKinds)) return keyFix(setting);
+  return `correct ${setting} where \`rankd config show --origin\` finds it; ${lookUp}`;
+}
+
 function misfitOfClash([one, other]: [Role, Role], isNew: boolean): RoleMisfit {
   const setting = 'group.ladder';
   const shared = `two of its roles share rank ${one.rank}, so neither is above the other`;
   return {
     ...{ setting, entry: `rank ${one.rank}`, stops: isNew ? 'ranks' : null, isUnread: isNew },
     message: `${setting} does not fit the group: ${shared}.`,
-    fix: isNew
-      ? `correct ${setting} in rankd.yaml; ${lookUp}`
-      : `give ${roleTitle(one)} or ${roleTitle(other)} another rank on Roblox`,
+    fix: isNew ? correct(setting) : `give ${roleTitle(one)} or ${roleTitle(other)} another rank on Roblox`,
   };
 }
 
@@ -300,7 +304,7 @@ function misfitOf(group: Roles, one: RoleEntry & ResolvedEntry, all: Array<RoleE
   const about = { setting, entry: String(entry) };
   if (flaw !== undefined) {
     const message = `${setting} does not fit the group: ${flaw}.`;
-    return [{ ...about, message, fix: `correct ${setting} in rankd.yaml; ${lookUp}`, stops: ifUnread, isUnread: true }];
+    return [{ ...about, message, fix: correct(setting), stops: ifUnread, isUnread: true }];
   }
   if (gone.length + moved.length + others.length === 0) return [];
   const message = `${setting} names ${quoted(entry)}, ${driftOf(one)}.`;

@@ -178,3 +178,15 @@ test('config schema is the JSON Schema of the settings, as one document', async 
     properties: { server: { properties: { port: { default: 7265 } } } },
   });
 });
+
+test('the advice about a role that the group lacks does not name the file if a variable has the role', async () => {
+  using home = new CliHome();
+  const env = { RANKD_POLICY_LOCKED_ROLES: 'Captin' };
+  const { code, stderr } = await home.here(['config', 'check'], { env });
+  expect({ code, stderr }).toEqual({
+    code: 78,
+    stderr: expect.stringContaining('try: correct policy.locked_roles where `rankd config show --origin` finds it; '),
+  });
+  const { stdout } = await home.here(['config', 'show', '--origin'], { env });
+  expect(stdout).toMatch(/^policy\.locked_roles .*RANKD_POLICY_LOCKED_ROLES/m);
+});
