@@ -180,11 +180,11 @@ describe.each(systems)('$name', (system) => {
     await using scene = await open(system, { privateServerOwnerId: 1002 });
     expect(await scene.type('Bob', `${promote} ann`)).toMatch(/not.* in private servers/i);
     expect(scene.game.requests).toEqual([]);
-    await using open_ = await open(system, {
+    await using allowed = await open(system, {
       privateServerOwnerId: 1002,
       config: { ...system.config, privateServers: true },
     });
-    expect(await open_.type('Bob', `${promote} ann`)).toMatch(/1001 is Officer/);
+    expect(await allowed.type('Bob', `${promote} ann`)).toMatch(/1001 is Officer/);
     await using reserved = await open(system, { privateServerOwnerId: 0 });
     expect(await reserved.type('Bob', `${promote} ann`)).toMatch(/1001 is Officer/);
   });
