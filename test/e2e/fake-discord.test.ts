@@ -36,6 +36,51 @@ test('the output of npm run fake-discord points rankd at a channel and a program
   expect(shown).not.toContain('VIOLATION');
 });
 
+test('a slash command typed with npm run fake-discord gets the reply that a person in Discord would read', async () => {
+  using home = new CliHome();
+  const fake = spawn(process.execPath, [tool, '--port', '0']);
+  onTestFinished(async () => {
+    const ended = once(fake, 'exit');
+    fake.kill('SIGINT');
+    await ended;
+  });
+  let shown = '';
+  fake.stdout.on('data', (chunk) => {
+    shown += chunk;
+  });
+  await expect.poll(() => shown).toMatch(/--command promote/);
+  const [setting = ''] = /^discord: .*$/m.exec(shown) ?? [];
+  const [, token = ''] = /^echo (\S+) > bot\.token$/m.exec(shown) ?? [];
+  const [, setup = ''] = /^rankd (discord setup .*)$/m.exec(shown) ?? [];
+  writeFileSync(home.path('rankd.yaml'), `platform: { kind: simulated }\n${setting}\n`);
+  writeFileSync(home.path('bot.token'), token, { mode: 0o600 });
+  const done = await home.here(setup.split(' '));
+  expect(done, done.stderr).toMatchObject({ code: 0 });
+  writeFileSync(home.path('rankd.yaml'), `platform: { kind: simulated }\n${done.stdout}`);
+  await using daemon = await DaemonHere.start(home);
+  const port = /127\.0\.0\.1:(\d+)\/api\/v10/.exec(setting)?.[1] ?? '';
+  const typed = [
+    '--port',
+    port,
+    '--to',
+    `${daemon.url}/discord/interactions`,
+    '--command',
+    'promote',
+    '--user',
+    'Newcomer',
+  ];
+  const asked = spawn(process.execPath, [tool, ...typed]);
+  let read = '';
+  asked.stdout.on('data', (chunk) => {
+    read += chunk;
+  });
+  await once(asked, 'exit');
+  expect(read).toMatch(
+    /^Newcomer \(1001\) is now Officer \(rank 20\), was Trainee \(rank 10\)\. \(simulated group\)\n$/,
+  );
+  expect(shown).not.toContain('VIOLATION');
+});
+
 test.each([
   ['fake-discord.ts', 65_534],
   ['fake-roblox.ts', 65_533],

@@ -144,7 +144,7 @@ test('a row that names the key of a game is refused at the start, whatever its n
   const { app, say, discord } = await open();
   await app.createKey({ name: 'game' });
   const rows = [{ role: ids.hr, key: 'game', at: 'rankd.yaml:9:40' }];
-  const config = { ...app.live.current, discord: { ...required(app), rows } };
+  const config = { ...app.live.current, discord: { ...required(app.app.discord), rows } };
   await app.stop();
   const started = openTestApp({ dataDir: app.dataDir, config: { discord: config.discord } });
   await expect(started).rejects.toMatchObject({
@@ -160,10 +160,9 @@ test('a row that names the key of a game is refused at the start, whatever its n
   expect(say).toBeDefined();
 });
 
-function required({ app }: TestApp) {
-  const { discord } = app;
-  if (discord === undefined) throw new Error('no section discord');
-  return discord;
+function required<T>(found: T | undefined): T {
+  if (found === undefined) throw new Error('nothing was found');
+  return found;
 }
 
 const simulated = ' (simulated group)';
@@ -218,10 +217,7 @@ test('a key bounds its role: direction, ceiling, scope, rate, pause, test mode, 
   expect(await say('demote', { user: '1001' }, asTrainer)).toContain('only');
   const trainers = await store.findKey('trainers');
   const edit = (change: object) => store.updateKey(trainers?.id ?? '', () => ({ change, events: [] }));
-  await edit({ rules: { ratePerMinute: 1 } });
-  const rated = [await say('promote', { user: '1002' }, asTrainer), await say('promote', { user: '1002' }, asTrainer)];
-  expect(rated.some((text) => text.includes('1 rank requests a minute'))).toBe(true);
-  await edit({ rules: { ratePerMinute: null }, pausedAt: 1 });
+  await edit({ pausedAt: 1 });
   expect(await say('promote', { user: '1001' }, asTrainer)).toContain('This key is paused');
   await edit({ pausedAt: null });
   const sent = discord.interact(url, { name: 'demote', options: { user: '1001' }, roles: [ids.trainers] });
@@ -231,6 +227,17 @@ test('a key bounds its role: direction, ceiling, scope, rate, pause, test mode, 
   await key('trainers', { mode: 'test', scopes: ['rank'] });
   expect(await say('promote', { user: '1001' }, asTrainer)).toMatch(/^Test key, nothing changed: /);
   expect(await say('suspend', { user: '1001', duration: '1d' }, asTrainer)).toContain('not suspend');
+  const { id } = required(await store.findKey('hr'));
+  await store.updateKey(id, () => ({ change: { rules: { ratePerMinute: 1 } }, events: [] }));
+  expect(await say('whois', { user: '1001' })).toContain('is Officer');
+  const rated = [
+    await say('setrank', { user: '1001', rank: '20' }),
+    await say('setrank', { user: '1001', rank: '20' }),
+  ];
+  expect(rated).toEqual([
+    expect.stringContaining('already is Officer'),
+    expect.stringContaining('1 rank requests a minute'),
+  ]);
   expect(await app.heldBy(1001)).toEqual([roles.officer, roles.base]);
 });
 

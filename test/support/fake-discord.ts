@@ -269,6 +269,11 @@ export async function startFakeDiscord({
     const { method = '' } = request;
     const sent = await text(request);
     const headers = request.headers as Record<string, string | undefined>;
+    if (url.pathname === '/fake/command') {
+      const { to, command } = JSON.parse(sent) as { to: string; command: SentCommand };
+      const text = await discord.say(to, command).catch((error) => `no answer: ${error.message}`);
+      return void response.end(text);
+    }
     const api = discord.answerApi(method, url.pathname, { headers, body: sent });
     if (api === 'hang') return;
     const { status, headers: answered, body } = api ?? discord.answer(method, url, sent);

@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
 import { wholeNumber } from '../../src/cli/input/arguments.ts';
+import { discordPublicKey, discordIds as ids } from '../support/discord-interactions.ts';
 import { startFakeDiscord } from '../support/fake-discord.ts';
 import { startWebhookSink } from '../support/webhook-sink.ts';
 import { listenOrExit } from './shell.ts';
@@ -8,26 +9,55 @@ import { listenOrExit } from './shell.ts';
 /**
  * `npm run fake-discord`: a Discord channel, and a program that accepts webhooks, to try rankd by hand. Ends on SIGINT.
  */
-const { port } = new Command('npm run fake-discord --')
-  .description('Plays a channel of Discord with its limits, and a program that takes webhooks; ends on Ctrl-C.')
+const { port, command, to, ...given } = new Command('npm run fake-discord --')
+  .description(
+    'Plays a channel of Discord with its limits, its slash commands, and a program that takes webhooks; ends on Ctrl-C.',
+  )
   .option(
     '--port <port>',
     'where Discord is, the program on the next port; 0: both on any free one',
     wholeNumber(0, 65_534),
     7400,
   )
+  .option(
+    '--command <name>',
+    'use a slash command by the fake that runs on this port, print what the person reads, and end',
+  )
+  .option('--user <user>', 'option of the command, as are the next three')
+  .option('--rank <rank>')
+  .option('--duration <duration>')
+  .option('--reason <text>')
+  .option('--role <id>', 'the role of the person', ids.hr)
+  .option('--as <id>', 'the Discord id of the person', ids.ann)
+  .option('--to <url>', 'where rankd is', 'http://127.0.0.1:7265/discord/interactions')
   .parse()
-  .opts<{ port: number }>();
+  .opts<{ port: number; command?: string; to: string; role: string; as: string } & Record<string, string>>();
+if (command !== undefined) {
+  const { role, as: userId, ...rest } = given;
+  const body = JSON.stringify({ to, command: { name: command, options: rest, roles: [role], userId } });
+  const answer = await fetch(`http://127.0.0.1:${port}/fake/command`, { method: 'POST', body }).catch(() => undefined);
+  process.stdout.write(
+    `${(await answer?.text()) ?? `Start npm run fake-discord first: nothing listens on port ${port}.`}\n`,
+  );
+  process.exit(answer === undefined ? 1 : 0);
+}
 const channel = await listenOrExit(startFakeDiscord({ port }));
 const sink = await listenOrExit(startWebhookSink({ port: port === 0 ? 0 : port + 1 }));
 const say = (line: string) => process.stdout.write(`${line}\n`);
-const seen = { messages: 0, violations: 0, events: 0 };
+const seen = { messages: 0, violations: 0, events: 0, replies: 0 };
 say(`rankd on them, with this in rankd.yaml:
 webhooks: { allow_private: [127.0.0.1] }
 
 rankd() { node ${fileURLToPath(new URL('../../bin/rankd.js', import.meta.url))} "$@"; }
 echo ${channel.address} | rankd webhook add log --kind discord
 echo ${sink.url} | rankd webhook add bot
+
+Slash commands, with this in rankd.yaml:
+discord: { api_base_url: ${channel.apiBaseUrl} }
+
+echo ${channel.discord.botToken} > bot.token
+rankd discord setup --application ${ids.application} --public-key ${discordPublicKey} --server ${ids.server} --row ${ids.hr}=hr --token-file bot.token -y
+npm run fake-discord -- --command promote --user Newcomer
 `);
 const watching = setInterval(report, 200);
 process.once('SIGINT', async () => {
@@ -42,7 +72,13 @@ function report(): void {
   for (const { content, embeds } of messages.slice(seen.messages)) {
     say(`discord: ${content ?? ''}${embeds.map(({ title, description }) => `${title}\n  ${description}`).join('\n')}`);
   }
+  for (const { content } of channel.discord.replies.slice(seen.replies)) say(`reply: ${content}`);
   for (const violation of violations.slice(seen.violations)) say(`VIOLATION: ${violation}`);
   for (const { body } of sink.received.slice(seen.events)) say(`program: ${body}`);
-  Object.assign(seen, { messages: messages.length, violations: violations.length, events: sink.received.length });
+  Object.assign(seen, {
+    messages: messages.length,
+    replies: channel.discord.replies.length,
+    violations: violations.length,
+    events: sink.received.length,
+  });
 }

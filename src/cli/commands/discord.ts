@@ -4,6 +4,7 @@ import { InvalidArgumentError } from 'commander';
 import { openWebhookSender } from '../../app.ts';
 import { systemClock } from '../../base/clock.ts';
 import { RankdError } from '../../base/errors.ts';
+import { asBaseUrl } from '../../base/net.ts';
 import { isoOrNull } from '../../base/time.ts';
 import type { Config } from '../../config/config.ts';
 import type { DiscordConfig } from '../../config/discord.ts';
@@ -23,6 +24,8 @@ import { isAgreed } from '../input/confirm.ts';
 import { userIdOf } from '../input/people.ts';
 import { table, when } from '../output/table.ts';
 import { whileWaiting } from '../output/terminal.ts';
+
+const usualApi = 'https://discord.com/api/v10';
 
 type Row = Pick<DiscordConfig['rows'][number], 'role' | 'key'>;
 
@@ -113,7 +116,7 @@ async function links(cli: Cli): Promise<void> {
 }
 
 async function setup(cli: Cli, options: ValuesOf<typeof setupOptions>): Promise<void> {
-  const { config } = await cli.loadConfig();
+  const { config, origins } = await cli.loadConfig();
   const { discord } = config;
   const application = await knownOrAsked(cli, options.application ?? discord?.application, {
     ...{ flag: '--application', parse: asDiscordId },
@@ -128,7 +131,7 @@ async function setup(cli: Cli, options: ValuesOf<typeof setupOptions>): Promise<
     question: 'Server id (right click on the server, Copy Server ID): ',
   });
   const rows = options.row ?? discord?.rows ?? [await askForRow(cli)];
-  const apiBaseUrl = discord?.apiBaseUrl ?? 'https://discord.com/api/v10';
+  const apiBaseUrl = asBaseUrl(String(origins.get('discord.api_base_url')?.value)) ?? usualApi;
   await cli.withWrites(async (ports, isSimulated) => {
     for (const { key } of rows) await requireKeyForDiscord(cli, ports, { name: key, isSimulated });
   });
@@ -167,7 +170,7 @@ function blockOf({
   return [
     ...['discord:', `  application: "${application}"`, `  public_key: "${publicKey}"`, `  server: "${server}"`],
     ...['  commands:', ...rows.map(({ role, key }) => `    - { role: "${role}", key: ${key} }`)],
-    ...(apiBaseUrl === 'https://discord.com/api/v10' ? [] : [`  api_base_url: ${apiBaseUrl}`]),
+    ...(apiBaseUrl === usualApi ? [] : [`  api_base_url: ${apiBaseUrl}`]),
   ].join('\n');
 }
 

@@ -46,6 +46,7 @@ interface Started {
 export class Interactions {
   readonly #throttle: Throttle;
   readonly #stopping = new AbortController();
+  #latest: Promise<void> = Promise.resolve();
   #key: { hex: string; publicKey: KeyObject } | undefined;
 
   constructor(throttle: Throttle) {
@@ -103,7 +104,7 @@ export class Interactions {
     const command = interaction.data.name;
     requests.count += 1;
     try {
-      await setImmediate(); // the acknowledgement leaves first
+      await this.#turn();
       const content = await abortable(this.#contentOf(started), this.#stopping.signal);
       const failure = await sendReply(
         app,
@@ -117,6 +118,15 @@ export class Interactions {
     } finally {
       requests.count -= 1;
     }
+  }
+
+  /**
+   * Commands start in order of arrival, one in each turn of the event loop: acknowledgements leave before work begins, and
+   * many commands at once do not hold up those that arrive in the meantime.
+   */
+  #turn(): Promise<void> {
+    this.#latest = this.#latest.then(() => setImmediate());
+    return this.#latest;
   }
 
   /** The reply to a command. Never rejects. */

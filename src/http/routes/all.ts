@@ -1,11 +1,18 @@
 import { nobloxServerRoutes } from '../compat/noblox-server.ts';
 import { rankgunRoutes } from '../compat/rankgun.ts';
-import type { Route } from '../route.ts';
+import { type Route, route } from '../route.ts';
 import { changeRoutes } from './changes.ts';
-import { discordRoutes } from './discord.ts';
 import { readRoutes } from './reads.ts';
 import { serviceRoutes } from './service.ts';
 import { v1Routes } from './v1.ts';
+
+/** Discord posts each slash command here. */
+const interactions = route({
+  method: 'POST',
+  path: '/discord/interactions',
+  isServed: ({ discord }) => discord !== undefined,
+  handler: (exchange) => exchange.api.answerDiscord(exchange),
+});
 
 /** Every route of the API, in the order of its descriptions. */
 export const routes: readonly Route[] = [
@@ -15,5 +22,5 @@ export const routes: readonly Route[] = [
   ...serviceRoutes,
   ...rankgunRoutes,
   ...nobloxServerRoutes,
-  ...discordRoutes,
+  interactions,
 ];
