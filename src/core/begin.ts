@@ -110,7 +110,7 @@ function refusalOfAccess(change: RankChange, { caller, now }: BeginFacts): Rankd
   return refusalOf(caller, { scope: scopeOf(change), group, placeId, now });
 }
 
-/** The policy once more, with the key as it is now. Of changes by one ranker that were approved side by side, only the first begins. */
+/** Checks the policy again, with the key as it is now. Of concurrently approved changes by one ranker, only the first begins. */
 function refusalOfRules({ change, policyCase, recheck }: BeginCase, facts: BeginFacts): RankdError | undefined {
   const { caller, holds, rankerChangedAt, now } = facts;
   const asOfNow: PolicyCase = {

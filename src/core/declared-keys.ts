@@ -1,6 +1,6 @@
 import { compareDeclarations, type NodeDeclarations, type StillDeclared } from './declarations.ts';
 import { type Actor, type DomainEvent, keyDeclared, keyRevoked, placeEvent } from './events.ts';
-import { ruleNames } from './key-rules.ts';
+import { ruleNames } from './key-changes.ts';
 import type { Key, KeyDeclaration } from './model.ts';
 
 /** A declared key; a key that was not declared before gets `id`. */

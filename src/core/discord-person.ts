@@ -1,7 +1,6 @@
 import { RankdError } from '../base/errors.ts';
 import { crypto } from '../base/node-modules.ts';
-import { type Actor, discordLinked } from './events.ts';
-import type { Verdict } from './verdict.ts';
+import { type Actor, discordLinked, type Verdict } from './events.ts';
 
 /** Someone who used a command in Discord, or whom the operator linked to a Roblox user. */
 export interface DiscordPerson {
@@ -26,7 +25,7 @@ export function newDiscordPerson(discordId: string): DiscordPerson {
 
 /**
  * The person in history and audit. Both hold a commitment in place of the Discord id, so that the person can be forgotten without breaking the
- * audit's chain: without the salt, nobody can find out whom it meant.
+ * audit's chain: without the salt, it can't be linked to a person.
  */
 export function actorOf({ discordId, salt }: Pick<DiscordPerson, 'discordId' | 'salt'>): string {
   return `${discordPrefix}${crypto().hash('sha256', `${salt}:${discordId}`).slice(0, 32)}`;

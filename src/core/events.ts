@@ -1,5 +1,15 @@
+import type { RankdError } from '../base/errors.ts';
+import { crypto } from '../base/node-modules.ts';
 import { withoutKeys } from './api-key.ts';
-import { type ChainLink, forgetAction, type PersonalField, pruneAction } from './audit.ts';
+import {
+  type AuditRow,
+  type ChainLink,
+  commitmentTo,
+  forgetAction,
+  linkHash,
+  type PersonalField,
+  pruneAction,
+} from './audit.ts';
 import type { AuditEvent, Hold, Key, KeyDeclaration, KeyRules, Plan, RankChange } from './model.ts';
 import type { Webhook } from './webhooks/webhook.ts';
 
@@ -20,6 +30,9 @@ export interface Actor {
   by: string;
   at: number;
 }
+
+/** Core's judgement of facts: a change for the store to save together with its events, or a refusal. */
+export type Verdict<Change> = { change: Change; events: DomainEvent[] } | { refusal: RankdError };
 
 /** Every action of the audit, by its subject. */
 const actions = {
@@ -322,4 +335,25 @@ export function databaseRestored(
   actor: Actor,
 ): DomainEvent {
   return event('database.restore', database, detail, actor);
+}
+
+/** The row of an event after `last`, with fresh salts for the people it names. */
+export function rowAfter(last: ChainLink, { detail, people: named = {}, ...event }: DomainEvent): AuditRow {
+  const people = Object.entries(named).map(([field, userId]) => ({ field, userId, salt: newSalt() }));
+  const commitments = Object.fromEntries(people.map(({ field, ...person }) => [field, commitmentTo(person)]));
+  const row = { ...event, id: last.id + 1, detail: JSON.stringify({ ...commitments, ...detail }) };
+  return { ...row, people, hash: linkHash(last.hash, row) };
+}
+
+/** The event of a row, including the people it names. */
+export function eventOf({ hash: _, detail, people, ...event }: AuditRow): AuditEvent {
+  return {
+    ...event,
+    detail: { ...JSON.parse(detail), ...Object.fromEntries(people.map(({ field, userId }) => [field, userId])) },
+  };
+}
+
+/** A fresh salt, in hex. Without it, a commitment could be opened by trying every user id. */
+function newSalt(): string {
+  return crypto().randomBytes(16).toString('hex');
 }

@@ -1,9 +1,8 @@
 import { RankdError } from '../base/errors.ts';
 import { type AuditMention, mentionsHash } from './audit.ts';
-import { type Actor, personForgotten } from './events.ts';
+import { type Actor, personForgotten, type Verdict } from './events.ts';
 import { isOpenHold } from './holds.ts';
 import type { Hold, RankChange } from './model.ts';
-import type { Verdict } from './verdict.ts';
 
 /** The records that name a person. */
 export interface Mentions {

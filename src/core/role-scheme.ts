@@ -138,8 +138,8 @@ export function rolesCalled<Named extends Pick<Role, 'name'>>(roles: Named[], na
 }
 
 /**
- * The roles that a person may mean by this name: by the first step that any role passes. Names of roles carry badges, emoji and spaces that
- * nobody types. Settings are read by `rolesCalled`, because a lock or a ceiling must not fall on a role that has the words by chance.
+ * The roles that a person may mean by this name: by the first step that any role passes. Role names contain badges, emoji and
+ * spaces that people don't type. Settings use `rolesCalled`, because a lock or a ceiling must not apply to a role that has the words by chance.
  */
 export function rolesWanted<Named extends Pick<Role, 'name'>>(roles: Named[], name: string): Named[] {
   const called = rolesCalled(roles, name);

@@ -1,7 +1,7 @@
 import { RankdError } from '../base/errors.ts';
 import { shorten } from '../base/text.ts';
 import { roleTitle } from './describe.ts';
-import { type Actor, configurationDrifted, configurationFits, type DomainEvent } from './events.ts';
+import { type Actor, configurationDrifted, configurationFits, type DomainEvent, type Verdict } from './events.ts';
 import type { Key, Role, RoleKind } from './model.ts';
 import {
   isRank,
@@ -14,7 +14,6 @@ import {
 } from './role-scheme.ts';
 import { isNamed } from './rules/rule.ts';
 import { standing } from './target.ts';
-import type { Verdict } from './verdict.ts';
 
 /** The changes that a misfit blocks: rank changes, suspensions, or both. `null`: none. */
 type Stops = 'ranks' | 'suspensions' | 'everything' | null;

@@ -1,9 +1,8 @@
 import { RankdError } from '../base/errors.ts';
 import { withoutKeys } from './api-key.ts';
 import { refusalOfDeclared } from './declarations.ts';
-import { type Actor, placeEvent } from './events.ts';
+import { type Actor, placeEvent, type Verdict } from './events.ts';
 import type { WhitelistEntry } from './model.ts';
-import type { Verdict } from './verdict.ts';
 
 /** The changes to a key's whitelist: new or changed entries, and removed places. */
 export interface WhitelistEdit {

@@ -4,13 +4,12 @@ import type { AuditMention, AuditRow, ChainLink, EmptiedMention } from '../core/
 import type { StillDeclared } from '../core/declarations.ts';
 import type { DeclarationClash, DeclarationFacts, DeclarationVerdict, NewDeclaration } from '../core/declared-keys.ts';
 import type { DiscordPerson, JudgePerson } from '../core/discord-person.ts';
-import type { DomainEvent } from '../core/events.ts';
+import type { DomainEvent, Verdict } from '../core/events.ts';
 import type { Forgetting, Mentions, WithoutPerson } from '../core/forgetting.ts';
 import type { JudgeKey, NewKey } from '../core/key-changes.ts';
 import type { AuditEvent, Key, KeyRecord, Role, WhitelistEntry, Workspace } from '../core/model.ts';
 import type { NodeStatus, SeenNode } from '../core/nodes.ts';
 import type { RoleMeaning } from '../core/role-settings.ts';
-import type { Verdict } from '../core/verdict.ts';
 import type { JudgeEntries } from '../core/whitelist.ts';
 import type { ChangeStore, HoldStore, IdempotencyStore } from './change-store.ts';
 import type { WebhookStore } from './webhooks.ts';

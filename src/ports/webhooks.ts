@@ -1,7 +1,6 @@
 import type { OutboundProxy } from '../base/outbound-proxy.ts';
 import type { NodeDeclarations, StillDeclared } from '../core/declarations.ts';
-import type { DomainEvent } from '../core/events.ts';
-import type { Verdict } from '../core/verdict.ts';
+import type { DomainEvent, Verdict } from '../core/events.ts';
 import type { OutboxEvent } from '../core/webhooks/event-types.ts';
 import type { Delivery, Webhook } from '../core/webhooks/webhook.ts';
 import type { DeclaredEdit, NewWebhookDeclaration, WebhookFacts } from '../core/webhooks/webhook-changes.ts';

@@ -42,7 +42,7 @@ export interface DaemonContext extends Readonly<Ranking> {
   /** The imitated services. */
   readonly compat: Config['compat'];
   readonly deliveries: DeliveryCounts;
-  /** `undefined` if nobody ranks from Discord. */
+  /** `undefined` if ranking from Discord is not configured. */
   readonly discord: Config['discord'];
   /** When the last request that Discord had signed arrived (epoch milliseconds). */
   readonly discordSeen: { lastAt?: number };

@@ -1,4 +1,4 @@
-import type { KeyRulesChange } from '../../core/key-rules.ts';
+import type { KeyRulesChange } from '../../core/key-changes.ts';
 import { directions, type KeyRules } from '../../core/model.ts';
 import type { RoleName } from '../../core/role-scheme.ts';
 import type { Cli } from '../cli.ts';

@@ -25,6 +25,12 @@ function refusalOfDirection(key: KeyRules | undefined, asked: Direction | undefi
   });
 }
 
+/** `undefined` if the member goes neither up nor down. */
+function directionOf(plan: RolePlan): Direction | undefined {
+  if (rise(plan) === 0) return undefined;
+  return rise(plan) > 0 ? 'promote' : 'demote';
+}
+
 export const steps: PolicyRule = {
   name: 'steps',
   refusal({ policy, scheme, plan }) {
@@ -42,12 +48,6 @@ export const steps: PolicyRule = {
     );
   },
 };
-
-/** `undefined` if the member goes neither up nor down. */
-function directionOf(plan: RolePlan): Direction | undefined {
-  if (rise(plan) === 0) return undefined;
-  return rise(plan) > 0 ? 'promote' : 'demote';
-}
 
 export const cooldown: PolicyRule = {
   name: 'cooldown',
@@ -67,31 +67,15 @@ export const rankerCooldown: PolicyRule = {
   name: 'ranker cooldown',
   refusal({ policy, request, sinceRankersLastChangeMs }) {
     if (request.rankerId === 0) return undefined;
-    const { rankerId } = request;
-    return refusalOfRankersPace({
-      rankerId,
-      cooldownMs: policy.rankerCooldownMs,
-      sinceLastChangeMs: sinceRankersLastChangeMs,
-    });
+    const retryAfterMs = msLeft(policy.rankerCooldownMs, sinceRankersLastChangeMs);
+    if (retryAfterMs === 0) return undefined;
+    return new RankdError(
+      'cooldown',
+      `Ranker ${request.rankerId} changed a rank a moment ago (policy.ranker_cooldown); try again in ${inSeconds(retryAfterMs)}.`,
+      { retryAfterMs, hint: 'wait, or lower policy.ranker_cooldown in rankd.yaml' },
+    );
   },
 };
-
-interface RankersPace {
-  rankerId: number;
-  cooldownMs: number;
-  sinceLastChangeMs: number | undefined;
-}
-
-/** The refusal of a change that comes too soon after the ranker's previous one. */
-function refusalOfRankersPace({ rankerId, cooldownMs, sinceLastChangeMs }: RankersPace): RankdError | undefined {
-  const retryAfterMs = msLeft(cooldownMs, sinceLastChangeMs);
-  if (retryAfterMs === 0) return undefined;
-  return new RankdError(
-    'cooldown',
-    `Ranker ${rankerId} changed a rank a moment ago (policy.ranker_cooldown); try again in ${inSeconds(retryAfterMs)}.`,
-    { retryAfterMs, hint: 'wait, or lower policy.ranker_cooldown in rankd.yaml' },
-  );
-}
 
 /**
  * `sinceMs` is negative if the clock was set back. The cooldown then counts as over: it could otherwise last for hours.

@@ -1,7 +1,6 @@
 import { RankdError } from '../../base/errors.ts';
 import { compareDeclarations, type NodeDeclarations, refusalOfDeclared, type StillDeclared } from '../declarations.ts';
-import { type Actor, webhookEvent } from '../events.ts';
-import type { Verdict } from '../verdict.ts';
+import { type Actor, type Verdict, webhookEvent } from '../events.ts';
 import { maxWebhooks, type Webhook } from './webhook.ts';
 
 /** The changes to the webhooks. */

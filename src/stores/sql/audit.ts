@@ -6,8 +6,7 @@ import {
   forgetAction,
   lastToGo,
 } from '../../core/audit.ts';
-import { eventOf, rowAfter } from '../../core/audit-row.ts';
-import type { DomainEvent } from '../../core/events.ts';
+import { type DomainEvent, eventOf, rowAfter } from '../../core/events.ts';
 import { openStates } from '../../core/holds.ts';
 import type { AuditEvent } from '../../core/model.ts';
 import type { AuditFilter, AuditStore, Clock, RetentionStore } from '../../ports/index.ts';

@@ -1,5 +1,5 @@
 import type { DeclarationFacts, DeclaredKey, NewDeclaration } from '../../core/declared-keys.ts';
-import { exactly } from '../../core/key-rules.ts';
+import { exactly } from '../../core/key-changes.ts';
 import type { Clock, KeyStore } from '../../ports/index.ts';
 import { appendEvents } from './audit.ts';
 import { type Database, type DeclarationsOf, noDeclarations, type Reader, type Transaction } from './database.ts';

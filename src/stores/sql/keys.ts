@@ -1,6 +1,5 @@
 import { RankdError } from '../../base/errors.ts';
-import type { KeyEdit } from '../../core/key-changes.ts';
-import { type KeyRulesChange, ruleNames, rulesOf } from '../../core/key-rules.ts';
+import { type KeyEdit, type KeyRulesChange, ruleNames, rulesOf } from '../../core/key-changes.ts';
 import type { Key, KeySecret } from '../../core/model.ts';
 import type { Clock, KeySelection, KeyStore, NewSecret } from '../../ports/index.ts';
 import { appendEvents } from './audit.ts';

@@ -1,8 +1,7 @@
 import type { DiscordPerson } from '../../core/discord-person.ts';
-import type { DomainEvent } from '../../core/events.ts';
+import type { DomainEvent, Verdict } from '../../core/events.ts';
 import type { KeyEdit } from '../../core/key-changes.ts';
 import { effectiveStates, type Hold, type KeyRules, openChangeStates, type RankChange } from '../../core/model.ts';
-import type { Verdict } from '../../core/verdict.ts';
 import type { Delivery, Webhook } from '../../core/webhooks/webhook.ts';
 
 /** A value of the model as every engine stores it: an absent field is NULL, a list or an object is JSON, and a boolean may come as 0 or 1. */

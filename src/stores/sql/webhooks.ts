@@ -1,5 +1,5 @@
+import type { Verdict } from '../../core/events.ts';
 import type { AuditEvent } from '../../core/model.ts';
-import type { Verdict } from '../../core/verdict.ts';
 import type { OutboxEvent } from '../../core/webhooks/event-types.ts';
 import type { Delivery, Webhook } from '../../core/webhooks/webhook.ts';
 import type { NewWebhookDeclaration } from '../../core/webhooks/webhook-changes.ts';

@@ -6,7 +6,7 @@ import { withoutKeys } from '../../core/api-key.ts';
 import { groupTitle } from '../../core/group-title.ts';
 import type { Store } from '../../ports/index.ts';
 
-/** Which real group a store serves: nobody who meant that group is to work on a simulated one without a word. */
+/** The real group that a store serves. An operator who meant that group must not work on a simulated one unawares. */
 
 /** Throws `config_invalid` if the configuration names no group and the store serves a real one. */
 export async function refuseDefaultSimulation(

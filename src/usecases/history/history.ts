@@ -11,7 +11,7 @@ export interface ChangeView {
   keyName?: string | undefined;
   /** The name on the platform; absent if unknown. */
   userName?: string | undefined;
-  /** Of the person who asked in Discord; absent if nobody did, or if the person was forgotten. */
+  /** The person who asked in Discord; absent if the change came from elsewhere, or if the person was forgotten. */
   discordUserId?: string | undefined;
 }
 

@@ -17,7 +17,7 @@ const dayMs = 86_400_000;
 export async function unjudgedLateWrites({ store, clock }: Pick<Ports, 'store' | 'clock'>): Promise<LateWrite[]> {
   const events = await store.listAudit({ action: 'rank.late_write', limit: newest });
   const recent = events.filter(({ at }) => at > clock.now() - dayMs);
-  const told = await Promise.all(
+  const unjudged = await Promise.all(
     recent.map(async ({ at, subject: changeId }) => {
       const change = await store.findChange(changeId);
       if (change === undefined || isLater(change, at)) return [];
@@ -27,7 +27,7 @@ export async function unjudgedLateWrites({ store, clock }: Pick<Ports, 'store' |
       return [{ at, changeId, rankeeId: change.rankeeId }];
     }),
   );
-  return told.flat();
+  return unjudged.flat();
 }
 
 function isLater({ finishedAt = Number.POSITIVE_INFINITY }: { finishedAt?: number }, at: number): boolean {

@@ -45,7 +45,7 @@ export interface AuditQuestions {
   notedHeads?: ReadonlyMap<number, ReadonlySet<string>> | undefined;
 }
 
-const maxBreaksTold = 100;
+const maxBreaksShown = 100;
 
 /** Walks the whole chain in pages, while others write. */
 export async function verifyAudit(
@@ -57,7 +57,7 @@ export async function verifyAudit(
   let breakCount = 0;
   const report = (found: ChainBreak) => {
     breakCount += 1;
-    if (breaks.length < maxBreaksTold) breaks.push(found);
+    if (breaks.length < maxBreaksShown) breaks.push(found);
   };
   const uncompared = new Map(notedHeads);
   const compare = ({ id, hash }: ChainLink): boolean => {

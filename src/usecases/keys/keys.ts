@@ -10,9 +10,9 @@ import {
   judgeRevocation,
   judgeRotation,
   judgeRules,
+  type KeyRulesChange,
   refusalOfSecret,
 } from '../../core/key-changes.ts';
-import type { KeyRulesChange } from '../../core/key-rules.ts';
 import type { Key, KeyMode, KeyRules, Scope, WhitelistEntry } from '../../core/model.ts';
 import type { Ports } from '../../ports/index.ts';
 import { addPlaces } from '../whitelist/whitelist.ts';

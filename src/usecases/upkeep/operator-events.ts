@@ -27,7 +27,7 @@ export async function auditReload(
   await store.appendAudit(event).catch((error) => log.error({ err: error }, 'the audit could not be written'));
 }
 
-/** Records in the audit who used the operator's page, or was refused there. */
+/** Records a use of the operator's page, or a refusal there, in the audit. */
 export async function auditDashboard(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   what: Parameters<typeof dashboardEvent>[0],

@@ -12,9 +12,9 @@ import {
   judgeRotation,
   judgeRules,
   judgeWorkspace,
+  type KeyRulesChange,
   type NewKey,
 } from '../../../src/core/key-changes.ts';
-import type { KeyRulesChange } from '../../../src/core/key-rules.ts';
 import type { AuditEvent, Plan, RankChange } from '../../../src/core/model.ts';
 import { policyRules } from '../../../src/core/policy.ts';
 import type { PolicyCase } from '../../../src/core/rules/rule.ts';
