@@ -4,7 +4,7 @@ import type { RankdError } from '../base/errors.ts';
 import type { KeyRecord, Scope } from '../core/model.ts';
 import type { DaemonContext, LiveContext } from '../usecases/daemon-context.ts';
 import type { Family } from './compat/family.ts';
-import type { PublicCode } from './errors.ts';
+import { type PublicCode, statuses } from './errors.ts';
 import { parseFields } from './fields.ts';
 import { jsonBody } from './request-body.ts';
 import type { Throttle } from './throttle.ts';
@@ -17,6 +17,10 @@ declare module 'fastify' {
     family?: Family;
     /** False if the configuration turns the route off: then its address does not exist. */
     isServed?: (app: DaemonContext) => boolean;
+  }
+  interface FastifyInstance {
+    /** The errors of each route that no setting turns off, by path. */
+    refusals: ReadonlyMap<string, ReadonlyArray<{ code: PublicCode; status: number }>>;
   }
 }
 
@@ -136,10 +140,17 @@ export class Exchange<Body = unknown, Query = unknown> {
 }
 
 export function registerRoutes(server: FastifyInstance, api: ApiContext): void {
+  const refusals = new Map<string, Array<{ code: PublicCode; status: number }>>();
+  server.decorate('refusals', refusals);
   for (const route of api.routes) {
     const { method, path, key, handler } = route;
     const family = familyOf(route);
     const isServed = family ? ({ compat }: DaemonContext) => compat.includes(family.name) : route.isServed;
+    if (isServed === undefined)
+      refusals.set(
+        path,
+        allCodes(route).map((code) => ({ code, status: statuses[code] })),
+      );
     server.route({
       ...{ method, url: path },
       config: { needsKey: key !== undefined, ...(family && { family }), ...(isServed && { isServed }) },

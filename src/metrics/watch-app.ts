@@ -255,6 +255,8 @@ export function watchServer(server: FastifyInstance, meters: Meters): void {
     meters.requests.inc({ route, status: 200, code: '' }, 0);
     meters.requestSeconds.zero({ route });
   }
+  for (const [route, refusals] of server.refusals)
+    for (const refusal of refusals) meters.requests.inc({ route, ...refusal }, 0);
   server.addHook('onResponse', async ({ routeOptions, notes: { error } }, { statusCode, elapsedTime }) => {
     const route = routeOptions.url ?? 'none';
     meters.requests.inc({ route, status: statusCode, code: error?.code ?? '' });

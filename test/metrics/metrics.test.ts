@@ -23,7 +23,13 @@ test('requests are counted and timed by route, status and code', async () => {
   await app.rank(key, { rankeeId: 4243 });
   await send(`${app.url}/healthz`, {});
   const name = 'rankd_http_requests_total';
-  await expect.poll(async () => sampleOf(await scrape(app.metricsUrl), name, { route: '/healthz' })).toBe(1);
+  for (const labels of [
+    { route: '/v1/ranker', status: '503', code: 'store_unavailable' },
+    { route: '/v1/apikey', status: '401', code: 'invalid_key' },
+    { route: '/readyz', status: '503', code: 'platform_unavailable' },
+  ])
+    expect(sampleOf(await scrape(app.metricsUrl), name, labels)).toBe(0);
+  await expect.poll(async () => sampleOf(await scrape(app.metricsUrl), name, { route: '/healthz', code: '' })).toBe(1);
   const samples = await scrape(app.metricsUrl);
   expect(sampleOf(samples, name, { route: '/v1/ranker', status: '200', code: '' })).toBe(1);
   expect(sampleOf(samples, name, { route: '/v1/ranker', status: '404', code: 'member_not_found' })).toBe(2);
