@@ -1,10 +1,12 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Key, KeyRules, Scope } from '../../src/core/model.ts';
 import { linkPerson } from '../../src/usecases/discord/discord-people.ts';
 import { createDiscordKey } from '../../src/usecases/keys/keys.ts';
 import { discordPublicKey, discordIds as ids, interactionOf, signed } from '../support/discord-interactions.ts';
 import { type FakeDiscord, startFakeDiscord } from '../support/fake-discord.ts';
-import { openTestApp, roles, type TestApp, type TestAppOptions } from '../support/open-test-app.ts';
+import { openTestApp, roles, type TestApp, type TestAppOptions, testConfig } from '../support/open-test-app.ts';
+import { holdWrites } from '../support/platform-with.ts';
 
 const by = 'cli:ann@host';
 
@@ -241,6 +243,32 @@ test('a key bounds its role: direction, ceiling, scope, rate, pause, test mode, 
   expect(await app.heldBy(1001)).toEqual([roles.officer, roles.base]);
 });
 
+test('the key of a game serves no row, even if it has the name that a key for Discord had', async () => {
+  const { say, app } = await open();
+  const { id } = required(await app.store.findKey('hr'));
+  await app.store.updateKey(id, () => ({ change: { revokedAt: 1 }, events: [] }));
+  await app.createKey({ name: 'hr', rules: { isAnyPlace: true } });
+  expect(await say('promote', { user: '1001' })).toContain('"hr" behind your role can\'t be used now');
+  expect(await app.heldBy(1001)).toEqual([roles.trainee, roles.base]);
+});
+
+test('without the section the address does not exist; a new configuration adds and removes it', async () => {
+  const { app, discord, url } = await open();
+  const ping = JSON.stringify({ type: 1, token: 't' });
+  const { discord: section } = app.app;
+  const plain = await openTestApp();
+  onTestFinished(() => plain.close());
+  const elsewhere = `${plain.url}/discord/interactions`;
+  expect((await discord.post(elsewhere, ping)).response).toMatchObject({ code: 'not_found' });
+  expect((await fetch(elsewhere)).status).toBe(404);
+  const config = { ...testConfig(app.dataDir), discord: section };
+  await plain.live.applyConfig(config, async () => undefined);
+  expect(await discord.post(elsewhere, ping)).toMatchObject({ status: 200, response: { type: 1 } });
+  await plain.live.applyConfig({ ...config, discord: undefined }, async () => undefined);
+  expect(await discord.post(elsewhere, ping)).toMatchObject({ status: 404 });
+  expect(await discord.post(url, ping)).toMatchObject({ status: 200 });
+});
+
 test('a repeat of an interaction has the outcome of the first, whatever it asks for', async () => {
   const { discord, url, app } = await open();
   for (const name of ['promote', 'undo']) {
@@ -340,6 +368,18 @@ test('names and reasons of others mention no one, make no link and look like no 
   expect(allowed_mentions).toEqual({ parse: [] });
   expect(content).toContain('\\@everyone \\<\\@1\\>');
   expect(content).not.toMatch(/(?<!\\)[<@[*]/);
+});
+
+test('a daemon that stops finishes the change of a command, and sends the reply', async () => {
+  const held = holdWrites();
+  const { discord, url, app } = await open({ platform: held.platform });
+  const sent = await discord.interact(url, { name: 'promote', options: { user: '1001' } });
+  await held.begun;
+  const stopping = app.stop();
+  await delay(300);
+  held.letGo();
+  await stopping;
+  expect(discord.replies).toMatchObject([{ token: sent.token, content: expect.stringContaining('is now Officer') }]);
 });
 
 test('a daemon that stops drains commands, refuses new ones, and warns of replies that Discord has not taken', async () => {

@@ -141,7 +141,8 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
   };
 }
 
-function testConfig(dataDir: string, overrides: ConfigOverrides = {}): Config {
+/** The configuration of a test app in this directory. */
+export function testConfig(dataDir: string, overrides: ConfigOverrides = {}): Config {
   const flags = { 'server.port': '0', 'platform.kind': 'simulated' };
   const { config } = loadConfig({ flags, env: {}, cwd: dataDir });
   const sections = Object.entries(config).map(([name, section]) => [
