@@ -110,7 +110,7 @@ export function createListener(options: ListenerOptions): FastifyInstance {
   const methods = new Map<string, string[]>();
   server.decorate('allowedMethods', methods);
   server.addHook('onRoute', ({ url, method, config }) => {
-    if (config?.isServed !== undefined) return; // what is turned off has no addresses here
+    if (config?.isServed !== undefined) return; // a route that is turned off has no address here
     methods.set(url, [...(methods.get(url) ?? []), ...[method].flat()]);
   });
   server.setNotFoundHandler((request, reply) => {

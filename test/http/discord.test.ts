@@ -15,7 +15,7 @@ interface Scene {
   discord: FakeDiscord;
   /** The address that Discord posts to. */
   url: string;
-  /** What the person reads in the end. */
+  /** The text that the person reads in the end. */
   say(
     name: string,
     options?: Record<string, string>,

@@ -1,6 +1,6 @@
 import { createPrivateKey, createPublicKey, sign } from 'node:crypto';
 
-/** What the fake Discord has: one application, one server and two roles. */
+/** The fake Discord has one application, one server and two roles. */
 export const discordIds = {
   application: '1100000000000000001',
   server: '2200000000000000002',

@@ -39,7 +39,7 @@ export interface TakenReply {
   allowed_mentions: { parse: string[] };
 }
 
-/** What rankd answered to a command that Discord posted. */
+/** The answer of rankd to a command that Discord posted. */
 export interface Acknowledged {
   status: number;
   response: {
@@ -126,7 +126,7 @@ export class FakeDiscord {
     }
   }
 
-  /** What a person sees of a command in the end: the reply, or what rankd said at once. */
+  /** The text that a person sees in the end: the reply, or rankd’s immediate answer. */
   async say(url: string, command: SentCommand): Promise<string> {
     const sent = await this.interact(url, command);
     if (sent.response.type === 5) return this.replyTo(sent);

@@ -27,7 +27,7 @@ const interaction = z.object({
   id: snowflake,
   application_id: snowflake,
   guild_id: z.string().nullish(),
-  /** Whoever has it can write as the application for 15 minutes. */
+  /** A secret: its holder can write as the application for 15 minutes. */
   token: z.string().regex(/^[\w.~-]{1,2000}$/),
   member: member.nullish(),
   data: z.object({ name: z.string(), options: z.array(option).default([]) }),
