@@ -92,6 +92,7 @@ last problems  none
     acceptsKeys: false,
     workspaceActive: true,
     dashboard: null,
+    discord: null,
     requestsInFlight: 0,
     callsWaiting: 0,
     budget: [],
