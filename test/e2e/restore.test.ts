@@ -94,7 +94,7 @@ test('the old database can be restored in turn, so a restore loses nothing', asy
     keys: 2,
     whitelist: 0,
     changes: 0,
-    auditEvents: 2,
+    auditEvents: 3, // two keys and the backup
     kept: expect.stringContaining('before-restore'),
     dryRun: false,
   });

@@ -178,7 +178,7 @@ test('a backup of PostgreSQL is a file that can be restored into a data director
   expect(readFileSync(at.path('piped.db')).length).toBe(readFileSync(at.path('copy.db')).length);
   for (const own of ['daemon.lock', 'rankd.node'])
     expect((await at.here(['backup', '--force', join(at.dataDir, own)], { env })).stderr).toContain(
-      'is a file that rankd uses',
+      'is a file that rankd works with',
     );
   expect(readdirSync(at.dataDir).filter((name) => name.includes('scratch'))).toEqual([]);
 

@@ -6,8 +6,13 @@ import { clocksApart, differencesOf, maxSkewMs, type SeenNode, skewText } from '
 import { waitingText } from '../../core/webhooks/webhook.ts';
 import { countChanges } from '../../usecases/history/history.ts';
 import { unjudgedLateWrites } from '../../usecases/history/late-writes.ts';
-import { type OldSecretInUse, oldSecretsInUse } from '../../usecases/keys/inspect-keys.ts';
-import { type DaemonStatus, type FoundDaemon, statusDocument } from '../../usecases/upkeep/status-document.ts';
+import type { OldSecretInUse } from '../../usecases/keys/inspect-keys.ts';
+import {
+  type DaemonStatus,
+  type FoundDaemon,
+  statusDocument,
+  storedFacts,
+} from '../../usecases/upkeep/status-document.ts';
 import type { Cli } from '../cli.ts';
 import { command, flag } from '../command.ts';
 import { ExitCode } from '../output/errors.ts';
@@ -92,11 +97,7 @@ async function lookInStore(cli: Cli, daemon: DaemonStatus | undefined): Promise<
     const nodes = await store.nodes?.listNodes();
     const group = daemon?.changesRanksIn ?? nodes?.find(({ state }) => state !== 'ended')?.status.group;
     const counts = await countChanges({ store, clock }, group);
-    const kept = {
-      counts,
-      lastBackupAt: (await store.lastBackupAt()) ?? null,
-      oldSecrets: await oldSecretsInUse({ store, clock }),
-    };
+    const kept = { counts, ...(await storedFacts({ store, clock })) };
     if (nodes === undefined) return kept;
     const serverAheadMs = Math.round(clock.now() - systemClock.now());
     return { ...kept, nodes, serverAheadMs, lateWrites: await unjudgedLateWrites({ store, clock }) };

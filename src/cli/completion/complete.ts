@@ -102,6 +102,7 @@ const kinds: Record<string, 'key' | 'place' | 'rank' | 'setting' | 'system' | 'u
   place: 'place',
   rank: 'rank',
   setting: 'setting',
+  model: 'system',
   system: 'system',
   user: 'user',
   file: 'file',

@@ -10,7 +10,12 @@ import { listUsedKeys, pauseKey, resumeKey } from '../../usecases/keys/keys.ts';
 import { pageUndoDocument, undoDocument } from '../../usecases/undo/undo-document.ts';
 import { sessionDocument } from '../../usecases/upkeep/daemon-document.ts';
 import { auditDashboard } from '../../usecases/upkeep/operator-events.ts';
-import { budgetDocument, type DaemonStatus, statusDocument } from '../../usecases/upkeep/status-document.ts';
+import {
+  budgetDocument,
+  type DaemonStatus,
+  statusDocument,
+  storedFacts,
+} from '../../usecases/upkeep/status-document.ts';
 import { type Chart, chartDocument } from '../../usecases/views/chart.ts';
 import { maxUndone, type PageUndos, previewUndo } from '../../usecases/views/page-undo.ts';
 import { testWebhook } from '../../usecases/webhooks/send.ts';
@@ -101,7 +106,7 @@ export const routes: Readonly<Record<string, Route>> = {
       const { today } = await chart.view(app, closing); // counting them by reads takes long if there are many
       const counts = { openChanges, today };
       const state = daemon.isStopping ? 'stopping' : 'running';
-      return { document: { status: statusDocument({ state, daemon, counts }) } };
+      return { document: { status: statusDocument({ state, daemon, counts, ...(await storedFacts(app)) }) } };
     },
   },
   'GET /api/budget': {

@@ -5,10 +5,11 @@ import { memberTitle } from '../../core/describe.ts';
 import { groupTitle } from '../../core/group-title.ts';
 import type { Hold } from '../../core/model.ts';
 import { differencesOf, type SeenNode } from '../../core/nodes.ts';
+import type { Ports } from '../../ports/index.ts';
 import { type DaemonContext, surprisesOf } from '../daemon-context.ts';
 import type { ChangeCounts } from '../history/history.ts';
 import type { LateWrite } from '../history/late-writes.ts';
-import type { OldSecretInUse } from '../keys/inspect-keys.ts';
+import { type OldSecretInUse, oldSecretsInUse } from '../keys/inspect-keys.ts';
 import type { WebhookView } from '../webhooks/view-webhooks.ts';
 import { webhookDocument } from '../webhooks/webhook-document.ts';
 
@@ -195,6 +196,14 @@ export interface FoundDaemon {
   /** The server's clock minus this machine's. */
   serverAheadMs?: number;
   lateWrites?: LateWrite[];
+}
+
+/** The facts from the database that a command and the page both show. */
+export async function storedFacts(
+  ports: Pick<Ports, 'store' | 'clock'>,
+): Promise<Pick<FoundDaemon, 'lastBackupAt' | 'oldSecrets'>> {
+  const [lastBackupAt = null, oldSecrets] = [await ports.store.lastBackupAt(), await oldSecretsInUse(ports)];
+  return { lastBackupAt, oldSecrets };
 }
 
 /** The fields of the daemon exist only if it responds. */
