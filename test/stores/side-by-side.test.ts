@@ -175,7 +175,7 @@ test('whatever is written, both engines answer every question alike, the order o
         expect(there, `step ${index}: ${one}`).toEqual(here);
       }
     }),
-    { numRuns: 15 },
+    { numRuns: 15, endOnFailure: true },
   );
 });
 
