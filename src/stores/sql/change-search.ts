@@ -1,17 +1,14 @@
-import { systemClock } from '../../base/clock.ts';
 import type { ChangeFilter, ChangePage, ChangeStore } from '../../ports/index.ts';
 import { conditionsOf } from './change-queries.ts';
 import { type ChangeRow, selectChange, toChange } from './change-row.ts';
 import type { Database, Dialect, Reader } from './database.ts';
 import { whereOf } from './rows.ts';
 
-/**
- * An order of the history, and how it is read: in stretches of a column, from what is newest on. Each stretch is four times as long as the
- * one before, for as long as that is quick, so what is rare is found in few steps and no page reads too much.
- */
+/** An order of the history. It is read from the newest change on, in stretches of a column, so that no page reads too much. */
 interface Order {
   along: 'seq' | 'requested_at';
-  firstStretch: number;
+  /** The lower end of a stretch of at most `count` changes below `at`; `undefined` if there are fewer. */
+  endOf(db: Reader, stretch: { at: number; count: number }): Promise<number | undefined>;
   /** The condition of a change that comes after the cursor `@at`, `@seq`. */
   behind: string;
   by: string;
@@ -21,13 +18,21 @@ interface Order {
 type Condition = Omit<ChangeFilter, 'limit' | 'since' | 'until'>;
 
 const byArrival: Order = {
-  ...{ along: 'seq', firstStretch: 5_000, behind: 'seq < @at', by: 'seq DESC' },
+  ...{ along: 'seq', behind: 'seq < @at', by: 'seq DESC' },
+  endOf: async (_db, { at, count }) => at - count,
   conditions: conditionsOf,
 };
 
 /** The index of times is the one to read: another would be read as a whole, and sorted, for each stretch. */
 const byTime: Order = {
-  ...{ along: 'requested_at', firstStretch: 3_600_000, by: 'requested_at DESC, seq DESC' },
+  ...{ along: 'requested_at', by: 'requested_at DESC, seq DESC' },
+  async endOf(db, stretch) {
+    const found = await db.get<{ at: number }>(
+      `SELECT requested_at AS at FROM ${db.sql.schema}.rank_changes WHERE requested_at < @at ORDER BY requested_at DESC LIMIT 1 OFFSET @count`,
+      stretch,
+    );
+    return found?.at;
+  },
   behind: 'requested_at <= @at AND (requested_at < @at OR seq < @seq)',
   conditions: (sql) => ({
     ...conditionsOf(sql),
@@ -37,9 +42,8 @@ const byTime: Order = {
   }),
 };
 
-/** How long the stretches of a page may take together. bench/measures/search.ts measures what a page takes. */
-const quickMs = 20;
-const growth = 4;
+/** The changes that a page reads at most, in stretches. The first finds what is common, and both together what is rare in few pages. */
+const stretches = [5_000, 20_000];
 
 /** Where a page ends: everything that comes after is older. Without a change that ends it, `seq` is 0. */
 interface Cursor {
@@ -75,21 +79,18 @@ async function page(
   const sql = `${selectChange(db.sql)} WHERE ${along} >= @low AND ${behind} AND ${where} ORDER BY ${by} LIMIT @limit`;
   const rows: ChangeRow[] = [];
   let [at, seq] = [from.at, from.seq];
-  let leftMs = quickMs;
-  for (let stretch = order.firstStretch; ; stretch *= growth) {
-    const low = Math.max(oldest, at - stretch);
-    const startedAt = systemClock.monotonic();
+  for (const count of stretches) {
+    const low = Math.max(oldest, (await order.endOf(db, { at, count })) ?? oldest);
     rows.push(...(await db.all<ChangeRow>(sql, { ...filter, limit: filter.limit - rows.length, low, at, seq })));
-    const tookMs = systemClock.monotonic() - startedAt;
-    leftMs -= tookMs;
-    const changes = rows.map(toChange);
     const last = rows.at(-1);
-    if (last !== undefined && rows.length >= filter.limit)
-      return { changes, next: cursorOf(order, { at: order === byTime ? last.requestedAt : last.seq, seq: last.seq }) };
-    if (low <= oldest) return { changes };
+    if (last !== undefined && rows.length >= filter.limit) {
+      const next = cursorOf(order, { at: order === byTime ? last.requestedAt : last.seq, seq: last.seq });
+      return { changes: rows.map(toChange), next };
+    }
+    if (low <= oldest) return { changes: rows.map(toChange) };
     [at, seq] = [low, 0];
-    if (growth * tookMs > leftMs) return { changes, next: cursorOf(order, { at, seq }) };
   }
+  return { changes: rows.map(toChange), next: cursorOf(order, { at, seq }) };
 }
 
 async function endsOf(db: Reader, { along }: Order): Promise<{ newest: number; oldest: number } | undefined> {
