@@ -35,7 +35,7 @@ export function answerForNode(server: Server, { log, clock, section, headers, fo
     if (due !== undefined) log.warn({ from, listener: section, ...due }, sentence);
   };
   server.on('clientError', (error: ParseError, socket) => {
-    const protocol = connectionOf(socket).latestAt === undefined ? protocolOf(error.rawPacket) : undefined;
+    const protocol = connectionOf(socket).latestAt === undefined ? protocolOf(error) : undefined;
     if (protocol !== undefined) report(protocol, (socket as Socket).remoteAddress);
     endAfterAnswers(socket, clientError(error, protocol), headers?.());
   });
@@ -60,12 +60,12 @@ interface ParseError extends NodeJS.ErrnoException {
 
 /**
  * The protocol by the first bytes of a connection: a TLS handshake record, the HTTP/2 preface, or a header of the PROXY
- * protocol, version 1 or 2.
+ * protocol, version 1 or 2. Node.js's parser recognizes the preface itself, even in several packets.
  */
-function protocolOf(bytes: Buffer = Buffer.alloc(0)): keyof ForeignProtocols | undefined {
-  const text = bytes.toString('latin1', 0, 16);
-  if (bytes[0] === 0x16 && (bytes[1] ?? 3) === 3) return 'TLS';
-  if (text.startsWith('PRI * HTTP/2')) return 'HTTP/2';
+function protocolOf({ code, rawPacket = Buffer.alloc(0) }: ParseError): keyof ForeignProtocols | undefined {
+  if (code === 'HPE_PAUSED_H2_UPGRADE') return 'HTTP/2';
+  if (rawPacket[0] === 0x16 && (rawPacket[1] ?? 3) === 3) return 'TLS';
+  const text = rawPacket.toString('latin1', 0, 16);
   const isProxied = text.startsWith('PROXY ') || text.startsWith('\r\n\r\n\0\r\nQUIT\n');
   return isProxied ? 'the PROXY protocol' : undefined;
 }

@@ -1,7 +1,9 @@
+import { text } from 'node:stream/consumers';
+import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { membershipOf, senderOf } from '../../src/base/net.ts';
 import { openTestApp, send } from '../support/open-test-app.ts';
-import { rawAnswers } from '../support/raw-answers.ts';
+import { connectTo, rawAnswers } from '../support/raw-answers.ts';
 import { sampleOf, scrape } from '../support/scrape.ts';
 
 describe('the sender of a request that comes through a trusted proxy', () => {
@@ -110,3 +112,13 @@ test.each([
     expect((await send(`${app.url}/healthz`, {})).status).toBe(200);
   },
 );
+
+test.each([1, 3, 14, 16, 20])('the preface of HTTP/2 is recognized if its first packet has %d bytes', async (size) => {
+  await using app = await openTestApp();
+  const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
+  const socket = connectTo(app.url).setNoDelay();
+  socket.write(preface.slice(0, size));
+  await delay(50); // the kernel would join the two
+  socket.write(preface.slice(size));
+  expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 .*This port speaks plain HTTP\/1\.1, and not HTTP\/2\./s);
+});
