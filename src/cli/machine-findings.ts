@@ -116,11 +116,14 @@ function diskFindings(dataDir: string): Finding[] {
 /** Whether the daemon could listen, or already does. */
 export async function portFindings(
   { host, port }: { host: string; port: number },
-  isRunning: boolean,
+  isRunning: boolean | undefined,
 ): Promise<Finding[]> {
   if (isRunning) return [ok('port', 'a daemon runs on this data directory')];
   const code = await whyNotFree({ host, port });
   if (code === undefined) return [ok('port', `${host}:${port} is free`)];
+  if (code === 'EADDRINUSE' && isRunning === undefined) {
+    return [warn('port', `${host}:${port} is in use, perhaps by this rankd`, 'correct the data directory first')];
+  }
   if (code === 'EADDRINUSE') {
     return [fail('port', `another program listens on ${host}:${port}`, 'stop it, or set another server.port')];
   }

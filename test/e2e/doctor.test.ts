@@ -3,6 +3,8 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
+import { portFindings } from '../../src/cli/machine-findings.ts';
+import { DaemonHere } from '../support/daemon-here.ts';
 import { sampleUsers } from '../support/fake-open-cloud/index.ts';
 import { openCloudHome } from '../support/open-cloud-home.ts';
 import { CliHome } from '../support/run-cli.ts';
@@ -98,6 +100,18 @@ test('a port that another program uses fails', async () => {
   const { code, found } = await complaints(home, '--offline');
   expect(code).toBe(5);
   expect(found).toContainEqual(expect.objectContaining({ check: 'port', grade: 'FAIL' }));
+});
+
+test('a data directory that others can read, or this user cannot, is no reason to call its daemon another program', async () => {
+  const home = newHome();
+  await using daemon = await DaemonHere.start(home);
+  writeFileSync(home.path('rankd.yaml'), `server: { port: ${new URL(daemon.url).port} }\n`);
+  chmodSync(join(home.dataDir, 'rankd.db'), 0o644);
+  const open = await home.here(['doctor', '--offline']);
+  expect(open.stdout).toMatch(/^FAIL {2}data .*^ok {4}port +a daemon runs on this data directory$/ms);
+  const { port } = new URL(daemon.url);
+  const unknown = await portFindings({ host: '127.0.0.1', port: Number(port) }, undefined);
+  expect(unknown).toMatchObject([{ grade: 'warn', text: `127.0.0.1:${port} is in use, perhaps by this rankd` }]);
 });
 
 test('a dead key, one without group:write, and one that expires soon are distinguished', async () => {

@@ -199,9 +199,10 @@ interface Scope {
 
 /** The checks that need the configuration. */
 async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsable }: Scope): Promise<Finding[]> {
-  const isRunning = async () => isUsable && existsSync(cli.dataDir) && (await cli.operations.isDaemonRunning());
+  const hasDaemon = async () => existsSync(cli.dataDir) && (await cli.operations.isDaemonRunning());
+  const isRunning = async () => isUsable && (await hasDaemon());
   const findings = [
-    ...(await examined('port', async () => portFindings(config.server, await isRunning()))),
+    ...(await examined('port', async () => portFindings(config.server, await hasDaemon().catch(() => undefined)))),
     ...platformFindings(config.platform),
   ];
   let daemon: DaemonStatus | undefined;
