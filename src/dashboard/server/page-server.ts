@@ -5,19 +5,9 @@ import { readBody } from '../../http/request-body.ts';
 import { pathOf } from '../../http/request-log.ts';
 import { TokenBuckets } from '../../http/token-buckets.ts';
 import type { LiveContext } from '../../usecases/daemon-context.ts';
+import { nothingAt, sendDocument, sendFile, sendPageError } from './answers.ts';
 import type { PageFile } from './page-files.ts';
-import {
-  cookieIn,
-  fieldsOf,
-  maxBodyBytes,
-  nothingAt,
-  type Origins,
-  requireOwnHost,
-  requireOwnPage,
-  sendDocument,
-  sendFile,
-  sendPageError,
-} from './requests.ts';
+import { cookieIn, fieldsOf, maxBodyBytes, type Origins, requireOwnHost, requireOwnPage } from './requests.ts';
 import { type Answer, type Page, type Route, routes, type Sent } from './routes.ts';
 import { type Login, type Session, sessionLifeMs } from './sessions.ts';
 

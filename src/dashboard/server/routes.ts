@@ -21,8 +21,9 @@ import { maxUndone, type PageUndos, previewUndo } from '../../usecases/views/pag
 import { testWebhook } from '../../usecases/webhooks/send.ts';
 import { viewWebhooks } from '../../usecases/webhooks/view-webhooks.ts';
 import { webhookDocument, webhookTestDocument } from '../../usecases/webhooks/webhook-document.ts';
+import type { Document } from './answers.ts';
 import { isTrueIn, requiredIn, selectionIn, undoSelectionIn, valueIn, wholeNumberIn } from './queries.ts';
-import { changeIdsIn, type Document, isTrueOf, reasonIn, textIn, userIdIn } from './requests.ts';
+import { changeIdsIn, isTrueOf, reasonIn, textIn, userIdIn } from './requests.ts';
 import type { Login, Session, Sessions } from './sessions.ts';
 
 /** The context of the page's routes. */

@@ -1,0 +1,69 @@
+import type { FastifyReply } from 'fastify';
+import { asRankdError, codeOf, type ErrorCode, RankdError } from '../../base/errors.ts';
+import { escapeControls } from '../../base/text.ts';
+import { fromFramework, type sendError, statuses } from '../../http/errors.ts';
+import { errorDocument, pageHintOf } from '../../usecases/error-document.ts';
+import { gzip, type PageFile, packingFor } from './page-files.ts';
+import { FieldError } from './requests.ts';
+
+/** A document, as `--json` prints it. */
+export type Document = Record<string, unknown>;
+
+/** Shorter documents are not worth compressing. */
+const minPackedBytes = 1_024;
+
+export async function sendDocument(reply: FastifyReply, document: Document): Promise<FastifyReply> {
+  const bytes = Buffer.from(escapeControls(JSON.stringify({ v: 1, ...document })));
+  const isPacked = bytes.length >= minPackedBytes && packingFor(reply.request.headers['accept-encoding']) !== undefined;
+  const body = isPacked ? await gzip(bytes) : bytes;
+  if (isPacked) reply.header('content-encoding', 'gzip');
+  return reply.type('application/json; charset=utf-8').header('vary', 'accept-encoding').send(body);
+}
+
+/** The page may show more than a game: it is for the operator. */
+const pageStatuses: Record<ErrorCode, number> = {
+  ...statuses,
+  no_session: 401,
+  link_refused: 403,
+  session_idle: 403,
+  not_from_page: 403,
+  wrong_host: 421,
+  usage: 400,
+  already_exists: 409,
+  conflict: 409,
+  config_invalid: 409,
+  too_many_streams: 503,
+};
+
+/**
+ * Answers with the error in the words of the command line. It is logged at `debug`, because callers can request
+ * anything.
+ */
+export function sendPageError({ error: cause, request, reply }: Parameters<typeof sendError>[0]): FastifyReply {
+  const error = codeOf(cause) === 'FST_ERR_BAD_URL' ? nothingAt() : asRankdError(fromFramework(cause));
+  const document = errorDocument(error);
+  const isOurs = error.code === 'internal';
+  const message = `Something went wrong inside rankd; its log says what: ${request.id}.`;
+  const field = error instanceof FieldError ? { field: error.field } : {};
+  if (document.retryAfter !== undefined) reply.header('retry-after', document.retryAfter);
+  request.notes.error = error;
+  if (isOurs) request.notes.failure = cause;
+  const told = { ...document, try: pageHintOf(error), ...(isOurs && { message }), ...field, requestId: request.id };
+  void sendDocument(reply.code(pageStatuses[error.code]), told);
+  return reply;
+}
+
+export function nothingAt(): RankdError {
+  return RankdError.withoutStack('not_found', 'There is nothing at this address.', { hint: 'the page is at /' });
+}
+
+export function sendFile(reply: FastifyReply, { type, isForEver, bytes, packed }: PageFile): FastifyReply {
+  const packing = packingFor(reply.request.headers['accept-encoding']);
+  const packedBytes = packing && packed[packing];
+  if (packedBytes !== undefined && packing !== undefined) reply.header('content-encoding', packing);
+  if (isForEver) reply.header('cache-control', 'public, max-age=31536000, immutable');
+  return reply
+    .type(type)
+    .header('vary', 'accept-encoding')
+    .send(packedBytes ?? bytes);
+}
