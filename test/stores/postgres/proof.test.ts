@@ -5,7 +5,7 @@ import { TLSSocket } from 'node:tls';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { hostAndPort, type ServerAddress } from '../../../src/base/net.ts';
-import { openDirectory } from '../../../src/stores/postgres/engine/socket-path.ts';
+import { openDirectory } from '../../../src/stores/postgres/engine/client.ts';
 import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
 import { Authority, type Credentials, selfSigned } from '../../support/certificates.ts';
 import { type FakeServer, md5Of, startFakePostgres } from '../../support/fake-postgres.ts';
