@@ -53,7 +53,7 @@ const longSlice: Slice = { connections: 64, amount: 1_920 };
  * others, weigh little.
  */
 export const manyCallers: Slice = { connections: 64, amount: 640 };
-export const oneCaller: Slice = { connections: 1, amount: 200 };
+const oneCaller: Slice = { connections: 1, amount: 200 };
 /** After many callers have warmed up the server, a single one needs little more. */
 const uncounted = { many: 12, one: 3 };
 

@@ -81,7 +81,7 @@ function alreadySuspended(open: Hold): RankdError {
  * The hold that an applied change began. If it ends a temporary rank, it later restores the roles from before that
  * rank.
  */
-export function holdBegunBy(
+function holdBegunBy(
   change: RankChange,
   { id, kind, endsAt }: Extract<HoldPart, { does: 'begin' }>,
   { open, own }: HoldsOfMember,

@@ -141,7 +141,7 @@ export function rolesCalled<Named extends Pick<Role, 'name'>>(roles: Named[], na
  * The roles that a person may mean by this name: by the first step that any role passes. Role names contain badges, emoji and
  * spaces that people don't type. Settings use `rolesCalled`, because a lock or a ceiling must not apply to a role that has the words by chance.
  */
-export function rolesWanted<Named extends Pick<Role, 'name'>>(roles: Named[], name: string): Named[] {
+function rolesWanted<Named extends Pick<Role, 'name'>>(roles: Named[], name: string): Named[] {
   const called = rolesCalled(roles, name);
   if (called.length > 0) return called;
   const words = wordsOf(name);

@@ -47,7 +47,7 @@ export function arbitraryLadder(roles: Role[]): fc.Arbitrary<Role[]> {
 }
 
 /** Any custom roles; the base role listed or not; sometimes the guest role, and roles that the group does not list. */
-export function arbitraryMember(roles: Role[]): fc.Arbitrary<Member> {
+function arbitraryMember(roles: Role[]): fc.Arbitrary<Member> {
   const rest = roles.filter((role) => role.kind === 'base' || role.kind === 'guest');
   return fc
     .record({

@@ -108,7 +108,7 @@ export class PageVisitor {
 }
 
 /** The events of a stream as they arrive. */
-export class EventReader implements Disposable {
+class EventReader implements Disposable {
   readonly status: number;
   /** The names of the events so far. */
   readonly events: string[] = [];

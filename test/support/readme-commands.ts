@@ -38,7 +38,7 @@ export function rankdLines(page: string): Array<{ line: string; words: string[] 
 }
 
 /** The commands on a page below a heading, up to the next one of its level or above, one per line. */
-export function pageCommands(page: string, heading: string): string[] {
+function pageCommands(page: string, heading: string): string[] {
   const [, section = ''] = `\n${read(page)}`.split(`\n${heading}\n`);
   const [level = ''] = heading.split(' ');
   const [untilNext = ''] = section.split(new RegExp(`^#{1,${level.length}} `, 'm'));

@@ -93,6 +93,6 @@ function otherCluster(address: ServerAddress, { found, known }: { found: string;
 }
 
 /** As messages name a cluster. */
-export function clusterTitle(cluster: string): string {
+function clusterTitle(cluster: string): string {
   return cluster === untold ? 'one that does not tell its system_identifier' : `cluster ${cluster}`;
 }

@@ -82,13 +82,13 @@ function insertPerson({ schema }: Dialect): string {
 }
 
 /** The link before the first row. */
-export async function chainAnchor(db: Reader): Promise<ChainLink> {
+async function chainAnchor(db: Reader): Promise<ChainLink> {
   const query = `SELECT last_id AS id, ${db.sql.hexOf('hash')} AS hash FROM ${db.sql.schema}.audit_anchor`;
   return (await db.get<ChainLink>(query)) ?? chainStart;
 }
 
 /** In order, after a row. */
-export function chainRows(db: Reader, page: { afterId: number; limit: number }): Promise<AuditRow[]> {
+function chainRows(db: Reader, page: { afterId: number; limit: number }): Promise<AuditRow[]> {
   return rowsWhere(db, 'id > @afterId ORDER BY id LIMIT @limit', page);
 }
 

@@ -6,7 +6,7 @@ import { findCaller } from './callers.ts';
 import { findChange, isHeld, lastChangedSomebodyAt, standingOf } from './change-queries.ts';
 import { type ChangeRow, changeFields, insertChange, selectChange, toChange, updateChange } from './change-row.ts';
 import type { Database, OwnNode, Reader, Transaction, WriteTransaction } from './database.ts';
-import { holdsOf, holdsOfChange, keepHolds } from './holds.ts';
+import { holdsOf, holdsOfChange, upsertHolds } from './holds.ts';
 import { editKey } from './keys.ts';
 import { isOpenChange, mayHaveChanged } from './rows.ts';
 
@@ -33,7 +33,7 @@ export function changeWrites(db: Database, clock: Pick<Clock, 'now'>, own: OwnNo
         const verdict = judge(await beginFacts(transaction, change, { ...question, now }));
         if (verdict.do === 'begin') {
           insert(transaction, { change, node });
-          keepHolds(transaction, verdict.holds);
+          upsertHolds(transaction, verdict.holds);
         }
         if (verdict.do === 'refuse' && verdict.pause !== undefined) editKey(transaction, { ...verdict.pause, now });
         if (verdict.do !== 'stale') await appendEvents(transaction, verdict.events);
@@ -102,7 +102,7 @@ async function keepVerdict(
 ): Promise<RankChange> {
   const { change, isHeld, holds, events } = judge(kept);
   updateChange(transaction, kept.change, { after: change, isHeld });
-  keepHolds(transaction, holds);
+  upsertHolds(transaction, holds);
   await appendEvents(transaction, events);
   return change;
 }
@@ -123,7 +123,7 @@ function freeIdempotencyKey(transaction: Transaction, { keyId, idempotencyKey, g
 }
 
 /** The facts that a change is judged by as it begins, read together in the transaction that stores the change: its lock keeps other writes out. */
-export async function beginFacts(
+async function beginFacts(
   db: Reader,
   change: RankChange,
   { secretId, windows, now }: BeginQuestion & { now: number },

@@ -35,7 +35,7 @@ export function holdStore(db: Database): HoldStore {
         const before = await findHold(transaction, id);
         if (before === undefined || !isResting(before)) return undefined;
         const { holds, events } = judge(before);
-        keepHolds(transaction, holds);
+        upsertHolds(transaction, holds);
         await appendEvents(transaction, events);
         return findHold(transaction, id);
       });
@@ -79,7 +79,7 @@ function concerning(holds: readonly Hold[], change: RankChange): HoldsOfMember {
 }
 
 /** Writes holds as they are now. Those that are over come first: a member has one that is open. */
-export function keepHolds(transaction: Transaction, holds: readonly Hold[]): void {
+export function upsertHolds(transaction: Transaction, holds: readonly Hold[]): void {
   for (const { rolesBefore, rolesDuring, ...hold } of holds)
     transaction.run(`INSERT INTO ${transaction.sql.schema}.holds ${putHold}`, {
       ...hold,

@@ -5,7 +5,7 @@ import type { DiscordStore, PersonStore } from '../../ports/index.ts';
 import { appendEvents } from './audit.ts';
 import { type ChangeRow, selectChange, toChange, updateChange } from './change-row.ts';
 import type { Bindings, Database, Reader } from './database.ts';
-import { holdsNaming, keepHolds, namesPerson } from './holds.ts';
+import { holdsNaming, namesPerson, upsertHolds } from './holds.ts';
 import {
   allowed,
   discordColumns as columns,
@@ -68,7 +68,7 @@ export function personStore(db: Database): PersonStore {
         const { change: forget, events } = allowed(judge(mentions, emptied, byPerson));
         for (const change of changes.map(toChange))
           updateChange(transaction, change, { after: forget.change(change), isHeld: true });
-        keepHolds(transaction, holds.map(forget.hold));
+        upsertHolds(transaction, holds.map(forget.hold));
         transaction.run(`UPDATE ${schema}.audit_people SET user_id = @pseudonym, salt = NULL WHERE user_id = @userId`, {
           userId,
           pseudonym,
@@ -119,7 +119,7 @@ export function discordStore(db: Database): DiscordStore {
 }
 
 /** Everyone in Discord who is linked to this user. */
-export function discordPeopleOf(db: Reader, userId: number): Promise<DiscordPerson[]> {
+function discordPeopleOf(db: Reader, userId: number): Promise<DiscordPerson[]> {
   return peopleWhere(db, 'user_id = @userId', { userId });
 }
 

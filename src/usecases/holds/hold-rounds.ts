@@ -49,7 +49,7 @@ async function endHold(app: Ranking, hold: Hold, report: HoldRound['report']): P
 }
 
 /** The number of changes that may be made now: half of each budget is reserved for callers. */
-export function spareChanges({ platform }: Pick<Ranking, 'platform'>): number {
+function spareChanges({ platform }: Pick<Ranking, 'platform'>): number {
   const budgets = platform.pace().filter(({ operation }) => operations.includes(operation));
   const spare = budgets.map(({ left, waiting, limit }) => Math.floor(left - waiting - limit / 2));
   return Math.max(0, Math.min(perRound, ...spare));

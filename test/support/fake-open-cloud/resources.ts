@@ -85,7 +85,7 @@ export function publicRoleList(group: GroupState): unknown {
 }
 
 /** Unpadded base64url of the decimal user id. */
-export function membershipId(userId: number): string {
+function membershipId(userId: number): string {
   return Buffer.from(String(userId)).toString('base64url');
 }
 

@@ -5,7 +5,7 @@ import { addressOf, route, type View, views } from '../route.ts';
 import { Head } from './head.tsx';
 import { Brand, Icon } from './icon.tsx';
 
-export const viewNames: Record<View, string> = {
+const viewNames: Record<View, string> = {
   changes: 'Changes',
   chart: 'Chart',
   budget: 'Budget',

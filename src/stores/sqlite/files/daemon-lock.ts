@@ -105,7 +105,7 @@ export function takeLock(file: string, { timeoutMs = 0 } = {}): ProcessLock | un
 }
 
 /** Whether anybody has the lock of a file that exists. Leaves the file as it is. */
-export function isLockTaken(file: string): boolean {
+function isLockTaken(file: string): boolean {
   const database = open(file, { readonly: true, timeout: 0 });
   try {
     database.prepare('SELECT count(*) FROM sqlite_schema').get();

@@ -179,7 +179,7 @@ function tryOnCopy(database: string, clock: Pick<Clock, 'now'>): void {
 }
 
 /** Brings a copy to the newest schema, lets `finish` work on it in one transaction, and checks that it is sound. */
-export function migrateCopy(
+function migrateCopy(
   file: string,
   clock: Pick<Clock, 'now'>,
   finish: (db: Connection) => void = () => undefined,
