@@ -144,6 +144,16 @@ describe.each(systems)('$name', (system) => {
     expect(scene.asked).toEqual([]);
   });
 
+  test('a list with spaces at its commas loses no name and no reason, however many words that makes', async () => {
+    await using scene = await open(system);
+    const shown = await scene.type('Bob', `${promote} ${'ann , '.repeat(30)}cid because`);
+    expect(shown).toMatch(/2 of 2 promoted/);
+    expect(scene.asked.map(({ robloxUserId, reason }) => [robloxUserId, reason])).toEqual([
+      [1001, 'because'],
+      [1003, 'because'],
+    ]);
+  });
+
   test.each(['(', '%', 'a good one (really)', '+1', '007 is back', 'a "quoted" word'])(
     'the reason %s arrives whole',
     async (reason) => {
