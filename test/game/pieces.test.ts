@@ -20,18 +20,22 @@ async function open(
     players?: GamePlayer[];
     roles?: Record<number, object[]>;
     answer?: (request: GameRequest) => GameAnswer;
+    /** Answers instead, if it returns an answer. */
+    refuses?: (request: GameRequest) => GameAnswer | undefined;
   } & {
     passes?: Record<string, number[]>;
     isMarketplaceDown?: boolean;
     withoutRankd?: boolean;
   } = {},
 ): Promise<Scene> {
-  const { roles = {}, answer = (request: GameRequest) => applied(request), withoutRankd, ...world } = options;
+  const { roles = {}, answer = (request: GameRequest) => applied(request), refuses, withoutRankd, ...world } = options;
   const script = settings.reduce((text, [from, to]) => text.replace(from, to), source(`pieces/${name}.server.luau`));
   return openScene({
     players: [],
     ...world,
     serve: (request) => {
+      const refusal = refuses?.(request);
+      if (refusal !== undefined) return refusal;
       if (!request.url.includes('/v2/member')) return answer(request);
       const held = roles[Number(new URL(request.url).searchParams.get('robloxUserId'))] ?? [];
       const { rank = 0, name: roleName = null } = (held.at(-1) ?? {}) as Partial<typeof base>;
@@ -71,18 +75,23 @@ describe('rank-on-join', () => {
     expect(scene.game.output).toEqual([]);
   });
 
-  test('tries a player again who joins later, if rankd could not be asked', async () => {
-    let isDown = true;
+  test.each(['/v2/member', '/v2/rank'])('a player who joins again is tried again if %s was refused', async (path) => {
+    let isRefused = true;
+    const refusal = refused(403, 'place_not_whitelisted');
     await using scene = await open('rank-on-join', [], {
       roles: { 1001: [base] },
       players: [{ id: 1001, name: 'Ann' }],
-      answer: (request) => (isDown ? refused(403, 'place_not_whitelisted') : applied(request)),
+      refuses: (request) => (isRefused && request.url.includes(path) ? refusal : undefined),
     });
     await pass(scene, 5);
-    expect(scene.game.output).toEqual([
-      expect.stringContaining('rank-on-join: Ann: rankd says place_not_whitelisted.'),
-    ]);
-    isDown = false;
+    expect(scene.game.output).toEqual(['warn rank-on-join: Ann: rankd says place_not_whitelisted.']);
+    isRefused = false;
+    const before = asked(scene).length;
+    await scene.game.leave('Ann');
+    await scene.game.join({ id: 1001, name: 'Ann' });
+    await pass(scene, 5);
+    expect(asked(scene).slice(before)).toMatchObject([{ robloxUserId: 1001, rank: 2 }]);
+    expect(scene.game.output).toHaveLength(1);
   });
 });
 
