@@ -14,6 +14,9 @@ export function userTitle(userId: number, name: string | undefined): string {
   return name === undefined ? `user ${userId}` : `user ${name} (${userId})`;
 }
 
+/** The place of a setting's value, in hints: a file, a variable or a flag. */
+export const atItsOrigin = 'where `rankd config show --origin` finds it';
+
 /** A role in messages: `Officer (rank 20)`. */
 export function roleTitle({ name, rank }: Pick<Role, 'name' | 'rank'>): string {
   return `${shorten(name, 40)} (rank ${rank})`;

@@ -1,6 +1,6 @@
 import { RankdError } from '../base/errors.ts';
 import { shorten } from '../base/text.ts';
-import { roleTitle } from './describe.ts';
+import { atItsOrigin, roleTitle } from './describe.ts';
 import { type Actor, configurationDrifted, configurationFits, type DomainEvent, type Verdict } from './events.ts';
 import type { Key, Role, RoleKind } from './model.ts';
 import {
@@ -281,10 +281,9 @@ export function ladderOf(entries: readonly RoleEntry[], { named }: Pick<Resolved
 
 const lookUp = '`rankd group roles` lists ranks and role ids';
 
-/** The value can come from the file, a variable or a flag. */
 function correct(setting: string): string {
   if (!(setting in settingKinds)) return keyFix(setting);
-  return `correct ${setting} where \`rankd config show --origin\` finds it; ${lookUp}`;
+  return `correct ${setting} ${atItsOrigin}; ${lookUp}`;
 }
 
 function misfitOfClash([one, other]: [Role, Role], isNew: boolean): RoleMisfit {
@@ -347,14 +346,14 @@ function fixOf(group: Roles, one: RoleEntry & ResolvedEntry, all: Array<RoleEntr
       ? [written(sibling.entry)]
       : sibling.roles.map((role) => written(nameOf(group, role, { ...sibling, taken }))),
   );
-  const [section, key] = [setting.slice(0, setting.lastIndexOf('.')), setting.slice(setting.lastIndexOf('.') + 1)];
+  const key = setting.slice(setting.lastIndexOf('.') + 1);
   const relearn =
     others.length === 0 ? '' : `; if ${others.map(titleOf).join(' and ')} is meant: rankd reload --relearn`;
   const { isList } = kindOf(setting);
   if (words.length === 0 && (!isList || setting === 'group.ladder'))
-    return `name another role in ${setting} in rankd.yaml, or take it out; ${lookUp}${relearn}`;
+    return `name another role in ${setting} ${atItsOrigin}, or take it out; ${lookUp}${relearn}`;
   const value = isList ? `[${words.join(', ')}]` : words[0];
-  return `under ${section} in rankd.yaml, write ${key}: ${value} and run: rankd reload${relearn}`;
+  return `correct ${setting} ${atItsOrigin}: write ${key}: ${value} and run: rankd reload (a variable needs a restart)${relearn}`;
 }
 
 function keyFix(setting: string): string {

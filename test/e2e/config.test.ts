@@ -190,3 +190,18 @@ test('the advice about a role that the group lacks does not name the file if a v
   const { stdout } = await home.here(['config', 'show', '--origin'], { env });
   expect(stdout).toMatch(/^policy\.locked_roles .*RANKD_POLICY_LOCKED_ROLES/m);
 });
+
+test.each<[env: Record<string, string>, rank: string]>([
+  [{ RANKD_POLICY_LOCKED_ROLES: 'Captain' }, 'Captain'],
+  [{ RANKD_POLICY_MAX_RANK: '10' }, 'Captain'],
+  [{ RANKD_POLICY_MIN_RANK: '20' }, 'Trainee'],
+  [{ RANKD_POLICY_STEPS: 'adjacent' }, 'Captain'],
+  [{ RANKD_POLICY_PROTECTED_MEMBERS: '1001' }, 'Trainee'],
+])('the refusal by a rule of %o does not name the file', async (env, rank) => {
+  using home = new CliHome();
+  const { code, stderr } = await home.here(['rank', 'set', '1001', rank], { env });
+  expect({ code, stderr }).toEqual({
+    code: 5,
+    stderr: expect.stringMatching(/try: .* policy\.\w+.* where `rankd config show --origin` finds it/),
+  });
+});

@@ -22,7 +22,8 @@ interface Doctor {
   findings: Array<{ check: string; grade: string; text: string; fix: string | null }>;
 }
 
-const line = 'under policy in rankd.yaml, write locked_roles: [125] and run: rankd reload';
+const line =
+  'correct policy.locked_roles where `rankd config show --origin` finds it: write locked_roles: [125] and run: rankd reload (a variable needs a restart)';
 
 for (const engine of ['SQLite', 'PostgreSQL']) {
   test(`a role that is locked by its number stays locked under another, and every command prints the line to write (${engine})`, async () => {

@@ -1,5 +1,5 @@
 import { RankdError } from '../../base/errors.ts';
-import { roleTitle } from '../describe.ts';
+import { atItsOrigin, roleTitle } from '../describe.ts';
 import type { Direction, KeyRules, Role } from '../model.ts';
 import { type RolePlan, rise } from '../role-plan.ts';
 import { heightOf } from '../role-scheme.ts';
@@ -44,7 +44,7 @@ export const steps: PolicyRule = {
     return new RankdError(
       'rank_not_allowed',
       `From rank ${highestBefore?.rank ?? 0} to ${roleTitle(target)} would skip ${roleTitle(skipped)}: policy.steps is adjacent.`,
-      { hint: 'go rank by rank, or set policy.steps to any in rankd.yaml' },
+      { hint: `go rank by rank, or set policy.steps to any ${atItsOrigin}` },
     );
   },
 };
@@ -57,7 +57,7 @@ export const cooldown: PolicyRule = {
     return new RankdError(
       'cooldown',
       `Member ${request.rankeeId} was ranked a moment ago (policy.cooldown); try again in ${inSeconds(retryAfterMs)}.`,
-      { retryAfterMs, hint: 'wait, or lower policy.cooldown in rankd.yaml' },
+      { retryAfterMs, hint: `wait, or lower policy.cooldown ${atItsOrigin}` },
     );
   },
 };
@@ -72,7 +72,7 @@ export const rankerCooldown: PolicyRule = {
     return new RankdError(
       'cooldown',
       `Ranker ${request.rankerId} changed a rank a moment ago (policy.ranker_cooldown); try again in ${inSeconds(retryAfterMs)}.`,
-      { retryAfterMs, hint: 'wait, or lower policy.ranker_cooldown in rankd.yaml' },
+      { retryAfterMs, hint: `wait, or lower policy.ranker_cooldown ${atItsOrigin}` },
     );
   },
 };

@@ -1,5 +1,5 @@
 import { RankdError } from '../../base/errors.ts';
-import { roleTitle } from '../describe.ts';
+import { atItsOrigin, roleTitle } from '../describe.ts';
 import type { Role } from '../model.ts';
 import { heldRoles } from '../role-scheme.ts';
 import { isNamed, type PolicyCase, type PolicyRule, touchedRoles } from './rule.ts';
@@ -14,7 +14,7 @@ export const selfRank: PolicyRule = {
     if (policy.selfRank === 'deny') {
       return notAllowed(
         'Members may not change their own rank here: policy.self_rank is deny.',
-        'set policy.self_rank to allow in rankd.yaml',
+        `set policy.self_rank to allow ${atItsOrigin}`,
       );
     }
     if (key?.selfRank !== 'deny') return undefined;
@@ -52,7 +52,7 @@ export function mustVerifyRanker(of: PolicyCase): boolean {
 export function refusalOfRanker(of: PolicyCase, rankersRoles: Role[] | undefined): RankdError | undefined {
   const { policy, request, scheme, plan, acting } = of;
   const { rankerId } = request;
-  const hint = 'a higher-ranked member has to ask, or set policy.ranker_check to claimed or off in rankd.yaml';
+  const hint = `a higher-ranked member has to ask, or set policy.ranker_check to claimed or off ${atItsOrigin}`;
   if (rankersRoles === undefined)
     return notAllowed(`Ranker ${rankerId} is not a member of the group: policy.ranker_check is verify.`, hint);
   if (rankerId === acting?.ownerId) return undefined;
@@ -100,7 +100,7 @@ export const protectedMembers: PolicyRule = {
       : role && `holds ${roleTitle(role)}, one of policy.protected_roles`;
     if (why === undefined) return undefined;
     return new RankdError('member_protected', `Member ${request.rankeeId} ${why} and can't be ranked.`, {
-      hint: 'change policy.protected_members or policy.protected_roles in rankd.yaml',
+      hint: `change policy.protected_members or policy.protected_roles ${atItsOrigin}`,
     });
   },
 };
