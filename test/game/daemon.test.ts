@@ -97,6 +97,21 @@ test('a change that is made once is made once, whichever server of the game asks
     expect(fake.group.held(sampleUsers.trainee)).toEqual([officer]);
   }));
 
+test('a refusal of a change that is made once is repeated, also when its cause is gone; another text is another change', () =>
+  withDaemon(basicAdmin, async (scene, { fake, clock }) => {
+    const ask = (once: string) =>
+      scene.run<string>(
+        `local Rankd = require(game:GetService("ServerScriptService").Rankd)
+        return Rankd.new():setRank({ rankee = ${sampleUsers.stranger}, rank = 20, atLeast = true, once = ... }).code`,
+        once,
+      );
+    expect(await ask('pass-1')).toBe('member_not_found');
+    fake.group.setMember(sampleUsers.stranger, []);
+    await clock.advance(60_000);
+    expect(await ask('pass-1')).toBe('member_not_found');
+    expect(await ask('pass-2')).toBe('ok');
+  }));
+
 test('a script reads a member and the roles, gives at least a rank, and asks only if the rank is what it thinks', () =>
   withDaemon(basicAdmin, async (scene, { fake }) => {
     const found = await scene.run<Record<string, unknown>>(`
