@@ -9,6 +9,7 @@ import type { Clock, NodeCommand, NodeStore, ShownNode } from '../../ports/index
 import { outgrown } from '../schema-errors.ts';
 import type { OwnNode } from '../sql/database.ts';
 import type { Database } from './engine/database.ts';
+import { FailureDetector } from './failure-detector.ts';
 import {
   askSql,
   type BeatRow,
@@ -23,7 +24,6 @@ import {
   takeTaskSql,
 } from './node-statements.ts';
 import { newestSchema } from './schema/migrate.ts';
-import { Silence } from './silence.ts';
 
 /** How often a node shows that it is alive. */
 export const beatEveryMs = 1_000;
@@ -55,7 +55,7 @@ export class Nodes implements NodeStore, OwnNode {
   #beating: Promise<void> | undefined;
   /** The commands that this node is carrying out. */
   readonly #underWay = new Set<number>();
-  readonly #silence: Silence;
+  readonly #failures: FailureDetector;
   readonly #sweeps: Array<(node: string) => Promise<void>> = [];
   #sweeping: Promise<unknown> | undefined;
 
@@ -67,7 +67,7 @@ export class Nodes implements NodeStore, OwnNode {
     this.#clock = clock;
     this.#own = own;
     this.#file = file;
-    this.#silence = new Silence(own);
+    this.#failures = new FailureDetector(own);
   }
 
   /** The id of this handle's node, which begins with the first call, and anew if others have ended it. Throws `store_unavailable` without a lease. */
@@ -281,7 +281,8 @@ export class Nodes implements NodeStore, OwnNode {
 
   async #endStill(rows: readonly BeatRow[], sessionId: number, mine: string): Promise<void> {
     const others = rows.filter(({ id }) => id !== mine);
-    for (const { id, beat } of this.#silence.look(others, sessionId)) await this.#db.work(endSql, { id, beat, mine });
+    for (const { id, beat } of this.#failures.observe(others, sessionId))
+      await this.#db.work(endSql, { id, beat, mine });
   }
 }
 

@@ -1,21 +1,21 @@
 import type { Clock } from '../../base/clock.ts';
 
-/** One look at the server's clock: when it was asked, on `Clock.monotonic()`, and what it said (epoch milliseconds). */
-export interface TimeLook {
+/** One reading of the server's clock (epoch milliseconds), and when it was requested, on `Clock.monotonic()`. */
+export interface ClockReading {
   askedAt: number;
   serverAt: number;
 }
 
-/** Clocks run apart by less than this between two looks: more is a jump. */
+/** Clocks drift apart by less than this between two readings: more is a jump. */
 const maxDriftMs = 250;
 
 /**
- * The clock of the server, by which all who share a database go, whatever their own clocks say. It is looked at with each new connection and
- * each beat; between two looks, the time of this process passes. Durations and waits are this process's own.
+ * The clock of the server, which all daemons that share a database use in place of their own. Each new connection and each heartbeat reads it;
+ * between two readings, the time of this process passes. Durations and waits are this process's own.
  */
 export class ServerClock implements Clock {
   readonly #own: Clock;
-  /** How far the server's clock is ahead of `monotonic()`, and how much of that may be the way of the answer. */
+  /** How far the server's clock is ahead of `monotonic()`, and how much of that may be the latency of the answer. */
   #ahead: { ms: number; errorMs: number } | undefined;
   #jumpedAt: number | undefined;
 
@@ -23,15 +23,15 @@ export class ServerClock implements Clock {
     this.#own = own;
   }
 
-  /** Heeds an answer that has just come. */
-  note({ askedAt, serverAt }: TimeLook): void {
+  /** Takes a reading that has just arrived. */
+  note({ askedAt, serverAt }: ClockReading): void {
     const now = this.#own.monotonic();
-    const look = { ms: serverAt - (askedAt + now) / 2, errorMs: (now - askedAt) / 2 };
+    const reading = { ms: serverAt - (askedAt + now) / 2, errorMs: (now - askedAt) / 2 };
     const before = this.#ahead;
-    const byMs = before === undefined ? 0 : Math.abs(look.ms - before.ms);
-    const hasJumped = before !== undefined && byMs > look.errorMs + before.errorMs + maxDriftMs;
+    const byMs = before === undefined ? 0 : Math.abs(reading.ms - before.ms);
+    const hasJumped = before !== undefined && byMs > reading.errorMs + before.errorMs + maxDriftMs;
     if (hasJumped) this.#jumpedAt = now;
-    if (before === undefined || hasJumped || byMs > look.errorMs) this.#ahead = look; // a slow answer says nothing new
+    if (before === undefined || hasJumped || byMs > reading.errorMs) this.#ahead = reading; // a slow answer says nothing new
   }
 
   now(): number {

@@ -34,7 +34,7 @@ export function budgetLedger(db: Database, clock: Pick<Clock, 'now'>, credential
     change: (account: Account, now: number) => Result,
   ): Promise<{ result: Result } | undefined> {
     const row = { credential, operation };
-    const basis = bases.get(operation) ?? (await look(db, row));
+    const basis = bases.get(operation) ?? (await readBasis(db, row));
     const now = clock.now();
     const account: Account = basis.account === undefined ? open(factsOf(basis.facts, now)) : JSON.parse(basis.account);
     const result = change(account, now);
@@ -77,11 +77,11 @@ function factsOf<Account>({ known, lastChangeAt }: Basis['facts'], now: number):
 }
 
 /** An account that nobody has yet was not lost if the key's ledger was opened before: then what was spent since is in it. */
-async function look(db: Database, row: { credential: string; operation: string }): Promise<Basis> {
+async function readBasis(db: Database, row: { credential: string; operation: string }): Promise<Basis> {
   const [, [kept], [opened]] = await Promise.all([
     db.work(openLedger, { ...row, opening }),
-    db.work<Row>(lookSql, row),
-    db.work<Pick<Row, 'account'>>(lookSql, { ...row, operation: opening }),
+    db.work<Row>(readSql, row),
+    db.work<Pick<Row, 'account'>>(readSql, { ...row, operation: opening }),
   ]);
   const basis = basisAfter(undefined, kept);
   const facts: Basis['facts'] = JSON.parse(opened?.account ?? '{}');
@@ -97,7 +97,7 @@ const openLedger = `
   WHERE NOT EXISTS (SELECT 1 FROM rankd.platform_budget WHERE credential = @credential AND operation = @opening)
   ON CONFLICT (credential, operation) DO NOTHING`;
 
-const lookSql = `
+const readSql = `
   SELECT version, account, set_by AS "setBy" FROM rankd.platform_budget
   WHERE credential = @credential AND operation = @operation`;
 

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { Database } from '../../../src/stores/postgres/engine/database.ts';
-import { isSuperseded } from '../../../src/stores/postgres/engine/server-look.ts';
+import { isSuperseded } from '../../../src/stores/postgres/engine/inspect-server.ts';
 import { postgresDatabase } from '../../support/postgres-database.ts';
 
 test('a session that takes no writes any more is left, and the next one is made anew', async () => {

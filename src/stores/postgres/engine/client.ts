@@ -69,8 +69,8 @@ const [others, sticky] = [0o002, 0o1000];
 
 /**
  * The directory through which another user of the machine could have put a socket of their own in this one's place; `undefined` if there is
- * none. Root, the process's own user and the owner of the socket's directory are trusted, as whoever set up the directories above it chose
- * that one. libpq asks the kernel who has bound the socket (`requirepeer`); Node.js has no call for that.
+ * none. Root, the process's own user and the owner of the socket's directory are trusted, because the owners of the
+ * directories above chose that one. libpq asks the kernel who has bound the socket (`requirepeer`); Node.js has no call for that.
  */
 export function openDirectory({ host, port }: { host: string; port: number }): string | undefined {
   const { uid: ownUid } = userInfo();

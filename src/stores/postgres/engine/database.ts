@@ -9,13 +9,13 @@ import type {
   Transaction as StoreTransaction,
 } from '../../sql/database.ts';
 import { KnownCluster } from '../known-cluster.ts';
-import type { TimeLook } from '../server-clock.ts';
+import type { ClockReading } from '../server-clock.ts';
 import { noticeChannel, postgresDialect } from './dialect.ts';
 import { Link, type Session } from './link.ts';
 import { isCollision, isLost, toStoreError } from './postgres-error.ts';
 
 export interface DatabaseOptions {
-  onTime?: ((look: TimeLook) => void) | undefined;
+  onTime?: ((reading: ClockReading) => void) | undefined;
   cluster?: KnownCluster | undefined;
 }
 
@@ -26,7 +26,7 @@ export interface DatabaseOptions {
 export class Database implements StoreDatabase {
   readonly sql = postgresDialect;
   readonly address: ServerAddress;
-  readonly onTime: (look: TimeLook) => void;
+  readonly onTime: (reading: ClockReading) => void;
   /** The newest event of the audit that this handle has seen. */
   lastHead: ChainLink | undefined;
   /**
@@ -35,10 +35,10 @@ export class Database implements StoreDatabase {
    */
   #comparedOn = 0;
   #wroteOn = 0;
-  /** Set by a write that failed, for want of room say. Whoever finds out that writes succeed again resets it. */
+  /** Set by a write that failed, for want of room say. Reset by the caller that finds out that writes succeed again. */
   hasFailedToWrite = false;
   readonly #reading: Link;
-  readonly #looking: Link;
+  readonly #snapshots: Link;
   readonly #writing: Link;
   readonly #working: Link;
   readonly #beating: Link;
@@ -46,7 +46,7 @@ export class Database implements StoreDatabase {
   readonly #listening: Link;
   /** The listeners for each message. */
   readonly #hearers = new Map<string, Set<() => void>>();
-  #lastLook: Promise<unknown> = Promise.resolve();
+  #lastRead: Promise<unknown> = Promise.resolve();
   #lastWrite: Promise<unknown> = Promise.resolve();
 
   /** `onTime` gets the server's time whenever that is asked for. `cluster`: where all connections have to lead. */
@@ -60,7 +60,7 @@ export class Database implements StoreDatabase {
     };
     this.#listening = new Link(address, { ...options, hears: { channel: noticeChannel, told } });
     this.#links = Array.from({ length: 5 }, () => new Link(address, options));
-    [this.#reading, this.#looking, this.#writing, this.#working, this.#beating] = this.#links as [
+    [this.#reading, this.#snapshots, this.#writing, this.#working, this.#beating] = this.#links as [
       Link,
       Link,
       Link,
@@ -128,8 +128,8 @@ export class Database implements StoreDatabase {
   }
 
   /**
-   * Calls `told` whenever somebody notifies of `message` in `noticeChannel`, until it is disposed. A notice can be lost, and behind a pooler none
-   * may arrive: it only wakes earlier what looks anyway.
+   * Calls `told` whenever a connection notifies of `message` in `noticeChannel`, until it is disposed. A notice can be lost, and behind a pooler none
+   * may arrive: it only wakes earlier a poll that would run anyway.
    */
   hear(message: string, told: () => void): Disposable {
     const hearers = this.#hearers.get(message) ?? new Set();
@@ -145,14 +145,14 @@ export class Database implements StoreDatabase {
 
   /** Several reads of one snapshot of the database. `work` may run again. */
   read<T>(work: (reader: Reader) => Promise<T>): Promise<T> {
-    const look = () =>
+    const snapshot = () =>
       this.#guard(async () => {
-        const session = await this.#looking.session();
+        const session = await this.#snapshots.session();
         return new Transaction(session, session.beginReading).complete(work);
       });
-    const looked = this.#lastLook.then(look, look);
-    this.#lastLook = looked;
-    return looked;
+    const result = this.#lastRead.then(snapshot, snapshot);
+    this.#lastRead = result;
+    return result;
   }
 
   /**
@@ -208,7 +208,7 @@ export class Database implements StoreDatabase {
   }
 
   async close(): Promise<void> {
-    await Promise.allSettled([this.#lastLook, this.#lastWrite]);
+    await Promise.allSettled([this.#lastRead, this.#lastWrite]);
     await Promise.all([this.#listening, ...this.#links].map((link) => link.close()));
   }
 

@@ -4,10 +4,10 @@ import { systemClock } from '../../../base/clock.ts';
 import { codeOf, RankdError } from '../../../base/errors.ts';
 import type { ServerAddress } from '../../../base/net.ts';
 import type { Bindings } from '../../sql/database.ts';
-import type { TimeLook } from '../server-clock.ts';
+import type { ClockReading } from '../server-clock.ts';
 import { connectProven, internalsOf, makeClient } from './client.ts';
+import { type Inspection, inspectServer } from './inspect-server.ts';
 import { isLost, toStoreError } from './postgres-error.ts';
-import { lookAtServer, type ServerLook } from './server-look.ts';
 import { statementOf, valuesOf } from './statement.ts';
 
 /** How soon after a failure the next connection is tried. Whoever asks meanwhile hears of that failure. */
@@ -42,7 +42,7 @@ export interface Answer<Row> {
 }
 
 export interface LinkOptions {
-  onTime: (look: TimeLook) => void;
+  onTime: (reading: ClockReading) => void;
   checkCluster: (cluster: string) => void;
   hears?: Hearing;
 }
@@ -50,7 +50,7 @@ export interface LinkOptions {
 /** A connection to the server that is made once it is needed, and made anew if it broke. Its errors are those of the driver. */
 export class Link {
   readonly #address: ServerAddress;
-  readonly #onTime: (look: TimeLook) => void;
+  readonly #onTime: (reading: ClockReading) => void;
   readonly #checkCluster: (cluster: string) => void;
   #session: Promise<Session> | undefined;
   #client: pg.Client | undefined;
@@ -98,10 +98,10 @@ export class Link {
     try {
       await connectProven(client, this.#address);
       const askedAt = systemClock.monotonic();
-      const look = await lookAtServer(client, this.#address);
-      this.#checkCluster(look.cluster);
-      this.#onTime({ askedAt, serverAt: look.time });
-      const session = sessionOn(client, look);
+      const inspection = await inspectServer(client, this.#address);
+      this.#checkCluster(inspection.cluster);
+      this.#onTime({ askedAt, serverAt: inspection.time });
+      const session = sessionOn(client, inspection);
       if (this.#hears !== undefined) await hear(client, this.#hears);
       this.#client = client;
       this.#failure = undefined;
@@ -132,7 +132,7 @@ const readOnly = '25006';
 
 let sessions = 0;
 
-function sessionOn(client: pg.Client, { begin, beginReading, overridden, isPlain }: ServerLook): Session {
+function sessionOn(client: pg.Client, { begin, beginReading, overridden, isPlain }: Inspection): Session {
   sessions += 1;
   /** A server that ends, or takes no writes any more: the next connection may lead to one that does. */
   const leaveServer = (error: unknown): never => {

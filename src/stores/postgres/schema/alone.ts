@@ -1,8 +1,8 @@
 import { placeOf } from '../../../base/net.ts';
 import { othersWork } from '../../schema-errors.ts';
 import type { Database } from '../engine/database.ts';
+import { endAfterMs } from '../failure-detector.ts';
 import { type Beating, beatEveryMs } from '../nodes.ts';
-import { endAfterMs } from '../silence.ts';
 import { schemaVersion } from './migrate.ts';
 
 /**

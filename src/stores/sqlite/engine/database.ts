@@ -50,11 +50,11 @@ export class SqliteDatabase implements Database {
   hasFailedToWrite = false;
   readonly #options: SqliteDatabaseOptions;
   readonly #reading: Connection;
-  #looking: Connection | undefined;
+  #snapshots: Connection | undefined;
   #writer: StepTaker | undefined;
   #waiting: Entry[] = [];
   #writing: Promise<void> | undefined;
-  #lastLook: Promise<unknown> = Promise.resolve();
+  #lastRead: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
   /** `connection` is closed with this handle. */
@@ -90,21 +90,21 @@ export class SqliteDatabase implements Database {
     const read = async () => {
       this.files.refuseHarmed();
       if (this.#isClosed) throw closed();
-      this.#looking ??= new Connection(this.file, this.#reading);
-      const looking = this.#looking;
-      looking.execute('BEGIN');
+      this.#snapshots ??= new Connection(this.file, this.#reading);
+      const snapshots = this.#snapshots;
+      snapshots.execute('BEGIN');
       try {
         return await work({
           sql: this.sql,
-          get: async (sql, bindings) => looking.get(sql, bindings),
-          all: async (sql, bindings) => looking.all(sql, bindings),
+          get: async (sql, bindings) => snapshots.get(sql, bindings),
+          all: async (sql, bindings) => snapshots.all(sql, bindings),
         });
       } finally {
-        looking.execute('COMMIT');
+        snapshots.execute('COMMIT');
       }
     };
-    const done = this.#lastLook.then(read, read);
-    this.#lastLook = done.catch(() => undefined);
+    const done = this.#lastRead.then(read, read);
+    this.#lastRead = done.catch(() => undefined);
     return done;
   }
 
@@ -144,8 +144,8 @@ export class SqliteDatabase implements Database {
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#writing;
-    await this.#lastLook;
-    const connections = [this.#writer, this.#looking, this.#reading];
+    await this.#lastRead;
+    const connections = [this.#writer, this.#snapshots, this.#reading];
     if (!this.files.areWhole) abandoned.push(...connections);
     else for (const connection of connections) await connection?.close();
   }

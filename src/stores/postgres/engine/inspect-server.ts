@@ -6,7 +6,7 @@ import { serverTime } from '../server-clock.ts';
 import { checksNothing, frozen, oldestServer, otherEncoding, standby, superseded, tooOld } from './postgres-error.ts';
 
 /** The facts about a new connection's server, and about its settings for the user or the database. */
-export interface ServerLook {
+export interface Inspection {
   /** The `system_identifier` of the cluster, or `untold`. */
   cluster: string;
   /** The server's time. */
@@ -21,7 +21,7 @@ export interface ServerLook {
 }
 
 /** Throws if rankd can't work with this server or this database. */
-export async function lookAtServer(client: pg.Client, address: ServerAddress): Promise<ServerLook> {
+export async function inspectServer(client: pg.Client, address: ServerAddress): Promise<Inspection> {
   const [facts, identity] = await Promise.all([ask<Facts>(client, factsSql), askIdentity(client)]);
   const { version, versionName, encoding, isStandby, time, settings } = facts;
   if (version < oldestServer * 10_000) throw tooOld(address, versionName);
@@ -46,7 +46,7 @@ interface Facts {
 /** By name: what a session begins with, and who has set that. */
 type Settings = Record<string, { value: string; source: string }>;
 
-/** A user that may write nothing by default may do so in a transaction. A database or server that takes no writes was told so for a reason. */
+/** A user that may write nothing by default may do so in a transaction. A database or server that takes no writes was set up like this for a reason. */
 const ofUser = new Set(['user', 'database user']);
 
 /** The required value of each setting with an unsuitable one. */
@@ -59,7 +59,7 @@ const needed: Record<string, (value: string) => string> = {
   search_path: (value) => (value.includes('pg_catalog') ? 'pg_catalog' : value), // otherwise it comes first by itself
 };
 
-function transactionsUnder(settings: Settings): Omit<ServerLook, 'cluster' | 'time'> {
+function transactionsUnder(settings: Settings): Omit<Inspection, 'cluster' | 'time'> {
   const values = Object.entries(settings).map(([name, { value }]) => ({
     name,
     value,

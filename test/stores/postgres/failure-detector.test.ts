@@ -1,8 +1,8 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { Database } from '../../../src/stores/postgres/engine/database.ts';
+import { FailureDetector } from '../../../src/stores/postgres/failure-detector.ts';
 import { endSql } from '../../../src/stores/postgres/node-statements.ts';
 import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
-import { Silence } from '../../../src/stores/postgres/silence.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { onServer, postgresDatabase } from '../../support/postgres-database.ts';
 
@@ -10,21 +10,21 @@ const other = { id: 'node_b', beat: 4 };
 
 test('a server that stood still for long ends nobody: three beats of one’s own have to be answered meanwhile', async () => {
   const time = new ManualClock();
-  const silence = new Silence(time);
-  expect(silence.look([other], 1)).toEqual([]);
+  const detector = new FailureDetector(time);
+  expect(detector.observe([other], 1)).toEqual([]);
   await time.skip(15_000); // no beat was answered
-  expect(silence.look([other], 1)).toEqual([]);
-  expect(silence.look([other], 1)).toEqual([]);
-  expect(silence.look([other], 1)).toEqual([other]);
+  expect(detector.observe([other], 1)).toEqual([]);
+  expect(detector.observe([other], 1)).toEqual([]);
+  expect(detector.observe([other], 1)).toEqual([other]);
 });
 
 test('over a new connection everything is watched anew, and so is a node whose number moved', async () => {
   const time = new ManualClock();
-  const silence = new Silence(time);
+  const detector = new FailureDetector(time);
   /** The seconds until the node is ended, with a beat each. */
   const lookFor = async (seconds: number, { beat, session }: { beat: number; session: number }) => {
     for (let second = 1; second <= seconds; second += 1) {
-      if (silence.look([{ ...other, beat }], session).length > 0) return second;
+      if (detector.observe([{ ...other, beat }], session).length > 0) return second;
       await time.skip(1_000);
     }
     return undefined;

@@ -17,8 +17,8 @@ interface Seen {
   answered: number;
 }
 
-/** Tells which nodes have been silent for too long, by this node's own time and as seen on one connection. */
-export class Silence {
+/** Finds nodes whose heartbeats have stopped, by this node's own time and as seen on one connection. */
+export class FailureDetector {
   readonly #own: Pick<Clock, 'monotonic'>;
   readonly #seen = new Map<string, Seen>();
   #session = 0;
@@ -27,8 +27,8 @@ export class Silence {
     this.#own = own;
   }
 
-  /** One look at the others, in the answer to a beat over this connection. Returns those whose numbers stood still for too long. */
-  look<Other extends Numbered>(others: readonly Other[], session: number): Other[] {
+  /** Takes the others as one heartbeat over this connection returned them. Returns those whose numbers stood still for too long. */
+  observe<Other extends Numbered>(others: readonly Other[], session: number): Other[] {
     if (session !== this.#session) this.#seen.clear();
     this.#session = session;
     for (const id of this.#seen.keys()) if (!others.some((other) => other.id === id)) this.#seen.delete(id);
