@@ -1,4 +1,4 @@
-import { causeOf, connectionFailure } from '../base/connection-cause.ts';
+import { type ConnectionFailure, connectionFailure } from '../base/connection-cause.ts';
 import type { Clock, LiveFinding } from '../ports/index.ts';
 import { type Answer, fetchAnswer, keyMask } from './upstream/answer.ts';
 import {
@@ -43,6 +43,7 @@ export async function checkLive(options: LiveCheckOptions): Promise<LiveFinding[
       findings.push({ check: name, result: details.length === 0 ? 'ok' : 'differs', details });
     } catch (error) {
       const details = error instanceof Misshapen ? error.flaws : [platform.masked(wordsOf(error))];
+      if (error instanceof Unreached) details.push(`try: ${error.hint}`);
       findings.push({ check: name, result: 'FAIL', details });
     }
   };
@@ -316,7 +317,9 @@ class LivePlatform {
     const { signal } = this.#options;
     const init: RequestInit = { method: body === undefined ? 'GET' : 'POST', headers, redirect: 'error', signal };
     if (body !== undefined) init.body = JSON.stringify(body);
-    const answer = await fetchAnswer(globalThis.fetch, url, init, maxBodyBytes);
+    const answer = await fetchAnswer(globalThis.fetch, url, init, maxBodyBytes).catch((cause) => {
+      throw new Unreached(connectionFailure(cause, { at: new URL(url).host }), cause);
+    });
     return { status: answer.status, headers: answer.headers, json: jsonOf(answer) };
   }
 }
@@ -340,6 +343,16 @@ function jsonOf({ body }: Answer): Json {
 function wanted(heard: Heard): Heard {
   if (heard.status !== 200) throw new Error(`answered with ${heard.status}`);
   return heard;
+}
+
+/** No response. The message contains no address, and the hint does. */
+class Unreached extends Error {
+  readonly hint: string;
+
+  constructor({ words, hint }: ConnectionFailure, cause: unknown) {
+    super(`Roblox can't be reached: ${words}`, { cause });
+    this.hint = hint;
+  }
 }
 
 /** A response that lacks a part that rankd needs, or has it in another shape. */
@@ -374,7 +387,5 @@ function filterBy(expression: string): string {
 
 /** A parser's error does not quote the response. */
 function wordsOf(error: unknown): string {
-  if (causeOf(error) !== undefined)
-    return `Roblox can't be reached: ${connectionFailure(error, { at: 'Roblox' }).words}`;
   return error instanceof Error ? error.message : 'failed';
 }

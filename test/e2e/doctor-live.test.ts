@@ -221,6 +221,15 @@ test('--report writes the findings without any id or secret', async () => {
   expect((await home.here(['doctor', '--live', '--report', 'report.txt'])).code).toBe(4);
 });
 
+test('a cause that keeps Roblox from being reached comes with its hint', async () => {
+  await using system = await openCloudHome();
+  const env = { RANKD_PLATFORM_BASE_URL: 'https://rankd.invalid' };
+  const { stdout } = await system.home.here(['doctor', '--live'], { env });
+  expect(stdout).toMatch(
+    /^FAIL {5}group\n +Roblox can't be reached: its name is not known.*\n +try: .*rankd\.invalid/m,
+  );
+});
+
 test('a simulated group has no responses to check', async () => {
   using home = new CliHome();
   const { code, stderr } = await home.here(['doctor', '--live']);
