@@ -81,6 +81,11 @@ const meanings = {
     hint: (at) => `check the address ${at}; on a network with a log-in page, log in first`,
     isPermanent: true,
   },
+  web_page: {
+    words: 'a web page answers in its place',
+    hint: (at) => `on a network with a log-in page, log in first; if there is none, check the address ${at}`,
+    isPermanent: true,
+  },
   proxy_refused: {
     words: 'the proxy does not let it through',
     hint: (at) => `check the proxy that HTTPS_PROXY or HTTP_PROXY names, and that it allows ${at}`,
@@ -230,6 +235,7 @@ const byText: ReadonlyArray<[RegExp, ConnectionCause]> = [
   [/wrong version number|packet length too long|record layer failure|establishing an SSL connection/i, 'no_tls'],
   [/Proxy response/, 'proxy_refused'],
   [/redirect/, 'redirected'],
+  [/web page instead of JSON/, 'web_page'],
   [/^timeout expired$/, 'timed_out'],
   [/without an answer|terminated unexpectedly|was closed|other side closed/i, 'broken_off'],
 ];

@@ -36,6 +36,8 @@ interface Case {
   place: (protocol: 'https' | 'postgres') => Promise<string>;
   /** True if only a process that was started with the tests' CA gets that far. */
   isChild?: true;
+  /** True if the place is in order for a webhook, and PostgreSQL can't meet with it. */
+  isOnlyForRoblox?: true;
   /** False if a later attempt can succeed. */
   isPermanent: boolean;
 }
@@ -106,6 +108,20 @@ const cases: Case[] = [
     words: /it does not speak TLS/,
     hint: /begins with http:\/\/ instead of https:\/\//,
     place: () => listen(createHttp((_, response) => response.end('hello'))),
+    isPermanent: true,
+  },
+  {
+    cause: 'web_page',
+    words: /a web page answers in its place/,
+    hint: /on a network with a log-in page, log in first/,
+    place: () =>
+      listen(
+        createHttps(trusted.issue({ name }), (_, response) =>
+          response.setHeader('content-type', 'text/html; charset=utf-8').end('<h1>Log in</h1>'),
+        ),
+      ),
+    isChild: true,
+    isOnlyForRoblox: true,
     isPermanent: true,
   },
 ];
@@ -240,7 +256,7 @@ test('a host that the daemon can do without is not a reason to ask Roblox again 
   expect(journal.requests('introspect').length).toBe(before);
 });
 
-describe.each(titled)('$title', ({ cause, words, hint, place, isChild, isPermanent, ...rest }) => {
+describe.each(titled)('$title', ({ cause, words, hint, place, isChild, isOnlyForRoblox, isPermanent, ...rest }) => {
   const { hintOfStore = hint, wordsOfWebhook = words, wordsOfStore = words, env: ofCase = {} } = rest;
   let home: CliHome;
   let session: BuiltSession | undefined;
@@ -290,25 +306,27 @@ ${isPermanent ? '' : `server: { deadline: ${cause === 'timed_out' ? 3 : 1}s }\n`
     ]);
   });
 
-  test('a webhook names it', async () => {
-    await run('webhook', 'add', 'bot', '--url-file', 'target.url', '--out', 'bot.secret');
-    const { code, stdout, stderr } = await run('webhook', 'test', 'bot');
-    expect({ code, said: stdout + stderr }).toEqual({ code: 69, said: expect.stringMatching(wordsOfWebhook) });
-  });
-
-  test('PostgreSQL names it, with the setting to correct', async () => {
-    const onServer = {
-      RANKD_STORE_URL: `postgres://rankd@${await place('postgres')}/rankd`,
-      ...{ ...ofCase, RANKD_STORE_TLS: 'verify', RANKD_STORE_CA_FILE: home.path('ca.pem') },
-    };
-    const { code, stderr } = await home.here(['key', 'list'], { env: onServer });
-    expect({ isExpected: code === 69 || code === 78, stderr }).toEqual({
-      isExpected: true,
-      stderr: expect.stringMatching(wordsOfStore),
+  if (!isOnlyForRoblox) {
+    test('a webhook names it', async () => {
+      await run('webhook', 'add', 'bot', '--url-file', 'target.url', '--out', 'bot.secret');
+      const { code, stdout, stderr } = await run('webhook', 'test', 'bot');
+      expect({ code, said: stdout + stderr }).toEqual({ code: 69, said: expect.stringMatching(wordsOfWebhook) });
     });
-    expect(stderr).toMatch(hintOfStore);
-    expect(stderr).toMatch(/PostgreSQL/);
-  });
+
+    test('PostgreSQL names it, with the setting to correct', async () => {
+      const onServer = {
+        RANKD_STORE_URL: `postgres://rankd@${await place('postgres')}/rankd`,
+        ...{ ...ofCase, RANKD_STORE_TLS: 'verify', RANKD_STORE_CA_FILE: home.path('ca.pem') },
+      };
+      const { code, stderr } = await home.here(['key', 'list'], { env: onServer });
+      expect({ isExpected: code === 69 || code === 78, stderr }).toEqual({
+        isExpected: true,
+        stderr: expect.stringMatching(wordsOfStore),
+      });
+      expect(stderr).toMatch(hintOfStore);
+      expect(stderr).toMatch(/PostgreSQL/);
+    });
+  }
 
   test('the log has it within seconds, as a field; status and readyz show it', async () => {
     await using daemon = await serve();

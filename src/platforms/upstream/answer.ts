@@ -8,14 +8,21 @@ export interface Answer {
   body: string | undefined;
 }
 
-/** Sends one request and reads the whole response, up to `maxBodyBytes` of body. Throws if there is no response at all. */
+/**
+ * Sends one request and reads the whole response, up to `maxBodyBytes` of body. Throws if there is no response at all,
+ * or if a web page came in its place, as on a network with a log-in page.
+ */
 export async function fetchAnswer(
   fetch: typeof globalThis.fetch,
   url: string,
   init: RequestInit,
   maxBodyBytes: number,
 ): Promise<Answer> {
-  const { status, headers, body } = await fetch(url, init);
+  const { ok, status, headers, body } = await fetch(url, init);
+  if (ok && /^text\/html\b/i.test(headers.get('content-type') ?? '')) {
+    await body?.cancel();
+    throw new Error('a web page instead of JSON');
+  }
   const text = body === null ? '' : await readText(body, maxBodyBytes).catch(() => undefined);
   return { status, headers, body: text };
 }

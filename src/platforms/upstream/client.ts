@@ -215,7 +215,7 @@ export class UpstreamClient {
   }
 
   /**
-   * Retries a read with an unreadable response, which may be a proxy's page; a daemon also retries one with the wrong
+   * Retries a read with an unreadable response; a daemon also retries one with the wrong
    * shape. A write was accepted.
    */
   #parsed<T>(request: UpstreamRequest<T>, body: string | undefined): { value: T } | Failure {
