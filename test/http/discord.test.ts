@@ -5,6 +5,7 @@ import { linkPerson } from '../../src/usecases/discord/discord-people.ts';
 import { createDiscordKey } from '../../src/usecases/keys/keys.ts';
 import { discordPublicKey, discordIds as ids, interactionOf, signed } from '../support/discord-interactions.ts';
 import { type FakeDiscord, startFakeDiscord } from '../support/fake-discord.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { openTestApp, roles, type TestApp, type TestAppOptions, testConfig } from '../support/open-test-app.ts';
 import { holdWrites } from '../support/platform-with.ts';
 
@@ -13,6 +14,8 @@ const by = 'cli:ann@host';
 interface Scene {
   app: TestApp;
   discord: FakeDiscord;
+  /** From then on, Discord refuses connections. */
+  closeDiscord(): PromiseLike<void>;
   /** The address that Discord posts to. */
   url: string;
   /** The text that the person reads in the end. */
@@ -44,7 +47,7 @@ async function open({ config = {}, ...options }: TestAppOptions = {}): Promise<S
   await key('hr');
   await key('trainers', { rules: { direction: 'promote', maxRank: 20 } });
   return {
-    ...{ app, url, key, discord: fake.discord },
+    ...{ app, url, key, discord: fake.discord, closeDiscord: () => fake[Symbol.asyncDispose]() },
     say: (name, given, rest) => fake.discord.say(url, { name, ...(given && { options: given }), ...rest }),
   };
 }
@@ -355,6 +358,23 @@ test('what Discord answers to a reply decides what follows: 429 and 5xx are trie
   expect(discord.violations).toEqual([]);
 });
 
+test.each(['refuses connections', 'never responds'])(
+  'a Discord that %s for 14 minutes ends in one warning, and the rank is changed all the same',
+  async (how) => {
+    const clock = new ManualClock(Date.now());
+    const { discord, url, app, closeDiscord } = await open({ clock });
+    for (let tries = 0; tries < 100; tries += 1) discord.replyFaults.push('hang');
+    if (how === 'refuses connections') await closeDiscord();
+    const { token } = await discord.interact(url, { name: 'promote', options: { user: '1001' } });
+    const warnings = () => app.logLines.filter((line) => line.includes('did not take the reply'));
+    while (warnings().length === 0 && clock.monotonic() < 20 * 60_000) await clock.advance(1_000);
+    expect(warnings()).toEqual([expect.stringMatching(how === 'never responds' ? /15 s/ : /ECONNREFUSED/)]);
+    expect(clock.monotonic()).toBeGreaterThan(13 * 60_000);
+    expect(await app.heldBy(1001)).toEqual([roles.officer, roles.base]);
+    expect(app.logLines.join('\n')).not.toContain(token);
+  },
+);
+
 test('names and reasons of others mention no one, make no link and look like no other text', async () => {
   const { discord, url, app } = await open();
   const nick = '@everyone <@1> [x](https://evil.example) **a** \u202e \ud800';
@@ -368,6 +388,20 @@ test('names and reasons of others mention no one, make no link and look like no 
   expect(allowed_mentions).toEqual({ parse: [] });
   expect(content).toContain('\\@everyone \\<\\@1\\>');
   expect(content).not.toMatch(/(?<!\\)[<@[*]/);
+});
+
+test('a key that someone has as the name in Discord, or types as a reason, is masked in the history', async () => {
+  const { discord, url, app } = await open();
+  const secret = await app.createKey();
+  const nick = secret.slice(0, 32);
+  for (const name of ['promote', 'undo']) {
+    const options: Record<string, string> = name === 'promote' ? { user: '1001', reason: secret } : {};
+    await discord.replyTo(await discord.interact(url, { name, options, nick }));
+  }
+  const changes = await app.store.listChanges({ limit: 9 });
+  expect(changes).toHaveLength(2);
+  expect(JSON.stringify(changes)).not.toContain(nick.slice(8));
+  expect(app.logLines.join('\n')).not.toContain(nick.slice(8));
 });
 
 test('a daemon that stops finishes the change of a command, and sends the reply', async () => {

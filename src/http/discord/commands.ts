@@ -35,7 +35,7 @@ interface CommandRequest {
   /** The name of the key behind the person's role. */
   keyName: string;
   deadline: Deadline;
-  /** Gets what the log is to have of the command. */
+  /** Collects fields for the log line of the command. */
   facts: Record<string, unknown>;
 }
 
@@ -179,7 +179,8 @@ async function userBehind({ store }: DaemonContext, discordId: string): Promise<
   throw new RankdError('user_not_found', message);
 }
 
-function requestOf({ person, member, interaction, text }: Asking, rankee: NamedUser): RankRequest {
+function requestOf(asking: Asking, rankee: NamedUser): RankRequest {
+  const { interaction, text } = asking;
   const reason = text('reason');
   const length = [...reason].length;
   if (length > maxDiscordReason)
@@ -189,9 +190,13 @@ function requestOf({ person, member, interaction, text }: Asking, rankee: NamedU
     );
   return withoutOmitted({
     ...{ rankeeId: rankee.id, rankeeName: rankee.name, newRankId: 0 },
-    ...{ rankerId: person.userId ?? 0, rankerName: withoutKeys(shownName(member).toWellFormed()) },
+    ...rankerOf(asking),
     ...{ command: `/${interaction.data.name}`, reason: reason === '' ? undefined : reason },
   });
+}
+
+function rankerOf({ person, member }: Asking) {
+  return { rankerId: person.userId ?? 0, rankerName: withoutKeys(shownName(member).toWellFormed()) };
 }
 
 async function whoIs(asking: Asking): Promise<string> {
@@ -222,7 +227,7 @@ const undoWithinMs = 10 * 60_000;
 
 /** Undoes the person's newest change through Discord, and never an older one in its place. */
 async function undo(asking: Asking): Promise<string> {
-  const { app, caller, person, member, interaction, facts } = asking;
+  const { app, caller, interaction, facts } = asking;
   const idempotency = idempotencyFor(interaction).idempotency;
   await using claim = await claimIdempotencyKey(app, { caller, ...(idempotency && { idempotency }) });
   if (claim.earlier !== undefined) return messageOf(asking, { change: claim.earlier, replayed: true });
@@ -238,10 +243,7 @@ async function undo(asking: Asking): Promise<string> {
     app,
     {
       ...{ selection: { ids: [last.id] }, undoId: newId('undo'), by: caller.by, dryRun: caller.dryRun },
-      asker: {
-        ...{ caller, rankerId: person.userId ?? 0, rankerName: shownName(member).toWellFormed() },
-        ...(idempotency && { idempotency }),
-      },
+      asker: { caller, ...rankerOf(asking), ...(idempotency && { idempotency }) },
     },
     last,
   );

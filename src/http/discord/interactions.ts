@@ -4,7 +4,7 @@ import { abortable, deadlineIn } from '../../base/clock.ts';
 import { asRankdError, describeRefusal, RankdError } from '../../base/errors.ts';
 import { shorten } from '../../base/text.ts';
 import type { DiscordConfig } from '../../config/discord.ts';
-import { quoted } from '../../core/webhooks/discord.ts';
+import { limits, quoted } from '../../core/webhooks/discord.ts';
 import type { DaemonContext } from '../../usecases/daemon-context.ts';
 import { sendReply } from '../../usecases/discord/discord-api.ts';
 import { findGivable } from '../../usecases/group/group.ts';
@@ -25,10 +25,8 @@ import {
 /** Discord gives up after 3 s, and a person who types before that. */
 const choicesWithinMs = 900;
 const maxChoices = 25;
-/** A command's own deadline: nobody waits for an HTTP response. */
+/** Longer than for other requests, because no HTTP response waits for a command. */
 const commandWithinMs = 60_000;
-/** In UTF-16 units. */
-const maxContent = 2_000;
 
 /** An accepted command. */
 interface Started {
@@ -160,7 +158,7 @@ function message(text: string): object {
 
 function contentWith(text: string): string {
   const lines = text.split('\n');
-  return lines.map((line) => quoted(line, Math.floor(maxContent / lines.length) - 1)).join('\n');
+  return lines.map((line) => quoted(line, Math.floor(limits.content / lines.length) - 1)).join('\n');
 }
 
 function choices(found: Array<{ name: string; value: string }>): object {
