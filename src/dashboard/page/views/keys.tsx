@@ -232,8 +232,8 @@ function LastUse({ keys: { secrets } }: { keys: Key }) {
 function Switch({ asked, onClose }: { asked: Key; onClose: () => void }) {
   const isPaused = asked.pausedAt !== null;
   const lead = isPaused
-    ? 'Its games can change ranks again, at once.'
-    : 'Its games can change no rank until it is resumed. Until then, rankd refuses their requests.';
+    ? 'It can change ranks again, at once.'
+    : 'It can change no rank until it is resumed. Until then, rankd refuses its requests.';
   return (
     <Confirm
       title={`${isPaused ? 'Resume' : 'Pause'} ${asked.name}?`}
