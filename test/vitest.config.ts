@@ -37,7 +37,9 @@ export const onPostgres = { name: 'postgres', env: { RANKD_TEST_STORE: 'postgres
 
 /** Of the tests that a daemon on either engine has to pass, those where the engine has a part in the answer. */
 const differing = [
-  ...['idempotency', 'verify-key', 'ranker-check', 'rank-change', 'privileged-roles', 'suspensions'].map(inHttp),
+  ...['idempotency', 'verify-key', 'ranker-check', 'rank-change', 'privileged-roles', 'suspensions', 'discord'].map(
+    inHttp,
+  ),
   ...['test/faults/undo.test.ts', 'test/faults/drifted-settings.test.ts'],
 ];
 

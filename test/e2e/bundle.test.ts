@@ -45,13 +45,16 @@ test.each([
   expect(run(copy, line)).toMatchObject({ status: 0, stderr: '' });
 });
 
-test('a daemon without visitors of its page does not load it', async () => {
+test.each([
+  ['visitors of its page', 'require-trusted-types-for', ['dashboard']],
+  ['discord in its configuration', 'x-signature-ed25519', []],
+])('a daemon without %s does not load the code for it', async (_without, mark, folders) => {
   using copy = new CopyOfRankd({ packages: true });
-  const ofPage = readdirSync(copy.dist).filter(
-    (name) => /\.js$/.test(name) && readFileSync(join(copy.dist, name), 'utf8').includes('require-trusted-types-for'),
+  const found = readdirSync(copy.dist).filter(
+    (name) => /\.js$/.test(name) && readFileSync(join(copy.dist, name), 'utf8').includes(mark),
   );
-  expect(ofPage).toHaveLength(1);
-  for (const name of [...ofPage, 'dashboard']) rmSync(join(copy.dist, name), { recursive: true });
+  expect(found).toHaveLength(1);
+  for (const name of [...found, ...folders]) rmSync(join(copy.dist, name), { recursive: true });
   expect(await serve(copy)).toBe(0);
 });
 
