@@ -98,25 +98,44 @@ async function openDatabases(closers: AsyncDisposableStack): Promise<Databases> 
     await admin.end();
   });
   let lastMade: Promise<unknown> = Promise.resolve();
-  const make = async (like: string): Promise<string> => {
+  const newName = () => {
     count += 1;
-    const database = `${run}_${count}`;
+    return `${run}_${count}`;
+  };
+  const connect = async (database: string): Promise<void> => {
+    const client = new pg.Client({ ...where, database, ssl: tls && {} });
+    client.on('error', () => undefined); // the server may end first
+    await client.connect();
+    made.set(database, client);
+  };
+  const make = async (like: string): Promise<string> => {
+    const database = newName();
     // one at a time, because they share a template
     const creation = lastMade.then(() => admin.query(`CREATE DATABASE ${database} ${like}`));
     lastMade = creation.catch(() => undefined);
     await creation;
-    const client = new pg.Client({ ...where, database, ssl: tls && {} });
-    client.on('error', () => undefined); // the server may end first
-    made.set(database, client);
-    await client.connect();
+    await connect(database);
     return database;
+  };
+  /** Under another name, because a daemon that outlives its test connects again, and would write into the next test's data. */
+  const rename = async (database: string): Promise<string> => {
+    const renamed = newName();
+    await made.get(database)?.end();
+    await admin.query(`ALTER DATABASE ${database} ALLOW_CONNECTIONS false`);
+    await admin.query(`SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity WHERE datname = '${database}'`);
+    await admin.query(`ALTER DATABASE ${database} RENAME TO ${renamed}`);
+    made.delete(database);
+    await admin.query(`ALTER DATABASE ${renamed} ALLOW_CONNECTIONS true`);
+    await connect(renamed);
+    return renamed;
   };
   return {
     async serve(request) {
       if ('giveBack' in request) {
-        const client = made.get(request.giveBack);
+        const database = await rename(request.giveBack);
+        const client = made.get(database);
         await client?.query(emptyAgain);
-        if ((await shapeSeenBy(client)) === shapeWhenNew) idle.push(request.giveBack);
+        if ((await shapeSeenBy(client)) === shapeWhenNew) idle.push(database);
         return { done: true };
       }
       if (request.make === 'empty') return answer(await make(''));
@@ -129,7 +148,6 @@ async function openDatabases(closers: AsyncDisposableStack): Promise<Databases> 
 
 /** Empties a database. A new one takes ten times as long. */
 const emptyAgain = `
-  SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid();
   SET session_replication_role = replica;
   DO $$ DECLARE t regclass; BEGIN
     FOR t IN SELECT oid::regclass FROM pg_class WHERE relnamespace = 'rankd'::regnamespace AND relkind = 'r'

@@ -72,7 +72,7 @@ async function chaosIn({ rounds, seed, say, ...options }: Omit<ChaosOptions, 'si
     }
     await world.heal();
     const servedBefore = callers.acknowledged;
-    for (let waited = 0; callers.acknowledged < servedBefore + callerCount && waited < 10_000; waited += 50)
+    for (let waited = 0; callers.acknowledged < servedBefore + callerCount && waited < reconciledWithinMs; waited += 50)
       await delay(50);
     stop.abort();
     await Promise.all(working);

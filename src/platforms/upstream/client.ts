@@ -201,7 +201,7 @@ export class UpstreamClient {
     } catch (cause) {
       if (cause instanceof RequestNotSent && cause.cause instanceof RankdError)
         return { error: cause.cause, isTransient: false };
-      return this.#unanswered(cause, { isWrite, call, sentAt });
+      return this.#unanswered(request, cause, { call, sentAt });
     } finally {
       if (answer?.status !== 429) gate.leave(answer && parseRateLimit(answer.headers));
       else if (gate.leaveRefused(parseRateLimit(answer.headers))) this.#note(request, ['429 though calls were left']);
@@ -215,8 +215,7 @@ export class UpstreamClient {
   }
 
   /**
-   * Retries a read with an unreadable response; a daemon also retries one with the wrong
-   * shape. A write was accepted.
+   * Retries a read with an unreadable response; a daemon also retries one with the wrong shape. A write was accepted.
    */
   #parsed<T>(request: UpstreamRequest<T>, body: string | undefined): { value: T } | Failure {
     const { parse, schema, isWrite = false } = request;
@@ -233,9 +232,10 @@ export class UpstreamClient {
     }
   }
 
-  #unanswered(
+  #unanswered<T>(
+    request: UpstreamRequest<T>,
     cause: unknown,
-    { isWrite, call, sentAt }: { isWrite: boolean; call: CallContext; sentAt: number },
+    { call, sentAt }: { call: CallContext; sentAt: number },
   ): Failure {
     const isUnsent = cause instanceof RequestNotSent;
     const failure = connectionFailure(cause, {
@@ -249,7 +249,8 @@ export class UpstreamClient {
       failure.cause === 'timed_out' && now - sentAt < Math.min(tellingMs, this.#tuning.perTryTimeoutMs);
     const isCalledOff = call.signal.aborted && now < call.deadlineAt;
     if (!isCutShort && !isCalledOff) this.#reach.failed(this.#baseUrl, error);
-    if (!isWrite || isUnsent) return { error, isTransient: true, isRetriedOnce: failure.isPermanent };
+    if (failure.cause === 'web_page') this.#note(request, ['no JSON']);
+    if (!request.isWrite || isUnsent) return { error, isTransient: true, isRetriedOnce: failure.isPermanent };
     return { error: unknownOutcome(failure.words, { cause, connection: failure.cause }), isTransient: true };
   }
 
