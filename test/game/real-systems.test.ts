@@ -307,3 +307,74 @@ test.each([
   expect(shown).toMatch(/\w \w.*\.$/);
   expect(scene.game.requests).toEqual([]);
 });
+
+describe('in the chat', () => {
+  const chat = systemNamed('the chat');
+
+  test('a demotion of a team is asked for again if another player has joined the team since', async () => {
+    await using scene = await open(chat);
+    const config = { ...chat.config, allowSelf: true };
+    await using changed = await open(chat, { config });
+    for (const one of [scene, changed]) expect(await one.type('Bob', '/demote %red')).toContain('Ann and Bob');
+    await changed.game.join({ id: 1010, name: 'Dan', team: 'Red' });
+    expect(await changed.type('Bob', '/demote %red')).toContain('That is 3 members: Ann, Bob and Dan.');
+    expect(changed.game.requests).toEqual([]);
+    expect(await scene.type('Bob', '/demote %red')).toContain('1 of 2 demoted.');
+  });
+
+  test('a caller whose commands would wait for more than 20 seconds is asked to type them later', async () => {
+    await using scene = await open(chat);
+    const shown = await scene.run<string[]>(`
+      local Rankd = require(game:GetService("ServerScriptService").Rankd)
+      local shown, left = {}, 14
+      for index = 1, 14 do
+        task.spawn(function()
+          shown[index] = Rankd.command({ kind = "promote", system = "chat", caller = game.Players.Bob, text = "ann" })
+          left -= 1
+        end)
+      end
+      repeat task.wait(1) until left == 0
+      return shown`);
+    const waiting = 'Many of your commands are waiting; type this again when they are done.';
+    expect(shown.slice(11)).toEqual(Array(3).fill(waiting));
+    expect(scene.asked).toHaveLength(11);
+  });
+
+  test('the roles are read once a minute', async () => {
+    await using scene = await open(chat);
+    const reads = () => scene.game.requests.filter(({ url }) => url.includes('/v2/roles')).length;
+    for (const name of ['ann', 'cid']) await scene.type('Bob', `/setrank ${name} Sergeant Major`);
+    expect(reads()).toBe(1);
+    await scene.run('task.wait(61) return true');
+    await scene.type('Bob', '/setrank ann Sergeant Major');
+    expect(reads()).toBe(2);
+  });
+
+  test('Config sets how many letters of a name are enough', async () => {
+    await using scene = await open(chat, { config: { ...chat.config, minNameLength: 4 } });
+    expect(await scene.type('Bob', '/promote jos')).toBe('jos is too short; type more of the name.');
+    expect(await scene.type('Bob', '/promote josh')).toMatch(/1004 is Officer/);
+  });
+
+  test('a team without players is named, and the commands are not in the list that every player sees', async () => {
+    await using scene = await open(chat);
+    await scene.game.leave('Cid');
+    expect(await scene.type('Bob', '/promote %blue')).toBe('No player is on the team Blue Team.');
+    const visible = await scene.run<boolean[]>(`
+      local visible = {}
+      for _, command in game:GetService("TextChatService"):GetChildren() do
+        table.insert(visible, command.AutocompleteVisible)
+      end
+      return visible`);
+    expect(visible).toEqual(Array(5).fill(false));
+  });
+});
+
+test('Cmdr completes the last name of a list, and leaves the text before it as it is', async () => {
+  await using scene = await open(systemNamed('Cmdr'));
+  const names = await scene.run<string[]>(`
+    local Cmdr = require(game:GetService("ServerScriptService").Cmdr)
+    local who = Cmdr.Registry:GetCommand("promote").Args[1]
+    return who.Type.Autocomplete("@offline, 2001,jO")`);
+  expect(names.toSorted()).toEqual(['@offline, 2001,Joey', '@offline, 2001,John', '@offline, 2001,Josh']);
+});
