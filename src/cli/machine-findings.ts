@@ -2,10 +2,11 @@ import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } 
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { isInDataDir, isOnReadOnlyFileSystem } from '../base/data-dir.ts';
+import { makeFile, ScratchDirectory } from '../base/files.ts';
 import { crypto, https } from '../base/node-modules.ts';
 import { type System, thisSystem } from '../base/system.ts';
 import { loadSqlite } from '../stores/engine.ts';
-import { type Finding, fail, ok, warn } from '../usecases/doctor/finding.ts';
+import { examined, type Finding, fail, ok, warn } from '../usecases/doctor/finding.ts';
 import { crowdIn } from './windows-access.ts';
 
 /** Checks this machine: Node.js, the data directory, free disk space, the port, the clock. */
@@ -54,7 +55,9 @@ export async function dataDirFindings(dataDir: string, sources: AccessSources): 
     ];
   }
   if (!statSync(dataDir).isDirectory()) return [fail('data', `${dataDir} is no directory`, 'name one with --data-dir')];
-  return [...(await accessFindings(dataDir, sources)), ...diskFindings(dataDir)];
+  const access = await accessFindings(dataDir, sources);
+  const room = access.some(({ grade }) => grade === 'FAIL') ? [] : await examined('disk', () => roomFindings(dataDir));
+  return [...access, fileSystemFinding(dataDir), ...room];
 }
 
 async function accessFindings(
@@ -98,19 +101,20 @@ function isWritable(path: string): boolean {
   }
 }
 
-function diskFindings(dataDir: string): Finding[] {
-  const { type, bavail, bsize } = statfsSync(dataDir);
+function fileSystemFinding(dataDir: string): Finding {
+  const shared = thisSystem.sharedFileSystem(dataDir, statfsSync(dataDir).type);
+  if (shared === undefined) return ok('file system', 'local, as the database needs it');
+  return warn('file system', `${dataDir} is on ${shared}, where a database can be damaged`, 'move it to a local disk');
+}
+
+/** A trial write finds a quota and a failing disk, too. Throws if it fails. */
+function roomFindings(dataDir: string): Finding[] {
+  using scratch = new ScratchDirectory(dataDir);
+  makeFile({ path: join(scratch.path, 'trial'), text: '-'.repeat(65_536) });
+  const { bavail, bsize } = statfsSync(dataDir);
   const freeMiB = Math.floor((bavail * bsize) / 2 ** 20);
-  const shared = thisSystem.sharedFileSystem(dataDir, type);
-  const kind =
-    shared === undefined
-      ? ok('file system', 'local, as the database needs it')
-      : warn('file system', `${dataDir} is on ${shared}, where a database can be damaged`, 'move it to a local disk');
-  const room =
-    freeMiB >= leastFreeMiB
-      ? ok('disk', `${freeMiB} MiB free`)
-      : warn('disk', `only ${freeMiB} MiB free on the disk of ${dataDir}`, 'make room on it');
-  return [kind, room];
+  if (freeMiB >= leastFreeMiB) return [ok('disk', `${freeMiB} MiB free`)];
+  return [warn('disk', `only ${freeMiB} MiB free on the disk of ${dataDir}`, 'make room on it')];
 }
 
 /** Whether the daemon could listen, or already does. */

@@ -23,9 +23,10 @@ import { isNamed } from './rules/rule.ts';
 /**
  * The requested role, among those that count: by a rank up to 255, a role id above 255, or a name. Throws
  * `unknown_rank`, `ambiguous_rank`, `ambiguous_name`, `rank_not_allowed` for guest, owner and roles off the ladder, or
- * `platform_unavailable` for one that may be the base role.
+ * `platform_unavailable` for one that may be the base role. An error proposes only roles that the acting account can
+ * give.
  */
-export function resolveTarget(scheme: RoleScheme, asked: RoleName): Role {
+export function resolveTarget(scheme: RoleScheme, asked: RoleName, acting?: ActingAccount): Role {
   const named = rolesRequested(scheme, asked);
   if (named.some(isUnclear)) throw undecided();
   const givable = givableRoles(scheme);
@@ -36,13 +37,13 @@ export function resolveTarget(scheme: RoleScheme, asked: RoleName): Role {
       : named.filter((role) => givable.includes(role));
   if (target !== undefined && others.length === 0) return target;
   if (target !== undefined) throw ambiguous(asked, [target, ...others]);
-  if (named.length > 0) throw notGivable(scheme, named);
-  throw unknownRank(scheme, asked);
+  if (named.length > 0) throw notGivable(scheme, named, acting);
+  throw unknownRank(scheme, asked, acting);
 }
 
 /** No role has this number or name. */
-export function unknownRank(scheme: RoleScheme, asked: RoleName): RankdError {
-  return new RankdError('unknown_rank', `${unknown(scheme, asked)} ${choice(scheme)}`);
+function unknownRank(scheme: RoleScheme, asked: RoleName, acting?: ActingAccount): RankdError {
+  return new RankdError('unknown_rank', `${unknown(scheme, asked)} ${choice(scheme, acting)}`);
 }
 
 function unknown(scheme: RoleScheme, asked: RoleName): string {
@@ -76,14 +77,14 @@ function ambiguous(asked: RoleName, roles: [Role, ...Role[]]): RankdError {
   return new RankdError('ambiguous_name', byName);
 }
 
-function notGivable(scheme: RoleScheme, named: Role[]): RankdError {
+function notGivable(scheme: RoleScheme, named: Role[], acting: ActingAccount | undefined): RankdError {
   const special = named.find((role) => role.kind === 'guest' || role.kind === 'owner');
   const why =
     special === undefined
       ? 'is not on the promotion ladder in group.ladder'
       : `${standing(special)}, which can never be given`;
   const what = `"${shorten(named[0]?.name ?? '', 32)}" ${why}`;
-  return new RankdError('rank_not_allowed', `${what}. ${choice(scheme)}`);
+  return new RankdError('rank_not_allowed', `${what}. ${choice(scheme, acting)}`);
 }
 
 /** Only GetGroup names the owner: in a group that Roblox has moved to its new roles, other members can hold a role of rank 255. */
@@ -91,9 +92,11 @@ export function standing({ kind }: Pick<Role, 'kind'>): string {
   return kind === 'owner' ? 'has the rank of the owner role' : `is the ${kind} role`;
 }
 
-function choice(scheme: RoleScheme): string {
+function choice(scheme: RoleScheme, acting: ActingAccount | undefined): string {
   const givable = { ...scheme, roles: givableRoles(scheme) };
-  return `Choose one of ${listRoles(givable.roles, (role) => nameForRequest(givable, role))}.`;
+  const reached = givable.roles.filter((role) => reaches(acting, role));
+  const roles = reached.length > 0 ? reached : givable.roles;
+  return `Choose one of ${listRoles(roles, (role) => nameForRequest(givable, role))}.`;
 }
 
 /** The distance from the member's present rank. */

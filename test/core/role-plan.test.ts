@@ -474,6 +474,12 @@ describe('in a group from before March 2026, whose base role shares rank 1 with 
     expect(message).toContain(`Choose one of ${member.id} (Member), 1 (Recruit), 10 (low), `);
   });
 
+  test('no role is proposed that the acting account cannot give', () => {
+    const acting = { userId: 1, ownerId: 2, rank: 10 };
+    const { message } = refusalOf(() => resolveTarget(old(), 'nothing like it', acting));
+    expect(message).toMatch(/Choose one of \d+ \(Member\), 1 \(Recruit\)\.$/);
+  });
+
   test('rank 1 is the base role if the ladder does not hold the other', () => {
     expect(resolveTarget(old({ ladder: [low] }), 1)).toBe(member);
     expect(resolveTarget(old({ ladder: [recruit, low] }), 1)).toBe(recruit);

@@ -5,6 +5,7 @@ import type { DaemonProcess } from '../support/daemon-process.ts';
 import { sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
 import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts';
 import { send } from '../support/open-test-app.ts';
+import { binary } from '../support/run-cli.ts';
 
 let world: OpenCloudHome;
 let daemon: DaemonProcess;
@@ -63,6 +64,14 @@ test('a daemon stops in good order on a full disk, although its counts cannot be
   fillDisk(daemon);
   expect(await daemon.stop()).toBe(0);
   expect(daemon.log).toContain('stopped');
+});
+
+test('doctor finds a disk that takes no write', async () => {
+  const doctor = await world.home.shell(
+    `prlimit --fsize=0: ${process.execPath} ${binary} --config ${world.home.path('rankd.yaml')} doctor --offline`,
+  );
+  expect(doctor.stdout).toMatch(/^FAIL +disk +The disk of .* was not written\.$/m);
+  expect(doctor.stdout).toMatch(/^ok +database +sound/m);
 });
 
 /**

@@ -142,7 +142,7 @@ async function allFindings(cli: Cli, { offline, url }: DoctorOptions): Promise<F
   const data = await examined('data', () =>
     dataDirFindings(cli.dataDir, { readAccessList: (path) => readAccessList(path, cli.io.env) }),
   );
-  const isUsable = data.every(({ grade }) => grade !== 'FAIL');
+  const isUsable = data.every(({ check, grade }) => check === 'disk' || grade !== 'FAIL');
   const daemon = isUsable ? await examined('daemon', async () => daemonFindings(await askStatus(cli.dataDir))) : [];
   const node = await examined('node', () => nodeFindings(cli.io.nodeVersion));
   const socket = isUsable ? await examined('socket', () => socketFindings(cli)) : [];

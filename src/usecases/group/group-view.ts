@@ -141,8 +141,14 @@ export class GroupView {
   }
 
   /** The scheme and the requested role. */
-  target(asked: RoleName, call: CallContext): Promise<{ scheme: GroupScheme; target: Role }> {
-    return this.judged((scheme) => ({ scheme, target: resolveTarget(scheme, asked) }), call);
+  async target(asked: RoleName, call: CallContext): Promise<{ scheme: GroupScheme; target: Role }> {
+    const find = (acting?: ActingAccount) =>
+      this.judged((scheme) => ({ scheme, target: resolveTarget(scheme, asked, acting) }), call);
+    return find().catch(async (error) => {
+      const known = await this.#acting.get(call).catch(() => undefined);
+      if (known?.acting === undefined) throw error;
+      return find(known.acting);
+    });
   }
 
   /**
