@@ -4,7 +4,7 @@ import { crypto } from '../base/node-modules.ts';
 import { type ChainLink, chainStart, linkHash } from '../core/audit.ts';
 import type { CopiedContents, KeptRow, StoreContents } from '../ports/index.ts';
 
-/** The columns that tell the rows of each table apart. A table comes after those that it refers to. */
+/** The columns that identify a row of each table. A table comes after those that it refers to. */
 export const copiedTables: Readonly<Record<string, readonly string[]>> = {
   workspace: ['one_row'],
   keys: ['seq'],
@@ -75,7 +75,7 @@ export interface CopyTarget {
   contents: StoreContents;
 }
 
-/** Copies all rows, and then reads them again: both sides are to hold the same, to the last byte. */
+/** Copies all rows, and then reads them again: both sides must hold the same, to the last byte. */
 export async function copyContents(from: StoreContents, to: CopyTarget): Promise<CopiedContents> {
   const sent = new Map<string, TableSum>();
   const chain = new Chain();
@@ -123,7 +123,7 @@ class TableSum {
   }
 }
 
-/** Walks along the audit's chain while it is copied. */
+/** Follows the audit's chain while it is copied. */
 class Chain {
   head: ChainLink = chainStart;
 

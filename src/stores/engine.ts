@@ -10,14 +10,14 @@ export { loadSqlite };
 
 /** The place of the database that holds rankd's records, and the clock for it. */
 export interface StorePlace {
-  /** Of this machine: it has the database, unless that is on a server, and the lock of its daemon. */
+  /** A directory of this machine, with the lock of its daemon and, unless that is on a server, the database. */
   dataDir: string;
   clock: Clock;
-  /** The PostgreSQL server with the database; or who finds that out. Without one, it is SQLite's, in the data directory. */
+  /** The PostgreSQL server with the database, or a function that finds it. Without one, the database is SQLite's, in the data directory. */
   server?: ServerAddress | (() => Promise<ServerAddress | undefined>) | undefined;
 }
 
-/** The engine that keeps rankd's data, with the place where it lies. This is the only place that chooses an engine. */
+/** The engine that stores rankd's data, and where the data is. Only this function chooses an engine. */
 export function engineOf({ server, ...where }: StorePlace): StoreEngine {
   if (server === undefined) return sqliteEngine(where);
   const find = typeof server === 'function' ? server : async () => server;
@@ -34,7 +34,7 @@ function sqliteEngine(where: LocalPlace): StoreEngine {
   };
 }
 
-/** The client of PostgreSQL is loaded only here, and what looks at the store as a whole only once it does. */
+/** The client of PostgreSQL is loaded only here, and the operations on the whole store only once they run. */
 function eitherEngine(where: LocalPlace, find: () => Promise<ServerAddress | undefined>): StoreEngine {
   let chosen: Promise<Pick<StoreEngine, 'openStore' | 'place'> & { operations: Lazy<StoreOperations> }> | undefined;
   const choose = async () => {

@@ -2,7 +2,7 @@ import type { KeyRecord, KeyStore } from '../ports/index.ts';
 
 interface Source {
   lookUp(query: KeyQuery): KeyRecord | undefined;
-  /** A value that differs once anything may have changed that `lookUp` reads. Throws if it can't be told. */
+  /** A value that differs once anything may have changed that `lookUp` reads. Throws if it can't be read. */
   changeToken(): string | number;
 }
 
@@ -42,12 +42,12 @@ export interface KeyQuery {
   placeId: number;
 }
 
-/** Enough for every key of a group at each of its places. Secrets that callers make up must not fill the memory. */
+/** Enough for every key of a group at each of its places. Invented secrets must not fill the memory. */
 const maxEntries = 10_000;
 
 /** A store's answers to `lookUpKey`, while they are valid. */
 export class KeyRecords {
-  /** By hash, then by place: to put the two together for each look-up would cost more than both. */
+  /** By hash, then by place: joining the two for each look-up would cost more than both look-ups. */
   readonly #records = new Map<string, Map<number, KeyRecord | null>>();
   #size = 0;
 

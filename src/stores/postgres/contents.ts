@@ -109,7 +109,7 @@ function targetOn(transaction: Transaction): CopyTarget {
   return {
     async insert(table, rows) {
       insert(table, rows);
-      await transaction.get('SELECT 1 AS done'); // no page is read while this one is on its way
+      await transaction.get('SELECT 1 AS done'); // no page is read while this one is sent
     },
     async finish(numbers, { id, hash }) {
       transaction.run(`UPDATE rankd.audit_head SET last_id = @id, hash = decode(@hash, 'hex')`, { id, hash });
@@ -125,7 +125,7 @@ function targetOn(transaction: Transaction): CopyTarget {
   };
 }
 
-/** As JSON that PostgreSQL makes a value of. */
+/** As JSON, which PostgreSQL turns into a value. */
 function fromCell(value: unknown): unknown {
   return value instanceof Uint8Array ? `\\x${hexOf(value)}` : toParameter(value);
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../ports/index.ts';
 
-/** How long the number of a node has to stand still until others end it. */
+/** How long the number of a node has to stand still before others end it. */
 export const endAfterMs = 6_000;
 /** This many of its own heartbeats must have been answered in the meantime: a stalled server declares no node dead. */
 const beatsToSee = 3;
@@ -27,7 +27,7 @@ export class FailureDetector {
     this.#own = own;
   }
 
-  /** Takes the others as one heartbeat over this connection returned them. Returns those whose numbers stood still for too long. */
+  /** Takes the other nodes as one heartbeat over this connection returned them. Returns those whose numbers have stood still for too long. */
   observe<Other extends Numbered>(others: readonly Other[], session: number): Other[] {
     if (session !== this.#session) this.#seen.clear();
     this.#session = session;

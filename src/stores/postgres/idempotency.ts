@@ -27,7 +27,7 @@ export function idempotencyStore(db: Database, nodes: Nodes): IdempotencyStore {
     if (isFreeHere) held.set(slot, undefined);
     let isClaimed = false;
     try {
-      // In this order: a change that another request began before it gave its claim back is seen once the claim is there.
+      // In this order: once the claim is granted, a change that the previous holder of the claim began is visible.
       const [[claimed], change, [running]] = await Promise.all([
         db.work<{ version: string }>(claimSql, { ...claim, node, isFreeHere }),
         findByIdempotencyKey(db.behindWork, claim),
@@ -48,7 +48,7 @@ export function idempotencyStore(db: Database, nodes: Nodes): IdempotencyStore {
   return {
     async claimIdempotencyKey(claim) {
       for (;;) {
-        const standing = await tryToClaim(claim); // none if the claim of another was given back meanwhile
+        const standing = await tryToClaim(claim); // none if the other request has released its claim
         if (standing !== undefined) return standing;
       }
     },

@@ -5,12 +5,12 @@ import type { Database } from './engine/database.ts';
 import { postgresDialect as sql } from './engine/dialect.ts';
 import { busy } from './engine/postgres-error.ts';
 
-/** How long a request waits for what is asked of its key: less than the server has for other answers. */
+/** How long a request waits for the look-up of its key: less than for other queries. */
 const maxWaitMs = 2_000;
 
 /**
- * Remembers what the database answered to `lookUpKey`, as long as `freshen` finds the version of access that it was read with. A new
- * connection may lead to another server, so nothing that was read through another one counts.
+ * Caches the results of `lookUpKey`, as long as `freshen` finds the version of access that they were read with. A new connection
+ * may lead to another server, so results from an earlier connection do not count.
  */
 export class VersionedKeys implements Pick<KeyStore, 'freshen' | 'lookUpKey'> {
   readonly #db: Database;
@@ -65,7 +65,7 @@ async function lookUpKey(
 
 type VersionedRow = { version: number } & (RecordRow | { secretId: null });
 
-/** The version of access comes along also if there is no such secret. */
+/** The version of access is returned even if there is no such secret. */
 const bySecretSql = `
   SELECT v.version, ${recordColumns(sql)}
   FROM rankd.access_version AS v

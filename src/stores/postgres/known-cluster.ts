@@ -5,7 +5,7 @@ import { RankdError } from '../../base/errors.ts';
 import { inWords, writeWhole } from '../../base/files.ts';
 import { hostAndPort, placeOf, type ServerAddress } from '../../base/net.ts';
 
-/** In place of the identifier of a cluster whose server does not let the user ask for it. */
+/** Replaces the identifier of a cluster whose server does not let the user read it. */
 export const untold = 'untold';
 
 /** The cluster behind an address, by its `system_identifier`, as recorded by earlier processes. */

@@ -4,8 +4,8 @@ import { hasEnded, noticeChannel } from './engine/dialect.ts';
 import type { Nodes } from './nodes.ts';
 
 /**
- * The queues of all members. A position of this node that no change here holds is given up after the next answered beat: leaving can fail, and
- * so can the answer to joining.
+ * The queues of all members. A position of this node that no change in this process holds is removed after the next answered beat: leaving can fail, and
+ * so can the response to joining.
  */
 export function memberQueueStore(db: Database, nodes: Nodes): MemberQueueStore {
   const held = new Set<string>();

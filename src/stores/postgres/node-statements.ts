@@ -6,8 +6,8 @@ import { serverTime } from './server-clock.ts';
 export const leaseMs = 5_000;
 
 /**
- * The node that the daemon of this directory had before ends, and what this one declared as another node goes on. Nodes that ended and
- * joined more than a day ago go, unless an open change names them, or it is not a day since they were heard of as daemons.
+ * Ends the previous node of this directory's daemon; declarations of this daemon's previous node move to the new one. Removes nodes that ended and
+ * joined more than a day ago, unless an open change names them, or they were last seen as daemons less than a day ago.
  */
 export const joinSql = `
   WITH forgotten AS (
@@ -36,7 +36,7 @@ export interface NodeRow {
   isSilent: boolean;
 }
 
-/** One that left, and one that was started again under its name, are no news. */
+/** A daemon that left, or was restarted under its name, is not reported. */
 export const listSql = `
   SELECT id, name, status, ended_by IS NOT NULL AS "isEnded", ${serverTime} - beaten_at > ${leaseMs} AS "isSilent"
   FROM rankd.nodes
@@ -54,7 +54,7 @@ export interface BeatRow {
   livesWith: number;
   /** The server's time. */
   serverAt: number;
-  /** The audit's newest event, and the one that has the number of the newest that this node has seen, if it is kept. */
+  /** The audit's newest event, and the event, if still stored, with the number of the newest one that this node has seen. */
   headId: number;
   headHash: string;
   seenHash: string | null;

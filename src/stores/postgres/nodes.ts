@@ -32,16 +32,16 @@ export const beatEveryMs = 1_000;
 export type Beating = Pick<Clock, 'monotonic' | 'sleep'>;
 
 /**
- * The node of this handle, from its first write that others must know of until it is closed. It counts up a number in the database, and
- * looks at those of the others: whose number stands still has ended. No two machines' clocks are ever compared: each counts its own
- * time, which no test moves and nobody sets.
+ * The node of this handle, from its first write that others must know of until it is closed. It increments a number in the database, and reads
+ * those of the others: a node whose number stands still has ended. No two machines' clocks are ever compared: each measures its own time,
+ * which no test moves and no user sets.
  */
 export class Nodes implements NodeStore, OwnNode {
   readonly #db: Database;
   readonly #clock: Pick<Clock, 'now'>;
   readonly #own: Beating;
   readonly #file: string | undefined;
-  /** Those of others that were alive at the last beat. */
+  /** Other nodes that were alive at the last beat. */
   #daemons = new Set<string>();
   /** The tasks of this node, by the id that it had when it took them. */
   readonly #tasks = new Map<string, string>();
@@ -70,7 +70,7 @@ export class Nodes implements NodeStore, OwnNode {
     this.#failures = new FailureDetector(own);
   }
 
-  /** The id of this handle's node, which begins with the first call, and anew if others have ended it. Throws `store_unavailable` without a lease. */
+  /** The id of this handle's node, which begins with the first call, and again if others have ended it. Throws `store_unavailable` without a lease. */
   async id(): Promise<string> {
     if (this.#mine === undefined) {
       this.#joining ??= this.#join().finally(() => {
@@ -132,7 +132,7 @@ export class Nodes implements NodeStore, OwnNode {
     this.#sweeps.push(sweep);
   }
 
-  /** Throws if this is a daemon that has lost its lease, or whose store was changed beyond what it can live with. */
+  /** Throws if this is a daemon that has lost its lease, or whose store has a schema that it can't work with. */
   async requireLease(): Promise<void> {
     if (this.#outgrown !== undefined) {
       const { message, hint, retryAfterMs } = this.#outgrown;
@@ -156,13 +156,13 @@ export class Nodes implements NodeStore, OwnNode {
     return this.#mine !== undefined && this.#own.monotonic() < this.#mine.leaseUntil;
   }
 
-  /** How much longer the node that this handle is now may work on what it holds: nothing once it has ended, also if another begins. */
+  /** How much longer this handle's current node may work on the changes it holds: 0 once it has ended, even if another begins. */
   leaseLeft(): () => number {
     const mine = this.#mine;
     return () => (mine === undefined || mine !== this.#mine ? 0 : Math.max(0, mine.leaseUntil - this.#own.monotonic()));
   }
 
-  /** Ends this node: nobody has to wait for its lease. */
+  /** Ends this node, so no other waits for its lease. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#joining?.catch(() => undefined);
@@ -199,7 +199,7 @@ export class Nodes implements NodeStore, OwnNode {
     while ((this.#mine !== undefined || this.#shown !== undefined) && !signal.aborted) {
       await this.#own.sleep(beatEveryMs, signal).catch(() => undefined);
       if (signal.aborted) return;
-      if (this.#mine === undefined) await this.id().catch(() => undefined); // a daemon that others have ended joins anew
+      if (this.#mine === undefined) await this.id().catch(() => undefined); // a daemon that others have ended joins again
       await this.#beat();
     }
   }
@@ -220,7 +220,7 @@ export class Nodes implements NodeStore, OwnNode {
       isCompared();
       const isMine = rows.some(({ id, isCounted }) => id === mine.id && isCounted);
       if (!isMine) {
-        this.#mine = undefined; // others have ended it; what it held is theirs
+        this.#mine = undefined; // others have ended it, and may take over its changes
         return;
       }
       mine.leaseUntil = sentAt + leaseMs;
@@ -233,7 +233,7 @@ export class Nodes implements NodeStore, OwnNode {
     }
   }
 
-  /** Beats do not wait for it. What fails is left to the next beat. */
+  /** Beats do not wait for it. If it fails, the next beat tries again. */
   #sweep(node: string): void {
     this.#sweeping ??= Promise.allSettled(this.#sweeps.map((sweep) => sweep(node))).finally(() => {
       this.#sweeping = undefined;
@@ -247,8 +247,8 @@ export class Nodes implements NodeStore, OwnNode {
   }
 
   /**
-   * A head that is behind what this node has seen, or another event under its number: a standby that lacked the last commits has become the
-   * primary. What was spent of the platform's budget is not known any more either.
+   * The head is older than the one this node has seen, or its number has another event: a standby that lacked the last commits
+   * has become the primary. The budget already spent is no longer known either.
    */
   async #lookAtHead(row: BeatRow | undefined, seen: ChainLink | undefined): Promise<void> {
     if (row === undefined) return;
@@ -286,7 +286,7 @@ export class Nodes implements NodeStore, OwnNode {
   }
 }
 
-/** Without the note, on a full disk say, the next daemon of the directory only has to wait until this node's lease is over. */
+/** Without the note, on a full disk for example, the next daemon of the directory only has to wait until this node's lease expires. */
 function noteNode(file: string, id: string): void {
   try {
     writeFileSync(file, `${id}\n`, { mode: 0o600 });

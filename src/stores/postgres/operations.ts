@@ -28,7 +28,7 @@ interface ServerPlace {
   clusters: ClusterMemory;
 }
 
-/** The operations on a database of PostgreSQL. Whoever runs the server backs it up, with the server's own means. */
+/** The operations on a database of PostgreSQL. The administrator of the server backs it up, with the server's own tools. */
 export function postgresOperations({ address, clock, clusters }: ServerPlace): DatabaseOperations {
   const on = <T>(work: (db: Database) => Promise<T>) => onDatabase(address, work, new KnownCluster(address, clusters));
   const onExisting = <T>(work: (db: Database, schema: number) => Promise<T>) =>
@@ -121,7 +121,7 @@ async function countRows(db: Reader): Promise<RowCounts> {
   return counts ?? { keys: 0, whitelist: 0, changes: 0, auditEvents: 0 };
 }
 
-/** An event that stands behind the head was not written by rankd; a head without its event has lost it. */
+/** An event newer than the head was not written by rankd; a head without its event means that the event was lost. */
 async function headFlaw(db: Reader): Promise<string[]> {
   const [flaw] = await db.all<{ headId: number; eventId: number }>(`
     SELECT head.last_id AS "headId", newest.id AS "eventId"
@@ -133,12 +133,12 @@ async function headFlaw(db: Reader): Promise<string[]> {
 
 const noNames: Names = { keys: [], places: [], roles: [], users: [] };
 
-/** A longer list would not help somebody who chooses from it. */
+/** A longer list would not help the operator to choose. */
 const maxNames = 200;
-/** As far back as the history is searched for the names of users. */
+/** How far back the history is searched for names of users. */
 const maxChanges = 5000;
 
-/** Looks at the database as it is. */
+/** Reads the database as it is. */
 async function findNames(db: Reader, { placesLike, placesOf, usersLike }: NamesQuery): Promise<Names> {
   const [keys, places, roles, users] = await Promise.all([
     db.all<Names['keys'][number]>(

@@ -26,7 +26,7 @@ import { budgetLedger, limitStore } from './shared-counts.ts';
 
 export interface PostgresStoreOptions extends OpenOptions {
   address: ServerAddress;
-  /** The real one stands for the server's; tests have one of their own. */
+  /** By default the server's clock; tests pass their own. */
   clock: Clock;
   /** The clock for this handle's lease: by default the time of this process, which no test moves. */
   beating?: Beating;
@@ -36,7 +36,7 @@ export interface PostgresStoreOptions extends OpenOptions {
   clusters?: ClusterMemory | undefined;
 }
 
-/** Opens what rankd keeps in a database of PostgreSQL. Its schema is made if it is missing. Throws as `StoreEngine.openStore`. */
+/** Opens rankd's data in a PostgreSQL database. The schema is created if it is missing. Throws as `StoreEngine.openStore`. */
 export async function openPostgresStore({
   address,
   clock: given,

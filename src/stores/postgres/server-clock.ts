@@ -10,12 +10,13 @@ export interface ClockReading {
 const maxDriftMs = 250;
 
 /**
+/**
  * The clock of the server, which all daemons that share a database use in place of their own. Each new connection and each heartbeat reads it;
- * between two readings, the time of this process passes. Durations and waits are this process's own.
+ * between two readings, the time of this process passes. Durations and waits use the clock of this process.
  */
 export class ServerClock implements Clock {
   readonly #own: Clock;
-  /** How far the server's clock is ahead of `monotonic()`, and how much of that may be the latency of the answer. */
+  /** How far the server's clock is ahead of `monotonic()`, and how much of that may be network delay. */
   #ahead: { ms: number; errorMs: number } | undefined;
   #jumpedAt: number | undefined;
 
@@ -31,7 +32,7 @@ export class ServerClock implements Clock {
     const byMs = before === undefined ? 0 : Math.abs(reading.ms - before.ms);
     const hasJumped = before !== undefined && byMs > reading.errorMs + before.errorMs + maxDriftMs;
     if (hasJumped) this.#jumpedAt = now;
-    if (before === undefined || hasJumped || byMs > reading.errorMs) this.#ahead = reading; // a slow answer says nothing new
+    if (before === undefined || hasJumped || byMs > reading.errorMs) this.#ahead = reading; // a slow response adds no precision
   }
 
   now(): number {

@@ -20,15 +20,15 @@ interface Row {
 }
 
 /**
- * The ledger of all nodes that work with a platform's key: one row an account, which is compared and set. It is not locked
- * across a trip, so a node that hangs holds nobody up. Who loses the race has the newer account with the answer, and tries again.
+ * The ledger of all nodes that work with a platform's key: one row an account, which is compared and set. No lock is held
+ * across a round trip, so a node that hangs blocks no other. The loser of a race gets the newer account with the response, and tries again.
  */
 export function budgetLedger(db: Database, clock: Pick<Clock, 'now'>, credential: string): BudgetLedger {
   const bases = new Map<string, Basis>();
   const handle = newId('node');
   let tries = 0;
 
-  /** Changes the account as it is believed to be. `undefined` if it is not so: then it is known better. */
+  /** Changes the account, on the assumption that it is as last read. `undefined` if it has changed: then the new account is remembered. */
   async function tryChange<Account extends object, Result>(
     { operation, open }: AccountName<Account>,
     change: (account: Account, now: number) => Result,
@@ -59,7 +59,7 @@ export function budgetLedger(db: Database, clock: Pick<Clock, 'now'>, credential
 /** A reopened account gets a higher version than any node remembers, so only one node can reopen it. */
 const anew = 1_000_000;
 
-/** If the row is older than what this process knows of it, or gone, the server has lost something: other nodes' slots, too. */
+/** If the row is older than what this process knows of it, or gone, the server has lost data, possibly also other nodes' slots. */
 function basisAfter(known: Basis | undefined, kept: Row | undefined): Basis {
   const row = kept && { rowSetBy: kept.setBy };
   if (known?.account !== undefined && (kept === undefined || kept.version <= known.version))
@@ -76,7 +76,7 @@ function factsOf<Account>({ known, lastChangeAt }: Basis['facts'], now: number):
   };
 }
 
-/** An account that nobody has yet was not lost if the key's ledger was opened before: then what was spent since is in it. */
+/** A missing account was not lost if the key's ledger was opened before: all later spending is in that ledger. */
 async function readBasis(db: Database, row: { credential: string; operation: string }): Promise<Basis> {
   const [, [kept], [opened]] = await Promise.all([
     db.work(openLedger, { ...row, opening }),
@@ -88,7 +88,7 @@ async function readBasis(db: Database, row: { credential: string; operation: str
   return kept === undefined ? { ...basis, facts } : basis;
 }
 
-/** In place of an operation: the row that says when a change was asked for last as the ledger of a key was opened. */
+/** Not an operation: the row with the time of the last requested change when the ledger of a key was opened. */
 const opening = 'opening';
 
 const openLedger = `
@@ -102,8 +102,8 @@ const readSql = `
   WHERE credential = @credential AND operation = @operation`;
 
 /**
- * Sets the row if nobody has set it since, and returns it as it is then; nothing if it is gone. It is not synced: a server
- * that crashes loses less than a second of it, and whoever knows better notices.
+ * Sets the row if no node has set it since, and returns the current row; nothing if it is gone. It is not synced: a server
+ * that crashes loses less than a second of it, and a node that remembers more notices.
  */
 const compareAndSet = `
   INSERT INTO rankd.platform_budget AS kept (credential, operation, version, account, set_by)
@@ -158,7 +158,7 @@ function perMs({ perMinute }: SharedLimit): number {
   return perMinute / 60_000;
 }
 
-/** Nodes' clocks differ by little; a time that is far ahead was told by a clock that has jumped. */
+/** Nodes' clocks differ by little; a time that is far ahead is from a clock that has jumped. */
 const countedUntil = '(CASE WHEN kept.at > @now::bigint + 60000 THEN excluded.at ELSE kept.at END)';
 const refilled = `least(excluded.burst, kept.tokens + greatest(0, excluded.at - ${countedUntil}) * excluded.per_ms)`;
 const moved = `at = greatest(excluded.at, ${countedUntil}), burst = excluded.burst, per_ms = excluded.per_ms`;

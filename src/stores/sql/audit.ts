@@ -92,7 +92,7 @@ function chainRows(db: Reader, page: { afterId: number; limit: number }): Promis
   return rowsWhere(db, 'id > @afterId ORDER BY id LIMIT @limit', page);
 }
 
-/** The newest row ever written, also where it is no longer there. */
+/** The newest row ever written, even if it was removed since. */
 export async function chainEnd(db: Reader): Promise<ChainLink> {
   return (await db.get<ChainLink>(db.sql.chainEnd)) ?? chainStart;
 }

@@ -17,7 +17,7 @@ export function insertChange(transaction: Transaction, change: RankChange, node:
 
 const newChange = inserted({ ...columns, node: 'node' });
 
-/** A change as it is selected, with its position in the order of arrival and the node that works on it. */
+/** A change as selected, with its position in the order of arrival and the node that works on it. */
 export type ChangeRow = RowOf<RankChange> & { seq: number; node: string | null };
 
 export function toChange({

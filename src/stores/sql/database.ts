@@ -41,7 +41,7 @@ export interface WriteTransaction extends Transaction {
 /** A value that is missing is NULL. A list is a list only where `anyOf` takes it. */
 export type Bindings = { readonly [name: string]: unknown };
 
-/** Where engines need different words for the same thing. */
+/** SQL that differs between the engines. */
 export interface Dialect {
   /** The schema with rankd's tables. */
   readonly schema: string;
@@ -83,11 +83,11 @@ export interface OwnNode {
   readonly idIfBegun: string | undefined;
   /** Whether it may work on what it holds. */
   readonly hasLease: boolean;
-  /** As `ChangeStore.leaseLeft`. */
+  /** Like `ChangeStore.leaseLeft`. */
   leaseLeft(): () => number;
 }
 
-/** Where the nodes of a store keep what their configurations declare. `undefined` if one daemon alone works on the store. */
+/** The declarations of all nodes, from their configurations. `undefined` if only one daemon works on the store. */
 export type DeclarationsOf =
   | (<Declaration>(kind: 'keys' | 'webhooks') => Promise<Declarations<Declaration>>)
   | undefined;
@@ -101,5 +101,5 @@ export interface Declarations<Declaration> {
   ): void;
 }
 
-/** Those of a daemon that is alone. */
+/** The declarations of a single daemon. */
 export const noDeclarations = { kept: [], elsewhere: [] };

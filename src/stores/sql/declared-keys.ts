@@ -108,7 +108,7 @@ async function keep(
     transaction.run(`DELETE FROM ${schema}.whitelist WHERE key_id = @id AND place_id = @placeId`, { id, placeId });
 }
 
-/** This secret alone, or none, is accepted from now on; it may have been that of another declared key. */
+/** From now on, only this secret, or none, is accepted; it may have belonged to another declared key. */
 async function keepSecret(
   transaction: Transaction,
   { keyId, hash, now }: { keyId: string; hash: string | undefined; now: number },

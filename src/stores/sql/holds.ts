@@ -54,7 +54,7 @@ export async function holdsOf(db: Reader, change: RankChange): Promise<HoldsOfMe
   return concerning(own === undefined ? holds : [...holds, own], change);
 }
 
-/** The same for a stored change, by its id: nothing has to be known of it before. */
+/** The same for a stored change, by its id alone. */
 export async function holdsOfChange(db: Reader, changeId: string): Promise<(change: RankChange) => HoldsOfMember> {
   const { schema, jsonField } = db.sql;
   const ofChange = (columns: string) =>
@@ -95,7 +95,7 @@ export function holdsNaming(db: Reader, person: { userId: number; byPerson: read
   return holdsWhere(db, namesPerson(db.sql), person);
 }
 
-/** Whether a change or a hold is of a person, by one, or done by one of the actors `@byPerson`. */
+/** Whether a change or a hold is of a person, requested by one, or made by one of the actors `@byPerson`. */
 export function namesPerson({ anyOf }: Dialect): string {
   return `(rankee_id = @userId OR ranker_id = @userId OR ${anyOf('done_by', '@byPerson')})`;
 }

@@ -66,7 +66,7 @@ export function keyStore(
   };
 }
 
-/** Several nodes report uses of one secret; the newest stays. */
+/** Several nodes report uses of one secret; the newest counts. */
 function recordUse(schema: string): string {
   return `
     INSERT INTO ${schema}.secret_uses AS stored (secret_seq, last_used_at, last_place_id) VALUES (@secretId, @at, @placeId)
@@ -85,7 +85,7 @@ function conditionsOf({ schema, anyOf }: Dialect) {
   } as const satisfies Record<Exclude<keyof KeySelection, 'limit'>, string>;
 }
 
-/** Writes what changes of a key; part of a transaction. */
+/** Writes the changed fields of a key; part of a transaction. */
 export function editKey(
   transaction: Transaction,
   { keyId, edit, now }: { keyId: string; edit: KeyEdit; now: number },

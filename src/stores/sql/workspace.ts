@@ -25,7 +25,7 @@ export function workspaceStore(db: Database): WorkspaceStore {
   };
 }
 
-/** The statement that is part of making a database: it has exactly one workspace from its first moment on. */
+/** Part of creating a database: it has exactly one workspace from the start. */
 export function newWorkspace({ schema }: Dialect, clock: Pick<Clock, 'now'>): [sql: string, bindings: Bindings] {
   return [
     `INSERT INTO ${schema}.workspace (one_row, id, name, plan, active, created_at)

@@ -10,8 +10,8 @@ import type { OpenedFiles } from './engine/opened-files.ts';
 import { nodeLockName, type ProcessLock, takeLock } from './files/daemon-lock.ts';
 
 /**
- * The node of a handle, from its first write that others must know of until the handle is closed or its process ends. A node holds the lock
- * of a file of its own, so a node that is stopped for a while has not ended.
+ * The node of a handle, from its first write that others must know of until the handle is closed or its process ends. Each node holds the lock
+ * of a separate file, so a node that is stopped for a while has not ended.
  */
 export class Node implements OwnNode {
   readonly #dataDir: string;
@@ -37,7 +37,7 @@ export class Node implements OwnNode {
     return this.#mine !== undefined;
   }
 
-  /** No node takes over from one that is only slow. */
+  /** A node that is only slow is not replaced. */
   leaseLeft(): () => number {
     return () => Number.POSITIVE_INFINITY;
   }
@@ -49,7 +49,7 @@ export class Node implements OwnNode {
     this.#mine = undefined;
   }
 
-  /** A process that removes free locks takes them first: a file that is still there once its lock was taken stays this node's. */
+  /** A process that removes free locks takes them first: if the file still exists after its lock was taken, it stays this node's. */
   #join(): { id: string; lock: ProcessLock } {
     for (;;) {
       const id = newId('node');
@@ -65,7 +65,7 @@ export class Node implements OwnNode {
 }
 
 export interface SqliteMemberQueue extends MemberQueueStore {
-  /** Gives up the positions that could not be given up before. Does nothing if there are none; never throws. */
+  /** Releases the positions that could not be released before. Does nothing if there are none; never throws. */
   settle(): Promise<void>;
 }
 
@@ -114,7 +114,7 @@ export function memberQueueStore(db: SqliteDatabase, own: OwnNode): SqliteMember
 
 /**
  * The claims of this process, by database. One process serves requests, the daemon that holds the lock of the data directory: so
- * no claim has to wait for the disk.
+ * no claim needs the disk.
  */
 const claimed = new Map<string, Map<string, string>>();
 
@@ -133,7 +133,7 @@ export function idempotencyStore(db: SqliteDatabase): IdempotencyStore & Disposa
         claims.set(slot, fingerprint);
         mine.add(slot);
       }
-      // In this order: a change that another request began before it gave its claim back is seen once the claim is there.
+      // In this order: once the claim is granted, a change that the previous holder of the claim began is visible.
       const change = await findByIdempotencyKey(db, { ...key, since });
       if (change === undefined)
         return running === undefined ? { is: 'claimed' } : { is: 'running', fingerprint: running };

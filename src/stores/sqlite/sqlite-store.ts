@@ -27,7 +27,7 @@ import { migrate } from './schema/migrate.ts';
 import { schemaVersion } from './schema/schema-version.ts';
 
 export interface SqliteStoreOptions extends OpenOptions {
-  /** Where everything rankd remembers lives; made (0700) if it is missing. */
+  /** The directory of all of rankd's data; created (0700) if it is missing. */
   dataDir: string;
   clock: Clock;
 }
@@ -98,7 +98,7 @@ export function createSqliteStore(db: SqliteDatabase, clock: Clock): Store {
     await db.get('SELECT 1 FROM workspace');
     void queue.settle();
   };
-  /** Writes a row and removes it, to find out whether writes succeed again. */
+  /** Writes a row and removes it, to check whether writes succeed again. */
   const tryToWrite = async () => {
     await queue.leave(await queue.enqueue(0));
     db.hasFailedToWrite = false;

@@ -52,7 +52,7 @@ export function makeClient(address: ServerAddress): pg.Client {
 /**
  * Connects. Throws `store_unavailable` if nothing proves that this is the server: where a password is configured and the certificate is not
  * checked, only SCRAM does; a socket without a password has to be where no other user can put one. The driver checks the server's signature
- * if one arrives; it does not miss one that never does.
+ * if one arrives; it does not notice that one never arrives.
  */
 export async function connectProven(client: pg.Client, address: ServerAddress): Promise<void> {
   await client.connect();
@@ -92,7 +92,7 @@ function mustProve({ password, tls }: ServerAddress): boolean {
   return password !== undefined && tls === false;
 }
 
-/** By the driver's event. */
+/** Resolves or rejects with the driver's event. */
 const weakForms = { authenticationCleartextPassword: 'in cleartext', authenticationMD5Password: 'as MD5' };
 
 function orElse({ host }: ServerAddress): string {
@@ -119,7 +119,7 @@ function unguarded(address: ServerAddress, directory: string): RankdError {
   });
 }
 
-/** It asked for SCRAM, and did not end it as only a server that knows the password can. */
+/** The server asked for SCRAM, but did not complete it as only a server that knows the password can. */
 export function unproven(address: ServerAddress, cause?: unknown): RankdError {
   return distrusted('The PostgreSQL server does not prove that it knows the password, so it may be another program.', {
     hint: `see which program listens on ${hostAndPort(address)}; the password was not sent`,

@@ -21,7 +21,7 @@ export interface DatabaseOptions {
 
 /**
  * One handle on a database. It has a connection for each of its jobs, made once it is needed: no read waits behind a transaction, and no
- * transaction for a lock of another job. It relies on nothing that a connection remembers. Every failure is thrown as a RankdError.
+ * transaction for a lock of another job. It relies on no state of a session. Every failure is thrown as a RankdError.
  */
 export class Database implements StoreDatabase {
   readonly sql = postgresDialect;
@@ -30,12 +30,12 @@ export class Database implements StoreDatabase {
   /** The newest event of the audit that this handle has seen. */
   lastHead: ChainLink | undefined;
   /**
-   * The connection whose writes move `lastHead` on, and the one that wrote last. A new one may lead to another server, which lacks
-   * something: first, somebody has to compare.
+   * The connection whose writes move `lastHead` on, and the one that wrote last. A new one may lead to another server, which lacks something,
+   * so the heads are compared first.
    */
   #comparedOn = 0;
   #wroteOn = 0;
-  /** Set by a write that failed, for want of room say. Reset by the caller that finds out that writes succeed again. */
+  /** Set by a write that failed, on a full disk for example. Reset by the caller that finds that writes succeed again. */
   hasFailedToWrite = false;
   readonly #reading: Link;
   readonly #snapshots: Link;
@@ -77,7 +77,7 @@ export class Database implements StoreDatabase {
     return (await this.ask<Row>(sql, bindings)).rows;
   }
 
-  /** As `all`, and reports which connection answered. If that breaks soon, the statement is sent again on a new one. */
+  /** Like `all`, but also returns which connection answered. If that one soon breaks, the statement is sent again on a new one. */
   async ask<Row extends object>(sql: string, bindings?: Bindings): Promise<{ rows: Row[]; sessionId: number }> {
     const ask = async () => {
       const session = await this.#reading.session();
@@ -93,7 +93,7 @@ export class Database implements StoreDatabase {
     return (await this.#reading.session()).overridden;
   }
 
-  /** Whether something between here and the server shares its connections: then it tells another process than the one that answers. */
+  /** Whether a pooler shares the server's connections: the process that it names is then not the one that answers. */
   async isPooled(): Promise<boolean> {
     const session = await this.#reading.session();
     const { rows } = await this.#guard(() => session.send<{ pid: number }>('SELECT pg_backend_pid() AS pid'));
@@ -101,7 +101,7 @@ export class Database implements StoreDatabase {
   }
 
   /**
-   * One statement that is a transaction of its own, for what is not audited and stands in no relation to anything else. It may run beside
+   * One statement that is a separate transaction, for data that is not audited and unrelated to anything else. It may run next to
    * `write`. Resolves with the rows that it returns.
    */
   async work<Row extends object>(sql: string, bindings?: Bindings): Promise<Row[]> {
@@ -118,7 +118,7 @@ export class Database implements StoreDatabase {
     };
   }
 
-  /** As `ask`, on a connection of its own: nothing that this handle does holds a beat up. */
+  /** Like `ask`, on a separate connection: nothing else that this handle does delays a beat. */
   async beat<Row extends object>(sql: string, bindings?: Bindings): Promise<{ rows: Row[]; sessionId: number }> {
     const session = await this.#beating.session();
     return this.#guard(async () => ({
@@ -128,8 +128,8 @@ export class Database implements StoreDatabase {
   }
 
   /**
-   * Calls `told` whenever a connection notifies of `message` in `noticeChannel`, until it is disposed. A notice can be lost, and behind a pooler none
-   * may arrive: it only wakes earlier a poll that would run anyway.
+   * Calls `told` whenever a connection receives a notice of `message` in `noticeChannel`, until it is disposed. A notice can be lost, and behind a
+   * pooler none may arrive: it only makes a regular poll happen earlier.
    */
   hear(message: string, told: () => void): Disposable {
     const hearers = this.#hearers.get(message) ?? new Set();
@@ -156,8 +156,8 @@ export class Database implements StoreDatabase {
   }
 
   /**
-   * Commits all of `work` or nothing of it. It begins with the lock of the audit's head, which all writers of all nodes take, so no two of
-   * them interleave: what is read behind it holds until the commit. It resolves once the commit is durable.
+   * Commits all of `work` or nothing of it. It begins with the lock of the audit's head, which all writers of all nodes take, so no two
+   * of them interleave: reads under this lock hold until the commit. It resolves once the commit is durable.
    */
   write<T>(work: (transaction: WriteTransaction) => Promise<T>): Promise<T> {
     const tryToWrite = async () => {
@@ -181,7 +181,7 @@ export class Database implements StoreDatabase {
     return written;
   }
 
-  /** Sent before a question whose answer is compared with `lastHead`: call what it returns once that is done. */
+  /** Called before a query whose result is compared with `lastHead`. Call the function that it returns after the comparison. */
   comparesHead(): () => void {
     const wroteOn = this.#wroteOn;
     return () => {
@@ -196,7 +196,7 @@ export class Database implements StoreDatabase {
   }
 
   /**
-   * Runs `work` in one transaction, under a lock that all callers of this share: for what is done before the audit has a head. `work` may run
+   * Runs `work` in one transaction, under a lock that all callers share: for work before the audit has a head. `work` may run
    * again.
    */
   underLock<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
@@ -213,9 +213,9 @@ export class Database implements StoreDatabase {
   }
 
   /**
-   * Asks, on new connections, whether the server has the event that a write ended with. Behind the lock of the head it has it, or never will:
-   * the write that got no answer has ended by then. Its transaction's id would not tell: a server that crashed may give it to another. Throws
-   * if the server does not say.
+   * Asks, on new connections, whether the server has the event that a write ended with. Under the lock of the head the answer is final: the
+   * write that got no response has ended. Its transaction's id would prove nothing: a server that crashed may assign it again. Throws if
+   * the server does not answer.
    */
   async #isKept({ id, hash }: ChainLink): Promise<boolean> {
     const giveUpAt = systemClock.monotonic() + findOutForMs;
@@ -233,7 +233,7 @@ export class Database implements StoreDatabase {
     }
   }
 
-  /** Everything that this handle runs goes through here: `work` runs again if the server took it back for a collision. */
+  /** Every query of this handle goes through here: `work` runs again if the server rolled it back after a conflict. */
   async #guard<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await unlessCollided(work);
@@ -247,7 +247,7 @@ const findOutForMs = 5_000;
 /** After this long, a query is not retried. */
 const tryAgainWithinMs = 1_000;
 
-/** Tries work again that the server has taken back because it collided with that of others: nothing of it was confirmed. */
+/** Retries work that the server rolled back because it conflicted with other transactions: nothing of it was committed. */
 async function unlessCollided<T>(work: () => Promise<T>): Promise<T> {
   const since = systemClock.monotonic();
   for (let pauseMs = 5; ; pauseMs = Math.min(80, 2 * pauseMs)) {
@@ -256,7 +256,7 @@ async function unlessCollided<T>(work: () => Promise<T>): Promise<T> {
     } catch (error) {
       if (!isCollision(error) || systemClock.monotonic() - since > tryAgainWithinMs) throw error;
     }
-    await systemClock.sleep(pauseMs * (0.5 + Math.random() / 2)); // not in step with those others
+    await systemClock.sleep(pauseMs * (0.5 + Math.random() / 2)); // so that the others do not retry at the same moment
   }
 }
 
@@ -297,7 +297,7 @@ export class Transaction implements StoreTransaction {
     return (await this.#note(this.#session.send(sql, bindings))).count;
   }
 
-  /** Sends a statement whose answer nobody needs: if it fails, the transaction does. */
+  /** Sends a statement whose result no caller needs. If it fails, the transaction fails. */
   run(sql: string, bindings?: Bindings): void {
     this.count(sql, bindings).catch(() => undefined);
   }
@@ -306,7 +306,7 @@ export class Transaction implements StoreTransaction {
     void this.#note(this.#session.sendText(sql));
   }
 
-  /** Commits what `work` does; takes it back if it throws, or if a statement fails. Throws the first failure, as the driver has it. */
+  /** Commits the writes of `work`; rolls back if it throws, or if a statement fails. Throws the first error, as the driver reported it. */
   async complete<T>(work: (transaction: this) => Promise<T>): Promise<T> {
     let result: T;
     try {
@@ -317,7 +317,7 @@ export class Transaction implements StoreTransaction {
     }
     const committed = this.#session.sendText('COMMIT');
     await Promise.allSettled([...this.#sent, committed]);
-    // If the connection broke, the answers to what was sent before may be lost with that to the commit.
+    // If the connection broke, earlier responses may be lost together with that to the commit.
     if (this.#failure !== undefined && !isLost(this.#failure.error)) throw this.#failure.error;
     try {
       const { command } = await committed;
@@ -343,7 +343,7 @@ export class Transaction implements StoreTransaction {
 }
 
 class LostCommit extends Error {
-  /** The event that it ended with. */
+  /** The last event that it appended. */
   readonly head: ChainLink;
   readonly result: unknown;
 
@@ -383,14 +383,14 @@ export class WriteTransaction extends Transaction {
   }
 
   protected override lost(error: unknown, result: unknown): unknown {
-    return this.#newHead === undefined ? error : new LostCommit(this.#newHead, result, error); // without an event, it is done again
+    return this.#newHead === undefined ? error : new LostCommit(this.#newHead, result, error); // without an event, it runs again
   }
 }
 
 const lockHead = `${postgresDialect.chainEnd} FOR UPDATE`;
 const moveHead = `UPDATE rankd.audit_head SET last_id = @id, hash = decode(@hash, 'hex')`;
 
-/** Does some work on the database, and closes what it needed for that. */
+/** Runs `work` on the database, and closes the handle. */
 export async function onDatabase<T>(
   address: ServerAddress,
   work: (db: Database) => Promise<T>,

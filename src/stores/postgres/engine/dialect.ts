@@ -8,7 +8,7 @@ export const postgresDialect: Dialect = {
   schema: 'rankd',
   anyOf: (column, list) => `${column} = ANY(${list})`,
   anyIn: (column, query) => `${column} = ANY (ARRAY (${query}))`,
-  // An underscore would stand for any character.
+  // An underscore would match any character.
   startsWith: (column, parameter) => `lower(${column}) LIKE replace(lower(${parameter}), '_', '\\_') || '%'`,
   byBytes: (column) => `${column} COLLATE "C"`,
   greatest: (one, other) => `greatest(${one}, ${other})`,

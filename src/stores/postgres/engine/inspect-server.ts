@@ -14,9 +14,9 @@ export interface Inspection {
   /** Begins a transaction that writes, or one of several reads of one state, on the settings that rankd's statements need. */
   begin: string;
   beginReading: string;
-  /** The settings that these override. */
+  /** The settings that the two override. */
   overridden: string[];
-  /** Whether a statement outside of a transaction finds the settings that it needs, too. */
+  /** Whether statements outside of a transaction also have the settings that they need. */
   isPlain: boolean;
 }
 
@@ -43,10 +43,10 @@ interface Facts {
   settings: Settings;
 }
 
-/** By name: what a session begins with, and who has set that. */
+/** By name: the value that a session begins with, and where it was set. */
 type Settings = Record<string, { value: string; source: string }>;
 
-/** A user that may write nothing by default may do so in a transaction. A database or server that takes no writes was set up like this for a reason. */
+/** A user that is read-only by default may still write in a transaction. A database or server that is read-only is so for a reason. */
 const ofUser = new Set(['user', 'database user']);
 
 /** The required value of each setting with an unsuitable one. */
@@ -56,7 +56,7 @@ const needed: Record<string, (value: string) => string> = {
   transaction_timeout: () => '0',
   standard_conforming_strings: () => 'on',
   synchronous_commit: (value) => (['off', 'local'].includes(value) ? 'on' : value),
-  search_path: (value) => (value.includes('pg_catalog') ? 'pg_catalog' : value), // otherwise it comes first by itself
+  search_path: (value) => (value.includes('pg_catalog') ? 'pg_catalog' : value), // otherwise PostgreSQL puts it first
 };
 
 function transactionsUnder(settings: Settings): Omit<Inspection, 'cluster' | 'time'> {
@@ -79,12 +79,12 @@ function transactionsUnder(settings: Settings): Omit<Inspection, 'cluster' | 'ti
     begin: begin(isReadOnly ? 'READ COMMITTED READ WRITE' : 'READ COMMITTED'),
     beginReading: begin('REPEATABLE READ READ ONLY'),
     overridden,
-    isPlain: overridden.every((name) => name === 'synchronous_commit'), // nothing that has to last is written outside of a transaction
+    isPlain: overridden.every((name) => name === 'synchronous_commit'), // writes outside of a transaction need not be durable
   };
 }
 
 /**
- * A process that is stopped in the middle of a transaction holds all others up no longer than the first. Statements find rows by their keys, so
+ * A process that is stopped in the middle of a transaction blocks the others no longer than the first setting allows. Statements find rows by their keys, so
  * the server need not plan them again for each value.
  */
 const ownSettings = [
@@ -92,7 +92,7 @@ const ownSettings = [
   'SET LOCAL plan_cache_mode = force_generic_plan',
 ];
 
-/** The last statement of a text that is one transaction. What the user's settings would do to it is set before. */
+/** The last statement of a text that is one transaction. Statements before it override the user's settings. */
 async function ask<Row extends object>(client: pg.Client, sql: string): Promise<Row> {
   const results: unknown = await client.query(
     `SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; SET LOCAL search_path = pg_catalog; ${sql}`,
@@ -126,7 +126,7 @@ async function askIdentity(client: pg.Client): Promise<{ cluster: string; timeli
 /** insufficient_privilege, undefined_function, feature_not_supported, object_not_in_prerequisite_state */
 const keepsItself = new Set(['42501', '42883', '0A000', '55000']);
 
-/** The name of the file that a primary writes to begins with its timeline: it tells of a promotion before the first checkpoint does. */
+/** The name of the file that a primary writes to begins with its timeline: it shows a promotion before the first checkpoint does. */
 const identitySql = `
   SELECT (SELECT system_identifier::text FROM pg_control_system()) AS cluster,
          CASE WHEN pg_is_in_recovery() THEN (SELECT timeline_id FROM pg_control_checkpoint())

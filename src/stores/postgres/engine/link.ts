@@ -10,14 +10,14 @@ import { type Inspection, inspectServer } from './inspect-server.ts';
 import { isLost, toStoreError } from './postgres-error.ts';
 import { statementOf, valuesOf } from './statement.ts';
 
-/** How soon after a failure the next connection is tried. Whoever asks meanwhile hears of that failure. */
+/** How long after a failure the next connection is tried. Queries in the meantime fail with the same error. */
 const retryAfterMs = 250;
 
-/** One connection as long as it lasts. Statements that are sent in one turn go out together and are answered in order. */
+/** One connection while it lasts. Statements of one turn are sent together and answered in order. */
 export interface Session {
   /** A number that no other session of this process has. */
   readonly id: number;
-  /** The process of the server that answers, as it said when the connection was made. */
+  /** The server process of this connection, as reported when the connection was made. */
   readonly serverPid: number | null;
   /** Begins a transaction that writes, and one of several reads, whatever is set for the user or the database. */
   readonly begin: string;
@@ -31,7 +31,7 @@ export interface Session {
   sendText(sql: string): Promise<{ command: string }>;
   /** Sends this turn's statements in one write: one system call on each side instead of one per statement. */
   gather(): void;
-  /** Breaks it off: the server takes back what is open in it. */
+  /** Breaks the connection: the server rolls back its open transaction. */
   destroy(): void;
 }
 
@@ -47,7 +47,7 @@ export interface LinkOptions {
   hears?: Hearing;
 }
 
-/** A connection to the server that is made once it is needed, and made anew if it broke. Its errors are those of the driver. */
+/** A connection to the server that is made when first needed, and again if it broke. Its errors are those of the driver. */
 export class Link {
   readonly #address: ServerAddress;
   readonly #onTime: (reading: ClockReading) => void;
@@ -59,7 +59,7 @@ export class Link {
 
   readonly #hears: Hearing | undefined;
 
-  /** `onTime` gets the server's time, and `checkCluster`, which may throw, the cluster's identifier. `hears`: the connection waits for notices. */
+  /** `onTime` gets the server's time, and `checkCluster`, which may throw, the cluster's identifier. `hears`: the connection listens for notices. */
   constructor(address: ServerAddress, { onTime, checkCluster, hears }: LinkOptions) {
     this.#address = address;
     this.#onTime = onTime;
@@ -116,7 +116,7 @@ export class Link {
   }
 }
 
-/** A channel of NOTIFY, and who is told of each message in it. */
+/** A channel of NOTIFY, and the listeners for each message in it. */
 export interface Hearing {
   channel: string;
   told(message: string): void;
@@ -134,7 +134,7 @@ let sessions = 0;
 
 function sessionOn(client: pg.Client, { begin, beginReading, overridden, isPlain }: Inspection): Session {
   sessions += 1;
-  /** A server that ends, or takes no writes any more: the next connection may lead to one that does. */
+  /** A server that is shutting down, or accepts no more writes: the next connection may lead to one that does. */
   const leaveServer = (error: unknown): never => {
     if (codeOf(error) === readOnly || isLost(error)) streamOf(client).destroy();
     throw error;
@@ -170,7 +170,7 @@ function sessionOn(client: pg.Client, { begin, beginReading, overridden, isPlain
   };
 }
 
-/** The driver has no other way to break a connection off at once, or to send several statements in one piece. */
+/** The driver offers no other means to break a connection at once, or to send several statements in one packet. */
 function streamOf(client: pg.Client): Socket {
   return internalsOf(client).connection.stream;
 }

@@ -7,8 +7,8 @@ import { unproven } from './client.ts';
 export const oldestServer = 15;
 
 /**
- * Turns what PostgreSQL (https://www.postgresql.org/docs/current/errcodes-appendix.html), the driver or the network report into what the
- * operator reads. A RankdError is returned as it is. The messages can reach a game's log, so places are only in the hints, unless rankd
+ * Turns what PostgreSQL (https://www.postgresql.org/docs/current/errcodes-appendix.html), the driver or the network report into an error for
+ * the operator. A RankdError is returned as it is. The messages can reach a game's log, so places are only in the hints, unless rankd
  * can't get in at all.
  */
 export function toStoreError(error: unknown, address: ServerAddress): RankdError {
@@ -36,7 +36,7 @@ export function isLost(error: unknown): boolean {
 
 const lostCodes = new Set(['', '57P01', '57P02', '57P03', '57P05', '08006', '08003', '25P03', '25P04']);
 
-/** Serialization failure and deadlock: the server has taken the transaction back, for others to go first. */
+/** Serialization failure and deadlock: the server has rolled this transaction back in favor of others. */
 export function isCollision(error: unknown): boolean {
   return ['40001', '40P01'].includes(codeOf(error));
 }
@@ -83,7 +83,7 @@ function byMessage(error: unknown): Wording | undefined {
   if (message === 'timeout expired') return unreachable; // while connecting
   if (message.includes('client password must be')) return noPassword;
   if (/^SASL: SCRAM-SERVER-(FINAL|FIRST)-MESSAGE: server (signature|nonce)/.test(message)) return unproven;
-  if (/^SASL: |^Unknown authentication/.test(message)) return notLetIn; // it wants what rankd does not have, or is an impostor
+  if (/^SASL: |^Unknown authentication/.test(message)) return notLetIn; // it asks for something that rankd lacks, or is an impostor
   if (message.includes('establishing an SSL connection')) return unreachable; // another program answers there
   if (message.includes('timeout')) return (_, cause) => busy(cause);
   return /terminated|not queryable|was closed/.test(message) ? unreachable : undefined;
@@ -93,7 +93,7 @@ function isNetwork(code: string): boolean {
   return /^E[A-Z_]+$/.test(code) && !code.startsWith('ERR_');
 }
 
-/** A server with a certificate or a TLS that rankd refuses is a mistake in the configuration of one of the two. */
+/** If rankd refuses the server's certificate or TLS, one of the two is configured wrongly. */
 function unreachable(address: ServerAddress, error: unknown): RankdError {
   const failure = connectionFailure(error, { at: hostAndPort(address) });
   const { cause: connection, words } = failure;
@@ -114,7 +114,7 @@ const misconfigured: ReadonlySet<ConnectionCause> = new Set([
   'tls_failed',
 ]);
 
-/** Where PostgreSQL has settings for it. */
+/** The file in which PostgreSQL has settings for it. */
 const hints: Partial<Record<ConnectionCause, string>> = {
   certificate_untrusted: "name the certificate of the server's authority with store.ca_file",
   certificate_for_another_name: 'name the server in the URL of the store as its certificate does',
@@ -179,7 +179,7 @@ function pooler(cause: unknown): RankdError {
   });
 }
 
-/** PgBouncer has one code for all that it says itself. */
+/** PgBouncer uses one code for all of its own errors. */
 function fromPooler(address: ServerAddress, cause: unknown): RankdError {
   const message = messageOf(cause);
   if (message.includes('statement pooling'))

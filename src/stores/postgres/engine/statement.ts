@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { Bindings } from '../../sql/database.ts';
 
-/** A statement as PostgreSQL takes it: with numbers in the place of names. It is prepared once on each connection, under its own name. */
+/** A statement as PostgreSQL takes it: with numbers instead of names. It is prepared once on each connection, under its own name. */
 interface Statement {
   name: string;
   text: string;
@@ -29,7 +29,7 @@ export function valuesOf({ parameters }: Statement, bindings: Bindings): unknown
 }
 
 /**
- * PostgreSQL keeps no U+0000 in a text. U+001A, which no keyboard types, stands in front of a letter for it, and for itself.
+ * PostgreSQL stores no U+0000 in a text. U+001A, which no keyboard types, escapes it and itself: a letter follows.
  */
 export function toParameter(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(toParameter);
@@ -43,7 +43,7 @@ export function fromText(text: string): string {
 
 const [int8, text, int8Array, textArray] = [20, 25, 1016, 1009];
 
-/** How values come out: ids and times as numbers, which all of them are, and texts as they were put in. */
+/** Parses values: ids and times as numbers, which all of them are, and texts as they were stored. */
 export const types = {
   getTypeParser(oid: number, format?: 'text' | 'binary') {
     if (oid === int8) return toNumber;

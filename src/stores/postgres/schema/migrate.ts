@@ -8,7 +8,7 @@ import type { Database, Transaction } from '../engine/database.ts';
 import { migrations } from './migrations.ts';
 
 /**
- * Brings a database to the newest schema, an empty one included, in one transaction. Of several who do this at once, one migrates, and the
+ * Brings a database to the newest schema, an empty one included, in one transaction. If several processes do this at once, one migrates, and the
  * others find it done. With `isTrial` the transaction is rolled back. Returns whether this call migrated. Throws as `schemaVersion`.
  */
 export async function migrate(db: Database, clock: Pick<Clock, 'now'>, { isTrial = false } = {}): Promise<boolean> {
@@ -49,7 +49,7 @@ export async function migrateWithin(
 export const newestSchema = migrations.length;
 
 /**
- * How many migrations the database has seen; 0 if rankd keeps nothing in it. Throws `config_invalid` if its schema `rankd` is somebody
+ * How many migrations the database has seen; 0 if it has no data of rankd. Throws `config_invalid` if its schema `rankd` is somebody
  * else's, and `schema_newer` if a later rankd wrote it that this one can't live with.
  */
 export async function schemaVersion(db: Reader, address: ServerAddress): Promise<number> {

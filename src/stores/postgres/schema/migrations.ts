@@ -2,8 +2,8 @@
  * The schema, as the steps from one version to the next. Append only: never edit a step that was released. `livesWith` is the oldest schema
  * whose rankd can share the database with this one.
  *
- * Times are epoch milliseconds. Rows that have an order of arrival carry a number of their own, because the clock can jump; whoever adds
- * one holds the head of the audit, so the numbers are in the order of commits.
+ * Times are epoch milliseconds. Rows that have an order of arrival have a sequence number, because the clock can jump; a writer that adds
+ * one holds the lock of the audit's head, so the numbers are in commit order.
  */
 export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
   {

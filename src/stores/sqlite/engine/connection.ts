@@ -43,7 +43,7 @@ export class Connection {
 
   /** Runs statements that are needed once; nothing is returned. */
   execute(sql: string): void {
-    this.#guard(() => this.#database.exec(sql)); // not again if it fails half-way
+    this.#guard(() => this.#database.exec(sql)); // not retried if it fails half-way
   }
 
   /** Several reads of one state of the database. `work` may be run more than once. */
@@ -71,7 +71,7 @@ export class Connection {
     this.#database.close();
   }
 
-  /** Within a transaction nothing is tried again: what it has read so far may be outdated, so all of it is. */
+  /** Within a transaction nothing is tried again: what it has read so far may be outdated, so the whole transaction is retried. */
   #retry<T>(work: () => T): T {
     if (this.#database.inTransaction) return this.#guard(work);
     return retryWhileLocked(() => this.#guard(work), this.lockTimeoutMs);
@@ -87,7 +87,7 @@ export class Connection {
   }
 }
 
-/** SQLite itself never waits for a lock (`timeout: 0`), as it would block the thread meanwhile. */
+/** SQLite itself never waits for a lock (`timeout: 0`), as that would block the thread. */
 export function openDatabase(file: string, { isReadonly = false } = {}): Database.Database {
   let database: Database.Database | undefined;
   try {

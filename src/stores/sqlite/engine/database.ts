@@ -23,7 +23,7 @@ export interface SqliteDatabaseOptions {
   /** As in `WriterOptions`. */
   newestSchema?: number;
   isReadOnly?: boolean;
-  /** Whether other requests are served while one waits for the disk. */
+  /** Whether other requests are served while a write waits for the disk. */
   isServed?: boolean;
 }
 
@@ -46,7 +46,7 @@ export class SqliteDatabase implements Database {
   readonly file: string;
   /** The files that must stay in their place as long as this handle is used. */
   readonly files = new OpenedFiles();
-  /** Set by a write that failed, for want of room say. Reset by the caller that finds out that writes succeed again. */
+  /** Set by a write that failed, on a full disk for example. Reset by the caller that finds out that writes succeed again. */
   hasFailedToWrite = false;
   readonly #options: SqliteDatabaseOptions;
   readonly #reading: Connection;
@@ -153,7 +153,7 @@ export class SqliteDatabase implements Database {
   #add<T>(work: (transaction: Write) => Promise<T>): Promise<T> {
     if (this.#isClosed) return Promise.reject(closed());
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    const giveUpAt = systemClock.monotonic() + this.#reading.lockTimeoutMs; // a test's clock does not move other processes
+    const giveUpAt = systemClock.monotonic() + this.#reading.lockTimeoutMs; // other processes do not follow a test's clock
     this.#waiting.push({ work, giveUpAt, resolve: resolve as (value: unknown) => void, reject });
     this.#writing ??= this.#run().finally(() => {
       this.#writing = undefined;
@@ -174,7 +174,7 @@ export class SqliteDatabase implements Database {
     }
   }
 
-  /** If SQLite gives up the transaction for the sake of one write, each is tried alone. */
+  /** If one write makes SQLite roll back the transaction, each write is tried alone. */
   async #settle(batch: Entry[]): Promise<Settled[]> {
     try {
       return await this.#commit(batch);
@@ -258,7 +258,7 @@ class Line {
     this.#errorOf = errorOf;
   }
 
-  /** Adds a step, which goes with the next that is asked. */
+  /** Adds a step, which is sent with the next one that needs a result. */
   add(step: Step): Promise<Answer> {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     promise.catch(() => undefined);

@@ -3,7 +3,7 @@ import Database from 'better-sqlite3';
 import { systemClock } from '../../../base/clock.ts';
 import { codeOf, RankdError, type RankdErrorOptions } from '../../../base/errors.ts';
 
-/** Turns an error of SQLite (https://sqlite.org/rescode.html) into what the operator reads. A RankdError is returned as it is. */
+/** Turns an error of SQLite (https://sqlite.org/rescode.html) into an error for the operator. A RankdError is returned as it is. */
 export function toStoreError(error: unknown, file: string): RankdError {
   if (error instanceof RankdError) return error;
   if (!(error instanceof Database.SqliteError)) {
@@ -114,7 +114,7 @@ export function loadSqlite(): void {
 export const retryEveryMs = 15;
 
 /**
- * Runs `work` again while another process holds the lock, for at most `timeoutMs` milliseconds, and blocks the thread meanwhile.
+ * Runs `work` again while another process holds the lock, for at most `timeoutMs` milliseconds, and blocks the thread until then.
  * It is for opening a database and for reads, which hardly ever meet a lock in WAL mode. Writes wait in `GroupCommit`, which does not block.
  */
 export function retryWhileLocked<T>(work: () => T, timeoutMs: number): T {

@@ -6,7 +6,7 @@ import { openDatabase } from './connection.ts';
 import { Statements, type Values } from './statements.ts';
 
 /**
- * The steps of the writing connection, in order: between `begin` and `commit` are several writes, each from `save` to `keep` or `undo`. If a
+ * The steps of the writing connection, in order: `begin` and `commit` enclose several writes, each from `save` to `keep` or `undo`. If a
  * statement fails, the rest of its write fails with it, and `keep` takes the write back; the others are not affected.
  */
 export type Step = { do: 'begin' | 'save' | 'keep' | 'undo' | 'commit' } | Statement;
@@ -41,7 +41,7 @@ export class Writer {
   readonly #database: Database.Database;
   readonly #statements: Statements;
   readonly #newestSchema: number;
-  /** Of the write at hand, or of the transaction if there is none any more. */
+  /** The failure of the current write, or of the transaction if SQLite has ended that. */
   #failure: unknown;
 
   constructor({ file, newestSchema = Number.POSITIVE_INFINITY, isReadOnly = false }: WriterOptions) {
@@ -66,7 +66,7 @@ export class Writer {
   }
 
   #take(step: Step): Answer {
-    if (step.do !== 'begin' && !this.#database.inTransaction) throw this.#failure; // SQLite gave up the transaction: the disk is full, say
+    if (step.do !== 'begin' && !this.#database.inTransaction) throw this.#failure; // SQLite has rolled back the transaction, on a full disk for example
     switch (step.do) {
       case 'begin':
         return this.#begin();
@@ -151,7 +151,7 @@ export interface StepTaker {
   close(): Promise<void>;
 }
 
-/** For a command, which has nothing else to do. */
+/** For a command, which has no other work. */
 export function writerHere(options: WriterOptions): StepTaker {
   const writer = new Writer(options);
   return { take: async (steps) => writer.take(steps), close: async () => writer.close() };

@@ -19,7 +19,7 @@ export function backUp({ dataDir, file, mayReplace }: BackupTarget & { dataDir: 
   return writeWhole({ to, unfinished, mayReplace }, (copy) => copyVerified(dataDir, copy));
 }
 
-/** The copy is made next to the database, unless nothing can be written there; it has no name any more by the time it is sent. */
+/** The copy is made next to the database, unless nothing can be written there; its name is removed before it is sent. */
 export async function streamBackup(dataDir: string, send: (chunk: Uint8Array) => Promise<void>): Promise<Backup> {
   requireDatabase(dataDir);
   using scratch = isOnReadOnlyFileSystem(dataDir) ? new ScratchDirectory() : undefined;
@@ -95,7 +95,7 @@ function isSame(one: string, other: string): boolean {
   try {
     return realpathSync(one) === realpathSync(other);
   } catch {
-    return false; // one of them is missing; whoever needs it reports that
+    return false; // one of them is missing; its reader reports that
   }
 }
 

@@ -66,7 +66,7 @@ async function readFile<T>(
   migration: string,
 ): Promise<T> {
   try {
-    db.execute('BEGIN'); // one moment for all that is read
+    db.execute('BEGIN'); // all reads see one snapshot
     const schema = schemaVersion(db, newestSchema);
     if (schema < newestSchema) {
       throw new RankdError('conflict', `${db.file} has schema ${schema}; only schema ${newestSchema} is copied.`, {
@@ -97,7 +97,7 @@ async function fillDirectory(dataDir: string, contents: StoreContents, clock: Cl
   });
 }
 
-/** Backups of what another engine keeps: files that `rankd restore` knows. */
+/** Backups of another engine's data: files that `rankd restore` reads. */
 export function portableBackups(
   dataDir: string,
   clock: Clock,
@@ -117,7 +117,7 @@ export function portableBackups(
   };
 }
 
-/** Fills a database in a folder of its own, which is gone once `use` is done with it. */
+/** Fills a database in a temporary folder, which is removed after `use`. */
 async function inScratchDirectory<T>(
   dataDir: string,
   contents: StoreContents,

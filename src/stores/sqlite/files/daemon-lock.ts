@@ -52,18 +52,18 @@ function removeIfFree(file: string): boolean {
   return lock !== undefined;
 }
 
-/** Whether a daemon works on this data directory right now, in any process. Throws `no_permission` if this user may not look. */
+/** Whether a daemon works on this data directory right now, in any process. Throws `no_permission` if this user may not read its lock. */
 export async function isDaemonRunning(dataDir: string): Promise<boolean> {
   return isInDataDir(dataDir, daemonLockName) && isLockTaken(join(dataDir, daemonLockName));
 }
 
-/** Where a daemon on PostgreSQL notes which node it is: the next one of this directory takes its place at once. */
+/** The file with the id of a daemon's node on PostgreSQL: the next daemon of this directory takes its place at once. */
 export const nodeFileName = 'rankd.node';
 
 /** The file whose lock a daemon holds. */
 export const daemonLockName = 'daemon.lock';
 
-/** Looking whether a daemon runs holds a shared lock for an instant; a daemon that starts just then waits for it. */
+/** A check whether a daemon runs holds a shared lock for an instant; a daemon that starts just then waits for it. */
 const lookTimeoutMs = 250;
 
 function alreadyRunning(dataDir: string): RankdError {
@@ -73,17 +73,17 @@ function alreadyRunning(dataDir: string): RankdError {
 }
 
 /**
- * A lock that lives as long as a process: an open exclusive transaction on a file of its own. The operating system drops it
- * when the process ends, however that ends, and keeps it while the process is stopped. No clock takes part.
+ * A lock that lives as long as a process: an open exclusive transaction on a separate file. The operating system releases it when
+ * the process ends, for any reason, but not while the process is stopped. No clock is involved.
  */
 export interface ProcessLock {
-  /** Gives the lock up. With `remove`, its file goes first, so that nobody ever gets this lock again. */
+  /** Releases the lock. With `remove`, its file is removed first, so that no process gets this lock again. */
   release(options?: { remove?: boolean }): void;
 }
 
 /**
- * Takes the lock of a file that exists. `undefined` if another process, or another part of this one, has it. `timeoutMs`: how long to wait
- * for somebody who only looks. Throws as `openStore` if the file can't be used.
+ * Takes the lock of a file that exists. `undefined` if another process, or another part of this one, has it. `timeoutMs`: how long to wait for
+ * a process that only checks the lock. Throws as `openStore` if the file can't be used.
  */
 export function takeLock(file: string, { timeoutMs = 0 } = {}): ProcessLock | undefined {
   const database = open(file, { timeout: timeoutMs });
@@ -104,7 +104,7 @@ export function takeLock(file: string, { timeoutMs = 0 } = {}): ProcessLock | un
   };
 }
 
-/** Whether anybody has the lock of a file that exists. Leaves the file as it is. */
+/** Whether any process has the lock of a file that exists. Leaves the file as it is. */
 function isLockTaken(file: string): boolean {
   const database = open(file, { readonly: true, timeout: 0 });
   try {

@@ -10,7 +10,7 @@ export interface Examination extends BackupContents {
   newestRows: Map<string, number>;
   /** The findings of SQLite's integrity check. */
   damage: string[];
-  /** Rows that refer to rows that are not there. */
+  /** Rows that refer to missing rows. */
   danglingRows: string[];
 }
 
@@ -35,7 +35,7 @@ export function examine(db: Connection): Examination {
   });
 }
 
-/** As `examine`, on a file that nobody else has a handle on. */
+/** Like `examine`, on a file that no other handle has open. */
 export function examineFile(file: string): Examination {
   const db = new Connection(file, { isReadonly: true });
   try {

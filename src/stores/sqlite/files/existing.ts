@@ -75,8 +75,8 @@ export function requireDatabase(dataDir: string): string {
 }
 
 /**
- * Copies one moment of a database, its write-ahead log included, into a file that is empty. Others can go on
- * reading and writing meanwhile. The copy is one file; it is not forced to the disk.
+ * Copies one moment of a database, its write-ahead log included, into a file that is empty. Other processes can read
+ * and write at the same time. The copy is one file; it is not synced to disk.
  */
 export function copyDatabase(from: string, to: string, { isReadonly = false } = {}): void {
   const source = new Connection(from, { isReadonly });

@@ -84,12 +84,12 @@ function isDamage(error: unknown): error is RankdError {
   return error instanceof RankdError && codeOf(error.cause).startsWith('SQLITE_CORRUPT');
 }
 
-/** A longer list would not help somebody who chooses from it. */
+/** A longer list would not help the operator to choose. */
 const maxNames = 200;
-/** As far back as the history is searched for the names of users. */
+/** How far back the history is searched for names of users. */
 const maxChanges = 5000;
 
-/** Looks at the database as it is: it makes, migrates and locks nothing. If the database can't be read, there are no names. */
+/** Reads the database as it is: it creates, migrates and locks nothing. If the database can't be read, there are no names. */
 export function findNames(dataDir: string, { placesLike, placesOf, usersLike }: NamesQuery): Names {
   let opened: Database.Database | undefined;
   try {

@@ -39,7 +39,7 @@ export function examineBackup(file: string): ExaminedBackup {
   return { ...examination, hasDigest: digest === 'right' };
 }
 
-/** Returns where the old database is kept; `undefined` if there was none. Also throws as `writeWhole`. */
+/** Returns the path of the old database; `undefined` if there was none. Also throws as `writeWhole`. */
 export function restoreBackup(
   { dataDir, file, by }: RestoreRequest & { dataDir: string },
   clock: Pick<Clock, 'now'>,
@@ -62,7 +62,7 @@ export function restoreBackup(
   });
 }
 
-/** Gives the old database a second name. Nothing of it stays that SQLite could apply to the file that replaces it. */
+/** Gives the old database a second name. It leaves no log that SQLite could apply to the new file. */
 function keepOld(database: string, kept: string): string | undefined {
   const wasThere = existsSync(database);
   if (wasThere) {

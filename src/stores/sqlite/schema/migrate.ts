@@ -11,7 +11,7 @@ import { applicationId, copyBefore, schemaVersion } from './schema-version.ts';
 
 export interface MigrateOptions {
   migrations?: readonly string[];
-  /** False for a database that is a copy itself. */
+  /** False for a database that is itself a copy. */
   keepsCopy?: boolean;
   /** Keeps daemons away until the migration is committed. Throws if one works on the database. Called only if there is an older schema. */
   keepDaemonsAway?: ((version: number) => { release(): void }) | undefined;

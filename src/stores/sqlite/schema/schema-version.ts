@@ -38,13 +38,13 @@ function schemaNewer(db: Connection, { version, newestKnown }: { version: number
   );
 }
 
-/** Which rankd brought the database to this schema; `undefined` where it did not say so in a way this one understands. */
+/** Which rankd brought the database to this schema; `undefined` if this rankd can't read that note. */
 function writerOf(db: Connection, version: number): string | undefined {
   try {
     const row = db.get<{ rankd: string }>('SELECT rankd FROM schema_steps WHERE version = @version', { version });
     return row === undefined ? undefined : `rankd ${row.rankd}`;
   } catch {
-    return undefined; // only to tell more
+    return undefined; // only for a more detailed message
   }
 }
 
@@ -75,7 +75,7 @@ export function schemaFlaws(db: Connection, version: number): string[] {
   });
 }
 
-/** SQLite makes the ones with names of its own. */
+/** SQLite creates those with reserved names itself. */
 const objectsSql =
   "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name";
 
