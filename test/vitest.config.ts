@@ -29,7 +29,7 @@ export const shared = {
   hookTimeout: 120_000,
   expect: { poll: { timeout: 20_000 } },
   maxWorkers: 4,
-  isolate: false, // no test leaves anything in a module: a worker for many files saves loading them anew for each
+  isolate: false, // no test leaves anything in a module: a worker for many files saves loading them again for each
 } satisfies TestOptions;
 
 /** The daemons of tests keep their data in PostgreSQL. */

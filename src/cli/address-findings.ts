@@ -189,14 +189,8 @@ const flaws: Record<
     `, not for ${host} but for ${shorten(certificate?.subjectaltname ?? 'nobody', 100)}`,
     `get one for ${host}; if that is your router's, it answers only inside: look from elsewhere`,
   ],
-  DEPTH_ZERO_SELF_SIGNED_CERT: () => [
-    ', it is signed by nobody but itself',
-    `get one from Let's Encrypt; ${otherwise}`,
-  ],
-  SELF_SIGNED_CERT_IN_CHAIN: () => [
-    ', it comes from an authority that nobody knows',
-    `get one from Let's Encrypt; ${otherwise}`,
-  ],
+  DEPTH_ZERO_SELF_SIGNED_CERT: () => [', it is self-signed', `get one from Let's Encrypt; ${otherwise}`],
+  SELF_SIGNED_CERT_IN_CHAIN: () => [', it comes from an unknown authority', `get one from Let's Encrypt; ${otherwise}`],
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: () => [
     ', it comes without those that vouch for it',
     "have the proxy send the whole chain (the file fullchain.pem), from an authority that is known, such as Let's Encrypt",
@@ -213,9 +207,9 @@ function answerFinding(
     return fail('answer', `it sends games on to ${to}`, 'give games the address that answers: server.public_url');
   }
   if (status >= 502)
-    return fail('answer', `the proxy has nobody to ask (status ${status})`, `start rankd, and ${lead}`);
+    return fail('answer', `the proxy cannot reach rankd (status ${status})`, `start rankd, and ${lead}`);
   if (status !== 200 || !isHealth(body)) {
-    return fail('answer', `what answers is not rankd (status ${status})`, `${lead}, without a page of its own`);
+    return fail('answer', `what answers is not rankd (status ${status})`, `${lead}, without a page in between`);
   }
   if (isProven) return ok('answer', 'it is this daemon');
   if (isStripped) {

@@ -87,7 +87,7 @@ export class Cli {
     return engineOf({ dataDir, clock: systemClock, server: storeFinder(configSources) });
   }
 
-  /** Prints the result: `parts` for a person, each on lines of its own, or `document` as one JSON document. */
+  /** Prints the result: `parts` for a person, each on separate lines, or `document` as one JSON document. */
   print(document: Record<string, unknown>, ...parts: Array<string | Shown>): void {
     const text = this.shown(parts);
     this.printAsIs(document, text && `${text}\n`);
@@ -133,7 +133,7 @@ export class Cli {
     this.#whereKept = undefined;
   }
 
-  /** Prints a message beside the result; prints nothing with -q and --json. */
+  /** Prints a message next to the result; prints nothing with -q and --json. */
   say(text: string): void {
     if (this.options.quiet || this.options.json) return;
     this.line.clear();
@@ -237,7 +237,7 @@ export class Cli {
     });
     const { dataDir } = this;
     const { text, isServer } = await engine.place();
-    if (isNew && isServer) this.say(`rankd kept nothing in ${text} before; what it needs was made there.`);
+    if (isNew && isServer) this.say(`rankd had no data in ${text}; its schema was created there.`);
     else if (isNew) this.say(`There was no database in ${dataDir}; a new one was made there.`);
     const service = unnamedServiceDirectory(this.options.dataDir, this.io);
     if (service === dataDir) this.say(`Data directory: ${dataDir}, the service's.`);

@@ -81,7 +81,7 @@ export async function namingDaemon(dataDir: string, error: unknown): Promise<unk
   if (daemon === undefined) return error;
   const { pid, url } = daemon;
   return new RankdError('conflict', `A rankd daemon serves ${dataDir} already: process ${pid}, on ${url}.`, {
-    hint: 'look at it with `rankd status`, and stop it first; or name another directory with --data-dir',
+    hint: 'check it with `rankd status`, and stop it first; or name another directory with --data-dir',
     cause: error,
   });
 }

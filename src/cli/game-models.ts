@@ -27,7 +27,7 @@ const told: Record<string, Pick<Model, 'place' | 'typed'>> = {
 /** The admin systems that there are models for. */
 export const systemNames: readonly string[] = Object.keys(told).filter((name) => told[name]?.typed !== undefined);
 
-/** Scripts of which the place is not told go next to Rankd. */
+/** Scripts without a stated place go next to Rankd. */
 export function modelOf(name: string, scripts: GameScript[]): Model {
   return { name, scripts, ...(told[name] ?? { place: 'ServerScriptService' }) };
 }
@@ -160,7 +160,7 @@ function withFields(source: string, fields: Record<string, string | number | und
 }
 
 /**
- * The value as Luau source. In a text, only characters without a special meaning are kept; all others are written as
+ * The value as Luau source. In a text, only characters without a special meaning stay as they are; all others are written as
  * numeric escapes.
  */
 function luauOf(value: string | number): string {

@@ -8,7 +8,7 @@ export interface Io {
   drained(): Promise<void>;
   /** Writes a piece of a result that is not text, or that must not be lost. Rejects if the output is closed. */
   stdoutBytes(chunk: Uint8Array): Promise<void>;
-  /** Writes messages beside the results: progress, hints, errors. */
+  /** Writes messages, separate from the results: progress, hints, errors. */
   stderr(text: string): void;
   /** Writes a line of a daemon's log, in order with what `stderr` writes. */
   log(line: string): void;
@@ -65,7 +65,7 @@ export interface Io {
   stopSignal: Promise<string>;
   /** Calls `listener` at each signal that asks for a reload of the configuration. */
   onReload(listener: () => void): void;
-  /** Resolves once nobody reads the results any more. */
+  /** Resolves once the reader of the results is gone. */
   readerGone: Promise<void>;
 }
 

@@ -32,4 +32,4 @@ function whyHere(daemons: 'silent' | string[]): string {
 }
 
 const reportedAsRefused =
-  'Roblox says no, but its reads would not show yet if it did it all the same. This command looks once more,';
+  'Roblox refused the change, but its reads cannot show yet whether it was made anyway. This command reads once more,';

@@ -26,7 +26,7 @@ let hearsOfOutput = false;
 process.on('disconnect', () => signals.stopOn('SIGTERM'));
 process.channel?.unref();
 stopWithNpx();
-// nobody is left to read the error, and without a listener the event would end the process
+// the reader of the error is gone, and without a listener the event would end the process
 process.stderr.on('error', () => undefined);
 
 /** Written once per turn of the event loop: a write for each line would cost as much as the request that it reports. */
@@ -96,7 +96,7 @@ const io: Io = {
 export async function run(line: string[], outputFailed: (error: NodeJS.ErrnoException) => never): Promise<void> {
   process.stdout.on('error', (error) => {
     readerGone.resolve();
-    if (!signals.hasReload && !hearsOfOutput) outputFailed(error); // a daemon keeps serving if nobody reads its output
+    if (!signals.hasReload && !hearsOfOutput) outputFailed(error); // a daemon keeps serving if its output has no reader
   });
   process.exitCode = await runCli(line, io);
   // a late server must not block the shell

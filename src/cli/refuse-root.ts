@@ -35,7 +35,7 @@ function existing(path: string): { path: string; uid: number } | undefined {
   return stats === undefined ? existing(dirname(path)) : { path, uid: stats.uid };
 }
 
-/** The same command, run as that user. sudo drops all variables except those that it is told to keep. */
+/** The same command, run as that user. sudo drops all variables except those that its configuration keeps. */
 function asOwner(name: string, { env, system }: Pick<Io, 'env' | 'system'>, line: readonly string[]): string {
   const settings = Object.keys(env).filter((variable) => /^RANKD_\w+$/.test(variable));
   const keep = settings.length === 0 ? [] : [`--preserve-env=${settings.sort().join(',')}`];

@@ -17,7 +17,7 @@ export class Signals {
     for (const signal of stopSignals) process.on(signal, () => this.stopOn(signal));
     process.on('SIGHUP', () => {
       if (this.#stage === 'command') return this.#exit(129);
-      // A terminal that was closed sends the same signal; then nobody is left to stop the daemon by hand.
+      // A terminal that is closed sends the same signal; then no one can stop the daemon by hand.
       if (hangUp === 'stop' || isTerminalGone()) this.#stopWith('SIGHUP');
       else this.#reload?.();
     });

@@ -1,7 +1,7 @@
 import { win32 } from 'node:path';
 import { promisify } from 'node:util';
 
-/** The access list of a file or folder on Windows as text (SDDL); `undefined` if Windows does not tell it. */
+/** The access list of a file or folder on Windows as text (SDDL); `undefined` if Windows does not report it. */
 export async function readAccessList(
   path: string,
   env: Record<string, string | undefined>,

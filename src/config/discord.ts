@@ -69,7 +69,7 @@ export interface DiscordConfig {
   apiBaseUrl: string;
 }
 
-/** `undefined` if nobody ranks from Discord. */
+/** `undefined` if ranking from Discord is not configured. */
 export function toDiscordConfig(
   { application, public_key, server, commands, api_base_url }: z.output<ReturnType<typeof discordSection>>,
   at: (path: readonly PropertyKey[]) => string,

@@ -35,7 +35,7 @@ export function standingWords(acting: ActingAccount): string {
 export function ownerRisk({ userId, ownerId }: ActingAccount): { text: string; fix: string } | undefined {
   if (userId !== ownerId) return undefined;
   return {
-    text: 'whoever gets hold of the Roblox key of the owner can do everything in the group',
+    text: 'anyone who gets hold of the Roblox key of the owner can do everything in the group',
     fix: 'make an account for rankd alone, give it a role just above the ranks that it changes, and make the Roblox key with that account',
   };
 }
@@ -95,6 +95,6 @@ function untouchable(message: string): RankdError {
 
 function aboveActing(message: string): RankdError {
   return new RankdError('above_acting_account', message, {
-    hint: 'give the acting account a higher role in the group; `rankd group show` tells which account that is',
+    hint: 'give the acting account a higher role in the group; `rankd group show` shows which account that is',
   });
 }

@@ -134,7 +134,7 @@ function problemOf({ time, msg, problem, err, method, path, status, code, why, .
 
 const everyMs = 86_400_000;
 
-/** Warns of problems in calls to the platform, whoever made them. Call `warn` every second. */
+/** Warns of problems in any call to the platform. Call `warn` every second. */
 export class PlatformWarnings {
   /** By kind: the last logged surprise, and the time (on `Clock.monotonic()`) until which no other is logged. */
   readonly #logged = new Map<string, { lastAt: number; until: number }>();

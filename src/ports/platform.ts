@@ -128,13 +128,13 @@ export interface CallContext {
 
 /** For how long a write may be handed over. */
 export interface WriteLease {
-  /** How much longer, in milliseconds; `Infinity` if nobody else takes over. It is looked at in the moment in which the write is handed over. */
+  /** How much longer, in milliseconds; `Infinity` if no other node takes over. It is read at the moment in which the write is handed over. */
   leftMs(): number;
   /** The write may have been handed over after it had run out. */
   noteLate(): void;
 }
 
-/** The lease of a write for which nobody else takes over. */
+/** The lease of a write that no other node takes over. */
 export const unboundedLease: WriteLease = { leftMs: () => Number.POSITIVE_INFINITY, noteLate: () => undefined };
 
 /** Room in the platform's budget for a number of writes. Each write sent with it uses up its part. Dispose it to release the rest. */

@@ -232,8 +232,8 @@ export interface CopyPlace {
   /** Throws `not_found` if nothing is kept there, and as `StoreOperations` if it is not this rankd's. */
   read<T>(work: (contents: StoreContents) => Promise<T>): Promise<T>;
   /**
-   * Makes the database there with the contents, compares it with them, and keeps all of it or nothing. Throws `already_exists` if
-   * anything is kept there, and `conflict` if the audit is not whole.
+   * Creates the database there with the contents and compares it with them; a failure leaves nothing behind. Throws `already_exists` if
+   * that place has data, and `conflict` if the audit is not whole.
    */
   fill(contents: StoreContents): Promise<CopiedContents>;
 }

@@ -75,22 +75,22 @@ export interface WhitelistStore {
 }
 
 /**
- * The queue of those who want to change a member, first come, first served over all nodes. Each node keeps the order of its own
+ * The queue of requests to change a member, first come, first served over all nodes. Each node keeps the order of its own
  * changes by itself. When a node ends, its positions in all queues end with it. A position that could not be left is given up within seconds
  * once the store answers.
  */
 export interface MemberQueueStore {
-  /** Joins the end of a member's queue: whoever joins later, on another node, waits. Resolves with the position in it. */
+  /** Joins the end of a member's queue: requests that join later, on any other node, wait. Resolves with the position in it. */
   enqueue(rankeeId: number): Promise<string>;
   /** Gives a position up; nothing happens if it is given up already. */
   leave(position: string): Promise<void>;
   /**
-   * Calls `onMove` when somebody left a member's queue, or ended a change of the member, as far as this handle is told, until it is disposed. It
+   * Calls `onMove` when a request leaves a member's queue, or a change of the member ends, as far as this handle is notified, until it is disposed. It
    * only wakes earlier who looks now and then anyway. `undefined` if nobody tells, as with SQLite.
    */
   watchQueue(rankeeId: number, onMove: () => void): Disposable | undefined;
   /**
-   * `isNext`: no other node that is alive has somebody ahead of this position. Without a position, the end of the queue is meant,
+   * `isNext`: no other live node has a request ahead of this position. Without a position, the end of the queue is meant,
    * where a change that arrives now would be.
    */
   queueStanding(query: {
@@ -159,7 +159,7 @@ export interface ChainPage {
 /** Removes old records in steps: no step holds the write lock for long. */
 export interface RetentionStore {
   /**
-   * Looks at the oldest `limit` changes behind `cursor` and removes those that ended before `before` (epoch milliseconds), and with
+   * Reads the oldest `limit` changes behind `cursor` and removes those that ended before `before` (epoch milliseconds), and with
    * them the holds that they began, if they are over. Open changes stay. `next` is the cursor to go on with, absent if nothing older is left.
    */
   pruneChanges(step: {
@@ -180,7 +180,7 @@ export interface PersonStore {
   mentionsOf(userId: number): Promise<Mentions>;
   /** The members of the newest changes (at most `limit`) whose callers gave no name, and of whom none was kept since then (epoch milliseconds). */
   unnamedMembers(query: { since: number; limit: number }): Promise<number[]>;
-  /** The names that were kept for these users since then (epoch milliseconds), by user id. */
+  /** The names that were stored for these users since then (epoch milliseconds), by user id. */
   userNames(userIds: readonly number[], query: { since: number }): Promise<Map<number, string>>;
   /** Keeps a name, or that the user has none, and removes all that were kept before `since`. */
   keepUserName(user: { id: number; name: string | undefined; at: number }, query: { since: number }): Promise<void>;
@@ -296,7 +296,7 @@ export interface ShownNode {
   status(): NodeStatus;
   /** Carries out what an operator asked of this node; resolves with what came of it, as JSON can hold it. */
   carryOut(command: NodeCommand): Promise<unknown>;
-  /** Is told when another daemon is gone, or when this one had to join anew: what it declared may count otherwise now. */
+  /** Called when another daemon is gone, or when this one had to join again: other declarations may hold now. */
   onNodesChanged(): void;
   /** Is told if the store has lost audit events that were confirmed, as after a failover: the numbers of the first and of the last. */
   onLost?(range: { fromId: number; toId: number }): void;
@@ -318,7 +318,7 @@ export interface NodeStore {
   readonly isAlone: boolean;
   /** All daemons by name, with those that ended without a word within the last day and were not started again. */
   listNodes(): Promise<SeenNode[]>;
-  /** True if this node has a task that one node alone has, until that one ends; each that asks takes one that nobody has. */
+  /** True if this node has a task that one node alone has, until that one ends; each call takes one that no node has. */
   hasTask(task: string): Promise<boolean>;
   /** Asks a node to carry out a command, which it does within seconds if it is alive. Resolves with an id for `outcomeOf`. */
   askNode(nodeId: string, command: NodeCommand): Promise<string>;
@@ -373,8 +373,8 @@ export interface AccountName<Account> {
 }
 
 /**
- * Keeps, of each operation of the platform, how much of its budget is spent. An account is a plain record, which JSON keeps.
- * Changes of one account never interleave, whoever makes them.
+ * Stores how much of each platform operation's budget is spent. An account is a plain record that JSON can hold. Changes
+ * of one account never interleave, on any node.
  */
 export interface BudgetLedger {
   /**

@@ -20,7 +20,7 @@ describe.each(['SIGINT', 'SIGTERM', 'SIGBREAK', 'SIGHUP'])(
       const reload = vi.fn();
       signals.onReload(reload);
       const stopped = signals.stop;
-      expect(process.emit(signal)).toBe(true); // somebody listens: without that, Windows ends the process
+      expect(process.emit(signal)).toBe(true); // a listener is needed: without it, Windows ends the process
       expect(await stopped).toBe(signal);
       expect([signals.isStopping, reload.mock.calls, exit.mock.calls]).toEqual([true, [], []]);
     });

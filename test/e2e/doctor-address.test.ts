@@ -88,7 +88,7 @@ test('a certificate that games would refuse is reported with the reason, and the
       'not for localhost but for DNS:router.lan',
       'get one for localhost',
     ],
-    [selfSigned({ name: 'localhost' }), 'FAIL', 'signed by nobody but itself', "Let's Encrypt"],
+    [selfSigned({ name: 'localhost' }), 'FAIL', 'it is self-signed', "Let's Encrypt"],
     [new Authority().issue({ name: 'localhost' }), 'FAIL', 'without those that vouch for it', 'the whole chain'],
   ];
   const seen = await Promise.all(
@@ -109,7 +109,7 @@ describe('another server in place of this daemon is detected, with the fix', () 
     [
       'a proxy without rankd',
       (_, response) => response.writeHead(502).end(),
-      'has nobody to ask (status 502)',
+      'cannot reach rankd (status 502)',
       /start rankd/,
     ],
     [

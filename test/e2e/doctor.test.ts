@@ -255,7 +255,7 @@ test("doctor and init warn of a Roblox key of the owner's own account, and name 
     { grade: 'warn', fix: expect.stringMatching(/^make an account for rankd alone/) },
   ]);
   expect(await ofInit()).toMatch(
-    /^warning: whoever gets hold of the Roblox key of the owner .+\ntry: make an account/m,
+    /^warning: anyone who gets hold of the Roblox key of the owner .+\ntry: make an account/m,
   );
   roblox.credential.userId = sampleUsers.actor;
   expect(await ofInit()).not.toContain('warning');

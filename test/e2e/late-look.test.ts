@@ -86,7 +86,7 @@ describe.concurrent('a change by a command is verified by a late read', () => {
     await using at = await world();
     const { code, stdout, stderr } = await at.refusedWhileReadsLag(() => at.rank(member, '20'));
     expect({ code, stdout }).toEqual({ code: 75, stdout: '' });
-    expect(stderr).toMatch(/^Roblox says no, but .* looks once more, in 8 s\./);
+    expect(stderr).toMatch(/^Roblox refused the change, but .* reads once more, in 8 s\./);
     expect(stderr).toContain('could not be confirmed');
     expect(await at.latestChange()).toMatchObject({ state: 'unknown' });
   });

@@ -30,7 +30,7 @@ test('a daemon and the commands of another machine work on one database of Postg
   };
 
   const created = await there.here(['key', 'create', 'game'], { env });
-  expect(created.stderr).toContain(`rankd kept nothing in ${address.database} on 127.0.0.1:${address.port} before`);
+  expect(created.stderr).toContain(`rankd had no data in ${address.database} on 127.0.0.1:${address.port}`);
   const key = created.stdout.trim();
   await run('whitelist', 'add', '1', '--key', 'game');
 

@@ -136,7 +136,7 @@ test('next to a running daemon it is refused with 4, like a second daemon, with 
       code: 4,
       stdout: '',
       stderr: `error: A rankd daemon serves ${home.dataDir} already: process ${daemon.process.pid}, on ${daemon.url}.
-try: look at it with \`rankd status\`, and stop it first; or name another directory with --data-dir
+try: check it with \`rankd status\`, and stop it first; or name another directory with --data-dir
 `,
     });
   }

@@ -84,7 +84,7 @@ test('health believes only its own daemon', async () => {
   await using stranger = await DaemonProcess.start(other);
   expect((await home.here(['health'])).code).toBe(0);
 
-  // A proxy for commands' requests that replaces the daemon's address by that of another program.
+  // A proxy for commands' requests that replaces the daemon's address with that of another program.
   const socket = join(home.dataDir, 'daemon.sock');
   renameSync(socket, `${socket}.real`);
   let url = '';

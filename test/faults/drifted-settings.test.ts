@@ -88,7 +88,7 @@ describe.each(Object.keys(forms) as Form[])('settings that name roles by %s mean
         let members = 30_100;
         for (const [turn, { does, misfits = [], isGone = false, isPrivate = false }] of Object.entries(turns)) {
           const join = (held: number[]) => {
-            members += 1; // others each time: roles that nobody gave would count as a lost write
+            members += 1; // others each time: roles that no change gave would count as a lost write
             fake.group.setMember(members, isGone ? held.filter((id) => !named.some((role) => role.id === id)) : held);
             return members;
           };

@@ -65,7 +65,7 @@ describe.each(systems)('$name', (system) => {
     ['offline', [], /No player here is called offline\. For a user who is not here, type @offline\./],
     ['2001', [2001], /2001 is Officer\. \(Not in this server\.\)$/],
     ['"Captain Bob"', [], /captain bob.* @?Twin1 (and|or) @?Twin2/i],
-    // A short word means nobody by chance.
+    // A short word matches no player by chance.
     ['j', [], /j .*type more of the name/],
     ['jo', [], /jo matches Josh, John and Joey here; type more of the name\./],
     ['jos', [1004], /1004 is Officer/],

@@ -47,7 +47,7 @@ const changed = fc.record({
   ...{ undoId: maybe(fc.constant('undo_x')), finishedAt: maybe(time) },
 });
 
-/** At most two conditions: with more, next to nothing is found. */
+/** At most two conditions: more would find almost nothing. */
 const filter: fc.Arbitrary<ChangeFilter> = fc
   .record({
     all: fc.record({

@@ -56,7 +56,7 @@ export const auditCommands = commandGroup({
       name: 'list',
       about: 'events, newest first',
       options: listOptions,
-      help: '\nWith --follow --json each event is a document on a line of its own: {"v":1,"event":{…}}.\n',
+      help: '\nWith --follow --json each event is a document on a separate line: {"v":1,"event":{…}}.\n',
       examples: [
         'rankd audit list --since 24h --limit 500 --json',
         'rankd audit list --action key --by cli',
@@ -77,7 +77,7 @@ export const auditCommands = commandGroup({
 Each event holds a SHA-256 over itself and the event before it. If an event was edited, removed, inserted or moved, the
 command names its number and ends with 5.
 
-The chain alone can't show everything: somebody who can write the database file can compute the whole chain again, or cut
+The chain alone can't show everything: anyone who can write the database file can compute the whole chain again, or cut
 off its newest events and the note of how many there were. Store heads somewhere else: with the setting audit.head_file the
 daemon and the commands add the hash of each event to a file, and \`--head-file FILE\` compares all of them. \`--head HASH\`
 does the same with one that this command printed. Events that retention (audit.keep) has removed can't be compared any more.

@@ -96,14 +96,14 @@ function silent(what: string, cause?: unknown): RankdError {
 }
 
 /** The advice about a daemon that has its lock and does not answer. */
-export const maybeStarting = 'look at its log; it may be starting or stopping. If it stays so: rankd doctor';
+export const maybeStarting = 'check its log; it may be starting or stopping. If it stays like this: rankd doctor';
 
 function stranger(url: string): RankdError {
   return new RankdError(
     'daemon_unavailable',
     `Another program answers at ${url}, not the daemon of this data directory.`,
     {
-      hint: 'stop the other program, or give the daemon a port of its own with server.port, then restart it',
+      hint: 'stop the other program, or give the daemon another port with server.port, then restart it',
     },
   );
 }

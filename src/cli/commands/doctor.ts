@@ -62,7 +62,7 @@ const doctorOptions = {
   offline: flag('--offline', 'skip the checks that need Roblox'),
   url: option(
     '--url [url]',
-    'also look at this address where games reach rankd (default: server.public_url), from outside in',
+    'also check this address, where games reach rankd (default: server.public_url)',
     asGameUrl,
   ).conflicts('live') as ReturnType<typeof option<string | true>>, // true: the one that the configuration names
   live: flag(

@@ -141,7 +141,7 @@ async function showKey(
 ): Promise<void> {
   cli.say(`\nThe game key is shown this once${keptIn === undefined ? '' : `, and is in ${keptIn}`}:\n`);
   await printSecret(cli, key, { ...document, secret }, secret);
-  cli.say(`\nKeep it as a secret named rankd in the Creator Dashboard (your experience, Secrets).`);
+  cli.say(`\nSave it as a secret named rankd in the Creator Dashboard (your experience, Secrets).`);
 }
 
 /**

@@ -47,7 +47,7 @@ export async function changeList(cli: Cli, asked: AskedList): Promise<void> {
     const members = await findListed(app, lines);
     const plan = await planList(app, command, members);
     await confirm(cli, questionOf(asked, { plan, members }));
-    if (plan.isContinued) cli.say(`${plan.id} goes on: whom it has reached is left alone.`);
+    if (plan.isContinued) cli.say(`${plan.id} continues: members already ranked are skipped.`);
     const run = await carryOut(cli, app, { plan, command, members });
     const isDone = run.left.length === 0 && run.results.every((result) => 'change' in result);
     if (isDone) await noteList(app, 'end', { plan, command, members });
@@ -121,7 +121,7 @@ function printList(cli: Cli, { plan, run }: { plan: PlannedList; run: ListRun })
   cli.print({ list: listDocument({ plan, run }) }, table(headings, rows, { wrapsLast: true }), summaryOf(plan, run));
   if (run.error !== undefined && !cli.options.json)
     cli.io.stderr(cli.asTyped(formatError(run.error, { asJson: false })));
-  if (run.left.length > 0) cli.say('The same command goes on with what is left.');
+  if (run.left.length > 0) cli.say('Run the same command again to continue with the rest.');
   else if (failed.length > 0) cli.say('The same command tries these lines again, and leaves the others alone.');
   const code = exitCodeOfRun(run);
   if (code !== 0) throw new ExitCode(code);

@@ -307,7 +307,7 @@ function budgetText(budget: DaemonStatus['budget']): string {
   return budget.map(({ operation, left, limit }) => `${operation} ${left}/${limit}`).join(', ') || 'not limited';
 }
 
-/** Null if nobody ranks from Discord; a daemon of before reports nothing of it. */
+/** Null if ranking from Discord is not configured, or the daemon is too old to report it. */
 function discordText(discord: DaemonStatus['discord'] = null): string | null {
   if (discord === null) return null;
   const { server, lastAt } = discord;
@@ -319,7 +319,7 @@ function pageText(dashboard: DaemonStatus['dashboard']): string | null {
   return dashboard && `${dashboard.url}, ${counted(dashboard.sessions, 'session')}`;
 }
 
-/** Null if there is nothing to tell. */
+/** Null if there is nothing to report. */
 function trustText({ stop, believesAnswers }: DaemonStatus['platformTrust']): string | null {
   if (stop !== null) return `STOPPED: ${stop}`;
   return believesAnswers ? null : 'read before they are told: Roblox did not hold a change that it said it had made';

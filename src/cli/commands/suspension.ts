@@ -38,7 +38,7 @@ const suspendOptions = {
   reason,
   dryRun: flag('--dry-run', 'make every check and show which roles it would take; change nothing'),
 };
-const unsuspendOptions = { force: flag('--force', 'also if somebody else has changed the member since'), reason };
+const unsuspendOptions = { force: flag('--force', 'even if someone else has changed the member since'), reason };
 
 /** `rankd rank suspend` and `unsuspend`. */
 export const suspendCommands = [
@@ -52,7 +52,7 @@ export const suspendCommands = [
   }),
   command({
     name: 'unsuspend',
-    about: 'end a suspension, or a temporary rank, and give the roles from before back',
+    about: 'end a suspension or a temporary rank, and give back the earlier roles',
     args: [user],
     options: unsuspendOptions,
     examples: ['rankd rank unsuspend 1001', 'rankd rank unsuspend @Newcomer --reason "appeal"'],

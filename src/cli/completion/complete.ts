@@ -9,7 +9,7 @@ import { systemNames } from '../game-models.ts';
 import type { Io } from '../io.ts';
 import { refuseRoot } from '../refuse-root.ts';
 
-/** The first word of a line with which a shell asks how its own line can go on. */
+/** The first word of a line with which a shell asks for completions of its own line. */
 export const questionWord = '__complete';
 
 /** How long a shell waits for names that are on a server. */
@@ -17,7 +17,7 @@ const giveUpAfterMs = 300;
 
 /**
  * Answers `__complete WORD… :CURRENT`; the colon keeps an empty word from getting lost. Prints a line for each
- * candidate, with a tab before its description, or only `:file` or `:directory`. Nobody could read an error here, so
+ * candidate, with a tab before its description, or only `:file` or `:directory`. No user could read an error here, so
  * none is shown.
  */
 export async function answerShell(program: Command, line: readonly string[], io: Io): Promise<void> {

@@ -28,7 +28,7 @@ export function secretFile({ io }: Cli, name: string | undefined, out: string | 
 export async function requireFreeName(cli: Cli, name: string): Promise<void> {
   if (!(await isTaken(cli, name))) return;
   throw new RankdError('already_exists', `A key named ${name} exists already.`, {
-    hint: `choose another name with --key, or leave --key out and go on with that one: rankd key show ${name}`,
+    hint: `choose another name with --key, or leave --key out and use that one: rankd key show ${name}`,
   });
 }
 

@@ -115,7 +115,7 @@ export function nextSteps(outcome: InitOutcome, { host, port }: { host: string; 
     ...(start === undefined ? [] : [start]),
     url === undefined
       ? 'Give rankd an address that Roblox reaches, by a proxy or a tunnel (docs/hosting.md), and set it as server.public_url in rankd.yaml.'
-      : `Have ${url} lead to http://${host}:${port}, by a proxy or a tunnel (docs/hosting.md), then look at it: rankd doctor --url`,
+      : `Have ${url} lead to http://${host}:${port}, by a proxy or a tunnel (docs/hosting.md), then check it: rankd doctor --url`,
     ...keySteps(outcome),
     'In Roblox Studio, File, Experience Settings, Security: switch on Allow HTTP Requests.',
     ...modelSteps(outcome),
@@ -140,7 +140,7 @@ function modelSteps({ url, system, written, leftOut }: InitOutcome): string[] {
   return [
     ...(leftOut.length === 0
       ? []
-      : [`${leftOut.join(' and ')} was here already and was left as it is. To write it anew: ${write} --force`]),
+      : [`${leftOut.join(' and ')} already existed and was left as it is. To overwrite it: ${write} --force`]),
     ...written.map(({ place, file }) => `In Roblox Studio, right-click ${place}, Insert from File: ${file.path}`),
   ];
 }

@@ -32,7 +32,7 @@ export function asUser(text: string): AskedUser {
   throw new InvalidArgumentError(`It must be ${userWords}.`);
 }
 
-/** As `asUser`, or 0: nobody. */
+/** Like `asUser`; 0 means no user. */
 export function asRanker(text: string): AskedUser {
   return text === '0' ? 0 : asUser(text);
 }
@@ -56,7 +56,7 @@ export function namesExperience(text: string): boolean {
 export const experienceWords =
   "This address has the universe id, and games send the place id (game.PlaceId): open the place's own page, under Places, and give its address";
 
-/** The error tells a person who typed a name which id to give instead. */
+/** If a name was typed, the error gives the id to use instead. */
 function idOf(kind: 'group' | 'place', what: string): (text: string) => number {
   return (text) => {
     const id = idIn(text) ?? idInAddress(kind, text);
@@ -78,7 +78,7 @@ export function asRank(text: string): RoleName {
 /** Longer than any name of a role. */
 const maxRoleName = 100;
 
-/** A rank that a key's rule can name, or the name of a role, which stands for its rank. */
+/** A rank that a key's rule can name, or the name of a role, which means its rank. */
 export function asBound(text: string): RoleName {
   return /^-?\d*$/.test(text) ? wholeNumber(1, 254)(text) : asRank(text);
 }

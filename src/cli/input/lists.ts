@@ -54,7 +54,7 @@ function filledLines(text: string): Array<{ number: number; content: string }> {
 }
 
 /**
- * A line with several ids is left unchanged, and then refused: otherwise nobody would notice that only the first id
+ * A line with several ids is left unchanged, and then refused: otherwise it would go unnoticed that only the first id
  * counts.
  */
 function firstField(line: string): string {

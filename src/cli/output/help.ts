@@ -70,7 +70,7 @@ export function asTyped(text: string, program: Command, typedAs: string): string
 
 /**
  * The command that starts rankd again the way it was started. A name that the shell does not know would not help, and
- * npx would download an unknown name from the registry, whoever owns it there. `script`: the absolute path that Node.js
+ * npx would download an unknown name from the registry, whatever package has it there. `script`: the absolute path that Node.js
  * runs. `cwd`: the current folder, if there is one. npm passes its own command to its children in the environment.
  */
 export function commandFor({ script, cwd, env }: StartedBy, system: System = thisSystem): string {

@@ -128,7 +128,7 @@ function lines(grid: Grid, painted: CellPainter): string {
 }
 
 /**
- * The number of columns beside each other, and the greatest width of the last of them. An id is never cut, so that it
+ * The number of columns next to each other, and the greatest width of the last of them. An id is never cut, so that it
  * can be copied.
  */
 function arrange(widths: number[], columns: number, endsWithId: boolean): { beside: number; last: number } {

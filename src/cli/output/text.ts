@@ -12,7 +12,7 @@ export function printableLines(text: string): string {
   return text.split('\n').map(printable).join('\n');
 }
 
-/** A document on a line of its own. JSON does not escape every character that controls a terminal. */
+/** A document on a separate line. JSON does not escape every character that controls a terminal. */
 export function jsonLine(document: Record<string, unknown>): string {
   return `${escapeControls(JSON.stringify(document))}\n`;
 }

@@ -127,7 +127,7 @@ export function createPageServer({
     if (!isAllowed) throw tooOften('The page asks too often.', msToNext);
   };
 
-  /** A right link is accepted however many were wrong, because callers could otherwise lock out the operator. */
+  /** A correct link is accepted after any number of wrong ones; otherwise callers could lock out the operator. */
   const slowDown = (error: unknown): never => {
     const { isAllowed, msToNext } = buckets.wrongLogins.take('all', wrongLogins);
     if (!isRankdError(error, 'link_refused') || isAllowed) throw error;

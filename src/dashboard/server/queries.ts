@@ -114,7 +114,7 @@ async function told<T>(field: string, work: () => Promise<T>): Promise<T> {
     return await work();
   } catch (error) {
     if (error instanceof RankdError && (error.code === 'not_found' || error.code === 'user_not_found'))
-      throw new FieldError(field, `names nobody: ${error.message.replace(/\.$/, '')}`);
+      throw new FieldError(field, `names no user: ${error.message.replace(/\.$/, '')}`);
     throw error;
   }
 }

@@ -50,7 +50,7 @@ export interface Sent {
   gone: AbortSignal;
 }
 
-/** The same from somebody who is logged in. */
+/** The same from a logged-in operator. */
 interface Asked extends Sent {
   session: Session;
 }

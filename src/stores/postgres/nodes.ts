@@ -83,7 +83,7 @@ export class Nodes implements NodeStore, OwnNode {
       'store_unavailable',
       'This daemon has not reached its database for too long to change ranks.',
       {
-        hint: 'see whether the PostgreSQL server answers; the daemon goes on by itself once it does',
+        hint: 'check whether the PostgreSQL server answers; the daemon continues once it does',
         retryAfterMs: beatEveryMs,
       },
     );

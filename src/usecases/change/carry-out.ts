@@ -216,7 +216,7 @@ function withoutEffect(answer: Member | undefined): RankdError {
     'platform_credential',
     'Roblox accepted the change but did not carry it out; the Roblox key probably lacks group:write.',
     {
-      hint: 'give the Roblox key the scope group:write for this group; `rankd doctor` tells what Roblox says of the key',
+      hint: 'give the Roblox key the scope group:write for this group; `rankd doctor` shows what Roblox reports about the key',
     },
   );
 }

@@ -182,7 +182,7 @@ function cameBack(change: RankChange): RankdError {
 function changedByOthers(change: RankChange): RankdError {
   return new RankdError(
     'platform_rejected',
-    `The roles of ${memberTitle(change)} are neither those from before nor those that were wanted: somebody else has changed them, or Roblox did not do what it said.`,
+    `The roles of ${memberTitle(change)} are neither the earlier ones nor the requested ones: they were changed outside of rankd, or Roblox did not do what it reported.`,
   );
 }
 

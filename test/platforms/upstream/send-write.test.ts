@@ -5,7 +5,7 @@ import { expect, onTestFinished, test, vi } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { RequestNotSent, WriteSender } from '../../../src/platforms/upstream/send-write.ts';
 
-/** A server that notes what it is sent, and answers unless it is told not to. */
+/** A server that records its requests, and answers unless answers are turned off. */
 async function receiver({ isSilent = false } = {}) {
   const received: string[] = [];
   const sockets = new Set<Socket>();

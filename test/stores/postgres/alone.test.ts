@@ -16,7 +16,7 @@ test('an older schema is not migrated by a start while another node works on it;
   });
   const alone = (rest: { newest?: number; predecessor?: string } = {}) =>
     requireAlone(db, { own: time, newest: newestSchema + 1, ...rest });
-  await alone(); // nobody works on it
+  await alone(); // no node works on it
   await other.enqueue(7);
   await alone({ newest: newestSchema });
   const [node] = await db.all<{ id: string; beat: number }>('SELECT id, beat FROM rankd.nodes');
@@ -37,6 +37,6 @@ test('an older schema is not migrated by a start while another node works on it;
   const isStill = async () => (await beats()) === (await onServer(address, 'SELECT pg_sleep(0.1)').then(beats));
   await expect.poll(isStill).toBe(true); // its last beat has arrived
   const before = time.monotonic();
-  await time.passUntil(alone()); // it beats no more
+  await time.passUntil(alone()); // its heartbeats have stopped
   expect(time.monotonic() - before).toBeGreaterThan(6_000);
 });

@@ -50,7 +50,7 @@ test('a server without a connection left is 503 until it has one; beats keep the
 
   await admin.query(`ALTER ROLE ${few} CONNECTION LIMIT -1`);
   await expect.poll(async () => (await app.verify(key)).status).toBe(200);
-  await expect.poll(async () => (await app.rank(key)).status).toBe(200); // over a connection of its own, which comes back in its own time
+  await expect.poll(async () => (await app.rank(key)).status).toBe(200); // over a separate connection, which recovers independently
 });
 
 test('a server that is silent keeps no request waiting for its key for longer than 2 s, and it goes on once the server does', async () => {

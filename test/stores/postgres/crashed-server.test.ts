@@ -12,7 +12,7 @@ test('a write that a server lost when it crashed is not told as kept, though ano
   await using server = await startPostgres({ settings: ['wal_writer_delay=10000'] });
   await using proxy = await startStoreProxy(server.port);
   const clock = new ManualClock();
-  const beating = new ManualClock(); // a beat of theirs would write down what the test wants lost
+  const beating = new ManualClock(); // one of their beats would flush the data that the test wants lost
   const at = { user: server.user, database: 'postgres', password: undefined, tls: false as const };
   const address = { ...at, host: server.socketDir, port: server.port };
   const near = await openPostgresStore({ address, clock, beating });
@@ -22,7 +22,7 @@ test('a write that a server lost when it crashed is not told as kept, though ano
   const breaking = {
     beginChange: (change, question, judge) =>
       far.beginChange(change, question, (facts) => {
-        proxy.mode = 'hold'; // it has its transaction and the lock; nothing else of it arrives
+        proxy.mode = 'hold'; // it has its transaction and the lock; its next statements do not arrive
         return judge(facts);
       }),
   } as Store;

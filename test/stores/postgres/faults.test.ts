@@ -11,7 +11,7 @@ import { clientOf, postgresDatabase } from '../../support/postgres-database.ts';
 /** A fault during a COMMIT: the connection breaks after it, or before it. */
 type Fault = 'lost answer' | 'lost commit' | undefined;
 
-/** Stands between rankd and the server. */
+/** A proxy between rankd and the server. */
 async function wire(address: ServerAddress) {
   let fault: Fault;
   let cuts = 0;

@@ -17,7 +17,7 @@ import { clientOf, onServer, postgresDatabase } from '../../support/postgres-dat
 import { send } from '../../support/send.ts';
 import { TempDir } from '../../support/temp-dir.ts';
 
-/** Two handles, each with a time of its own. */
+/** Two handles, each with a separate clock. */
 async function twoNodes() {
   const { address } = await postgresDatabase();
   const open = async () => {
@@ -45,11 +45,11 @@ async function twoNodes() {
   return [await open(), await open()] as const;
 }
 
-/** From now on no beat is answered, until what this resolves with is called. */
+/** From now on no beat is answered, until the returned function is called. */
 async function withoutBeats(address: ServerAddress): Promise<() => Promise<void>> {
   const client = clientOf(address);
   await client.connect();
-  await client.query('BEGIN; LOCK rankd.nodes IN SHARE MODE'); // reading goes on
+  await client.query('BEGIN; LOCK rankd.nodes IN SHARE MODE'); // reads still work
   return () => client.end();
 }
 
@@ -119,7 +119,7 @@ test('a node that was ended finds out with its next beat, and joins anew', async
     [8, 'other'],
     [9, 'this'],
   ]);
-  expect([left(), one.store.leaseLeft()() > 0]).toEqual([0, true]); // the lease of the node that was ended stays over
+  expect([left(), one.store.leaseLeft()() > 0]).toEqual([0, true]); // the ended node's lease does not come back
   expect(await one.store.takeOver(change.id)).toStrictEqual(change);
   const ended = await recordOutcome({ store: one.store, clock: one.time }, change.id, applied);
   expect(ended).toMatchObject({ state: 'applied' });
@@ -373,7 +373,7 @@ test('who waits for a member on another node goes on as soon as that one is thro
   const change = newChange();
   await begin(one, change);
   const position = await one.enqueue(change.rankeeId);
-  const clock = new ManualClock(); // it stands still: nobody looks again by the clock
+  const clock = new ManualClock(); // time stands still: no poll is due
   const app = { store: other, clock, turns: new MemberTurns(), ownedChangeIds: new Set() } as unknown as Ranking;
   await using waiting = new QueuePosition(app, { rankeeId: change.rankeeId, lane: 'test' });
   const call = { signal: new AbortController().signal, deadlineAt: Number.POSITIVE_INFINITY, lane: 'test' };
@@ -382,7 +382,7 @@ test('who waits for a member on another node goes on as soon as that one is thro
   const ahead = async () =>
     Number((await other.queueStanding({ rankeeId: change.rankeeId })).position) - Number(position);
   await expect.poll(ahead).toBe(2);
-  await onServer(address, 'SELECT pg_sleep(0.1)'); // it has looked, and listens
+  await onServer(address, 'SELECT pg_sleep(0.1)'); // it has polled, and listens
   await recordOutcome({ store: one, clock }, change.id, applied);
   expect(came).not.toHaveBeenCalled();
   await one.leave(position);
@@ -411,7 +411,7 @@ test('a daemon without a lease is not ready, nor is one whose database a later r
   onTestFinished(async () => {
     await onServer(address, `DELETE FROM rankd.schema_steps WHERE version > ${newestSchema}`); // the next test gets this database
   });
-  await onServer(address, `INSERT INTO rankd.schema_steps VALUES (${newestSchema + 1}, 1, '2.0.0', 0)`); // which it can live with
+  await onServer(address, `INSERT INTO rankd.schema_steps VALUES (${newestSchema + 1}, 1, '2.0.0', 0)`); // which it can work with
   await time.advance(1_000);
   await store.nodes?.showNode(daemonNamed('east'));
   expect(store.outgrown()).toBeUndefined();

@@ -7,7 +7,7 @@ import { postgresDatabase } from '../../support/postgres-database.ts';
 
 const serverAt = Date.UTC(2026, 5, 1);
 
-/** A server's clock that was asked once, and a way to ask again after some seconds, when it says so much more. */
+/** A server's clock that was read once, and a function that reads it again some seconds later, with the given difference. */
 async function asked() {
   const own = new ManualClock(0);
   const clock = new ServerClock(own);
@@ -29,7 +29,7 @@ test("time is the server's, and goes on between two looks as this process's own"
   expect(clock.now()).toBe(serverAt + 1_234);
   own.setWallClock(0);
   expect(clock.now()).toBe(serverAt + 1_234);
-  expect(new ServerClock(new ManualClock(7)).now()).toBe(7); // before the first look there is no other
+  expect(new ServerClock(new ManualClock(7)).now()).toBe(7); // before the first reading there is no other
 });
 
 test('a jump of the server is followed and noted; a slow answer and clocks that drift are no jump', async () => {

@@ -9,7 +9,7 @@ import { ManualClock } from '../../support/manual-clock.ts';
 import { openTestApp } from '../../support/open-test-app.ts';
 import { onServer, postgresDatabase } from '../../support/postgres-database.ts';
 
-/** Hears what is sent to the server. */
+/** Records the statements that are sent to the server. */
 async function tap(address: ServerAddress) {
   const heard: string[] = [];
   const sockets = new Set<Socket>();

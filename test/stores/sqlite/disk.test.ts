@@ -34,7 +34,7 @@ test('what arrives while a commit waits for the disk is committed together', asy
   slowDown(file, 'audit_events');
   const before = commitsIn(file);
   const first = event('first');
-  await new Promise((resolve) => setTimeout(resolve, 50)); // it is on its way to the disk
+  await new Promise((resolve) => setTimeout(resolve, 50)); // it is being written to the disk
   await Promise.all([first, event('second'), event('third')]);
   expect(commitsIn(file) - before).toBe(2);
 });
@@ -67,7 +67,7 @@ test('closing waits until what is still written is on the disk', async () => {
   expect(await again.listKeys()).toMatchObject([{ name: 'main' }]);
 });
 
-/** Ways to damage a daemon's file, each with a function that does it. */
+/** The kinds of damage to a daemon's file, each with its function. */
 const harms: Array<[string, (file: string) => void]> = [
   ['removed', (file) => rmSync(file)],
   [

@@ -13,7 +13,7 @@ import { tempDir } from '../../support/temp-dir.ts';
 
 const clock = new ManualClock();
 
-/** A store, and its connection to make trouble with. */
+/** A store, and its connection, through which tests cause faults. */
 async function openForFaults(options: { lockTimeoutMs?: number } = {}): Promise<{ store: Store; db: SqliteDatabase }> {
   const dataDir = tempDir();
   await (await openSqliteStore({ dataDir, clock })).close();

@@ -32,7 +32,7 @@ test('the breaker counts within the window alone', async () => {
   );
 });
 
-/** How SQLite goes about each look that `ask` takes: a `SCAN` reads a whole table, a `TEMP B-TREE` sorts. */
+/** SQLite's query plan for each read of `ask`: a `SCAN` reads a whole table, a `TEMP B-TREE` sorts. */
 async function plansOf(ask: (store: Store) => Promise<unknown>): Promise<string[]> {
   const clock = new ManualClock();
   const file = join(tempDir(), 'rankd.db');

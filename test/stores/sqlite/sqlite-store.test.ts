@@ -19,7 +19,7 @@ async function createDatabase(dir = new TempDir()): Promise<TestDatabase> {
   };
 }
 
-/** With the schema; to make it takes longer than most of the tests. */
+/** With the schema, which takes longer to create than most tests run. */
 const createMigrated = async () => createDatabase(await freshDataDir());
 
 storeContract('SqliteStore', createMigrated);

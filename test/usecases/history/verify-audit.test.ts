@@ -10,7 +10,7 @@ import { newChange, operate } from '../../contracts/store/samples.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
-/** A store with six events, and the database file for somebody who has it in hand. */
+/** A store with six events, and the database file, for tests that tamper with it. */
 async function sixEvents() {
   const dataDir = tempDir();
   const store = await engineOf({ dataDir, clock: new ManualClock() }).openStore();
@@ -146,7 +146,7 @@ test('of two hashes that were noted of one event, one was written anew', async (
   expect(await verifyAudit({ store }, { notedHeads })).toMatchObject({ breaks: [{ kind: 'rewritten', id: 3 }] });
 });
 
-/** Passes every trigger: the chain is anchored to one of its own events, and earlier ones are deleted. */
+/** Evades every trigger: the chain is anchored to one of its own events, and earlier ones are deleted. */
 function removeUpTo(id: number): string {
   return `UPDATE audit_anchor SET last_id = ${id}, hash = (SELECT hash FROM audit_events WHERE id = ${id});
           DELETE FROM audit_events WHERE id <= ${id}`;

@@ -256,7 +256,7 @@ async function unlessCollided<T>(work: () => Promise<T>): Promise<T> {
     } catch (error) {
       if (!isCollision(error) || systemClock.monotonic() - since > tryAgainWithinMs) throw error;
     }
-    await systemClock.sleep(pauseMs * (0.5 + Math.random() / 2)); // so that the others do not retry at the same moment
+    await systemClock.sleep(pauseMs * (0.5 + Math.random() / 2)); // random, to avoid retrying in step with the others
   }
 }
 

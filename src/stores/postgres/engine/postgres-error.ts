@@ -236,7 +236,7 @@ function noConnection(_: ServerAddress, cause: unknown): RankdError {
 
 function noTls(address: ServerAddress, cause: unknown): RankdError {
   return new RankdError('config_invalid', `The PostgreSQL server on ${hostAndPort(address)} offers no TLS.`, {
-    hint: 'turn ssl on in postgresql.conf; or, in a network that nobody else can listen to, set store.tls: off',
+    hint: 'turn ssl on in postgresql.conf; or, in a network that no one else can listen to, set store.tls: off',
     cause,
   });
 }

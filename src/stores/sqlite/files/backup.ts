@@ -62,7 +62,7 @@ function copyVerified(dataDir: string, to: string): Backup {
   const copy = examineFile(to);
   const flaw = flawOf(copy) ?? missingIn(copy.newestRows, reached);
   if (flaw !== undefined) {
-    throw new RankdError('store_unavailable', `The copy of the database is not sound, so it was not kept: ${flaw}.`, {
+    throw new RankdError('store_unavailable', `The copy of the database is not sound, so it was removed: ${flaw}.`, {
       hint: 'rankd db check',
     });
   }

@@ -8,7 +8,7 @@ import { SqliteDatabase } from '../../../../src/stores/sqlite/engine/database.ts
 import { startNode } from '../../../support/node-process.ts';
 import { tempDir } from '../../../support/temp-dir.ts';
 
-/** A database that another process has all to itself for a while. */
+/** A database that another process locks for a while. */
 async function heldFor(ms: number): Promise<string> {
   const file = join(tempDir(), 'held.db');
   writeFileSync(file, '');

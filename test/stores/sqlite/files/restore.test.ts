@@ -12,10 +12,10 @@ import { tempDir } from '../../../support/temp-dir.ts';
 
 const clock = new ManualClock();
 
-/** The calls that change what is in the data directory, beside SQLite's own work on the file that is not in place yet. */
+/** The calls that change the data directory, apart from SQLite's own writes to the file that is not in place yet. */
 const calls = ['rmSync', 'openSync', 'fsyncSync', 'linkSync', 'renameSync'];
 
-/** Restores in a process of its own, and copies the data directory before each call: what is found where it was killed there. */
+/** Restores in a separate process, and copies the data directory before each call: the state that a kill at that call would leave. */
 async function snapshots({ dataDir, file }: { dataDir: string; file: string }): Promise<string[]> {
   const folder = tempDir();
   const made = await runNode<number>(`
