@@ -22,6 +22,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { codeOf, RankdError } from './errors.ts';
+import { crypto } from './node-modules.ts';
 import { type System, thisSystem } from './system.ts';
 
 interface WholeFile {
@@ -150,6 +151,13 @@ export function makeFile({ path, text, mode = 0o666 }: NewFile): void {
   } finally {
     closeSync(file);
   }
+}
+
+/** Throws the error of a small write to a folder: `store_unavailable` if its disk is full. */
+export function requireSpace(folder: string): void {
+  const path = join(folder, `${prefix}${crypto().randomUUID()}`);
+  makeFile({ path, text: '-'.repeat(65_536), mode: 0o600 });
+  rmSync(path);
 }
 
 function openNew(path: string, mode: number): number {

@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } 
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { isInDataDir, isOnReadOnlyFileSystem } from '../base/data-dir.ts';
-import { makeFile, ScratchDirectory } from '../base/files.ts';
+import { requireSpace } from '../base/files.ts';
 import { crypto, https } from '../base/node-modules.ts';
 import { type System, thisSystem } from '../base/system.ts';
 import { loadSqlite } from '../stores/engine.ts';
@@ -107,10 +107,9 @@ function fileSystemFinding(dataDir: string): Finding {
   return warn('file system', `${dataDir} is on ${shared}, where a database can be damaged`, 'move it to a local disk');
 }
 
-/** A trial write finds a quota and a failing disk, too. Throws if it fails. */
+/** A trial write also finds a quota and a failing disk. Throws if it fails. */
 function roomFindings(dataDir: string): Finding[] {
-  using scratch = new ScratchDirectory(dataDir);
-  makeFile({ path: join(scratch.path, 'trial'), text: '-'.repeat(65_536) });
+  requireSpace(dataDir);
   const { bavail, bsize } = statfsSync(dataDir);
   const freeMiB = Math.floor((bavail * bsize) / 2 ** 20);
   if (freeMiB >= leastFreeMiB) return [ok('disk', `${freeMiB} MiB free`)];
