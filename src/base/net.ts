@@ -140,8 +140,14 @@ export interface ServerAddress {
   user: string;
   /** A function, to prevent it from being printed. */
   password?: (() => string) | undefined;
-  /** False: no TLS. Otherwise the server's certificate is checked, by these authorities (PEM) or, without any, the system's. */
-  tls: false | { ca?: string | undefined };
+  /**
+   * False: no TLS. `unchecked`: TLS without a check of the certificate. Otherwise the server's certificate is checked, by these authorities
+   * (PEM) or, without any, the system's.
+   */
+  tls: false | 'unchecked' | { ca?: string | undefined };
+  /** Follows `rankd` in the name that the server shows for the connections. */
+  applicationName?: string;
+  connectTimeoutMs?: number;
 }
 
 /** The server's name in messages. It never contains a password. */

@@ -4,7 +4,7 @@ import { codeOf, RankdError } from '../base/errors.ts';
 import type { ServerAddress } from '../base/net.ts';
 import { type ConfigLocation, type ConfigLocationSources, locateConfig, trustedConfig } from './locate.ts';
 import { ConfigError, type Problem } from './problem.ts';
-import { chooseStore, type StoreSettings } from './store-choice.ts';
+import { chooseStore, type StoreSettings, tlsModes } from './store-choice.ts';
 
 /**
  * Finds the store for commands that need no other setting. `undefined` means SQLite: no variable names a server, and the file has no
@@ -47,9 +47,10 @@ async function findStore(sources: ConfigLocationSources, named?: NamedStore): Pr
     isUrlInFile: inEnvironment.url === undefined,
     folderOf: (setting) => (inEnvironment[setting] === undefined && location ? dirname(location.path) : cwd),
   });
-  const ofTls = ['verify', 'off', undefined].includes(settings.tls)
-    ? []
-    : [{ setting: 'tls' as const, text: 'expected one of verify, off' }];
+  const ofTls =
+    settings.tls === undefined || tlsModes.some((mode) => mode === settings.tls)
+      ? []
+      : [{ setting: 'tls' as const, text: `expected one of ${tlsModes.join(', ')}` }];
   const ofSettings = [...ofTls, ...choice.problems].map(({ setting, text }): Problem => {
     if (inEnvironment[setting] === undefined) return { at: location?.name, setting: `store.${setting}`, text };
     return { at: named && setting === 'url' ? named.option : `RANKD_STORE_${setting.toUpperCase()}`, text };

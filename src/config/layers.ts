@@ -1,6 +1,6 @@
 import { suggest } from '../base/text.ts';
 import type { Location, Problem } from './problem.ts';
-import { keyFile, keyVariable, passwordVariable } from './secret.ts';
+import { keyFile, keyVariable, passwordVariable, portVariable } from './secret.ts';
 import { type EntrySetting, keySettings, type Setting, sections, settings, webhookSettings } from './settings.ts';
 
 /** One source of settings. Its values are not yet checked. */
@@ -39,6 +39,19 @@ export function environmentLayer(env: Record<string, string | undefined>, folder
     problems: strayVariables(env),
     locationOf: (path) => ({ at: variables.get(settingPath(path)) }),
   };
+}
+
+/**
+ * The port that a platform assigns in PORT, and with it all addresses, because the platform's proxy runs on another machine. It applies to
+ * what no other layer sets: any of them may name another port, and PORT then belongs to another program.
+ */
+export function platformLayer(env: Record<string, string | undefined>, others: readonly Layer[]): Layer[] {
+  const port = env[portVariable]?.trim();
+  const isSet = (path: string) => others.some(({ values }) => values.has(path));
+  if (!port || isSet('server.port')) return [];
+  const values = new Map<string, unknown>([['server.port', readNumber(port)]]);
+  if (!isSet('server.host')) values.set('server.host', '0.0.0.0');
+  return [{ source: 'environment', values, folder: '', problems: [], locationOf: () => ({ at: portVariable }) }];
 }
 
 function valuesOf(textOf: (setting: Setting) => string | undefined): Map<string, unknown> {

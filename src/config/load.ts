@@ -5,7 +5,15 @@ import { outboundProxy } from '../base/outbound-proxy.ts';
 import { type Config, toConfig } from './config.ts';
 import { type ConfigFile, isSection, readConfigFile } from './config-file.ts';
 import { readTargets } from './declared-webhook.ts';
-import { environmentLayer, flagLayer, type Layer, type Origin, originsOf, unknownSetting } from './layers.ts';
+import {
+  environmentLayer,
+  flagLayer,
+  type Layer,
+  type Origin,
+  originsOf,
+  platformLayer,
+  unknownSetting,
+} from './layers.ts';
 import { type ConfigLocationSources, locateConfig, overlookedConfigs, trustedConfig } from './locate.ts';
 import { type ChosenPlatform, choosePlatform } from './platform-choice.ts';
 import { ConfigError, type Problem } from './problem.ts';
@@ -38,7 +46,8 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   const { flags, env, cwd } = sources;
   const location = trustedConfig(sources);
   const file = location && readConfigFile(location);
-  const layers: Layer[] = [flagLayer(flags, cwd), environmentLayer(env, cwd), ...(file ? [file] : [])];
+  const given: Layer[] = [flagLayer(flags, cwd), environmentLayer(env, cwd), ...(file ? [file] : [])];
+  const layers = [...given, ...platformLayer(env, given)];
   const problems = layers.flatMap((layer) => layer.problems);
   // Without the file's content, rankd could only guess which settings are missing or wrong.
   if (file !== undefined && file.content === undefined) throw new ConfigError(problems, { file: file.name });

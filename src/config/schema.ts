@@ -4,6 +4,7 @@ import { maxWebhooks } from '../core/webhooks/webhook.ts';
 import { type DeclaredKeySettings, declaredKey } from './declared-key.ts';
 import { type DeclaredWebhookSettings, declaredWebhook } from './declared-webhook.ts';
 import { discordSection } from './discord.ts';
+import { tlsModes } from './store-choice.ts';
 import {
   duration,
   filePath,
@@ -253,9 +254,11 @@ export const settingsSchema = section({
     ca_file: filePath()
       .optional()
       .describe('CA certificate (PEM) that signed the certificate of PostgreSQL; without it, the CAs of the system.'),
-    tls: oneOf(['verify', 'off'])
+    tls: oneOf(tlsModes)
       .optional()
-      .describe('verify, or off; without it, off if PostgreSQL runs on this machine and no ca_file is set.'),
+      .describe(
+        'verify; require: encrypted, but only the password proves the server; or off. Without it: off on this machine, elsewhere verify.',
+      ),
     node: z
       .string({ error: 'a name' })
       .regex(/^[\w.:-]{1,64}$/, { error: 'a name of letters, digits, dots, colons and dashes, 64 at most' })

@@ -8,6 +8,9 @@ import { thisSystem } from '../base/system.ts';
 export const keyVariable = 'RANKD_PLATFORM_API_KEY';
 export const passwordVariable = 'RANKD_STORE_PASSWORD';
 
+/** Set by a platform that chooses the port: Heroku, Render, Railway and others. */
+export const portVariable = 'PORT';
+
 /** The setting that names the file with the Roblox key. */
 export const keyFile = 'platform.api_key_file';
 

@@ -3,6 +3,10 @@ import { isOnThisMachine, isSocket, type ServerAddress } from '../base/net.ts';
 import { crypto } from '../base/node-modules.ts';
 import { passwordVariable, readSecretText, systemdCredential } from './secret.ts';
 
+/** The values of `store.tls`. */
+export const tlsModes = ['verify', 'require', 'off'] as const;
+type TlsMode = (typeof tlsModes)[number];
+
 /** The settings of the section `store`, as text. */
 export interface StoreSettings {
   url?: string | undefined;
@@ -29,11 +33,20 @@ export interface StoreChoice {
 
 /** The address of the store with its secrets, or the problems of its settings. No problem repeats a value. */
 export function chooseStore({ settings, env, isUrlInFile, folderOf }: StoreSources): StoreChoice {
-  const { url, password_file: passwordFile, ca_file: caFile, tls } = settings;
+  const { url, password_file: passwordFile } = settings;
   if (url === undefined) return { problems: [], warnings: [] };
   const problem = (setting: keyof StoreSettings, text: string) => ({ problems: [{ setting, text }], warnings: [] });
-  const address = readStoreUrl(url);
-  if ('flaw' in address) return problem('url', address.flaw);
+  const read = readStoreUrl(url);
+  if ('flaw' in read) return problem('url', read.flaw);
+  const { sslmode, sslrootcert, ...address } = read;
+  const inUrl = sslmode && tlsOfMode[sslmode];
+  if (inUrl !== undefined && settings.tls !== undefined && inUrl !== settings.tls)
+    return problem('tls', `is ${settings.tls}, but sslmode=${sslmode} in store.url means ${inUrl}; leave one out`);
+  if (sslrootcert !== undefined && settings.ca_file !== undefined)
+    return problem('ca_file', 'is set, and store.url has the parameter sslrootcert; leave one out');
+  const tls = settings.tls ?? inUrl;
+  const ofTls = settings.tls === undefined ? 'url' : 'tls';
+  const asked = settings.tls === undefined ? `asks for TLS (sslmode=${sslmode})` : `is ${tls}`;
   if (address.password !== undefined && isUrlInFile) {
     return problem(
       'url',
@@ -45,23 +58,58 @@ export function chooseStore({ settings, env, isUrlInFile, folderOf }: StoreSourc
     env,
   });
   if ('problem' in password) return problem('password_file', password.problem);
+  const ofCa = sslrootcert === undefined ? 'ca_file' : 'url';
+  const caFile = sslrootcert ?? settings.ca_file;
   const authority: ReturnType<typeof readAuthority> =
-    caFile === undefined ? {} : readAuthority(resolve(folderOf('ca_file'), caFile));
-  if ('problem' in authority) return problem('ca_file', authority.problem);
+    caFile === undefined ? {} : readAuthority(resolve(folderOf(ofCa), caFile));
+  if ('problem' in authority) return problem(ofCa, authority.problem);
   const { text } = password;
   const isLocal = isSocket(address.host);
-  if (isLocal && tls === 'verify') return problem('tls', 'is verify, but a socket has no TLS; leave it out');
+  if (isLocal && tls !== undefined && tls !== 'off')
+    return problem(ofTls, `${asked}, but a socket has no TLS; leave it out`);
+  if (tls === 'require' && caFile !== undefined)
+    return problem(ofTls, `${asked}, which checks no certificate, but a CA is named; with a CA, take verify`);
+  if (tls === 'require' && text === undefined) return problem(ofTls, `${asked}, ${needsPassword}`);
   const isTls =
-    tls === undefined ? !isOnThisMachine(address.host) || (caFile !== undefined && !isLocal) : tls === 'verify';
+    tls === undefined ? !isOnThisMachine(address.host) || (caFile !== undefined && !isLocal) : tls !== 'off';
   return {
-    server: { ...address, password: text === undefined ? undefined : () => text, tls: isTls && authority },
+    server: {
+      ...address,
+      password: text === undefined ? undefined : () => text,
+      tls: isTls && (tls === 'require' ? 'unchecked' : authority),
+    },
     problems: [],
     warnings: password.warning === undefined ? [] : [password.warning],
   };
 }
 
+const needsPassword = `which needs a password, because without a checked certificate only that proves which server answers: set ${passwordVariable} or store.password_file, or take verify`;
+
+/** libpq's names for the values of `store.tls`. */
+const tlsOfMode: Partial<Record<string, TlsMode>> = {
+  disable: 'off',
+  prefer: 'require',
+  require: 'require',
+  'verify-ca': 'verify',
+  'verify-full': 'verify',
+};
+
 /** The parts of a store's URL. */
-type StoreUrl = Omit<ServerAddress, 'tls' | 'password'> & { password?: string };
+interface StoreUrl extends Omit<ServerAddress, 'tls' | 'password'> {
+  password?: string;
+  sslmode?: string | undefined;
+  sslrootcert?: string | undefined;
+}
+
+/** The parameters that a store's URL may have, with their values. */
+const parameters: Record<string, { isValid(text: string): boolean; expected: string }> = {
+  host: { isValid: (text) => text.startsWith('/'), expected: 'the directory of a socket' },
+  sslmode: { isValid: (text) => Object.hasOwn(tlsOfMode, text), expected: Object.keys(tlsOfMode).join(', ') },
+  sslrootcert: { isValid: (text) => text !== '', expected: 'the path of a certificate (PEM)' },
+  application_name: { isValid: (text) => /^[ -~]{1,63}$/.test(text), expected: '1 to 63 printable ASCII characters' },
+  connect_timeout: { isValid: (text) => /^[1-9]\d?$/.test(text), expected: 'seconds, from 1 to 99' },
+  pgbouncer: { isValid: (text) => text === 'true' || text === 'false', expected: 'true or false' },
+};
 
 /**
  * Reads `postgres://USER@HOST[:PORT]/DATABASE`, or a socket's directory as `?host=/DIRECTORY`. A flaw repeats nothing of the URL, which may
@@ -74,11 +122,11 @@ function readStoreUrl(text: string): StoreUrl | { flaw: string } {
   if (url === undefined || !['postgres:', 'postgresql:'].includes(url.protocol) || url.hash !== '')
     return { flaw: expectedUrl };
   const { hostname, port, username, password, pathname, search, searchParams } = url;
-  const stray = [...searchParams.keys()].find((name) => name !== 'host');
+  const stray = [...searchParams.keys()].find((name) => !Object.hasOwn(parameters, name));
   if (stray !== undefined) {
     const name = /^\w{1,40}$/.test(stray) && !search.includes('@') ? stray : '…'; // behind an @, it is part of a password
     return {
-      flaw: `has the parameter ${name}, which rankd does not know; set TLS with store.tls and store.ca_file, and the port after the host`,
+      flaw: `has the parameter ${name}, which rankd does not know; it knows ${Object.keys(parameters).join(', ')}`,
     };
   }
   const hosts = searchParams.getAll('host');
@@ -86,11 +134,19 @@ function readStoreUrl(text: string): StoreUrl | { flaw: string } {
   const [user, database, host] = [username, pathname.slice(1), hosts[0] ?? hostname.replace(noHost, '')].map(decoded);
   if (!user || !database || !host || pathname.slice(1).includes('/')) return { flaw: expectedUrl };
   if (host.includes(',')) return { flaw: severalServers };
-  if (hosts.length > 0 && !host.startsWith('/'))
-    return { flaw: 'has a host parameter that is not the directory of a socket' };
+  for (const [name, { isValid, expected }] of Object.entries(parameters)) {
+    const [value, ...more] = searchParams.getAll(name);
+    if (more.length > 0) return { flaw: `has the parameter ${name} twice` };
+    if (value !== undefined && !isValid(value)) return { flaw: `has a parameter ${name} that is not ${expected}` };
+  }
   if (port === '0') return { flaw: 'has the port 0, on which no server listens' };
   const given = decoded(password);
+  const [applicationName, seconds] = ['application_name', 'connect_timeout'].map((name) => searchParams.get(name));
   return {
+    sslmode: searchParams.get('sslmode') ?? undefined,
+    sslrootcert: searchParams.get('sslrootcert') ?? undefined,
+    ...(applicationName && { applicationName }),
+    ...(seconds && { connectTimeoutMs: Number(seconds) * 1_000 }),
     ...{ host: host.replace(/^\[(.*)\]$/, '$1'), port: Number(port || 5432), user, database },
     ...(given && { password: given }),
   };

@@ -265,9 +265,9 @@ describe('a wrong setting of the server is one sentence, and nothing is created'
     ],
     [
       'another word for TLS',
-      (url) => ({ ...guarded(url), RANKD_STORE_TLS: 'require' }),
+      (url) => ({ ...guarded(url), RANKD_STORE_TLS: 'encrypt' }),
       78,
-      /RANKD_STORE_TLS: .*expected one of verify, off/,
+      /RANKD_STORE_TLS: .*expected one of verify, require, off/,
     ],
     [
       'TLS on a socket',
@@ -324,7 +324,7 @@ describe('a wrong setting of the server is one sentence, and nothing is created'
       78,
       /RANKD_STORE_URL: is not the URL of a store/,
     ],
-    ['a parameter', (url) => ({ RANKD_STORE_URL: `${url}?sslmode=require` }), 78, /has the parameter sslmode/],
+    ['a parameter', (url) => ({ RANKD_STORE_URL: `${url}?sslmod=require` }), 78, /has the parameter sslmod,/],
     [
       'several servers',
       () => ({ RANKD_STORE_URL: 'postgres://rankd@/rankd?host=one,two' }),
@@ -420,7 +420,7 @@ describe('a wrong setting of the server is one sentence, and nothing is created'
     ['store: postgres://rankd@db/rankd', /store: expected a mapping of settings/],
     ['store: {ur: postgres://rankd@db/rankd}', /store\.ur: unknown setting/],
     ['store: {url: ""}', /store\.url: is not the URL of a store/],
-    ['store: {url: postgres://rankd@db/rankd, tls: require}', /store\.tls: expected one of verify, off/],
+    ['store: {url: postgres://rankd@db/rankd, tls: requir}', /store\.tls: expected one of verify, require, off/],
     ['store: {url: postgres://rankd@db/rankd, tls: false}', /store\.tls: expected a text/],
     ['  store:\n    url: mysql://db', /store\.url: is not the URL of a store/],
     ['store:\n  url: postgres://rankd@db/rankd\n x: [', /store: the file is invalid YAML.*config check/],

@@ -223,7 +223,7 @@ describe('a failed copy is one sentence, and creates nothing at the target', () 
       78,
       /is not a directory[\s\S]*try: name a .*--from or --to/,
     ],
-    ['a URL with a parameter', 'postgres://a@b/c?sslmode=require', 'new', 78, /--from: has the parameter sslmode/],
+    ['a URL with a parameter', 'postgres://a@b/c?ssl=1', 'new', 78, /--from: has the parameter ssl,/],
     ['an empty database', 'EMPTY', 'new', 3, /rankd keeps nothing in/],
     ['a database that has something', 'backup.db', 'USED', 4, /rankd keeps something in .* already/],
   ];

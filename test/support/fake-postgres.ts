@@ -1,6 +1,9 @@
 import { createHash, createHmac, pbkdf2Sync } from 'node:crypto';
+import { once } from 'node:events';
 import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { TLSSocket } from 'node:tls';
 import { onTestFinished } from 'vitest';
+import type { Credentials } from './certificates.ts';
 
 /** The authentication that a program on PostgreSQL's port requests. */
 type Asks = 'nothing' | 'cleartext' | 'MD5' | 'SCRAM';
@@ -20,6 +23,8 @@ export interface FakeServer {
   proves?: 'never' | 'no signature' | { password: string };
   /** Listens on a socket in this directory, instead of 127.0.0.1. */
   directory?: string | undefined;
+  /** Its certificate: it speaks TLS. */
+  tls?: Credentials | undefined;
 }
 
 /** A program that speaks enough of PostgreSQL's protocol to be rejected. `heard` has all data that it received. */
@@ -48,7 +53,9 @@ export async function startFakePostgres(fake: FakeServer = {}): Promise<FakePost
   const facts = factsOf(fake.version ?? 180_004);
   const fields = ['SERROR', `C${fake.refuses ?? ''}`, `M${fake.words ?? 'refused'}`, ''].map(text);
   const refusal = Buffer.concat([message('E', ...fields), ready]);
-  const server = createServer(async (socket) => {
+  const server = createServer(async (plain) => {
+    plain.on('error', () => undefined);
+    const socket = fake.tls === undefined ? plain : await acceptTls(plain, fake.tls);
     socket.on('error', () => undefined);
     const pieces = piecesOf(socket, heard);
     const next = async () => (await pieces.next()).value ?? Buffer.alloc(0);
@@ -68,6 +75,13 @@ export async function startFakePostgres(fake: FakeServer = {}): Promise<FakePost
   onTestFinished(() => void server.close());
   const port = directory === undefined ? (server.address() as AddressInfo).port : 5432;
   return { host: directory ?? '127.0.0.1', port, heard: () => Buffer.concat(heard).toString('latin1') };
+}
+
+/** The stream behind a client's request for TLS. */
+export async function acceptTls(plain: Socket, credentials: Credentials): Promise<TLSSocket> {
+  await once(plain, 'data');
+  plain.write('S');
+  return new TLSSocket(plain, { isServer: true, ...credentials });
 }
 
 async function* piecesOf(socket: Socket, heard: Buffer[]): AsyncGenerator<Buffer> {

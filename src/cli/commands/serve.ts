@@ -2,6 +2,8 @@ import { localUrl } from '../../base/net.ts';
 import { paints, plain } from '../../base/paint.ts';
 import type { System } from '../../base/system.ts';
 import type { Config } from '../../config/config.ts';
+import type { LoadedConfig } from '../../config/load.ts';
+import { portVariable } from '../../config/secret.ts';
 import type { Daemon } from '../../daemon/daemon.ts';
 import type { Ports } from '../../ports/index.ts';
 import { createKey, isAnyKeyAccepted, type KeyRequest, listKeys } from '../../usecases/keys/keys.ts';
@@ -29,6 +31,8 @@ export const serveCommand = command({
 export async function serve(cli: Cli, options: ValuesOf<typeof serveOptions>): Promise<void> {
   const load = () => cli.loadConfig(flagsOf(options));
   const started = await load();
+  if (started.config.store === undefined && /^postgres(ql)?:/i.test(cli.io.env['DATABASE_URL'] ?? ''))
+    cli.say(unusedDatabase);
   const { runDaemon } = await import('../../daemon/run-daemon.ts');
   const { dataDir } = cli;
   const readableLog = cli.io.isTerminal && (cli.io.showsProgress && isColored(cli.io.env) ? paints : plain);
@@ -42,9 +46,12 @@ export async function serve(cli: Cli, options: ValuesOf<typeof serveOptions>): P
   });
   const stopped = cli.io.stopSignal;
   cli.io.onReload(() => void running.reload('daemon'));
-  await greet(cli, running.daemon, { config: started.config, isChosen: options.simulate });
+  await greet(cli, running.daemon, { started, isChosen: options.simulate });
   await running.stopOn(stopped);
 }
+
+/** The variable may belong to another program, so rankd does not use its database without being asked to. */
+const unusedDatabase = 'DATABASE_URL is set but not used; to use it: RANKD_STORE_URL=$DATABASE_URL';
 
 /** Most lines name no command, and are not searched for one. */
 function linesAsTyped(cli: Cli, { isJson }: { isJson: boolean }): (line: string) => string {
@@ -57,9 +64,11 @@ function linesAsTyped(cli: Cli, { isJson }: { isJson: boolean }): (line: string)
 async function greet(
   cli: Cli,
   { app, url, metricsUrl }: Daemon,
-  { config: { platform }, isChosen }: { config: Config; isChosen: boolean },
+  { started, isChosen }: { started: LoadedConfig; isChosen: boolean },
 ): Promise<void> {
-  cli.print(servingDocument({ url, metricsUrl, dataDir: cli.dataDir }, platform), `rankd listens on ${url}`);
+  const { platform } = started.config;
+  const from = started.origins.get('server.port')?.at === portVariable ? ` (from ${portVariable})` : '';
+  cli.print(servingDocument({ url, metricsUrl, dataDir: cli.dataDir }, platform), `rankd listens on ${url}${from}`);
   if (metricsUrl !== undefined) cli.say(`metrics for Prometheus: ${metricsUrl}`);
   if (platform.kind === 'simulated') {
     const wayOut = isChosen ? 'start it without --simulate, on what rankd.yaml says' : 'rankd init';

@@ -1,14 +1,16 @@
+import { once } from 'node:events';
 import { chmodSync, chownSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs';
-import { type AddressInfo, createServer } from 'node:net';
+import { type AddressInfo, connect, createServer } from 'node:net';
 import { join } from 'node:path';
-import { TLSSocket } from 'node:tls';
+import { connect as connectTls, TLSSocket } from 'node:tls';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../src/base/clock.ts';
 import { hostAndPort, type ServerAddress } from '../../../src/base/net.ts';
 import { openDirectory } from '../../../src/stores/postgres/engine/client.ts';
 import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
 import { Authority, type Credentials, selfSigned } from '../../support/certificates.ts';
-import { type FakeServer, md5Of, startFakePostgres } from '../../support/fake-postgres.ts';
+import { acceptTls, type FakeServer, md5Of, startFakePostgres } from '../../support/fake-postgres.ts';
+import { postgresDatabase } from '../../support/postgres-database.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
 const password = 'geheim';
@@ -43,17 +45,20 @@ const impostors: Array<[does: string, server: FakeServer, says: RegExp]> = [
 ];
 
 const places = [
-  ['TCP', () => undefined],
-  ['a socket', tempDir],
-] as const;
+  ['TCP without TLS', () => ({})],
+  ['a socket', () => ({ directory: tempDir() })],
+  ['TLS with an unchecked certificate', () => ({ tls: selfSigned({ name: 'db' }) })],
+] satisfies Array<[string, () => Pick<FakeServer, 'directory' | 'tls'>]>;
 
-describe.each(places)('over %s without TLS', (_, directory) => {
+describe.each(places)('over %s', (where, place) => {
+  const tls = where.startsWith('TLS') ? 'unchecked' : false;
+
   test.each(impostors)(
     'a server that %s is refused, and is sent neither the password nor a statement',
     async (...row) => {
       const [, fake, says] = row;
-      const { host, port, heard } = await startFakePostgres({ ...fake, directory: directory() });
-      await expect(open({ ...own, host, port })).rejects.toMatchObject({
+      const { host, port, heard } = await startFakePostgres({ ...fake, ...place() });
+      await expect(open({ ...own, host, port, tls })).rejects.toMatchObject({
         code: 'store_unavailable',
         message: expect.stringMatching(says),
         hint: expect.stringContaining(hostAndPort({ host, port })),
@@ -66,8 +71,8 @@ describe.each(places)('over %s without TLS', (_, directory) => {
 
   test('a server that proves by SCRAM that it knows the password is believed, also if it says nothing else of PostgreSQL', async () => {
     const fake = { asks: ['SCRAM'], proves: { password }, refuses: '53100' } as const;
-    const { host, port } = await startFakePostgres({ ...fake, directory: directory() });
-    await expect(open({ ...own, host, port })).rejects.toMatchObject({ message: expect.stringContaining('disk') });
+    const { host, port } = await startFakePostgres({ ...fake, ...place() });
+    await expect(open({ ...own, host, port, tls })).rejects.toMatchObject({ message: expect.stringContaining('disk') });
   });
 });
 
@@ -169,4 +174,31 @@ test.each<[which: string, server: Credentials | undefined, says: RegExp]>([
     message: expect.stringMatching(says),
   });
   expect(Buffer.concat(heard).toString('latin1')).not.toMatch(/application_name|geheim/);
+});
+
+test('with store.tls: require, a server with an untrusted certificate is believed once it proves that it knows the password, and a relay with a certificate of its own is not', async () => {
+  const { address, url } = await postgresDatabase();
+  const port = Number(new URL(url).port);
+  const guarded = {
+    ...address,
+    user: 'guarded',
+    password: () => 'geheim',
+    host: '127.0.0.1',
+    tls: 'unchecked' as const,
+  };
+  await open({ ...guarded, port });
+
+  const relay = createServer(async (plain) => {
+    const upstream = connect(port, '127.0.0.1');
+    upstream.write(Buffer.of(0, 0, 0, 8, 4, 210, 22, 47)); // a request for TLS
+    const [client] = await Promise.all([acceptTls(plain, selfSigned({ name })), once(upstream, 'data')]);
+    const server = connectTls({ socket: upstream, rejectUnauthorized: false });
+    for (const socket of [plain, upstream, client, server]) socket.on('error', () => undefined);
+    client.pipe(server).pipe(client);
+  });
+  await new Promise<void>((resolve) => relay.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => void relay.close());
+  await expect(open({ ...guarded, port: (relay.address() as AddressInfo).port })).rejects.toMatchObject({
+    message: expect.stringContaining('channel binding'),
+  });
 });

@@ -118,6 +118,9 @@ test('no variable of PostgreSQL’s own clients in the environment changes a con
     PGAPPNAME: 'x',
     PGCLIENTENCODING: 'LATIN1',
     PGSSLMODE: 'no-verify',
+    PGBINARY: '1',
+    PGHOST: 'elsewhere.invalid',
+    PGCONNECT_TIMEOUT: '1',
   }))
     vi.stubEnv(name, value);
   const store = await openPostgresStore({ address, clock: systemClock });

@@ -14,6 +14,7 @@ const answerTimeoutMs = 5_000;
 /** Fields of a connection that the driver's types omit. */
 interface Internals {
   processID: number | null;
+  binary: boolean;
   /** `undefined` before SCRAM begins, and `null` once the server has proved that it knows the password. */
   saslSession?: object | null;
   getStartupConf(): Record<string, string>;
@@ -25,22 +26,24 @@ export function internalsOf(client: pg.Client): Internals {
 }
 
 /**
- * A client of the driver that takes nothing from the environment: no PGOPTIONS, no PGPASSWORD, no ~/.pgpass. Without TLS it never sends the
- * password, neither as it is nor as MD5.
+ * A client of the driver that takes nothing from the environment: no PGOPTIONS, no PGPASSWORD, no ~/.pgpass. Without verified TLS it never
+ * sends the password, neither as it is nor as MD5.
  */
 export function makeClient(address: ServerAddress): pg.Client {
-  const { host, port, database, user, password, tls } = address;
+  const { host, port, database, user, password, tls, applicationName } = address;
+  const ca = tls !== false && tls !== 'unchecked' ? tls.ca : undefined;
   const client = new pg.Client({
     ...{ host, port, database, user, types, pipeline: true, sslnegotiation: 'postgres' },
     password: () => password?.() ?? '', // for an empty text, the driver would look elsewhere
-    ssl: tls && { rejectUnauthorized: true, ...(tls.ca !== undefined && { ca: tls.ca }) },
+    ssl: tls && { rejectUnauthorized: tls !== 'unchecked', ...(ca !== undefined && { ca }) },
     enableChannelBinding: tls !== false,
-    connectionTimeoutMillis: connectTimeoutMs,
+    connectionTimeoutMillis: address.connectTimeoutMs ?? connectTimeoutMs,
     query_timeout: answerTimeoutMs,
     keepAlive: true,
   } as pg.ClientConfig);
   const internals = internalsOf(client);
-  internals.getStartupConf = () => ({ user, database, application_name: 'rankd' });
+  internals.getStartupConf = () => ({ user, database, application_name: `rankd ${applicationName ?? ''}`.trim() });
+  internals.binary = false; // the driver would take it from PGBINARY
   if (!mustProve(address)) return client;
   const { connection } = internals;
   connection.password = () => undefined;
@@ -89,7 +92,7 @@ export function openDirectory({ host, port }: { host: string; port: number }): s
 }
 
 function mustProve({ password, tls }: ServerAddress): boolean {
-  return password !== undefined && tls === false;
+  return password !== undefined && (tls === false || tls === 'unchecked');
 }
 
 /** Resolves or rejects with the driver's event. */
@@ -100,9 +103,12 @@ function orElse({ host }: ServerAddress): string {
 }
 
 function asksForPassword(address: ServerAddress, form: string): RankdError {
-  return distrusted(`The PostgreSQL server asks for the password ${form}, which rankd does not send without TLS.`, {
-    hint: `let ${hostAndPort(address)} ask ${address.user} for it by SCRAM: password_encryption = scram-sha-256, ALTER ROLE ${address.user} PASSWORD '…', scram-sha-256 in pg_hba.conf; ${orElse(address)}`,
-  });
+  return distrusted(
+    `The PostgreSQL server asks for the password ${form}, which rankd sends only over TLS with a checked certificate.`,
+    {
+      hint: `let ${hostAndPort(address)} ask ${address.user} for it by SCRAM: password_encryption = scram-sha-256, ALTER ROLE ${address.user} PASSWORD '…', scram-sha-256 in pg_hba.conf; ${orElse(address)}`,
+    },
+  );
 }
 
 function asksForNothing(address: ServerAddress): RankdError {

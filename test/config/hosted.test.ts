@@ -1,0 +1,111 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Authority } from '../support/certificates.ts';
+import { Sandbox } from './sandbox.ts';
+
+let box: Sandbox;
+beforeEach(() => {
+  box = new Sandbox();
+});
+afterEach(() => box[Symbol.dispose]());
+
+describe('PORT, which a platform sets,', () => {
+  const listensOn = (env: Record<string, string>, file = '', flags = {}) => {
+    box.write('rankd.yaml', file);
+    const { config, origins } = box.load({ env, flags });
+    const { host, port } = config.server;
+    return [host, port, origins.get('server.host')?.at, origins.get('server.port')?.at];
+  };
+
+  test('is the port, on all addresses, if no setting names either', () => {
+    expect(listensOn({ PORT: '27500' })).toEqual(['0.0.0.0', 27500, 'PORT', 'PORT']);
+    expect(listensOn({ PORT: '' })).toEqual(['127.0.0.1', 7265, undefined, undefined]);
+  });
+
+  test('leaves a host that is set as it is, and changes nothing if a port is set', () => {
+    expect(listensOn({ PORT: '27500' }, 'server: {host: 127.0.0.1}')).toEqual([
+      '127.0.0.1',
+      27500,
+      'rankd.yaml:1:16',
+      'PORT',
+    ]);
+    expect(listensOn({ PORT: '27500' }, 'server: {port: 1234}').slice(0, 2)).toEqual(['127.0.0.1', 1234]);
+    expect(listensOn({ PORT: '27500', RANKD_SERVER_PORT: '1234' }).slice(0, 2)).toEqual(['127.0.0.1', 1234]);
+    expect(listensOn({ PORT: '27500' }, '', { 'server.port': '1234' }).slice(0, 2)).toEqual(['127.0.0.1', 1234]);
+  });
+
+  test('is named if it is not a port', () => {
+    expect(box.failure({ env: { PORT: '$PORT' } }).message).toBe(
+      'PORT: is "$PORT"; expected a whole number from 0 to 65535',
+    );
+  });
+});
+
+describe('the URL of the store', () => {
+  const url = 'postgres://ann:geheim@db.example.com/rankd';
+  const storeOf = (parameters: string, env: Record<string, string> = {}) =>
+    box.load({ env: { RANKD_STORE_URL: `${url}?${parameters}`, ...env } }).config.store;
+
+  test.each([
+    ['disable', false],
+    ['prefer', 'unchecked'],
+    ['require', 'unchecked'],
+    ['verify-ca', {}],
+    ['verify-full', {}],
+  ])('with sslmode=%s decides about TLS', (mode, tls) => {
+    expect(storeOf(`sslmode=${mode}`)?.tls).toEqual(tls);
+    expect(storeOf(`sslmode=${mode}`)?.host).toBe('db.example.com');
+  });
+
+  test('has a CA, a name for the connections, a time limit, and pgbouncer, which changes nothing', () => {
+    const pem = new Authority().pem.trim();
+    box.write('ca.pem', pem);
+    const store = storeOf(
+      'sslmode=verify-full&sslrootcert=ca.pem&application_name=blue&connect_timeout=9&pgbouncer=true',
+    );
+    expect(store).toMatchObject({ tls: { ca: pem }, applicationName: 'blue', connectTimeoutMs: 9_000 });
+    expect(Object.keys(storeOf('pgbouncer=true') ?? {})).toEqual(Object.keys(storeOf('') ?? {}));
+  });
+
+  const wrong: Array<[parameters: string, env: Record<string, string>, says: string]> = [
+    [
+      'channel=1',
+      {},
+      'RANKD_STORE_URL: has the parameter channel, which rankd does not know; it knows host, sslmode, sslrootcert, application_name, connect_timeout, pgbouncer',
+    ],
+    [
+      'sslmode=allow',
+      {},
+      'RANKD_STORE_URL: has a parameter sslmode that is not disable, prefer, require, verify-ca, verify-full',
+    ],
+    ['toString=1', {}, 'RANKD_STORE_URL: has the parameter toString, which'],
+    ['sslmode=toString', {}, 'RANKD_STORE_URL: has a parameter sslmode that is not disable, prefer,'],
+    ['sslmode=require&sslmode=disable', {}, 'RANKD_STORE_URL: has the parameter sslmode twice'],
+    ['connect_timeout=0', {}, 'RANKD_STORE_URL: has a parameter connect_timeout that is not seconds, from 1 to 99'],
+    ['pgbouncer=yes', {}, 'RANKD_STORE_URL: has a parameter pgbouncer that is not true or false'],
+    ['sslrootcert=none.pem', {}, 'none.pem does not exist'],
+    [
+      'sslmode=require',
+      { RANKD_STORE_TLS: 'off' },
+      'RANKD_STORE_TLS: is off, but sslmode=require in store.url means require; leave one out',
+    ],
+    [
+      'sslmode=require',
+      { RANKD_STORE_CA_FILE: 'ca.pem' },
+      'asks for TLS (sslmode=require), which checks no certificate, but a CA is named; with a CA, take verify',
+    ],
+    ['host=/tmp&sslmode=require', {}, 'asks for TLS (sslmode=require), but a socket has no TLS; leave it out'],
+  ];
+  test.each(wrong)('%s %j is refused by one sentence that repeats no value', (parameters, env, says) => {
+    box.write('ca.pem', new Authority().pem);
+    const { message } = box.failure({ env: { RANKD_STORE_URL: `${url}?${parameters}`, ...env } });
+    expect(message.split('\n')).toHaveLength(1);
+    expect(message).toContain(says);
+    expect(message).not.toContain('geheim');
+  });
+
+  test('with store.tls: require and no password is refused: only a password proves which server answers', () => {
+    const env = { RANKD_STORE_URL: 'postgres://ann@db.example.com/rankd', RANKD_STORE_TLS: 'require' };
+    expect(box.failure({ env }).message).toContain('RANKD_STORE_TLS: is require, which needs a password');
+    expect(box.load({ env: { ...env, RANKD_STORE_PASSWORD: 'geheim' } }).config.store?.tls).toBe('unchecked');
+  });
+});
