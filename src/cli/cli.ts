@@ -15,6 +15,7 @@ import { engineOf } from '../stores/engine.ts';
 import type { Alarm } from '../usecases/change/platform-trust.ts';
 import { hintOf } from '../usecases/error-document.ts';
 import { keepServedGroup } from '../usecases/group/served-group.ts';
+import { Console, type RunLine } from './console.ts';
 import { chosenWith, type DaemonAndConfig, isSimulatedHere, otherGroup, refuseLostDatabase } from './daemon-here.ts';
 import type { GlobalOptions, Io } from './io.ts';
 import { asTyped } from './output/help.ts';
@@ -33,16 +34,25 @@ export class Cli {
   readonly line: TerminalLine;
   readonly program: Command;
   readonly #line: readonly string[];
+  readonly #run: RunLine;
   readonly #warnings: string[] = [];
   #isSimulated = false;
   #whereKept: string | undefined;
   readonly #resolved: Array<Record<string, unknown>> = [];
 
-  constructor(io: Io, program: Command, line: readonly string[]) {
+  constructor(io: Io, program: Command, { line, run }: { line: readonly string[]; run: RunLine }) {
     this.io = io;
     this.line = new TerminalLine(io, () => this.options);
     this.program = program;
     this.#line = line;
+    this.#run = run;
+  }
+
+  /** A console that runs further commands in this process, and this command with the console's environment. */
+  onConsole(): { console: Console; cli: Cli } {
+    const run = this.#run;
+    const console = new Console(this.io, run);
+    return { console, cli: new Cli(console.io, this.program, { line: this.#line, run }) };
   }
 
   get options(): GlobalOptions {

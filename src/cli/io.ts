@@ -31,6 +31,8 @@ export interface Io {
   askHidden(question: string): Promise<string>;
   /** Printed if the person presses Ctrl-C at a question, such as "Nothing was written." */
   farewell?: string | undefined;
+  /** Calls `listener` with each line of standard input, without its end, until the result is disposed. */
+  readLines(listener: (line: string) => void): Promise<Disposable>;
   /** Reads all of standard input. */
   readStdin(): Promise<string>;
   /** Reads all of standard input as bytes. */

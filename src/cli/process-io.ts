@@ -64,6 +64,7 @@ const io: Io = {
   showsProgress: process.stderr.isTTY === true,
   ask,
   askHidden,
+  readLines,
   readStdin,
   stdinBytes: () => process.stdin,
   stdinIsTerminal: process.stdin.isTTY === true,
@@ -101,7 +102,7 @@ export async function run(line: string[], outputFailed: (error: NodeJS.ErrnoExce
   process.exitCode = await runCli(line, io);
   // a late server must not block the shell
   if (line[0] === questionWord) process.stdout.write('', () => process.exit());
-  if (signals.isStopping) setTimeout(() => process.exit(), lastWordsMs).unref();
+  if (signals.hasReload) setTimeout(() => process.exit(), lastWordsMs).unref();
 }
 
 function writeLog(): void {
@@ -129,6 +130,14 @@ function stopWithNpx(): void {
     clearInterval(watch);
     signals.stopOn('SIGTERM');
   }, 500).unref();
+}
+
+async function readLines(listener: (line: string) => void): Promise<Disposable> {
+  const { createInterface } = await import('node:readline');
+  const lines = createInterface({ input: process.stdin });
+  process.stdin.on('error', () => lines.close()); // as at the end of the input
+  lines.on('line', listener);
+  return { [Symbol.dispose]: () => lines.close() };
 }
 
 async function readStdin(): Promise<string> {

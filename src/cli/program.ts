@@ -135,7 +135,7 @@ export function createProgram(io: Io, line: readonly string[] = []): Command {
       'after',
       examples('rankd serve', 'rankd key create my-game', 'rankd whitelist add 920587237', 'rankd rank test 1001 20'),
     );
-  const cli = new Cli(io, program, line);
+  const cli = new Cli(io, program, { line, run: runCli });
   program.hook('preAction', (_, command) => {
     if (cli.options.config !== undefined && command.name() !== 'init') requireNamed(cli.configSources); // init makes it
     if (!withoutDataDir.test(pathOf(command))) cli.enterDataDir();
@@ -197,5 +197,7 @@ function usageError({ code, message }: CommanderError, command: Command): RankdE
   const hint = code === 'commander.excessArguments' || typed === '--url' ? instead[path] : undefined;
   if (hint !== undefined) return new RankdError('usage', `${what}.`, { hint });
   const meant = suggest(typed, guesses.match(/[\w-]+/g) ?? []); // commander also suggests words that are less similar
-  return new RankdError('usage', `${what}.`, { hint: meant === undefined ? help : `${path} ${meant}` });
+  const hasCommands = command.commands.some((one) => one.name() === meant && one.commands.length > 0);
+  const near = meant === undefined ? path : `${path} ${meant}`;
+  return new RankdError('usage', `${what}.`, { hint: meant === undefined || hasCommands ? `${near} --help` : near });
 }

@@ -62,6 +62,8 @@ describe('a command that waits for Roblox', () => {
   });
 });
 
+const onlyShown = { line: [], run: async () => 0 };
+
 test('a question on the terminal is not overwritten while the user thinks', async () => {
   const io = new TerminalIo(home);
   io.ask = async (question) => {
@@ -69,7 +71,7 @@ test('a question on the terminal is not overwritten while the user thinks', asyn
     await delay(1_500);
     return 'y';
   };
-  const cli = new Cli(io, new Command(), []);
+  const cli = new Cli(io, new Command(), onlyShown);
   await whileWaiting(cli.line, 'waiting', () => cli.ask('Sure? '));
   expect(io.talk).toBe('Sure? ');
 });
@@ -82,7 +84,7 @@ test('a copy of the database is announced, because it blocks all other output', 
 
 test('progress is shown for results that go into a file, not for those on a screen', async () => {
   const io = new TerminalIo(home);
-  const { line } = new Cli(io, new Command(), []);
+  const { line } = new Cli(io, new Command(), onlyShown);
   await whileStreaming({ io: { stdoutIsTerminal: true }, line }, 'exporting', () => delay(1_500));
   expect(io.talk).toBe('');
   await whileStreaming({ io: { stdoutIsTerminal: false }, line }, 'exporting', () => delay(1_500));

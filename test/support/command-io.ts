@@ -83,6 +83,20 @@ class WatchedIo {
 
   drained = async () => undefined;
 
+  /** Types a line, once something reads lines. */
+  type = (_line: string): void => {
+    throw new Error('no command reads lines');
+  };
+
+  /** Resolves once something reads lines. */
+  readonly isRead = Promise.withResolvers<void>();
+
+  readLines = async (listener: (line: string) => void): Promise<Disposable> => {
+    this.type = listener;
+    this.isRead.resolve();
+    return { [Symbol.dispose]: () => undefined };
+  };
+
   onReload = (_listener: () => void): void => undefined;
 }
 

@@ -30,6 +30,26 @@ export class DaemonHere extends Serving {
     return this.#io.talk;
   }
 
+  /** Standard output so far. */
+  get out(): string {
+    return this.#io.out;
+  }
+
+  /** Resolves once it takes lines from its console. */
+  get console(): Promise<void> {
+    return this.#io.isRead.promise;
+  }
+
+  /** Types a line on its console. */
+  type(line: string): void {
+    this.#io.type(line);
+  }
+
+  /** Resolves with the exit code. */
+  get ended(): Promise<number> {
+    return this.#ended;
+  }
+
   stop(signal: 'SIGTERM' | 'SIGINT' = 'SIGTERM'): Promise<number> {
     this.#io.stop(signal);
     return this.#ended;

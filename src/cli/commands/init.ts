@@ -130,7 +130,7 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
   else await showKey(cli, minted, { document, keptIn });
   if (!start.isNow) return;
   cli.say('\nrankd runs in this window until Ctrl-C. To start it again: rankd serve');
-  await serve(cli, { simulate: false });
+  await serve(cli, { simulate: false, console: false });
 }
 
 /** The last that a person sees: it is shown this once. */

@@ -17,6 +17,7 @@ const serveOptions = {
   host: option('--host <address>', 'address to listen on (server.host)'),
   port: option('--port <port>', 'port to listen on, 0 for any free one (server.port)'),
   simulate: flag('--simulate', 'use the simulated group, whatever the configuration says'),
+  console: flag('--console', 'run each line of standard input as a command; `stop` ends the daemon'),
 };
 
 export const serveCommand = command({
@@ -28,14 +29,15 @@ export const serveCommand = command({
 });
 
 /** Runs the daemon until a signal asks it to stop. */
-export async function serve(cli: Cli, options: ValuesOf<typeof serveOptions>): Promise<void> {
+export async function serve(given: Cli, options: ValuesOf<typeof serveOptions>): Promise<void> {
+  const { console, cli } = options.console ? given.onConsole() : { console: undefined, cli: given };
   const load = () => cli.loadConfig(flagsOf(options));
   const started = await load();
   if (started.config.store === undefined && /^postgres(ql)?:/i.test(cli.io.env['DATABASE_URL'] ?? ''))
     cli.say(unusedDatabase);
   const { runDaemon } = await import('../../daemon/run-daemon.ts');
   const { dataDir } = cli;
-  const readableLog = cli.io.isTerminal && (cli.io.showsProgress && isColored(cli.io.env) ? paints : plain);
+  const readableLog = cli.io.isTerminal && (given.io.showsProgress && isColored(cli.io.env) ? paints : plain);
   const serving = runDaemon({
     ...{ started, load, dataDir, process: cli.io, readableLog, onMigrated: cli.onMigrated },
     logLevelOf: (config) => logLevel(cli, config),
@@ -44,9 +46,12 @@ export async function serve(cli: Cli, options: ValuesOf<typeof serveOptions>): P
   await using running = await serving.catch(async (error) => {
     throw await namingDaemon(dataDir, error);
   });
-  const stopped = cli.io.stopSignal;
+  const stopped = console === undefined ? cli.io.stopSignal : Promise.race([cli.io.stopSignal, console.stopped]);
   cli.io.onReload(() => void running.reload('daemon'));
   await greet(cli, running.daemon, { started, isChosen: options.simulate });
+  await using _commands = console;
+  await console?.open({ dataDir: cli.dataDir, configFile: started.file });
+  if (console !== undefined) cli.say('Type commands here, such as: rankd status. To end rankd, type stop.');
   await running.stopOn(stopped);
 }
 
@@ -78,7 +83,7 @@ async function greet(
         url: localUrl(url),
         by: cli.by,
         system: cli.io.system,
-        maySayKey: cli.io.isTerminal && !cli.options.json && !cli.options.quiet,
+        maySayKey: cli.io.isTerminal && cli.io.typedAs !== '' && !cli.options.json && !cli.options.quiet,
       }),
     );
   } else if (!(await isAnyKeyAccepted(app.current, app.current.group))) {

@@ -56,7 +56,7 @@ async function watchStatus(cli: Cli): Promise<void> {
   }
   const stopping = new AbortController();
   void Promise.race([cli.io.stopSignal, cli.io.readerGone]).then(() => stopping.abort());
-  using screen = cli.io.stdoutIsTerminal ? new WatchScreen(cli.io) : undefined;
+  using screen = cli.io.stdoutIsTerminal && cli.io.screenSize ? new WatchScreen(cli.io) : undefined;
   while (!stopping.signal.aborted) {
     const text = shown(cli, await look(cli));
     if (screen === undefined) cli.io.stdout(`${text}\n\n`);

@@ -62,10 +62,13 @@ export function settingText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** The text with its commands (`rankd key list`) as the user would type them here, where `typedAs` stands for `rankd`. */
+/** The text with its commands (`rankd key list`) as the user would type them here, where `typedAs` stands for `rankd`; nothing does on a console. */
 export function asTyped(text: string, program: Command, typedAs: string): string {
-  const names = program.commands.map((command) => command.name()).join('|');
-  return text.replaceAll(new RegExp(`\\brankd (?=(?:${names})\\b|--?\\w|\\[)`, 'g'), () => `${typedAs} `);
+  const names = program.commands
+    .map((command) => command.name())
+    .concat('help')
+    .join('|');
+  return text.replaceAll(new RegExp(`\\brankd (?=(?:${names})\\b|--?\\w|\\[)`, 'g'), () => typedAs && `${typedAs} `);
 }
 
 /**

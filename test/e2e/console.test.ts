@@ -1,0 +1,150 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import type { Readable, Writable } from 'node:stream';
+import { fileURLToPath } from 'node:url';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { DaemonHere } from '../support/daemon-here.ts';
+import { CliHome } from '../support/run-cli.ts';
+
+const startFile = fileURLToPath(new URL('../../bin/panel.js', import.meta.url));
+
+describe('a line on the console of `serve --console`', () => {
+  const home = new CliHome();
+  let daemon: DaemonHere;
+  let seen = 0;
+  beforeAll(async () => {
+    daemon = await DaemonHere.start(home, { args: ['--console'] });
+  });
+  beforeEach(async () => {
+    await daemon.console;
+    seen = daemon.out.length;
+  });
+  afterAll(async () => {
+    await daemon.stop();
+    home[Symbol.dispose]();
+  });
+  const printed = () => daemon.out.slice(seen);
+  const typed = async (line: string, answer: RegExp) => {
+    daemon.type(line);
+    await expect.poll(printed).toMatch(answer);
+  };
+
+  test('is a command on the data of the daemon, with or without rankd in front', async () => {
+    await typed('key create my-game', /rk_live_\w{36}\n(.*\n)*.*whitelist add/);
+    const secret = /rk_live_\w+/.exec(printed())?.[0] ?? '';
+    daemon.type('npx rankd whitelist add 1');
+    await expect.poll(async () => (await daemon.verify(secret)).status).toBe(200);
+    expect(printed()).not.toMatch(/try: (npx )?rankd/);
+    expect(daemon.log).not.toContain(secret);
+  });
+
+  test('shows in hints what to type there', async () => {
+    await typed('key show nobody', /error: .*nobody.*\ntry: key list\n/);
+  });
+
+  test.each([
+    ['kye create my-game', "error: Unknown command 'kye'.\ntry: key --help\n"],
+    ['stauts', "error: Unknown command 'stauts'.\ntry: status\n"],
+    ['/help me', "error: Unknown command '/help'.\ntry: help\n"],
+  ])('that is no command, such as %s, names the help of the nearest one', async (line, answer) => {
+    daemon.type(line);
+    await expect.poll(printed).toBe(answer);
+  });
+
+  test('has words in quotes', async () => {
+    await typed(`rank set 1001 20 --reason "passed the tryout"`, /20/);
+    const { changes } = await home.json<{ changes: object[] }>('history', 'list', '--limit', '1');
+    expect(changes).toMatchObject([{ reason: 'passed the tryout' }]);
+  });
+
+  test('answers the question of a command before it', async () => {
+    await home.json('key', 'create', 'short');
+    await typed('key revoke short', /short.*\[y\/N\]\n/);
+    await typed('y', /revoked/);
+  });
+
+  test('is no secret and no list, because the console shows it', async () => {
+    await typed('webhook add staff', /error: This console shows.*\ntry: put it into a file/);
+    await typed('whitelist add --file -', /error: This console shows(.*\n)*error: This console shows/);
+  });
+
+  test('ends a command that watches if it is empty', async () => {
+    await typed('status --watch', /listens/);
+    daemon.type('');
+    await typed('version', /rankd \d/);
+    expect(daemon.out).not.toContain('\u001b');
+  });
+
+  test('leaves the events of the commands in the audit, and no others', async () => {
+    const { events } = await home.json<{ events: Array<{ action: string }> }>('audit', 'list');
+    await typed('key list', /my-game/);
+    expect(await home.json('audit', 'list')).toMatchObject({ events });
+    const actions = new Set(events.map(({ action }) => action.split('.')[0]));
+    expect([...actions].sort()).toEqual(['key', 'rank', 'whitelist']);
+  });
+});
+
+test('stop ends the daemon, also while a command waits for an answer', async () => {
+  using home = new CliHome();
+  await home.json('key', 'create', 'my-game');
+  await using daemon = await DaemonHere.start(home, { args: ['--console'] });
+  await daemon.console;
+  daemon.type('key revoke my-game');
+  await expect.poll(() => daemon.out).toContain('[y/N]');
+  daemon.type('stop');
+  expect(await daemon.ended).toBe(0);
+  expect(daemon.log).toMatch(/stopping: .* signal=stop\n.* stopped\n/);
+  expect(await home.json('key', 'show', 'my-game')).toMatchObject({ key: { state: 'active' } });
+});
+
+describe('bin/panel.js', () => {
+  test('serves on SERVER_PORT, takes commands, outlives the end of its input, and no log has a secret', async () => {
+    using home = new CliHome();
+    using panel = startPanel(home, { SERVER_PORT: '0' });
+    await panel.until(/rankd listens on http:\/\/0\.0\.0\.0:\d+ /);
+    panel.child.stdin.write('key create my-game\n');
+    const [secret = ''] = await panel.until(/rk_live_\w{36}/);
+    panel.child.stdin.end('status\n');
+    const [, url = ''] = await panel.until(/running(?:.*\n)*.*(http:\/\/\S+:\d+)/);
+    expect((await fetch(`${url.replace('0.0.0.0', '127.0.0.1')}/readyz`)).status).toBe(200);
+    panel.child.kill();
+    expect(await once(panel.child, 'exit')).toEqual([0, null]);
+    expect(panel.log()).toContain('stopped');
+    expect(panel.log()).not.toContain(secret);
+  });
+
+  test('ends on the line stop', async () => {
+    using home = new CliHome();
+    using panel = startPanel(home, { SERVER_PORT: '0' });
+    await panel.until(/To end rankd, type stop\./);
+    panel.child.stdin.write('stop\n');
+    expect(await once(panel.child, 'exit')).toEqual([0, null]);
+  });
+});
+
+/** Its log goes to a file. */
+function startPanel(home: CliHome, env: Record<string, string>) {
+  const file = home.path('log');
+  writeFileSync(file, '');
+  const log = openSync(file, 'a');
+  const child = spawn(process.execPath, [startFile], {
+    cwd: home.cwd,
+    env: { ...home.env, ...env },
+    stdio: ['pipe', 'pipe', log],
+  }) as ChildProcessByStdio<Writable, Readable, null>;
+  closeSync(log);
+  let out = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    out += text;
+  });
+  return {
+    child,
+    log: () => readFileSync(file, 'utf8'),
+    async until(expected: RegExp): Promise<RegExpExecArray> {
+      await expect.poll(() => out).toMatch(expected);
+      return expected.exec(out) as RegExpExecArray;
+    },
+    [Symbol.dispose]: () => void child.kill('SIGKILL'),
+  };
+}
