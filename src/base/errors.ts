@@ -23,6 +23,7 @@ export const reasons = {
   ambiguous_name: 'Ambiguous name',
   no_further_rank: 'No further rank',
   rank_differs: 'Rank differs',
+  reason_required: 'Reason required',
   configuration_misfit: 'Configuration does not fit the group',
   user_not_found: 'User not found',
   user_renamed: 'User renamed',

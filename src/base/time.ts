@@ -1,3 +1,5 @@
+import { counted } from './text.ts';
+
 const unitMs = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 type Unit = keyof typeof unitMs;
 
@@ -11,6 +13,18 @@ export function parseDuration(text: string): number | undefined {
   const ms = Number(count) * unitMs[unit as Unit];
   return Number.isSafeInteger(ms) ? ms : undefined;
 }
+
+/** A duration in the largest unit of which it has at least two, rounded up, e.g. `7 days`, `36 hours` or `1 second`. */
+export function inWords(ms: number): string {
+  const [unit, unitOfMs] = wordUnits.find(([, each]) => ms >= 2 * each) ?? ['second', unitMs.s];
+  return counted(Math.ceil(ms / unitOfMs), unit);
+}
+
+const wordUnits = [
+  ['day', unitMs.d],
+  ['hour', unitMs.h],
+  ['minute', unitMs.m],
+] as const;
 
 /** Epoch milliseconds as ISO 8601. */
 export function isoTime(epochMs: number): string {

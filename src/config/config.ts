@@ -52,9 +52,10 @@ export function toConfig(settings: Settings, choice: PlatformChoice, { files, ta
       steps: policy.steps,
       selfRank: policy.self_rank,
       stale: policy.stale,
+      reason: policy.reason,
       rankerCheck: policy.ranker_check,
       minRankerRank: policy.min_ranker_rank,
-      cooldownMs: policy.cooldown,
+      cooldowns: policy.cooldown,
       rankerCooldownMs: policy.ranker_cooldown,
       breaker: {
         enabled: policy.breaker.enabled,

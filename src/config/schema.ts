@@ -7,6 +7,7 @@ import { discordSection } from './discord.ts';
 import { tlsModes } from './store-choice.ts';
 import {
   duration,
+  durationByRank,
   filePath,
   host,
   id,
@@ -115,6 +116,11 @@ export const settingsSchema = section({
       .describe(
         'refuse: a request to /v1/ranker whose oldRankName names a role that the member does not hold is refused.',
       ),
+    reason: oneOf(['optional', 'required'])
+      .default('optional')
+      .describe(
+        'required: a game or a person in Discord has to give a reason; on /v1/ranker, a command counts as one.',
+      ),
     self_rank: oneOf(['allow', 'deny']).default('allow').describe('Whether a player may change their own rank.'),
     ranker_check: oneOf(['off', 'claimed', 'verify'])
       .default('off')
@@ -124,9 +130,11 @@ export const settingsSchema = section({
     min_ranker_rank: whole(1, 255)
       .default(1)
       .describe('With ranker_check verify: the lowest rank that a ranker needs.'),
-    cooldown: duration('0s', { min: '0s', max: '30d', example: '30s' }).describe(
-      'Shortest time between two changes of one member; 0s for none.',
-    ),
+    cooldown: durationByRank('0s', { min: '0s', max: '30d', example: '30s' })
+      .describe(
+        "Shortest time between two changes of one member; by the member's rank before, with a list such as [{from: 20, for: 7d}].",
+      )
+      .check(unique('policy.cooldown', ['from'])),
     ranker_cooldown: duration('0s', { min: '0s', max: '30d', example: '30s' }).describe(
       'Shortest time between two changes by one ranker; 0s for none.',
     ),

@@ -12,7 +12,16 @@ export interface Setting {
   description: string;
   /** The default as the file writes it; `undefined` if the setting is off by default, or follows from others. */
   default: unknown;
-  type: 'text' | 'number' | 'boolean' | 'numbers' | 'text or number' | 'text or numbers' | 'texts' | 'mappings';
+  type:
+    | 'text'
+    | 'text or mappings'
+    | 'number'
+    | 'boolean'
+    | 'numbers'
+    | 'text or number'
+    | 'text or numbers'
+    | 'texts'
+    | 'mappings';
 }
 
 /** Every setting, in the order of the schema. */
@@ -77,12 +86,12 @@ function unwrap(schema: z.core.$ZodType): Unwrapped {
 
 function typeOf(kind: Unwrapped['kind']): Setting['type'] {
   if (kind.type === 'array') return listTypeOf(unwrap(kind.element).kind.type);
-  if (kind.type === 'union') return kind.options.some(isList) ? 'text or numbers' : 'text or number';
+  if (kind.type === 'union') {
+    const list = kind.options.map((option) => unwrap(option).kind).find((option) => option.type === 'array');
+    if (list === undefined) return 'text or number';
+    return typeOf(list) === 'mappings' ? 'text or mappings' : 'text or numbers';
+  }
   return kind.type === 'number' || kind.type === 'boolean' ? kind.type : 'text';
-}
-
-function isList(option: z.core.$ZodType): boolean {
-  return unwrap(option).kind.type === 'array';
 }
 
 function listTypeOf(element: Unwrapped['kind']['type']): Setting['type'] {

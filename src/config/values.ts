@@ -101,6 +101,16 @@ export function duration(
   return bounded({ min, max, example }).prefault(preset);
 }
 
+/** A duration for all members, or a list of durations by rank. Without a rank in the list, there is none. */
+export function durationByRank(preset: string, limits: { min: string; max: string; example: string }) {
+  const error = `a duration from ${limits.min} to ${limits.max}, such as ${limits.example}, or a list of {from: RANK, for: DURATION}`;
+  const one = bounded(limits).transform((forMs) => (forMs === 0 ? [] : [{ from: 0, forMs }]));
+  const entry = z
+    .strictObject({ from: whole(1, 255), for: bounded(limits) })
+    .transform(({ from, for: forMs }) => ({ from, forMs }));
+  return z.union([one, z.array(entry)], { error }).prefault(preset);
+}
+
 export function optionalDuration({ min, max }: { min: string; max: string }) {
   return bounded({ min, max, example: '90d' }).optional();
 }

@@ -16,6 +16,7 @@ const refusals = new Set<ErrorCode>([
   'unknown_rank',
   'ambiguous_rank',
   'rank_differs',
+  'reason_required',
   'configuration_misfit',
   'cooldown',
   'key_paused',

@@ -32,7 +32,11 @@ export const discordCommands = [
   { name: 'demote', description: 'Give a member the next lower rank', options: [user, reason] },
   { name: 'setrank', description: 'Give a member a rank', options: [user, rank, reason] },
   { name: 'suspend', description: 'Take all roles from a member for a time', options: [user, duration, reason] },
-  { name: 'unsuspend', description: 'End a suspension: the member gets the earlier roles back', options: [user] },
+  {
+    name: 'unsuspend',
+    description: 'End a suspension: the member gets the earlier roles back',
+    options: [user, reason],
+  },
   { name: 'whois', description: 'Show the rank and roles of a Roblox user', options: [user] },
   { name: 'undo', description: 'Undo your own last change, if it is at most 10 minutes old', options: [] },
   { name: 'link', description: 'Show which Roblox user you are linked to', options: [] },

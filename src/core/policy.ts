@@ -3,7 +3,7 @@ import { refusalAboveActing } from './acting-account.ts';
 import type { Hold } from './model.ts';
 import { type RolePlan, restorePlan, rise } from './role-plan.ts';
 import { cooldown, direction, directionOfReturn, rankerCooldown, steps } from './rules/moves.ts';
-import { namedRanker, protectedMembers, selfRank } from './rules/rankers.ts';
+import { givenReason, namedRanker, protectedMembers, selfRank } from './rules/rankers.ts';
 import { ceiling, floor, lockedRoles, privilegedRoles } from './rules/ranks.ts';
 import type { PolicyCase, PolicyRule } from './rules/rule.ts';
 
@@ -16,6 +16,7 @@ export const policyRules: readonly PolicyRule[] = [
   protectedMembers,
   direction,
   steps,
+  givenReason,
   selfRank,
   namedRanker,
   cooldown,

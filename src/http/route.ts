@@ -257,6 +257,7 @@ export const changeCodes = [
   'unknown_rank',
   'ambiguous_rank',
   'configuration_misfit',
+  'reason_required',
   'idempotency_mismatch',
   'idempotency_in_progress',
   'cooldown',

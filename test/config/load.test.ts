@@ -38,7 +38,8 @@ test('without any configuration, rankd runs on a simulated group with the docume
       stale: 'ignore',
       rankerCheck: 'off',
       minRankerRank: 1,
-      cooldownMs: 0,
+      reason: 'optional',
+      cooldowns: [],
       rankerCooldownMs: 0,
       breaker: { enabled: true, demotions: 10, highRank: undefined, highChanges: 5, windowMs: 600_000 },
       suspension: { role: undefined, maxMs: 31_536_000_000 },
@@ -90,6 +91,7 @@ const samples: Record<string, [file: string, env: string, flag: string]> = {
   'policy.protected_roles': ['[11]', '12', '13,14'],
   'policy.steps': ['adjacent', 'any', 'adjacent'],
   'policy.self_rank': ['deny', 'allow', 'deny'],
+  'policy.reason': ['required', 'optional', 'required'],
   'policy.stale': ['refuse', 'ignore', 'refuse'],
   'policy.ranker_check': ['claimed', 'verify', 'claimed'],
   'policy.min_ranker_rank': ['2', '3', '4'],
@@ -196,6 +198,19 @@ test('the winning value is in the configuration, and its origin lists the values
   });
   expect(origins.get('server.deadline')).toEqual({ source: 'file', at: 'rankd.yaml:3:13', value: '2s' });
   expect(origins.get('log.level')).toEqual({ source: 'default', at: undefined, value: 'info' });
+});
+
+test('a cooldown is one duration for all members, or a list by rank', () => {
+  const cooldowns = (text: string) => {
+    box.write('rankd.yaml', `policy: {cooldown: ${text}}`);
+    return box.load().config.policy.cooldowns;
+  };
+  expect(cooldowns('0s')).toEqual([]);
+  expect(cooldowns('2s')).toEqual([{ from: 0, forMs: 2_000 }]);
+  expect(cooldowns('[{from: 20, for: 7d}, {from: 10, for: 0s}]')).toEqual([
+    { from: 20, forMs: 604_800_000 },
+    { from: 10, forMs: 0 },
+  ]);
 });
 
 test('an overridden long text is redacted, because it may be a misplaced secret', () => {

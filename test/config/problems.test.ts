@@ -168,7 +168,23 @@ describe('a wrong value is refused at its place, with the value and the expected
       `server: {deadline: ${time}}`,
       `server.deadline: is "${time}"; expected a duration from 1s to 5m, such as 20s`,
     ]),
-    ['policy: {cooldown: 5}', 'policy.cooldown: is 5; expected a duration from 0s to 30d, such as 30s'],
+    [
+      'policy: {cooldown: 5}',
+      'policy.cooldown: is 5; expected a duration from 0s to 30d, such as 30s, or a list of {from: RANK, for: DURATION}',
+    ],
+    [
+      'policy: {cooldown: [{from: 0, for: 1d}]}',
+      'policy.cooldown[0].from: is 0; expected a whole number from 1 to 255',
+    ],
+    ['policy: {cooldown: [{from: 20, for: 1d, until: 5}]}', 'policy.cooldown[0].until: unknown setting'],
+    ...['{from: 20}', '7d'].map((entry) => [
+      `policy: {cooldown: [${entry}]}`,
+      'policy.cooldown: is a list; expected a duration from 0s to 30d, such as 30s, or a list of {from: RANK, for: DURATION}',
+    ]),
+    [
+      'policy: {cooldown: [{from: 20, for: 1d}, {from: 20, for: 7d}]}',
+      'policy.cooldown[1].from: is 20; expected a unique from; policy.cooldown[0] has the same',
+    ],
     [
       'policy: {min_rank: 50, max_rank: 20}',
       'policy.min_rank: is 50; expected a rank up to policy.max_rank, which is 20',

@@ -24,7 +24,8 @@ const policies: fc.Arbitrary<Policy> = fc.record({
   selfRank: fc.constantFrom('allow', 'deny'),
   rankerCheck: fc.constantFrom('off', 'claimed', 'verify'),
   minRankerRank: rank,
-  cooldownMs: fc.constantFrom(0, 60_000),
+  reason: fc.constantFrom<Policy['reason'][]>('optional', 'required'),
+  cooldowns: fc.constantFrom([], [{ from: 0, forMs: 60_000 }]),
   rankerCooldownMs: fc.constantFrom(0, 60_000),
 });
 
@@ -153,5 +154,12 @@ const openPolicy: Policy = {
     protectedRoles: [],
     steps: 'any',
   },
-  ...{ selfRank: 'allow', rankerCheck: 'off', minRankerRank: 1, cooldownMs: 0, rankerCooldownMs: 0 },
+  ...{
+    selfRank: 'allow',
+    rankerCheck: 'off',
+    minRankerRank: 1,
+    reason: 'optional',
+    cooldowns: [],
+    rankerCooldownMs: 0,
+  },
 };

@@ -304,7 +304,7 @@ test("a ranker's cooldown refuses until it is over, and never delays a change wi
 });
 
 describe('the cooldown', () => {
-  const policy = { cooldownMs: 60_000 };
+  const policy = { cooldowns: [{ from: 0, forMs: 60_000 }] };
 
   test('refuses until it is over, and reports when that is', () => {
     expect(refusal('cooldown', { to: 50, policy, sinceLastChangeMs: 59_001 })).toMatchObject({
@@ -321,8 +321,27 @@ describe('the cooldown', () => {
     expect(refusal('cooldown', { to: 50, policy, sinceLastChangeMs: -1 })).toBeUndefined();
   });
 
+  test("can depend on the member's rank before, and is given in words", () => {
+    const hourMs = 3_600_000;
+    const byRank = {
+      cooldowns: [
+        { from: 50, forMs: 168 * hourMs },
+        { from: 10, forMs: 24 * hourMs },
+      ],
+    };
+    const waited = (from: number[], hours: number) =>
+      refusal('cooldown', { from, to: 100, policy: byRank, sinceLastChangeMs: hours * hourMs });
+    expect(waited([], 0)).toBeUndefined();
+    expect(waited([10], 11.5)).toMatchObject({
+      message: `Member ${rankeeId} was ranked less than 24 hours ago (policy.cooldown); try again in 13 hours.`,
+      retryAfterMs: 12.5 * hourMs,
+      hint: expect.stringContaining('rankd history undo'),
+    });
+    expect(waited([10, 50], 24)?.message).toMatch(/less than 7 days ago .* in 6 days\.$/);
+  });
+
   test('of zero is none', () => {
-    expect(refusal('cooldown', { to: 50, policy: { cooldownMs: 0 }, sinceLastChangeMs: 0 })).toBeUndefined();
+    expect(refusal('cooldown', { to: 50, policy: { cooldowns: [] }, sinceLastChangeMs: 0 })).toBeUndefined();
   });
 
   test('names the setting that decides', () => {
@@ -347,9 +366,10 @@ test('the rules are checked in a fixed order, each with its code', () => {
       privilegedRoles: [50],
       protectedMembers: [rankeeId],
       steps: 'adjacent',
+      reason: 'required',
       selfRank: 'deny',
       rankerCheck: 'verify',
-      cooldownMs: 1,
+      cooldowns: [{ from: 0, forMs: 1 }],
       rankerCooldownMs: 1,
     } satisfies Partial<Policy>,
   };
@@ -361,6 +381,7 @@ test('the rules are checked in a fixed order, each with its code', () => {
     ['protected members', 'member_protected'],
     ['direction', 'key_not_allowed'],
     ['steps', 'rank_not_allowed'],
+    ['reason', 'reason_required'],
     ['self-rank', 'ranker_not_allowed'],
     ['ranker', 'ranker_not_allowed'],
     ['cooldown', 'cooldown'],
@@ -461,7 +482,8 @@ function policyCase({
       selfRank: 'allow',
       rankerCheck: 'off',
       minRankerRank: 1,
-      cooldownMs: 0,
+      reason: 'optional',
+      cooldowns: [],
       rankerCooldownMs: 0,
       ...policy,
     },

@@ -149,7 +149,15 @@ const settings: PolicySettings = {
     selfRank: 'allow',
     stale: 'ignore',
   },
-  ...{ rankerCheck: 'off', minRankerRank: 1, cooldownMs: 0, rankerCooldownMs: 0, lockedRoles: [], protectedRoles: [] },
+  ...{
+    rankerCheck: 'off',
+    minRankerRank: 1,
+    reason: 'optional',
+    cooldowns: [],
+    rankerCooldownMs: 0,
+    lockedRoles: [],
+    protectedRoles: [],
+  },
 };
 
 describe('a list of the policy', () => {

@@ -52,6 +52,7 @@ test.concurrent('rank test lists every check in order, and names the deciding se
       'protected members',
       'direction',
       'steps',
+      'reason',
       'self-rank',
       'ranker',
     ],
@@ -72,6 +73,25 @@ test.concurrent('rank test ends its list with the check that fails; -v and --jso
   expect(stdout).toMatch(/^FAIL +rank .*\nerror: /m);
   expect(stdout).not.toContain('not reached');
   expect((await home.here([...line, '-v'])).stdout).toMatch(/^skip +cooldown +not reached$/m);
+});
+
+test.concurrent('--if-rank and --at-least decide by the rank that the member has, also for a file', async () => {
+  using home = new CliHome();
+  const change = (...line: string[]) => home.here(['rank', ...line]);
+  expect(await change('promote', trainee, '--if-rank', 'Officer')).toMatchObject({
+    code: 5,
+    stderr: expect.stringContaining('is Trainee (rank 10), not Officer. Nothing was changed.'),
+  });
+  expect((await change('set', trainee, '50', '--if-rank', '10')).code).toBe(0);
+  expect((await change('set', trainee, '20', '--at-least')).stdout).toMatch(/already is Captain/);
+  writeFileSync(home.path('users'), `${trainee}\n${officer}\n`);
+  const listed = await change('set', '20', '--file', home.path('users'), '--if-rank', '50', '-y', '--json');
+  const { list } = listed.json<{ list: { members: Array<{ rankeeId: number }> } }>();
+  expect(list.members.toSorted((one, other) => one.rankeeId - other.rankeeId)).toMatchObject([
+    { rankeeId: Number(trainee), state: 'changed' },
+    { rankeeId: Number(officer), state: 'refused', code: 'rank_differs' },
+  ]);
+  expect((await change('set', trainee, '20', '--at-least', '--for', '1d')).code).toBe(2);
 });
 
 test.concurrent('rank test shows the operator why a key is refused, which games never learn', async () => {

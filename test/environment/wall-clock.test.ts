@@ -155,7 +155,7 @@ describe.each([
   });
 
   test('while a cooldown runs: no caller waits an hour for it', async () => {
-    const app = await start({ config: { policy: { cooldownMs: 60_000 } } });
+    const app = await start({ config: { policy: { cooldowns: [{ from: 0, forMs: 60_000 }] } } });
     const key = await app.createKey();
     expect((await app.rank(key)).status).toBe(200);
     const tooSoon = await app.rank(key, { newRankId: 10 });
@@ -165,7 +165,7 @@ describe.each([
   });
 
   test('between two changes of a member: the cooldown of the second one applies', async () => {
-    const app = await start({ config: { policy: { cooldownMs: 60_000 } } });
+    const app = await start({ config: { policy: { cooldowns: [{ from: 0, forMs: 60_000 }] } } });
     const key = await app.createKey();
     const rank = async (newRankId: number) => (await app.rank(key, { newRankId })).status;
     expect(await rank(20)).toBe(200);

@@ -135,6 +135,12 @@ export const cases: Record<string, Case> = {
     provoke: async (app) => app.rank(await app.createKey({ rules: { maxRank: 20, maxRankRole: 4_242 } })),
   },
   no_further_rank: { status: 409, error: 'No further rank', provoke: onV2('demote', { robloxUserId: 1004 }) },
+  reason_required: {
+    status: 400,
+    error: 'Reason required',
+    options: { config: { policy: { reason: 'required' } } },
+    provoke: rank(),
+  },
   rank_differs: { status: 409, error: 'Rank differs', provoke: onV2('promote', { robloxUserId: 1001, ifRank: 20 }) },
   user_not_found: { status: 404, error: 'User not found', provoke: onV2('promote', { username: 'Nobody' }) },
   user_renamed: {
@@ -198,7 +204,7 @@ export const cases: Record<string, Case> = {
     status: 429,
     error: 'Cooldown active',
     waits: true,
-    options: { config: { policy: { cooldownMs: 60_000 } } },
+    options: { config: { policy: { cooldowns: [{ from: 0, forMs: 60_000 }] } } },
     provoke: again({ newRankId: 50 }),
   },
   too_many_requests: {

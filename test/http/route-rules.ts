@@ -143,13 +143,18 @@ export const routeRules: Record<string, RouteRule> = {
       return isStep(route) ? { none: 'is one step' } : 'rank_not_allowed';
     },
   },
+  reason: { policy: { reason: 'required' }, answer: always('reason_required') },
   'self-rank': {
     ...{ key: () => ({ rules: { selfRank: 'deny' } }), ranker: 'the member' },
     answer: (route) => (namesRanker(route) ? 'ranker_not_allowed' : anonymous),
   },
   ranker: { policy: { rankerCheck: 'claimed' }, answer: always('ranker_not_allowed') },
   'ranker rank': { policy: { rankerCheck: 'verify' }, ranker: 'an Officer', answer: always('ranker_not_allowed') },
-  cooldown: { policy: { cooldownMs: 600_000 }, before: 'the member was changed', answer: always('cooldown') },
+  cooldown: {
+    policy: { cooldowns: [{ from: 0, forMs: 600_000 }] },
+    before: 'the member was changed',
+    answer: always('cooldown'),
+  },
   'ranker cooldown': {
     ...{ policy: { rankerCooldownMs: 600_000 }, ranker: 'an Officer', before: 'the ranker changed another' },
     answer: (route) => (namesRanker(route) ? 'cooldown' : anonymous),

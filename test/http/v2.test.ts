@@ -168,6 +168,20 @@ describe('the rank that a change expects', () => {
   });
 });
 
+test('with policy.reason: required, a reason on /v2 or a command on /v1/ranker is enough', async () => {
+  await using app = await openTestApp({ config: { policy: { reason: 'required' } } });
+  const key = await app.createKey({ scopes: ['rank', 'suspend'] });
+  const ask = (operation: string, rest: object) =>
+    app.post(`/v2/${operation}?placeid=${place}`, { key, body: { robloxUserId: 1001, ...rest } });
+  expect(codeOf(await ask('promote', { reason: ' ', command: ':promote' }))).toBe('reason_required');
+  expect((await ask('promote', { reason: 'quiz' })).status).toBe(200);
+  expect((await ask('suspend', { duration: '1h', reason: 'spam' })).status).toBe(200);
+  expect(codeOf(await ask('unsuspend', {}))).toBe('reason_required');
+  expect((await ask('unsuspend', { reason: 'appeal' })).status).toBe(200);
+  expect(codeOf(await app.rank(key, { newRankId: 50, command: ' ' }))).toBe('reason_required');
+  expect((await app.rank(key, { newRankId: 50, command: ':rank Captain' })).status).toBe(200);
+});
+
 describe('POST /v2/promote and /v2/demote', () => {
   test('give the next rank from the member’s present one, up to the end', async () => {
     const { platform, begun, letGo } = holdWrites();

@@ -35,6 +35,8 @@ interface AskedList {
   rank: RoleName;
   ranker: AskedUser;
   reason?: string | undefined;
+  ifRank?: RoleName | undefined;
+  atLeast?: boolean | undefined;
 }
 
 type ListRun = Run<ListedMember, MemberChange> & { isInterrupted: boolean };
@@ -59,7 +61,7 @@ export async function changeList(cli: Cli, asked: AskedList): Promise<void> {
 async function commandOf(
   cli: Cli,
   app: RankingApp,
-  { step, rank, ranker, reason }: AskedList,
+  { step, rank, ranker, reason, ifRank, atLeast }: AskedList,
   call: CallContext,
 ): Promise<ListCommand> {
   const by = ranker === 0 ? { id: 0, name: 'operator' } : await userOf(cli, app, ranker, call);
@@ -67,6 +69,8 @@ async function commandOf(
   if (step === undefined) await app.group.target(newRankId, call); // an unknown rank is refused once, not for each line
   return {
     step,
+    ...(ifRank !== undefined && { ifRank }),
+    ...(atLeast && { atLeast }),
     request: { rankerId: by.id, rankerName: by.name, newRankId, ...(reason !== undefined && { reason }) },
     command: `rankd rank ${step ?? 'set'} --file`,
     by: cli.by,

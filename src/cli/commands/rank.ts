@@ -34,14 +34,17 @@ const testOptions = {
   key: option('--key <key>', 'as this key (id or name); without it, as the operator'),
   place: option('--place <id>', 'from this place', asPlaceId),
   ranker,
+  reason: option('--reason <text>', 'the reason that the request gives', asReason),
 };
 const stepOptions = {
   file: option('--file <file>', 'every user in this file, one on each line; - for standard input'),
   ranker,
   reason: option('--reason <text>', 'why, in your own words; the history stores it', asReason),
+  ifRank: option('--if-rank <rank>', 'only if the member has this rank', asRank),
 };
 const setOptions = {
   ...stepOptions,
+  atLeast: flag('--at-least', 'leave a member alone who is as high already, or higher'),
   ...holdOptions,
   lift: flag('--lift', 'also if the member is suspended; this ends the suspension'),
 };
@@ -70,6 +73,7 @@ export const rankCommands = commandGroup({
         'rankd rank set @Newcomer Officer --reason training',
         'rankd rank set 1001 12884901999 --json',
         'rankd rank set 1001 20 --for 7d',
+        'rankd rank set 1001 Officer --if-rank Trainee',
         'rankd rank set Officer --file passed.txt --reason training',
       ],
       run: set,
@@ -110,6 +114,8 @@ interface AskedChange extends HoldOptions {
   rank: RoleName;
   ranker: AskedUser;
   reason?: string;
+  ifRank?: RoleName;
+  atLeast?: boolean;
   lift?: boolean;
 }
 
@@ -127,13 +133,13 @@ async function set(
     return change(cli, { user, rank, ...options });
   }
   if (first === undefined || rank !== undefined) throw twice();
-  const { ranker, reason, lift, ...length } = options;
-  if (lift || Object.values(length).some((option) => option !== undefined)) {
+  const { lift, for: forMs, until, ...rest } = options;
+  if (lift || forMs !== undefined || until !== undefined) {
     throw new RankdError('usage', '--for, --until and --lift are for one member at a time.', {
       hint: 'leave them out, or name one user in place of --file',
     });
   }
-  return changeList(cli, { file, rank: parsed('rank', first, asRank), ranker, reason });
+  return changeList(cli, { file, rank: parsed('rank', first, asRank), ...rest });
 }
 
 function parsed<Value>(name: string, text: string, parse: (text: string) => Value): Value {
@@ -162,13 +168,13 @@ async function test(
   cli: Cli,
   user: AskedUser,
   rank: RoleName,
-  { key, place, ranker }: ValuesOf<typeof testOptions>,
+  { key, place, ...rest }: ValuesOf<typeof testOptions>,
 ): Promise<void> {
   if (place !== undefined && key === undefined) {
     throw new RankdError('usage', '--place is checked against the whitelist of a key.', { hint: 'add --key KEY' });
   }
   await cli.withRanking(async (app, call) => {
-    const request = await requestOf(cli, app, { user, rank, ranker }, call);
+    const request = await requestOf(cli, app, { user, rank, ...rest }, call);
     const command = { request, placeId: place, key: key === undefined ? undefined : await requireKey(app, key) };
     printDryRun(cli, await testRank(app, command, call));
   });
@@ -184,7 +190,14 @@ async function change(cli: Cli, asked: AskedChange, step?: Direction): Promise<v
       ),
     );
     const hold = await holdAsked(app, request.rankeeId, asked);
-    const command = { caller: { by: cli.by, dryRun: false }, request, ...(step && { step }), ...(hold && { hold }) };
+    const { ifRank, atLeast } = asked;
+    const command = {
+      ...{ caller: { by: cli.by, dryRun: false }, request },
+      ...(step && { step }),
+      ...(hold && { hold }),
+      ...(ifRank !== undefined && { ifRank }),
+      ...(atLeast && { atLeast }),
+    };
     const answer = await whileLooking(cli, app, () => changeRank(app, command, deadline));
     const done = await asKept(app, answer.change);
     const refusal = errorOf(done, answer.error);
@@ -208,6 +221,10 @@ async function show(cli: Cli, asked: AskedUser): Promise<void> {
 /** The hold that the change is to begin, or to end; `undefined` if it is an ordinary change. */
 async function holdAsked(app: RankingApp, rankeeId: number, asked: AskedChange): Promise<HoldAsked | undefined> {
   const isTemporary = asked.for !== undefined || asked.until !== undefined;
+  if (isTemporary && asked.atLeast)
+    throw new RankdError('usage', '--at-least can leave the rank as it is, and a temporary rank replaces it.', {
+      hint: 'leave out --at-least, or --for and --until',
+    });
   if (isTemporary && asked.lift)
     throw new RankdError('usage', '--lift ends a suspension, and a temporary rank would begin another one.', {
       hint: 'leave out --lift, or --for and --until',

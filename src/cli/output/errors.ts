@@ -28,6 +28,7 @@ export const exitCodes = {
   ambiguous_name: 5,
   no_further_rank: 5,
   rank_differs: 5,
+  reason_required: 5,
   user_not_found: 3,
   user_renamed: 4,
   member_suspended: 5,

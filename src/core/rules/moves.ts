@@ -1,10 +1,11 @@
 import { RankdError } from '../../base/errors.ts';
+import { inWords } from '../../base/time.ts';
 import { atItsOrigin, roleTitle } from '../describe.ts';
 import type { Direction, KeyRules, Role } from '../model.ts';
 import { type RolePlan, rise } from '../role-plan.ts';
 import { heightOf } from '../role-scheme.ts';
 import { rungs } from '../target.ts';
-import type { PolicyRule } from './rule.ts';
+import type { Policy, PolicyRule } from './rule.ts';
 
 export const direction: PolicyRule = {
   name: 'direction',
@@ -51,16 +52,26 @@ export const steps: PolicyRule = {
 
 export const cooldown: PolicyRule = {
   name: 'cooldown',
-  refusal({ policy, request, sinceLastChangeMs }) {
-    const retryAfterMs = msLeft(policy.cooldownMs, sinceLastChangeMs);
+  refusal({ policy, request, plan, sinceLastChangeMs }) {
+    const cooldownMs = cooldownMsAt(plan.highestBefore?.rank ?? 0, policy);
+    const retryAfterMs = msLeft(cooldownMs, sinceLastChangeMs);
     if (retryAfterMs === 0) return undefined;
     return new RankdError(
       'cooldown',
-      `Member ${request.rankeeId} was ranked a moment ago (policy.cooldown); try again in ${inSeconds(retryAfterMs)}.`,
-      { retryAfterMs, hint: `wait, or lower policy.cooldown ${atItsOrigin}` },
+      `Member ${request.rankeeId} was ranked less than ${inWords(cooldownMs)} ago (policy.cooldown); try again in ${inWords(retryAfterMs)}.`,
+      {
+        retryAfterMs,
+        hint: 'wait, or restore the earlier roles with `rankd history undo CHANGE`, which needs no wait',
+      },
     );
   },
 };
+
+/** The cooldown of a member with this rank: that of the entry with the highest rank up to it. */
+function cooldownMsAt(rank: number, { cooldowns }: Pick<Policy, 'cooldowns'>): number {
+  const reached = cooldowns.filter(({ from }) => from <= rank).sort((a, b) => a.from - b.from);
+  return reached.at(-1)?.forMs ?? 0;
+}
 
 /** A change without a player behind it has no ranker, so this cooldown does not apply. */
 export const rankerCooldown: PolicyRule = {
@@ -71,7 +82,7 @@ export const rankerCooldown: PolicyRule = {
     if (retryAfterMs === 0) return undefined;
     return new RankdError(
       'cooldown',
-      `Ranker ${request.rankerId} changed a rank a moment ago (policy.ranker_cooldown); try again in ${inSeconds(retryAfterMs)}.`,
+      `Ranker ${request.rankerId} changed a rank less than ${inWords(policy.rankerCooldownMs)} ago (policy.ranker_cooldown); try again in ${inWords(retryAfterMs)}.`,
       { retryAfterMs, hint: `wait, or lower policy.ranker_cooldown ${atItsOrigin}` },
     );
   },
@@ -82,8 +93,4 @@ export const rankerCooldown: PolicyRule = {
  */
 function msLeft(cooldownMs: number, sinceMs = Number.POSITIVE_INFINITY): number {
   return sinceMs < 0 ? 0 : Math.max(0, cooldownMs - sinceMs);
-}
-
-function inSeconds(ms: number): string {
-  return `${Math.ceil(ms / 1000)} seconds`;
 }

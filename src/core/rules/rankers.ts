@@ -4,6 +4,16 @@ import type { Role } from '../model.ts';
 import { heldRoles } from '../role-scheme.ts';
 import { isNamed, type PolicyCase, type PolicyRule, touchedRoles } from './rule.ts';
 
+export const givenReason: PolicyRule = {
+  name: 'reason',
+  refusal({ policy, key, request }) {
+    if (policy.reason === 'optional' || key === undefined || (request.reason ?? '').trim() !== '') return undefined;
+    return new RankdError('reason_required', 'The request gives no reason, and policy.reason is required.', {
+      hint: `send a reason with the request, or set policy.reason to optional ${atItsOrigin}`,
+    });
+  },
+};
+
 export const selfRank: PolicyRule = {
   name: 'self-rank',
   refusal(of) {

@@ -13,15 +13,23 @@ export interface Policy {
   protectedRoles: number[];
   /** `adjacent`: only to the next rank up or down. */
   steps: 'any' | 'adjacent';
+  /** `required`: callers with a key must give a reason. */
+  reason: 'optional' | 'required';
   selfRank: 'allow' | 'deny';
   /** `claimed`: the request must name another player. `verify`: that player must also rank above the rankee on the platform. */
   rankerCheck: 'off' | 'claimed' | 'verify';
   /** The lowest rank that a ranker must have with `verify`. */
   minRankerRank: number;
-  /** The least time between two changes of one rankee. */
-  cooldownMs: number;
+  /** The least time between two changes of one rankee, by the rankee's rank before; see `cooldownMsAt`. */
+  cooldowns: readonly Cooldown[];
   /** The least time between two changes by one ranker. */
   rankerCooldownMs: number;
+}
+
+/** Applies to members of rank `from` and above, up to the next entry. */
+export interface Cooldown {
+  from: number;
+  forMs: number;
 }
 
 /**

@@ -134,8 +134,8 @@ async function suspend(asking: Asking): Promise<string> {
 
 async function unsuspend(asking: Asking): Promise<string> {
   const { app, caller, call, interaction } = asking;
-  const { rankeeId, rankerId, rankerName, command = '' } = requestOf(asking, await rankeeOf(asking));
-  const lift = { rankeeId, caller, force: false, asked: { rankerId, rankerName, command } };
+  const { rankeeId, rankerId, rankerName, command = '', reason } = requestOf(asking, await rankeeOf(asking));
+  const lift = { rankeeId, caller, force: false, reason, asked: { rankerId, rankerName, command } };
   const { finished, replayed } = await liftHold(app, { ...lift, ...idempotencyFor(interaction) }, call);
   return messageOf(asking, { ...finished, replayed });
 }

@@ -119,7 +119,8 @@ async function changeRank(exchange: Exchange<z.output<typeof rankBody>>): Promis
   if (caller instanceof RankdError) return sendError({ error: caller, request, reply });
   const { webhookUrl, ...fields } = exchange.body();
   const webhookHash = app.webhooks.callerUrl === 'match' ? callerHash(webhookUrl) : undefined;
-  const rankRequest = withoutOmitted({ ...fields, webhookHost: hostOf(webhookUrl), webhookHash });
+  const reason = app.policy.reason === 'required' ? fields.command : undefined;
+  const rankRequest = withoutOmitted({ ...fields, reason, webhookHost: hostOf(webhookUrl), webhookHash });
   const asked = { caller, placeId, asked: { request: rankRequest }, content: [placeId, rankRequest] };
   using deadline = deadlineOf(exchange);
   const { message, rankeeId, newRankId } = await makeChange(exchange, asked, deadline);

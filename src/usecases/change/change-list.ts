@@ -9,10 +9,10 @@ import { type Run, runMany } from '../run-many.ts';
 import { changeRank } from './change-rank.ts';
 import { errorOf, outcomeUnknown } from './change-record.ts';
 import { isReportStillTrue } from './late-look.ts';
-import { backgroundDeadlineMs, type Ranking } from './ranking.ts';
+import { backgroundDeadlineMs, type ChangeCommand, type Ranking } from './ranking.ts';
 
 /** The same change for many members. */
-export interface ListCommand {
+export interface ListCommand extends Pick<ChangeCommand, 'ifRank' | 'atLeast'> {
   /** Instead of `newRankId`. */
   step: Direction | undefined;
   request: Omit<RankRequest, 'rankeeId' | 'rankeeName' | 'command'>;
@@ -48,11 +48,14 @@ const continuesForMs = 24 * 3_600_000;
 /** Decides if this list starts or continues. The same members, in any order, with the same rank are the same list. */
 export async function planList(
   { store, group, clock }: Pick<Ranking, 'store' | 'group' | 'clock'>,
-  { step, request }: ListCommand,
+  { step, request, ifRank, atLeast }: ListCommand,
   members: readonly ListedMember[],
 ): Promise<PlannedList> {
   const ids = members.map(({ rankeeId }) => rankeeId).sort((one, other) => one - other);
-  const content = crypto().hash('sha256', JSON.stringify([group.title, step ?? request.newRankId, ids]));
+  const content = crypto().hash(
+    'sha256',
+    JSON.stringify([group.title, step ?? request.newRankId, ids, ifRank, atLeast]),
+  );
   const events = await store.listAudit({ action: 'rank.list', since: clock.now() - continuesForMs, limit: 10_000 });
   const latest = events.find(({ detail }) => detail['content'] === content);
   if (latest?.detail['does'] === 'begin') return { id: latest.subject, content, isContinued: true };
@@ -109,14 +112,19 @@ async function changeListed(
   app: Ranking,
   { command, list, member }: { command: ListCommand; list: string; member: ListedMember },
 ): Promise<MemberChange> {
-  const { step, by } = command;
+  const { step, by, ifRank, atLeast } = command;
   const { rankeeId, rankeeName } = member;
   using deadline = deadlineIn(app.clock, backgroundDeadlineMs(app));
   let changeId: string | undefined;
   try {
     const request = { ...command.request, rankeeId, rankeeName, command: `${command.command}, ${list}` };
-    const asked = { caller: { by, dryRun: false }, request, list, ...(step !== undefined && { step }) };
-    const { change, error, replayed } = await changeRank(app, asked, deadline);
+    const asked = { caller: { by, dryRun: false }, request, list };
+    const expecting = { ...(ifRank !== undefined && { ifRank }), ...(atLeast && { atLeast }) };
+    const { change, error, replayed } = await changeRank(
+      app,
+      { ...asked, ...expecting, ...(step && { step }) },
+      deadline,
+    );
     changeId = change.id;
     const refusal = errorOf(change, error);
     if (refusal !== undefined) throw refusal;

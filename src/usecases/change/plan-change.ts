@@ -316,7 +316,7 @@ export async function pacesOf(
   { rankeeId, rankerId }: Pick<RankRequest, 'rankeeId' | 'rankerId'>,
 ): Promise<Paces> {
   const [changedAt, activeAt] = await Promise.all([
-    policy.cooldownMs > 0 ? store.lastAppliedAt(rankeeId) : undefined,
+    policy.cooldowns.length > 0 ? store.lastAppliedAt(rankeeId) : undefined,
     policy.rankerCooldownMs > 0 ? store.lastChangedSomebodyAt(rankerId) : undefined,
   ]);
   return { changedAt, activeAt };

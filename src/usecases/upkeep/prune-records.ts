@@ -90,5 +90,6 @@ async function inSteps(
 
 /** The time for which idempotency keys, cooldowns and the breaker need the history. */
 function neededMs({ policy, breaker }: Ranking): number {
-  return Math.max(idempotencyWindowMs, policy.cooldownMs, policy.rankerCooldownMs, breaker?.windowMs ?? 0);
+  const cooldownsMs = policy.cooldowns.map(({ forMs }) => forMs);
+  return Math.max(idempotencyWindowMs, ...cooldownsMs, policy.rankerCooldownMs, breaker?.windowMs ?? 0);
 }

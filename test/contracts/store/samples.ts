@@ -96,7 +96,7 @@ export function policyCaseOf(request: RankChange, policy: Partial<PolicyCase['po
   return {
     policy: {
       ...{ minRank: 0, maxRank: 255, ...lists, steps: 'any', selfRank: 'allow', rankerCheck: 'off' },
-      ...{ minRankerRank: 0, cooldownMs: 0, rankerCooldownMs: 0, ...policy },
+      ...{ minRankerRank: 0, reason: 'optional', cooldowns: [], rankerCooldownMs: 0, ...policy },
     },
     key: undefined,
     request,

@@ -33,6 +33,6 @@ test(
       expect((await changing).change).toMatchObject({ state: 'applied' });
       expect(asked.toSorted()).toEqual(all);
     },
-    { policy: { cooldownMs: 1_000, rankerCooldownMs: 1_000 }, deadlineMs: 30_000, readLagMs: 50 },
+    { policy: { cooldowns: [{ from: 0, forMs: 1_000 }], rankerCooldownMs: 1_000 }, deadlineMs: 30_000, readLagMs: 50 },
   ),
 );

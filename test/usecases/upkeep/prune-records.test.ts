@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
 import type { RankChange } from '../../../src/core/model.ts';
+import type { Policy } from '../../../src/core/rules/rule.ts';
 import { judgeNewWebhook, type NewWebhook } from '../../../src/core/webhooks/webhook-changes.ts';
 import { engineOf } from '../../../src/stores/engine.ts';
 import type { Ranking } from '../../../src/usecases/change/ranking.ts';
@@ -15,12 +16,12 @@ import { tempDir } from '../../support/temp-dir.ts';
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
-async function openForPruning(pauses: { cooldownMs?: number; rankerCooldownMs?: number } = {}) {
+async function openForPruning(pauses: Partial<Pick<Policy, 'cooldowns' | 'rankerCooldownMs'>> = {}) {
   const dataDir = tempDir();
   const clock = new ManualClock();
   const store = await engineOf({ dataDir, clock }).openStore();
   onTestFinished(() => store.close());
-  const needs = { store, clock, policy: { cooldownMs: 0, rankerCooldownMs: 0, ...pauses }, breaker: undefined };
+  const needs = { store, clock, policy: { cooldowns: [], rankerCooldownMs: 0, ...pauses }, breaker: undefined };
   const app = needs as unknown as Ranking; // only the parts that retention uses
   const stop = new AbortController();
   const round = async (retention: { historyMs?: number; auditMs?: number }) => {
@@ -72,7 +73,7 @@ test('nothing is removed unless it is asked for, and nothing is told where nothi
 
 test.each([
   ['idempotency keys', {}, 24],
-  ['a cooldown', { cooldownMs: 72 * hourMs }, 72],
+  ['a cooldown', { cooldowns: [{ from: 0, forMs: 72 * hourMs }] }, 72],
   ["a ranker's cooldown", { rankerCooldownMs: 72 * hourMs }, 72],
 ])('what %s still looks at is kept, however short history.keep is', async (_, pauses, hours) => {
   const { store, clock, round, keep } = await openForPruning(pauses);
