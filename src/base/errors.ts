@@ -65,6 +65,7 @@ export const reasons = {
   no_session: 'Not logged in',
   link_refused: 'Link not accepted',
   session_idle: 'Nobody was at the page',
+  view_only: 'View only',
   not_from_page: 'Not sent by the page',
   wrong_host: 'Wrong host',
   too_many_streams: 'Too many streams',

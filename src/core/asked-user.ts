@@ -35,3 +35,13 @@ export function idInAddress(kind: keyof typeof pages, text: string): number | un
   const id = Number(digits);
   return id > 0 && Number.isSafeInteger(id) ? id : undefined;
 }
+
+/**
+ * True for the address of an experience as a whole. Games do not send its id unless their script does so explicitly.
+ */
+export function namesExperience(text: string): boolean {
+  return idInAddress('place', text) === undefined && idInAddress('experience', text) !== undefined;
+}
+
+export const experienceWords =
+  "This address has the universe id, and games send the place id (game.PlaceId): open the place's own page, under Places, and give its address";

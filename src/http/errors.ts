@@ -61,6 +61,7 @@ export const statuses = {
   no_session: 500,
   link_refused: 500,
   session_idle: 500,
+  view_only: 500,
   not_from_page: 500,
   wrong_host: 500,
   too_many_streams: 500,

@@ -1,5 +1,6 @@
 import type { DashboardConfig } from '../../src/config/config.ts';
 import { Dashboard } from '../../src/dashboard/server/dashboard.ts';
+import type { SessionKind } from '../../src/dashboard/server/sessions.ts';
 import { daemonStatus } from '../../src/usecases/upkeep/status-document.ts';
 import { openTestApp, type TestApp, type TestAppOptions } from './open-test-app.ts';
 import { PageVisitor } from './page-visitor.ts';
@@ -9,8 +10,8 @@ export interface TestPage extends AsyncDisposable {
   app: TestApp;
   dashboard: Dashboard;
   /** A visitor with a link who has not logged in yet. */
-  withLink(): Promise<PageVisitor>;
-  loggedIn(): Promise<PageVisitor>;
+  withLink(kind?: SessionKind): Promise<PageVisitor>;
+  loggedIn(kind?: SessionKind): Promise<PageVisitor>;
 }
 
 export async function openTestPage({
@@ -23,11 +24,11 @@ export async function openTestPage({
   const { trustedProxies = ['127.0.0.0/8'] } = options.config?.server ?? {};
   const page = { live: app.live, config: settings, trustedProxies, pageFolder, typedAs: 'rankd' };
   const dashboard = new Dashboard({ ...page, status: async () => statusOf(app) });
-  const withLink = async () => new PageVisitor((await dashboard.link('cli:ann@host')).url);
+  const withLink = async (kind?: SessionKind) => new PageVisitor((await dashboard.link('cli:ann@host', kind)).url);
   return {
     ...{ app, dashboard, withLink },
-    async loggedIn() {
-      const visitor = await withLink();
+    async loggedIn(kind) {
+      const visitor = await withLink(kind);
       await visitor.logIn();
       return visitor;
     },

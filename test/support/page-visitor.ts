@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import http, { type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -96,7 +97,7 @@ export class PageVisitor {
       cookie: this.cookie,
       'x-rankd-token': this.token,
       'sec-fetch-site': 'same-origin',
-      ...(body !== undefined && { 'content-type': 'application/json' }),
+      ...(body !== undefined && { 'content-type': 'application/json', 'idempotency-key': randomUUID() }),
       ...headers,
     };
     const given = Object.entries(all).filter(([, value]) => value !== undefined && value !== '');

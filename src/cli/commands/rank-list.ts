@@ -17,10 +17,11 @@ import {
   runList,
 } from '../../usecases/change/change-list.ts';
 import { withId } from '../../usecases/history/change-document.ts';
+import { findListed } from '../../usecases/pasted-list.ts';
 import type { Run } from '../../usecases/run-many.ts';
 import type { Cli } from '../cli.ts';
 import { confirm } from '../input/confirm.ts';
-import { findListed, readUsers } from '../input/lists.ts';
+import { readUsers } from '../input/lists.ts';
 import { rankOf, userOf } from '../input/people.ts';
 import { whileLooking } from '../late-looks.ts';
 import { ExitCode, exitCodeOfRun, formatError } from '../output/errors.ts';

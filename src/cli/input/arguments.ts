@@ -4,7 +4,15 @@ import { RankdError } from '../../base/errors.ts';
 import { asBaseUrl } from '../../base/net.ts';
 import { parseDuration, parseMoment } from '../../base/time.ts';
 import { isKeyName } from '../../core/api-key.ts';
-import { type AskedUser, idIn, idInAddress, userIn, userWords } from '../../core/asked-user.ts';
+import {
+  type AskedUser,
+  experienceWords,
+  idIn,
+  idInAddress,
+  namesExperience,
+  userIn,
+  userWords,
+} from '../../core/asked-user.ts';
 import { maxReasonLength } from '../../core/model.ts';
 import type { RoleName } from '../../core/role-scheme.ts';
 
@@ -45,16 +53,6 @@ export function asPlaceId(text: string): number {
   if (text !== '0') return asPublishedId(text);
   throw new InvalidArgumentError('A game that was never published sends 0: publish it, then use its place id.');
 }
-
-/**
- * True for the address of an experience as a whole. Games do not send its id unless their script does so explicitly.
- */
-export function namesExperience(text: string): boolean {
-  return idInAddress('place', text) === undefined && idInAddress('experience', text) !== undefined;
-}
-
-export const experienceWords =
-  "This address has the universe id, and games send the place id (game.PlaceId): open the place's own page, under Places, and give its address";
 
 /** If a name was typed, the error gives the id to use instead. */
 function idOf(kind: 'group' | 'place', what: string): (text: string) => number {

@@ -39,6 +39,7 @@ export const exitCodes = {
   no_session: 5,
   link_refused: 5,
   session_idle: 5,
+  view_only: 5,
   not_from_page: 5,
   wrong_host: 5,
   key_paused: 5,

@@ -39,8 +39,15 @@ export async function read<T>(
   return ask<T>(path, { signal: AbortSignal.any(limits) });
 }
 
-export async function send<T>(path: string, body: object): Promise<T> {
-  return ask<T>(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+/** A retry with the same `once` gets the outcome of the first request, and does nothing again. */
+export async function send<T>(path: string, body: object, once = newKey()): Promise<T> {
+  const headers = { 'content-type': 'application/json', 'idempotency-key': once };
+  return ask<T>(path, { method: 'POST', headers, body: JSON.stringify(body) });
+}
+
+/** An idempotency key. */
+export function newKey(): string {
+  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 /** Uses up the link that opened the page. */

@@ -1,5 +1,7 @@
+import type { listDocument } from '../../usecases/change/change-list.ts';
 import type { errorDocument } from '../../usecases/error-document.ts';
-import type { changeDocument, detailedChangeDocument } from '../../usecases/history/change-document.ts';
+import type { memberDocument, roleTitleDocument } from '../../usecases/group/group.ts';
+import type { changeDocument, detailedChangeDocument, dryRunDocument } from '../../usecases/history/change-document.ts';
 import type { holdDocument } from '../../usecases/holds/hold-document.ts';
 import type { keyWithPlacesDocument } from '../../usecases/keys/key-document.ts';
 import type { undoDocument } from '../../usecases/undo/undo-document.ts';
@@ -13,6 +15,9 @@ export type DetailedChange = ReturnType<typeof detailedChangeDocument>;
 export type Hold = ReturnType<typeof holdDocument>;
 export type Key = ReturnType<typeof keyWithPlacesDocument> & { changesInDay: number | null };
 export type Webhook = ReturnType<typeof webhookDocument>;
+export type List = ReturnType<typeof listDocument>;
+export type Member = ReturnType<typeof memberDocument> & { name: string | null; highest: number | null };
+export type RoleTitle = ReturnType<typeof roleTitleDocument>;
 export type Undo = ReturnType<typeof undoDocument>;
 export type Status = Omit<DaemonStatus, 'isStopping'> &
   Pick<ReturnType<typeof statusDocument>, 'openChanges' | 'changesToday'> & {
@@ -58,6 +63,30 @@ export interface Run {
   done: number;
   members: number;
   undo: Undo | null;
+  list: List | null;
+}
+
+/** The group's roles, and the ids of those that the operator can give. */
+export interface Roles {
+  roles: RoleTitle[];
+  givable: number[];
+}
+
+export interface FoundMember {
+  member: Member;
+  suspension: Hold | null;
+  changes: Change[];
+}
+
+/** The dry run of a change. */
+export interface RankTest {
+  test: ReturnType<typeof dryRunDocument>;
+  /** Null if it is not allowed. */
+  move: {
+    from: RoleTitle | null;
+    to: RoleTitle;
+    steps: Array<{ kind: 'assign' | 'unassign'; role: RoleTitle | null }>;
+  } | null;
 }
 
 export interface TestedWebhook {
@@ -70,6 +99,8 @@ export interface TestedWebhook {
 
 export interface Session {
   operator: string;
+  /** True if it can change nothing. */
+  viewOnly: boolean;
   expiresAt: string;
   /** The command for `rankd` on the daemon's machine, e.g. `npx rankd`. */
   typedAs: string;

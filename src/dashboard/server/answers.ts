@@ -26,6 +26,7 @@ const pageStatuses: Record<ErrorCode, number> = {
   no_session: 401,
   link_refused: 403,
   session_idle: 403,
+  view_only: 403,
   not_from_page: 403,
   wrong_host: 421,
   usage: 400,

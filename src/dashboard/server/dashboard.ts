@@ -7,13 +7,13 @@ import type { LiveContext } from '../../usecases/daemon-context.ts';
 import { auditDashboard } from '../../usecases/upkeep/operator-events.ts';
 import type { DaemonStatus } from '../../usecases/upkeep/status-document.ts';
 import { Chart } from '../../usecases/views/chart.ts';
-import { PageUndos } from '../../usecases/views/page-undo.ts';
+import { PageRuns } from '../../usecases/views/page-runs.ts';
 import { watchViews } from '../../usecases/views/watch.ts';
 import { readPageFiles } from './page-files.ts';
 import { createPageServer, type Site, streamHeaders } from './page-server.ts';
 import { originsOf } from './requests.ts';
 import type { Page } from './routes.ts';
-import { type Session, Sessions, sessionLifeMs } from './sessions.ts';
+import { type Session, type SessionKind, Sessions, sessionLifeMs } from './sessions.ts';
 import { Streams } from './streams.ts';
 
 export interface DashboardOptions {
@@ -48,7 +48,7 @@ export class Dashboard implements AsyncDisposable {
   readonly #sessions: Sessions;
   /** The pages that are notified of changes. */
   readonly streams = new Streams();
-  readonly #undos = new PageUndos(() => this.streams.tell(['run']));
+  readonly #runs = new PageRuns(() => this.streams.tell(['run']));
   readonly #page: Page;
   readonly #closing = new AbortController();
   #listening: Listening | undefined;
@@ -65,7 +65,7 @@ export class Dashboard implements AsyncDisposable {
     this.#page = {
       ...{ sessions: this.#sessions, status: options.status, typedAs: options.typedAs, closing: this.#closing.signal },
       chart: new Chart(() => this.streams.tell(['chart', 'keys', 'status'])),
-      undos: this.#undos,
+      runs: this.#runs,
     };
     void this.streams.sendHeartbeats(clock, this.#closing.signal);
     void this.#closeUnused();
@@ -86,10 +86,10 @@ export class Dashboard implements AsyncDisposable {
   }
 
   /** A link that logs in once. `by` is the requesting operator. Throws like `open`. */
-  async link(by: string): Promise<{ url: string; expiresAt: number; tunnel: string | null }> {
+  async link(by: string, kind?: SessionKind): Promise<{ url: string; expiresAt: number; tunnel: string | null }> {
     const { url, tunnel } = await this.open();
-    await auditDashboard(this.#app, 'link', { by });
-    const { secret, expiresAt } = this.#sessions.newLink(by);
+    await auditDashboard(this.#app, 'link', { by, ...(kind?.isViewOnly && { viewOnly: true }) });
+    const { secret, expiresAt } = this.#sessions.newLink(by, kind);
     return { url: `${url}/login#${secret}`, expiresAt, tunnel };
   }
 
@@ -103,7 +103,7 @@ export class Dashboard implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#closing.abort();
     this.streams.endAll('bye');
-    await Promise.all([this.#watching, this.#undos[Symbol.asyncDispose]()]);
+    await Promise.all([this.#watching, this.#runs[Symbol.asyncDispose]()]);
     await this.#opening?.catch(() => undefined);
     await this.#close();
   }

@@ -1,15 +1,17 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify';
 import { isRankdError, RankdError } from '../../base/errors.ts';
+import { crypto } from '../../base/node-modules.ts';
 import { closeWith, createListener } from '../../http/listener.ts';
 import { readBody } from '../../http/request-body.ts';
 import { pathOf } from '../../http/request-log.ts';
 import { TokenBuckets } from '../../http/token-buckets.ts';
 import type { LiveContext } from '../../usecases/daemon-context.ts';
 import { nothingAt, sendDocument, sendFile, sendPageError } from './answers.ts';
+import { Outcomes } from './outcomes.ts';
 import type { PageFile } from './page-files.ts';
 import { cookieIn, fieldsOf, maxBodyBytes, type Origins, requireOwnHost, requireOwnPage } from './requests.ts';
 import { type Answer, type Page, type Route, routes, type Sent } from './routes.ts';
-import { type Login, type Session, sessionLifeMs } from './sessions.ts';
+import type { Login, Session } from './sessions.ts';
 
 /** The headers of every answer: the page runs only its own files, can't be framed, and sends no referrer. */
 export const safeHeaders = {
@@ -72,6 +74,7 @@ export function createPageServer({
   });
   // A browser that has ended its side no longer waits for anything. Node.js does not document this option.
   Object.assign(server.server, { httpAllowHalfOpen: false });
+  const outcomes = new Outcomes<Answer>(clock);
   const buckets = { reads: new TokenBuckets(clock, 1_000), wrongLogins: new TokenBuckets(clock, 1) };
 
   const site = (): Site => {
@@ -120,6 +123,7 @@ export function createPageServer({
   };
 
   const requireLeave = ({ needs }: Route, session: Session): void => {
+    if (needs === 'changing' && session.isViewOnly) throw viewOnly();
     if (needs === 'changing' && !page.sessions.mayChange(session)) throw idle();
     if (needs === 'changing') page.sessions.touch(session);
     if (needs !== 'reading') return;
@@ -142,7 +146,11 @@ export function createPageServer({
     }
     const session = sessionOf(request);
     requireLeave(route, session);
-    const answered = await route.answer(page, { ...sentBy(request, reply), session });
+    const work = () => route.answer(page, { ...sentBy(request, reply), session });
+    const { 'idempotency-key': key } = request.headers;
+    const hash = crypto().hash('sha256', `${request.url} ${request.body}`);
+    const asked = { session: session.id, key, request: hash };
+    const answered = await (route.needs === 'changing' ? outcomes.once(asked, work) : work());
     if (request.method === 'POST') log.info({ by: session.by, path: pathOf(request.url) }, 'by the page');
     return sendAnswer(reply, answered);
   };
@@ -180,7 +188,7 @@ export const streamHeaders = { 'content-type': 'text/event-stream; charset=utf-8
 function cookieLine({ name, attributes }: Site['cookie'], login: Login | 'out'): string {
   return login === 'out'
     ? `${name}=; Max-Age=0; ${attributes}`
-    : `${name}=${login.cookie}; Max-Age=${sessionLifeMs / 1_000}; ${attributes}`;
+    : `${name}=${login.cookie}; Max-Age=${Math.floor(login.session.lifeMs / 1_000)}; ${attributes}`;
 }
 
 function noSession(): RankdError {
@@ -194,6 +202,11 @@ function wrongToken(): RankdError {
 
 function idle(): RankdError {
   return RankdError.withoutStack('session_idle', 'Nobody was at the page for half an hour, so it only shows now.');
+}
+
+function viewOnly(): RankdError {
+  const hint = 'ask the operator for a link without --view';
+  return RankdError.withoutStack('view_only', 'This session can only view.', { hint });
 }
 
 function tooOften(message: string, retryAfterMs: number): RankdError {

@@ -1,10 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import type { FastifyRequest } from 'fastify';
-import { RankdError } from '../../base/errors.ts';
+import { isRankdError, RankdError } from '../../base/errors.ts';
+import { parseDuration } from '../../base/time.ts';
 import { maxReasonLength } from '../../core/model.ts';
 
 /** The largest body of a POST, in bytes. */
-export const maxBodyBytes = 16_384;
+export const maxBodyBytes = 65_536;
 
 /** The valid origins of requests to the page. */
 export interface Origins {
@@ -75,35 +76,76 @@ function parsed(body: Buffer): unknown {
   }
 }
 
-type Fields = Record<string, unknown>;
+/** Reads the value of a field, or throws `FieldError`. */
+export type Field<T> = (value: unknown, name: string) => T;
 
-/** A text that names something. */
-export function textIn(fields: Fields, name: string, max: number): string {
-  const value = fields[name];
-  if (typeof value === 'string' && value !== '' && value.length <= max) return value;
-  throw new FieldError(name, `must be a text of 1 to ${max} characters`);
+/** A text, without spaces at its ends. */
+export function text(max: number): Field<string> {
+  return (value, name) => {
+    const trimmed = typeof value === 'string' ? value.trim() : '';
+    if (trimmed !== '' && trimmed.length <= max) return trimmed;
+    throw new FieldError(name, `must be a text of 1 to ${max} characters`);
+  };
 }
 
-export function isTrueOf(fields: Fields, name: string): boolean {
-  const value = fields[name] ?? false;
+/** `undefined` if the field is absent, null or empty. */
+export function optional<T>(field: Field<T>): Field<T | undefined> {
+  return (value, name) => (value === undefined || value === null || value === '' ? undefined : field(value, name));
+}
+
+/** A field whose value can also be null, which means none. */
+export function orNone<T>(field: Field<T>): Field<T | null> {
+  return (value, name) => (value === null ? null : field(value, name));
+}
+
+export const flag: Field<boolean> = (value = false, name) => {
   if (typeof value === 'boolean') return value;
   throw new FieldError(name, 'must be true or false');
+};
+
+export function oneOf<T extends string>(values: readonly T[]): Field<T> {
+  return (value, name) => {
+    const known = values.find((one) => one === value);
+    if (known !== undefined) return known;
+    throw new FieldError(name, `must be one of ${values.join(', ')}`);
+  };
 }
 
-export function userIdIn({ user }: Fields): number {
-  if (Number.isSafeInteger(user) && (user as number) > 0) return user as number;
-  throw new FieldError('user', 'must be a user id: a whole number above 0');
+/** A list of different values. */
+export function someOf<T>(field: Field<T>): Field<T[]> {
+  return (value, name) => {
+    if (!Array.isArray(value) || value.length > 100) throw new FieldError(name, 'must be a list of at most 100 values');
+    return [...new Set(value.map((one) => field(one, name)))];
+  };
 }
 
-export function reasonIn({ reason }: Fields): string | undefined {
-  if (reason === undefined || reason === null || reason === '') return undefined;
-  if (typeof reason === 'string' && [...reason].length <= maxReasonLength) return reason;
-  throw new FieldError('reason', `must be a text of at most ${maxReasonLength} characters`);
+export function id(what: string): Field<number> {
+  return (value, name) => {
+    if (Number.isSafeInteger(value) && (value as number) > 0) return value as number;
+    throw new FieldError(name, `must be ${what}: a whole number above 0`);
+  };
 }
 
-export function changeIdsIn({ ids }: Fields, max: number): string[] {
-  if (!Array.isArray(ids)) throw new FieldError('ids', 'must be a list of ids of rank changes');
-  return checkedIds('ids', ids, max);
+export const reason: Field<string | undefined> = optional((value, name) => {
+  if (typeof value === 'string' && [...value].length <= maxReasonLength) return value;
+  throw new FieldError(name, `must be a text of at most ${maxReasonLength} characters`);
+});
+
+/** A duration in milliseconds. */
+export const length: Field<number> = (value, name) => {
+  const ms = typeof value === 'string' ? parseDuration(value.trim()) : undefined;
+  if (ms !== undefined && ms <= maxLengthMs) return ms;
+  throw new FieldError(name, 'must be a duration such as 3d, 12h or 30m');
+};
+
+/** A hundred years: every format can still show that date. */
+const maxLengthMs = 36_500 * 86_400_000;
+
+export function changeIds(max: number): Field<string[]> {
+  return (value, name) => {
+    if (Array.isArray(value)) return checkedIds(name, value, max);
+    throw new FieldError(name, 'must be a list of ids of rank changes');
+  };
 }
 
 /** Ids of rank changes, each once. The store checks if they exist. */
@@ -114,12 +156,22 @@ export function checkedIds(name: string, ids: unknown[], max: number): string[] 
   return [...new Set(ids as string[])];
 }
 
-/** A mistake in one field of a query or a body; the page shows it next to the field. */
+/** An error about one field of a query or a body; the page shows it next to the field. */
 export class FieldError extends RankdError {
   readonly field: string;
 
-  constructor(field: string, what: string) {
-    super('invalid_request', `\`${field}\` ${what}.`);
+  constructor(field: string, refusal: string | RankdError) {
+    if (typeof refusal === 'string') super('invalid_request', `\`${field}\` ${refusal}.`);
+    else super(refusal.code, refusal.message, refusal);
     this.field = field;
+  }
+}
+
+/** Names the field of a refusal. */
+export async function inField<T>(field: string, work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw isRankdError(error) ? new FieldError(field, error) : error;
   }
 }

@@ -1,13 +1,17 @@
 import { RankdError } from '../../base/errors.ts';
-import { errorOf } from '../../usecases/change/change-record.ts';
+import { userIn, userWords } from '../../core/asked-user.ts';
+import { callWithin } from '../../ports/platform.ts';
 import type { DaemonContext } from '../../usecases/daemon-context.ts';
+import { findGivable, memberDocument, roleTitleDocument, showMember } from '../../usecases/group/group.ts';
 import { changeDocument, detailedChangeDocument } from '../../usecases/history/change-document.ts';
 import { countOpenChanges, searchChanges, showChange } from '../../usecases/history/history.ts';
 import { holdDocument } from '../../usecases/holds/hold-document.ts';
-import { liftHold, listHolds } from '../../usecases/holds/holds.ts';
-import { keyDocument, usedKeyDocument } from '../../usecases/keys/key-document.ts';
-import { listUsedKeys, pauseKey, resumeKey } from '../../usecases/keys/keys.ts';
-import { pageUndoDocument, undoDocument } from '../../usecases/undo/undo-document.ts';
+import { listHolds } from '../../usecases/holds/holds.ts';
+import { openHold } from '../../usecases/holds/open-hold.ts';
+import { usedKeyDocument } from '../../usecases/keys/key-document.ts';
+import { listUsedKeys } from '../../usecases/keys/keys.ts';
+import { findUser, nameOf } from '../../usecases/people/users.ts';
+import { undoDocument } from '../../usecases/undo/undo-document.ts';
 import { sessionDocument } from '../../usecases/upkeep/daemon-document.ts';
 import { auditDashboard } from '../../usecases/upkeep/operator-events.ts';
 import {
@@ -17,13 +21,13 @@ import {
   storedFacts,
 } from '../../usecases/upkeep/status-document.ts';
 import { type Chart, chartDocument } from '../../usecases/views/chart.ts';
-import { maxUndone, type PageUndos, previewUndo } from '../../usecases/views/page-undo.ts';
-import { testWebhook } from '../../usecases/webhooks/send.ts';
+import { type PageRuns, pageRunDocument, previewUndo } from '../../usecases/views/page-runs.ts';
 import { viewWebhooks } from '../../usecases/webhooks/view-webhooks.ts';
-import { webhookDocument, webhookTestDocument } from '../../usecases/webhooks/webhook-document.ts';
+import { webhookDocument } from '../../usecases/webhooks/webhook-document.ts';
+import { actions } from './actions.ts';
 import type { Document } from './answers.ts';
 import { isTrueIn, requiredIn, selectionIn, undoSelectionIn, valueIn, wholeNumberIn } from './queries.ts';
-import { changeIdsIn, isTrueOf, reasonIn, textIn, userIdIn } from './requests.ts';
+import { FieldError, inField } from './requests.ts';
 import type { Login, Session, Sessions } from './sessions.ts';
 
 /** The context of the page's routes. */
@@ -32,7 +36,7 @@ export interface Page {
   /** The status as `rankd status` gets it. */
   status(): Promise<DaemonStatus>;
   chart: Chart;
-  undos: PageUndos;
+  runs: PageRuns;
   /** The command for `rankd` on this machine. */
   typedAs: string;
   /** Aborted once the page closes. */
@@ -138,18 +142,23 @@ export const routes: Readonly<Record<string, Route>> = {
       return { document: { undo: undoDocument({ targets, run, dryRun: true }), ids: targets.ids } };
     },
   },
-  'POST /api/undo': {
-    needs: 'changing',
-    async answer({ undos }, { app, fields, session }) {
-      const undo = await undos.start(app, { ids: changeIdsIn(fields, maxUndone), by: session.by });
-      return { status: 202, document: { run: pageUndoDocument(undo) } };
-    },
-  },
   'GET /api/run': {
     needs: 'reading',
-    answer: async ({ undos }, { query }) => ({
-      document: { run: pageUndoDocument(undos.find(requiredIn(query, 'id'))) },
-    }),
+    answer: async ({ runs }, { query }) => ({ document: { run: pageRunDocument(runs.find(requiredIn(query, 'id'))) } }),
+  },
+  'GET /api/member': {
+    needs: 'reading',
+    async answer(_page, { app, query }) {
+      return { document: await memberOf(app, requiredIn(query, 'user')) };
+    },
+  },
+  'GET /api/roles': {
+    needs: 'reading',
+    async answer(_page, { app }) {
+      using call = callWithin(app.clock, app.deadlineMs, 'operator');
+      const { roles, givable } = await findGivable(app, undefined, call);
+      return { document: { roles: roles.map(roleTitleDocument), givable: givable.map(({ id }) => id) } };
+    },
   },
   'GET /api/keys': {
     needs: 'reading',
@@ -161,20 +170,6 @@ export const routes: Readonly<Record<string, Route>> = {
       return { document: { keys: keys.map((key) => usedKeyDocument(key, app.clock.now())), next } };
     },
   },
-  'POST /api/keys/pause': {
-    needs: 'changing',
-    async answer(_page, { app, fields, session }) {
-      const { key } = await pauseKey(app, { key: textIn(fields, 'key', 100), by: session.by });
-      return { document: { key: keyDocument(key, app.clock.now()) } };
-    },
-  },
-  'POST /api/keys/resume': {
-    needs: 'changing',
-    async answer(_page, { app, fields, session }) {
-      const { key } = await resumeKey(app, { key: textIn(fields, 'key', 100), by: session.by });
-      return { document: { key: keyDocument(key, app.clock.now()) } };
-    },
-  },
   'GET /api/suspensions': {
     needs: 'reading',
     async answer(_page, { app, query }) {
@@ -182,28 +177,44 @@ export const routes: Readonly<Record<string, Route>> = {
       return { document: { suspensions: holds.map(holdDocument) } };
     },
   },
-  'POST /api/suspensions/lift': {
-    needs: 'changing',
-    async answer(_page, { app, fields, session }) {
-      const lift = { rankeeId: userIdIn(fields), force: isTrueOf(fields, 'force'), reason: reasonIn(fields) };
-      const { hold, finished } = await liftHold(app, { ...lift, caller: { by: session.by, dryRun: false } });
-      const refusal = errorOf(finished.change, finished.error);
-      if (refusal !== undefined) throw refusal;
-      return { document: { change: changeDocument(finished), suspension: holdDocument(hold) } };
-    },
-  },
   'GET /api/webhooks': {
     needs: 'reading',
     answer: async (_page, { app }) => ({ document: { webhooks: (await viewWebhooks(app)).map(webhookDocument) } }),
-  },
-  'POST /api/webhooks/test': {
-    needs: 'changing',
-    async answer(_page, { app, fields }) {
-      return { document: webhookTestDocument(await testWebhook(app, textIn(fields, 'webhook', 100))) };
-    },
   },
   'GET /api/chart': {
     needs: 'reading',
     answer: async ({ chart, closing }, { app }) => ({ document: chartDocument(await chart.view(app, closing)) }),
   },
+  ...Object.fromEntries(
+    Object.entries(actions).map(([path, act]): [string, Route] => [
+      `POST /api/${path}`,
+      {
+        needs: 'changing',
+        answer: async ({ runs }, { app, fields, session: { by } }) => ({
+          document: await act(fields, { app, runs, by }),
+        }),
+      },
+    ]),
+  ),
 };
+
+const shownChanges = 5;
+
+/** A member with the last changes, for the card. */
+async function memberOf(app: DaemonContext, asked: string): Promise<Document> {
+  using call = callWithin(app.clock, app.deadlineMs, 'operator');
+  const found = userIn(asked);
+  if (found === undefined) throw new FieldError('user', `must be ${userWords}`);
+  return inField('user', async () => {
+    const user = typeof found === 'number' ? { id: found, name: '' } : await findUser(app, found, call);
+    const member = await showMember(app, user.id, call);
+    const name = user.name || (await nameOf(app, user.id, call));
+    const hold = await openHold(app, user.id);
+    const { changes } = await searchChanges(app, { rankeeId: user.id, limit: shownChanges });
+    return {
+      member: { ...memberDocument(member), name: name ?? null, highest: member.highest?.id ?? null },
+      suspension: hold === undefined ? null : holdDocument(hold),
+      changes: changes.map(changeDocument),
+    };
+  });
+}

@@ -2,6 +2,7 @@ import { crypto } from '../../base/node-modules.ts';
 import type { Clock } from '../../ports/index.ts';
 
 const linkLifeMs = 5 * 60_000;
+/** By default. */
 export const sessionLifeMs = 12 * 3_600_000;
 /** After this much idle time, the session is read-only. */
 const idleMs = 30 * 60_000;
@@ -17,7 +18,18 @@ export interface Session {
   readonly loggedInAt: number;
   readonly expiresAt: number;
   readonly mayChangeUntil: number;
+  /** True if it can change nothing. */
+  readonly isViewOnly: boolean;
+  readonly lifeMs: number;
 }
+
+/** The kind of session that a link begins. */
+export interface SessionKind {
+  isViewOnly: boolean;
+  lifeMs: number;
+}
+
+const usualKind: SessionKind = { isViewOnly: false, lifeMs: sessionLifeMs };
 
 interface KeptSession extends Session {
   tokenHash: Buffer;
@@ -41,7 +53,7 @@ export interface Login {
  */
 export class Sessions {
   readonly #clock: Pick<Clock, 'now' | 'monotonic'>;
-  readonly #links = new Map<string, { by: string; endsAt: number }>();
+  readonly #links = new Map<string, SessionKind & { by: string; endsAt: number }>();
   readonly #sessions = new Map<string, KeptSession>();
 
   constructor(clock: Pick<Clock, 'now' | 'monotonic'>) {
@@ -59,11 +71,15 @@ export class Sessions {
   }
 
   /** A secret that logs in once, within five minutes. `by` is the requesting operator. */
-  newLink(by: string): { secret: string; expiresAt: number } {
+  newLink(by: string, kind: SessionKind = usualKind): { secret: string; expiresAt: number } {
     this.#sweep();
     const secret = crypto().randomBytes(16).toString('base64url');
     dropOldest(this.#links, maxLinks);
-    this.#links.set(hashOf(secret), { by: by.replace(/^cli:/, 'web:'), endsAt: this.#clock.monotonic() + linkLifeMs });
+    this.#links.set(hashOf(secret), {
+      ...kind,
+      by: by.replace(/^cli:/, 'web:'),
+      endsAt: this.#clock.monotonic() + linkLifeMs,
+    });
     return { secret, expiresAt: this.#clock.now() + linkLifeMs };
   }
 
@@ -78,15 +94,10 @@ export class Sessions {
     const token = crypto().randomBytes(32).toString('base64url');
     const [now, monotonic] = [this.#clock.now(), this.#clock.monotonic()];
     const session: KeptSession = {
-      ...{
-        id: hashOf(cookie).slice(0, 16),
-        by: link.by,
-        loggedInAt: now,
-        expiresAt: now + sessionLifeMs,
-        mayChangeUntil: now + idleMs,
-      },
+      ...{ id: hashOf(cookie).slice(0, 16), by: link.by, isViewOnly: link.isViewOnly, lifeMs: link.lifeMs },
+      ...{ loggedInAt: now, expiresAt: now + link.lifeMs, mayChangeUntil: now + (link.isViewOnly ? 0 : idleMs) },
       tokenHash: crypto().createHash('sha256').update(token).digest(),
-      ...{ endsAtMonotonic: monotonic + sessionLifeMs, idleAtMonotonic: monotonic + idleMs },
+      ...{ endsAtMonotonic: monotonic + link.lifeMs, idleAtMonotonic: monotonic + idleMs },
       onEnd: new Set(),
     };
     for (const dropped of dropOldest(this.#sessions, maxSessions)) end(dropped);

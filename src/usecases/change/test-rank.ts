@@ -7,7 +7,7 @@ import { openHold } from '../holds/open-hold.ts';
 import { type ApprovedChange, checkNames, checkPlan, type Examiner, planChange } from './plan-change.ts';
 import type { ChangeCommand, Ranking } from './ranking.ts';
 
-export interface TestRankCommand extends Pick<ChangeCommand, 'hold'> {
+export interface TestRankCommand extends Pick<ChangeCommand, 'hold' | 'step'> {
   request: RankRequest;
   /** `undefined` for the operator. */
   key: Key | undefined;
@@ -33,13 +33,13 @@ export interface DryRun {
 export async function testRank(app: Ranking, command: TestRankCommand, call: CallContext): Promise<DryRun> {
   const list = new Checklist();
   await checkAccess(app, command, list);
-  const { request, key, hold } = command;
+  const { request, key, hold, step } = command;
   const kind = hold?.kind === 'suspension' ? 'suspension' : 'rank';
   const part = hold?.kind === 'suspension' ? ({ does: 'begin', id: '', kind: hold.kind } as const) : undefined;
   const open = await openHold(app, request.rankeeId);
   list.hold('suspension', refusalOfHold({ ...(part !== undefined && { hold: part }) }, open));
   const caller = { by: 'cli', dryRun: true, ...(key !== undefined && { rules: key }) };
-  const approved = await planChange(app, { request, ...(hold !== undefined && { hold }) }, call, list)
+  const approved = await planChange(app, { request, ...(hold && { hold }), ...(step && { step }) }, call, list)
     .then((planned) => checkPlan(app, { request, caller, kind, ...planned }, call, list))
     .catch((error) => {
       if (!list.has(error)) throw error;

@@ -1,4 +1,3 @@
-import type { PageUndo } from '../views/page-undo.ts';
 import type { UndoRun, UndoTargets } from './undo-changes.ts';
 import type { MemberUndo, Rankee } from './undo-member.ts';
 
@@ -13,17 +12,6 @@ export function undoDocument({ targets, run, dryRun }: { targets: UndoTargets; r
     members: [...run.results, ...targets.answered].map(memberDocument),
     left: run.left.map(({ rankeeId }) => rankeeId),
     stoppedBy: error === undefined ? null : { code: error.code, message: error.message },
-  };
-}
-
-/** An undo of the page, during its run and afterwards: then `undo` is its result. */
-export function pageUndoDocument({ targets, done, run }: PageUndo) {
-  return {
-    id: targets.undoId,
-    isRunning: run === undefined,
-    done,
-    members: targets.members.length,
-    undo: run === undefined ? null : undoDocument({ targets, run, dryRun: false }),
   };
 }
 

@@ -44,14 +44,16 @@ interface Session {
   loggedInAt: number;
   expiresAt: number;
   mayChangeUntil: number;
+  isViewOnly: boolean;
 }
 
-export function sessionDocument({ by, loggedInAt, expiresAt, mayChangeUntil }: Session, typedAs: string) {
+export function sessionDocument({ by, loggedInAt, expiresAt, mayChangeUntil, isViewOnly }: Session, typedAs: string) {
   return {
     operator: by.replace(/^web:/, ''),
     loggedInAt: isoTime(loggedInAt),
     expiresAt: isoTime(expiresAt),
     mayChangeUntil: isoTime(mayChangeUntil),
+    viewOnly: isViewOnly,
     typedAs,
   };
 }

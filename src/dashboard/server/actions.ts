@@ -1,0 +1,322 @@
+import { deadlineIn } from '../../base/clock.ts';
+import { type ErrorCode, isRankdError } from '../../base/errors.ts';
+import { isKeyName } from '../../core/api-key.ts';
+import { isSimulatedGroup } from '../../core/group-title.ts';
+import type { KeyRulesChange } from '../../core/key-changes.ts';
+import { directions, type Key, scopes } from '../../core/model.ts';
+import { defaultEvents } from '../../core/webhooks/event-types.ts';
+import { isWebhookName } from '../../core/webhooks/webhook.ts';
+import { callWithin } from '../../ports/platform.ts';
+import type { ListCommand } from '../../usecases/change/change-list.ts';
+import { changeRank } from '../../usecases/change/change-rank.ts';
+import { errorOf } from '../../usecases/change/change-record.ts';
+import { backgroundDeadlineMs, type ChangeCommand, type HoldAsked } from '../../usecases/change/ranking.ts';
+import { testRank } from '../../usecases/change/test-rank.ts';
+import type { DaemonContext } from '../../usecases/daemon-context.ts';
+import { roleTitleDocument } from '../../usecases/group/group.ts';
+import { changeDocument, dryRunDocument } from '../../usecases/history/change-document.ts';
+import { holdDocument } from '../../usecases/holds/hold-document.ts';
+import { liftHold, requireLength } from '../../usecases/holds/holds.ts';
+import { keyDocument } from '../../usecases/keys/key-document.ts';
+import { createKey, pauseKey, resumeKey, revokeKey, rotateKey, setKeyRules } from '../../usecases/keys/keys.ts';
+import { findListed, placesIn, usersIn } from '../../usecases/pasted-list.ts';
+import { namesOf } from '../../usecases/people/users.ts';
+import { maxMembers, type PageRuns, pageRunDocument } from '../../usecases/views/page-runs.ts';
+import {
+  addressFrom,
+  addWebhook,
+  disableWebhook,
+  enableWebhook,
+  eventsFrom,
+  refuseForbidden,
+  removeWebhook,
+  setWebhook,
+} from '../../usecases/webhooks/edit-webhooks.ts';
+import { testWebhook } from '../../usecases/webhooks/send.ts';
+import { viewWebhook } from '../../usecases/webhooks/view-webhooks.ts';
+import { webhookDocument, webhookTestDocument } from '../../usecases/webhooks/webhook-document.ts';
+import { addPlaces, changedEntryDocument, removePlaces, setPlacesActive } from '../../usecases/whitelist/whitelist.ts';
+import type { Document } from './answers.ts';
+import {
+  changeIds,
+  type Field,
+  FieldError,
+  flag,
+  id,
+  inField,
+  length,
+  oneOf,
+  optional,
+  orNone,
+  reason,
+  someOf,
+  text,
+} from './requests.ts';
+
+interface Acting {
+  app: DaemonContext;
+  runs: PageRuns;
+  /** The operator, as the audit names them: `web:<user>@<host>`. */
+  by: string;
+}
+
+type Schema = Readonly<Record<string, Field<unknown>>>;
+type Values<Of extends Schema> = { [Name in keyof Of]: ReturnType<Of[Name]> };
+type Action = (fields: Record<string, unknown>, acting: Acting) => Promise<Document>;
+
+/** The field that a refusal is about, if the request has that field. */
+const fieldOf: Partial<Record<ErrorCode, string>> = {
+  user_not_found: 'user',
+  user_renamed: 'user',
+  unknown_rank: 'rank',
+  ambiguous_rank: 'rank',
+  already_exists: 'name',
+};
+
+/** Something that an operator does at the page: it reads its fields, and calls one use case. */
+function action<Of extends Schema>(schema: Of, run: (values: Values<Of>, acting: Acting) => Promise<Document>): Action {
+  return async (fields, acting) => {
+    const values = Object.entries(schema).map(([name, field]) => [name, field(fields[name], name)]);
+    try {
+      return await run(Object.fromEntries(values), acting);
+    } catch (error) {
+      const field = isRankdError(error) ? fieldOf[error.code] : undefined;
+      throw isRankdError(error) && field !== undefined && field in schema ? new FieldError(field, error) : error;
+    }
+  };
+}
+
+const role = id('the id of a role');
+const key = { key: text(100) };
+const webhook = { webhook: text(100) };
+const keyName = named(
+  isKeyName,
+  '1 to 64 letters, digits, dots, dashes or underscores, and begin with a letter or digit',
+);
+const webhookName = named(isWebhookName, '1 to 40 lower-case letters, digits and dashes');
+const members = { users: text(60_000), does: oneOf(['set', ...directions]), rank: optional(role), reason };
+const oneMember = {
+  user: id('a user id'),
+  does: oneOf(['set', 'suspend', ...directions]),
+  rank: optional(role),
+  /** The length of a suspension or of a temporary rank; `ever`: no end. */
+  for: optional<number | 'ever'>((value, name) => (value === 'ever' ? value : length(value, name))),
+  /** The role that the preview found to be the member's highest: another one refuses the change. */
+  ifRank: optional(role),
+  reason,
+};
+const rules = {
+  minRank: orNone(optional(role)),
+  maxRank: orNone(optional(role)),
+  direction: orNone(optional(oneOf(directions))),
+  isAnyPlace: optional(flag),
+};
+const places = { ...key, places: text(10_000) };
+
+/** Every POST of the page that changes something, except log-in and log-out. */
+export const actions: Readonly<Record<string, Action>> = {
+  'rank/test': action(oneMember, async (values, { app, by }) => {
+    const { request, hold, step } = await changeOf(app, values, by);
+    using call = callWithin(app.clock, app.deadlineMs, 'operator');
+    const command = { request, key: undefined, placeId: undefined, ...(hold && { hold }), ...(step && { step }) };
+    const tested = await testRank(app, command, call);
+    const { scheme, plan } = tested.approved ?? {};
+    const title = (roleId: number) => scheme?.roles.filter(({ id }) => id === roleId).map(roleTitleDocument)[0];
+    const move = plan && {
+      from: plan.highestBefore === undefined ? null : roleTitleDocument(plan.highestBefore),
+      to: roleTitleDocument(plan.target),
+      steps: plan.steps.map(({ kind, roleId }) => ({ kind, role: title(roleId) ?? null })),
+    };
+    return { test: dryRunDocument(tested), move: move ?? null };
+  }),
+  'rank/change': action(oneMember, async (values, { app, by }) => {
+    const command = await changeOf(app, values, by);
+    using deadline = deadlineIn(app.clock, backgroundDeadlineMs(app));
+    const { change, error } = await changeRank(app, command, deadline);
+    const refusal = errorOf(change, error);
+    if (refusal !== undefined) throw refusal;
+    return { change: changeDocument({ change }) };
+  }),
+  'list/test': action(members, async (values, { app, by }) => {
+    const { members } = await listOf(app, values, by);
+    return { members };
+  }),
+  'list/run': action(members, async (values, { app, runs, by }) => {
+    return { run: pageRunDocument(await runs.list(app, await listOf(app, values, by))) };
+  }),
+  undo: action({ ids: changeIds(maxMembers) }, async ({ ids }, { app, runs, by }) => {
+    return { run: pageRunDocument(await runs.undo(app, { ids, by })) };
+  }),
+  'suspensions/lift': action({ user: id('a user id'), force: flag, reason }, async (values, { app, by }) => {
+    const { user: rankeeId, ...rest } = values;
+    const { hold, finished } = await liftHold(app, { ...rest, rankeeId, caller: { by, dryRun: false } });
+    const refusal = errorOf(finished.change, finished.error);
+    if (refusal !== undefined) throw refusal;
+    return { change: changeDocument(finished), suspension: holdDocument(hold) };
+  }),
+  'keys/create': action(
+    {
+      ...{ name: keyName, test: flag, scopes: someOf(oneOf(scopes)), expires: optional(length) },
+      ...{ places: optional(text(10_000)), note: optional(text(200)), ...rules },
+    },
+    async ({ name, test, scopes, expires, places, note, ...asked }, { app, by }) => {
+      if (scopes.length === 0) throw new FieldError('scopes', 'must have at least one value');
+      const placeIds = places === undefined ? [] : await inField('places', () => placesIn(places, 'the list'));
+      const { key, secret } = await createKey(app, {
+        ...{ name, mode: test ? 'test' : 'live', scopes, rules: await rulesOf(app, asked), by },
+        ...(isSimulatedGroup(app.group.title) && { isSimulated: true }),
+        ...(expires !== undefined && { expiresAt: app.clock.now() + expires }),
+      });
+      if (placeIds.length > 0) await addPlaces(app, { key: key.id, placeIds, note, by });
+      return { key: keyDocument(key, app.clock.now()), secret };
+    },
+  ),
+  'keys/set': action({ ...key, ...rules }, async ({ key, ...asked }, { app, by }) => {
+    const changed = await setKeyRules(app, { key, rules: await rulesOf(app, asked), by });
+    return { key: keyDocument(changed, app.clock.now()) };
+  }),
+  'keys/rotate': action({ ...key, overlap: length }, async ({ key, overlap }, { app, by }) => {
+    const { secret, ...rotated } = await rotateKey(app, { key, overlapMs: overlap, by });
+    return { key: keyDocument(rotated.key, app.clock.now()), secret };
+  }),
+  'keys/pause': onKey(pauseKey),
+  'keys/resume': onKey(resumeKey),
+  'keys/revoke': onKey((app, asked) => revokeKey(app, asked, async () => undefined)),
+  'places/add': action({ ...places, note: optional(text(200)) }, async ({ key, places, note }, { app, by }) => {
+    const placeIds = await inField('places', () => placesIn(places, 'the list'));
+    const { key: owner, entries } = await addPlaces(app, { key, placeIds, note, by });
+    return { entries: entries.map((entry) => changedEntryDocument(owner, entry)) };
+  }),
+  'places/enable': onPlaces((app, asked) => setPlacesActive(app, { ...asked, active: true }), 'enabled'),
+  'places/disable': onPlaces((app, asked) => setPlacesActive(app, { ...asked, active: false }), 'disabled'),
+  'places/remove': onPlaces(removePlaces, 'removed'),
+  'webhooks/add': action(
+    { name: webhookName, url: text(2_000), events: someOf(text(100)) },
+    async ({ name, url, events }, { app, by }) => {
+      const target = await inField('url', () => addressFrom(url));
+      const chosen = await inField('events', () => eventsFrom(events));
+      await inField('url', () => refuseForbidden(app, target, () => undefined));
+      const own = chosen.length > 0 ? chosen : [...defaultEvents[target.kind]];
+      const { secret } = await addWebhook(app, { name, target, events: own, by });
+      return { webhook: webhookDocument(await viewWebhook(app, name)), secret: secret ?? null };
+    },
+  ),
+  'webhooks/set': action({ ...webhook, events: someOf(text(100)) }, async (values, { app, by }) => {
+    const events = await inField('events', () => eventsFrom(values.events));
+    if (events.length === 0) throw new FieldError('events', 'must have at least one value');
+    await setWebhook(app, { name: values.webhook, events, by });
+    return { webhook: webhookDocument(await viewWebhook(app, values.webhook)) };
+  }),
+  'webhooks/test': action(webhook, async (values, { app }) =>
+    webhookTestDocument(await testWebhook(app, values.webhook)),
+  ),
+  'webhooks/enable': action({ ...webhook, fromNow: flag }, async ({ webhook: name, fromNow }, { app, by }) => {
+    const { leftOut } = await enableWebhook(app, { name, isFromNow: fromNow, by });
+    return { webhook: webhookDocument(await viewWebhook(app, name)), leftOut };
+  }),
+  'webhooks/disable': action(webhook, async ({ webhook: name }, { app, by }) => {
+    await disableWebhook(app, { name, by });
+    return { webhook: webhookDocument(await viewWebhook(app, name)) };
+  }),
+  'webhooks/remove': action(webhook, async ({ webhook: name }, { app, by }) => {
+    await removeWebhook(app, { name, by });
+    return {};
+  }),
+};
+
+function named(isName: (text: string) => boolean, what: string): Field<string> {
+  return (value, name) => {
+    if (typeof value === 'string' && isName(value.trim())) return value.trim();
+    throw new FieldError(name, `must be ${what}`);
+  };
+}
+
+function onKey(work: (app: DaemonContext, asked: { key: string; by: string }) => Promise<{ key: Key }>): Action {
+  return action(key, async ({ key }, { app, by }) => {
+    return { key: keyDocument((await work(app, { key, by })).key, app.clock.now()) };
+  });
+}
+
+function onPlaces(
+  work: (app: DaemonContext, asked: Parameters<typeof removePlaces>[1]) => ReturnType<typeof removePlaces>,
+  outcome: string,
+): Action {
+  return action(places, async ({ key, places }, { app, by }) => {
+    const placeIds = await inField('places', () => placesIn(places, 'the list'));
+    const { key: owner, entries } = await work(app, { key, placeIds, by });
+    return { entries: entries.map((entry) => changedEntryDocument(owner, { ...entry, outcome })) };
+  });
+}
+
+/** The change of one member, like `rankd rank set`, `promote`, `demote` and `suspend`. */
+async function changeOf(
+  app: DaemonContext,
+  { user, does, rank, for: lasts, ifRank, reason }: Values<typeof oneMember>,
+  by: string,
+): Promise<ChangeCommand> {
+  if (does === 'set' && rank === undefined) throw new FieldError('rank', 'is missing');
+  if (does === 'suspend' && lasts === undefined) throw new FieldError('for', 'is missing: say for how long');
+  const name = (await namesOf(app, [user])).get(user) ?? '';
+  const hold = await holdOf(app, does, lasts);
+  return {
+    caller: { by, dryRun: false },
+    request: {
+      ...{ rankeeId: user, rankeeName: name, rankerId: 0, rankerName: 'operator', command: 'dashboard' },
+      ...{ newRankId: does === 'set' ? (rank ?? 0) : 0, ...(reason !== undefined && { reason }) },
+    },
+    ...(does === 'promote' || does === 'demote' ? { step: does } : {}),
+    ...(hold !== undefined && { hold }),
+    ...(ifRank !== undefined && { ifRank }),
+  };
+}
+
+async function holdOf(
+  app: DaemonContext,
+  does: Values<typeof oneMember>['does'],
+  lasts: number | 'ever' | undefined,
+): Promise<HoldAsked | undefined> {
+  if (lasts === undefined) return undefined;
+  if (does === 'promote' || does === 'demote') throw new FieldError('for', `is not for ${does}: set a rank`);
+  const kind = does === 'suspend' ? 'suspension' : 'temporary';
+  if (lasts === 'ever') return { kind };
+  await inField('for', () => requireLength(app, lasts));
+  return { kind, endsAt: app.clock.now() + lasts };
+}
+
+/** A list of members, like `rankd rank set RANK --file FILE`. Its lines are checked here. */
+async function listOf(app: DaemonContext, { users, does, rank, reason }: Values<typeof members>, by: string) {
+  if (does === 'set' && rank === undefined) throw new FieldError('rank', 'is missing');
+  using call = callWithin(app.clock, app.deadlineMs, 'operator');
+  if (rank !== undefined) await app.group.target(rank, call); // an unknown rank is refused once, not for each line
+  const found = await inField('users', () => findListed(app, usersIn(users, 'the list')));
+  if (found.length > maxMembers) throw new FieldError('users', `can be at most ${maxMembers} members at once`);
+  const command: ListCommand = {
+    step: does === 'set' ? undefined : does,
+    request: { rankerId: 0, rankerName: 'operator', newRankId: rank ?? 0, ...(reason !== undefined && { reason }) },
+    ...{ command: 'dashboard', by },
+  };
+  return { command, members: found };
+}
+
+/** The rules of a key. A bound follows the role that it names, whatever rank the role has later. */
+async function rulesOf(
+  app: DaemonContext,
+  { minRank, maxRank, direction, isAnyPlace }: Values<typeof rules>,
+): Promise<KeyRulesChange> {
+  const min = await inField('minRank', () => boundOf(app, minRank));
+  const max = await inField('maxRank', () => boundOf(app, maxRank));
+  return {
+    ...(min && { minRank: min.rank, minRankRole: min.roleId }),
+    ...(max && { maxRank: max.rank, maxRankRole: max.roleId }),
+    ...(direction !== undefined && { direction }),
+    ...(isAnyPlace !== undefined && { isAnyPlace: isAnyPlace || null }),
+  };
+}
+
+async function boundOf(app: DaemonContext, roleId: number | null | undefined) {
+  if (roleId === undefined) return undefined;
+  if (roleId === null) return { rank: null, roleId: null };
+  using call = callWithin(app.clock, app.deadlineMs, 'operator');
+  const { id, rank } = (await app.group.target(roleId, call)).target;
+  return { rank, roleId: id };
+}

@@ -1,0 +1,63 @@
+import { RankdError } from '../../base/errors.ts';
+import type { Clock } from '../../ports/index.ts';
+import { FieldError } from './requests.ts';
+
+/** A repeat later than this is another request. */
+const storedMs = 10 * 60_000;
+const maxStored = 500;
+
+interface Outcome<Answer> {
+  /** The hash of the request. */
+  request: string;
+  answer: Promise<Answer>;
+  endsAt: number;
+}
+
+/**
+ * The outcomes of requests by their idempotency keys: a double click, or a retry after a lost answer, gets the outcome
+ * of the first request. They are in memory only, because an answer can have a secret.
+ */
+export class Outcomes<Answer> {
+  readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #stored = new Map<string, Outcome<Answer>>();
+
+  constructor(clock: Pick<Clock, 'monotonic'>) {
+    this.#clock = clock;
+  }
+
+  /** Throws `invalid_request` without a key, and `idempotency_mismatch` if the key belongs to another request. */
+  async once(
+    { session, key, request }: { session: string; key: unknown; request: string },
+    work: () => Promise<Answer>,
+  ): Promise<Answer> {
+    if (typeof key !== 'string' || !/^[\w-]{8,64}$/.test(key))
+      throw new FieldError(
+        'idempotency-key',
+        'is a header that must have 8 to 64 letters, digits, dashes or underscores',
+      );
+    this.#sweep();
+    const slot = `${session} ${key}`;
+    const earlier = this.#stored.get(slot);
+    if (earlier !== undefined && earlier.request !== request) throw mismatch();
+    if (earlier !== undefined) return earlier.answer;
+    const answer = work();
+    this.#stored.set(slot, { request, answer, endsAt: this.#clock.monotonic() + storedMs });
+    answer.catch((error) => {
+      // Any other refusal changed nothing, and its cause may be gone when the user tries again.
+      if (!(error instanceof RankdError) || error.code !== 'outcome_unknown') this.#stored.delete(slot);
+    });
+    return answer;
+  }
+
+  #sweep(): void {
+    const now = this.#clock.monotonic();
+    for (const [slot, { endsAt }] of this.#stored)
+      if (endsAt <= now || this.#stored.size >= maxStored) this.#stored.delete(slot);
+  }
+}
+
+function mismatch(): RankdError {
+  return new RankdError('idempotency_mismatch', 'This was sent before with other values.', {
+    hint: 'check what the first request did, then reload the page and begin again',
+  });
+}

@@ -1,0 +1,134 @@
+import { isRankdError, RankdError } from '../base/errors.ts';
+import { controlCharacters } from '../base/text.ts';
+import {
+  type AskedUser,
+  experienceWords,
+  idIn,
+  idInAddress,
+  namesExperience,
+  userIn,
+  userWords,
+} from '../core/asked-user.ts';
+import { callWithin } from '../ports/platform.ts';
+import type { ListedMember } from './change/change-list.ts';
+import type { Ranking } from './change/ranking.ts';
+import { findUser } from './people/users.ts';
+
+interface AskedLine {
+  line: number;
+  asked: AskedUser;
+}
+
+/** The users in a text, one on each line. `source` names the text in errors. Throws `usage` with the lines that name none. */
+export function usersIn(text: string, source: string): AskedLine[] {
+  const lines = filledLines(text).map(({ number, content }) => ({ line: number, content, asked: userIn(content) }));
+  if (lines.length === 0)
+    throw new RankdError('usage', `There is no user in ${source}.`, { hint: 'write one on each line' });
+  const bad = lines.filter(({ asked }) => asked === undefined);
+  if (bad.length > 0) {
+    throw refusalOfLines(
+      `No user in ${source}`,
+      bad.map(({ line, content }) => quotedLine(line, content)),
+      `write ${userWords} on each line; # begins a comment`,
+    );
+  }
+  return lines.flatMap(({ line, asked }) => (asked === undefined ? [] : [{ line, asked }]));
+}
+
+/**
+ * The users of a list, each once, in order of their first line. Throws `usage` with the lines whose name leads to no
+ * user.
+ */
+export async function findListed(
+  app: Pick<Ranking, 'platform' | 'clock'>,
+  lines: AskedLine[],
+): Promise<ListedMember[]> {
+  const members = new Map<number, ListedMember>();
+  const bad: string[] = [];
+  for (let from = 0; from < lines.length; from += atOnce) {
+    using call = callWithin(app.clock, lookUpMs, 'operator');
+    const found = lines.slice(from, from + atOnce).map(async ({ line, asked }) => {
+      if (typeof asked === 'number') return { line, rankeeId: asked, rankeeName: '' };
+      return findUser(app, asked, call).then(
+        ({ id, name }) => ({ line, rankeeId: id, rankeeName: name }),
+        (error) => {
+          if (!isRankdError(error, 'user_not_found', 'user_renamed')) throw error;
+          return `line ${line} (${error.message.replace(/\.$/, '')})`;
+        },
+      );
+    });
+    for (const one of await Promise.all(found)) {
+      if (typeof one === 'string') bad.push(one);
+      else if (!members.has(one.rankeeId)) members.set(one.rankeeId, one);
+    }
+  }
+  if (bad.length > 0)
+    throw refusalOfLines('Not every name leads to a user', bad, 'correct these lines, or give user ids');
+  return [...members.values()];
+}
+
+/** At most this many names share a request. */
+const atOnce = 50;
+const lookUpMs = 60_000;
+
+/** The places in a text, one id or address a line; blank lines and what follows a `#` are ignored. Throws `usage` with the numbers of all other lines. */
+export function placesIn(text: string, source: string): number[] {
+  const filled = filledLines(text);
+  const bad = filled.filter(({ content }) => placeIn(content) === undefined);
+  if (bad.length > 0) {
+    throw refusalOfLines(
+      `Not an id in ${source}`,
+      bad.map(({ number, content }) => quotedLine(number, content)),
+      bad.some(({ content }) => namesExperience(content))
+        ? `${experienceWords.charAt(0).toLowerCase()}${experienceWords.slice(1)}`
+        : "write one whole number above 0, or the address of a game's page, on each line; # begins a comment",
+    );
+  }
+  return filled.flatMap(({ content }) => placeIn(content) ?? []);
+}
+
+function placeIn(text: string): number | undefined {
+  return idIn(text) ?? idInAddress('place', text);
+}
+
+/**
+ * The content of a list's lines, without comments. If a line has several fields, as in spreadsheets, only the first is
+ * taken. Empty lines are left out.
+ */
+function filledLines(text: string): Array<{ number: number; content: string }> {
+  return text
+    .split('\n')
+    .map((line, index) => ({ number: index + 1, content: firstField(line.replace(/#.*/s, '').trim()) }))
+    .filter(({ content }) => content !== '');
+}
+
+/**
+ * A line with several ids is left unchanged, and then refused: otherwise it would go unnoticed that only the first id
+ * counts.
+ */
+function firstField(line: string): string {
+  const [first = '', ...others] = line.split(/[,;\t]/).map((field) =>
+    field
+      .trim()
+      .replace(/^"(.*)"$/, '$1')
+      .trim(),
+  );
+  const isId = (field: string) => (idIn(field) ?? 0) > 255;
+  return isId(first) && others.some(isId) ? line : first;
+}
+
+/** A line as an error shows it. */
+function quotedLine(line: number, content: string): string {
+  return `line ${line} "${content.slice(0, 32).replaceAll(controlCharacters, '\uFFFD')}"`;
+}
+
+const maxNamed = 20;
+
+function refusalOfLines(what: string, lines: string[], hint: string): RankdError {
+  const rest = lines.length > maxNamed ? [`and ${lines.length - maxNamed} more`] : [];
+  return new RankdError(
+    'usage',
+    `${what}: ${[...lines.slice(0, maxNamed), ...rest].join(', ')}. Nothing was changed.`,
+    { hint },
+  );
+}

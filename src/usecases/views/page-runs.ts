@@ -1,0 +1,175 @@
+import { asRankdError, RankdError } from '../../base/errors.ts';
+import type { ChangeSelection } from '../../ports/index.ts';
+import {
+  type ListCommand,
+  type ListedMember,
+  listAfterLateLooks,
+  listDocument,
+  noteList,
+  planList,
+  runList,
+} from '../change/change-list.ts';
+import type { DaemonContext } from '../daemon-context.ts';
+import { afterLateLooks, findUndoTargets, runUndo, type UndoRun, type UndoTargets } from '../undo/undo-changes.ts';
+import { undoDocument } from '../undo/undo-document.ts';
+
+/** More members than an operator would review before agreeing. */
+export const maxMembers = 500;
+/** At most this many runs are remembered. */
+const maxRuns = 20;
+
+/** The preview of an undo. */
+export interface UndoPreview {
+  targets: UndoTargets;
+  run: UndoRun;
+}
+
+/** The result of an undo, or of a list of members. */
+type RunResult = { undo: ReturnType<typeof undoDocument> } | { list: ReturnType<typeof listDocument> };
+
+/** A confirmed undo or list. */
+interface PageRun {
+  id: string;
+  members: number;
+  done: number;
+  /** Set once it has ended. */
+  result: RunResult | undefined;
+}
+
+interface PlannedRun extends Pick<PageRun, 'id' | 'members'> {
+  work: (control: { stop: AbortSignal; report: (done: number) => void }) => Promise<RunResult>;
+  /** The result if the work could not be done. */
+  failed: (error: RankdError) => RunResult;
+}
+
+/** Previews an undo, like `rankd history undo --dry-run`. Throws like `findUndoTargets`. */
+export async function previewUndo(
+  app: DaemonContext,
+  selection: ChangeSelection,
+  { by, stop }: { by: string; stop: AbortSignal },
+): Promise<UndoPreview> {
+  const targets = await findUndoTargets(app, selection, { maxChanges: maxMembers });
+  const command = { selection, undoId: targets.undoId, by, dryRun: true };
+  const { members, changes } = targets;
+  return { targets, run: await runUndo(app, { members, changes, command }, { stop, report: () => undefined }) };
+}
+
+/**
+ * The undos and lists of the page, one at a time. Closing the page does not end them; the daemon's end does, after the
+ * members in progress.
+ */
+export class PageRuns implements AsyncDisposable {
+  readonly #runs = new Map<string, PageRun>();
+  readonly #stopping = new AbortController();
+  readonly #report: () => void;
+  #running: Promise<void> | undefined;
+
+  /** `report` is called at each step of a run. */
+  constructor(report: () => void) {
+    this.#report = report;
+  }
+
+  /**
+   * Undoes exactly the changes that were shown, by their ids. Throws `conflict` while another run works, and like
+   * `findUndoTargets`.
+   */
+  undo(app: DaemonContext, { ids, by }: { ids: string[]; by: string }): Promise<PageRun> {
+    return this.#start(app, async () => {
+      const selection = { ids };
+      const targets = await findUndoTargets(app, selection, { maxChanges: maxMembers });
+      const { undoId, members, answered, changes } = targets;
+      const command = { selection, undoId, by, dryRun: false };
+      const resultOf = (run: UndoRun) => ({ undo: undoDocument({ targets, run, dryRun: false }) });
+      return {
+        ...{ id: undoId, members: members.length },
+        work: async (control) => {
+          const isEmpty = members.length === 0;
+          const run = isEmpty ? nothing : await runUndo(app, { members, answered, changes, command }, control);
+          return resultOf(await afterLateLooks(app, run));
+        },
+        failed: (error) => resultOf({ ...nothing, left: members, error }),
+      };
+    });
+  }
+
+  /** Changes the members one after the other, like `rankd rank set --file`. Throws `conflict` while another run works. */
+  list(app: DaemonContext, { command, members }: { command: ListCommand; members: ListedMember[] }): Promise<PageRun> {
+    return this.#start(app, async () => {
+      const plan = await planList(app, command, members);
+      return {
+        ...{ id: plan.id, members: members.length },
+        work: async (control) => {
+          const run = await listAfterLateLooks(app, await runList(app, { plan, command, members }, control));
+          const isDone = run.left.length === 0 && run.results.every((result) => 'change' in result);
+          if (isDone) await noteList(app, 'end', { plan, command, members });
+          return { list: listDocument({ plan, run }) };
+        },
+        failed: (error) => ({ list: listDocument({ plan, run: { results: [], left: members, error } }) }),
+      };
+    });
+  }
+
+  /** Throws `not_found`. */
+  find(id: string): PageRun {
+    const run = this.#runs.get(id);
+    if (run !== undefined) return run;
+    throw new RankdError('not_found', 'The page has no such run.', { hint: `rankd history list --by web` });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopping.abort();
+    while (this.#running !== undefined) await this.#running;
+  }
+
+  async #start(app: DaemonContext, plan: () => Promise<PlannedRun>): Promise<PageRun> {
+    if (this.#running !== undefined) throw anotherRuns();
+    const begun = Promise.withResolvers<void>();
+    this.#running = begun.promise;
+    try {
+      const planned = await plan();
+      const run: PageRun = { id: planned.id, members: planned.members, done: 0, result: undefined };
+      this.#remember(run);
+      this.#running = this.#carryOut(app, run, planned).finally(() => {
+        this.#running = undefined;
+        this.#report();
+      });
+      return run;
+    } catch (error) {
+      this.#running = undefined;
+      throw error;
+    } finally {
+      begun.resolve();
+    }
+  }
+
+  async #carryOut(app: DaemonContext, run: PageRun, { work, failed }: PlannedRun): Promise<void> {
+    const report = (done: number) => {
+      run.done = done;
+      this.#report();
+    };
+    try {
+      run.result = await work({ stop: this.#stopping.signal, report });
+    } catch (cause) {
+      app.log.error({ err: cause, runId: run.id }, 'a run of the page could not be carried out');
+      run.result = failed(asRankdError(cause));
+    }
+  }
+
+  #remember(run: PageRun): void {
+    this.#runs.delete(run.id); // a list that continues is the newest again
+    this.#runs.set(run.id, run);
+    const [oldest] = this.#runs.keys();
+    if (this.#runs.size > maxRuns && oldest !== undefined) this.#runs.delete(oldest);
+  }
+}
+
+const nothing: UndoRun = { results: [], left: [], error: undefined };
+
+function anotherRuns(): RankdError {
+  return new RankdError('conflict', 'Another undo or list of the page is running.', { hint: 'wait until it is done' });
+}
+
+/** A run of the page, during its work and afterwards: then `undo` or `list` is its result. */
+export function pageRunDocument({ id, members, done, result }: PageRun) {
+  return { id, isRunning: result === undefined, done, members, undo: null, list: null, ...result };
+}

@@ -1,0 +1,287 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { actions } from '../../../src/dashboard/server/actions.ts';
+import { hostileTexts } from '../../attack/hostile.ts';
+import { roles } from '../../support/open-test-app.ts';
+import { openTestPage, type TestPage } from '../../support/open-test-page.ts';
+import type { PageAnswer, PageVisitor } from '../../support/page-visitor.ts';
+import { startWebhookSink, type WebhookSink } from '../../support/webhook-sink.ts';
+
+let page: TestPage;
+let ann: PageVisitor;
+let sink: WebhookSink;
+
+beforeAll(async () => {
+  sink = await startWebhookSink();
+  page = await openTestPage({ config: { webhooks: { allowPrivate: ['127.0.0.0/8'] } } });
+  ann = await page.loggedIn();
+});
+afterAll(async () => {
+  await page[Symbol.asyncDispose]();
+  await sink[Symbol.asyncDispose]();
+});
+
+/** The document of an action that must succeed. */
+async function does(path: string, body: unknown): Promise<PageAnswer['json']> {
+  const answer = await ann.post(`/api/${path}`, body);
+  expect(answer, answer.text).toMatchObject({ status: 200, json: { v: 1 } });
+  return answer.json;
+}
+
+const memberOf = (user: string) => ann.read(`/api/member?user=${encodeURIComponent(user)}`);
+const auditOf = async (action: string) => (await page.app.store.listAudit({ action, limit: 1 }))[0];
+
+describe('a member', () => {
+  test.each(['1001', 'Newcomer', '@newcomer', 'https://www.roblox.com/users/1001/profile'])(
+    'is found by id, name and pasted address: %s',
+    async (asked) => {
+      expect(await memberOf(asked)).toMatchObject({
+        member: {
+          userId: 1001,
+          name: 'Newcomer',
+          highest: roles.trainee,
+          roles: [{ name: 'Member' }, { name: 'Trainee' }],
+        },
+        suspension: null,
+        changes: [],
+      });
+    },
+  );
+
+  test('who does not exist is reported at the field', async () => {
+    const reader = await page.loggedIn();
+    const hostile = hostileTexts.filter((text) => text.isWellFormed() && text.trim() !== '').slice(0, 12);
+    for (const asked of ['nobody at all', 'NobodyHere', '99', ...hostile]) {
+      const answer = await reader.get(`/api/member?user=${encodeURIComponent(asked)}`);
+      expect(answer, asked).toMatchObject({ json: { success: false, field: 'user' } });
+      expect([400, 404]).toContain(answer.status);
+    }
+  });
+
+  test('is promoted, demoted, ranked, suspended and given back, each after a test that shows exactly that', async () => {
+    const at = { user: 1001, does: 'promote', ifRank: roles.trainee, reason: 'passed' };
+    expect(await does('rank/test', at)).toMatchObject({
+      test: { allowed: true },
+      move: {
+        from: { name: 'Trainee' },
+        to: { name: 'Officer' },
+        steps: [{ kind: 'assign', role: { name: 'Officer' } }, {}],
+      },
+    });
+    expect(await page.app.heldBy(1001)).toContain(roles.trainee);
+    const promoted = await does('rank/change', at);
+    expect(promoted.change).toMatchObject({
+      state: 'applied',
+      by: 'web:ann@host',
+      via: 'page',
+      rankeeName: 'Newcomer',
+      reason: 'passed',
+    });
+    expect(await auditOf('rank.applied')).toMatchObject({ by: 'web:ann@host' });
+    const { change } = await does('rank/change', { user: 1001, does: 'demote', ifRank: roles.officer });
+    expect(change).toMatchObject({ roleId: roles.trainee });
+    await does('rank/change', { user: 1001, does: 'set', rank: roles.officer });
+    await does('rank/change', { user: 1001, does: 'suspend', for: '3d', ifRank: roles.officer });
+    expect(await memberOf('1001')).toMatchObject({
+      suspension: { kind: 'suspension', reason: null },
+      changes: [{ hold: { does: 'begin' } }, {}, {}, {}],
+    });
+    await does('suspensions/lift', { user: 1001, reason: 'appeal' });
+    expect(await memberOf('1001')).toMatchObject({ suspension: null, member: { highest: roles.officer } });
+    await does('rank/change', { user: 1001, does: 'set', rank: roles.trainee, for: '7d' });
+    expect(await memberOf('1001')).toMatchObject({
+      suspension: { kind: 'temporary' },
+      member: { highest: roles.trainee },
+    });
+    await does('suspensions/lift', { user: 1001 });
+  });
+
+  test('whose rank has changed since the test is left alone', async () => {
+    const answer = await ann.post('/api/rank/change', { user: 1002, does: 'demote', ifRank: roles.captain });
+    expect(answer).toMatchObject({ status: 409, json: { code: 'rank_differs' } });
+  });
+
+  test('who may not be ranked: the test names the check and its fix, and the change is refused', async () => {
+    const owner = { user: 1, does: 'set', rank: roles.officer };
+    const { test, move } = await does('rank/test', owner);
+    expect(test).toMatchObject({ allowed: false });
+    expect(test.checks).toContainEqual(
+      expect.objectContaining({ state: 'FAIL', code: expect.any(String), try: expect.any(String) }),
+    );
+    expect(move).toBeNull();
+    expect((await ann.post('/api/rank/change', owner)).status).toBeGreaterThanOrEqual(400);
+  });
+
+  test('the ranks to choose from are those that can be given', async () => {
+    const { roles: all, givable } = await ann.read('/api/roles');
+    expect(all.map(({ name }: { name: string }) => name)).toContain('Owner');
+    expect(givable).toContain(roles.officer);
+    expect(givable).not.toContain(roles.owner);
+  });
+});
+
+describe('a list', () => {
+  const users =
+    'Newcomer\tpassed\tMonday\n# those of Tuesday\n1002;late\n\nhttps://www.roblox.com/users/1003/profile\n1001';
+
+  test('pasted from a spreadsheet runs with progress, each member once', async () => {
+    const asked = { does: 'set', rank: roles.officer, reason: 'training' };
+    const { members } = await does('list/test', { ...asked, users });
+    expect(members.map(({ rankeeId, line }: { rankeeId: number; line: number }) => [line, rankeeId])).toEqual([
+      [1, 1001],
+      [3, 1002],
+      [5, 1003],
+    ]);
+    const { run } = await does('list/run', {
+      ...asked,
+      users: members.map(({ rankeeId }: { rankeeId: number }) => rankeeId).join('\n'),
+    });
+    expect(run).toMatchObject({ isRunning: true, done: 0, members: 3 });
+    const reader = await page.loggedIn();
+    const poll = async () => (await reader.read(`/api/run?id=${run.id}`)).run;
+    await expect.poll(poll, { interval: 250 }).toMatchObject({ isRunning: false, done: 3, undo: null });
+    const { list } = await poll();
+    expect(list).toMatchObject({ left: [], stoppedBy: null, members: [{ state: expect.any(String) }, {}, {}] });
+    for (const user of [1001, 1002, 1003]) expect(await page.app.heldBy(user)).toContain(roles.officer);
+    expect(await auditOf('rank.list')).toMatchObject({ by: 'web:ann@host', detail: { does: 'end' } });
+  });
+
+  test('with a wrong line is refused at its field before anything changes', async () => {
+    const lines = ['', 'Newcomer\nnot a user at all', 'NobodyHere', '1001, 1002, 1003'];
+    for (const users of [...lines, ...hostileTexts.slice(0, 10).map((hostile) => `1001\n-${hostile}`)])
+      for (const path of ['list/test', 'list/run'])
+        expect(await ann.post(`/api/${path}`, { does: 'promote', users }), users).toMatchObject({
+          status: 400,
+          json: { field: 'users' },
+        });
+  });
+});
+
+describe('a key', () => {
+  test('is made with its places, narrowed, rotated, paused, resumed and revoked', async () => {
+    const made = await does('keys/create', {
+      ...{ name: 'lobby', scopes: ['verify', 'rank'], maxRank: roles.officer, direction: 'promote' },
+      places: '920587237\nhttps://www.roblox.com/games/5/Lobby',
+    });
+    expect(made).toMatchObject({
+      secret: expect.stringMatching(/^rk_live_\w{36}$/),
+      key: { maxRank: 20, direction: 'promote' },
+    });
+    expect(await page.app.verify(made.secret, 5)).toMatchObject({ status: 200 });
+    expect(await auditOf('key.create')).toMatchObject({ by: 'web:ann@host' });
+    expect((await does('keys/set', { key: 'lobby', maxRank: null, minRank: roles.trainee })).key).toMatchObject({
+      maxRank: null,
+      minRank: 10,
+      direction: 'promote',
+    });
+    const rotated = await does('keys/rotate', { key: 'lobby', overlap: '0s' });
+    expect(await page.app.verify(made.secret, 5)).toMatchObject({ status: 401 });
+    expect(await page.app.verify(rotated.secret, 5)).toMatchObject({ status: 200 });
+    expect((await does('keys/pause', { key: 'lobby' })).key).toMatchObject({ state: 'paused' });
+    expect((await does('keys/resume', { key: 'lobby' })).key).toMatchObject({ state: 'active' });
+    expect((await does('places/add', { key: 'lobby', places: '7', note: 'test place' })).entries).toMatchObject([
+      { placeId: 7, outcome: 'added' },
+    ]);
+    for (const [path, status] of [
+      ['disable', 403],
+      ['enable', 200],
+      ['remove', 403],
+    ] as const) {
+      await does(`places/${path}`, { key: 'lobby', places: '5' });
+      expect(await page.app.verify(rotated.secret, 5), path).toMatchObject({ status });
+    }
+    expect((await does('keys/revoke', { key: 'lobby' })).key).toMatchObject({ state: 'revoked' });
+    expect(await page.app.verify(rotated.secret, 7)).toMatchObject({ status: 401 });
+  });
+
+  test('whose answer was lost is not made twice: the same idempotency key gets the same secret', async () => {
+    const once = { 'idempotency-key': 'click-12345678' };
+    const asked = { name: 'twice', scopes: ['verify'] };
+    const answers = await Promise.all([1, 2].map(() => ann.post('/api/keys/create', asked, once)));
+    answers.push(await ann.post('/api/keys/create', asked, once));
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1);
+    expect(answers[0]).toMatchObject({ status: 200 });
+    expect(await ann.post('/api/keys/create', { ...asked, name: 'other' }, once)).toMatchObject({
+      status: 422,
+      json: { code: 'idempotency_mismatch' },
+    });
+    const stranger = await page.loggedIn();
+    expect(await stranger.post('/api/keys/create', asked, once)).toMatchObject({
+      json: { code: 'already_exists', field: 'name' },
+    });
+  });
+});
+
+test('a second click promotes once, and a refused request may be sent again', async () => {
+  const once = { 'idempotency-key': 'promote-1234' };
+  await does('rank/change', { user: 1002, does: 'set', rank: roles.trainee });
+  const click = () => ann.post('/api/rank/change', { user: 1002, does: 'promote' }, once);
+  const answers = await Promise.all([click(), click()]);
+  expect(answers[0]?.json.change.id).toBe(answers[1]?.json.change.id);
+  expect(await memberOf('1002')).toMatchObject({ member: { highest: roles.officer } });
+  const wrong = { 'idempotency-key': 'corrected-1' };
+  expect(await ann.post('/api/keys/create', { name: 'a b', scopes: ['rank'] }, wrong)).toMatchObject({
+    json: { field: 'name' },
+  });
+  expect(await ann.post('/api/keys/create', { name: 'a-b', scopes: ['rank'] }, wrong)).toMatchObject({ status: 200 });
+});
+
+test('a webhook is added, tested, set, paused, enabled and removed, and its address is in no document', async () => {
+  const { webhook, secret } = await does('webhooks/add', {
+    name: 'bot',
+    url: `${sink.url}/private-path`,
+    events: ['alarms'],
+  });
+  expect(webhook).toMatchObject({ name: 'bot', kind: 'standard', events: ['alarms'], state: 'enabled' });
+  expect(secret).toMatch(/^whsec_/);
+  expect(await does('webhooks/test', { webhook: 'bot' })).toMatchObject({ delivered: true });
+  expect((await does('webhooks/set', { webhook: 'bot', events: ['changes', 'keys'] })).webhook).toMatchObject({
+    events: ['changes', 'keys'],
+  });
+  expect((await does('webhooks/disable', { webhook: 'bot' })).webhook).toMatchObject({ state: 'disabled' });
+  expect((await does('webhooks/enable', { webhook: 'bot', fromNow: true })).webhook).toMatchObject({
+    state: 'enabled',
+  });
+  expect((await ann.get('/api/webhooks')).text).not.toContain('private-path');
+  await does('webhooks/remove', { webhook: 'bot' });
+  expect((await ann.read('/api/webhooks')).webhooks).toEqual([]);
+});
+
+test.each([
+  ['rank/change', { user: '1001', does: 'promote' }, 'user'],
+  ['rank/change', { user: 1001, does: 'explode' }, 'does'],
+  ['rank/change', { user: 1001, does: 'set' }, 'rank'],
+  ['rank/test', { user: 1001, does: 'set', rank: 4_242 }, undefined],
+  ['rank/change', { user: 1001, does: 'suspend' }, 'for'],
+  ['rank/change', { user: 1001, does: 'suspend', for: 'long' }, 'for'],
+  ['rank/change', { user: 1001, does: 'suspend', for: '1s' }, 'for'],
+  ['rank/change', { user: 1001, does: 'promote', for: '3d' }, 'for'],
+  ['keys/create', { name: 'x y', scopes: ['rank'] }, 'name'],
+  ['keys/create', { name: 'main', scopes: [] }, 'scopes'],
+  ['keys/create', { name: 'main', scopes: ['everything'] }, 'scopes'],
+  ['keys/create', { name: 'main', scopes: ['rank'], places: '0' }, 'places'],
+  ['keys/create', { name: 'main', scopes: ['rank'], maxRank: 4_242 }, 'maxRank'],
+  ['keys/rotate', { key: 'main', overlap: 'soon' }, 'overlap'],
+  ['places/add', { key: 'main', places: 'my place' }, 'places'],
+  ['webhooks/add', { name: 'Bot!', url: 'https://example.com', events: [] }, 'name'],
+  ['webhooks/add', { name: 'bot', url: 'example', events: [] }, 'url'],
+  ['webhooks/add', { name: 'bot', url: 'https://discord.gg/x', events: [] }, 'url'],
+  ['webhooks/add', { name: 'bot', url: 'https://example.com', events: ['nothing'] }, 'events'],
+])('%s %j is refused at the field %s', async (path, body, field) => {
+  const answer = await ann.post(`/api/${path}`, body);
+  if (field === undefined) expect(answer.json).toMatchObject({ test: { allowed: false } });
+  else expect(answer).toMatchObject({ status: 400, json: { field } });
+});
+
+test('every action needs an idempotency key, and a session that only views can do none of them', async () => {
+  const viewer = await page.loggedIn({ isViewOnly: true, lifeMs: 3_600_000 });
+  expect(await viewer.read('/api/session')).toMatchObject({ session: { viewOnly: true } });
+  for (const path of Object.keys(actions)) {
+    const refused = await viewer.post(`/api/${path}`);
+    expect(refused, path).toMatchObject({ status: 403, json: { code: 'view_only' } });
+    const keyless = await ann.post(`/api/${path}`, {}, { 'idempotency-key': undefined });
+    expect(keyless, path).toMatchObject({ status: 400, json: { field: 'idempotency-key' } });
+  }
+  for (const path of ['status', 'budget', 'changes', 'keys', 'suspensions', 'webhooks', 'roles', 'member?user=1001'])
+    await viewer.read(`/api/${path}`);
+  expect(await viewer.post('/api/logout')).toMatchObject({ status: 200 });
+});
