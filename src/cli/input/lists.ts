@@ -9,8 +9,7 @@ import type { Io } from '../io.ts';
  * Throws `usage` if there is none, or with the lines that are not ids, and as `readInput` for the file.
  */
 export async function readIds(io: Io, { ids, file }: { ids: number[]; file: string | undefined }): Promise<number[]> {
-  const listed =
-    file === undefined ? [] : placesIn(await readInput(io, file), file === '-' ? 'standard input' : file);
+  const listed = file === undefined ? [] : placesIn(await readInput(io, file), file === '-' ? 'standard input' : file);
   const all = [...new Set([...ids, ...listed])];
   if (all.length > 0) return all;
   throw new RankdError('usage', 'No id was given.', {
