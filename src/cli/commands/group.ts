@@ -1,6 +1,7 @@
 import { isOutsider, standingWords } from '../../core/acting-account.ts';
 import { listRoles, userTitle } from '../../core/describe.ts';
-import { groupDocument, listGroupRoles, roleDocument, showGroup } from '../../usecases/group/group.ts';
+import { listGroupRoles, showGroup } from '../../usecases/group/group.ts';
+import { groupDocument, roleDocument } from '../../usecases/group/group-document.ts';
 import type { Cli } from '../cli.ts';
 import { command, commandGroup } from '../command.ts';
 import { facts, table } from '../output/table.ts';

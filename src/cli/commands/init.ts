@@ -16,7 +16,7 @@ import { nameForRequest, type RoleScheme } from '../../core/role-scheme.ts';
 import { privilegesAmong } from '../../core/rules/ranks.ts';
 import { callWithin } from '../../ports/platform.ts';
 import { type ExaminedGroup, examineGroup } from '../../usecases/group/examine-group.ts';
-import { roleTitleDocument } from '../../usecases/group/group.ts';
+import { roleTitleDocument } from '../../usecases/group/group-document.ts';
 import { keepServedGroup } from '../../usecases/group/served-group.ts';
 import type { MintedKey } from '../../usecases/keys/keys.ts';
 import { userNameIfKnown } from '../../usecases/people/users.ts';

@@ -8,15 +8,13 @@ import {
   type ListCommand,
   type ListedMember,
   listAfterLateLooks,
-  listDocument,
-  listMessage,
   type MemberChange,
   noteList,
   type PlannedList,
   planList,
   runList,
 } from '../../usecases/change/change-list.ts';
-import { withId } from '../../usecases/history/change-document.ts';
+import { listDocument, listMessage, withId } from '../../usecases/history/change-document.ts';
 import { findListed } from '../../usecases/pasted-list.ts';
 import type { Run } from '../../usecases/run-many.ts';
 import type { Cli } from '../cli.ts';

@@ -1,7 +1,11 @@
-import type { listDocument } from '../../usecases/change/change-list.ts';
 import type { errorDocument } from '../../usecases/error-document.ts';
-import type { memberDocument, roleTitleDocument } from '../../usecases/group/group.ts';
-import type { changeDocument, detailedChangeDocument, dryRunDocument } from '../../usecases/history/change-document.ts';
+import type { memberDocument, roleTitleDocument } from '../../usecases/group/group-document.ts';
+import type {
+  changeDocument,
+  detailedChangeDocument,
+  dryRunDocument,
+  listDocument,
+} from '../../usecases/history/change-document.ts';
 import type { holdDocument } from '../../usecases/holds/hold-document.ts';
 import type { keyWithPlacesDocument } from '../../usecases/keys/key-document.ts';
 import type { undoDocument } from '../../usecases/undo/undo-document.ts';

@@ -13,7 +13,7 @@ import { errorOf } from '../../usecases/change/change-record.ts';
 import { backgroundDeadlineMs, type ChangeCommand, type HoldAsked } from '../../usecases/change/ranking.ts';
 import { testRank } from '../../usecases/change/test-rank.ts';
 import type { DaemonContext } from '../../usecases/daemon-context.ts';
-import { roleTitleDocument } from '../../usecases/group/group.ts';
+import { roleTitleDocument } from '../../usecases/group/group-document.ts';
 import { changeDocument, dryRunDocument } from '../../usecases/history/change-document.ts';
 import { holdDocument } from '../../usecases/holds/hold-document.ts';
 import { liftHold, requireLength } from '../../usecases/holds/holds.ts';

@@ -9,7 +9,7 @@ import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from '../change/ranking.ts';
 import { userNameIfKnown } from '../people/users.ts';
 
-interface GroupFacts {
+export interface GroupFacts {
   group: Group;
   /**
    * `undefined` if the platform does not report the acting account; then the roles that it can give are also unknown.
@@ -49,7 +49,7 @@ export async function findGivable(
   return { acting, roles: scheme.roles, givable: givableRoles(scheme).filter(isAllowed) };
 }
 
-interface ListedRole {
+export interface ListedRole {
   role: Role;
   /** `undefined` if there is no ladder. */
   isOnLadder: boolean | undefined;
@@ -76,7 +76,7 @@ export async function listGroupRoles(
   }));
 }
 
-interface MemberRoles {
+export interface MemberRoles {
   userId: number;
   /** The highest counting rank. */
   rank: number;
@@ -111,40 +111,4 @@ export async function findMemberRoles(
   const held = heldRoles(scheme.roles, member);
   const highest = highestRole(scheme, held);
   return { userId, rank: highest?.rank ?? 0, highest, held };
-}
-
-/** The group, the acting account and the roles that it can give; null if the platform does not report the account. */
-export function groupDocument({ group, acting, givable }: GroupFacts) {
-  const { id, name, memberCount, ownerId = null } = group;
-  return {
-    id,
-    name,
-    memberCount,
-    ownerId,
-    acting: acting === undefined ? null : actingDocument(acting),
-    givable: givable?.map(roleTitleDocument) ?? null,
-  };
-}
-
-function actingDocument({ userId, name = null, rank, ownerId }: ActingAccount & { name?: string | null }) {
-  return { userId, name, rank, isOwner: userId === ownerId };
-}
-
-/** The fields that identify a role for people. */
-export function roleTitleDocument({ rank, id, name }: Role) {
-  return { rank, id, name };
-}
-
-/**
- * A role of the group; `onLadder` is null if there is no ladder, `privileged` and `powers` if the platform does not
- * report them.
- */
-export function roleDocument({ role: { rank, id, name, kind, powers }, isOnLadder, isPrivileged }: ListedRole) {
-  const privileges = { privileged: isPrivileged ?? null, powers: powers ?? null };
-  return { rank, id, name, kind, onLadder: isOnLadder ?? null, ...privileges };
-}
-
-/** A member with the roles held, ascending by rank. */
-export function memberDocument({ userId, rank, held }: MemberRoles) {
-  return { userId, rank, roles: held.map(({ id, name, rank, kind }) => ({ id, name, rank, kind })) };
 }

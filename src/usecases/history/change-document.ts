@@ -2,8 +2,10 @@ import { isoOrNull, isoTime } from '../../base/time.ts';
 import { discordPrefix } from '../../core/discord-person.ts';
 import { isSimulatedGroup } from '../../core/group-title.ts';
 import type { RankChange } from '../../core/model.ts';
+import type { ListedMember, MemberChange, PlannedList } from '../change/change-list.ts';
 import type { CheckResult, DryRun } from '../change/test-rank.ts';
 import { hintOf } from '../error-document.ts';
+import type { Run } from '../run-many.ts';
 import type { ChangeView } from './history.ts';
 
 /**
@@ -197,4 +199,28 @@ function checkDocument(result: CheckResult) {
   if (result.state !== 'FAIL') return { name, state, detail: result.detail };
   const { code, message } = result.error;
   return { name, state, code, detail: message, try: hintOf(result.error) };
+}
+
+/** The result of a list of members. Always has the same fields. */
+export function listDocument({ plan, run }: { plan: PlannedList; run: Run<ListedMember, MemberChange> }) {
+  const { error } = run;
+  return {
+    id: plan.id,
+    members: run.results.map((result) => ({
+      line: result.line,
+      rankeeId: result.rankeeId,
+      rankeeName: result.rankeeName,
+      state: result.state,
+      changeId: 'change' in result ? result.change.id : null,
+      code: 'error' in result ? result.error.code : null,
+      message: listMessage(result),
+    })),
+    left: run.left.map(({ line, rankeeId, rankeeName }) => ({ line, rankeeId, rankeeName })),
+    stoppedBy: error === undefined ? null : { code: error.code, message: error.message },
+  };
+}
+
+/** The outcome for a member, in words. */
+export function listMessage(result: MemberChange): string {
+  return 'error' in result ? result.error.message : result.change.message;
 }

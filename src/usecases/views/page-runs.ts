@@ -4,12 +4,12 @@ import {
   type ListCommand,
   type ListedMember,
   listAfterLateLooks,
-  listDocument,
   noteList,
   planList,
   runList,
 } from '../change/change-list.ts';
 import type { DaemonContext } from '../daemon-context.ts';
+import { listDocument } from '../history/change-document.ts';
 import { afterLateLooks, findUndoTargets, runUndo, type UndoRun, type UndoTargets } from '../undo/undo-changes.ts';
 import { undoDocument } from '../undo/undo-document.ts';
 

@@ -1,0 +1,38 @@
+import type { ActingAccount, Role } from '../../core/model.ts';
+import type { GroupFacts, ListedRole, MemberRoles } from './group.ts';
+
+/** The group, the acting account and the roles that it can give; null if the platform does not report the account. */
+export function groupDocument({ group, acting, givable }: GroupFacts) {
+  const { id, name, memberCount, ownerId = null } = group;
+  return {
+    id,
+    name,
+    memberCount,
+    ownerId,
+    acting: acting === undefined ? null : actingDocument(acting),
+    givable: givable?.map(roleTitleDocument) ?? null,
+  };
+}
+
+function actingDocument({ userId, name = null, rank, ownerId }: ActingAccount & { name?: string | null }) {
+  return { userId, name, rank, isOwner: userId === ownerId };
+}
+
+/** The fields that identify a role for people. */
+export function roleTitleDocument({ rank, id, name }: Role) {
+  return { rank, id, name };
+}
+
+/**
+ * A role of the group; `onLadder` is null if there is no ladder, `privileged` and `powers` if the platform does not
+ * report them.
+ */
+export function roleDocument({ role: { rank, id, name, kind, powers }, isOnLadder, isPrivileged }: ListedRole) {
+  const privileges = { privileged: isPrivileged ?? null, powers: powers ?? null };
+  return { rank, id, name, kind, onLadder: isOnLadder ?? null, ...privileges };
+}
+
+/** A member with the roles held, ascending by rank. */
+export function memberDocument({ userId, rank, held }: MemberRoles) {
+  return { userId, rank, roles: held.map(({ id, name, rank, kind }) => ({ id, name, rank, kind })) };
+}
