@@ -71,6 +71,7 @@ const fieldOf: Partial<Record<ErrorCode, string>> = {
   unknown_rank: 'rank',
   ambiguous_rank: 'rank',
   already_exists: 'name',
+  reason_required: 'reason',
 };
 
 /** Something that an operator does at the page: it reads its fields, and calls one use case. */
