@@ -118,19 +118,36 @@ describe('gamepass-rank', () => {
     expect(scene.headers('idempotency-key')).toEqual(['setRank:pass-11-1001', 'setRank:pass-12-1002']);
   });
 
-  test('gives the rank when a purchase finishes, and nothing if it was cancelled or is of another pass', async () => {
+  const finish = (scene: Scene, id: number, isPurchased: boolean) =>
+    scene.game.run(`
+      local finished = game:GetService("MarketplaceService").PromptGamePassPurchaseFinished
+      finished:Fire(game.Players.Ann, ${id}, ${isPurchased})
+      return true`);
+
+  test('gives the rank once Roblox confirms a purchase, and nothing if it was cancelled or is of another pass', async () => {
     await using scene = await open('gamepass-rank', settings, { players: [{ id: 1001, name: 'Ann' }] });
     await pass(scene, 2);
-    await scene.clock.passUntil(
-      scene.game.run(`
-        local finished = game:GetService("MarketplaceService").PromptGamePassPurchaseFinished
-        finished:Fire(game.Players.Ann, 11, false)
-        finished:Fire(game.Players.Ann, 99, true)
-        finished:Fire(game.Players.Ann, 11, true)
-        task.wait(2)
-        return true`),
-    );
+    for (const [id, isPurchased] of [
+      [11, false],
+      [99, true],
+      [11, true],
+    ] as const)
+      await finish(scene, id, isPurchased);
+    await pass(scene, 12);
+    expect(asked(scene)).toEqual([]);
+    await scene.game.alter({ passes: { 11: [1001] } });
+    await pass(scene, 12);
     expect(asked(scene)).toEqual([{ robloxUserId: 1001, rank: 20, atLeast: true, reason: 'game pass 11' }]);
+    expect(scene.game.output).toEqual([]);
+  });
+
+  test('a purchase that only the device of the player reports gives no rank', async () => {
+    await using scene = await open('gamepass-rank', settings, { players: [{ id: 1001, name: 'Ann' }] });
+    await pass(scene, 2);
+    await finish(scene, 11, true);
+    await pass(scene, 70);
+    expect(asked(scene)).toEqual([]);
+    expect(scene.game.output).toEqual([expect.stringContaining('does not confirm that Ann bought 11')]);
   });
 
   test('a shop that does not answer is named, and stops nothing', async () => {
@@ -215,6 +232,19 @@ describe('points-rank', () => {
     expect(scene.game.output).toEqual([expect.stringContaining('points-rank: 1001: rankd says member_not_found.')]);
     await pass(scene, 70);
     expect(count).toBe(2);
+  });
+
+  test('a player who is refused is not asked for again and again', async () => {
+    await using scene = await open('points-rank', [], {
+      players: [{ id: 1001, name: 'Ann' }],
+      answer: () => refused(404, 'member_not_found'),
+    });
+    await scene.game.run(`${setPoints(100)} return true`);
+    await pass(scene, 300);
+    expect(asked(scene)).toHaveLength(1);
+    await scene.game.run(`${setPoints(101)} return true`);
+    await pass(scene, 300);
+    expect(asked(scene)).toHaveLength(2);
   });
 });
 
