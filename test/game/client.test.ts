@@ -610,6 +610,18 @@ describe('the queue', () => {
     expect(all).toHaveLength(250);
   });
 
+  test('takes a single call while many changes wait, so that a command can still read the roles', async () => {
+    await using scene = await openScene({ serve: (request) => applied(request) });
+    const result = await scene.run(`
+      local changes = {}
+      for id = 1, 250 do
+        changes[id] = { rankee = 1000 + id }
+      end
+      task.spawn(rankd.many, rankd, "promote", changes)
+      return rankd:getRoles()`);
+    expect(result).toMatchObject({ ok: true, code: 'ok' });
+  });
+
   test('a caller that is cancelled disturbs no other, whether it waits for one change or for many', async () => {
     await using scene = await openScene({
       serve: async (request) => {
