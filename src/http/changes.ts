@@ -19,7 +19,7 @@ interface RequestedChange {
   placeId: number | undefined;
   caller: KeyRecord;
   asked: AskedChange;
-  /** A repeat with the same Idempotency-Key must have the same content. */
+  /** A repeat with the same Idempotency-Key must have the same content. The place does not count: a game can have several. */
   content: unknown;
 }
 
@@ -40,7 +40,7 @@ export async function changeFor(
   const { caller, placeId } = await admitCaller(exchange);
   using deadline = deadlineOf(exchange);
   const asked = await read(callIn(deadline, caller));
-  const content = [operation, placeId, asked];
+  const content = [operation, asked];
   return { change: await makeChange(exchange, { caller, placeId, asked, content }, deadline), caller };
 }
 

@@ -279,7 +279,7 @@ async function suspend(exchange: Exchange<z.output<typeof suspendBody>>): Promis
     request: await withMember(app, { request: body, username }, callIn(deadline, caller)),
     hold: { kind: 'suspension', endsAt: app.clock.now() + forMs } as const,
   };
-  const content = ['suspend', placeId, body, username, forMs];
+  const content = ['suspend', body, username, forMs];
   const change = await makeChange(exchange, { caller, placeId, asked, content }, deadline);
   return suspensionOf(change, { workspaceId: caller.workspace.id, requestId: request.id });
 }
@@ -295,7 +295,7 @@ async function unsuspend(exchange: Exchange<z.output<typeof stepBody>>): Promise
   const command = {
     ...{ rankeeId, caller: callerOf(caller, placeId), force: false, reason },
     asked: { rankerId, rankerName, ...(typed !== undefined && { command: typed }) },
-    ...idempotencyOf(request.headers['idempotency-key'], ['unsuspend', placeId, body, username]),
+    ...idempotencyOf(request.headers['idempotency-key'], ['unsuspend', body, username]),
   };
   const { finished, hold, replayed } = await liftHold(app, command, call);
   const change = appliedChange(exchange, { ...finished, replayed });

@@ -121,7 +121,7 @@ async function changeRank(exchange: Exchange<z.output<typeof rankBody>>): Promis
   const webhookHash = app.webhooks.callerUrl === 'match' ? callerHash(webhookUrl) : undefined;
   const reason = app.policy.reason === 'required' ? fields.command : undefined;
   const rankRequest = withoutOmitted({ ...fields, reason, webhookHost: hostOf(webhookUrl), webhookHash });
-  const asked = { caller, placeId, asked: { request: rankRequest }, content: [placeId, rankRequest] };
+  const asked = { caller, placeId, asked: { request: rankRequest }, content: [rankRequest] };
   using deadline = deadlineOf(exchange);
   const { message, rankeeId, newRankId } = await makeChange(exchange, asked, deadline);
   return reply.send({ success: true, message, rankeeId, newRankId });
