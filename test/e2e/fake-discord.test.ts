@@ -2,6 +2,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
 import { DaemonHere } from '../support/daemon-here.ts';
@@ -9,21 +10,27 @@ import { CliHome } from '../support/run-cli.ts';
 
 const tool = fileURLToPath(new URL('../tools/fake-discord.ts', import.meta.url));
 
-test('the output of npm run fake-discord points rankd at a channel and a program, which show what they receive', async () => {
-  using home = new CliHome();
-  const fake = spawn(process.execPath, [tool, '--port', '0']);
+/** `npm run fake-discord` until the end of the test. `shown`: its output so far. */
+function startFake(): { shown: string } {
+  const child = spawn(process.execPath, [tool, '--port', '0']);
   onTestFinished(async () => {
-    const ended = once(fake, 'exit');
-    fake.kill('SIGINT');
+    const ended = once(child, 'exit');
+    child.kill('SIGINT');
     await ended;
   });
-  let shown = '';
-  fake.stdout.on('data', (chunk) => {
-    shown += chunk;
+  const fake = { shown: '' };
+  child.stdout.on('data', (chunk) => {
+    fake.shown += chunk;
   });
-  const lines = () => [...shown.matchAll(/^echo (\S+) \| rankd (webhook add .*)$/gm)];
+  return fake;
+}
+
+test('the output of npm run fake-discord points rankd at a channel and a program, which show what they receive', async () => {
+  using home = new CliHome();
+  const fake = startFake();
+  const lines = () => [...fake.shown.matchAll(/^echo (\S+) \| rankd (webhook add .*)$/gm)];
   await expect.poll(() => lines().length).toBe(2);
-  const [setting = ''] = /^webhooks: .*$/m.exec(shown) ?? [];
+  const [setting = ''] = /^webhooks: .*$/m.exec(fake.shown) ?? [];
   writeFileSync(home.path('rankd.yaml'), `platform: { kind: simulated }\n${setting}\n`);
   for (const [, address = '', command = ''] of lines()) {
     const added = await home.here(command.split(' '), { input: address });
@@ -31,27 +38,18 @@ test('the output of npm run fake-discord points rankd at a channel and a program
   }
   await using _daemon = await DaemonHere.start(home);
   await home.json('rank', 'set', '1001', '20');
-  await expect.poll(() => shown).toMatch(/^program: \{"type":"rank\.changed"/m);
-  await expect.poll(() => shown).toMatch(/^discord: .* promoted$/m);
-  expect(shown).not.toContain('VIOLATION');
+  await expect.poll(() => fake.shown).toMatch(/^program: \{"type":"rank\.changed"/m);
+  await expect.poll(() => fake.shown).toMatch(/^discord: .* promoted$/m);
+  expect(fake.shown).not.toContain('VIOLATION');
 });
 
 test('a slash command typed with npm run fake-discord gets the reply that a person in Discord would read', async () => {
   using home = new CliHome();
-  const fake = spawn(process.execPath, [tool, '--port', '0']);
-  onTestFinished(async () => {
-    const ended = once(fake, 'exit');
-    fake.kill('SIGINT');
-    await ended;
-  });
-  let shown = '';
-  fake.stdout.on('data', (chunk) => {
-    shown += chunk;
-  });
-  await expect.poll(() => shown).toMatch(/--command promote/);
-  const [setting = ''] = /^discord: .*$/m.exec(shown) ?? [];
-  const [, token = ''] = /^echo (\S+) > bot\.token$/m.exec(shown) ?? [];
-  const [, setup = ''] = /^rankd (discord setup .*)$/m.exec(shown) ?? [];
+  const fake = startFake();
+  await expect.poll(() => fake.shown).toMatch(/--command promote/);
+  const [setting = ''] = /^discord: .*$/m.exec(fake.shown) ?? [];
+  const [, token = ''] = /^echo (\S+) > bot\.token$/m.exec(fake.shown) ?? [];
+  const [, setup = ''] = /^rankd (discord setup .*)$/m.exec(fake.shown) ?? [];
   writeFileSync(home.path('rankd.yaml'), `platform: { kind: simulated }\n${setting}\n`);
   writeFileSync(home.path('bot.token'), token, { mode: 0o600 });
   const done = await home.here(setup.split(' '));
@@ -59,26 +57,12 @@ test('a slash command typed with npm run fake-discord gets the reply that a pers
   writeFileSync(home.path('rankd.yaml'), `platform: { kind: simulated }\n${done.stdout}`);
   await using daemon = await DaemonHere.start(home);
   const port = /127\.0\.0\.1:(\d+)\/api\/v10/.exec(setting)?.[1] ?? '';
-  const typed = [
-    '--port',
-    port,
-    '--to',
-    `${daemon.url}/discord/interactions`,
-    '--command',
-    'promote',
-    '--user',
-    'Newcomer',
-  ];
-  const asked = spawn(process.execPath, [tool, ...typed]);
-  let read = '';
-  asked.stdout.on('data', (chunk) => {
-    read += chunk;
-  });
-  await once(asked, 'exit');
-  expect(read).toMatch(
+  const typed = ['--port', port, '--to', `${daemon.url}/discord/interactions`, '--command', 'promote'];
+  const asked = spawn(process.execPath, [tool, ...typed, '--user', 'Newcomer']);
+  expect(await text(asked.stdout)).toMatch(
     /^Newcomer \(1001\) is now Officer \(rank 20\), was Trainee \(rank 10\)\. \(simulated group\)\n$/,
   );
-  expect(shown).not.toContain('VIOLATION');
+  expect(fake.shown).not.toContain('VIOLATION');
 });
 
 test.each([

@@ -223,10 +223,8 @@ async function requireKeyForDiscord(
     throw new RankdError('not_found', `There is no key "${name}" for Discord.`, {
       hint: `rankd key create ${name} --for-discord, or add -y`,
     });
-  const request = { name, mode: 'live', scopes: [...usualScopes], by: cli.by } as const;
   await createDiscordKey(ports, {
-    ...request,
-    scopes: [...usualScopes],
+    ...{ name, mode: 'live', scopes: [...usualScopes], by: cli.by },
     ...((await isSimulated()) && { isSimulated: true }),
   });
   cli.say(`Made the key "${name}". Narrow what it may do: rankd key set ${name} --max-rank RANK --direction promote`);
