@@ -4,6 +4,7 @@ import { isReached, rowOf, tableHead } from './findings.ts';
 import { FullDatabase } from './full-database.ts';
 import { machine } from './machine.ts';
 import { commands } from './measures/commands.ts';
+import { discord } from './measures/discord.ts';
 import { limit } from './measures/limit.ts';
 import { memory } from './measures/memory.ts';
 import { nodes } from './measures/nodes.ts';
@@ -20,7 +21,20 @@ import { publish, published, type Results, withPart } from './publish.ts';
  * `npm run bench`: measures rankd against baselines, and prints the table. `--write` also stores it, in results.json
  * and the README.
  */
-const measures = { commands, verify, ranker, webhooks, limit, postgres, nodes, memory, search, scale, package: packed };
+const measures = {
+  commands,
+  verify,
+  ranker,
+  webhooks,
+  discord,
+  limit,
+  postgres,
+  nodes,
+  memory,
+  search,
+  scale,
+  package: packed,
+};
 
 type Name = keyof typeof measures;
 const names = Object.keys(measures) as Name[];

@@ -49,13 +49,13 @@ test.each(['SQLite', 'PostgreSQL'])(
     writeFileSync(home.path('rankd.yaml'), settings + done.stdout);
     await using daemon = await DaemonProcess.start(home);
     const url = `${daemon.url}/discord/interactions`;
-    expect((await home.run(['status'])).stdout).toMatch(/^Discord +server \d+, no request since the start$/m);
+    expect((await home.here(['status'])).stdout).toMatch(/^Discord +server \d+, no request since the start$/m);
     expect(await discord.say(url, { name: 'promote', options: { user: 'Newcomer', reason: 'quiz' } })).toBe(
       'Newcomer (1001) is now Officer (rank 20), was Trainee (rank 10). (simulated group)',
     );
-    await home.run(['discord', 'link', ids.ann, '1003']);
+    await home.here(['discord', 'link', ids.ann, '1003']);
     await discord.say(url, { name: 'demote', options: { user: '1001' } });
-    const { stdout: shown } = await home.run(['history', 'list']);
+    const { stdout: shown } = await home.here(['history', 'list']);
     expect(shown).toMatch(/Annie .*Newcomer \(1001\).*discord\/hr/);
     expect(shown).toMatch(/Annie \(1003\).*discord\/hr/);
     const listed = await home.json<{ changes: object[] }>('history', 'list', '--by', `discord:${ids.ann}`);
@@ -76,18 +76,18 @@ test.each(['SQLite', 'PostgreSQL'])(
       'rank.applied',
     );
     expect(audit.events).toHaveLength(2);
-    expect((await home.run(['doctor', '--offline'])).stdout).toMatch(
+    expect((await home.here(['doctor', '--offline'])).stdout).toMatch(
       /^ok +discord +server \d+, 1 role, last request at 20/m,
     );
     expect(
-      (await home.run(['doctor', '--offline', '--url', daemon.url.replace('127.0.0.1', 'localhost')])).stdout,
+      (await home.here(['doctor', '--offline', '--url', daemon.url.replace('127.0.0.1', 'localhost')])).stdout,
     ).toMatch(/^ok +discord +\S+\/discord\/interactions leads here$/m);
-    expect((await home.run(['forget', '1003', '-y'])).code).toBe(0);
+    expect((await home.here(['forget', '1003', '-y'])).code).toBe(0);
     const forgotten = await home.json<{ changes: object[] }>('history', 'list');
     expect(JSON.stringify(forgotten)).not.toMatch(new RegExp(`${ids.ann}|Annie`));
-    expect((await home.run(['audit', 'verify'])).code).toBe(0);
-    await home.run(['key', 'revoke', 'hr', '-y']);
-    expect((await home.run(['doctor', '--offline'])).stdout).toMatch(
+    expect((await home.here(['audit', 'verify'])).code).toBe(0);
+    await home.here(['key', 'revoke', 'hr', '-y']);
+    expect((await home.here(['doctor', '--offline'])).stdout).toMatch(
       /^FAIL +discord +people with the role \d+ can change no rank: the key is revoked/m,
     );
     expect(daemon.log).not.toMatch(/secret_token|that-nobody-may-see/);
@@ -99,7 +99,7 @@ test('while Roblox hangs, 200 commands at once are all acknowledged, and carried
   const { discord, apiBaseUrl } = await fakeDiscord();
   await using at = await openCloudHome();
   appendFileSync(at.home.path('rankd.yaml'), sectionOf(apiBaseUrl));
-  await at.home.run(['key', 'create', 'hr', '--for-discord']);
+  await at.home.json('key', 'create', 'hr', '--for-discord');
   const daemon = await at.startDaemon();
   const url = `${daemon.url}/discord/interactions`;
   await discord.say(url, { name: 'link' });
@@ -122,7 +122,7 @@ test('after kill -9 between acknowledgement and reply, the change is reconciled,
   const { discord, apiBaseUrl } = await fakeDiscord();
   await using at = await openCloudHome();
   appendFileSync(at.home.path('rankd.yaml'), sectionOf(apiBaseUrl));
-  await at.home.run(['key', 'create', 'hr', '--for-discord']);
+  await at.home.json('key', 'create', 'hr', '--for-discord');
   const first = await at.startDaemon();
   at.roblox.faults.add({ operation: 'assign', kind: 'hang', when: 'after' });
   const command = { name: 'setrank', options: { user: String(sampleUsers.trainee), rank: '20' } };
