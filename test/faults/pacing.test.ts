@@ -1,9 +1,12 @@
 import { once } from 'node:events';
 import type http from 'node:http';
 import { text } from 'node:stream/consumers';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { defaultTuning } from '../../src/platforms/upstream/client.ts';
+import { createDiscordKey } from '../../src/usecases/keys/keys.ts';
 import { codeOf, expectError, rankBody } from '../support/answers.ts';
+import { discordConfig } from '../support/discord-interactions.ts';
+import { startFakeDiscord } from '../support/fake-discord.ts';
 import { documentedLimits } from '../support/fake-open-cloud/budgets.ts';
 import type { FakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { ManualClock } from '../support/manual-clock.ts';
@@ -15,7 +18,7 @@ const { base, trainee, officer, captain } = sampleRoles;
 const busy = { status: 503, code: 'platform_busy', error: 'Roblox busy', waits: true };
 
 /** Members who hold trainee. */
-function addMembers({ fake }: OpenCloudApp, count: number): number[] {
+function addMembers({ fake }: Pick<OpenCloudApp, 'fake'>, count: number): number[] {
   const members = Array.from({ length: count }, (_, index) => 20_000 + index);
   for (const userId of members) fake.group.setMember(userId, [trainee]);
   return members;
@@ -386,6 +389,31 @@ describe('when keys ask for too much', () => {
     expect(waits.length).toBeGreaterThan(8);
     expect(Math.max(...waits)).toBeLessThanOrEqual(1_000);
   });
+});
+
+test('while Roblox hangs, 200 commands from Discord at once are acknowledged; each is carried out within its budget, or its reply says that it is not', async () => {
+  const clock = new ManualClock(Date.now());
+  await using at = await startFakeDiscord();
+  const { discord } = at;
+  const opening = openCloudAppOn(clock, { discord: discordConfig(at.apiBaseUrl) });
+  const system = await clock.passUntil(opening);
+  onTestFinished(() => clock.passUntil(Promise.resolve(system[Symbol.asyncDispose]())));
+  const { app, url, fake } = system;
+  await createDiscordKey(app, { name: 'hr', mode: 'live', scopes: ['rank'], by: 'cli:ann@host' });
+  fake.faults.add({ operation: 'any', kind: 'hang', times: 8 });
+  const members = addMembers(system, 200);
+  const commands = members.map((member) => ({
+    ...{ name: 'promote', options: { user: String(member) }, userId: `44000000000000${member}` },
+  }));
+  const sent = await Promise.all(commands.map((command) => discord.interact(`${url}/discord/interactions`, command)));
+  expect(sent.filter(({ response }) => response.type !== 5)).toEqual([]);
+  await clock.passUntil(expect.poll(() => discord.replies, { timeout: 60_000 }).toHaveLength(200));
+  const replies = await Promise.all(sent.map((one) => discord.replyTo(one)));
+  const isOfficer = members.map((member) => fake.group.held(member)?.includes(officer) ?? false);
+  expect(replies.map((reply) => reply.includes('is now Officer'))).toEqual(isOfficer);
+  expect(isOfficer.filter(Boolean).length).toBeGreaterThan(100);
+  expect(fake.violations()).toEqual([]);
+  expect(discord.violations).toEqual([]);
 });
 
 /** A change's request and answer. Times are relative to the first one. */

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import type { Key, KeyRules, Scope } from '../../src/core/model.ts';
 import { linkPerson } from '../../src/usecases/discord/discord-people.ts';
 import { createDiscordKey } from '../../src/usecases/keys/keys.ts';
-import { discordPublicKey, discordIds as ids, interactionOf, signed } from '../support/discord-interactions.ts';
+import { discordConfig, discordIds as ids, interactionOf, signed } from '../support/discord-interactions.ts';
 import { type FakeDiscord, startFakeDiscord } from '../support/fake-discord.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { openTestApp, roles, type TestApp, type TestAppOptions, testConfig } from '../support/open-test-app.ts';
@@ -31,13 +31,7 @@ interface Scene {
 async function open({ config = {}, ...options }: TestAppOptions = {}): Promise<Scene> {
   const fake = await startFakeDiscord();
   onTestFinished(() => fake[Symbol.asyncDispose]());
-  const rows = [
-    { role: ids.hr, key: 'hr', at: '' },
-    { role: ids.trainers, key: 'trainers', at: '' },
-  ];
-  const { application, server } = ids;
-  const discord = { application, server, publicKey: discordPublicKey, rows, apiBaseUrl: fake.apiBaseUrl };
-  const app = await openTestApp({ ...options, config: { discord, ...config } });
+  const app = await openTestApp({ ...options, config: { discord: discordConfig(fake.apiBaseUrl), ...config } });
   onTestFinished(() => app.close());
   const url = `${app.url}/discord/interactions`;
   const key: Scene['key'] = (name, rest = {}) => {

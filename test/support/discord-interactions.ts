@@ -1,4 +1,5 @@
 import { createPrivateKey, createPublicKey, sign } from 'node:crypto';
+import type { DiscordConfig } from '../../src/config/discord.ts';
 
 /** The fake Discord has one application, one server and two roles. */
 export const discordIds = {
@@ -18,6 +19,24 @@ export const discordPublicKey = createPublicKey(privateKey)
   .export({ format: 'der', type: 'spki' })
   .subarray(-32)
   .toString('hex');
+
+/** The configuration of rankd for the fake, as code reads it. */
+export function discordConfig(apiBaseUrl: string): DiscordConfig {
+  const { application, server } = discordIds;
+  const rows = (['hr', 'trainers'] as const).map((name) => ({ role: discordIds[name], key: name, at: '' }));
+  return { application, server, publicKey: discordPublicKey, rows, apiBaseUrl };
+}
+
+/** The same for `rankd.yaml`, with one row. */
+export function discordSection(apiBaseUrl: string): string {
+  return `discord:
+  application: "${discordIds.application}"
+  public_key: "${discordPublicKey}"
+  server: "${discordIds.server}"
+  commands: [{ role: "${discordIds.hr}", key: hr }]
+  api_base_url: ${apiBaseUrl}
+`;
+}
 
 export interface SentCommand {
   /** e.g. `promote` */

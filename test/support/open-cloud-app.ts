@@ -51,6 +51,7 @@ export interface OpenCloudAppOptions {
   compat?: Config['compat'];
   limits?: Partial<Config['limits']>;
   hasMetrics?: boolean;
+  discord?: Config['discord'];
 }
 
 export interface RankOptions {
@@ -185,6 +186,7 @@ function configOf(
     limits = {},
     compat = [],
     hasMetrics = false,
+    discord,
   }: OpenCloudAppOptions,
 ) {
   const { config } = loadConfig({
@@ -198,6 +200,7 @@ function configOf(
     policy: { ...config.policy, ...policy },
     limits: { ...config.limits, ...limits },
     compat,
+    discord,
     server: { ...config.server, deadlineMs },
     metrics: { ...config.metrics, enabled: hasMetrics, port: 0 },
   };
