@@ -83,7 +83,7 @@ export interface ApplyOptions {
 }
 
 export async function openApp(
-  options: AppOptions & Pick<OpenOptions, 'onMigrated'> & { log: Logger },
+  options: AppOptions & Pick<OpenOptions, 'onNew' | 'onMigrated'> & { log: Logger },
 ): Promise<ServedApp> {
   const { log, dataDir, watch = unwatched } = options;
   const { [Symbol.asyncDispose]: closePorts, ...ports } = await openPorts({ ...options, isServed: true });

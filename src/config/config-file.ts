@@ -18,7 +18,7 @@ import {
 import { codeOf, RankdError } from '../base/errors.ts';
 import type { Layer } from './layers.ts';
 import { type ConfigLocation, missingConfig } from './locate.ts';
-import type { Location, Problem } from './problem.ts';
+import { type Location, type Problem, pathText } from './problem.ts';
 import { sections, settings } from './settings.ts';
 
 /** The contents of `rankd.yaml`, with the position of everything in it. */
@@ -216,19 +216,6 @@ function excerpt(
 }
 
 const plainWord = /^([\w.-]{1,24}|"[\w.: -]{1,24}"|'[\w.: -]{1,24}')(?=[\s:,\]}]|$)/;
-
-/** e.g. `group.ladder[2]`. */
-function pathText(path: readonly PropertyKey[]): string {
-  return path
-    .map((segment) => (typeof segment === 'number' ? `[${segment}]` : `.${printable(String(segment))}`))
-    .join('')
-    .slice(1);
-}
-
-/** A long or odd name may be a misplaced secret, or contain control characters of a terminal. */
-function printable(name: string): string {
-  return /^[\w <-]{1,32}$/.test(name) ? name : '(not a valid name)';
-}
 
 /** The parser reports one wrong indentation twice. */
 function onePerLine(flaws: YAMLError[], lineOf: (offset: number) => number): YAMLError[] {

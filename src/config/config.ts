@@ -24,7 +24,7 @@ interface Resolved {
   /** `undefined`: SQLite in the data directory. */
   store: ServerAddress | undefined;
   proxy: OutboundProxy | undefined;
-  /** Returns the place of a setting in the file: `file:line:col`. */
+  /** Returns the place of a setting: `file:line:col`, or the variable. */
   at: (path: readonly PropertyKey[]) => string;
 }
 
@@ -66,6 +66,8 @@ export function toConfig(settings: Settings, choice: PlatformChoice, { files, ta
       },
       suspension: { role: policy.suspension.role, maxMs: policy.suspension.max },
     },
+    workspace:
+      settings.workspace.id === undefined ? undefined : { id: settings.workspace.id, at: at(['workspace', 'id']) },
     security: { robloxId: security.roblox_id },
     limits: {
       rankPerMinute: limits.rank,

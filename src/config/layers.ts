@@ -1,5 +1,6 @@
+import { parseDocument } from 'yaml';
 import { suggest } from '../base/text.ts';
-import type { Location, Problem } from './problem.ts';
+import { type Location, type Problem, pathText } from './problem.ts';
 import { keyFile, keyVariable, passwordVariable, portVariable } from './secret.ts';
 import { type EntrySetting, keySettings, type Setting, sections, settings, webhookSettings } from './settings.ts';
 
@@ -37,7 +38,10 @@ export function environmentLayer(env: Record<string, string | undefined>, folder
     values: valuesOf((setting) => (setting.env && env[setting.env]) || undefined),
     folder,
     problems: strayVariables(env),
-    locationOf: (path) => ({ at: variables.get(settingPath(path)) }),
+    locationOf: (path) => {
+      const isInEntry = path.length > 1 && settingPath(path) === 'keys';
+      return { at: variables.get(settingPath(path)), ...(isInEntry && { setting: pathText(path) }) };
+    },
   };
 }
 
@@ -69,8 +73,20 @@ function readText(text: string, type: Setting['type']): unknown {
   if (type === 'numbers' || isList) return itemsOf(text).map(readNumber);
   if (type === 'texts') return itemsOf(text);
   if (type === 'number' || type === 'text or number') return readNumber(text);
+  if (type === 'mappings') return readList(text);
   if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true';
   return text;
+}
+
+/** The list in YAML, of which JSON is a part. */
+function readList(text: string): unknown {
+  const document = parseDocument(text, { logLevel: 'silent', prettyErrors: false });
+  if (document.errors.length > 0) return text;
+  try {
+    return document.toJS({ maxAliasCount: 100 });
+  } catch {
+    return text;
+  }
 }
 
 /** The items of `a, b`, or of a list as YAML writes it: `[a, "b"]`. */
@@ -84,9 +100,10 @@ function readNumber(text: string): number | string {
   return /^-?\d+$/.test(text) ? Number(text) : text;
 }
 
-/** The path of a setting without the index of an entry in its list. */
-function settingPath(path: readonly PropertyKey[]): string {
-  return path.filter((segment) => typeof segment === 'string').join('.');
+/** The path of a setting without the entry in its list to which this path leads. */
+export function settingPath(path: readonly PropertyKey[]): string {
+  const index = path.findIndex((segment) => typeof segment !== 'string');
+  return path.slice(0, index === -1 ? undefined : index).join('.');
 }
 
 /** `server.port` → `--port`. */

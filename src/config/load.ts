@@ -12,6 +12,7 @@ import {
   type Origin,
   originsOf,
   platformLayer,
+  settingPath,
   unknownSetting,
 } from './layers.ts';
 import { type ConfigLocationSources, locateConfig, overlookedConfigs, trustedConfig } from './locate.ts';
@@ -88,7 +89,7 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
       targets,
       store: store.server,
       proxy: outboundProxy(env, sources.node),
-      at: (path) => file?.locationOf(path).at ?? '',
+      at: (path) => (layers.find(({ values }) => values.has(settingPath(path))) ?? file)?.locationOf(path).at ?? '',
     }),
     file: location?.path,
     fileNow: () => locateConfig(sources)?.path,
@@ -144,14 +145,15 @@ function putIn(tree: Record<string, unknown>, [name, ...rest]: string[], value: 
 }
 
 function problemsOf(issue: z.core.$ZodIssue, layers: readonly Layer[], file: ConfigFile | undefined): Problem[] {
+  const setting = settingPath(issue.path);
+  const layer = layers.find(({ values }) => values.has(setting)) ?? file;
   if (issue.code === 'unrecognized_keys') {
     return issue.keys.map((name) => {
       const path = [...issue.path, name];
-      return { ...file?.locationOfKey(path), text: unknownSetting(path.join('.')) };
+      const at = layer === file ? file?.locationOfKey(path) : layer?.locationOf(path);
+      return { ...at, text: unknownSetting(path.join('.')) };
     });
   }
-  const setting = issue.path.filter((segment) => typeof segment === 'string').join('.');
-  const layer = layers.find(({ values }) => values.has(setting)) ?? file;
   const isQuoted =
     typeof issue.input === 'string' && /^-?\d+$/.test(issue.input) && /^a whole number[^,]*$/.test(issue.message);
   const expected = isQuoted && layer === file ? `${issue.message}, without quotes` : issue.message;

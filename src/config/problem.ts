@@ -14,6 +14,19 @@ export interface Location {
   excerpt?: (() => string | undefined) | undefined;
 }
 
+/** e.g. `group.ladder[2]`. */
+export function pathText(path: readonly PropertyKey[]): string {
+  return path
+    .map((segment) => (typeof segment === 'number' ? `[${segment}]` : `.${printable(String(segment))}`))
+    .join('')
+    .slice(1);
+}
+
+/** A long or odd name may be a misplaced secret, or contain control characters of a terminal. */
+function printable(name: string): string {
+  return /^[\w <-]{1,32}$/.test(name) ? name : '(not a valid name)';
+}
+
 /** One mistake in the configuration. It never contains a value that may be a secret. */
 export interface Problem extends Location {
   text: string;

@@ -28,6 +28,7 @@ import {
   wordOrRoles,
 } from './values.ts';
 
+const workspaceIdError = 'ws_ and 1 to 60 letters or digits, as `rankd workspace show` prints it';
 const dashboardPort = 7266;
 
 /**
@@ -171,6 +172,13 @@ export const settingsSchema = section({
     const message = `a rank up to policy.max_rank, which is ${value.max_rank}`;
     issues.push({ code: 'custom', path: ['min_rank'], input: value.min_rank, message });
   }),
+  workspace: section({
+    id: z
+      .string({ error: workspaceIdError })
+      .regex(/^ws_\w{1,60}$/, { error: workspaceIdError })
+      .optional()
+      .describe('Id of the workspace, which games get; without it, each new database makes one.'),
+  }),
   security: section({
     roblox_id: oneOf(['off', 'warn', 'enforce'])
       .default('off')
@@ -283,12 +291,10 @@ export const settingsSchema = section({
     .default([])
     .describe('Other services whose scripts rankd also serves: rankgun, noblox-server; see docs/moving.md.'),
   keys: z
-    .array(declaredKey, { error: 'a list of keys' })
+    .array(declaredKey, { error: 'a list of keys, in YAML or JSON' })
     .check(unique<DeclaredKeySettings>('keys', ['name', 'hash']))
     .prefault([])
-    .describe(
-      'Game keys declared here instead of with rankd key create; commands show them, but only this file changes them.',
-    ),
+    .describe('Game keys declared here instead of with rankd key create; commands show them, but do not change them.'),
 }).check(({ value: { server, metrics, dashboard }, issues }) => {
   if (issues.length > 0) return;
   // On its default port and without a fixed address, the page takes the next free port.

@@ -50,7 +50,8 @@ function leaves(schema: z.core.$ZodType, parents: string[]): Setting[] {
     return Object.entries(kind.shape).flatMap(([name, child]) => leaves(child, [...parents, name]));
   }
   const type = typeOf(kind);
-  const env = type === 'mappings' ? undefined : `RANKD_${parents.join('_').toUpperCase()}`;
+  const hasVariable = type !== 'mappings' || parents.join('.') === 'keys';
+  const env = hasVariable ? `RANKD_${parents.join('_').toUpperCase()}` : undefined;
   return [{ path: parents.join('.'), env, description, default: preset, type }];
 }
 

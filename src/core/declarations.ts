@@ -95,7 +95,7 @@ export function newestOf(
 export function refusalOfDeclared(
   what: string,
   { declaredIn }: { declaredIn?: string },
-  hint = 'edit the file, then run `rankd reload`; `rankd workspace suspend` stops every key at once',
+  hint = 'edit the file, then run `rankd reload`, or change the variable and restart; `rankd workspace suspend` stops every key at once',
 ): RankdError | undefined {
   if (declaredIn === undefined) return undefined;
   return new RankdError('conflict', `${what} is declared in ${declaredIn}; edit it there.`, { hint });

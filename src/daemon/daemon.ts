@@ -17,7 +17,7 @@ import { checkGroup } from '../usecases/group/check-group.ts';
 import { AuditHeadWriter } from './audit-head-writer.ts';
 import { startWorkers, warnOfPlatform } from './workers.ts';
 
-interface DaemonOptions extends AppOptions, Pick<OpenOptions, 'onMigrated'> {
+interface DaemonOptions extends AppOptions, Pick<OpenOptions, 'onNew' | 'onMigrated'> {
   log: Logger;
 }
 

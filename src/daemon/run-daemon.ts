@@ -50,6 +50,8 @@ export interface RunOptions {
   /** A log line with its commands as an operator types them here. */
   asTyped: (line: string) => string;
   onMigrated: (migration: Migration) => void;
+  /** Called if nothing was stored before. */
+  onNew: () => void;
 }
 
 /** Disposing it stops the daemon. */
@@ -67,7 +69,7 @@ interface RunningDaemon extends AsyncDisposable {
 /** A daemon with its environment: its log, reload, the socket for commands, and the service manager. */
 export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
   return openAll(async (closers) => {
-    const { started, load, dataDir, process, logLevelOf, readableLog, asTyped, onMigrated } = options;
+    const { started, load, dataDir, process, logLevelOf, readableLog, asTyped, onMigrated, onNew } = options;
     const { config } = started;
     const problems = new RecentProblems();
     const log = createLog({
@@ -78,7 +80,7 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
       note: (line) => problems.note(line),
     });
     const startedAt = { at: systemClock.now(), monotonic: systemClock.monotonic() };
-    const daemon = await startDaemon({ config, dataDir, log, onMigrated });
+    const daemon = await startDaemon({ config, dataDir, log, onMigrated, onNew });
     closers.push(() => daemon.stop()); // closed last, because it unlocks the data directory
     await keepServedGroup(daemon.app.current, started);
     const live = new LiveConfig({

@@ -56,6 +56,8 @@ export interface Store
 export interface WorkspaceStore {
   /** The one workspace. A new store has it active and on the top plan. */
   getWorkspace(): Promise<Workspace>;
+  /** Gives it this id, unless there is a key already, whose game may know the present one. Resolves with the workspace. */
+  adoptWorkspaceId(id: string): Promise<Workspace>;
   /** Changes it as `judge` says, with its events. `judge` is synchronous and pure, and may run more than once. */
   updateWorkspace(judge: (workspace: Workspace) => Verdict<Workspace>): Promise<Workspace>;
 }

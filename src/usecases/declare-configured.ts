@@ -9,13 +9,14 @@ import type { Ports } from '../ports/index.ts';
 import { declareWebhooks, refuseWebhookClashes } from './webhooks/edit-webhooks.ts';
 
 /**
- * Applies the keys and webhooks of the configuration. Resolves with notes for the operator. Throws `config_invalid`
+ * Applies the workspace's id, the keys and the webhooks of the configuration. Resolves with notes for the operator. Throws `config_invalid`
  * without any change.
  */
 export async function declareConfigured(
   app: Pick<Ports, 'store' | 'clock'>,
-  { keys, webhooks, discord }: Pick<Config, 'keys' | 'webhooks' | 'discord'>,
+  { keys, webhooks, discord, workspace }: Pick<Config, 'keys' | 'webhooks' | 'discord' | 'workspace'>,
 ): Promise<string[]> {
+  await declareWorkspace(app, workspace);
   await refuseGameKeys(app, { keys, discord });
   await refuseWebhookClashes(app, webhooks.targets);
   const stillDeclared = await declareKeys(app, keys);
@@ -24,6 +25,15 @@ export async function declareConfigured(
     ...stillDeclared.map((one) => describeDeclared('key', one)),
     ...webhooksElsewhere.map((one) => describeDeclared('webhook', one)),
   ];
+}
+
+/** Throws `config_invalid` if the store has another id, which games may know. */
+async function declareWorkspace({ store }: Pick<Ports, 'store'>, wanted: Config['workspace']): Promise<void> {
+  if (wanted === undefined) return;
+  const { id } = await store.adoptWorkspaceId(wanted.id);
+  if (id === wanted.id) return;
+  const text = `is ${wanted.id}, but the database has the workspace ${id}, which games may know; set ${id}, or name another database`;
+  throw new ConfigError([{ at: wanted.at, setting: 'workspace.id', text }], { file: undefined });
 }
 
 /** Throws `config_invalid` if a row for Discord names the key of a game. One that does not exist, or not any more, only refuses commands. */

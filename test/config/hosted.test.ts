@@ -40,6 +40,49 @@ describe('PORT, which a platform sets,', () => {
   });
 });
 
+describe('RANKD_KEYS', () => {
+  const hash = 'ab'.repeat(32);
+  const other = 'cd'.repeat(32);
+
+  test.each([
+    ['YAML', `- name: game\n  hash: ${hash}\n  whitelist: [1, 2]\n`],
+    ['YAML in one line', `[{name: game, hash: ${hash}, whitelist: [1, 2]}]`],
+    ['JSON', JSON.stringify([{ name: 'game', hash, whitelist: [1, 2] }])],
+  ])('holds the keys as %s, and replaces those of the file', (_, RANKD_KEYS) => {
+    box.write('rankd.yaml', `keys: [{name: old, hash: ${other}}]`);
+    const { keys } = box.load({ env: { RANKD_KEYS } }).config;
+    expect(keys).toMatchObject([{ name: 'game', hash, declaredIn: 'RANKD_KEYS', whitelist: { placeIds: [1, 2] } }]);
+  });
+
+  test.each([
+    ['a word', 'game', 'RANKD_KEYS: is "game"; expected a list of keys, in YAML or JSON'],
+    ['text that is not YAML', `[{name: game, hash: ${hash}`, 'RANKD_KEYS: is a text; expected a list of keys'],
+    ['one key without a list', `{name: game, hash: ${hash}}`, 'RANKD_KEYS: is a mapping; expected a list of keys'],
+    [
+      'a secret for a hash',
+      `[{name: game, hash: rk_live_${'a'.repeat(40)}}]`,
+      'RANKD_KEYS keys[0].hash: is a text; expected the 64',
+    ],
+    ['an alias without an anchor', '[*key]', 'RANKD_KEYS: is "[*key]"; expected a list of keys'],
+    [
+      'an unknown field',
+      `[{name: game, hash: ${hash}, maxrank: 1}]`,
+      'RANKD_KEYS keys[0].maxrank: unknown setting; did you mean max_rank?',
+    ],
+  ])('with %s is refused by one sentence that names it', (_, RANKD_KEYS, says) => {
+    box.write('rankd.yaml', `keys: [{name: old, hash: ${other}}]`);
+    const { message } = box.failure({ env: { RANKD_KEYS } });
+    expect(message.split('\n')).toHaveLength(1);
+    expect(message).toContain(says);
+  });
+});
+
+test('an id for the workspace that is none is refused', () => {
+  expect(box.failure({ env: { RANKD_WORKSPACE_ID: 'main' } }).message).toContain(
+    'RANKD_WORKSPACE_ID: is "main"; expected ws_ and 1 to 60 letters or digits',
+  );
+});
+
 describe('the URL of the store', () => {
   const url = 'postgres://ann:geheim@db.example.com/rankd';
   const storeOf = (parameters: string, env: Record<string, string> = {}) =>

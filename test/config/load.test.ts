@@ -44,6 +44,7 @@ test('without any configuration, rankd runs on a simulated group with the docume
       breaker: { enabled: true, demotions: 10, highRank: undefined, highChanges: 5, windowMs: 600_000 },
       suspension: { role: undefined, maxMs: 31_536_000_000 },
     },
+    workspace: undefined,
     security: { robloxId: 'off' },
     limits: {
       rankPerMinute: 600,
@@ -104,6 +105,7 @@ const samples: Record<string, [file: string, env: string, flag: string]> = {
   'policy.breaker.window': ['1m', '2m', '3m'],
   'policy.suspension.role': ['1', '2', '3'],
   'policy.suspension.max': ['1d', '2d', '3d'],
+  'workspace.id': ['ws_a', 'ws_b', 'ws_c'],
   'security.roblox_id': ['warn', 'enforce', 'warn'],
   'limits.rank': ['1', '2', '3'],
   'limits.rank_burst': ['1', '2', '3'],
@@ -134,6 +136,11 @@ const samples: Record<string, [file: string, env: string, flag: string]> = {
   'discord.api_base_url': ['https://a.example', 'http://127.0.0.1:7400/api/v10', 'https://c.example'],
   'log.level': ['trace', 'debug', 'silent'],
   compat: ['[rankgun]', 'noblox-server', 'rankgun,noblox-server'],
+  keys: ['a', 'b', 'c'].map((name) => `[{"name": "${name}", "hash": "${name.repeat(64)}"}]`) as [
+    string,
+    string,
+    string,
+  ],
 };
 
 describe('a flag wins over the environment, that over the file, that over the default', () => {

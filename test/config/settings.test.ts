@@ -10,7 +10,7 @@ const example = readFileSync(new URL('../../config/rankd.example.yaml', import.m
 const complete = example.slice(0, example.indexOf('#keys:\n')).replaceAll(/^( *)#(?=\S)/gm, '$1');
 
 /** Lists of mappings, which a variable cannot hold. */
-const lists = ['keys', 'webhooks.targets', 'discord.commands'];
+const lists = ['webhooks.targets', 'discord.commands'];
 
 let box: Sandbox;
 beforeEach(() => {

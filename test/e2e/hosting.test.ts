@@ -1,8 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, test } from 'vitest';
+import { DaemonHere } from '../support/daemon-here.ts';
 import { CliHome } from '../support/run-cli.ts';
 
 /** rankd where a platform runs it: variables are its only settings, and one port is the only one that is reached. */
@@ -62,7 +64,15 @@ test('with PORT and no other setting, rankd listens on that port at all addresse
   using home = new CliHome();
   const PORT = String(await freePort());
   const DATABASE_URL = 'postgres://ann:geheim@127.0.0.1:1/other';
-  const daemon = await host({ PORT, DATABASE_URL, RANKD_DATA_DIR: home.dataDir }, { cwd: home.cwd });
+  const nowhere = 'http://127.0.0.1:1';
+  const roblox = {
+    RANKD_GROUP_ID: '1',
+    RANKD_PLATFORM_API_KEY: 'none',
+    RANKD_PLATFORM_BASE_URL: nowhere,
+    RANKD_PLATFORM_LEGACY_BASE_URL: nowhere,
+  };
+  const daemon = await host({ PORT, DATABASE_URL, ...roblox, RANKD_DATA_DIR: home.dataDir }, { cwd: home.cwd });
+  await expect.poll(daemon.output).toContain(`The database in ${home.dataDir} is new: no history, suspensions or keys`);
   expect(daemon.output()).toContain(`rankd listens on http://0.0.0.0:${PORT} (from PORT)\n`);
   expect(daemon.output()).toContain('DATABASE_URL is set but not used; to use it: RANKD_STORE_URL=$DATABASE_URL\n');
   expect(daemon.output()).not.toContain('geheim');
@@ -70,4 +80,20 @@ test('with PORT and no other setting, rankd listens on that port at all addresse
   const { stdout } = await home.here(['config', 'show', '--origin'], { env: { PORT } });
   expect(stdout).toMatch(new RegExp(`server\\.port +${PORT} +environment PORT`));
   expect(await daemon.stop()).toBe(0);
+});
+
+test('a key and the workspace id in variables are the same on each empty disk; an id other than that of the database stops the start', async () => {
+  using home = new CliHome();
+  const secret = await home.createKey();
+  const hash = createHash('sha256').update(secret).digest('hex');
+  const RANKD_KEYS = `[{name: game, hash: ${hash}, whitelist: [1]}]`;
+  const start = (disk: string, RANKD_WORKSPACE_ID: string) =>
+    DaemonHere.start(home, { env: { RANKD_KEYS, RANKD_WORKSPACE_ID, RANKD_DATA_DIR: home.path(disk) } });
+  for (const disk of ['one', 'two']) {
+    await using daemon = await start(disk, 'ws_mine');
+    expect(await daemon.verify(secret)).toMatchObject({ status: 200, json: 'ws_mine' });
+  }
+  await expect(start('two', 'ws_other')).rejects.toThrow(
+    'RANKD_WORKSPACE_ID workspace.id: is ws_other, but the database has the workspace ws_mine',
+  );
 });

@@ -38,8 +38,12 @@ export async function serve(given: Cli, options: ValuesOf<typeof serveOptions>):
   const { runDaemon } = await import('../../daemon/run-daemon.ts');
   const { dataDir } = cli;
   const readableLog = cli.io.isTerminal && (given.io.showsProgress && isColored(cli.io.env) ? paints : plain);
+  let isNew = false;
+  const onNew = () => {
+    isNew = true;
+  };
   const serving = runDaemon({
-    ...{ started, load, dataDir, process: cli.io, readableLog, onMigrated: cli.onMigrated },
+    ...{ started, load, dataDir, process: cli.io, readableLog, onMigrated: cli.onMigrated, onNew },
     logLevelOf: (config) => logLevel(cli, config),
     asTyped: linesAsTyped(cli, { isJson: !readableLog }),
   });
@@ -48,7 +52,7 @@ export async function serve(given: Cli, options: ValuesOf<typeof serveOptions>):
   });
   const stopped = console === undefined ? cli.io.stopSignal : Promise.race([cli.io.stopSignal, console.stopped]);
   cli.io.onReload(() => void running.reload('daemon'));
-  await greet(cli, running.daemon, { started, isChosen: options.simulate });
+  await greet(cli, running.daemon, { started, isNew, isChosen: options.simulate });
   await using _commands = console;
   await console?.open({ dataDir: cli.dataDir, configFile: started.file });
   if (console !== undefined) cli.say('Type commands here, such as: rankd status. To end rankd, type stop.');
@@ -69,7 +73,7 @@ function linesAsTyped(cli: Cli, { isJson }: { isJson: boolean }): (line: string)
 async function greet(
   cli: Cli,
   { app, url, metricsUrl }: Daemon,
-  { started, isChosen }: { started: LoadedConfig; isChosen: boolean },
+  { started, isNew, isChosen }: { started: LoadedConfig; isNew: boolean; isChosen: boolean },
 ): Promise<void> {
   const { platform } = started.config;
   const from = started.origins.get('server.port')?.at === portVariable ? ` (from ${portVariable})` : '';
@@ -86,9 +90,18 @@ async function greet(
         maySayKey: cli.io.isTerminal && cli.io.typedAs !== '' && !cli.options.json && !cli.options.quiet,
       }),
     );
-  } else if (!(await isAnyKeyAccepted(app.current, app.current.group))) {
+    return;
+  }
+  if (isNew && started.config.store === undefined) cli.say(newDisk(cli.dataDir));
+  if (!(await isAnyKeyAccepted(app.current, app.current.group))) {
     cli.say(noKey((await cli.isOnServer()) ? fromElsewhere : fromDirectory(cli.dataDir)));
   }
+}
+
+/** A platform may give each release an empty disk. */
+function newDisk(dataDir: string): string {
+  return `The database in ${dataDir} is new: no history, suspensions or keys made by commands are in it. If rankd ran before, they were lost with its disk.
+To preserve them: a disk that lasts, or PostgreSQL (RANKD_STORE_URL). To preserve only the keys and the id that games have: RANKD_KEYS and RANKD_WORKSPACE_ID.`;
 }
 
 /** After a move from a trial to a service, the game's key is in another place. */

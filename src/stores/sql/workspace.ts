@@ -13,6 +13,15 @@ export function workspaceStore(db: Database): WorkspaceStore {
       return readWorkspace(db);
     },
 
+    async adoptWorkspaceId(id) {
+      const { schema } = db.sql;
+      return db.write(async (transaction) => {
+        const isUnknown = `NOT EXISTS (SELECT 1 FROM ${schema}.keys)`;
+        transaction.run(`UPDATE ${schema}.workspace SET id = @id WHERE id <> @id AND ${isUnknown}`, { id });
+        return readWorkspace(transaction);
+      });
+    },
+
     async updateWorkspace(judge) {
       return db.write(async (transaction) => {
         const { change, events } = allowed(judge(await readWorkspace(transaction)));

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { operate, operator } from './samples.ts';
+import { newKey, operate, operator } from './samples.ts';
 import type { StoreCase } from './store-case.ts';
 
 export function workspaceContract(at: StoreCase): void {
@@ -14,6 +14,13 @@ export function workspaceContract(at: StoreCase): void {
         createdAt: at.clock.now(),
       });
       expect(await at.other.getWorkspace()).toEqual(workspace);
+    });
+
+    test('takes an id before the first key exists, and retains it afterwards', async () => {
+      expect(await at.store.adoptWorkspaceId('ws_given')).toMatchObject({ id: 'ws_given', active: true });
+      expect(await at.other.getWorkspace()).toMatchObject({ id: 'ws_given' });
+      await operate(at).createKey(newKey('game'), operator);
+      expect(await at.store.adoptWorkspaceId('ws_other')).toMatchObject({ id: 'ws_given' });
     });
 
     test('a suspension by another handle applies at once', async () => {
