@@ -237,6 +237,16 @@ test('without an address, and for a system that there is not, nothing is written
   expect((await home.here(['script'])).stdout).toContain(`url = "${url}"`);
 });
 
+test('commands without a rank that callers need: game write says who could use them, unless Config may say it already', async () => {
+  const home = newHome();
+  const said = async (...args: string[]) => (await home.here(['game', 'write', '--url', url, ...args])).stderr;
+  const warning = 'every admin there can change ranks, also a temporary one';
+  expect(await said('gamepass-rank')).not.toContain(warning);
+  expect(await said('Adonis', '--force')).toContain(warning);
+  expect(await said('Adonis', '--force', '--min-rank', '200')).not.toContain(warning);
+  expect(await said('HDAdmin')).not.toContain(warning);
+});
+
 test('game list names every model with the place in the game where it goes', async () => {
   const { models } = await newHome().json<{ models: Array<{ name: string; place: string }> }>('game', 'list');
   expect(models.map(({ name }) => name).toSorted()).toEqual(['Rankd', ...all].toSorted());

@@ -109,6 +109,10 @@ async function write(cli: Cli, asked: string[], options: ValuesOf<typeof writeOp
   const written = files.map(({ path }) => path);
   cli.print(gameFilesDocument(values, written), written.join('\n'));
   for (const { name, place } of [...(isKept ? [] : [rankd]), ...systems]) cli.say(`${name} goes into ${place}.`);
+  if (!isKept && options.minRank === undefined && systems.some(({ typed }) => typed !== undefined))
+    cli.say(
+      'Without --min-rank, Chat and Cmdr refuse every caller; in the other systems, every admin there can change ranks, also a temporary one.',
+    );
   const { hostname } = new URL(values.url);
   cli.say(
     `For Play in Studio: rankd key create try --test, then File > Experience Settings > Security > Secrets: name ${values.secret}, domain ${hostname}, and that key.`,
