@@ -256,13 +256,14 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
 
   test('a key is paused and resumed after confirmation', async () => {
     await ann.go('keys');
+    await ann.page.getByRole('button', { name: 'Key game', exact: true }).click();
     const paused = () =>
       scene.home.json<{ key: { state: string } }>('key', 'show', 'game').then(({ key }) => key.state);
     for (const [verb, state] of [
       ['Pause', 'paused'],
       ['Resume', 'active'],
     ] as const) {
-      await ann.page.getByRole('button', { name: `${verb} game` }).click();
+      await ann.page.getByRole('button', { name: `${verb} game`, exact: true }).click();
       const dialog = ann.page.getByRole('dialog', { name: `${verb} game?` });
       await dialog.getByRole('button', { name: verb }).click();
       await ann.soon(ann.row('game').getByText(state));
@@ -316,6 +317,134 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     sink.answers(500);
     await ann.page.getByRole('button', { name: 'Test staff-log' }).click();
     await ann.soon(ann.page.getByText(/500/));
+  });
+
+  describe("an owner's day", () => {
+    /** The open dialog, after a check that everyone can use it. */
+    const dialogOf = async (visitor: Visitor, name: RegExp | string) => {
+      const dialog = visitor.page.getByRole('dialog', { name });
+      await dialog.waitFor();
+      expect(await visitor.hindrances()).toEqual([]);
+      expect(await visitor.fits()).toBe(true);
+      return dialog;
+    };
+    const rolesOf = async (user: number) => {
+      const { member } = await scene.home.json<{ member: { roles: { name: string }[] } }>('rank', 'show', `${user}`);
+      return member.roles.map(({ name }) => name);
+    };
+
+    test('a member is found, promoted with the keyboard, suspended and given back; mistakes are shown at their fields', async () => {
+      await using visitor = await scene.operator({ viewport: { width: 360, height: 740 } });
+      const { page } = visitor;
+      await scene.home.json('rank', 'set', '1001', 'Trainee', '--lift');
+      await visitor.go('rank');
+      await page.getByLabel(/^Member:/).fill(hostileTexts[12] ?? '<img>');
+      await page.keyboard.press('Enter');
+      await page.locator('.field:has([name=user]) [role=alert]').waitFor();
+      await page.getByLabel(/^Member:/).fill('https://www.roblox.com/users/1001/profile');
+      await page.keyboard.press('Enter');
+      await page.locator('.card').getByText('Newcomer').first().waitFor();
+      await visitor.tabTo('Promote…');
+      await page.keyboard.press('Enter');
+      const promote = await dialogOf(visitor, 'Promote Newcomer?');
+      await promote.locator('.preview').getByText('Officer').waitFor();
+      expect(await rolesOf(1001)).toContain('Trainee');
+      await promote.getByLabel(/^Reason/).fill('passed');
+      await page.keyboard.press('Enter');
+      await page.getByRole('dialog', { name: 'Done' }).waitFor();
+      await page.keyboard.press('Escape');
+      expect(await rolesOf(1001)).toContain('Officer');
+      await page.locator('.card').getByText('passed').waitFor();
+      await page.getByRole('button', { name: 'Suspend…' }).click();
+      const suspend = await dialogOf(visitor, 'Suspend Newcomer?');
+      await suspend.getByLabel('For how long').fill('long');
+      await suspend.locator('.field:has([name=for]) [role=alert]').waitFor();
+      await suspend.getByLabel('For how long').fill('12h');
+      await suspend.locator('.preview').waitFor();
+      await suspend.getByRole('button', { name: 'Suspend' }).click();
+      await page.getByRole('button', { name: 'Close' }).click();
+      await page.getByRole('button', { name: 'Lift the suspension…' }).click();
+      await (await dialogOf(visitor, /^Lift/)).getByRole('button', { name: 'Lift' }).click();
+      await page.getByRole('button', { name: 'Promote…' }).waitFor();
+      expect(await rolesOf(1001)).toContain('Officer');
+      visitor.forget(/40\d/);
+      visitor.expectNoComplaint();
+    });
+
+    test('a pasted list is checked, and runs with its progress and the outcome of each', async () => {
+      const { page } = ann;
+      await ann.go('rank');
+      await page.getByText('A list of members').click();
+      await page.getByLabel('Members').fill('1002\tMonday\nno user at all');
+      await page.getByLabel('Change', { exact: true }).selectOption('set');
+      await page.getByLabel('New rank').selectOption({ label: 'Trainee (10)' });
+      await page.getByRole('button', { name: 'Check the list…' }).click();
+      await page.locator('.field:has([name=users]) [role=alert]').waitFor();
+      await page.getByLabel('Members').fill('1002\tMonday\nNewcomer;Tuesday');
+      await page.getByRole('button', { name: 'Check the list…' }).click();
+      await (await dialogOf(ann, /^Give all/)).getByRole('button', { name: 'Change 2 members' }).dblclick();
+      const done = page.getByRole('dialog', { name: 'The list is done' });
+      await done.waitFor();
+      expect(await done.locator('tbody tr').count()).toBe(2);
+      await page.getByRole('button', { name: 'Close' }).click();
+      for (const user of [1001, 1002]) expect(await rolesOf(user)).toContain('Trainee');
+      ann.forget(/400/);
+      ann.expectNoComplaint();
+    });
+
+    test('a key is made with its place, its secret is shown once and works, and the place is disabled', async () => {
+      const { page } = ann;
+      await ann.go('keys');
+      await page.getByRole('button', { name: 'New key…' }).click();
+      const form = await dialogOf(ann, 'New key');
+      await form.getByLabel('Name').fill('"><img src=x>');
+      await form.getByRole('button', { name: 'Make the key' }).click();
+      await form.locator('.field:has([name=name]) [role=alert]').waitFor();
+      await form.getByLabel('Name').fill('lobby');
+      await form.getByLabel(/^Places/).fill('https://www.roblox.com/games/77/Lobby');
+      await form.getByLabel('Highest rank it can touch').selectOption({ label: 'Officer (20)' });
+      await form.getByRole('button', { name: 'Make the key' }).dblclick();
+      const shown = await dialogOf(ann, 'The secret of lobby');
+      const secret = (await shown.locator('.secret code').textContent()) ?? '';
+      const verify = async () => (await scene.daemon.verify(secret, 77)).status;
+      expect(await verify()).toBe(200);
+      await shown.getByRole('button', { name: 'I have stored it' }).click();
+      expect(await page.getByText(secret).count()).toBe(0);
+      await page.getByRole('button', { name: 'Key lobby' }).click();
+      await page.getByLabel(/^Place id/).fill('my game');
+      await page.getByRole('button', { name: 'Add the place' }).click();
+      await page.locator('.field:has([name=places]) [role=alert]').waitFor();
+      await page.getByRole('button', { name: 'Disable place 77' }).click();
+      await page.getByRole('button', { name: 'Enable place 77' }).waitFor();
+      expect(await verify()).toBe(403);
+      await page.getByRole('button', { name: 'Revoke… lobby' }).click();
+      await (await dialogOf(ann, /^Revoke lobby/)).getByRole('button', { name: 'Revoke' }).click();
+      await ann.soon(ann.row('lobby').getByText('revoked'));
+      ann.forget(/400/);
+      ann.expectNoComplaint();
+    });
+
+    test('a webhook is added by an address that nobody sees, and paused', async () => {
+      await using sink = await startWebhookSink();
+      const { page } = ann;
+      await ann.go('webhooks');
+      await page.getByRole('button', { name: 'New webhook…' }).click();
+      const form = await dialogOf(ann, 'New webhook');
+      await form.getByLabel('Name').fill('bot');
+      await form.getByLabel('Address').fill('not an address');
+      await form.getByRole('button', { name: 'Add the webhook' }).click();
+      await form.locator('.field:has([name=url]) [role=alert]').waitFor();
+      expect(await form.getByLabel('Address').getAttribute('type')).toBe('password');
+      await form.getByLabel('Address').fill(`${sink.url}/private-path`);
+      await form.getByRole('button', { name: 'Add the webhook' }).click();
+      await (await dialogOf(ann, 'The secret of bot')).getByRole('button', { name: 'I have stored it' }).click();
+      await page.getByRole('button', { name: 'Pause… bot' }).click();
+      await (await dialogOf(ann, 'Pause bot?')).getByRole('button', { name: 'Pause' }).click();
+      await ann.soon(ann.row('bot').getByText('disabled'));
+      expect(await page.content()).not.toContain('private-path');
+      ann.forget(/400/);
+      ann.expectNoComplaint();
+    });
   });
 
   test.each([
@@ -491,7 +620,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     ann.expectNoComplaint();
   });
 
-  test('the page and the data of all its views weigh at most 90 KB', async () => {
+  test('the page and the data of all its views weigh at most 110 KB', async () => {
     await using visitor = await scene.visitor();
     const network = await visitor.context.newCDPSession(visitor.page);
     await network.send('Network.enable');
@@ -504,7 +633,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     for (const view of views) await visitor.go(view);
     await visitor.page.locator('body').waitFor();
     expect(bytes).toBeGreaterThan(20_000);
-    expect(bytes).toBeLessThanOrEqual(90_000);
+    expect(bytes).toBeLessThanOrEqual(110_000);
   });
 
   test('the first paint comes within 100 ms', async () => {

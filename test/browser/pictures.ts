@@ -44,6 +44,28 @@ for (const colorScheme of ['light', 'dark'] as const)
       await page.evaluate(() => new Promise((painted) => setTimeout(painted, 300)));
       await take(view);
     }
+    await visitor.go('rank?user=1001');
+    await page.locator('.card').waitFor();
+    await take('member');
+    await page.getByRole('button', { name: 'Promote…' }).click();
+    await page.locator('dialog .preview').waitFor();
+    await take('promote');
+    if (colorScheme === 'light' && name === 'wide') await page.screenshot({ path: join(docs, 'dashboard-rank.png') });
+    await page.keyboard.press('Escape');
+    await page.getByText('A list of members').click();
+    await take('list');
+    await visitor.go('keys');
+    await page.locator('button.opener').first().click();
+    await take('key');
+    await page.getByRole('button', { name: 'New key…' }).click();
+    await page.getByRole('dialog').waitFor();
+    await take('new-key');
+    await page.keyboard.press('Escape');
+    await visitor.go('webhooks');
+    await page.getByRole('button', { name: 'New webhook…' }).click();
+    await page.getByRole('dialog').waitFor();
+    await take('new-webhook');
+    await page.keyboard.press('Escape');
     await visitor.go('changes');
     if (colorScheme === 'light' && name === 'wide') await page.screenshot({ path: join(docs, 'dashboard.png') });
     await page.locator('button.opener').first().click();

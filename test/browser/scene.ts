@@ -8,7 +8,7 @@ import { DaemonProcess } from '../support/daemon-process.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { type OpenBrowser, openBrowser } from './open-browser.ts';
 
-export const views = ['changes', 'chart', 'budget', 'keys', 'suspensions', 'webhooks'] as const;
+export const views = ['changes', 'rank', 'suspensions', 'keys', 'webhooks', 'chart', 'pace'] as const;
 
 /** A daemon with its dashboard, and a browser, shared by all tests. */
 export class Scene implements AsyncDisposable {

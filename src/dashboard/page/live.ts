@@ -1,7 +1,7 @@
 import { effect, type Signal, signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { type ApiError, endSession, entry, followEvents, heardAt, isLost, read } from './api.ts';
-import type { Budget, Chart, Hold, Status, Webhook } from './documents.ts';
+import type { Budget, Chart, Hold, Key, Keys, Roles, Status, Webhook } from './documents.ts';
 
 const shortestGapMs = 1_000;
 /** The wait before the next request after a stream ended, or was refused. */
@@ -90,6 +90,22 @@ export const suspensions = new Live(
   'suspensions',
   async () => (await read<{ suspensions: Hold[] }>('suspensions')).suspensions,
 );
+
+export const roles = new Live('roles', () => read<Roles>('roles'));
+
+/** The number of key pages shown. News reloads all of them. */
+export const keyPages = signal(1);
+
+export const keys = new Live('keys', async () => {
+  const shown = { keys: [] as Key[], next: null as string | null, pages: 0 };
+  do {
+    const page = await read<Keys>(shown.next === null ? 'keys' : `keys?after=${shown.next}`);
+    shown.keys.push(...page.keys);
+    shown.next = page.next;
+    shown.pages++;
+  } while (shown.next !== null && shown.pages < keyPages.peek());
+  return shown;
+});
 
 /** True on a real group for a change or key of the simulation, which can't be undone or used there. */
 export function isLeftFromSimulation({ simulated }: { simulated: boolean }): boolean {

@@ -1,24 +1,27 @@
 import { render } from 'preact';
 import { entry, goOn, logIn, send } from './api.ts';
 import { listen } from './live.ts';
+import { mayChange } from './parts/form.tsx';
 import { Frame } from './parts/frame.tsx';
 import { isAway } from './parts/head.tsx';
 import { Boundary, LogIn } from './parts/outside.tsx';
 import { route, type View } from './route.ts';
-import { Budget } from './views/budget.tsx';
 import { Changes } from './views/changes.tsx';
 import { ChartView } from './views/chart.tsx';
 import { Keys } from './views/keys.tsx';
+import { Pace } from './views/pace.tsx';
+import { Rank } from './views/rank.tsx';
 import { Suspensions } from './views/suspensions.tsx';
 import { Webhooks } from './views/webhooks.tsx';
 
 const shown: Record<View, () => preact.JSX.Element> = {
   changes: Changes,
-  chart: ChartView,
-  budget: Budget,
-  keys: Keys,
+  rank: Rank,
   suspensions: Suspensions,
+  keys: Keys,
   webhooks: Webhooks,
+  chart: ChartView,
+  pace: Pace,
 };
 
 function Page() {
@@ -47,7 +50,7 @@ let activeAt = Number.NEGATIVE_INFINITY;
 
 /** Reports activity to the daemon: an idle session can't change anything. */
 function tellActive(): void {
-  if (entry.peek() !== 'in' || performance.now() - activeAt < activeGapMs) return;
+  if (entry.peek() !== 'in' || !mayChange.peek() || performance.now() - activeAt < activeGapMs) return;
   activeAt = performance.now();
   send('active', {}).catch(() => undefined);
 }

@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 
-export const views = ['changes', 'chart', 'budget', 'keys', 'suspensions', 'webhooks'] as const;
+export const views = ['changes', 'rank', 'suspensions', 'keys', 'webhooks', 'chart', 'pace'] as const;
 export type View = (typeof views)[number];
 
 export interface Route {

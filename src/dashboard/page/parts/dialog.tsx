@@ -1,7 +1,8 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
-import { useEffect, useId, useRef } from 'preact/hooks';
-import type { ApiError } from '../api.ts';
+import { useEffect, useId, useMemo, useRef } from 'preact/hooks';
+import { type ApiError, newKey } from '../api.ts';
+import { FormError } from './form.tsx';
 import { Problem } from './notice.tsx';
 
 interface DialogProps {
@@ -10,10 +11,12 @@ interface DialogProps {
   footer: ComponentChildren;
   children?: ComponentChildren;
   onClose: () => void;
+  /** Makes the dialog a form. */
+  onSubmit?: (form: HTMLFormElement) => void;
 }
 
 /** Traps the focus while it is open, and restores it afterwards. Escape closes it. */
-export function Dialog({ title, lead, footer, children, onClose }: DialogProps) {
+export function Dialog({ title, lead, footer, children, onClose, onSubmit }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
   useEffect(() => {
@@ -29,7 +32,13 @@ export function Dialog({ title, lead, footer, children, onClose }: DialogProps) 
   }, []);
   return (
     <dialog ref={dialog} aria-labelledby={titleId} onClose={onClose}>
-      <div>
+      <form
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault();
+          onSubmit?.(event.currentTarget);
+        }}
+      >
         <header>
           <h2 id={titleId}>{title}</h2>
           {lead !== undefined && <p class="soft">{lead}</p>}
@@ -41,7 +50,7 @@ export function Dialog({ title, lead, footer, children, onClose }: DialogProps) 
           </section>
         )}
         <footer>{footer}</footer>
-      </div>
+      </form>
     </dialog>
   );
 }
@@ -50,20 +59,26 @@ interface ConfirmProps {
   title: string;
   lead: string;
   verb: string;
+  /** True if it cannot be undone. */
+  isGrave?: boolean;
+  /** The fields of the form. */
   children?: ComponentChildren;
-  act: () => Promise<unknown>;
+  /** `once`: the idempotency key, the same for each try. */
+  act: (values: FormData, once: string) => Promise<unknown>;
   onClose: () => void;
 }
 
-/** Asks for confirmation of an action, and shows the error if it fails. */
-export function Confirm({ title, lead, verb, children, act, onClose }: ConfirmProps) {
+/** Asks for confirmation of an action and for its fields, and shows the error if it fails. */
+export function Confirm({ title, lead, verb, isGrave = false, children, act, onClose }: ConfirmProps) {
   const error = useSignal<ApiError | undefined>(undefined);
   const isBusy = useSignal(false);
-  const confirm = async () => {
+  const once = useMemo(newKey, []);
+  const confirm = async (form: HTMLFormElement) => {
+    if (isBusy.value) return;
     isBusy.value = true;
     error.value = undefined;
     try {
-      await act();
+      await act(new FormData(form), once);
       onClose();
     } catch (failed) {
       error.value = failed as ApiError;
@@ -75,19 +90,26 @@ export function Confirm({ title, lead, verb, children, act, onClose }: ConfirmPr
       <button type="button" onClick={onClose}>
         Cancel
       </button>
-      <button type="button" class="main" disabled={isBusy.value} onClick={() => void confirm()}>
+      <button type="submit" class={isGrave ? 'main grave' : 'main'} disabled={isBusy.value}>
         {verb}
       </button>
     </>
   );
   return (
-    <Dialog title={title} lead={lead} footer={footer} onClose={onClose}>
+    <Dialog title={title} lead={lead} footer={footer} onClose={onClose} onSubmit={(form) => void confirm(form)}>
       {children === undefined && error.value === undefined ? undefined : (
-        <>
+        <FormError.Provider value={error.value}>
           {children}
-          {error.value !== undefined && <Problem error={error.value} />}
-        </>
+          <OtherProblem error={error.value} />
+        </FormError.Provider>
       )}
     </Dialog>
   );
+}
+
+/** An error, unless it is shown at its field. */
+export function OtherProblem({ error }: { error: ApiError | undefined }) {
+  const at = error?.details.field;
+  const isShown = at !== undefined && document.querySelector(`.field [name="${CSS.escape(at)}"]`) !== null;
+  return error === undefined || isShown ? null : <Problem error={error} />;
 }

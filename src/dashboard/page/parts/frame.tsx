@@ -7,11 +7,12 @@ import { Brand, Icon } from './icon.tsx';
 
 const viewNames: Record<View, string> = {
   changes: 'Changes',
-  chart: 'Chart',
-  budget: 'Budget',
-  keys: 'Keys',
+  rank: 'Rank',
   suspensions: 'Suspensions',
+  keys: 'Keys',
   webhooks: 'Webhooks',
+  chart: 'Chart',
+  pace: 'Pace',
 };
 
 /** The navigation, the head, and the view of the present address. */

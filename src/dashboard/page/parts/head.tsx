@@ -57,6 +57,11 @@ function Operator() {
   return (
     <p class="operator">
       <span class="small soft name">{who?.operator}</span>
+      {who?.viewOnly && (
+        <Chip tone="open" icon="eye">
+          view only
+        </Chip>
+      )}
       <button type="button" class="plain small" onClick={() => void logOut()}>
         Log out
       </button>
@@ -118,7 +123,7 @@ function Facts({ data }: { data: Status }) {
       )}
       <div>
         <dt>Problems in the last hour</dt>
-        <dd>{lately === 0 ? 'none' : <a href={addressOf('budget')}>{lately}</a>}</dd>
+        <dd>{lately === 0 ? 'none' : <a href={addressOf('pace')}>{lately}</a>}</dd>
       </div>
     </>
   );

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { isRoomy, isWide } from './window.ts';
 
 export interface Column {
   title?: string;
@@ -36,6 +37,12 @@ export function Table({ caption, columns, class: name, children }: TableProps) {
       <tbody>{children}</tbody>
     </table>
   );
+}
+
+/** The number of columns that the style sheet shows at this width. */
+export function shownColumns(columns: ReadonlyArray<string | Column>): number {
+  const isShown: Record<string, boolean> = { roomy: isRoomy.value, wide: isWide.value };
+  return columns.filter((column) => typeof column === 'string' || (isShown[column.class ?? ''] ?? true)).length;
 }
 
 function Spoken({ title, spoken }: { title: string | undefined; spoken: string }) {

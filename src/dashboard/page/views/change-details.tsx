@@ -5,6 +5,7 @@ import { type ApiError, read } from '../api.ts';
 import type { Change, DetailedChange } from '../documents.ts';
 import { isLeftFromSimulation } from '../live.ts';
 import { holdWords, roleName } from '../parts/change-words.tsx';
+import { mayChange } from '../parts/form.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { Problem } from '../parts/notice.tsx';
 import { exactTime, lengthInWords } from '../parts/time.tsx';
@@ -68,16 +69,19 @@ export function Details({ change, onUndo }: { change: Change; onUndo: (query: st
       </dl>
       {error.value !== undefined && <Problem error={error.value} />}
       <div class="row">
-        {change.state === 'applied' && !change.dryRun && !isLeftFromSimulation(change) && (
+        {mayChange.value && change.state === 'applied' && !change.dryRun && !isLeftFromSimulation(change) && (
           <button type="button" onClick={() => onUndo(new URLSearchParams({ change: change.id }).toString())}>
             <Icon name="back" /> Undo…
           </button>
         )}
-        {undoId != null && !isLeftFromSimulation(change) && (
+        {mayChange.value && undoId != null && !isLeftFromSimulation(change) && (
           <button type="button" onClick={() => onUndo(new URLSearchParams({ undo: undoId }).toString())}>
             <Icon name="back" /> Take the whole undo back…
           </button>
         )}
+        <a class="button" href={addressOf('rank', { user: `${change.rankeeId}` })}>
+          Open the member
+        </a>
         <a class="button" href={addressOf('changes', { user: `${change.rankeeId}` })}>
           All changes of this member
         </a>

@@ -4,12 +4,12 @@ import type { Change } from '../documents.ts';
 import { isLeftFromSimulation, useLive } from '../live.ts';
 import { ChangeState, holdWords, Member, Move, memberName, shortened } from '../parts/change-words.tsx';
 import { Empty } from '../parts/empty.tsx';
+import { mayChange } from '../parts/form.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { More } from '../parts/more.tsx';
 import { Problem, Shell } from '../parts/notice.tsx';
-import { type Column, Table } from '../parts/table.tsx';
+import { type Column, shownColumns, Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
-import { isRoomy, isWide } from '../parts/window.ts';
 import { addressOf, route } from '../route.ts';
 import { Details } from './change-details.tsx';
 import { ChangeList } from './change-list.ts';
@@ -30,7 +30,7 @@ export function Changes() {
       <div class="title">
         <h1>Changes</h1>
         {listed !== undefined && <Count shown={listed.changes.length} isAll={listed.next === null} />}
-        {mayUndoAll(active) && listed?.changes.some((change) => !isLeftFromSimulation(change)) && (
+        {mayChange.value && mayUndoAll(active) && listed?.changes.some((change) => !isLeftFromSimulation(change)) && (
           <div class="actions">
             <button
               type="button"
@@ -104,10 +104,10 @@ function NoChanges({ isSearch }: { isSearch: boolean }) {
   return (
     <Empty icon="changes" title="No rank change yet">
       <p>
-        Rank changes show up here as soon as a game or a command asks for one. In a shell, make a key for your game:
+        Rank changes show up here as soon as anyone asks for one. <a href={addressOf('keys')}>Make a key</a> for your
+        game, or <a href={addressOf('rank')}>change a rank</a> yourself. In a shell, it is
       </p>
       <Shell line="rankd key create my-game" />
-      <p>Or change a rank yourself:</p>
       <Shell line="rankd rank set USER RANK" />
     </Empty>
   );
@@ -182,7 +182,7 @@ function ChangesTable({ changes, fresh, onUndo }: TableProps) {
           </tr>,
           isOpen && (
             <tr key={`${change.id} more`} class="more">
-              <td colSpan={shownColumns()}>
+              <td colSpan={shownColumns(columns)}>
                 <Details change={change} onUndo={onUndo} />
               </td>
             </tr>
@@ -193,13 +193,7 @@ function ChangesTable({ changes, fresh, onUndo }: TableProps) {
   );
 }
 
-/** The number of columns that the style sheet shows at this width. */
-function shownColumns(): number {
-  const isShown: Record<string, boolean> = { roomy: isRoomy.value, wide: isWide.value };
-  return columns.filter((column) => typeof column === 'string' || (isShown[column.class ?? ''] ?? true)).length;
-}
-
-function What({ change }: { change: Change }) {
+export function What({ change }: { change: Change }) {
   const words = change.state === 'applied' ? change.reason : change.message;
   return (
     <>

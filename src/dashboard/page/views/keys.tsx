@@ -1,16 +1,16 @@
-import { signal, useSignal } from '@preact/signals';
-import { read, send } from '../api.ts';
-import type { Key, Keys as KeysPage } from '../documents.ts';
-import { isLeftFromSimulation, Live } from '../live.ts';
+import { useSignal } from '@preact/signals';
+import type { Key } from '../documents.ts';
+import { isLeftFromSimulation, keyPages, keys } from '../live.ts';
 import { Chip, type Tone } from '../parts/chip.tsx';
-import { Confirm } from '../parts/dialog.tsx';
 import { Empty } from '../parts/empty.tsx';
-import type { IconName } from '../parts/icon.tsx';
+import { mayChange } from '../parts/form.tsx';
+import { Icon, type IconName } from '../parts/icon.tsx';
 import { More } from '../parts/more.tsx';
 import { Shell } from '../parts/notice.tsx';
-import { Table } from '../parts/table.tsx';
+import { shownColumns, Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import { addressOf } from '../route.ts';
+import { KeyDetails, type Minted, MintedSecret, NewKey } from './key-actions.tsx';
 import { counted, LiveView } from './view.tsx';
 
 const states: Record<Key['state'], { tone: Tone; icon: IconName }> = {
@@ -21,54 +21,64 @@ const states: Record<Key['state'], { tone: Tone; icon: IconName }> = {
   revoked: { tone: 'quiet', icon: 'no' },
 };
 
-/** The number of key pages shown. News reloads all of them. */
-const wanted = signal(1);
-
-const keys = new Live('keys', async () => {
-  const shown = { keys: [] as Key[], next: null as string | null, pages: 0 };
-  do {
-    const page = await read<KeysPage>(shown.next === null ? 'keys' : `keys?after=${shown.next}`);
-    shown.keys.push(...page.keys);
-    shown.next = page.next;
-    shown.pages++;
-  } while (shown.next !== null && shown.pages < wanted.peek());
-  return shown;
-});
-
 /** The games' keys: permissions, last use, and a switch to pause each. */
 export function Keys() {
-  const asked = useSignal<Key | undefined>(undefined);
-  const close = () => {
-    asked.value = undefined;
+  const isNew = useSignal(false);
+  const minted = useSignal<Minted | undefined>(undefined);
+  const mint = (made: Minted) => {
+    minted.value = made;
+    keys.touch();
   };
+  const action = mayChange.value && (
+    <button
+      type="button"
+      class="main"
+      onClick={() => {
+        isNew.value = true;
+      }}
+    >
+      New key…
+    </button>
+  );
   return (
-    <LiveView title="Keys" live={keys} lead={({ keys: list, next }) => count(list.length, next === null)}>
+    <LiveView
+      title="Keys"
+      live={keys}
+      lead={({ keys: list, next }) => count(list.length, next === null)}
+      action={action}
+    >
       {({ keys: list, next, pages }) => (
         <>
           <section class="sheet" aria-label="Keys">
-            {list.length === 0 ? (
-              <NoKeys />
-            ) : (
-              <KeysTable
-                list={list}
-                onAsk={(key) => {
-                  asked.value = key;
-                }}
-              />
-            )}
+            {list.length === 0 ? <NoKeys /> : <KeysTable list={list} onMinted={mint} />}
           </section>
           {next !== null && (
             <More
-              isLooking={pages < wanted.value && keys.error.value === undefined}
+              isLooking={pages < keyPages.value && keys.error.value === undefined}
               onClick={() => {
-                wanted.value = pages + 1;
+                keyPages.value = pages + 1;
                 keys.touch();
               }}
             >
               More keys
             </More>
           )}
-          {asked.value !== undefined && <Switch asked={asked.value} onClose={close} />}
+          {isNew.value && (
+            <NewKey
+              onMinted={mint}
+              onClose={() => {
+                isNew.value = false;
+              }}
+            />
+          )}
+          {minted.value !== undefined && (
+            <MintedSecret
+              {...minted.value}
+              onClose={() => {
+                minted.value = undefined;
+              }}
+            />
+          )}
         </>
       )}
     </LiveView>
@@ -84,11 +94,11 @@ function NoKeys() {
   return (
     <Empty icon="keys" title="No key yet">
       <p>
-        A game needs a key before it can ask for anything. A key is a secret, so it is made in a shell, and shown there
-        once:
+        A game needs a key before it can ask for anything, and the key needs the place that may use it. A key is a
+        secret: it is shown once, when it is made.
       </p>
+      <p>In a shell, it is</p>
       <Shell line="rankd key create my-game" />
-      <p>Then name the place that may use it:</p>
       <Shell line="rankd whitelist add PLACE --key my-game" />
     </Empty>
   );
@@ -101,14 +111,15 @@ const columns = [
   { title: 'Places', class: 'wide' },
   { title: 'Last used', class: 'wide' },
   { title: '24 h', spoken: 'Changes in 24 hours', class: 'number' },
-  { spoken: 'Actions' },
+  { spoken: 'Details' },
 ];
 
-function KeysTable({ list, onAsk }: { list: Key[]; onAsk: (key: Key) => void }) {
+function KeysTable({ list, onMinted }: { list: Key[]; onMinted: (minted: Minted) => void }) {
+  const open = useSignal<string | undefined>(undefined);
   return (
     <Table caption="Keys, oldest first" columns={columns}>
-      {list.map((key) => (
-        <tr key={key.id}>
+      {list.map((key) => [
+        <tr key={key.id} class={`record${open.value === key.id ? ' is-open' : ''}`}>
           <th scope="row">
             <a class="quiet name strong" href={addressOf('changes', { key: key.id })}>
               {key.name}
@@ -142,16 +153,28 @@ function KeysTable({ list, onAsk }: { list: Key[]; onAsk: (key: Key) => void }) 
             <LastUse keys={key} />
           </td>
           <td class="number strong">{key.changesInDay ?? '…'}</td>
-          <td class="number">
-            {key.state !== 'revoked' && key.state !== 'expired' && (
-              <button type="button" class="small" onClick={() => onAsk(key)}>
-                {key.pausedAt === null ? 'Pause' : 'Resume'}
-                <span class="unseen"> {key.name}</span>
-              </button>
-            )}
+          <td class="end">
+            <button
+              type="button"
+              class="opener"
+              aria-expanded={open.value === key.id}
+              aria-label={`Key ${key.name}`}
+              onClick={() => {
+                open.value = open.value === key.id ? undefined : key.id;
+              }}
+            >
+              <Icon name="opener" />
+            </button>
           </td>
-        </tr>
-      ))}
+        </tr>,
+        open.value === key.id && (
+          <tr key={`${key.id} more`} class="more">
+            <td colSpan={shownColumns(columns)}>
+              <KeyDetails of={key} onMinted={onMinted} />
+            </td>
+          </tr>
+        ),
+      ])}
     </Table>
   );
 }
@@ -226,24 +249,5 @@ function LastUse({ keys: { secrets } }: { keys: Key }) {
         </li>
       ))}
     </ul>
-  );
-}
-
-function Switch({ asked, onClose }: { asked: Key; onClose: () => void }) {
-  const isPaused = asked.pausedAt !== null;
-  const lead = isPaused
-    ? 'It can change ranks again, at once.'
-    : 'It can change no rank until it is resumed. Until then, rankd refuses its requests.';
-  return (
-    <Confirm
-      title={`${isPaused ? 'Resume' : 'Pause'} ${asked.name}?`}
-      lead={lead}
-      verb={isPaused ? 'Resume' : 'Pause'}
-      act={async () => {
-        await send(isPaused ? 'keys/resume' : 'keys/pause', { key: asked.id });
-        keys.touch();
-      }}
-      onClose={onClose}
-    />
   );
 }

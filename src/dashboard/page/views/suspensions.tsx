@@ -6,10 +6,12 @@ import { Member, memberName } from '../parts/change-words.tsx';
 import { Chip, type Tone } from '../parts/chip.tsx';
 import { Confirm } from '../parts/dialog.tsx';
 import { Empty } from '../parts/empty.tsx';
+import { mayChange, Reason, textOf } from '../parts/form.tsx';
 import type { IconName } from '../parts/icon.tsx';
 import { Shell } from '../parts/notice.tsx';
 import { Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
+import { addressOf } from '../route.ts';
 import { counted, LiveView } from './view.tsx';
 
 const states: Record<Hold['state'], { tone: Tone; icon: IconName }> = {
@@ -63,8 +65,8 @@ function Nobody() {
   return (
     <Empty icon="suspensions" title="No member is suspended">
       <p>
-        A suspension takes all roles of a member for a time, and gives them back at its end. Games can suspend with a
-        key that may; in a shell it is:
+        A suspension takes all roles of a member for a time, and gives them back at its end. To suspend a member, open
+        them under <a href={addressOf('rank')}>Rank</a>. Games can suspend with a key that may; in a shell it is:
       </p>
       <Shell line={'rankd rank suspend USER --for 3d --reason "spam"'} />
     </Empty>
@@ -86,7 +88,9 @@ function HoldsTable({ list, onAsk }: { list: Hold[]; onAsk: (hold: Hold) => void
       {list.map((hold) => (
         <tr key={hold.id}>
           <th scope="row">
-            <Member {...hold} />
+            <a class="quiet" href={addressOf('rank', { user: `${hold.rankeeId}` })}>
+              <Member {...hold} />
+            </a>
             {hold.kind === 'temporary' && <p class="small soft">temporary rank</p>}
             <p class="small soft name narrow">{hold.reason}</p>
           </th>
@@ -105,7 +109,7 @@ function HoldsTable({ list, onAsk }: { list: Hold[]; onAsk: (hold: Hold) => void
             {hold.message !== '' && <p class="small soft name">{hold.message}</p>}
           </td>
           <td class="number">
-            {['active', 'stuck'].includes(hold.state) && (
+            {mayChange.value && ['active', 'stuck'].includes(hold.state) && (
               <button type="button" class="small" onClick={() => onAsk(hold)}>
                 Lift<span class="unseen"> the suspension of {memberName(hold)}</span>
               </button>
@@ -117,17 +121,12 @@ function HoldsTable({ list, onAsk }: { list: Hold[]; onAsk: (hold: Hold) => void
   );
 }
 
-function Lift({ hold, onClose }: { hold: Hold; onClose: () => void }) {
-  const reason = useSignal('');
-  const isForced = useSignal(false);
+export function Lift({ hold, onClose }: { hold: Hold; onClose: () => void }) {
   const mayForce = useSignal(false);
-  const lift = async () => {
+  const lift = async (values: FormData, once: string) => {
     try {
-      await send('suspensions/lift', {
-        user: hold.rankeeId,
-        force: isForced.value,
-        ...(reason.value !== '' && { reason: reason.value }),
-      });
+      const asked = { user: hold.rankeeId, force: values.get('force') !== null, reason: textOf(values, 'reason') };
+      await send('suspensions/lift', asked, once);
       suspensions.touch();
     } catch (error) {
       if ((error as ApiError).details.code === 'conflict') mayForce.value = true;
@@ -142,25 +141,10 @@ function Lift({ hold, onClose }: { hold: Hold; onClose: () => void }) {
       act={lift}
       onClose={onClose}
     >
-      <div class="field">
-        <label for="lift-reason">Reason, for the history (may stay empty)</label>
-        <input
-          id="lift-reason"
-          maxLength={200}
-          autocomplete="off"
-          onInput={(event) => {
-            reason.value = event.currentTarget.value;
-          }}
-        />
-      </div>
+      <Reason />
       {mayForce.value && (
         <label class="row check">
-          <input
-            type="checkbox"
-            onChange={(event) => {
-              isForced.value = event.currentTarget.checked;
-            }}
-          />
+          <input type="checkbox" name="force" />
           Lift it all the same, and replace the roles that the member has now
         </label>
       )}

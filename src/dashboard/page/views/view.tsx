@@ -6,17 +6,20 @@ interface ViewProps<T> {
   title: string;
   live: Live<T>;
   lead?: (data: T) => string;
+  /** The button next to the title. */
+  action?: ComponentChildren;
   children: (data: T) => ComponentChildren;
 }
 
 /** A view of one document: its title, its error, and its content. */
-export function LiveView<T>({ title, live, lead, children }: ViewProps<T>) {
+export function LiveView<T>({ title, live, lead, action, children }: ViewProps<T>) {
   const { data, error } = useLive(live);
   return (
     <>
       <div class="title">
         <h1>{title}</h1>
         {data !== undefined && lead !== undefined && <p class="soft">{lead(data)}</p>}
+        {data !== undefined && action && <div class="actions">{action}</div>}
       </div>
       {error !== undefined && <Problem error={error} />}
       {data !== undefined && children(data)}

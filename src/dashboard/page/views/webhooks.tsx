@@ -3,9 +3,12 @@ import { type ApiError, send } from '../api.ts';
 import type { TestedWebhook, Webhook } from '../documents.ts';
 import { webhooks } from '../live.ts';
 import { Chip, type Tone } from '../parts/chip.tsx';
+import { Confirm } from '../parts/dialog.tsx';
 import { Empty } from '../parts/empty.tsx';
+import { Choices, mayChange, TextField, textOf } from '../parts/form.tsx';
 import type { IconName } from '../parts/icon.tsx';
 import { Shell } from '../parts/notice.tsx';
+import { SecretDialog } from '../parts/secret.tsx';
 import { Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import { counted, LiveView } from './view.tsx';
@@ -16,18 +19,60 @@ const states: Record<Webhook['state'], { tone: Tone; icon: IconName }> = {
   disabled: { tone: 'quiet', icon: 'paused' },
 };
 
+interface Added {
+  webhook: Webhook;
+  secret: string | null;
+}
+
 /** The webhooks, and the state of their deliveries. */
 export function Webhooks() {
+  const isNew = useSignal(false);
+  const added = useSignal<Added | undefined>(undefined);
+  const action = mayChange.value && (
+    <button
+      type="button"
+      class="main"
+      onClick={() => {
+        isNew.value = true;
+      }}
+    >
+      New webhook…
+    </button>
+  );
   return (
     <LiveView
       title="Webhooks"
       live={webhooks}
       lead={(list) => (list.length === 0 ? '' : counted(list.length, 'webhook'))}
+      action={action}
     >
       {(list) => (
-        <section class="sheet" aria-label="Webhooks">
-          {list.length === 0 ? <NoWebhooks /> : <WebhooksTable list={list} />}
-        </section>
+        <>
+          <section class="sheet" aria-label="Webhooks">
+            {list.length === 0 ? <NoWebhooks /> : <WebhooksTable list={list} />}
+          </section>
+          {isNew.value && (
+            <NewWebhook
+              onAdded={(one) => {
+                added.value = one;
+              }}
+              onClose={() => {
+                isNew.value = false;
+              }}
+            />
+          )}
+          {added.value?.secret != null && (
+            <SecretDialog
+              title={`The secret of ${added.value.webhook.name}`}
+              secret={added.value.secret}
+              onClose={() => {
+                added.value = undefined;
+              }}
+            >
+              <p>It signs each event. Your program checks the signature with it (Standard Webhooks).</p>
+            </SecretDialog>
+          )}
+        </>
       )}
     </LiveView>
   );
@@ -37,11 +82,57 @@ function NoWebhooks() {
   return (
     <Empty icon="webhooks" title="No webhook yet">
       <p>
-        A webhook tells a channel in Discord, or a program of yours, what happens. Its address is a secret, so it is
-        given in a shell:
+        A webhook reports what happens to a channel in Discord, or to a program of yours. In Discord, copy the address
+        under <em>Edit Channel, Integrations, Webhooks</em>. In a shell, it is
       </p>
       <Shell line="rankd webhook add staff-log" />
     </Empty>
+  );
+}
+
+const eventWords: Record<string, string> = {
+  changes: 'rank changes, suspensions and undos',
+  alarms: 'alarms: what needs you',
+  refusals: 'refused and failed changes',
+  keys: 'keys that are made, paused or revoked',
+  all: 'everything',
+};
+
+function Events({ chosen }: { chosen: readonly string[] }) {
+  const others = chosen.filter((name) => eventWords[name] === undefined).map((name) => ({ value: name, words: name }));
+  const choices = [...Object.entries(eventWords).map(([value, words]) => ({ value, words })), ...others];
+  return (
+    <Choices
+      name="events"
+      label="It reports"
+      choices={choices.map((choice) => ({ ...choice, isChosen: chosen.includes(choice.value) }))}
+    />
+  );
+}
+
+function NewWebhook({ onAdded, onClose }: { onAdded: (added: Added) => void; onClose: () => void }) {
+  const add = async (values: FormData, once: string) => {
+    const asked = { name: textOf(values, 'name'), url: textOf(values, 'url'), events: values.getAll('events') };
+    onAdded(await send<Added>('webhooks/add', asked, once));
+    webhooks.touch();
+  };
+  return (
+    <Confirm
+      title="New webhook"
+      lead="For a channel in Discord, or for a program of yours."
+      verb="Add the webhook"
+      act={add}
+      onClose={onClose}
+    >
+      <TextField name="name" label="Name" placeholder="staff-log" maxLength={40} />
+      <TextField
+        name="url"
+        isHidden
+        label="Address"
+        hint="It is a secret, so it is hidden here, and never shown again."
+      />
+      <Events chosen={['changes', 'alarms']} />
+    </Confirm>
   );
 }
 
@@ -50,7 +141,7 @@ const columns = [
   'State',
   { title: 'Waiting', class: 'roomy number' },
   { title: 'Last success', class: 'wide' },
-  { title: 'Told of', class: 'wide' },
+  { title: 'Reports', class: 'wide' },
   { spoken: 'Actions' },
 ];
 
@@ -103,10 +194,96 @@ function Row({ webhook }: { webhook: Webhook }) {
           ))}
         </ul>
       </td>
-      <td class="number">
-        <Test name={name} />
-      </td>
+      <td class="end">{mayChange.value && <Actions of={webhook} />}</td>
     </tr>
+  );
+}
+
+type Asked = 'events' | 'pause' | 'remove';
+
+function Actions({ of: webhook }: { of: Webhook }) {
+  const asked = useSignal<Asked | undefined>(undefined);
+  const { name, state, events, declaredIn } = webhook;
+  const isPaused = state === 'disabled';
+  const close = () => {
+    asked.value = undefined;
+  };
+  const button = (what: Asked, words: string) => (
+    <button
+      type="button"
+      class="small"
+      onClick={() => {
+        asked.value = what;
+      }}
+    >
+      {words}
+      <span class="unseen"> {name}</span>
+    </button>
+  );
+  const then =
+    (path: string, fields: (values: FormData) => object = () => ({})) =>
+    async (values: FormData, once: string) => {
+      await send(path, { webhook: name, ...fields(values) }, once);
+      webhooks.touch();
+    };
+  return (
+    <>
+      <div class="row ends">
+        <Test name={name} />
+        {declaredIn === null && button('events', 'Events…')}
+        {(declaredIn === null || isPaused) && button('pause', isPaused ? 'Enable…' : 'Pause…')}
+        {declaredIn === null && button('remove', 'Remove…')}
+      </div>
+      {asked.value === 'events' && (
+        <Confirm
+          title={`Events of ${name}`}
+          lead="This applies from the next event."
+          verb="Save"
+          act={then('webhooks/set', (values) => ({ events: values.getAll('events') }))}
+          onClose={close}
+        >
+          <Events chosen={events} />
+        </Confirm>
+      )}
+      {asked.value === 'pause' && !isPaused && (
+        <Confirm
+          title={`Pause ${name}?`}
+          lead="Nothing is sent until it is enabled again. Events in the meantime wait."
+          verb="Pause"
+          act={then('webhooks/disable')}
+          onClose={close}
+        />
+      )}
+      {asked.value === 'pause' && isPaused && (
+        <Confirm
+          title={`Enable ${name}?`}
+          lead="It gets the events that wait, or only new ones."
+          verb="Enable"
+          act={then('webhooks/enable', (values) => ({ fromNow: values.get('from') === 'now' }))}
+          onClose={close}
+        >
+          <Choices
+            name="from"
+            label="It gets"
+            isOne
+            choices={[
+              { value: 'waiting', words: 'the events that wait, and new ones', isChosen: true },
+              { value: 'now', words: 'only events from now on' },
+            ]}
+          />
+        </Confirm>
+      )}
+      {asked.value === 'remove' && (
+        <Confirm
+          title={`Remove ${name}?`}
+          lead="Nothing is delivered any more, not even events that wait."
+          verb="Remove"
+          isGrave
+          act={then('webhooks/remove')}
+          onClose={close}
+        />
+      )}
+    </>
   );
 }
 
@@ -120,7 +297,7 @@ function Test({ name }: { name: string }) {
     isBusy.value = false;
   };
   return (
-    <>
+    <div>
       <button type="button" class="small" disabled={isBusy.value} onClick={() => void test()}>
         {isBusy.value ? 'Testing…' : 'Test'}
         <span class="unseen"> {name}</span>
@@ -128,7 +305,7 @@ function Test({ name }: { name: string }) {
       <p class="small told" role="status">
         {result.value !== undefined && said(result.value)}
       </p>
-    </>
+    </div>
   );
 }
 

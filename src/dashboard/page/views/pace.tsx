@@ -18,16 +18,16 @@ const operations: Record<string, string> = {
 };
 
 /** The remaining calls to Roblox, and recent problems. */
-export function Budget() {
+export function Pace() {
   return (
     <>
       <LiveView
-        title="Budget"
+        title="Pace"
         live={budget}
-        lead={() => 'calls to Roblox that could start now, of those allowed in a minute'}
+        lead={() => 'how much rankd may still ask of Roblox now, of what a minute allows'}
       >
         {({ budget: bars, callsWaiting, requestsInFlight }) => (
-          <section class="sheet" aria-label="Budget">
+          <section class="sheet" aria-label="Pace">
             <dl class="facts figures">
               <Figure name="Requests in flight" value={requestsInFlight} />
               <Figure name="Calls that wait" value={callsWaiting} />

@@ -1,0 +1,48 @@
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { Dialog } from './dialog.tsx';
+import { Notice } from './notice.tsx';
+
+/** Shows a secret once, with a button to copy it and the next step. */
+export function SecretDialog({
+  title,
+  secret,
+  children,
+  onClose,
+}: {
+  title: string;
+  secret: string;
+  children: ComponentChildren;
+  onClose: () => void;
+}) {
+  const state = useSignal<'new' | 'copied' | 'refused'>('new');
+  const copy = () =>
+    navigator.clipboard.writeText(secret).then(
+      () => {
+        state.value = 'copied';
+      },
+      () => {
+        state.value = 'refused';
+      },
+    );
+  const footer = (
+    <button type="button" onClick={onClose}>
+      I have stored it
+    </button>
+  );
+  return (
+    <Dialog title={title} footer={footer} onClose={onClose}>
+      <Notice>This secret is shown only now. rankd stores nothing that it could be read from.</Notice>
+      <div class="row secret">
+        <code>{secret}</code>
+        <button type="button" class="main" onClick={() => void copy()}>
+          {state.value === 'copied' ? 'Copied' : 'Copy'}
+        </button>
+      </div>
+      <p class="small" role="status">
+        {state.value === 'refused' && 'The browser does not allow it: select the text and copy it.'}
+      </p>
+      {children}
+    </Dialog>
+  );
+}

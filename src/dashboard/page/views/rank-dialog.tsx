@@ -1,0 +1,215 @@
+import { useSignal } from '@preact/signals';
+import { useEffect, useMemo } from 'preact/hooks';
+import { type ApiError, newKey, send } from '../api.ts';
+import type { Change, Member, RankTest } from '../documents.ts';
+import { Dialog, OtherProblem } from '../parts/dialog.tsx';
+import { FormError, Reason, TextField, textOf } from '../parts/form.tsx';
+import { Icon } from '../parts/icon.tsx';
+import { Hint, Notice } from '../parts/notice.tsx';
+import { RoleField } from '../parts/roles.tsx';
+
+/** What is asked for a member. */
+export interface AskedChange {
+  does: 'promote' | 'demote' | 'set' | 'suspend';
+  member: Member;
+  name: string;
+}
+
+const verbs = { promote: 'Promote', demote: 'Demote', set: 'Set rank', suspend: 'Suspend' };
+const titles = {
+  promote: (name: string) => `Promote ${name}?`,
+  demote: (name: string) => `Demote ${name}?`,
+  set: (name: string) => `Set the rank of ${name}`,
+  suspend: (name: string) => `Suspend ${name}?`,
+};
+const typingMs = 400;
+
+/** Shows the result of a dry run, asks once, and then shows the outcome. */
+export function RankDialog({ asked, onClose }: { asked: AskedChange; onClose: () => void }) {
+  const { does, member, name } = asked;
+  const rank = useSignal<number | undefined>(undefined);
+  const lasts = useSignal(does === 'suspend' ? '3d' : '');
+  const tested = useSignal<RankTest | undefined>(undefined);
+  const error = useSignal<ApiError | undefined>(undefined);
+  const outcome = useSignal<Change | undefined>(undefined);
+  const isBusy = useSignal(false);
+  const once = useMemo(newKey, []);
+  const isReady = does !== 'set' || rank.value !== undefined;
+  const body = {
+    ...{ user: member.userId, does },
+    ...(rank.value !== undefined && { rank: rank.value }),
+    ...(lasts.value !== '' && { for: lasts.value }),
+  };
+  useEffect(() => {
+    tested.value = undefined;
+    error.value = undefined;
+    if (!isReady) return;
+    let isGone = false;
+    const test = () =>
+      send<RankTest>('rank/test', body).then(
+        (answer) => {
+          if (!isGone) tested.value = answer;
+        },
+        (failed) => {
+          if (!isGone) error.value = failed;
+        },
+      );
+    const timer = setTimeout(test, lasts.value === '' || lasts.value === '3d' ? 0 : typingMs);
+    return () => {
+      isGone = true;
+      clearTimeout(timer);
+    };
+  }, [JSON.stringify(body)]);
+  const change = async (form: HTMLFormElement) => {
+    if (isBusy.value || !isAllowed) return;
+    isBusy.value = true;
+    error.value = undefined;
+    try {
+      const from = tested.value?.move?.from;
+      const reason = textOf(new FormData(form), 'reason');
+      const asked = { ...body, ...(from && { ifRank: from.id }), reason };
+      outcome.value = (await send<{ change: Change }>('rank/change', asked, once)).change;
+    } catch (failed) {
+      error.value = failed as ApiError;
+    }
+    isBusy.value = false;
+  };
+  const steps = tested.value?.move?.steps ?? [];
+  const isAllowed = steps.length > 0;
+  if (outcome.value !== undefined)
+    return (
+      <Dialog title="Done" footer={<CloseButton onClose={onClose} />} onClose={onClose}>
+        <Notice tone="good">
+          <p role="status">{outcome.value.message}</p>
+        </Notice>
+      </Dialog>
+    );
+  const footer = (
+    <>
+      <button type="button" onClick={onClose}>
+        Cancel
+      </button>
+      <button type="submit" class="main" disabled={!isAllowed || isBusy.value}>
+        {isBusy.value ? 'Working…' : verbs[does]}
+      </button>
+    </>
+  );
+  return (
+    <Dialog
+      title={titles[does](name)}
+      lead="Nothing has been changed yet."
+      footer={footer}
+      onClose={onClose}
+      onSubmit={(form) => void change(form)}
+    >
+      <FormError.Provider value={error.value}>
+        {does === 'set' && (
+          <RoleField
+            name="rank"
+            label="New rank"
+            onChange={(id) => {
+              rank.value = id === 0 ? undefined : id;
+            }}
+          />
+        )}
+        {(does === 'set' || does === 'suspend') && (
+          <TextField
+            name="for"
+            label={does === 'set' ? 'For how long (empty: for good)' : 'For how long'}
+            hint={
+              does === 'set'
+                ? 'such as 12h or 7d; then the earlier roles come back'
+                : 'such as 30m, 12h or 3d; ever: until it is lifted'
+            }
+            value={lasts.value}
+            onInput={(text) => {
+              lasts.value = text.trim();
+            }}
+          />
+        )}
+        <div aria-live="polite">
+          {tested.value !== undefined && <Tested tested={tested.value} />}
+          {isReady && tested.value === undefined && error.value === undefined && <p class="soft">Checking…</p>}
+        </div>
+        <Reason />
+        <OtherProblem error={error.value} />
+      </FormError.Provider>
+    </Dialog>
+  );
+}
+
+export function CloseButton({ onClose }: { onClose: () => void }) {
+  return (
+    <button type="button" class="main" onClick={onClose}>
+      Close
+    </button>
+  );
+}
+
+/** The result of the dry run: the move, or the reason against it; and every check on demand. */
+function Tested({ tested: { test, move } }: { tested: RankTest }) {
+  const refused = test.checks.filter(({ state }) => state === 'FAIL');
+  const reached = test.checks.filter(({ state }) => state !== 'skip');
+  return (
+    <>
+      {move === null &&
+        refused.map((check) => (
+          <Notice key={check.name} tone="bad">
+            <p>{check.detail}</p>
+            {'try' in check && (
+              <p class="small">
+                Try: <Hint text={check.try} />
+              </p>
+            )}
+          </Notice>
+        ))}
+      {move !== null && move.steps.length === 0 && (
+        <Notice>The member has this rank already: there is nothing to change.</Notice>
+      )}
+      {move !== null && move.steps.length > 0 && <MoveWords move={move} />}
+      <details class="checks">
+        <summary class="small">{reached.length === 1 ? '1 check' : `${reached.length} checks`}</summary>
+        <ul>
+          {reached.map(({ name, state, detail }) => (
+            <li key={name} class="small">
+              <Icon name={state === 'ok' ? 'yes' : 'no'} />
+              <span>
+                {checkNames[name] ?? name}
+                {detail !== '' && <span class="soft name"> {detail}</span>}
+              </span>
+            </li>
+          ))}
+        </ul>
+      </details>
+    </>
+  );
+}
+
+const checkNames: Record<string, string> = {
+  platform: 'Roblox',
+  rank: 'rank',
+  member: 'member',
+  'acting account': 'account behind the Roblox key',
+};
+
+function MoveWords({ move: { from, to, steps } }: { move: NonNullable<RankTest['move']> }) {
+  const isUp = to.rank >= (from?.rank ?? 0);
+  const words = (kind: 'assign' | 'unassign') =>
+    steps.flatMap((step) => (step.kind === kind ? [step.role?.name ?? 'a role'] : [])).join(', ');
+  const [given, taken] = [words('assign'), words('unassign')];
+  return (
+    <>
+      <p class="move preview">
+        <span class="name soft">{from?.name ?? 'no role'}</span>
+        <span class={isUp ? 'up' : 'down'}>
+          <Icon name={isUp ? 'up' : 'down'} />
+          <span class="unseen">{isUp ? 'up to' : 'down to'}</span>
+        </span>
+        <strong class="name">{to.name}</strong>
+      </p>
+      <p class="small soft name">
+        {[given && `gives ${given}`, taken && `takes ${taken}`].filter((part) => part !== '').join('; ')}
+      </p>
+    </>
+  );
+}

@@ -1,0 +1,220 @@
+import { useSignal } from '@preact/signals';
+import { useMemo } from 'preact/hooks';
+import { type ApiError, newKey, read, send } from '../api.ts';
+import type { List, Run } from '../documents.ts';
+import { Live, useLive } from '../live.ts';
+import { Member } from '../parts/change-words.tsx';
+import { Chip, type Tone } from '../parts/chip.tsx';
+import { Dialog, OtherProblem } from '../parts/dialog.tsx';
+import { Field, FormError, Reason, textOf } from '../parts/form.tsx';
+import type { IconName } from '../parts/icon.tsx';
+import { Notice, Problem } from '../parts/notice.tsx';
+import { RoleField } from '../parts/roles.tsx';
+import { Table } from '../parts/table.tsx';
+import { CloseButton } from './rank-dialog.tsx';
+import { counted } from './view.tsx';
+
+const states: Record<List['members'][number]['state'], { tone: Tone; icon: IconName; words: string }> = {
+  changed: { tone: 'good', icon: 'yes', words: 'changed' },
+  already: { tone: 'quiet', icon: 'yes', words: 'had it already' },
+  done: { tone: 'quiet', icon: 'yes', words: 'done before' },
+  refused: { tone: 'warn', icon: 'barred', words: 'refused' },
+  unknown: { tone: 'odd', icon: 'asked', words: 'unknown' },
+};
+
+const actions = { set: 'Give all the rank', promote: 'Promote each', demote: 'Demote each' } as const;
+
+interface AskedList {
+  does: keyof typeof actions;
+  rank?: number;
+  reason: string;
+}
+
+interface Listed {
+  line: number;
+  rankeeId: number;
+  rankeeName: string;
+}
+
+/** A list of members, pasted from a spreadsheet. */
+export function ListForm() {
+  const does = useSignal<AskedList['does']>('set');
+  const error = useSignal<ApiError | undefined>(undefined);
+  const isBusy = useSignal(false);
+  const checked = useSignal<{ asked: AskedList; members: Listed[] } | undefined>(undefined);
+  const check = async (values: FormData) => {
+    isBusy.value = true;
+    error.value = undefined;
+    const rank = textOf(values, 'rank');
+    const asked = { does: does.value, ...(rank !== '' && { rank: Number(rank) }), reason: textOf(values, 'reason') };
+    try {
+      const { members } = await send<{ members: Listed[] }>('list/test', { ...asked, users: values.get('users') });
+      checked.value = { asked, members };
+    } catch (failed) {
+      error.value = failed as ApiError;
+    }
+    isBusy.value = false;
+  };
+  return (
+    <details class="sheet fold">
+      <summary>A list of members</summary>
+      <FormError.Provider value={error.value}>
+        <form
+          class="stack"
+          noValidate
+          onSubmit={(event) => {
+            event.preventDefault();
+            if (!isBusy.value) void check(new FormData(event.currentTarget));
+          }}
+        >
+          <Field
+            name="users"
+            label="Members"
+            hint="One on each line: user name, id, or the address of the profile. Of a row from a spreadsheet, the first column counts."
+          >
+            {(about) => <textarea rows={6} spellcheck={false} {...about} />}
+          </Field>
+          <div class="columns">
+            <Field name="does" label="Change">
+              {(about) => (
+                <select
+                  {...about}
+                  onChange={(event) => {
+                    does.value = event.currentTarget.value as AskedList['does'];
+                  }}
+                >
+                  {Object.entries(actions).map(([name, words]) => (
+                    <option key={name} value={name}>
+                      {words}
+                    </option>
+                  ))}
+                </select>
+              )}
+            </Field>
+            {does.value === 'set' && <RoleField name="rank" label="New rank" />}
+            <Reason />
+          </div>
+          <OtherProblem error={error.value} />
+          <div class="row">
+            <button type="submit" disabled={isBusy.value}>
+              {isBusy.value ? 'Checking…' : 'Check the list…'}
+            </button>
+          </div>
+        </form>
+      </FormError.Provider>
+      {checked.value !== undefined && (
+        <ListDialog
+          {...checked.value}
+          onClose={() => {
+            checked.value = undefined;
+          }}
+        />
+      )}
+    </details>
+  );
+}
+
+/** Shows the members, asks once, and then shows the progress and the outcome of each. */
+function ListDialog({ asked, members, onClose }: { asked: AskedList; members: Listed[]; onClose: () => void }) {
+  const run = useSignal<string | undefined>(undefined);
+  const error = useSignal<ApiError | undefined>(undefined);
+  const isBusy = useSignal(false);
+  const once = useMemo(newKey, []);
+  if (run.value !== undefined) return <ListRun id={run.value} onClose={onClose} />;
+  const start = async () => {
+    if (isBusy.value) return;
+    isBusy.value = true;
+    const users = members.map(({ rankeeId }) => rankeeId).join('\n');
+    try {
+      run.value = (await send<{ run: Run }>('list/run', { ...asked, users }, once)).run.id;
+    } catch (failed) {
+      error.value = failed as ApiError;
+    }
+    isBusy.value = false;
+  };
+  const footer = (
+    <>
+      <button type="button" onClick={onClose}>
+        Cancel
+      </button>
+      <button type="submit" class="main" disabled={isBusy.value}>
+        Change {counted(members.length, 'member')}
+      </button>
+    </>
+  );
+  return (
+    <Dialog
+      title={`${actions[asked.does]}?`}
+      lead="Each member is checked when their turn comes. Nothing has been changed yet."
+      footer={footer}
+      onClose={onClose}
+      onSubmit={() => void start()}
+    >
+      {error.value !== undefined && <Problem error={error.value} />}
+      <Table caption="The members of the list" columns={['Member', { title: 'Line', class: 'number' }]}>
+        {members.map((member) => (
+          <tr key={member.rankeeId}>
+            <th scope="row">
+              <Member {...member} />
+            </th>
+            <td class="number soft">{member.line}</td>
+          </tr>
+        ))}
+      </Table>
+    </Dialog>
+  );
+}
+
+function ListRun({ id, onClose }: { id: string; onClose: () => void }) {
+  const live = useMemo(() => new Live('run', async () => (await read<{ run: Run }>(`run?id=${id}`)).run), [id]);
+  const { data: run, error } = useLive(live);
+  const list = run?.list ?? undefined;
+  const changed = list?.members.filter(({ state }) => state === 'changed').length ?? 0;
+  return (
+    <Dialog
+      title={list === undefined ? 'The list is running' : 'The list is done'}
+      lead={
+        list === undefined
+          ? 'It continues if you close this.'
+          : `${changed} of ${counted(run?.members ?? 0, 'member')} changed.`
+      }
+      footer={<CloseButton onClose={onClose} />}
+      onClose={onClose}
+    >
+      {error !== undefined && <Problem error={error} />}
+      {list === undefined ? (
+        <div>
+          <p role="status">{run === undefined ? 'It begins…' : `${run.done} of ${counted(run.members, 'member')}`}</p>
+          <progress aria-label="Progress of the list" max={run?.members ?? 1} value={run?.done ?? 0} />
+        </div>
+      ) : (
+        <>
+          {list.stoppedBy !== null && <Notice tone="bad">It stopped: {list.stoppedBy.message}</Notice>}
+          {list.left.length > 0 && (
+            <Notice>{counted(list.left.length, 'member')} not reached. Run the same list again to continue.</Notice>
+          )}
+          <Table
+            caption="The outcome for each member"
+            columns={['Member', { title: 'Outcome', class: 'roomy' }, 'State']}
+          >
+            {list.members.map((member) => {
+              const { words, ...look } = states[member.state];
+              return (
+                <tr key={member.rankeeId}>
+                  <th scope="row">
+                    <Member {...member} />
+                    <p class="tight small soft name">{member.message}</p>
+                  </th>
+                  <td class="roomy name">{member.message}</td>
+                  <td>
+                    <Chip {...look}>{words}</Chip>
+                  </td>
+                </tr>
+              );
+            })}
+          </Table>
+        </>
+      )}
+    </Dialog>
+  );
+}

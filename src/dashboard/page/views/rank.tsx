@@ -1,0 +1,181 @@
+import { useSignal } from '@preact/signals';
+import { useMemo } from 'preact/hooks';
+import { read } from '../api.ts';
+import type { FoundMember } from '../documents.ts';
+import { Live, useLive } from '../live.ts';
+import { ChangeState, memberName } from '../parts/change-words.tsx';
+import { Chip } from '../parts/chip.tsx';
+import { OtherProblem } from '../parts/dialog.tsx';
+import { FormError, mayChange, TextField, textOf } from '../parts/form.tsx';
+import { Table } from '../parts/table.tsx';
+import { Time } from '../parts/time.tsx';
+import { addressOf, go, route } from '../route.ts';
+import { What } from './changes.tsx';
+import { type AskedChange, RankDialog } from './rank-dialog.tsx';
+import { ListForm } from './rank-list.tsx';
+import { Lift } from './suspensions.tsx';
+
+/** One member, or a list of members, and all that can be done with their ranks. */
+export function Rank() {
+  const user = route.value.params.get('user') ?? '';
+  return (
+    <>
+      <div class="title">
+        <h1>Rank</h1>
+      </div>
+      <Found key={user} user={user} />
+      {mayChange.value && <ListForm />}
+    </>
+  );
+}
+
+function Found({ user }: { user: string }) {
+  const live = useMemo(
+    () =>
+      new Live('changes', async () =>
+        user === '' ? undefined : read<FoundMember>(`member?${new URLSearchParams({ user })}`),
+      ),
+    [user],
+  );
+  const { data, error } = useLive(live);
+  return (
+    <FormError.Provider value={error}>
+      <form
+        class="sheet search finder"
+        onSubmit={(event) => {
+          event.preventDefault();
+          const asked = textOf(new FormData(event.currentTarget), 'user');
+          if (asked === user) live.touch();
+          else go('rank', { user: asked });
+        }}
+      >
+        <TextField name="user" label="Member: user name, id, or the address of the profile" value={user} />
+        <div class="row">
+          <button type="submit" class="main">
+            Find
+          </button>
+        </div>
+      </form>
+      <OtherProblem error={error} />
+      {data !== undefined && error === undefined && <Card found={data} onDone={() => live.touch()} />}
+      {user !== '' && data === undefined && error === undefined && (
+        <p class="soft" role="status">
+          Looking at the member…
+        </p>
+      )}
+    </FormError.Provider>
+  );
+}
+
+function Card({ found, onDone }: { found: FoundMember; onDone: () => void }) {
+  const { member, suspension, changes } = found;
+  const asked = useSignal<AskedChange | 'lift' | undefined>(undefined);
+  const close = () => {
+    asked.value = undefined;
+    onDone();
+  };
+  const name = member.name ?? `User ${member.userId}`;
+  const highest = member.roles.find(({ id }) => id === member.highest);
+  const ask = (does: AskedChange['does'], verb: string) => (
+    <button
+      type="button"
+      onClick={() => {
+        asked.value = { does, member, name };
+      }}
+    >
+      {verb}…
+    </button>
+  );
+  return (
+    <section class="sheet card" aria-label={name}>
+      <header>
+        <div>
+          <h2 class="name">{name}</h2>
+          <p class="small soft">
+            {member.userId} ·{' '}
+            <a href={`https://www.roblox.com/users/${member.userId}/profile`} target="_blank" rel="noreferrer">
+              profile
+            </a>
+          </p>
+        </div>
+        <p class="rank">
+          <span class="figure">{highest?.name ?? 'no role'}</span>
+          <span class="small soft">rank {member.rank}</span>
+        </p>
+      </header>
+      {suspension !== null && (
+        <p>
+          <Chip tone="warn" icon="paused">
+            {suspension.kind === 'temporary' ? 'temporary rank' : 'suspended'}
+          </Chip>{' '}
+          {suspension.endsAt === null ? (
+            'until it is lifted'
+          ) : (
+            <>
+              ends <Time at={suspension.endsAt} />
+            </>
+          )}
+          {suspension.reason !== null && <span class="soft name"> · {suspension.reason}</span>}
+        </p>
+      )}
+      <ul class="tags" aria-label="Roles">
+        {member.roles.toReversed().map((role) => (
+          <li key={role.id} class="tag" title={`role ${role.id}`}>
+            {role.name} <span class="soft">{role.rank}</span>
+          </li>
+        ))}
+      </ul>
+      {mayChange.value && (
+        <div class="row">
+          {suspension === null ? (
+            <>
+              {ask('promote', 'Promote')}
+              {ask('demote', 'Demote')}
+              {ask('set', 'Set rank')}
+              {ask('suspend', 'Suspend')}
+            </>
+          ) : (
+            <button
+              type="button"
+              onClick={() => {
+                asked.value = 'lift';
+              }}
+            >
+              {suspension.kind === 'temporary' ? 'End the temporary rank…' : 'Lift the suspension…'}
+            </button>
+          )}
+        </div>
+      )}
+      {changes.length > 0 && (
+        <>
+          <Table
+            caption="The last changes, newest first"
+            columns={['Last changes', { title: 'By', class: 'roomy' }, 'State']}
+          >
+            {changes.map((change) => (
+              <tr key={change.id}>
+                <th scope="row">
+                  <What change={change} />
+                </th>
+                <td class="roomy name">{change.who}</td>
+                <td>
+                  <ChangeState change={change} />
+                  <p class="small soft">
+                    <Time at={change.requestedAt} />
+                  </p>
+                </td>
+              </tr>
+            ))}
+          </Table>
+          <p>
+            <a href={addressOf('changes', { user: `${member.userId}` })}>
+              All changes of {memberName({ rankeeId: member.userId, rankeeName: name })}
+            </a>
+          </p>
+        </>
+      )}
+      {asked.value === 'lift' && suspension !== null && <Lift hold={suspension} onClose={close} />}
+      {asked.value !== undefined && asked.value !== 'lift' && <RankDialog asked={asked.value} onClose={close} />}
+    </section>
+  );
+}
