@@ -8,7 +8,7 @@ import { Icon } from '../parts/icon.tsx';
 import { Hint, Notice } from '../parts/notice.tsx';
 import { RoleField } from '../parts/roles.tsx';
 
-/** What is asked for a member. */
+/** The requested change of a member. */
 export interface AskedChange {
   does: 'promote' | 'demote' | 'set' | 'suspend';
   member: Member;
