@@ -13,11 +13,12 @@ const roles = [
   ['[O-1] Officer', 40],
   ['Senior Officer', 50],
   ['🔰 | Captain ⭐️', 60],
+  ['𝓥𝓲𝓬𝓮 Ｐｒｅｓｉｄｅｎｔ 𝟮', 70],
 ].map(([name, rank], index) => ({ id: 70_001 + index, name, rank, canGive: true }));
 
 const serve = (request: GameRequest) =>
   request.url.includes('/v2/roles')
-    ? { status: 200, body: JSON.stringify({ success: true, message: 'The group has 7 roles.', roles }) }
+    ? { status: 200, body: JSON.stringify({ success: true, message: 'The group has 8 roles.', roles }) }
     : applied(request);
 
 const players: GamePlayer[] = [
@@ -110,6 +111,7 @@ describe.each(systems)('$name', (system) => {
     ['SERGEANT MAJOR because', 'SERGEANT MAJOR', 'because'],
     ['Captain because', 'Captain', 'because'],
     ['O-1 Officer because', 'O-1 Officer', 'because'],
+    ['vice president 2 because', 'vice president 2', 'because'],
     ['30 because', 30, 'because'],
     ['70004 because', 70_004, 'because'],
     ['Nothing because', 'Nothing', 'because'],

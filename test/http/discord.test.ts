@@ -172,7 +172,7 @@ test('each command changes ranks as its counterpart on the command line does, an
     `Newcomer (1001) is now Officer (rank 20), was Trainee (rank 10).${simulated}`,
   );
   expect(await say('demote', { user: '@newcomer' })).toContain('is now Trainee (rank 10), was Officer');
-  for (const rank of ['20', String(roles.officer), 'officer'])
+  for (const rank of ['20', String(roles.officer), 'officer', '"Officer"', '🔰 | off-icer'])
     expect(await say('setrank', { user: 'https://www.roblox.com/users/1001/profile', rank })).toMatch(
       /Officer \(rank 20\)/,
     );
