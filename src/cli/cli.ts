@@ -4,10 +4,11 @@ import { systemClock } from '../base/clock.ts';
 import { closeToOthers } from '../base/data-dir.ts';
 import { asRankdError, RankdError } from '../base/errors.ts';
 import { ownerOf } from '../base/system.ts';
-import { dataDirectory, unnamedServiceDirectory } from '../config/data-dir.ts';
+import { dataDirectory, isDataDirNamed, unnamedServiceDirectory } from '../config/data-dir.ts';
 import { storeFinder } from '../config/find-store.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import { type ConfigLocationSources, locateConfig } from '../config/locate.ts';
+import { isUsable, temporaryDataDir } from '../config/temporary-data-dir.ts';
 import { askStatus } from '../control/ask.ts';
 import type { CallContext, Migration, Ports, StoreEngine, StoreOperations } from '../ports/index.ts';
 import { callWithin } from '../ports/platform.ts';
@@ -37,6 +38,7 @@ export class Cli {
   readonly #run: RunLine;
   readonly #warnings: string[] = [];
   #isSimulated = false;
+  #temporaryDir: string | undefined;
   #whereKept: string | undefined;
   readonly #resolved: Array<Record<string, unknown>> = [];
 
@@ -66,7 +68,30 @@ export class Cli {
 
   /** The absolute path of the data directory, which need not exist. */
   get dataDir(): string {
+    return this.#temporaryDir ?? this.#usualDataDir;
+  }
+
+  get #usualDataDir(): string {
     return dataDirectory(this.options.dataDir, this.io);
+  }
+
+  /**
+   * Runs before every command. On PostgreSQL, takes a temporary directory if this user can have none in the usual place. The command itself
+   * reports a store that can't be found.
+   */
+  async chooseDataDir(): Promise<void> {
+    const { options, io, dataDir, configSources } = this;
+    if (io.user === undefined || isDataDirNamed(options.dataDir, io) || isUsable(dataDir)) return;
+    const store = await storeFinder(configSources)?.().catch(() => undefined);
+    this.#temporaryDir = store && temporaryDataDir(io.user, store);
+  }
+
+  /** Reports a temporary data directory. */
+  sayTemporaryDir(): void {
+    if (this.#temporaryDir === undefined) return;
+    this.say(
+      `No data directory can be made at ${this.#usualDataDir}, so the socket and the lock are in ${this.#temporaryDir}.`,
+    );
   }
 
   /** Runs before every command that uses the data directory. Closes it to other users. Throws `no_permission` if they could write to it. */

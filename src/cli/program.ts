@@ -136,8 +136,9 @@ export function createProgram(io: Io, line: readonly string[] = []): Command {
       examples('rankd serve', 'rankd key create my-game', 'rankd whitelist add 920587237', 'rankd rank test 1001 20'),
     );
   const cli = new Cli(io, program, { line, run: runCli });
-  program.hook('preAction', (_, command) => {
+  program.hook('preAction', async (_, command) => {
     if (cli.options.config !== undefined && command.name() !== 'init') requireNamed(cli.configSources); // init makes it
+    await cli.chooseDataDir();
     if (!withoutDataDir.test(pathOf(command))) cli.enterDataDir();
   });
   program.hook('postAction', () => cli.sayWhereKept());

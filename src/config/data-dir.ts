@@ -29,6 +29,12 @@ export function unnamedServiceDirectory(
   flag: string | undefined,
   { env, serviceDataDir }: Pick<DataDirSources, 'env' | 'serviceDataDir'>,
 ): string | undefined {
-  const isNamed = flag || env['RANKD_DATA_DIR'] || env['STATE_DIRECTORY'];
-  return !isNamed && serviceDataDir !== undefined && existsSync(serviceDataDir) ? serviceDataDir : undefined;
+  return !isDataDirNamed(flag, { env }) && serviceDataDir !== undefined && existsSync(serviceDataDir)
+    ? serviceDataDir
+    : undefined;
+}
+
+/** True if a flag, a variable or the service manager names the data directory. */
+export function isDataDirNamed(flag: string | undefined, { env }: Pick<DataDirSources, 'env'>): boolean {
+  return Boolean(flag || env['RANKD_DATA_DIR'] || env['STATE_DIRECTORY']);
 }

@@ -1,11 +1,14 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { createHash, randomInt } from 'node:crypto';
 import { once } from 'node:events';
+import { chmodSync, readdirSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, test } from 'vitest';
 import { DaemonHere } from '../support/daemon-here.ts';
+import { postgresDatabase } from '../support/postgres-database.ts';
 import { CliHome } from '../support/run-cli.ts';
+import { tempDir } from '../support/temp-dir.ts';
 
 /** rankd where a platform runs it: variables are its only settings, and one port is the only one that is reached. */
 
@@ -26,9 +29,20 @@ interface Hosted {
   stop(): Promise<number | null>;
 }
 
-/** Starts `rankd serve` with these variables alone, as `env -i` does. Resolves once its output contains `until`. */
-async function host(env: Record<string, string>, { cwd, until = 'rankd listens on' }: { cwd: string; until?: string }) {
-  const child = spawn('env', ['-i', ...variables(env), process.execPath, rankd, 'serve'], { cwd });
+/** The command with these variables alone, as `env -i` leaves them; `uid`: as a user without an account. */
+function bare(args: string[], env: Record<string, string>, uid?: number): [file: string, ...args: string[]] {
+  const asUser = uid === undefined ? [] : ['setpriv', `--reuid=${uid}`, `--regid=${uid}`, '--clear-groups'];
+  const variables = Object.entries(env).map(([name, value]) => `${name}=${value}`);
+  return ['env', '-i', ...asUser, ...['env', ...variables], process.execPath, rankd, ...args];
+}
+
+/** Starts `rankd serve` with these variables alone. Resolves once its output contains `until`. */
+async function host(
+  env: Record<string, string>,
+  { cwd = '/', until = 'rankd listens on', uid }: { cwd?: string; until?: string; uid?: number } = {},
+) {
+  const [file, ...args] = bare(['serve'], env, uid);
+  const child = spawn(file, args, { cwd });
   running.push(child);
   let output = '';
   for (const stream of [child.stdout, child.stderr])
@@ -47,17 +61,16 @@ async function host(env: Record<string, string>, { cwd, until = 'rankd listens o
   return hosted;
 }
 
-function variables(env: Record<string, string>): string[] {
-  return Object.entries(env).map(([name, value]) => `${name}=${value}`);
-}
-
+/** A free port below those that the system gives to other tests. */
 async function freePort(): Promise<number> {
-  const server = createServer().listen(0);
-  await once(server, 'listening');
-  const { port } = server.address() as { port: number };
+  const port = 20_000 + randomInt(10_000);
+  const server = createServer().listen(port);
+  const isFree = await Promise.race([once(server, 'listening'), once(server, 'error')]).then(
+    () => server.listening,
+    () => false,
+  );
   server.close();
-  await once(server, 'close');
-  return port;
+  return isFree ? port : freePort();
 }
 
 test('with PORT and no other setting, rankd listens on that port at all addresses, and reports both and the database that it does not use', async () => {
@@ -72,7 +85,9 @@ test('with PORT and no other setting, rankd listens on that port at all addresse
     RANKD_PLATFORM_LEGACY_BASE_URL: nowhere,
   };
   const daemon = await host({ PORT, DATABASE_URL, ...roblox, RANKD_DATA_DIR: home.dataDir }, { cwd: home.cwd });
-  await expect.poll(daemon.output).toContain(`The database in ${home.dataDir} is new: no history, suspensions or keys`);
+  await expect
+    .poll(daemon.output, { timeout: 20_000 })
+    .toContain(`The database in ${home.dataDir} is new: no history, suspensions or keys`);
   expect(daemon.output()).toContain(`rankd listens on http://0.0.0.0:${PORT} (from PORT)\n`);
   expect(daemon.output()).toContain('DATABASE_URL is set but not used; to use it: RANKD_STORE_URL=$DATABASE_URL\n');
   expect(daemon.output()).not.toContain('geheim');
@@ -97,3 +112,32 @@ test('a key and the workspace id in variables are the same on each empty disk; a
     'RANKD_WORKSPACE_ID workspace.id: is ws_other, but the database has the workspace ws_mine',
   );
 });
+
+test.runIf(process.getuid?.() === 0)(
+  'on PostgreSQL, a user without an account, a home and a folder to write to serves, and its health command finds the daemon; the next release takes over while the first still runs',
+  async () => {
+    const { url } = await postgresDatabase();
+    const uid = 54_321;
+    const variables = () => {
+      const TMPDIR = tempDir();
+      chmodSync(TMPDIR, 0o1777);
+      return { RANKD_STORE_URL: url, RANKD_KEYS: '[]', RANKD_SERVER_PORT: '0', TMPDIR };
+    };
+    const [first, second] = [variables(), variables()];
+    const health = (env: Record<string, string>) => {
+      const [file, ...args] = bare(['health'], env, uid);
+      return spawnSync(file, args, { cwd: '/', encoding: 'utf8' }).status;
+    };
+    expect(health(first)).toBe(69);
+    const old = await host(first, { uid });
+    const [name = ''] = readdirSync(first.TMPDIR).filter((one) => one.startsWith(`rankd-${uid}-`));
+    expect(old.output()).toContain(
+      `No data directory can be made at /.local/share/rankd, so the socket and the lock are in ${first.TMPDIR}/${name}.\n`,
+    );
+    expect(health(first)).toBe(0);
+    const next = await host(second, { uid });
+    expect(await old.stop()).toBe(0);
+    expect([health(first), health(second)]).toEqual([69, 0]);
+    expect(await next.stop()).toBe(0);
+  },
+);

@@ -35,6 +35,7 @@ export async function serve(given: Cli, options: ValuesOf<typeof serveOptions>):
   const started = await load();
   if (started.config.store === undefined && /^postgres(ql)?:/i.test(cli.io.env['DATABASE_URL'] ?? ''))
     cli.say(unusedDatabase);
+  cli.sayTemporaryDir();
   const { runDaemon } = await import('../../daemon/run-daemon.ts');
   const { dataDir } = cli;
   const readableLog = cli.io.isTerminal && (given.io.showsProgress && isColored(cli.io.env) ? paints : plain);

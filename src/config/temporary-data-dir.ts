@@ -1,0 +1,39 @@
+import { accessSync, constants, lstatSync, mkdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { codeOf, RankdError } from '../base/errors.ts';
+import { placeOf, type ServerAddress } from '../base/net.ts';
+import { crypto } from '../base/node-modules.ts';
+import type { SystemUser } from '../base/system.ts';
+
+/** True if this user may write to the directory, or make it. */
+export function isUsable(directory: string): boolean {
+  try {
+    accessSync(directory, constants.W_OK | constants.X_OK);
+    return true;
+  } catch (error) {
+    const parent = dirname(directory);
+    return codeOf(error) === 'ENOENT' && parent !== directory && isUsable(parent);
+  }
+}
+
+/**
+ * A private temporary directory for the socket and the lock of a daemon on PostgreSQL, for a user who can have no data directory. Every
+ * command of this user on this store finds the same one. `undefined` if it can't be made. Throws `no_permission` if another
+ * user has made one of this name.
+ */
+export function temporaryDataDir({ uid }: SystemUser, store: ServerAddress): string | undefined {
+  const name = crypto()
+    .hash('sha256', `${store.user} ${placeOf(store)}`)
+    .slice(0, 16);
+  const directory = join(tmpdir(), `rankd-${uid}-${name}`);
+  try {
+    mkdirSync(directory, { mode: 0o700 });
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') return undefined;
+  }
+  const stats = lstatSync(directory);
+  if (stats.isDirectory() && stats.uid === uid && (stats.mode & 0o077) === 0) return directory;
+  const message = `${directory} is not a private directory of this user, so rankd puts no lock there.`;
+  throw new RankdError('no_permission', message, { hint: 'remove it, or name a directory with --data-dir' });
+}
