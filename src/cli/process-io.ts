@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { hostname, userInfo } from 'node:os';
-import { join } from 'node:path';
+import { join, sep } from 'node:path';
 import type { Interface } from 'node:readline/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isatty } from 'node:tty';
@@ -80,7 +80,7 @@ const io: Io = {
   pid: process.pid,
   command: [process.execPath, join(packageDir, 'bin', 'rankd.js')],
   get typedAs() {
-    return commandFor({ script: process.argv[1] ?? '', cwd: folderIfAny(), env: process.env });
+    return commandFor({ script: process.argv[1] ?? '', cwd: folderIfAny(), env: process.env, launcher: launcher() });
   },
   packageDir,
   home: homeFolder(process.env),
@@ -183,6 +183,12 @@ function currentFolder(): string {
       cause,
     });
   }
+}
+
+/** `npm run portable` puts Node.js into the folder of rankd, and a program that starts both next to it. */
+function launcher(): string | undefined {
+  const isPortable = process.execPath.startsWith(join(packageDir, 'runtime') + sep);
+  return isPortable ? join(packageDir, thisSystem.name === 'windows' ? 'rankd.cmd' : 'rankd') : undefined;
 }
 
 function folderIfAny(): string | undefined {

