@@ -17,7 +17,8 @@ export class Remembered<T> {
   readonly #read: (call: CallContext) => Promise<T>;
   #kept: { value: T; at: number } | undefined;
   #failed: { error: unknown; at: number } | undefined;
-  #reading: Promise<T> | undefined;
+  /** The read of the caller who came last; `undefined` if none waits. */
+  #latest: Promise<T> | undefined;
 
   constructor(clock: Clock, lifeMs: number, read: (call: CallContext) => Promise<T>) {
     this.#clock = clock;
@@ -35,32 +36,44 @@ export class Remembered<T> {
     return this.#kept !== undefined && this.#clock.monotonic() - this.#kept.at < maxAgeMs;
   }
 
-  async get(call: CallContext, { maxAgeMs = this.#lifeMs, failureLifeMs = 0 }: HowOld = {}): Promise<T> {
-    const now = this.#clock.monotonic();
-    if (this.#kept !== undefined && this.isFresh(maxAgeMs)) return this.#kept.value;
+  async get(call: CallContext, age: HowOld = {}): Promise<T> {
+    const known = this.#known(age);
+    if (known !== undefined) return known.value;
+    const before = this.#latest;
+    // An earlier reader's deadline may be before ours: if its read fails, we try with our own. Callers try in turn: if each failure woke
+    // all of them, hundreds that wait while Roblox hangs would block the process.
+    const read = before === undefined ? this.#tried(call) : before.catch(() => this.#inTurn(call, age));
+    this.#latest = read;
+    const end = () => {
+      if (this.#latest === read) this.#latest = undefined;
+    };
+    read.then(end, end);
+    return before === undefined ? read : abortable(read, call.signal);
+  }
+
+  /** Throws the error of a read that failed a moment ago. */
+  #known({ maxAgeMs = this.#lifeMs, failureLifeMs = 0 }: HowOld): { value: T } | undefined {
+    if (this.isFresh(maxAgeMs)) return this.#kept;
     const { error, at } = this.#failed ?? { at: Number.NEGATIVE_INFINITY };
-    if (now - at < failureLifeMs && !isForWantOfTime(error)) throw error;
-    const others = this.#reading;
-    if (others !== undefined) {
-      // The first reader's deadline may be earlier than ours: if its read fails, we try with our own.
-      const settled = others.then(
-        (value) => ({ value }),
-        () => undefined,
-      );
-      const shared = await abortable(settled, call.signal);
-      return shared === undefined ? this.get(call, { maxAgeMs, failureLifeMs }) : shared.value;
-    }
-    this.#reading = this.#read(call);
+    if (this.#clock.monotonic() - at < failureLifeMs && !isForWantOfTime(error)) throw error;
+    return undefined;
+  }
+
+  async #inTurn(call: CallContext, age: HowOld): Promise<T> {
+    call.signal.throwIfAborted();
+    const known = this.#known(age);
+    return known === undefined ? this.#tried(call) : known.value;
+  }
+
+  async #tried(call: CallContext): Promise<T> {
     try {
-      const value = await this.#reading;
+      const value = await this.#read(call);
       this.#kept = { value, at: this.#clock.monotonic() };
       this.#failed = undefined;
       return value;
     } catch (error) {
       this.#failed = { error, at: this.#clock.monotonic() };
       throw error;
-    } finally {
-      this.#reading = undefined;
     }
   }
 }
