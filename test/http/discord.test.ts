@@ -1,6 +1,9 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
 import type { Key, KeyRules, Scope } from '../../src/core/model.ts';
+import { Interactions } from '../../src/http/discord/interactions.ts';
+import type { Exchange } from '../../src/http/route.ts';
+import { Throttle } from '../../src/http/throttle.ts';
 import { linkPerson } from '../../src/usecases/discord/discord-people.ts';
 import { createDiscordKey } from '../../src/usecases/keys/keys.ts';
 import { discordConfig, discordIds as ids, interactionOf, signed } from '../support/discord-interactions.ts';
@@ -338,6 +341,27 @@ test('more than 30 commands a minute of one person are refused, over all rows, a
   expect(await say('link')).toBe('Too many commands; wait a minute.');
   expect(await clock.passUntil(say('link', {}, { userId: ids.bob }))).toContain('You are not linked');
   await clock.passUntil(expect.poll(() => discord.replies).toHaveLength(31));
+});
+
+test('of commands that arrive at once, none begins before all are acknowledged; then they begin in order of arrival', async () => {
+  const { app } = await open();
+  const begun: string[] = [];
+  const findDiscordPerson = (id: string) => {
+    begun.push(id);
+    return app.store.findDiscordPerson(id);
+  };
+  const context = { ...app.app, store: { ...app.store, findDiscordPerson } };
+  const interactions = new Interactions(new Throttle(context.clock));
+  const people = Array.from({ length: 5 }, (_, index) => `440000000000000001${index}`);
+  for (const userId of people) {
+    const body = JSON.stringify(interactionOf({ name: 'link', userId }));
+    const request = { id: 'req_1', headers: signed(body), body: Buffer.from(body), notes: { arrivedAt: 0 } };
+    const acknowledged = interactions.answer({ app: context, request } as unknown as Exchange);
+    await setImmediate();
+    expect({ acknowledged, begun }).toMatchObject({ acknowledged: { type: 5 }, begun: [] });
+  }
+  await expect.poll(() => begun).toEqual(people);
+  interactions.close();
 });
 
 test('what Discord answers to a reply decides what follows: 429 and 5xx are tried again, 404 for 5 s, others end in a warning', async () => {

@@ -45,6 +45,7 @@ export class Interactions {
   readonly #throttle: Throttle;
   readonly #stopping = new AbortController();
   #latest: Promise<void> = Promise.resolve();
+  #accepted = 0;
   #key: { hex: string; publicKey: KeyObject } | undefined;
 
   constructor(throttle: Throttle) {
@@ -119,11 +120,17 @@ export class Interactions {
   }
 
   /**
-   * Commands start in order of arrival, one in each turn of the event loop: acknowledgements leave before work begins, and
-   * many commands at once do not hold up those that arrive in the meantime.
+   * Commands start in order of arrival, one in each turn of the event loop in which no other arrived: of many at once, all are
+   * acknowledged before work on the first begins. With 200, that work was a third of what came before the last acknowledgement.
    */
   #turn(): Promise<void> {
-    this.#latest = this.#latest.then(() => setImmediate());
+    this.#accepted += 1;
+    this.#latest = this.#latest.then(async () => {
+      for (let before = -1; before !== this.#accepted; ) {
+        before = this.#accepted;
+        await setImmediate();
+      }
+    });
     return this.#latest;
   }
 
