@@ -55,7 +55,7 @@ export async function search({ rounds, database }: { rounds: number; database: F
 }
 
 async function logIn({ home }: Rankd): Promise<{ msFor(path: string): Promise<number> }> {
-  const link = await askDashboardLink({ dataDir: home.dataDir, by: 'cli:bench@host' });
+  const link = await askDashboardLink({ dataDir: home.dataDir, by: 'cli:bench@host', isViewOnly: false, hours: 12 });
   if (link === undefined || link.state !== 'made') throw new Error('the daemon made no link');
   const { origin, hash } = new URL(link.url);
   const send = async (path: string, method: string, headers: Record<string, string>, body?: string) => {

@@ -4,12 +4,14 @@ import { text } from 'node:stream/consumers';
 import { http } from '../base/node-modules.ts';
 import type { DaemonStatus } from '../usecases/upkeep/status-document.ts';
 import {
+  type AskedLink,
   changeHeader,
   controlPath,
   type LinkOutcome,
   type LookOutcome,
   operatorHeader,
   type ReloadOutcome,
+  sessionHeader,
 } from './control.ts';
 
 /** The timeout of a command for the daemon's response. A healthy one needs far less. */
@@ -44,8 +46,9 @@ export async function askLook(dataDir: string, changeId: string): Promise<boolea
 }
 
 /** Requests a link to the page from the daemon of a data directory; `undefined` if none responds in time. */
-export function askDashboardLink(asking: { dataDir: string; by: string }) {
-  return askDashboard<LinkOutcome>(asking, '/dashboard');
+export function askDashboardLink({ isViewOnly, hours, ...asking }: AskedLink & { dataDir: string }) {
+  const session = { [sessionHeader]: `${hours}${isViewOnly ? ' view' : ''}` };
+  return askDashboard<LinkOutcome>(asking, '/dashboard', session);
 }
 
 /** Ends all sessions of the page; `undefined` if no daemon responds in time. */
@@ -56,8 +59,9 @@ export function askDashboardLogout(asking: { dataDir: string; by: string }) {
 function askDashboard<Answer>(
   { dataDir, by }: { dataDir: string; by: string },
   path: string,
+  more: Record<string, string> = {},
 ): Promise<Answer | undefined> {
-  const headers = { [operatorHeader]: encodeURIComponent(by) };
+  const headers = { [operatorHeader]: encodeURIComponent(by), ...more };
   return ask<Answer>({ dataDir, path, method: 'POST', headers }, dashboardTimeoutMs);
 }
 

@@ -17,11 +17,25 @@ export interface Control {
   relearn(by: string): Promise<ReloadOutcome>;
   /** Asks for a late read of a change that a command reported as applied. */
   look(changeId: string): Promise<LookOutcome>;
-  /** A link to the page for the operator `by`. The page listens from then on. */
-  dashboardLink(by: string): Promise<LinkOutcome>;
+  /** A link to the page. The page listens from then on. */
+  dashboardLink(asked: AskedLink): Promise<LinkOutcome>;
   /** Ends all sessions of the page. `by`: the actor in the audit. */
   dashboardLogout(by: string): Promise<{ sessions: number }>;
 }
+
+/** A requested link to the page. */
+export interface AskedLink {
+  /** The operator. */
+  by: string;
+  /** True if its session can change nothing. */
+  isViewOnly: boolean;
+  /** The length of its session. */
+  hours: number;
+}
+
+/** The length of a session by default, and at most: a week. */
+export const usualHours = 12;
+export const maxHours = 168;
 
 /** The outcome of a request for a link to the page. */
 export type LinkOutcome =
@@ -43,6 +57,9 @@ export const changeHeader = 'x-rankd-change';
 
 /** Has the requesting operator, percent-encoded. Everyone who can open the socket could also write the audit. */
 export const operatorHeader = 'x-rankd-operator';
+
+/** Has the kind of session that a link begins: its hours, and `view` for one that can change nothing. */
+export const sessionHeader = 'x-rankd-session';
 
 /** In the data directory, unless that can't hold a socket. */
 export const socketName = 'daemon.sock';

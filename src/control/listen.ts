@@ -8,7 +8,18 @@ import { codeOf } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { crypto, http } from '../base/node-modules.ts';
 import { thisSystem } from '../base/system.ts';
-import { addressIn, addressName, type Control, changeHeader, operatorHeader, socketName } from './control.ts';
+import {
+  type AskedLink,
+  addressIn,
+  addressName,
+  type Control,
+  changeHeader,
+  maxHours,
+  operatorHeader,
+  sessionHeader,
+  socketName,
+  usualHours,
+} from './control.ts';
 
 export interface Place {
   dataDir: string;
@@ -162,9 +173,12 @@ const operations = {
   'POST /reload': { name: 'reload', about: operatorOf },
   'POST /relearn': { name: 'relearn', about: operatorOf },
   'POST /look': { name: 'look', about: ({ headers }) => String(headers[changeHeader]) },
-  'POST /dashboard': { name: 'dashboardLink', about: operatorOf },
+  'POST /dashboard': { name: 'dashboardLink', about: linkOf },
   'POST /dashboard/logout': { name: 'dashboardLogout', about: operatorOf },
-} as const satisfies Record<string, { name: keyof Control; about: (request: IncomingMessage) => string | undefined }>;
+} as const satisfies Record<
+  string,
+  { name: keyof Control; about: (request: IncomingMessage) => string | AskedLink | undefined }
+>;
 
 async function answer(control: Control, request: IncomingMessage, response: ServerResponse): Promise<void> {
   request.resume();
@@ -179,9 +193,16 @@ async function answer(control: Control, request: IncomingMessage, response: Serv
     response.writeHead(400).end();
     return;
   }
-  const told = JSON.stringify(await control[operation.name](about));
+  const told = JSON.stringify(await control[operation.name](about as string & AskedLink));
   response.setHeader('content-type', 'application/json; charset=utf-8');
   response.end(told);
+}
+
+function linkOf(request: IncomingMessage): AskedLink | undefined {
+  const by = operatorOf(request);
+  const [, hours, view] = /^(\d{1,3})( view)?$/.exec(String(request.headers[sessionHeader] ?? usualHours)) ?? [];
+  if (by === undefined || hours === undefined || Number(hours) < 1 || Number(hours) > maxHours) return undefined;
+  return { by, isViewOnly: view !== undefined, hours: Number(hours) };
 }
 
 const maxOperatorLength = 200;

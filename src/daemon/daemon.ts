@@ -5,7 +5,7 @@ import { closeAll, openAll } from '../base/close-all.ts';
 import { asRankdError } from '../base/errors.ts';
 import type { Logger } from '../base/log.ts';
 import { isLoopback, listenUrl } from '../base/net.ts';
-import type { LinkOutcome } from '../control/control.ts';
+import type { AskedLink, LinkOutcome } from '../control/control.ts';
 import type { Dashboard, DashboardOptions } from '../dashboard/server/dashboard.ts';
 import { listenAt } from '../http/listener.ts';
 import { createServer } from '../http/server.ts';
@@ -122,9 +122,9 @@ export class LazyDashboard implements AsyncDisposable {
   }
 
   /** Never rejects. */
-  async link(by: string): Promise<LinkOutcome> {
+  async link({ by, isViewOnly, hours }: AskedLink): Promise<LinkOutcome> {
     try {
-      return { state: 'made', ...(await (await this.#load()).link(by)) };
+      return { state: 'made', ...(await (await this.#load()).link(by, { isViewOnly, lifeMs: hours * 3_600_000 })) };
     } catch (cause) {
       const { code, message, hint } = asRankdError(cause);
       return { state: 'refused', code, message, hint };

@@ -6,7 +6,7 @@ import { createLog, type LogLevel } from '../base/log.ts';
 import type { Paints } from '../base/paint.ts';
 import type { Config } from '../config/config.ts';
 import type { LoadedConfig } from '../config/load.ts';
-import type { ReloadOutcome } from '../control/control.ts';
+import type { AskedLink, ReloadOutcome } from '../control/control.ts';
 import { listenForCommands } from '../control/listen.ts';
 import type { Migration } from '../ports/index.ts';
 import { lookAtChange } from '../usecases/change/late-look.ts';
@@ -144,7 +144,7 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
     const control = {
       ...{ status, identity, look, reload: (by: string) => live.reload(by) },
       relearn: (by: string) => live.reload(by, { relearns: true }),
-      dashboardLink: (by: string) => door.link(by),
+      dashboardLink: (asked: AskedLink) => door.link(asked),
       dashboardLogout: (by: string) => door.logAllOut(by),
     };
     closers.push(await listenForCommands({ dataDir, log, env: process.env }, control), live);

@@ -424,6 +424,25 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
       ann.expectNoComplaint();
     });
 
+    test('a session for viewing has no button that changes anything', async () => {
+      await using visitor = await scene.visitor();
+      const { url } = await scene.home.json<{ url: string }>('dashboard', '--view');
+      await visitor.page.goto(url);
+      await visitor.page.getByText('view only').waitFor();
+      await scene.home.json('rank', 'suspend', '1003', '--for', '3d');
+      const shown: string[] = [];
+      for (const view of [...views, 'rank?user=1001', 'changes?user=1001']) {
+        await visitor.go(view);
+        if (view === 'rank?user=1001') await visitor.page.locator('.card').waitFor();
+        for (const opener of await visitor.page.locator('main button.opener').all()) await opener.click();
+        shown.push(...(await visitor.page.locator('main button:visible').allInnerTexts()));
+      }
+      await scene.home.json('rank', 'unsuspend', '1003');
+      const harmless = /^(|Search|Find|Older changes|More keys|All \d+)$/;
+      expect(shown.map((text) => text.trim()).filter((text) => !harmless.test(text))).toEqual([]);
+      visitor.expectNoComplaint();
+    });
+
     test('a webhook is added by an address that nobody sees, and paused', async () => {
       await using sink = await startWebhookSink();
       const { page } = ann;

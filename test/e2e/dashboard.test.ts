@@ -35,6 +35,19 @@ test('a link logs in once; the cookie is only for this page and no script can re
   expect(await second.logIn()).toMatchObject({ status: 403, json: { code: 'link_refused', try: 'rankd dashboard' } });
 });
 
+test('a link made with --view shows everything and changes nothing, for as long as --hours says', async () => {
+  const { stdout, stderr } = await home.here(['dashboard', '--view', '--hours', '2']);
+  expect(stderr).toContain('Its session can change nothing.');
+  const viewer = new PageVisitor(stdout.trim());
+  const login = await viewer.logIn();
+  expect(String(login.headers['set-cookie'])).toContain('Max-Age=7200;');
+  const { viewOnly, loggedInAt, expiresAt } = login.json.session;
+  expect({ viewOnly, ms: Date.parse(expiresAt) - Date.parse(loggedInAt) }).toEqual({ viewOnly: true, ms: 7_200_000 });
+  await viewer.read('/api/status');
+  for (const path of ['keys/pause', 'undo', 'rank/change', 'active'])
+    expect(await viewer.post(`/api/${path}`), path).toMatchObject({ status: 403, json: { code: 'view_only' } });
+});
+
 test('the hint for a tunnel names the port of the link, and is omitted if dashboard.url is set', async () => {
   const { stdout, stderr } = await home.here(['dashboard']);
   const { port } = new URL(stdout.trim());

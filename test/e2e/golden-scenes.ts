@@ -101,6 +101,7 @@ export const scenes: Record<string, Line[]> = {
     'status --json',
     'health',
     'dashboard',
+    'dashboard --view --hours 200',
     'dashboard logout',
     'dashboard login',
     'serve --port abc',

@@ -11,7 +11,7 @@ import {
   askStatus,
   exchange,
 } from '../../control/ask.ts';
-import type { ReloadOutcome } from '../../control/control.ts';
+import { maxHours, type ReloadOutcome, usualHours } from '../../control/control.ts';
 import { proofHeader, proofOf, questionHeader } from '../../core/proof.ts';
 import { askNodes, noDaemon } from '../../usecases/upkeep/ask-nodes.ts';
 import {
@@ -23,6 +23,7 @@ import {
 import type { Cli } from '../cli.ts';
 import { command, flag, oneOf, option } from '../command.ts';
 import { notItsFile, strangerTo } from '../daemon-here.ts';
+import { wholeNumber } from '../input/arguments.ts';
 import { ExitCode, exitCodes } from '../output/errors.ts';
 import { settingText } from '../output/help.ts';
 import { type Shown, table } from '../output/table.ts';
@@ -270,18 +271,28 @@ export const dashboardCommand = command({
   name: 'dashboard',
   about: 'print a link to the dashboard in the browser: see who changed what, and undo it',
   args: [oneOf('[logout]', 'log everybody out of the page, and make every link useless', ['logout'])],
-  options: { open: flag('--open', 'open it in the browser of this machine') },
-  examples: ['rankd dashboard', 'rankd dashboard --open', 'rankd dashboard logout'],
-  run: (cli, logout, { open }) => (logout === undefined ? dashboard(cli, open) : endSessions(cli)),
+  options: {
+    open: flag('--open', 'open it in the browser of this machine'),
+    view: flag('--view', 'for staff: the session shows everything and can change nothing'),
+    hours: option('--hours <n>', 'how long the session lasts', wholeNumber(1, maxHours), usualHours),
+  },
+  examples: ['rankd dashboard', 'rankd dashboard --open', 'rankd dashboard --view --hours 4', 'rankd dashboard logout'],
+  run: (cli, logout, options) => (logout === undefined ? dashboard(cli, options) : endSessions(cli)),
 });
 
-async function dashboard(cli: Cli, isOpened: boolean): Promise<void> {
-  const outcome = await whileWaiting(cli.line, 'waiting for the daemon', () => ask(cli, askDashboardLink));
+async function dashboard(
+  cli: Cli,
+  { open: isOpened, view, hours }: { open: boolean; view: boolean; hours: number },
+): Promise<void> {
+  const outcome = await whileWaiting(cli.line, 'waiting for the daemon', () =>
+    ask(cli, (asking) => askDashboardLink({ ...asking, isViewOnly: view, hours })),
+  );
   if (outcome.state === 'refused') throw new RankdError(outcome.code, outcome.message, { hint: outcome.hint });
   if (isOpened) await openInBrowser(cli, outcome.url);
   cli.print(linkDocument(outcome), outcome.url);
   const elsewhere = outcome.tunnel === null ? '' : ` From elsewhere: ssh -L ${outcome.tunnel} THIS-MACHINE`;
-  cli.say(`The link logs in once, within five minutes.${elsewhere}`);
+  const only = view ? ' Its session can change nothing.' : '';
+  cli.say(`The link logs in once, within five minutes.${only}${elsewhere}`);
 }
 
 async function endSessions(cli: Cli): Promise<void> {

@@ -74,8 +74,9 @@ export function holdWords({ does, kind, endsAt }: NonNullable<Change['hold']>, r
   return words[does];
 }
 
-/** The old and the new role, with an arrow that points up or down. */
+/** The old and the new role, with an arrow that points up or down; a suspension or its end as such. */
 export function Move({ change }: { change: Change }) {
+  if (change.hold !== null && change.hold.does !== 'override' && change.hold.kind !== 'temporary') return <HoldMove change={change} hold={change.hold} />;
   const { roleId, oldRoleId, newRankId, roles } = change;
   if (roleId === null) return <span class="soft">{newRankId === null ? 'not known' : `to rank ${newRankId}`}</span>;
   if (oldRoleId === null || oldRoleId === roleId) return <span class="name">{roleName(change, roleId)}</span>;
@@ -97,5 +98,24 @@ export function Move({ change }: { change: Change }) {
       </span>
       <span class="name">{roleName(change, roleId)}</span>
     </span>
+  );
+}
+
+function HoldMove({ change, hold }: { change: Change; hold: NonNullable<Change['hold']> }) {
+  const role = change.roleId === null ? undefined : roleName(change, change.roleId);
+  return (
+    <>
+      <span class="move">
+        <span class={hold.does === 'begin' || hold.does === 'renew' ? 'down' : 'up'}>
+          <Icon name={hold.does === 'begin' || hold.does === 'renew' ? 'paused' : 'back'} />
+        </span>
+        <span>{holdWords(hold, change.requestedAt)}</span>
+      </span>
+      {role !== undefined && (
+        <p class="small soft name">
+          {hold.does === 'begin' ? `holds ${role} until then` : role}
+        </p>
+      )}
+    </>
   );
 }

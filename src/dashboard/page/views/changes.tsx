@@ -198,7 +198,9 @@ export function What({ change }: { change: Change }) {
   return (
     <>
       <Move change={change} />
-      {change.hold !== null && <span class="tag">{holdWords(change.hold, change.requestedAt)}</span>}
+      {change.hold !== null && (change.hold.does === 'override' || change.hold.kind === 'temporary') && (
+        <span class="tag">{holdWords(change.hold, change.requestedAt)}</span>
+      )}
       {words !== null && words !== '' && <p class="small soft name">{words}</p>}
     </>
   );
