@@ -76,7 +76,8 @@ export function holdWords({ does, kind, endsAt }: NonNullable<Change['hold']>, r
 
 /** The old and the new role, with an arrow that points up or down; a suspension or its end as such. */
 export function Move({ change }: { change: Change }) {
-  if (change.hold !== null && change.hold.does !== 'override' && change.hold.kind !== 'temporary') return <HoldMove change={change} hold={change.hold} />;
+  if (change.hold !== null && change.hold.does !== 'override' && change.hold.kind !== 'temporary')
+    return <HoldMove change={change} hold={change.hold} />;
   const { roleId, oldRoleId, newRankId, roles } = change;
   if (roleId === null) return <span class="soft">{newRankId === null ? 'not known' : `to rank ${newRankId}`}</span>;
   if (oldRoleId === null || oldRoleId === roleId) return <span class="name">{roleName(change, roleId)}</span>;
@@ -111,11 +112,7 @@ function HoldMove({ change, hold }: { change: Change; hold: NonNullable<Change['
         </span>
         <span>{holdWords(hold, change.requestedAt)}</span>
       </span>
-      {role !== undefined && (
-        <p class="small soft name">
-          {hold.does === 'begin' ? `holds ${role} until then` : role}
-        </p>
-      )}
+      {role !== undefined && <p class="small soft name">{hold.does === 'begin' ? `holds ${role} until then` : role}</p>}
     </>
   );
 }
