@@ -3,21 +3,14 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 type TestOptions = NonNullable<TestProjectInlineConfiguration['test']>;
 
-/** The tests that run longest, and those that wait longest. */
-const longest = [
-  ...['faults/fault-matrix', 'e2e/stopped-node', 'browser/dashboard', 'faults/pacing', 'environment/suspension'],
-  ...['faults/holds', 'e2e/suspension', 'e2e/chaos', 'e2e/crash', 'e2e/nodes', 'game/client', 'e2e/golden'],
-  ...['e2e/names', 'environment/rank-list', 'environment/undo', 'stores/postgres/nodes'],
-].map((name) => `/test/${name}.test.ts`);
+/** Here, a file starts processes or waits for timers, and may take a minute; elsewhere, seconds. */
+const slow = /\/test\/(browser|e2e|environment|faults)\//;
 
-/** Vitest knows how long each file took last time, but not in a fresh clone. A long file that starts last is waited for alone. */
-class LongestFirst extends BaseSequencer {
+/** A long file that starts last is waited for alone. */
+class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const place = ({ moduleId }: TestSpecification) => {
-      const found = longest.findIndex((name) => moduleId.endsWith(name));
-      return found === -1 ? longest.length : found;
-    };
-    return (await super.sort(files)).toSorted((a, b) => place(a) - place(b));
+    const sorted = await super.sort(files); // by how long each took last time; in a fresh clone, by size
+    return sorted.toSorted((a, b) => Number(slow.test(b.moduleId)) - Number(slow.test(a.moduleId)));
   }
 }
 
@@ -29,6 +22,7 @@ export const shared = {
   hookTimeout: 120_000,
   expect: { poll: { timeout: 20_000 } },
   maxWorkers: 4,
+  execArgv: ['--max-semi-space-size=64'], // a fifth less for the garbage of short-lived daemons
   isolate: false, // no test leaves anything in a module: a worker for many files saves loading them again for each
 } satisfies TestOptions;
 
@@ -52,7 +46,7 @@ const { root, globalSetup, maxWorkers, ...ofProject } = shared;
 export default defineConfig({
   test: {
     ...{ root, globalSetup, maxWorkers },
-    sequence: { sequencer: LongestFirst },
+    sequence: { sequencer: SlowFirst },
     projects: [
       { test: { ...ofProject, root, name: 'sqlite', include: ['test/**/*.test.ts'] } },
       { test: { ...ofProject, root, ...onPostgres, include: differing } },

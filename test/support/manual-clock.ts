@@ -39,7 +39,10 @@ export class ManualClock implements Clock {
     }
   }
 
-  /** Moves time forward step by step: wakes sleepers in order, and lets their work finish before the next one wakes. */
+  /**
+   * Moves time forward step by step: wakes sleepers in order, those that are due at the same instant together, and lets
+   * their work finish before the next one wakes.
+   */
   async advance(ms: number): Promise<void> {
     const end = this.#elapsedMs + ms;
     for (await settle(); (this.#next?.wakeAt ?? Number.POSITIVE_INFINITY) <= end; await settle()) this.#wakeNext();
@@ -83,9 +86,12 @@ export class ManualClock implements Clock {
   #wakeNext(): void {
     const next = this.#next;
     if (next === undefined) throw new Error('nobody sleeps: what is waited for will never come');
-    this.#sleepers.delete(next);
     this.#move(Math.max(0, next.wakeAt - this.#elapsedMs));
-    next.wake();
+    const due = [...this.#sleepers].filter(({ wakeAt }) => wakeAt <= this.#elapsedMs);
+    for (const sleeper of due.sort((a, b) => a.wakeAt - b.wakeAt)) {
+      this.#sleepers.delete(sleeper);
+      sleeper.wake();
+    }
   }
 
   #move(ms: number): void {
@@ -124,13 +130,17 @@ function watchTurn(): void {
   if (events !== seenEvents) busyTurn = turn;
   seenEvents = events;
   const isQuietFor = (since: number) => turn - Math.max(since, busyTurn) >= quietTurns;
-  if ([...settling].some(({ since }) => isQuietFor(since)) && (isOtherAwaited() || isFileAwaited())) busyTurn = turn;
+  const isWaiting = [...settling].some(({ since }) => isQuietFor(since)) && (isOtherAwaited() || isFileAwaited());
+  if (isWaiting) busyTurn = turn;
   for (const one of settling) {
     if (!isQuietFor(one.since)) continue;
     settling.delete(one);
     one.resolve();
   }
-  if (settling.size > 0) setImmediate(watchTurn);
+  if (settling.size === 0) return;
+  if (isWaiting)
+    setTimeout(watchTurn, 1); // the processor is for the thread or server that is awaited
+  else setImmediate(watchTurn);
 }
 
 /** Called as rarely as possible: Node.js lists all of its open resources. */
