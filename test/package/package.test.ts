@@ -97,6 +97,14 @@ test('every page that rankd mentions is in the package', () => {
   expect([...mentioned].filter((page) => !existsSync(join(installed, page)))).toEqual([]);
 });
 
+test('the start file that the page on hosting names for a panel is in the package', () => {
+  const [, file = ''] =
+    /`(\.\/node_modules\/rankd\/\S+)`/.exec(readFileSync(new URL('../../docs/hosting.md', import.meta.url), 'utf8')) ??
+    [];
+  expect(file).toMatch(/panel\.js$/);
+  expect(existsSync(join(script, '../../../..', file))).toBe(true);
+});
+
 let homes = 0;
 /** All homes share what Node.js compiled. */
 function newHome(node: string, env: Record<string, string>): Promise<RankdByHand> {

@@ -1,18 +1,18 @@
 import { type ChildProcessByStdio, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
+import { blocksOf } from '../support/readme-commands.ts';
 import { TempDir } from '../support/temp-dir.ts';
 
 const build = fileURLToPath(new URL('../../config/build/portable.ts', import.meta.url));
 const name = `rankd-${manifest.version}-linux-x64`;
 const temp = new TempDir();
 const out = join(temp.path, 'out');
-const portable = join(temp.path, name);
 
 /** Builds the archive for this system, from the Node.js of the clone. `xz`: a script in the place of xz, which takes too long for a test. */
 function buildArchive(xz: string) {
@@ -22,10 +22,14 @@ function buildArchive(xz: string) {
   return spawnSync(process.execPath, [build, '--only', 'linux-x64', '--out', out], { encoding: 'utf8', env });
 }
 
+/** As docs/install.md has it. */
+const [install = ''] = blocksOf('docs/install.md', 'sh');
+const portable = join(out, name);
+let installed = '';
 beforeAll(() => {
   const { status, stderr } = buildArchive('exec cat');
   if (status !== 0) throw new Error(stderr);
-  execFileSync('tar', ['-xf', join(out, `${name}.tar.xz`)], { cwd: temp.path });
+  installed = execFileSync('bash', ['-e'], { cwd: out, input: install, encoding: 'utf8' });
 }, 120_000);
 afterAll(() => temp[Symbol.dispose]());
 
@@ -44,6 +48,10 @@ function run(line: string[], { cwd = temp.path, env = [] as string[] } = {}) {
 }
 
 const data = ['--data-dir', join(temp.path, 'data')];
+
+test('the page on the installation says how to check the archive, extract it and start rankd', () => {
+  expect(installed).toBe(`${name}.tar.xz: OK\n${manifest.version}\n`);
+});
 
 test('it makes a key, verifies it, serves and stops, in an empty environment', async () => {
   expect(run(['--version'])).toMatchObject({ status: 0, stdout: `${manifest.version}\n` });
@@ -86,7 +94,7 @@ test('it has the licenses, the pages and the README, and one addon', () => {
 });
 
 test('a build that fails leaves the archive and the checksums of the one before, and nothing half-written', () => {
-  const read = () => readdirSync(out).map((file) => [file, readFileSync(join(out, file), 'base64').length]);
+  const read = () => readdirSync(out).map((file) => [file, statSync(join(out, file)).mtimeMs]);
   const before = read();
   const { status, stderr } = buildArchive('head -c 1000; exit 1');
   expect(status).toBe(1);
