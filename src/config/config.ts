@@ -77,7 +77,7 @@ export function toConfig(settings: Settings, choice: PlatformChoice, { files, ta
       failedAuthPerMinute: limits.failed_auth,
     },
     metrics,
-    dashboard: { ...dashboard, url: dashboard.url },
+    dashboard: { ...dashboard, url: dashboard.url, path: dashboard.path },
     retention: { historyMs: history.keep, auditMs: audit.keep },
     audit: { headFile: files.headFile },
     webhooks: {

@@ -17,6 +17,7 @@ import {
   optionalDuration,
   optionalUrl,
   origin,
+  pathOfPage,
   rankOrName,
   role,
   roles,
@@ -214,6 +215,9 @@ export const settingsSchema = section({
     port: whole(0, 65_535)
       .default(dashboardPort)
       .describe('Port of the page, or 0 for any free port; if another program uses it, rankd takes the next free one.'),
+    path: pathOfPage()
+      .optional()
+      .describe('Path at which the API serves the page too, such as /page: for a host with one port; off without it.'),
     url: origin()
       .optional()
       .describe('Address at which browsers reach the page: https of a proxy, or http://127.0.0.1:PORT of a tunnel.'),
@@ -298,7 +302,7 @@ export const settingsSchema = section({
 }).check(({ value: { server, metrics, dashboard }, issues }) => {
   if (issues.length > 0) return;
   // On its default port and without a fixed address, the page takes the next free port.
-  const isPageFixed = dashboard.url !== undefined || dashboard.port !== dashboardPort;
+  const isPageFixed = dashboard.path === undefined && (dashboard.url !== undefined || dashboard.port !== dashboardPort);
   const listeners = [
     { ...server, name: 'server', label: 'the server', isOn: true },
     { ...metrics, name: 'metrics', label: 'the metrics', isOn: metrics.enabled },

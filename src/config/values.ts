@@ -145,6 +145,15 @@ export function origin() {
     .transform((text) => new URL(text).origin);
 }
 
+/** A path of the API's listener that no route of the API has. */
+export function pathOfPage() {
+  const error = 'a path such as /page, in letters, digits and dashes, that the API does not use itself';
+  const ofApi = ['v1', 'v2', 'docs', 'group', 'discord', 'healthz', 'readyz'];
+  return z
+    .string({ error })
+    .refine((text) => /^(\/[\w-]+)+$/.test(text) && !ofApi.includes(text.split('/')[1] ?? ''), { error });
+}
+
 function baseUrl() {
   const error = 'an https address (or http on loopback) without user, password, query or fragment';
   return z

@@ -19,6 +19,8 @@ import { startWorkers, warnOfPlatform } from './workers.ts';
 
 interface DaemonOptions extends AppOptions, Pick<OpenOptions, 'onNew' | 'onMigrated'> {
   log: Logger;
+  /** Adds to the API's listener before it listens. */
+  beforeListening?: (app: ServedApp, server: FastifyInstance) => Promise<void>;
 }
 
 /** A daemon that listens. */
@@ -52,6 +54,7 @@ export function startDaemon(options: DaemonOptions): Promise<Daemon> {
     await heads.note(app.current);
     const server = createServer(app, options.config.server);
     closers.push(() => server.close());
+    await options.beforeListening?.(app, server);
     const { trustedProxies } = address;
     const listener = await metrics?.serve({ app, server }, { ...metricsConfig, trustedProxies });
     if (listener !== undefined) closers.push(listener);
@@ -116,9 +119,17 @@ export class LazyDashboard implements AsyncDisposable {
     return this.#dashboard?.standing ?? null;
   }
 
-  /** Throws like `Dashboard.open`. */
-  async openIfEnabled(): Promise<void> {
-    if (this.#options.config.enabled) await (await this.#load()).open();
+  /** Serves the page with the API, if `dashboard.path` is set. */
+  async mount(server: FastifyInstance): Promise<void> {
+    const { path } = this.#options.config;
+    if (path !== undefined) await (await this.#load()).mount(server, path);
+  }
+
+  /** The API listens at `url`. Throws like `Dashboard.open`. */
+  async openIfEnabled(url: string): Promise<void> {
+    const { path } = this.#options.config;
+    if (path !== undefined) this.#dashboard?.listensWith(Number(new URL(url).port || 80), path);
+    else if (this.#options.config.enabled) await (await this.#load()).open();
   }
 
   /** Never rejects. */

@@ -80,7 +80,21 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
       note: (line) => problems.note(line),
     });
     const startedAt = { at: systemClock.now(), monotonic: systemClock.monotonic() };
-    const daemon = await startDaemon({ config, dataDir, log, onMigrated, onNew });
+    let door: LazyDashboard | undefined;
+    const daemon = await startDaemon({
+      ...{ config, dataDir, log, onMigrated, onNew },
+      beforeListening: async (live, server) => {
+        door = new LazyDashboard({
+          ...{ live, config: config.dashboard, status: () => status(), typedAs: process.typedAs },
+          ...{ publicUrl: config.server.publicUrl, trustedProxies: config.server.trustedProxies },
+          pageFolder: join(process.packageDir, 'dist', 'dashboard'),
+        });
+        await door.mount(server);
+      },
+    }).catch(async (error: unknown) => {
+      await door?.[Symbol.asyncDispose]();
+      throw error;
+    });
     closers.push(() => daemon.stop()); // closed last, because it unlocks the data directory
     await keepServedGroup(daemon.app.current, started);
     const live = new LiveConfig({
@@ -113,7 +127,7 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
       const stuck = await stuckHolds(app).catch(() => undefined);
       const webhooks = await viewWebhooks(app).catch(() => undefined);
       const of = { app, live, webhooks, url, metricsUrl, process, storeProblem, acceptsKeys, stuckHolds: stuck };
-      const standing = { workspaceActive, dashboard: door.standing };
+      const standing = { workspaceActive, dashboard: door?.standing ?? null };
       return daemonStatus({
         ...{ ...of, ...standing, started: startedAt },
         problems: await problems.newestFirst(
@@ -131,21 +145,17 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
       });
     };
     await showNode({ daemon, live, startedAt: startedAt.monotonic });
-    const pageFolder = join(process.packageDir, 'dist', 'dashboard');
-    const { trustedProxies } = config.server;
-    const door = new LazyDashboard({
-      ...{ live: daemon.app, config: config.dashboard, trustedProxies, pageFolder, status },
-      typedAs: process.typedAs,
-    });
-    closers.push(door);
-    await door.openIfEnabled();
+    if (door === undefined) throw new TypeError('the daemon listens without its page');
+    const page = door;
+    closers.push(page);
+    await page.openIfEnabled(daemon.url);
     const identity = async () => ({ identity: daemon.app.current.identity });
     const look = (changeId: string) => lookAtChange(daemon.app.current, changeId);
     const control = {
       ...{ status, identity, look, reload: (by: string) => live.reload(by) },
       relearn: (by: string) => live.reload(by, { relearns: true }),
-      dashboardLink: (asked: AskedLink) => door.link(asked),
-      dashboardLogout: (by: string) => door.logAllOut(by),
+      dashboardLink: (asked: AskedLink) => page.link(asked),
+      dashboardLogout: (by: string) => page.logAllOut(by),
     };
     closers.push(await listenForCommands({ dataDir, log, env: process.env }, control), live);
     return {

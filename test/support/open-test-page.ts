@@ -20,9 +20,9 @@ export async function openTestPage({
   ...options
 }: TestAppOptions & { dashboard?: Partial<DashboardConfig>; pageFolder?: string } = {}): Promise<TestPage> {
   const app = await openTestApp(options);
-  const settings = { enabled: false, host: '127.0.0.1', port: 0, url: undefined, ...config };
+  const settings = { enabled: false, host: '127.0.0.1', port: 0, url: undefined, path: undefined, ...config };
   const { trustedProxies = ['127.0.0.0/8'] } = options.config?.server ?? {};
-  const page = { live: app.live, config: settings, trustedProxies, pageFolder, typedAs: 'rankd' };
+  const page = { live: app.live, config: settings, trustedProxies, pageFolder, typedAs: 'rankd', publicUrl: undefined };
   const dashboard = new Dashboard({ ...page, status: async () => statusOf(app) });
   const withLink = async (kind?: SessionKind) => new PageVisitor((await dashboard.link('cli:ann@host', kind)).url);
   return {

@@ -24,14 +24,16 @@ interface Sending {
 export class PageVisitor {
   /** e.g. `http://127.0.0.1:7266` */
   readonly origin: string;
+  readonly #base: string;
   /** The part after the # of the link. */
   readonly secret: string;
   cookie = '';
   token = '';
 
   constructor(link: string) {
-    const { origin, hash } = new URL(link);
+    const { origin, pathname, hash } = new URL(link);
     this.origin = origin;
+    this.#base = pathname.replace(/\/login$/, '');
     this.secret = hash.slice(1);
   }
 
@@ -101,7 +103,7 @@ export class PageVisitor {
       ...headers,
     };
     const given = Object.entries(all).filter(([, value]) => value !== undefined && value !== '');
-    const request = http.request(this.origin + path, { method, headers: Object.fromEntries(given) });
+    const request = http.request(this.origin + this.#base + path, { method, headers: Object.fromEntries(given) });
     request.end(body);
     const [response] = (await once(request, 'response')) as [IncomingMessage];
     return response;

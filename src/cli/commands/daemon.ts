@@ -314,9 +314,11 @@ async function ask<Answer>(
 /** Opens an address in the browser of the user who runs the command. If there is none, the command reports it and succeeds. */
 async function openInBrowser(cli: Cli, url: string): Promise<void> {
   const { config } = await cli.loadConfig();
-  if (!isOfPage(url, config.dashboard.url)) {
+  const { publicUrl = '' } = config.server;
+  const origins = [config.dashboard.url, publicUrl.startsWith('https:') ? new URL(publicUrl).origin : undefined];
+  if (!isOfPage(url, origins)) {
     const message =
-      'The daemon returned a link that is neither on this machine nor below dashboard.url, so it is not opened.';
+      'The daemon returned a link that is neither on this machine nor below dashboard.url or server.public_url, so it is not opened.';
     throw new RankdError('daemon_unavailable', message, { hint: 'rankd doctor' });
   }
   const { spawn } = await import('node:child_process');
@@ -332,9 +334,9 @@ async function openInBrowser(cli: Cli, url: string): Promise<void> {
 }
 
 /** The system's opener would run a file that a compromised daemon names. */
-function isOfPage(link: string, pageUrl: string | undefined): boolean {
+function isOfPage(link: string, origins: Array<string | undefined>): boolean {
   const url = URL.parse(link);
   if (url === null || url.href !== link) return false;
   const isLoopback = url.protocol === 'http:' && /^(localhost|127(\.\d+){3}|\[::1\])$/.test(url.hostname);
-  return isLoopback || url.origin === pageUrl;
+  return isLoopback || origins.includes(url.origin);
 }

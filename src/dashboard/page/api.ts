@@ -26,6 +26,9 @@ export const heardAt = signal(Date.now());
 /** True while the daemon does not respond. */
 export const isLost = signal(false);
 
+/** The path of the page, with a slash at its end: the folder of its scripts. */
+export const base = new URL('.', import.meta.url).pathname;
+
 /** Stored in addition to the cookie, which the browser sends to every program that listens on this machine. */
 const tokenName = 'rankd-token';
 
@@ -89,7 +92,7 @@ export function endSession(): void {
  */
 export async function followEvents(heard: (event: string) => void, signal: AbortSignal): Promise<'broken' | 'refused'> {
   try {
-    const response = await fetch('/api/events', { headers: ownHeaders(), signal });
+    const response = await fetch(`${base}api/events`, { headers: ownHeaders(), signal });
     if (!response.ok || response.body === null) return 'refused';
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     for (let rest = ''; ; ) {
@@ -112,7 +115,7 @@ function ownHeaders(): Record<string, string> {
 }
 
 async function ask<T>(path: string, init: RequestInit, triesBefore = 0): Promise<T> {
-  const response = await fetch(`/api/${path}`, {
+  const response = await fetch(`${base}api/${path}`, {
     ...init,
     headers: { ...init.headers, ...ownHeaders() },
   }).catch((error: Error) => {

@@ -1,5 +1,5 @@
 import { render } from 'preact';
-import { entry, goOn, logIn, send } from './api.ts';
+import { base, entry, goOn, logIn, send } from './api.ts';
 import { listen } from './live.ts';
 import { mayChange } from './parts/form.tsx';
 import { Frame } from './parts/frame.tsx';
@@ -39,9 +39,9 @@ function Page() {
 
 /** The link is used up at once, and removed from the address, where others could read it. */
 function begin(): Promise<void> {
-  if (location.pathname !== '/login') return goOn();
+  if (location.pathname !== `${base}login`) return goOn();
   const link = location.hash.slice(1);
-  history.replaceState(null, '', '/');
+  history.replaceState(null, '', base);
   return link === '' ? goOn() : logIn(link);
 }
 

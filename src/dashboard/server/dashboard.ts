@@ -10,7 +10,7 @@ import { Chart } from '../../usecases/views/chart.ts';
 import { PageRuns } from '../../usecases/views/page-runs.ts';
 import { watchViews } from '../../usecases/views/watch.ts';
 import { readPageFiles } from './page-files.ts';
-import { createPageServer, type Site, streamHeaders } from './page-server.ts';
+import { createPageServer, mountPage, type Site, streamHeaders } from './page-server.ts';
 import { originsOf } from './requests.ts';
 import type { Page } from './routes.ts';
 import { type Session, type SessionKind, Sessions, sessionLifeMs } from './sessions.ts';
@@ -19,6 +19,8 @@ import { Streams } from './streams.ts';
 export interface DashboardOptions {
   live: LiveContext;
   config: DashboardConfig;
+  /** `server.public_url` */
+  publicUrl: string | undefined;
   /** Addresses and networks of reverse proxies. */
   trustedProxies: readonly string[];
   /** The absolute path of the page's built files. */
@@ -35,7 +37,8 @@ const nextPorts = 20;
 
 /** The parts that exist while the page listens. */
 interface Listening extends Site {
-  server: FastifyInstance;
+  /** `undefined` if the API's listener serves the page. */
+  server?: FastifyInstance;
   /** e.g. `http://127.0.0.1:7266` */
   url: string;
   /** The argument of a tunnel from another machine, e.g. `7266:127.0.0.1:7266`; null if `dashboard.url` is set. */
@@ -85,6 +88,19 @@ export class Dashboard implements AsyncDisposable {
     return this.#listening ?? this.#opening;
   }
 
+  /** Serves the page below `dashboard.path` of the API's listener, which does not listen yet. */
+  async mount(server: FastifyInstance, path: string): Promise<void> {
+    const { live, pageFolder } = this.#options;
+    await mountPage(server, path, { ...this.#served, live, files: await readPageFiles(pageFolder, path) });
+  }
+
+  /** The API's listener, on which the page is mounted, listens on this port now. */
+  listensWith(port: number, path: string): void {
+    const { config, publicUrl } = this.#options;
+    const ofApi = publicUrl?.startsWith('https:') ? new URL(publicUrl).origin : undefined;
+    this.#listensAt({ port, origin: config.url ?? ofApi, path });
+  }
+
   /** A link that logs in once. `by` is the requesting operator. Throws like `open`. */
   async link(by: string, kind?: SessionKind): Promise<{ url: string; expiresAt: number; tunnel: string | null }> {
     const { url, tunnel } = await this.open();
@@ -121,24 +137,40 @@ export class Dashboard implements AsyncDisposable {
     const { live, trustedProxies, config } = this.#options;
     const { host, port, url } = config;
     const files = await readPageFiles(this.#options.pageFolder);
-    const server = createPageServer({
-      ...{ live, trustedProxies, files, page: this.#page, site: () => this.#listening },
-      stream: (reply, session) => this.#stream(reply, session),
-    });
+    const server = createPageServer({ ...this.#served, live, trustedProxies, files });
     const isFixed = url !== undefined || port === 0;
     const ports = Array.from({ length: isFixed ? 1 : 1 + nextPorts }, (_, index) => port + index);
     const hint = 'set dashboard.port in rankd.yaml, then restart the daemon';
     const at = { host, ports: ports.filter((one) => one <= 65_535), hint };
     const address = await listenAt(server, { section: 'dashboard' }, at);
-    const own = url ?? localUrl(listenUrl(address));
+    return this.#listensAt({ server, port: address.port, origin: url, own: localUrl(listenUrl(address)) });
+  }
+
+  get #served() {
+    return {
+      ...{ page: this.#page, site: () => this.#listening },
+      stream: (reply: FastifyReply, session: Session) => this.#stream(reply, session),
+    };
+  }
+
+  /** `origin`: that of a proxy or a tunnel; without one, browsers of this machine reach the page at `own`. */
+  #listensAt({
+    port,
+    origin,
+    own: ownOrigin = `http://127.0.0.1:${port}`,
+    path = '',
+    server,
+  }: Pick<Listening, 'server'> & { port: number; origin: string | undefined; own?: string; path?: string }): Listening {
+    const own = origin ?? ownOrigin;
     const isSecure = own.startsWith('https:');
     const cookie = {
-      name: isSecure ? '__Host-rankd' : `rankd_${new URL(own).port || address.port}`,
+      name: isSecure ? '__Host-rankd' : `rankd_${new URL(own).port || port}`,
       attributes: `Path=/; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`,
     };
-    const tunnel = url === undefined ? `${address.port}:${new URL(own).host}` : null;
-    this.#listening = { server, url: own, tunnel, cookie, origins: originsOf({ port: address.port, url }) };
-    this.#app.log.info({ url: own }, 'the page for the operator listens');
+    const tunnel = origin === undefined ? `${port}:${new URL(own).host}` : null;
+    const origins = originsOf({ port, url: origin });
+    this.#listening = { ...(server && { server }), url: own + path, tunnel, cookie, origins };
+    this.#app.log.info({ url: own + path }, 'the page for the operator listens');
     return this.#listening;
   }
 
@@ -156,7 +188,7 @@ export class Dashboard implements AsyncDisposable {
       const now = this.#clock.monotonic();
       if (this.#sessions.isWanted) this.#wantedAt = now;
       const isUnused = now - this.#wantedAt >= sessionLifeMs && !this.#options.config.enabled;
-      if (signal.aborted || this.#listening === undefined || !isUnused) continue;
+      if (signal.aborted || this.#listening?.server === undefined || !isUnused) continue;
       await this.#close();
       this.#app.log.info('the page for the operator was not used for long, and listens no more');
     }

@@ -26,21 +26,25 @@ const types: Record<string, string> = {
 const packable = new Set(['.html', '.js', '.css', '.svg', '.webmanifest']);
 
 /**
- * The files of the page by their paths: those of the build folder, compressed once. None if there is no such folder.
+ * The files of the page by their paths: those of the build folder, compressed once. None if there is no such folder. `base`: the path
+ * below which the page is served.
  */
-export async function readPageFiles(folder: string): Promise<ReadonlyMap<string, PageFile>> {
+export async function readPageFiles(folder: string, base = ''): Promise<ReadonlyMap<string, PageFile>> {
   const names = await readdir(folder).catch((): string[] => []);
   const known = names.filter((name) => types[extname(name)] !== undefined);
-  const files = await Promise.all(known.map(async (name) => [`/${name}`, await readPageFile(folder, name)] as const));
+  const files = await Promise.all(
+    known.map(async (name) => [`/${name}`, await readPageFile(folder, name, base)] as const),
+  );
   const byPath = new Map(files);
   const page = byPath.get('/index.html');
   if (page !== undefined) byPath.set('/', page).set('/login', page);
   return byPath;
 }
 
-async function readPageFile(folder: string, name: string): Promise<PageFile> {
+async function readPageFile(folder: string, name: string, base: string): Promise<PageFile> {
   const extension = extname(name);
-  const bytes = await readFile(join(folder, name));
+  const read = await readFile(join(folder, name));
+  const bytes = extension === '.html' ? Buffer.from(String(read).replaceAll(/(?<=(href|src)=")(?=\/)/g, base)) : read;
   const isPacked = packable.has(extension);
   return {
     type: types[extension] ?? 'application/octet-stream',

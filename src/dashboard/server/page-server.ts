@@ -44,7 +44,6 @@ interface PageServerOptions {
   live: LiveContext;
   page: Page;
   files: ReadonlyMap<string, PageFile>;
-  trustedProxies: readonly string[];
   site: () => Site | undefined;
   /** Sends changed views to this browser from now on. Throws `too_many_streams`. */
   stream: (reply: FastifyReply, session: Session) => void;
@@ -61,19 +60,41 @@ const wrongLogins = { perMinute: 10, burst: 10 };
  * that asks from the page itself.
  */
 export function createPageServer({
-  live,
-  page,
-  files,
   trustedProxies,
   ...options
-}: PageServerOptions): FastifyInstance {
-  const { log, clock, requests, foreign } = live.current;
+}: PageServerOptions & { trustedProxies: readonly string[] }): FastifyInstance {
+  const { log, clock, foreign } = options.live.current;
   const server = createListener({
     ...{ log, clock, section: 'dashboard', maxConnections, trustedProxies, foreign },
     ...{ headers: () => safeHeaders, graceMs: 1_000, notFound: nothingAt, sendError: sendPageError },
   });
   // A browser that has ended its side no longer waits for anything. Node.js does not document this option.
   Object.assign(server.server, { httpAllowHalfOpen: false });
+  servePage(server, options);
+  return server;
+}
+
+/** Serves the page below a path of the API's listener, within its limits. */
+export async function mountPage(server: FastifyInstance, path: string, options: PageServerOptions): Promise<void> {
+  await server.register(
+    (scope, _options, done) => {
+      // the API's own hooks may refuse a request first
+      scope.setErrorHandler((error, request, reply) =>
+        sendPageError({ error, request, reply: reply.headers(safeHeaders) }),
+      );
+      scope.setNotFoundHandler((request, reply) => sendPageError({ error: nothingAt(), request, reply }));
+      servePage(scope, { ...options, isMounted: true });
+      done();
+    },
+    { prefix: path },
+  );
+}
+
+function servePage(
+  server: FastifyInstance,
+  { live, page, files, isMounted = false, ...options }: PageServerOptions & { isMounted?: boolean },
+): void {
+  const { log, clock, requests } = live.current;
   const outcomes = new Outcomes<Answer>(clock);
   const buckets = { reads: new TokenBuckets(clock, 1_000), wrongLogins: new TokenBuckets(clock, 1) };
 
@@ -84,6 +105,10 @@ export function createPageServer({
   };
 
   server.addHook('onRequest', (request, reply, done) => {
+    if (isMounted) {
+      reply.headers(safeHeaders);
+      request.notes.level = 'debug'; // a page polls every few seconds
+    }
     requireOwnHost(request, site().origins);
     if (!/^[/*]/.test(request.raw.url ?? '')) throw noAddress();
     const next = (body: Buffer | RankdError) => {
@@ -92,7 +117,8 @@ export function createPageServer({
       closeWith(reply);
       done(body);
     };
-    readBody(request.raw, next, maxBodyBytes);
+    if (isMounted) next(request.body as Buffer | RankdError);
+    else readBody(request.raw, next, maxBodyBytes);
   });
 
   /** Runs a check that may refuse a request, and counts refusals in the audit: they may be an attack. */
@@ -176,10 +202,12 @@ export function createPageServer({
     noting(request, () => requireOwnPage(request, site().origins));
     const session = sessionOf(request);
     if (request.method === 'HEAD') reply.headers(streamHeaders).send();
-    else options.stream(reply, session);
+    else {
+      if (isMounted) requests.count -= 1; // a stream has no end, and the API waits for its requests when it stops
+      options.stream(reply, session);
+    }
   });
   for (const [path, file] of files) server.get(path, (_request, reply) => sendFile(reply, file));
-  return server;
 }
 
 /** The headers of a stream of server-sent events, which a reverse proxy must not buffer. */
