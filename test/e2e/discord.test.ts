@@ -1,5 +1,7 @@
 import { appendFileSync, writeFileSync } from 'node:fs';
 import { expect, onTestFinished, test } from 'vitest';
+import { runCli } from '../../src/cli/program.ts';
+import { TerminalIo } from '../support/command-io.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { discordPublicKey, discordSection, discordIds as ids } from '../support/discord-interactions.ts';
 import { startFakeDiscord } from '../support/fake-discord.ts';
@@ -84,6 +86,28 @@ test.each(['SQLite', 'PostgreSQL'])(
     expect(discord.violations).toEqual([]);
   },
 );
+
+test('on a terminal setup asks for everything, makes the keys, and never shows the token; 403 means that the application is not in the server yet', async () => {
+  const { discord, apiBaseUrl } = await fakeDiscord();
+  using home = new CliHome();
+  writeFileSync(home.path('rankd.yaml'), `platform: { kind: simulated }\ndiscord: { api_base_url: "${apiBaseUrl}" }\n`);
+  const about = [ids.application, '12', discordPublicKey, ids.server];
+  const rows = [ids.hr, 'hr', ids.hr, ids.trainers, '', ''];
+  discord.isInServer = false;
+  const early = new TerminalIo(home, [...about, ...rows, 'y', '', 'short', discord.botToken]);
+  expect(await runCli(['discord', 'setup'], early)).not.toBe(0);
+  for (const text of ['64 hex digits', 'This role has a row already.', 'This is not a bot token', 'Missing Access'])
+    expect(early.talk).toContain(text);
+  expect(early.talk).toMatch(/^try: add the application to the server first, with the link/m);
+  discord.isInServer = true;
+  const io = new TerminalIo(home, [...about.filter((answer) => answer !== '12'), ids.hr, 'hr', '', discord.botToken]);
+  expect(await runCli(['discord', 'setup'], io)).toBe(0);
+  expect(io.out).toContain(`    - { role: "${ids.hr}", key: hr }\n`);
+  expect(discord.commands).toHaveLength(8);
+  expect(early.out + early.talk + io.out + io.talk).not.toContain(discord.botToken);
+  const { keys } = await home.json<{ keys: object[] }>('key', 'list');
+  expect(keys).toMatchObject([{ name: 'hr' }, { name: 'staff' }]);
+});
 
 test('after kill -9 between acknowledgement and reply, the change is reconciled, and a repeat of the command reports it', async () => {
   const { discord, apiBaseUrl } = await fakeDiscord();

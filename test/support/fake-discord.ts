@@ -72,6 +72,8 @@ export class FakeDiscord {
   commands: Array<{ name: string }> | undefined;
   /** The only bot token that may register commands. */
   botToken = 'a-bot-token_that-nobody-may-see';
+  /** False as long as the application is not in the server: then it may register no command there. */
+  isInServer = true;
   readonly replies: TakenReply[] = [];
   /** How the next replies are answered, before any is taken: a status, or with a body; `hang` never answers. */
   readonly replyFaults: Array<FakeAnswer | number | 'hang'> = [];
@@ -156,6 +158,7 @@ export class FakeDiscord {
 
   #register(authorization: string | undefined, body: string): FakeAnswer {
     if (authorization !== `Bot ${this.botToken}`) return json(401, { message: '401: Unauthorized', code: 0 });
+    if (!this.isInServer) return json(403, { message: 'Missing Access', code: 50001 });
     const commands = JSON.parse(body) as RegisteredCommand[];
     const flaw = commands.map(flawOfCommand).find((one) => one !== undefined);
     if (flaw !== undefined) {

@@ -130,7 +130,7 @@ async function setup(cli: Cli, options: ValuesOf<typeof setupOptions>): Promise<
     ...{ flag: '--server', parse: asDiscordId },
     question: 'Server id (right click on the server, Copy Server ID): ',
   });
-  const rows = options.row ?? discord?.rows ?? [await askForRow(cli)];
+  const rows = options.row ?? discord?.rows ?? (await askForRows(cli));
   const apiBaseUrl = asBaseUrl(String(origins.get('discord.api_base_url')?.value)) ?? usualApi;
   await cli.withWrites(async (ports, isSimulated) => {
     for (const { key } of rows) await requireKeyForDiscord(cli, ports, { name: key, isSimulated });
@@ -187,7 +187,7 @@ async function knownOrAsked(
   });
 }
 
-async function askForRow({ io }: Cli): Promise<Row> {
+async function askForRows({ io }: Cli): Promise<Row[]> {
   if (!io.isTerminal)
     throw new RankdError(
       'usage',
@@ -196,12 +196,16 @@ async function askForRow({ io }: Cli): Promise<Row> {
         hint: 'add --row 3300000000000000003=trainers',
       },
     );
-  const role = await ask(io, {
-    question: 'Id of the role whose members may rank (Copy Role ID): ',
-    parse: asDiscordId,
-  });
-  const key = await ask(io, { question: 'Name of its key [staff]: ', parse: keyName, preset: 'staff' });
-  return { role, key };
+  const first = 'Id of the role whose members may rank (Copy Role ID): ';
+  const rows: Row[] = [];
+  for (;;) {
+    const role = await ask(io, {
+      question: rows.length === 0 ? first : 'Id of another role, or Enter to continue: ',
+      parse: (text) => (text === '' && rows.length > 0 ? undefined : asNewRole(text, rows)),
+    });
+    if (role === undefined) return rows;
+    rows.push({ role, key: await ask(io, { question: 'Name of its key [staff]: ', parse: keyName, preset: 'staff' }) });
+  }
 }
 
 /** Makes the key if the operator agrees. Throws `conflict` for the key of a game. */
@@ -276,7 +280,14 @@ function asPublicKey(text: string): string {
 }
 
 function asRow(text: string, earlier?: unknown): Row[] {
+  const rows: Row[] = Array.isArray(earlier) ? earlier : [];
   const [role = '', key = ''] = text.split('=', 2);
   if (!isDiscordId(role)) throw new InvalidArgumentError('It must be a role id, = and the name of a key: 33000…=hr.');
-  return [...(Array.isArray(earlier) ? earlier : []), { role, key: keyName(key) }];
+  return [...rows, { role: asNewRole(role, rows), key: keyName(key) }];
+}
+
+function asNewRole(text: string, rows: readonly Row[]): string {
+  const role = asDiscordId(text);
+  if (rows.some((row) => row.role === role)) throw new InvalidArgumentError('This role has a row already.');
+  return role;
 }
