@@ -4,13 +4,14 @@ import type { Key, KeyRules, Scope } from '../../src/core/model.ts';
 import { Interactions } from '../../src/http/discord/interactions.ts';
 import type { Exchange } from '../../src/http/route.ts';
 import { Throttle } from '../../src/http/throttle.ts';
+import type { CallContext } from '../../src/ports/index.ts';
 import { linkPerson } from '../../src/usecases/discord/discord-people.ts';
 import { createDiscordKey } from '../../src/usecases/keys/keys.ts';
 import { discordConfig, discordIds as ids, interactionOf, signed } from '../support/discord-interactions.ts';
 import { type FakeDiscord, startFakeDiscord } from '../support/fake-discord.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { openTestApp, roles, type TestApp, type TestAppOptions, testConfig } from '../support/open-test-app.ts';
-import { holdWrites } from '../support/platform-with.ts';
+import { holdWrites, platformWith } from '../support/platform-with.ts';
 
 const by = 'cli:ann@host';
 
@@ -140,6 +141,15 @@ test('a person without a role of any row may do nothing; of several roles, the f
   );
   const [change] = await app.store.listChanges({ limit: 1 });
   expect(change).toMatchObject({ keyId: (await app.store.findKey('hr'))?.id, rankerId: 0, rankerName: 'Annie' });
+});
+
+test('the person has the name that Discord shows: the nickname, else the global name, else the user name', async () => {
+  const { say, app } = await open();
+  const user = { id: ids.ann, username: 'ann_b', global_name: null };
+  await say('promote', { user: '1001' }, { nick: null });
+  await say('demote', { user: '1001' }, { fields: { member: { nick: null, roles: [ids.hr], user } } });
+  const changes = await app.store.listChanges({ limit: 9 });
+  expect(changes.map(({ rankerName }) => rankerName)).toEqual(['ann_b', 'Ann B.']);
 });
 
 test('a row that names the key of a game is refused at the start, whatever its name; a missing key only refuses commands', async () => {
@@ -285,8 +295,10 @@ test('a repeat of an interaction has the outcome of the first, whatever it asks 
   expect(await app.heldBy(1001)).toEqual([roles.trainee, roles.base]);
 });
 
-test('/undo takes back the person’s own newest change through Discord, once, unless the member was changed since', async () => {
-  const { say, app } = await open();
+test('/undo takes back the person’s own newest change through Discord, once, unless the member was changed since or it is older than 10 minutes', async () => {
+  const clock = new ManualClock(Date.now());
+  const { discord, url, app, ...scene } = await open({ clock });
+  const say: typeof scene.say = (...command) => clock.passUntil(scene.say(...command));
   await say('promote', { user: '1001' });
   expect(await say('undo', {}, { userId: ids.bob })).toContain('You changed no rank');
   expect(await say('undo')).toBe(`Member 1001 holds Trainee (rank 10), Member (rank 1) again.${simulated}`);
@@ -296,6 +308,12 @@ test('/undo takes back the person’s own newest change through Discord, once, u
   await say('promote', { user: '1001' });
   await say('promote', { user: '1001' }, { userId: ids.bob });
   expect(await say('undo')).toContain('was changed again since your last change');
+  await clock.skip(10 * 60_000);
+  const body = JSON.stringify(interactionOf({ name: 'undo' }));
+  const late = await discord.post(url, body, signed(body, clock.now()));
+  expect(await clock.passUntil(discord.replyTo(late))).toContain(
+    'You changed no rank through Discord within the last 10',
+  );
 });
 
 test('choices are the ranks that the key may give, by name or number, and none for a person without a role', async () => {
@@ -314,6 +332,38 @@ test('choices are the ranks that the key may give, by name or number, and none f
   expect(await typed('', [ids.hr])).toContainEqual({ name: 'Captain (50)', value: String(roles.captain) });
   expect(await typed('', [])).toEqual([]);
   expect(await typed('Emperor')).toEqual([]);
+});
+
+test('choices are at most 25, with names that Discord takes, and there are none while Roblox hangs', async () => {
+  const clock = new ManualClock(Date.now());
+  const name = '\u{1f600}'.repeat(60);
+  let isHanging = false;
+  const { discord, url } = await open({
+    clock,
+    platform: (group) =>
+      platformWith(group, {
+        roles: async (call) => {
+          if (isHanging) await new Promise(() => undefined);
+          const found = await group.roles(call);
+          const [captain] = found.filter(({ id }) => id === roles.captain);
+          return [
+            ...found,
+            ...Array.from({ length: 40 }, (_, n) => ({ ...required(captain), name, id: 9_000 + n, rank: 60 + n })),
+          ];
+        },
+      }),
+  });
+  const choices = async () => {
+    const body = JSON.stringify(interactionOf({ name: 'setrank', options: { rank: '' }, focused: 'rank' }));
+    const sent = discord.post(url, body, signed(body, clock.now()));
+    return (await clock.passUntil(sent)).response.data?.choices ?? [];
+  };
+  const found = await choices();
+  expect(found).toHaveLength(25);
+  for (const choice of found) expect(choice.name.isWellFormed() && choice.name.length <= 100, choice.name).toBe(true);
+  isHanging = true;
+  await clock.skip(60_000);
+  expect(await choices()).toEqual([]);
 });
 
 test('someone who is linked is the ranker: the rules about rankers apply, and without a link they refuse in words', async () => {
@@ -377,6 +427,12 @@ test('what Discord answers to a reply decides what follows: 429 and 5xx are trie
   discord.replyFaults.push({ ...tooMany, body: JSON.stringify({ retry_after: 3_600 }) });
   const late = await discord.interact(url, { name: 'link' });
   await expect.poll(() => app.logLines.filter((line) => line.includes('did not take the reply'))).toHaveLength(2);
+  for (let tries = 0; tries < 20; tries += 1) discord.replyFaults.push(unknown);
+  await discord.interact(url, { name: 'link' });
+  await clock.passUntil(
+    expect.poll(() => app.logLines.filter((line) => line.includes('did not take the reply'))).toHaveLength(3),
+  );
+  expect(discord.replyFaults).toHaveLength(9); // one try each half second, for 5 s
   expect(app.logLines.join('\n')).not.toContain(late.token);
   expect(JSON.stringify(await app.store.listAudit({ limit: 99 }))).not.toContain(late.token);
   expect(discord.violations).toEqual([]);
@@ -398,6 +454,17 @@ test.each(['refuses connections', 'never responds'])(
     expect(app.logLines.join('\n')).not.toContain(token);
   },
 );
+
+test('a command has 60 s: if Roblox hangs for longer, nothing changes, and its reply says this', async () => {
+  const clock = new ManualClock(Date.now());
+  const hang = (_user: number, { signal }: CallContext) =>
+    new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+  const { say, app } = await open({ clock, platform: (group) => platformWith(group, { getMember: hang }) });
+  const reply = await clock.passUntil(say('promote', { user: '1001' }));
+  expect(reply).toBe(`The change could not begin in time; nothing was changed. Try again.${simulated}`);
+  expect(clock.monotonic()).toBeGreaterThanOrEqual(60_000);
+  expect(await app.heldBy(1001)).toEqual([roles.trainee, roles.base]);
+});
 
 test('names and reasons of others mention no one, make no link and look like no other text', async () => {
   const { discord, url, app } = await open();
