@@ -339,7 +339,7 @@ ${isPermanent ? '' : `server: { deadline: ${cause === 'timed_out' ? 3 : 1}s }\n`
       hint: expect.stringMatching(hint),
     });
     const { stdout } = await home.here(['status']);
-    expect(stdout).toMatch(/^Roblox +NOT REACHED: /m);
+    expect(stdout).toMatch(/^Roblox +NOT REACHED: \S+ since 20\d\d-\S+Z: /m);
     expect(stdout).toMatch(words);
     const { status, body } = await fetch(`${daemon.url}/readyz`).then(async (answer) => ({
       status: answer.status,

@@ -45,6 +45,7 @@ test.each(['SQLite', 'PostgreSQL'])(
     expect(await discord.say(url, { name: 'promote', options: { user: 'Newcomer', reason: 'quiz' } })).toBe(
       'Newcomer (1001) is now Officer (rank 20), was Trainee (rank 10). (simulated group)',
     );
+    expect((await home.here(['status'])).stdout).toMatch(/^Discord +server \d+, last request at 20\d\d-\S+Z$/m);
     await home.here(['discord', 'link', ids.ann, '1003']);
     await discord.say(url, { name: 'demote', options: { user: '1001' } });
     const { stdout: shown } = await home.here(['history', 'list']);

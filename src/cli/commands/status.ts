@@ -295,12 +295,15 @@ function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {
 }
 
 /** Null if every host answers; a daemon from before reports nothing of it. */
-function unreachedText(unreached: DaemonStatus['unreached'] = []): string | null {
-  const texts = unreached.map(
-    ({ host, since, message, hint }) =>
-      `${host} since ${when(Date.parse(since))}: ${message}${hint === null ? '' : ` try: ${hint}`}`,
-  );
-  return texts.length === 0 ? null : `NOT REACHED: ${texts.join('; ')}`;
+function unreachedText(unreached: DaemonStatus['unreached'] = []): Cell | null {
+  if (unreached.length === 0) return null;
+  return (screen) => {
+    const texts = unreached.map(({ host, since, message, hint }) => {
+      const advice = hint === null ? '' : ` try: ${hint}`;
+      return `${host} since ${timeText(Date.parse(since), screen)}: ${message}${advice}`;
+    });
+    return `NOT REACHED: ${texts.join('; ')}`;
+  };
 }
 
 function budgetText(budget: DaemonStatus['budget']): string {
@@ -308,10 +311,11 @@ function budgetText(budget: DaemonStatus['budget']): string {
 }
 
 /** Null if ranking from Discord is not configured, or the daemon is too old to report it. */
-function discordText(discord: DaemonStatus['discord'] = null): string | null {
+function discordText(discord: DaemonStatus['discord'] = null): Cell | null {
   if (discord === null) return null;
   const { server, lastAt } = discord;
-  return `server ${server}, ${lastAt === null ? 'no request since the start' : `last request at ${when(Date.parse(lastAt))}`}`;
+  if (lastAt === null) return `server ${server}, no request since the start`;
+  return (screen) => `server ${server}, last request at ${timeText(Date.parse(lastAt), screen)}`;
 }
 
 /** Null while the page does not listen. */
