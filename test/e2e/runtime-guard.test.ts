@@ -103,12 +103,15 @@ test.each([
   cpSync(join(root, 'config/runtime'), join(clone.folder, 'config/runtime'), { recursive: true });
   for (const folder of ['.bin', 'tsup', dirname(program)]) mkdirSync(join(packages, folder), { recursive: true });
   writeFileSync(join(packages, program), 'a binary');
+  const headers = join(packages, dirname(program), '../include');
+  mkdirSync(headers);
   for (const _ of [1, 2]) {
     const linked = spawnSync(process.execPath, [...flags, join(clone.folder, 'config/runtime/link.js')], {
       encoding: 'utf8',
     });
     expect([linked.status, linked.stderr]).toEqual([0, '']);
     expect(readFileSync(join(packages, '.bin', link), 'utf8')).toBe('a binary');
+    expect(existsSync(headers)).toBe(false);
   }
 });
 
