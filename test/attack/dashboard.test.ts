@@ -27,6 +27,8 @@ const reading = [
   '/api/keys',
   '/api/member?user=1001',
   '/api/roles',
+  '/api/setup',
+  '/api/people',
   '/api/suspensions',
   '/api/webhooks',
   '/api/chart',

@@ -8,7 +8,7 @@ import { DaemonProcess } from '../support/daemon-process.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { type OpenBrowser, openBrowser } from './open-browser.ts';
 
-export const views = ['changes', 'rank', 'suspensions', 'keys', 'webhooks', 'chart', 'pace'] as const;
+export const views = ['changes', 'rank', 'suspensions', 'keys', 'webhooks', 'chart', 'pace', 'setup'] as const;
 
 /** A daemon with its dashboard, and a browser, shared by all tests. */
 export class Scene implements AsyncDisposable {
@@ -69,7 +69,7 @@ export class Scene implements AsyncDisposable {
   async operator(options?: BrowserContextOptions): Promise<Visitor> {
     const visitor = await this.visitor(options);
     await visitor.page.goto(await this.link());
-    await visitor.page.getByRole('heading', { level: 1, name: 'Changes' }).waitFor();
+    await visitor.page.getByRole('heading', { level: 1, name: 'Set-up' }).waitFor();
     return visitor;
   }
 
@@ -128,7 +128,7 @@ export class Visitor implements AsyncDisposable {
         }),
       `#/${view}`,
     );
-    const title = view.replace(/[?].*/, '');
+    const title = view.replace(/[?].*/, '').replace('setup', 'set-up');
     await this.page.getByRole('heading', { level: 1, name: new RegExp(`^${title}$`, 'i') }).waitFor();
     await this.settled();
   }

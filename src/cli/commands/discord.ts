@@ -5,7 +5,6 @@ import { openWebhookSender } from '../../app.ts';
 import { systemClock } from '../../base/clock.ts';
 import { RankdError } from '../../base/errors.ts';
 import { asBaseUrl } from '../../base/net.ts';
-import { isoOrNull } from '../../base/time.ts';
 import type { Config } from '../../config/config.ts';
 import type { DiscordConfig } from '../../config/discord.ts';
 import type { AskedUser } from '../../core/asked-user.ts';
@@ -13,9 +12,9 @@ import { isDiscordId } from '../../core/discord-person.ts';
 import { usualScopes } from '../../core/model.ts';
 import type { Ports } from '../../ports/index.ts';
 import { registerCommands } from '../../usecases/discord/discord-api.ts';
-import { linkPerson, listLinks, unlinkPerson } from '../../usecases/discord/discord-people.ts';
+import { linkPerson, unlinkPerson } from '../../usecases/discord/discord-people.ts';
+import { linksDocument, listNamedLinks } from '../../usecases/discord/links-document.ts';
 import { createDiscordKey } from '../../usecases/keys/keys.ts';
-import { namesOf } from '../../usecases/people/users.ts';
 import type { Cli } from '../cli.ts';
 import { argument, command, commandGroup, option, type ValuesOf } from '../command.ts';
 import { ask } from '../init/credential.ts';
@@ -99,19 +98,12 @@ async function link(cli: Cli, discordId: string, user: AskedUser): Promise<void>
 }
 
 async function links(cli: Cli): Promise<void> {
-  const { found, names } = await cli.withStore(async (ports) => {
-    const found = await listLinks(ports);
-    const ids = found.map(({ userId }) => userId);
-    return { found, names: await namesOf(ports, ids) };
-  });
-  const documents = found.map(({ discordId, userId, linkedBy = null, linkedAt }) => ({
-    ...{ discordId, userId, userName: names.get(userId) ?? null, linkedBy, linkedAt: isoOrNull(linkedAt) },
-  }));
-  const rows = found.map(({ discordId, userId, linkedBy = '', linkedAt }) => [
-    ...[discordId, String(userId), names.get(userId) ?? '', linkedBy],
+  const found = await cli.withStore(listNamedLinks);
+  const rows = found.map(({ discordId, userId, userName = '', linkedBy = '', linkedAt }) => [
+    ...[discordId, String(userId), userName, linkedBy],
     when(linkedAt),
   ]);
-  cli.print({ links: documents }, table(['discord id', 'user id', 'name', 'linked by', 'at'], rows));
+  cli.print({ links: linksDocument(found) }, table(['discord id', 'user id', 'name', 'linked by', 'at'], rows));
   if (found.length === 0) cli.say('No one is linked.\ntry: rankd discord link DISCORD_ID USER');
 }
 

@@ -1,3 +1,4 @@
+import type { linksDocument } from '../../usecases/discord/links-document.ts';
 import type { errorDocument } from '../../usecases/error-document.ts';
 import type { memberDocument, roleTitleDocument } from '../../usecases/group/group-document.ts';
 import type {
@@ -10,6 +11,7 @@ import type { holdDocument } from '../../usecases/holds/hold-document.ts';
 import type { keyWithPlacesDocument } from '../../usecases/keys/key-document.ts';
 import type { undoDocument } from '../../usecases/undo/undo-document.ts';
 import type { DaemonStatus, statusDocument } from '../../usecases/upkeep/status-document.ts';
+import type { viewSetup } from '../../usecases/views/setup-document.ts';
 import type { webhookDocument } from '../../usecases/webhooks/webhook-document.ts';
 
 /** The documents that `/api` returns. Most are the same as `--json` on the command line. */
@@ -19,6 +21,8 @@ export type DetailedChange = ReturnType<typeof detailedChangeDocument>;
 export type Hold = ReturnType<typeof holdDocument>;
 export type Key = ReturnType<typeof keyWithPlacesDocument> & { changesInDay: number | null };
 export type Webhook = ReturnType<typeof webhookDocument>;
+export type Person = ReturnType<typeof linksDocument>[number];
+export type Setup = Awaited<ReturnType<typeof viewSetup>>;
 export type List = ReturnType<typeof listDocument>;
 export type Member = ReturnType<typeof memberDocument> & { name: string | null; highest: number | null };
 export type RoleTitle = ReturnType<typeof roleTitleDocument>;

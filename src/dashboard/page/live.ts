@@ -1,7 +1,7 @@
 import { effect, type Signal, signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { type ApiError, endSession, entry, followEvents, heardAt, isLost, read } from './api.ts';
-import type { Budget, Chart, Hold, Key, Keys, Roles, Status, Webhook } from './documents.ts';
+import type { Budget, Chart, Hold, Key, Keys, Person, Roles, Setup, Status, Webhook } from './documents.ts';
 
 const shortestGapMs = 1_000;
 /** The wait before the next request after a stream ended, or was refused. */
@@ -91,6 +91,8 @@ export const suspensions = new Live(
   async () => (await read<{ suspensions: Hold[] }>('suspensions')).suspensions,
 );
 
+export const people = new Live('status', async () => (await read<{ people: Person[] }>('people')).people);
+export const setup = new Live('keys', async () => (await read<{ setup: Setup }>('setup')).setup);
 export const roles = new Live('roles', () => read<Roles>('roles'));
 
 /** The number of key pages shown. News reloads all of them. */

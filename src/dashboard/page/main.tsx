@@ -5,12 +5,13 @@ import { mayChange } from './parts/form.tsx';
 import { Frame } from './parts/frame.tsx';
 import { isAway } from './parts/head.tsx';
 import { Boundary, LogIn } from './parts/outside.tsx';
-import { route, type View } from './route.ts';
+import { isUndecided, route, type View } from './route.ts';
 import { Changes } from './views/changes.tsx';
 import { ChartView } from './views/chart.tsx';
 import { Keys } from './views/keys.tsx';
 import { Pace } from './views/pace.tsx';
 import { Rank } from './views/rank.tsx';
+import { Setup } from './views/setup.tsx';
 import { Suspensions } from './views/suspensions.tsx';
 import { Webhooks } from './views/webhooks.tsx';
 
@@ -22,6 +23,7 @@ const shown: Record<View, () => preact.JSX.Element> = {
   webhooks: Webhooks,
   chart: ChartView,
   pace: Pace,
+  setup: Setup,
 };
 
 function Page() {
@@ -30,9 +32,7 @@ function Page() {
   const View = shown[route.value.view];
   return (
     <Frame isAway={isAway.value}>
-      <Boundary key={route.value.view}>
-        <View />
-      </Boundary>
+      <Boundary key={route.value.view}>{!isUndecided.value && <View />}</Boundary>
     </Frame>
   );
 }

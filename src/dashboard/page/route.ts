@@ -1,6 +1,7 @@
-import { signal } from '@preact/signals';
+import { computed, signal } from '@preact/signals';
+import { status } from './live.ts';
 
-export const views = ['changes', 'rank', 'suspensions', 'keys', 'webhooks', 'chart', 'pace'] as const;
+export const views = ['changes', 'rank', 'suspensions', 'keys', 'webhooks', 'chart', 'pace', 'setup'] as const;
 export type View = (typeof views)[number];
 
 export interface Route {
@@ -8,12 +9,26 @@ export interface Route {
   params: URLSearchParams;
 }
 
-/** The view of the address, e.g. `#/changes?key=my-game`. An unknown view becomes the changes. */
-export const route = signal(readRoute());
+const hash = signal(location.hash);
 
 addEventListener('hashchange', () => {
-  route.value = readRoute();
+  hash.value = location.hash;
 });
+
+/**
+ * The view of the address, e.g. `#/changes?key=my-game`. Without one, it is the changes, or the way to a real group
+ * while the group is simulated.
+ */
+export const route = computed((): Route => {
+  const [path = '', query] = hash.value.replace(/^#\/?/, '').split('?');
+  const first = status.data.value?.simulated === true ? 'setup' : 'changes';
+  return { view: views.find((view) => view === path) ?? first, params: new URLSearchParams(query) };
+});
+
+/** True while the first view is unknown. */
+export const isUndecided = computed(
+  () => hash.value === '' && status.data.value === undefined && status.error.value === undefined,
+);
 
 export function addressOf(view: View, params: Record<string, string> = {}): string {
   const query = new URLSearchParams(Object.entries(params).filter(([, value]) => value !== '')).toString();
@@ -22,9 +37,4 @@ export function addressOf(view: View, params: Record<string, string> = {}): stri
 
 export function go(view: View, params?: Record<string, string>): void {
   location.hash = addressOf(view, params);
-}
-
-function readRoute(): Route {
-  const [path = '', query] = location.hash.replace(/^#\/?/, '').split('?');
-  return { view: views.find((view) => view === path) ?? 'changes', params: new URLSearchParams(query) };
 }

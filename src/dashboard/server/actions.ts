@@ -1,6 +1,8 @@
 import { deadlineIn } from '../../base/clock.ts';
 import { type ErrorCode, isRankdError } from '../../base/errors.ts';
 import { isKeyName } from '../../core/api-key.ts';
+import { userIn, userWords } from '../../core/asked-user.ts';
+import { isDiscordId } from '../../core/discord-person.ts';
 import { isSimulatedGroup } from '../../core/group-title.ts';
 import type { KeyRulesChange } from '../../core/key-changes.ts';
 import { directions, type Key, scopes } from '../../core/model.ts';
@@ -13,14 +15,24 @@ import { errorOf } from '../../usecases/change/change-record.ts';
 import { backgroundDeadlineMs, type ChangeCommand, type HoldAsked } from '../../usecases/change/ranking.ts';
 import { testRank } from '../../usecases/change/test-rank.ts';
 import type { DaemonContext } from '../../usecases/daemon-context.ts';
+import { linkPerson, unlinkPerson } from '../../usecases/discord/discord-people.ts';
+import { linksDocument, listNamedLinks } from '../../usecases/discord/links-document.ts';
 import { roleTitleDocument } from '../../usecases/group/group-document.ts';
 import { changeDocument, dryRunDocument } from '../../usecases/history/change-document.ts';
 import { holdDocument } from '../../usecases/holds/hold-document.ts';
 import { liftHold, requireLength } from '../../usecases/holds/holds.ts';
 import { keyDocument } from '../../usecases/keys/key-document.ts';
-import { createKey, pauseKey, resumeKey, revokeKey, rotateKey, setKeyRules } from '../../usecases/keys/keys.ts';
+import {
+  createDiscordKey,
+  createKey,
+  pauseKey,
+  resumeKey,
+  revokeKey,
+  rotateKey,
+  setKeyRules,
+} from '../../usecases/keys/keys.ts';
 import { findListed, placesIn, usersIn } from '../../usecases/pasted-list.ts';
-import { namesOf } from '../../usecases/people/users.ts';
+import { findUser, namesOf } from '../../usecases/people/users.ts';
 import { maxMembers, type PageRuns, pageRunDocument } from '../../usecases/views/page-runs.ts';
 import {
   addressFrom,
@@ -95,6 +107,7 @@ const keyName = named(
   '1 to 64 letters, digits, dots, dashes or underscores, and begin with a letter or digit',
 );
 const webhookName = named(isWebhookName, '1 to 40 lower-case letters, digits and dashes');
+const discordId = named(isDiscordId, 'the id of a Discord user: digits alone, such as 1100000000000000001');
 const members = { users: text(60_000), does: oneOf(['set', ...directions]), rank: optional(role), reason };
 const oneMember = {
   user: id('a user id'),
@@ -157,17 +170,19 @@ export const actions: Readonly<Record<string, Action>> = {
   }),
   'keys/create': action(
     {
-      ...{ name: keyName, test: flag, scopes: someOf(oneOf(scopes)), expires: optional(length) },
+      ...{ name: keyName, test: flag, forDiscord: flag, scopes: someOf(oneOf(scopes)), expires: optional(length) },
       ...{ places: optional(text(10_000)), note: optional(text(200)), ...rules },
     },
-    async ({ name, test, scopes, expires, places, note, ...asked }, { app, by }) => {
+    async ({ name, test, forDiscord, scopes, expires, places, note, ...asked }, { app, by }) => {
       if (scopes.length === 0) throw new FieldError('scopes', 'must have at least one value');
       const placeIds = places === undefined ? [] : await inField('places', () => placesIn(places, 'the list'));
-      const { key, secret } = await createKey(app, {
-        ...{ name, mode: test ? 'test' : 'live', scopes, rules: await rulesOf(app, asked), by },
+      const request = {
+        ...{ name, mode: test ? ('test' as const) : ('live' as const), scopes, rules: await rulesOf(app, asked), by },
         ...(isSimulatedGroup(app.group.title) && { isSimulated: true }),
         ...(expires !== undefined && { expiresAt: app.clock.now() + expires }),
-      });
+      };
+      if (forDiscord) return { key: keyDocument(await createDiscordKey(app, request), app.clock.now()), secret: null };
+      const { key, secret } = await createKey(app, request);
       if (placeIds.length > 0) await addPlaces(app, { key: key.id, placeIds, note, by });
       return { key: keyDocument(key, app.clock.now()), secret };
     },
@@ -191,6 +206,18 @@ export const actions: Readonly<Record<string, Action>> = {
   'places/enable': onPlaces((app, asked) => setPlacesActive(app, { ...asked, active: true }), 'enabled'),
   'places/disable': onPlaces((app, asked) => setPlacesActive(app, { ...asked, active: false }), 'disabled'),
   'places/remove': onPlaces(removePlaces, 'removed'),
+  'people/link': action({ discord: discordId, user: text(200) }, async ({ discord, user }, { app, by }) => {
+    const asked = userIn(user);
+    if (asked === undefined) throw new FieldError('user', `must be ${userWords}`);
+    using call = callWithin(app.clock, app.deadlineMs, 'operator');
+    const userId = typeof asked === 'number' ? asked : (await findUser(app, asked, call)).id;
+    await linkPerson(app, { discordId: discord, userId, by });
+    return { people: linksDocument(await listNamedLinks(app)) };
+  }),
+  'people/unlink': action({ discord: discordId }, async ({ discord }, { app, by }) => {
+    await unlinkPerson(app, { discordId: discord, by });
+    return { people: linksDocument(await listNamedLinks(app)) };
+  }),
   'webhooks/add': action(
     { name: webhookName, url: text(2_000), events: someOf(text(100)) },
     async ({ name, url, events }, { app, by }) => {

@@ -2,6 +2,7 @@ import { RankdError } from '../../base/errors.ts';
 import { userIn, userWords } from '../../core/asked-user.ts';
 import { callWithin } from '../../ports/platform.ts';
 import type { DaemonContext } from '../../usecases/daemon-context.ts';
+import { linksDocument, listNamedLinks } from '../../usecases/discord/links-document.ts';
 import { findGivable, showMember } from '../../usecases/group/group.ts';
 import { memberDocument, roleTitleDocument } from '../../usecases/group/group-document.ts';
 import { changeDocument, detailedChangeDocument } from '../../usecases/history/change-document.ts';
@@ -23,6 +24,7 @@ import {
 } from '../../usecases/upkeep/status-document.ts';
 import { type Chart, chartDocument } from '../../usecases/views/chart.ts';
 import { type PageRuns, pageRunDocument, previewUndo } from '../../usecases/views/page-runs.ts';
+import { viewSetup } from '../../usecases/views/setup-document.ts';
 import { viewWebhooks } from '../../usecases/webhooks/view-webhooks.ts';
 import { webhookDocument } from '../../usecases/webhooks/webhook-document.ts';
 import { actions } from './actions.ts';
@@ -159,6 +161,16 @@ export const routes: Readonly<Record<string, Route>> = {
       using call = callWithin(app.clock, app.deadlineMs, 'operator');
       const { roles, givable } = await findGivable(app, undefined, call);
       return { document: { roles: roles.map(roleTitleDocument), givable: givable.map(({ id }) => id) } };
+    },
+  },
+  'GET /api/setup': {
+    needs: 'reading',
+    answer: async ({ status }, { app }) => ({ document: { setup: await viewSetup(app, await status()) } }),
+  },
+  'GET /api/people': {
+    needs: 'reading',
+    async answer(_page, { app }) {
+      return { document: { people: linksDocument(await listNamedLinks(app)) } };
     },
   },
   'GET /api/keys': {

@@ -246,6 +246,41 @@ test('a webhook is added, tested, set, paused, enabled and removed, and its addr
   expect((await ann.read('/api/webhooks')).webhooks).toEqual([]);
 });
 
+test('the set-up shows what is done on the way to a real group, and the problems with their fixes', async () => {
+  await using other = await openTestPage();
+  const visitor = await other.loggedIn();
+  const setup = async () => (await visitor.read('/api/setup')).setup;
+  const nothing = { isReal: false, hasKey: false, hasPlace: false, isUsed: false };
+  expect(await setup()).toMatchObject(nothing);
+  const key = await other.app.createKey();
+  expect(await setup()).toMatchObject({ ...nothing, hasKey: true, hasPlace: true });
+  expect((await other.app.verify(key)).status).toBe(200);
+  await visitor.post('/api/webhooks/add', { name: 'bot', url: 'https://hooks.example.com/x', events: [] });
+  await visitor.post('/api/webhooks/disable', { webhook: 'bot' });
+  const { findings, ok } = await setup();
+  expect(ok).toBe(false);
+  expect(findings).toContainEqual({
+    ...{ check: 'webhooks', grade: 'FAIL' },
+    ...{ text: expect.stringContaining('bot is disabled'), fix: 'rankd webhook enable bot' },
+  });
+});
+
+test('a key for Discord has no secret, and people in Discord are linked and unlinked', async () => {
+  const { key, secret } = await does('keys/create', { name: 'staff', scopes: ['rank'], forDiscord: true });
+  expect({ secret, key }).toMatchObject({ secret: null, key: { forDiscord: true, secrets: [] } });
+  const discord = '4400000000000000005';
+  const linked = [{ discordId: discord, userId: 1001, linkedBy: 'web:ann@host' }];
+  expect((await does('people/link', { discord, user: 'Newcomer' })).people).toMatchObject(linked);
+  expect(await (await page.loggedIn()).read('/api/people')).toMatchObject({ people: linked });
+  expect(await ann.post('/api/people/link', { discord, user: 'NobodyHere' })).toMatchObject({
+    json: { field: 'user' },
+  });
+  expect(await ann.post('/api/people/link', { discord: 'ann', user: '1001' })).toMatchObject({
+    json: { field: 'discord' },
+  });
+  expect((await does('people/unlink', { discord })).people).toEqual([]);
+});
+
 test.each([
   ['rank/change', { user: '1001', does: 'promote' }, 'user'],
   ['rank/change', { user: 1001, does: 'explode' }, 'does'],

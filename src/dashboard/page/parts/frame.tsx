@@ -13,6 +13,7 @@ const viewNames: Record<View, string> = {
   webhooks: 'Webhooks',
   chart: 'Chart',
   pace: 'Pace',
+  setup: 'Set-up',
 };
 
 /** The navigation, the head, and the view of the present address. */

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { type ApiError, newKey, send } from '../api.ts';
 import type { Key } from '../documents.ts';
-import { keys, roles, useLive } from '../live.ts';
+import { keys, roles, status, useLive } from '../live.ts';
 import { Confirm, OtherProblem } from '../parts/dialog.tsx';
 import { Choices, Field, FormError, mayChange, TextField, textOf } from '../parts/form.tsx';
 import { RoleField } from '../parts/roles.tsx';
@@ -10,7 +10,8 @@ import { SecretDialog } from '../parts/secret.tsx';
 /** A key whose new secret is shown. */
 export interface Minted {
   key: Pick<Key, 'name' | 'mode'>;
-  secret: string;
+  /** Null for a key for Discord, which has none. */
+  secret: string | null;
   /** True if the key had another secret before. */
   isRotated?: boolean;
 }
@@ -22,9 +23,11 @@ const scopes = [
 ];
 
 export function NewKey({ onMinted, onClose }: { onMinted: (minted: Minted) => void; onClose: () => void }) {
+  const { data } = useLive(status);
   const make = async (values: FormData, once: string) => {
     const texts = Object.fromEntries(['name', 'places', 'expires'].map((name) => [name, textOf(values, name)]));
     const asked = {
+      forDiscord: values.get('test') === 'discord',
       ...texts,
       ...rulesIn(values),
       scopes: values.getAll('scopes'),
@@ -59,6 +62,7 @@ export function NewKey({ onMinted, onClose }: { onMinted: (minted: Minted) => vo
           choices={[
             { value: 'live', words: 'changes ranks', isChosen: true },
             { value: 'test', words: 'for tests: changes nothing' },
+            ...(data?.discord ? [{ value: 'discord', words: 'for people in Discord: without a secret' }] : []),
           ]}
         />
       </div>
@@ -109,6 +113,7 @@ function rulesIn(values: FormData): Record<string, unknown> {
 
 /** The new secret, and where it belongs. */
 export function MintedSecret({ key, secret, isRotated = false, onClose }: Minted & { onClose: () => void }) {
+  if (secret === null) return null;
   return (
     <SecretDialog title={`The secret of ${key.name}`} secret={secret} onClose={onClose}>
       <ol class="steps">

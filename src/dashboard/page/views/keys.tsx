@@ -11,6 +11,7 @@ import { shownColumns, Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import { addressOf } from '../route.ts';
 import { KeyDetails, type Minted, MintedSecret, NewKey } from './key-actions.tsx';
+import { People } from './people.tsx';
 import { counted, LiveView } from './view.tsx';
 
 const states: Record<Key['state'], { tone: Tone; icon: IconName }> = {
@@ -26,7 +27,7 @@ export function Keys() {
   const isNew = useSignal(false);
   const minted = useSignal<Minted | undefined>(undefined);
   const mint = (made: Minted) => {
-    minted.value = made;
+    if (made.secret !== null) minted.value = made;
     keys.touch();
   };
   const action = mayChange.value && (
@@ -63,6 +64,7 @@ export function Keys() {
               More keys
             </More>
           )}
+          <People />
           {isNew.value && (
             <NewKey
               onMinted={mint}
@@ -205,6 +207,7 @@ function mayDo(key: Key): string[] {
     ...(direction === null ? [] : [`${direction} only`]),
     ...(key.selfRank === null ? [] : ['not oneself']),
     ...(key.system ? ['without a player'] : []),
+    ...(key.forDiscord ? ['for Discord'] : []),
     ...(key.privileged ? ['privileged roles'] : []),
     ...(ratePerMinute === null ? [] : [`${ratePerMinute} a minute`]),
     ...(key.simulated ? ['simulated group'] : []),

@@ -1,0 +1,22 @@
+import { isoOrNull } from '../../base/time.ts';
+import type { Ports } from '../../ports/index.ts';
+import { namesOf } from '../people/users.ts';
+import { listLinks } from './discord-people.ts';
+
+type NamedLink = Awaited<ReturnType<typeof listLinks>>[number] & { userName: string | undefined };
+
+/** Everyone in Discord who is linked to a Roblox user, with the names as far as they are known. */
+export async function listNamedLinks(ports: Pick<Ports, 'store' | 'clock'>): Promise<NamedLink[]> {
+  const links = await listLinks(ports);
+  const names = await namesOf(
+    ports,
+    links.map(({ userId }) => userId),
+  );
+  return links.map((link) => ({ ...link, userName: names.get(link.userId) }));
+}
+
+export function linksDocument(links: NamedLink[]) {
+  return links.map(({ discordId, userId, userName = null, linkedBy = null, linkedAt }) => ({
+    ...{ discordId, userId, userName, linkedBy, linkedAt: isoOrNull(linkedAt) },
+  }));
+}

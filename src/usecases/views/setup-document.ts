@@ -1,0 +1,57 @@
+import { callWithin } from '../../ports/platform.ts';
+import type { DaemonContext } from '../daemon-context.ts';
+import { examined, type Finding, findingsDocument } from '../doctor/finding.ts';
+import { credentialFindings, groupFindings, trustFindings } from '../doctor/platform.ts';
+import {
+  daemonFindings,
+  keyFindings,
+  suspensionFindings,
+  webhookFindings,
+  workspaceFindings,
+} from '../doctor/store.ts';
+import { stuckHolds } from '../holds/open-hold.ts';
+import { inspectKeys } from '../keys/inspect-keys.ts';
+import type { DaemonStatus } from '../upkeep/status-document.ts';
+import { viewWebhooks } from '../webhooks/view-webhooks.ts';
+import { showWorkspace } from '../workspace/workspace.ts';
+
+/** The parts of the way to a real group that rankd can see by itself. */
+interface SetupFacts {
+  isReal: boolean;
+  isCredentialAccepted: boolean;
+  hasAddress: boolean;
+  hasKey: boolean;
+  hasPlace: boolean;
+  /** True if a game has used a key. */
+  isUsed: boolean;
+}
+
+/** The state of the way to a real group, and the problems that `rankd doctor` finds from inside the daemon. */
+export async function viewSetup(app: DaemonContext, daemon: DaemonStatus) {
+  using call = callWithin(app.clock, app.deadlineMs, 'operator');
+  const isReal = !daemon.simulated;
+  const keys = await inspectKeys(app);
+  // On a real group, keys of the simulation are not accepted.
+  const working = keys.filter(({ key }) => !isReal || !key.isSimulated);
+  const checks: Array<[string, () => Finding[] | Promise<Finding[]>]> = [
+    ['daemon', () => daemonFindings(daemon)],
+    ['workspace', async () => workspaceFindings(await showWorkspace(app))],
+    ['credential', () => (isReal ? credentialFindings(app, call) : [])],
+    ['group', () => groupFindings(app, call)],
+    ['behaviour', () => trustFindings(daemon)],
+    ['suspension', async () => suspensionFindings(await stuckHolds(app))],
+    ['keys', () => keyFindings(keys, { kind: daemon.platform })],
+    ['webhooks', async () => webhookFindings(await viewWebhooks(app))],
+  ];
+  const findings: Finding[] = [];
+  for (const [name, check] of checks) findings.push(...(await examined(name, check)));
+  const facts: SetupFacts = {
+    isReal,
+    isCredentialAccepted: isReal && daemon.credential.isAccepted,
+    hasAddress: daemon.publicUrl !== null,
+    hasKey: working.length > 0,
+    hasPlace: working.some(({ hasPlace }) => hasPlace),
+    isUsed: working.some(({ key }) => key.secrets.some(({ lastUsedAt }) => lastUsedAt !== undefined)),
+  };
+  return { ...facts, ...findingsDocument(findings) };
+}
