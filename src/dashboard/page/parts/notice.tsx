@@ -36,5 +36,5 @@ export function Hint({ text }: { text: string }) {
 
 /** A command as the operator types it on the daemon's machine, possibly with `npx rankd` instead of `rankd`. */
 export function Shell({ line }: { line: string }) {
-  return <code>{line.replace(/^rankd(?= )/, session.value?.typedAs ?? 'rankd')}</code>;
+  return <code>{line.replace(/^rankd(?= )/, session.value?.typedAs ?? 'rankd').trimStart()}</code>;
 }
