@@ -3,8 +3,11 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 type TestOptions = NonNullable<TestProjectInlineConfiguration['test']>;
 
-/** Here, a file starts processes or waits for timers, and may take a minute; elsewhere, seconds. */
-const slow = /\/test\/(browser|e2e|environment|faults)\//;
+/**
+ * Here, a file starts processes or waits for timers, and may take a minute; elsewhere, seconds. The client of games
+ * parses a megabyte in Luau, whose memory it shares with all games that its worker ran earlier.
+ */
+const slow = /\/test\/((browser|e2e|environment|faults)\/|game\/client\.)/;
 
 /** A long file that starts last is waited for alone. */
 class SlowFirst extends BaseSequencer {
