@@ -24,6 +24,7 @@ export const reasons = {
   no_further_rank: 'No further rank',
   rank_differs: 'Rank differs',
   reason_required: 'Reason required',
+  needs_ladder: 'Needs a ladder',
   configuration_misfit: 'Configuration does not fit the group',
   user_not_found: 'User not found',
   user_renamed: 'User renamed',

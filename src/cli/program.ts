@@ -19,6 +19,7 @@ import { historyCommands } from './commands/history.ts';
 import { initCommand } from './commands/init.ts';
 import { keyCommands } from './commands/key.ts';
 import { rankCommands } from './commands/rank.ts';
+import { roleCommands } from './commands/role.ts';
 import { serveCommand } from './commands/serve.ts';
 import { serviceCommands } from './commands/service.ts';
 import { statusCommand } from './commands/status.ts';
@@ -107,6 +108,7 @@ const commands = [
   keyCommands,
   whitelistCommands,
   rankCommands,
+  roleCommands,
   suspensionCommands,
   groupCommands,
   doctorCommand,

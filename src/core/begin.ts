@@ -94,7 +94,7 @@ function stepOf({ state }: RankChange): RankChange['state'] | 'begin' {
 
 /** The member's holds that forbid the change, as a refusal; `undefined` if they allow it. */
 export function refusalOfHolds(
-  change: Pick<RankChange, 'hold' | 'undoId' | 'keyId'>,
+  change: Pick<RankChange, 'hold' | 'undoId' | 'keyId' | 'kind'>,
   { open, own }: HoldsOfMember,
 ): RankdError | undefined {
   const { hold, keyId } = change;

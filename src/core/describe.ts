@@ -46,7 +46,13 @@ export function holdTitle(hold: Hold): string {
 
 function rankMessage(request: RankRequest, plan: RolePlan): string {
   const who = memberTitle(request);
-  const { target, highestBefore: old, steps } = plan;
+  const { target, highestBefore: old, steps, kind } = plan;
+  if (kind !== undefined) {
+    const [held, now, already] =
+      kind === 'role_added' ? ['holds', 'now also', 'already'] : ['holds', 'no longer', 'does not'];
+    if (steps.length > 0) return `${who} ${now} ${held} ${roleTitle(target)}.`;
+    return `${who} ${already} ${kind === 'role_added' ? held : 'hold'} ${roleTitle(target)}.`;
+  }
   if (steps.length === 0) return `${who} already is ${roleTitle(target)}.`;
   if (old !== undefined && old.id !== target.id) return `${who} is now ${roleTitle(target)}, was ${roleTitle(old)}.`;
   // The target already was the member's highest role, so only lower roles are taken.

@@ -19,6 +19,17 @@ const rank = {
   autocomplete: true,
   max_length: 100,
 };
+const action = {
+  type: text,
+  name: 'action',
+  description: 'Give the role, or take it',
+  required: true,
+  choices: [
+    { name: 'add', value: 'add' },
+    { name: 'remove', value: 'remove' },
+  ],
+};
+const role = { ...rank, name: 'role', description: 'Role that is not on the ladder: a name, a number or a role id' };
 const duration = {
   type: text,
   name: 'duration',
@@ -31,6 +42,7 @@ export const discordCommands = [
   { name: 'promote', description: 'Give a member the next higher rank', options: [user, reason] },
   { name: 'demote', description: 'Give a member the next lower rank', options: [user, reason] },
   { name: 'setrank', description: 'Give a member a rank', options: [user, rank, reason] },
+  { name: 'role', description: 'Give or take a role next to the rank', options: [user, action, role, reason] },
   { name: 'suspend', description: 'Take all roles from a member for a time', options: [user, duration, reason] },
   {
     name: 'unsuspend',

@@ -80,9 +80,9 @@ export function changeEvent(
   step: RankChange['state'] | 'begin' | 'compensate' | 'late_write',
   at: number,
 ): DomainEvent {
-  const { id, by, rankeeId, code, rolesBefore, rolesAfter, keyId, placeId, undoId, dryRun, hold } = change;
+  const { id, by, kind, rankeeId, code, rolesBefore, rolesAfter, keyId, placeId, undoId, dryRun, hold } = change;
   const holdId = hold?.id;
-  const detail = { code, rolesBefore, rolesAfter, keyId, placeId, undoId, holdId, ...(dryRun && { dryRun }) };
+  const detail = { kind, code, rolesBefore, rolesAfter, keyId, placeId, undoId, holdId, ...(dryRun && { dryRun }) };
   return { ...event(`rank.${step}`, id, detail, { by, at }), people: { rankeeId } };
 }
 

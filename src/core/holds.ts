@@ -4,8 +4,8 @@ import { canStillPass } from './change-codes.ts';
 import { holdTitle, memberTitle, untilWhen } from './describe.ts';
 import { type Actor, type DomainEvent, suspensionEvent } from './events.ts';
 import type { EndedState, Hold, HoldPart, HoldState, Member, RankChange, Role, Scope } from './model.ts';
-import { heldIds, isUnlisted } from './role-scheme.ts';
-import { holdsNone } from './steps.ts';
+import { heldIds, isUnlisted, roleIds } from './role-scheme.ts';
+import { holdsNone, steps } from './steps.ts';
 import { tookEffect } from './undo.ts';
 
 /** The holds that a change of a member may concern. */
@@ -40,18 +40,20 @@ export function isOpenHold({ state }: Pick<Hold, 'state'>): boolean {
 }
 
 /** The scope that a key needs for this change. */
-export function scopeOf({ hold }: Pick<RankChange, 'hold'>): Scope {
+export function scopeOf({ hold, kind }: Pick<RankChange, 'hold' | 'kind'>): Scope {
+  if (kind !== undefined) return 'roles';
   const isSuspension = hold?.does === 'return' || (hold?.does === 'begin' && hold.kind === 'suspension');
   return isSuspension ? 'suspend' : 'rank';
 }
 
 /** The refusal to change a member while this hold is open; `undefined` if the change is allowed. */
 export function refusalOfHold(
-  change: Pick<RankChange, 'hold' | 'undoId'>,
+  change: Pick<RankChange, 'hold' | 'undoId' | 'kind'>,
   open: Hold | undefined,
 ): RankdError | undefined {
-  if (open === undefined || open.kind === 'temporary' || change.undoId !== undefined) return undefined;
-  const { hold } = change;
+  if (open === undefined || change.undoId !== undefined) return undefined;
+  const { hold, kind } = change;
+  if (open.kind === 'temporary') return kind !== undefined && hold !== undefined ? alreadyTemporary(open) : undefined;
   if (hold?.does === 'begin' && hold.kind === 'suspension') return alreadySuspended(open);
   if (hold !== undefined && hold.does !== 'begin') return undefined;
   return RankdError.withoutStack('member_suspended', holdTitle(open), {
@@ -69,6 +71,17 @@ export function refusalOfLift(hold: Hold, keyId: string | undefined): RankdError
   return RankdError.withoutStack('suspended_by_operator', `${memberTitle(hold)} ${what}`, {
     hint: `rankd rank unsuspend ${hold.rankeeId}`,
   });
+}
+
+/** A temporary rank replaces another one, but a temporary role would end with it. */
+function alreadyTemporary(open: Hold): RankdError {
+  return new RankdError(
+    'conflict',
+    `${holdTitle(open)} Only one rank or role of a member can be temporary at a time.`,
+    {
+      hint: `leave out --for, or end it first: rankd rank unsuspend ${open.rankeeId}`,
+    },
+  );
 }
 
 function alreadySuspended(open: Hold): RankdError {
@@ -145,6 +158,7 @@ function afterApplied(change: RankChange, of: HoldsOfMember, now: number): HoldU
   if (part?.does === 'undo') return afterUndo(change, part, of, actor);
   if (part === undefined) {
     if (open === undefined || !tookEffect(change)) return nothing;
+    if (leavesAlone(change, open)) return { holds: [carriedOver(open, change)], events: [] };
     const isLifted = open.kind === 'suspension' || change.undoOf === open.changeId;
     return over(open, isLifted ? 'lifted' : 'superseded', change, actor);
   }
@@ -154,6 +168,27 @@ function afterApplied(change: RankChange, of: HoldsOfMember, now: number): HoldU
   const { awaySince: _, ...kept } = own;
   const renewed: Hold = { ...kept, state: 'active', rolesBefore: change.rolesBefore, rolesDuring: change.rolesAfter };
   return { holds: [renewed], events: [suspensionEvent('renew', renewed, actor)] };
+}
+
+/**
+ * True if the change neither gives nor takes a role that the temporary rank or role gave or took: it continues, and the
+ * other roles that the member gains or loses in the meantime are the member's afterwards, too.
+ */
+export function leavesAlone(
+  { rolesBefore, rolesAfter }: Pick<RankChange, 'rolesBefore' | 'rolesAfter'>,
+  hold: Hold,
+): boolean {
+  const ofHold = steps({ from: hold.rolesBefore, to: hold.rolesDuring }).map(({ roleId }) => roleId);
+  const ofChange = steps({ from: rolesBefore, to: rolesAfter });
+  return hold.kind === 'temporary' && !ofChange.some(({ roleId }) => ofHold.includes(roleId));
+}
+
+function carriedOver(hold: Hold, { rolesBefore, rolesAfter }: RankChange): Hold {
+  const gained = rolesAfter.filter((id) => !rolesBefore.includes(id));
+  const lost = rolesBefore.filter((id) => !rolesAfter.includes(id));
+  const after = (ids: number[]) =>
+    roleIds([...ids.filter((id) => !lost.includes(id)), ...gained].map((id) => ({ id })));
+  return { ...hold, rolesBefore: after(hold.rolesBefore), rolesDuring: after(hold.rolesDuring) };
 }
 
 /**

@@ -81,7 +81,7 @@ export interface Workspace {
   createdAt: number;
 }
 
-export const scopes = ['verify', 'rank', 'suspend'] as const;
+export const scopes = ['verify', 'rank', 'suspend', 'roles'] as const;
 export type Scope = (typeof scopes)[number];
 
 /** The scopes of a new key by default. */
@@ -246,8 +246,14 @@ export type ChangePhase = 'forward' | 'compensate';
 /** The lifetime of an idempotency key, from its first request, in milliseconds. */
 export const idempotencyWindowMs = 24 * 3_600_000;
 
+/** A change of one role next to the member's rank, which stays as it is. */
+export const roleChangeKinds = ['role_added', 'role_removed'] as const;
+export type RoleChangeKind = (typeof roleChangeKinds)[number];
+
 /** A rank change in the history. */
 export interface RankChange extends RankRequest {
+  /** Absent for a change of the rank. */
+  kind?: RoleChangeKind;
   id: string;
   /** The group of the change, by its title, which no two groups share. All groups share one history. */
   group: string;

@@ -31,6 +31,7 @@ const withoutSteps = policyRules.filter((rule) => rule !== steps);
  */
 export const rulesFor = {
   rank: policyRules,
+  role: withoutSteps,
   suspension: withoutSteps.map(alsoOnComeback),
   return: withoutSteps.map(onReturn),
 } as const satisfies Record<string, readonly PolicyRule[]>;

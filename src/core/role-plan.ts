@@ -1,5 +1,5 @@
 import { RankdError } from '../base/errors.ts';
-import type { Member, RankChange, Role } from './model.ts';
+import type { Member, RankChange, Role, RoleChangeKind } from './model.ts';
 import {
   heightOf,
   heldIds,
@@ -24,6 +24,8 @@ export interface RolePlan {
    * The highest counting role before the change; `undefined` if there was none. After it, the target is the highest.
    */
   highestBefore: Role | undefined;
+  /** Set if the target is only given or taken, next to the rank. */
+  kind?: RoleChangeKind;
 }
 
 /**
@@ -56,6 +58,12 @@ function superseded(scheme: RoleScheme, managed: Role[], target: Role): Role[] {
   const highest = Math.max(0, ...managed.map((role) => role.rank));
   const isHeld = others.length < managed.length;
   return others.filter((role) => role.rank > target.rank || (role.rank === highest && !isHeld));
+}
+
+/** Plans to give or take one role. All others stay, and with them the rank. */
+export function planAlongside(scheme: RoleScheme, member: Member, target: Role, kind: RoleChangeKind): RolePlan {
+  const others = heldRoles(scheme.roles, member).filter(({ id }) => id !== target.id);
+  return { ...planFrom(scheme, member, { after: kind === 'role_added' ? [...others, target] : others, target }), kind };
 }
 
 /**
@@ -95,21 +103,22 @@ export function takesAway(plan: RolePlan): boolean {
   return rise(plan) <= 0 && plan.steps.some(({ kind }) => kind === 'unassign');
 }
 
-/** Positive if the member rises, negative if the member drops. */
-export function rise({ target, highestBefore }: RolePlan): number {
+/** Positive if the member rises or gains a role, negative if the member drops or loses one. */
+export function rise({ target, highestBefore, kind }: RolePlan): number {
+  if (kind !== undefined) return kind === 'role_added' ? 1 : -1;
   return heightOf(target) - heightOf(highestBefore);
 }
 
 /**
- * True if the member has reached the change's goal: exactly its roles for an undo or a suspension, its rank for any
- * other change.
+ * True if the member has reached the change's goal: exactly its roles for an undo or a suspension, its role or rank for
+ * any other change.
  */
 export function isReached(
   scheme: RoleScheme,
-  change: Pick<RankChange, 'roleId' | 'rolesAfter' | 'undoOf' | 'hold'>,
+  change: Pick<RankChange, 'kind' | 'roleId' | 'rolesAfter' | 'undoOf' | 'hold'>,
   member: Member,
 ): boolean {
-  const { roleId, rolesAfter } = change;
+  const { kind, roleId, rolesAfter } = change;
   const { roles } = scheme;
   const heldWith = (ids: number[]) =>
     heldIds(roles, { roleIds: ids })
@@ -117,6 +126,7 @@ export function isReached(
       .join();
   // The base role may have been unknown at planning time.
   if (isExact(change)) return heldWith(member.roleIds) === heldWith(rolesAfter);
+  if (kind !== undefined) return member.roleIds.some((id) => id === roleId) === (kind === 'role_added');
   const target = scheme.roles.find((role) => role.id === roleId);
   return target !== undefined && rolePlan(scheme, member, target).steps.length === 0;
 }

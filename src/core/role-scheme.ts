@@ -65,6 +65,11 @@ export function givableRoles(scheme: RoleScheme): Role[] {
   return scheme.roles.filter((role) => isCounted(scheme, role));
 }
 
+/** The roles that can be given and taken next to a rank: none without a ladder. */
+export function alongsideRoles(scheme: RoleScheme): Role[] {
+  return scheme.roles.filter((role) => role.kind === 'custom' && !isManaged(scheme, role));
+}
+
 /** A member's roles, including the base role, which every member has. Ids of unknown roles are left out. */
 export function heldRoles(roles: Role[], member: Member): Role[] {
   return roles.filter((role) => role.kind === 'base' || (role.kind !== 'guest' && member.roleIds.includes(role.id)));

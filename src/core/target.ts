@@ -1,13 +1,15 @@
 import { RankdError } from '../base/errors.ts';
 import { shorten, suggest } from '../base/text.ts';
 import { reaches } from './acting-account.ts';
-import { listRoles, memberTitle, roleTitle } from './describe.ts';
+import { atItsOrigin, listRoles, memberTitle, roleTitle } from './describe.ts';
 import type { ActingAccount, Direction, Member, RankRequest, Role } from './model.ts';
 import {
+  alongsideRoles,
   givableRoles,
   heightOf,
   heldRoles,
   highestRole,
+  isManaged,
   isUnclear,
   nameForRequest,
   type RoleName,
@@ -27,29 +29,53 @@ import { isNamed } from './rules/rule.ts';
  * give.
  */
 export function resolveTarget(scheme: RoleScheme, asked: RoleName, acting?: ActingAccount): Role {
+  return resolveAmong(scheme, asked, { candidates: givableRoles(scheme), acting });
+}
+
+/**
+ * The requested role, to be given or taken next to the rank: a custom role that is not on the ladder. Throws
+ * `needs_ladder` without a ladder, and otherwise as `resolveTarget`.
+ */
+export function resolveAlongside(scheme: RoleScheme, asked: RoleName): Role {
+  if (scheme.ladder === undefined) {
+    throw new RankdError('needs_ladder', 'A role can be given or taken next to the rank only if group.ladder is set.', {
+      hint: `list the ranks in group.ladder ${atItsOrigin}; all other roles can then be given next to them`,
+    });
+  }
+  return resolveAmong(scheme, asked, { candidates: alongsideRoles(scheme), acting: undefined });
+}
+
+interface Choice {
+  candidates: Role[];
+  acting: ActingAccount | undefined;
+}
+
+function resolveAmong(scheme: RoleScheme, asked: RoleName, among: Choice): Role {
   const named = rolesRequested(scheme, asked);
   if (named.some(isUnclear)) throw undecided();
-  const givable = givableRoles(scheme);
-  // A number counts among the givable roles alone. A name that is another role's never falls on a givable one that is only like it.
+  const { candidates } = among;
+  // A number counts among the candidates alone. A name that is another role's never falls on a candidate that is only like it.
   const [target, ...others] =
     typeof asked === 'number'
-      ? rolesRequested({ ...scheme, roles: givable }, asked)
-      : named.filter((role) => givable.includes(role));
+      ? rolesRequested({ ...scheme, roles: candidates }, asked)
+      : named.filter((role) => candidates.includes(role));
   if (target !== undefined && others.length === 0) return target;
   if (target !== undefined) throw ambiguous(asked, [target, ...others]);
-  if (named.length > 0) throw notGivable(scheme, named, acting);
-  throw unknownRank(scheme, asked, acting);
+  const [role] = named;
+  const why = role === undefined ? unknown(asked, candidates) : notGivable(scheme, role);
+  throw new RankdError(role === undefined ? 'unknown_rank' : 'rank_not_allowed', `${why} ${choice(scheme, among)}`);
 }
 
 /** No role has this number or name. */
-function unknownRank(scheme: RoleScheme, asked: RoleName, acting?: ActingAccount): RankdError {
-  return new RankdError('unknown_rank', `${unknown(scheme, asked)} ${choice(scheme, acting)}`);
+function unknownRank(scheme: RoleScheme, asked: RoleName): RankdError {
+  const among = { candidates: givableRoles(scheme), acting: undefined };
+  return new RankdError('unknown_rank', `${unknown(asked, among.candidates)} ${choice(scheme, among)}`);
 }
 
-function unknown(scheme: RoleScheme, asked: RoleName): string {
+function unknown(asked: RoleName, candidates: Role[]): string {
   if (typeof asked === 'number' && asked > 255) return `The group has no role with the id ${asked}; ranks end at 255.`;
   if (typeof asked === 'number') return `The group has no rank ${asked}.`;
-  const nearest = nearestRole(givableRoles(scheme), asked);
+  const nearest = nearestRole(candidates, asked);
   const question = nearest === undefined ? '' : ` Did you mean ${roleTitle(nearest)}?`;
   return `The group has no role "${shorten(asked, 40)}".${question}`;
 }
@@ -77,14 +103,11 @@ function ambiguous(asked: RoleName, roles: [Role, ...Role[]]): RankdError {
   return new RankdError('ambiguous_name', byName);
 }
 
-function notGivable(scheme: RoleScheme, named: Role[], acting: ActingAccount | undefined): RankdError {
-  const special = named.find((role) => role.kind === 'guest' || role.kind === 'owner');
-  const why =
-    special === undefined
-      ? 'is not on the promotion ladder in group.ladder'
-      : `${standing(special)}, which can never be given`;
-  const what = `"${shorten(named[0]?.name ?? '', 32)}" ${why}`;
-  return new RankdError('rank_not_allowed', `${what}. ${choice(scheme, acting)}`);
+function notGivable(scheme: RoleScheme, role: Role): string {
+  const isSpecial = role.kind !== 'custom' && role.kind !== 'private';
+  const onLadder = isManaged(scheme, role) ? 'is a rank of the ladder' : 'is not on the promotion ladder';
+  const why = isSpecial ? `${standing(role)}, which can never be given` : `${onLadder} in group.ladder`;
+  return `"${shorten(role.name, 32)}" ${why}.`;
 }
 
 /** Only GetGroup names the owner: in a group that Roblox has moved to its new roles, other members can hold a role of rank 255. */
@@ -92,11 +115,11 @@ export function standing({ kind }: Pick<Role, 'kind'>): string {
   return kind === 'owner' ? 'has the rank of the owner role' : `is the ${kind} role`;
 }
 
-function choice(scheme: RoleScheme, acting: ActingAccount | undefined): string {
-  const givable = { ...scheme, roles: givableRoles(scheme) };
-  const reached = givable.roles.filter((role) => reaches(acting, role));
-  const roles = reached.length > 0 ? reached : givable.roles;
-  return `Choose one of ${listRoles(roles, (role) => nameForRequest(givable, role))}.`;
+function choice(scheme: RoleScheme, { candidates, acting }: Choice): string {
+  const reached = candidates.filter((role) => reaches(acting, role));
+  const roles = reached.length > 0 ? reached : candidates;
+  if (roles.length === 0) return 'The group has no such role.';
+  return `Choose one of ${listRoles(roles, (role) => nameForRequest({ ...scheme, roles: candidates }, role))}.`;
 }
 
 /** The distance from the member's present rank. */

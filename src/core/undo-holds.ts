@@ -1,7 +1,7 @@
 import { RankdError } from '../base/errors.ts';
 import { isoTime } from '../base/time.ts';
 import { memberTitle, untilWhen } from './describe.ts';
-import { endingChange, isOpenHold } from './holds.ts';
+import { endingChange, isOpenHold, leavesAlone } from './holds.ts';
 import type { EndedState, Hold, HoldEnd, HoldPart, RankChange, Role } from './model.ts';
 
 /** The result of an undo for the member: the roles (ids) to give back, and the changes to the holds. */
@@ -30,7 +30,13 @@ export function holdsBefore(
   const missing = endedByIt?.rolesDuring.find((id) => !roles.some((role) => role.id === id));
   const isDue = endedByIt?.endsAt !== undefined && endedByIt.endsAt <= now;
   if (endedByIt !== undefined && missing !== undefined && !isDue) return lacksRole(endedByIt, missing);
-  const open = holds.find(isOpenHold);
+  const held = holds.find(isOpenHold);
+  const continues =
+    held !== undefined &&
+    endedByIt === undefined &&
+    part === undefined &&
+    leavesAlone({ rolesBefore: held.rolesDuring, rolesAfter: earliest.rolesBefore }, held);
+  const open = continues ? undefined : held;
   const wasReopened = part?.does === 'undo' && part.reopens !== undefined && part.id === open?.id;
   const end = endedByIt && { as: endedByIt.state as EndedState, by: endedBy };
   const id = endedByIt?.id ?? open?.id;

@@ -25,7 +25,7 @@ interface RequestedChange {
 
 export type AskedChange = Pick<
   ChangeCommand,
-  'request' | 'step' | 'stepCount' | 'roleName' | 'ifRank' | 'atLeast' | 'hold'
+  'request' | 'kind' | 'step' | 'stepCount' | 'roleName' | 'ifRank' | 'atLeast' | 'hold'
 >;
 
 /**

@@ -49,6 +49,7 @@ export const limitsOf: Record<Scope, LimitsOf> = {
   ],
   rank: limitsOfChanges,
   suspend: limitsOfChanges,
+  roles: limitsOfChanges,
 };
 
 /** The limit on requests of one network without an accepted key. */

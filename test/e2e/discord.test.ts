@@ -36,7 +36,7 @@ test.each(['SQLite', 'PostgreSQL'])(
     expect(done.stderr).toContain(`client_id=${ids.application}&scope=applications.commands&guild_id=${ids.server}`);
     expect(done.stdout + done.stderr).not.toContain(discord.botToken);
     expect(discord.commands?.map(({ name }) => name)).toEqual([
-      ...['promote', 'demote', 'setrank', 'suspend', 'unsuspend', 'whois', 'undo', 'link'],
+      ...['promote', 'demote', 'setrank', 'role', 'suspend', 'unsuspend', 'whois', 'undo', 'link'],
     ]);
     writeFileSync(home.path('rankd.yaml'), settings + done.stdout);
     await using daemon = await DaemonProcess.start(home);

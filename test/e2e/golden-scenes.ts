@@ -54,6 +54,8 @@ export const scenes: Record<string, Line[]> = {
     'rank promote 1001',
     'rank demote 1001',
     'rank show 1001',
+    'role add 1001 Captain',
+    'role remove 1001',
     'group show',
     'group roles',
     'history list',

@@ -13,6 +13,7 @@ interface Changes {
 
 const fields = [
   'id',
+  'kind',
   'state',
   'code',
   'rankeeId',
@@ -211,6 +212,7 @@ test.concurrent('show adds the other facts of one change', async () => {
     change: {
       ...told,
       ...{
+        kind: null,
         who: 'operator',
         via: 'key_gone',
         discordUserId: null,

@@ -4,9 +4,9 @@ import { heldIn, modelCommands, reconcile } from '../tools/model-commands.ts';
 import { ModelWorld } from '../tools/model-world.ts';
 
 test('whatever callers, operators, Roblox and restarts do: answers, history and the group agree', async () => {
-  const property = fc.asyncProperty(modelCommands, async (commands) => {
-    await using world = await ModelWorld.open();
-    const model = { held: heldIn(world), isCalm: true, firstAnswers: new Map() };
+  const property = fc.asyncProperty(fc.boolean(), modelCommands, async (hasLadder, commands) => {
+    await using world = await ModelWorld.open(hasLadder);
+    const model = { held: heldIn(world), isCalm: true, hasLadder, firstAnswers: new Map() };
     await fc.asyncModelRun(() => ({ model, real: world }), commands);
     await reconcile(model, world);
   });

@@ -4,12 +4,12 @@ import { codeOf } from '../support/answers.ts';
 import type { Fault } from '../support/fake-open-cloud/index.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { type OpenCloudApp, openCloudAppOn, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
-import type { Answer } from '../support/open-test-app.ts';
+import { type Answer, send } from '../support/open-test-app.ts';
 
 vi.setConfig({ maxConcurrency: 8 });
 
 /**
- * The outcome of a change from Trainee to Officer that meets a fault: the answer, the record in the history (with its
+ * The outcome of a change from Trainee to Officer that meets a fault, or of one that only gives or takes Officer: the answer, the record in the history (with its
  * code if that differs from the answer's), the member's roles in addition to the base role, and the number of writes.
  * The state after an arrow applies ten seconds after Roblox has recovered; everything else is unchanged from the
  * answer. `carried out`: if Roblox carried out the request. It did not if it had no room; for a read, it makes no
@@ -105,9 +105,38 @@ const table = `
   unassign    | hang                | for good       | yes         | 504 outcome_unknown      | unknown → applied                                           | officer                   | 3
   unassign    | late                | for good       | no, yes     | 504 outcome_unknown      | unknown → applied                                           | officer                   | 3
   unassign    | slow                | once, for good | no, yes     | 200                      | applied                                                     | officer                   | 2
+
+  add         | 400                 | once, for good | no          | 502 platform_rejected    | failed                                                      | trainee                   | 1
+  add         | 403                 | once, for good | no          | 403 above_acting_account | refused                                                     | trainee                   | 1
+  add         | 400, 403            | once, for good | yes         | 200                      | applied                                                     | officer+trainee           | 1
+  add         | 429                 | once           | no          | 200                      | applied                                                     | officer+trainee           | 2
+  add         | 429                 | for good       | no          | 503 platform_busy        | failed                                                      | trainee                   | 6
+  add         | 500, hang           | once           | no, yes     | 200                      | applied                                                     | officer+trainee           | 2
+  add         | 500                 | for good       | no          | 504 outcome_unknown      | unknown → failed platform_unavailable                       | trainee                   | 7
+  add         | 500                 | for good       | yes         | 504 outcome_unknown      | unknown → applied                                           | officer+trainee           | 7
+  add         | cut                 | once, for good | no          | 504 outcome_unknown      | unknown → failed platform_unavailable                       | trainee                   | 1
+  add         | cut                 | once, for good | yes         | 200                      | applied                                                     | officer+trainee           | 1
+  add         | hang                | for good       | no          | 504 outcome_unknown      | unknown → failed platform_unavailable                       | trainee                   | 3
+  add         | hang                | for good       | yes         | 504 outcome_unknown      | unknown → applied                                           | officer+trainee           | 3
+
+  remove      | 400                 | once, for good | no          | 502 platform_rejected    | failed                                                      | officer+trainee           | 1
+  remove      | 403                 | once, for good | no          | 403 above_acting_account | refused                                                     | officer+trainee           | 1
+  remove      | 400, 403            | once, for good | yes         | 200                      | applied                                                     | trainee                   | 1
+  remove      | 429                 | once           | no          | 200                      | applied                                                     | trainee                   | 2
+  remove      | 429                 | for good       | no          | 503 platform_busy        | failed                                                      | officer+trainee           | 6
+  remove      | 500, hang           | once           | no, yes     | 200                      | applied                                                     | trainee                   | 2
+  remove      | 500                 | for good       | no          | 504 outcome_unknown      | unknown → failed platform_unavailable                       | officer+trainee           | 7
+  remove      | 500                 | for good       | yes         | 504 outcome_unknown      | unknown → applied                                           | trainee                   | 7
+  remove      | cut                 | once, for good | no          | 504 outcome_unknown      | unknown → failed platform_unavailable                       | officer+trainee           | 1
+  remove      | cut                 | once, for good | yes         | 200                      | applied                                                     | trainee                   | 1
+  remove      | hang                | for good       | no          | 504 outcome_unknown      | unknown → failed platform_unavailable                       | officer+trainee           | 3
+  remove      | hang                | for good       | yes         | 504 outcome_unknown      | unknown → applied                                           | trainee                   | 3
 `;
 
-/** The calls of the change. `actor` and `member`: reads of their roles. */
+/**
+ * The calls of the change. `actor` and `member`: reads of their roles. `add` and `remove`: the only write of a change
+ * that gives or takes Officer next to the rank.
+ */
 const requests = {
   introspect: { operation: 'introspect' },
   group: { operation: 'group' },
@@ -118,6 +147,8 @@ const requests = {
   member: { operation: 'memberships', userId: sampleUsers.trainee },
   assign: { operation: 'assign' },
   unassign: { operation: 'unassign' },
+  add: { operation: 'assign' },
+  remove: { operation: 'unassign' },
 } as const;
 
 const faults = {
@@ -177,11 +208,15 @@ function listed(names = ''): string[] {
   return names.split(', ');
 }
 
+/** One of each kind: before the write, a change of a role next to the rank meets what any change meets. */
+const faultsOfRoles = listed('400, 403, 429, 500, cut, hang');
+
 test('the table has every combination of request and fault exactly once', () => {
-  const isWrite = (request: string) => request === 'assign' || request === 'unassign';
+  const isWrite = (request: string) => ['assign', 'unassign', 'add', 'remove'].includes(request);
   const isTurnedAway = (fault: string) => listed('429, 429+').includes(fault);
+  const isAlongside = (request: string) => request === 'add' || request === 'remove';
   const all = Object.keys(requests).flatMap((request) =>
-    Object.keys(faults).flatMap((fault) =>
+    (isAlongside(request) ? faultsOfRoles : Object.keys(faults)).flatMap((fault) =>
       (isWrite(request) && !isTurnedAway(fault) ? ['no', 'yes'] : ['no']).flatMap((carriedOut) =>
         ['once', 'for good'].map((lasts) => `${request} ${fault} ${lasts} ${carriedOut}`),
       ),
@@ -208,11 +243,14 @@ test.concurrent.each(cells)(
   '$request meets $fault, $lasts, carried out: $carriedOut',
   async ({ request, fault, lasts, carriedOut, expected }) => {
     const clock = new ManualClock();
+    const isAlongside = request === 'add' || request === 'remove';
     const opening = openCloudAppOn(clock, {
+      ...(isAlongside && { ladder: [10], scopes: ['rank', 'roles'] }),
       ...{ fake: { latencyMs: answerMs }, deadlineMs, readLagMs: 8_000 },
       tuning: { ...defaultTuning, backOffMs: 0, publicRolesTimeoutMs: 4_000 },
       prepare: (fake) => {
         fake.hasPublicRoles = request !== 'publicRoles'; // after the first read, they are not read again
+        if (request === 'remove') fake.group.setMember(userId, [sampleRoles.officer, sampleRoles.trainee]);
       },
     });
     await using system = await clock.passUntil(opening);
@@ -231,7 +269,8 @@ test.concurrent.each(cells)(
     const met: Fault = { ...requests[request], ...faults[fault], when, times };
     fake.faults.add(met);
 
-    const answer = await clock.passUntil(system.rank(userId));
+    const asked = isAlongside ? changeRole(system, request) : system.rank(userId);
+    const answer = await clock.passUntil(asked);
     const atFirst = await standing(system, answer);
     expect(fake.faults.taken).toBeGreaterThan(0);
     fake.faults.clear();
@@ -245,6 +284,11 @@ test.concurrent.each(cells)(
     expect(fake.violations()).toEqual([]);
   },
 );
+
+function changeRole({ url, secret: key }: OpenCloudApp<ManualClock>, operation: 'add' | 'remove'): Promise<Answer> {
+  const body = { robloxUserId: userId, role: sampleRoles.officer };
+  return send(`${url}/v2/roles/${operation}?placeid=1`, { method: 'POST', key, body });
+}
 
 /** The columns after the answer. The roles in the history must match Roblox whenever the change is at rest. */
 async function standing(system: OpenCloudApp<ManualClock>, answer: Answer): Promise<string[]> {

@@ -134,6 +134,14 @@ export const cases: Record<string, Case> = {
     error: 'Configuration does not fit the group',
     provoke: async (app) => app.rank(await app.createKey({ rules: { maxRank: 20, maxRankRole: 4_242 } })),
   },
+  needs_ladder: {
+    status: 409,
+    error: 'Needs a ladder',
+    provoke: async (app) => {
+      const key = await app.createKey({ scopes: ['roles'] });
+      return app.post(`/v2/roles/add?placeid=${place}`, { key, body: { robloxUserId: 1001, role: 50 } });
+    },
+  },
   no_further_rank: { status: 409, error: 'No further rank', provoke: onV2('demote', { robloxUserId: 1004 }) },
   reason_required: {
     status: 400,

@@ -1,6 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { RankdError, reasons } from '../../src/base/errors.ts';
+import type { Scope } from '../../src/core/model.ts';
 import { publicCodes, statuses } from '../../src/http/errors.ts';
 import type { openApiDocument } from '../../src/http/openapi/document.ts';
 import type { Platform } from '../../src/ports/index.ts';
@@ -45,10 +46,17 @@ test('every path is there, and takes the methods described and no others', async
 });
 
 test('the example request bodies are accepted', async () => {
-  const key = await app.createKey({ name: 'examples', places: [1], scopes: ['verify', 'rank', 'suspend'] });
+  await using withLadder = await openTestApp({ config: { group: { ladder: [10, 20], rankOne: 'custom' } } });
+  const examples = { name: 'examples', places: [1], scopes: ['verify', 'rank', 'roles', 'suspend'] as Scope[] };
+  const keys = new Map([
+    [app, await app.createKey(examples)],
+    [withLadder, await withLadder.createKey(examples)],
+  ]);
   for (const { path, requestBody } of operations().filter(({ requestBody }) => requestBody !== undefined)) {
     const body = requestBody?.content['application/json']?.example;
-    expect((await app.post(`${path}?placeid=1`, { key, body })).status, path).toBe(200);
+    const asked = path.startsWith('/v2/roles/') ? withLadder : app;
+    const answer = await asked.post(`${path}?placeid=1`, { key: keys.get(asked) ?? '', body });
+    expect(answer.status, path).toBe(200);
   }
 });
 
@@ -152,9 +160,11 @@ describe('described answers occur', () => {
     const holds = ['already_suspended', 'not_suspended', 'suspended_by_operator'];
     const names = ['ambiguous_name', 'user_not_found', 'user_renamed'];
     const without = (...left: string[]) => others.filter((code) => !left.includes(code)).sort();
-    expect(codesOf('/v1/ranker')).toEqual(without(...names, ...holds, 'no_further_rank'));
-    expect(codesOf('/v2/rank')).toEqual(without(...holds, 'no_further_rank'));
-    for (const path of ['/v2/promote', '/v2/demote']) expect(codesOf(path)).toEqual(without(...holds));
+    expect(codesOf('/v1/ranker')).toEqual(without(...names, ...holds, 'no_further_rank', 'needs_ladder'));
+    expect(codesOf('/v2/rank')).toEqual(without(...holds, 'no_further_rank', 'needs_ladder'));
+    for (const path of ['/v2/promote', '/v2/demote']) expect(codesOf(path)).toEqual(without(...holds, 'needs_ladder'));
+    for (const path of ['/v2/roles/add', '/v2/roles/remove'])
+      expect(codesOf(path)).toEqual(without(...holds, 'no_further_rank', 'rank_differs'));
     expect(Object.keys(cases)).toEqual(expect.arrayContaining(others.filter((code) => code !== 'request_timeout')));
   });
 

@@ -41,10 +41,10 @@ class Scene {
     this.#rule = rule;
   }
 
-  static async open(rule: RouteRule): Promise<Scene> {
+  static async open(rule: RouteRule, isAlongside = false): Promise<Scene> {
     let group: Platform | undefined;
     const app = await openTestApp({
-      config: { ...configFor(rule), discord },
+      config: { ...configFor(rule, isAlongside), discord },
       platform: (simulated) => {
         group = simulated;
         return simulated;
@@ -169,26 +169,32 @@ class Scene {
 test.each(Object.entries(routeRules))(
   'every route by which a key can change a rank refuses what a rule forbids: %s',
   async (_name, rule) => {
-    const scene = await Scene.open(rule);
-    await using _app = scene.app;
     const found: Record<string, unknown> = {};
     const expected: Record<string, unknown> = {};
-    for (const [index, route] of keyRoutes.entries()) {
-      const answer = rule.answer(route);
-      if (typeof answer === 'object') continue;
-      const title = `${index} ${routeTitle(route)}`;
-      expected[title] = answer;
-      found[title] = await scene.answer(route);
+    for (const isAlongside of [false, true]) {
+      const scene = await Scene.open(rule, isAlongside);
+      await using _app = scene.app;
+      for (const [index, route] of keyRoutes.entries()) {
+        const answer = rule.answer(route);
+        if (typeof answer === 'object' || (route.isAlongside ?? false) !== isAlongside) continue;
+        const title = `${index} ${routeTitle(route)}`;
+        expected[title] = answer;
+        found[title] = await scene.answer(route);
+      }
     }
     expect(found).toEqual(expected);
   },
 );
 
 test('every one of these requests is granted if no rule forbids it', async () => {
-  const scene = await Scene.open({ answer: () => '' });
-  await using _app = scene.app;
   const found: string[] = [];
-  for (const route of keyRoutes) found.push(await scene.answer(route));
+  for (const isAlongside of [false, true]) {
+    const scene = await Scene.open({ answer: () => '' }, isAlongside);
+    await using _app = scene.app;
+    for (const route of keyRoutes) {
+      if ((route.isAlongside ?? false) === isAlongside) found.push(await scene.answer(route));
+    }
+  }
   expect(found.filter((answer) => !answer.includes(' became '))).toEqual([]);
 });
 
@@ -215,5 +221,5 @@ test('every route of the server that can change a rank by a key is checked again
   expect([...registered].toSorted()).toEqual([...new Set(keyRoutes.map(({ url }) => url))].toSorted());
   const others = ['whois', 'link', 'undo']; // an undo is judged as one by the operator
   const commands = discordCommands.map(({ name }) => name).filter((name) => !others.includes(name));
-  expect(keyRoutes.flatMap(({ command = [] }) => command).toSorted()).toEqual(commands.toSorted());
+  expect([...new Set(keyRoutes.flatMap(({ command = [] }) => command))].toSorted()).toEqual(commands.toSorted());
 });

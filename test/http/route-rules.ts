@@ -21,9 +21,13 @@ export interface KeyRoute {
   /** The slash command of a person whose role in Discord has the key. */
   command?: string;
   body: (member: number) => Record<string, unknown>;
+  /** The role is given or taken next to the rank, which needs a ladder. */
+  isAlongside?: boolean;
 }
 
 const byId = (robloxUserId: number) => ({ robloxUserId });
+const added = { from: trainee, to: captain, scope: 'roles', isAlongside: true } as const;
+const removed = { from: captain, to: 1, scope: 'roles', isAlongside: true } as const;
 const rankgun = (userId: number) => ({ userId });
 const up = { from: officer, to: captain, scope: 'rank' } as const;
 const down = { from: captain, to: officer, scope: 'rank' } as const;
@@ -31,7 +35,11 @@ const away = { from: captain, to: 1, scope: 'suspend' } as const;
 const back = { ...away, to: captain, during: { kind: 'suspension', rank: 1 } } as const;
 const noblox = '/group/:group/member/:user';
 
-function inDiscord(command: string, rest: Pick<KeyRoute, 'from' | 'to' | 'during' | 'scope'>, options = {}): KeyRoute {
+function inDiscord(
+  command: string,
+  rest: Pick<KeyRoute, 'from' | 'to' | 'during' | 'scope' | 'isAlongside'>,
+  options = {},
+): KeyRoute {
   return { url: '/discord/interactions', command, ...rest, body: (member) => ({ user: String(member), ...options }) };
 }
 
@@ -56,6 +64,8 @@ export const keyRoutes: readonly KeyRoute[] = [
     body: (member) => ({ ...byId(member), duration: '1h' }),
   },
   { url: '/v2/unsuspend', ...back, body: byId },
+  { url: '/v2/roles/add', ...added, body: (member) => ({ ...byId(member), role: captain }) },
+  { url: '/v2/roles/remove', ...removed, body: (member) => ({ ...byId(member), role: captain }) },
   { url: `${noblox}/rank`, ...up, header: 'authorization', body: () => ({ rank: captain }) },
   { url: `${noblox}/rank-change`, ...up, header: 'authorization', body: () => ({ change: 1 }) },
   ...['/api/roblox', '/roblox'].flatMap((at): KeyRoute[] => [
@@ -69,6 +79,8 @@ export const keyRoutes: readonly KeyRoute[] = [
   inDiscord('setrank', up, { rank: String(captain) }),
   inDiscord('promote', up),
   inDiscord('demote', down),
+  inDiscord('role', added, { action: 'add', role: String(captain) }),
+  inDiscord('role', removed, { action: 'remove', role: String(captain) }),
   inDiscord('suspend', away, { duration: '1h' }),
   inDiscord('unsuspend', back),
 ];
@@ -140,6 +152,7 @@ export const routeRules: Record<string, RouteRule> = {
     holding: trainee,
     answer: (route) => {
       if (isSuspension(route) || isReturn(route)) return { none: 'takes or gives all roles' };
+      if (route.isAlongside) return { none: 'leaves the rank' };
       return isStep(route) ? { none: 'is one step' } : 'rank_not_allowed';
     },
   },
@@ -175,8 +188,9 @@ export const routeRules: Record<string, RouteRule> = {
   },
 };
 
-export function routeTitle({ url, command, during }: KeyRoute): string {
-  if (command !== undefined) return `/${command} in Discord`;
+export function routeTitle({ url, command, during, body }: KeyRoute): string {
+  const { action } = body(0);
+  if (command !== undefined) return `/${command}${action === undefined ? '' : ` ${action}`} in Discord`;
   return during?.kind === 'temporary' ? `${url}, for a member with a temporary rank` : url;
 }
 
@@ -192,7 +206,8 @@ export function routeRuleTable(): string[] {
   return table(['route', ...Object.keys(routeRules)], rows);
 }
 
-export function configFor({ policy = {} }: RouteRule): ConfigOverrides {
+export function configFor({ policy = {} }: RouteRule, isAlongside: boolean): ConfigOverrides {
   const breaker = { enabled: false, demotions: 10, highRank: undefined, highChanges: 5, windowMs: 600_000 };
-  return { policy: { breaker, ...policy }, compat: ['rankgun', 'noblox-server'] };
+  const group = { ladder: isAlongside ? [trainee, officer] : undefined, rankOne: 'custom' as const };
+  return { group, policy: { breaker, ...policy }, compat: ['rankgun', 'noblox-server'] };
 }

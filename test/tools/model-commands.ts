@@ -1,6 +1,7 @@
 import fc from 'fast-check';
+import { roleChangeKinds } from '../../src/core/model.ts';
 import { type Fault, type FaultKind, sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
-import { expectedOf } from './model-rules.ts';
+import { alongside, expectedOf } from './model-rules.ts';
 import type { Ask, Got, ModelWorld } from './model-world.ts';
 
 /**
@@ -10,6 +11,7 @@ export interface Model {
   held: Map<number, number[]>;
   /** False from the first fault until every change is reconciled: until then, no answer is predicted. */
   isCalm: boolean;
+  hasLadder: boolean;
   firstAnswers: Map<string, { ask: Ask; got: Got }>;
 }
 
@@ -74,7 +76,7 @@ function expectRepeat(model: Model, { ask, got, first }: { ask: Ask; got: Got; f
     model.isCalm = false; // only the history has the final outcome
     return;
   }
-  if (ask.userId !== first.ask.userId || ask.rank !== first.ask.rank) {
+  if (ask.userId !== first.ask.userId || ask.rank !== first.ask.rank || ask.kind !== first.ask.kind) {
     agree(show(ask), got.status === 422 ? [] : [`${got.status} instead of 422`]);
     return;
   }
@@ -85,19 +87,19 @@ function expectRepeat(model: Model, { ask, got, first }: { ask: Ask; got: Got; f
   );
 }
 
-async function dryRun(model: Model, world: ModelWorld, { userId, rank }: Ask): Promise<void> {
-  const { status, text } = await world.ask({ userId, rank }, 'test');
+async function dryRun(model: Model, world: ModelWorld, { userId, rank, kind }: Ask): Promise<void> {
+  const { status, text } = await world.ask({ userId, rank, kind }, 'test');
   if (!model.isCalm) return;
-  const expected = expectedOf(model.held.get(userId), { userId, rank }).status;
+  const expected = expectedOf(model.held.get(userId), { userId, rank, kind }, model.hasLadder).status;
   const problems = status === expected ? [] : [`${status} instead of ${expected}: ${text}`];
   if (status === 200 && !text.includes('Test key, nothing changed')) problems.push(`not told as a dry run: ${text}`);
-  agree(`dry run of ${show({ userId, rank })}`, [...problems, ...changedSince(model, world)]);
+  agree(`dry run of ${show({ userId, rank, kind })}`, [...problems, ...changedSince(model, world)]);
 }
 
 async function askAsOperator(model: Model, world: ModelWorld, ask: Ask): Promise<void> {
   const state = await world.askAsOperator(ask);
   if (!model.isCalm) return;
-  const { status } = expectedOf(model.held.get(ask.userId), ask);
+  const { status } = expectedOf(model.held.get(ask.userId), ask, model.hasLadder);
   const expected = status === 200 ? 'applied' : 'refused';
   agree(`operator's ${show(ask)}`, state === expected ? [] : [`${state} instead of ${expected}`]);
   expectEffect(model, world, { ask, status, text: '' });
@@ -129,7 +131,7 @@ function expectEffect(
   world: ModelWorld,
   { ask, status, text }: { ask: Ask; status: number; text: string },
 ) {
-  const expected = expectedOf(model.held.get(ask.userId), ask);
+  const expected = expectedOf(model.held.get(ask.userId), ask, model.hasLadder);
   if (expected.held !== undefined) model.held.set(ask.userId, expected.held);
   const problems = status === expected.status ? [] : [`${status} instead of ${expected.status}: ${text}`];
   agree(show(ask), [...problems, ...changedSince(model, world)]);
@@ -151,15 +153,16 @@ function command(name: string, run: (model: Model, world: ModelWorld) => Promise
   return { check: () => true, run, toString: () => name };
 }
 
-function show({ userId, rank, idempotencyKey }: Ask): string {
-  return `${userId}->${rank}${idempotencyKey === undefined ? '' : ` (${idempotencyKey})`}`;
+function show({ userId, rank, kind, idempotencyKey }: Ask): string {
+  const sign = kind === undefined ? '->' : kind === 'role_added' ? '+' : '-';
+  return `${userId}${sign}${rank}${idempotencyKey === undefined ? '' : ` (${idempotencyKey})`}`;
 }
 
 function asks({ keyless = false } = {}): fc.Arbitrary<Ask> {
   const { trainee, officer, memberOnly, traineeAndCaptain, ...others } = sampleUsers;
   const member = fc.constantFrom(trainee, officer, memberOnly, traineeAndCaptain);
   const idempotencyKey = keyless ? fc.constant(undefined) : fc.constantFrom(undefined, undefined, 'key 1', 'key 2');
-  return fc.record({
+  const ofRank = fc.record({
     userId: fc.oneof(
       { weight: 5, arbitrary: member },
       { weight: 1, arbitrary: fc.constantFrom(...Object.values(others)) },
@@ -170,6 +173,19 @@ function asks({ keyless = false } = {}): fc.Arbitrary<Ask> {
     ),
     idempotencyKey,
   });
+  const ofRole = fc.record({
+    userId: fc.oneof(
+      { weight: 5, arbitrary: member },
+      { weight: 1, arbitrary: fc.constantFrom(...Object.values(others)) },
+    ),
+    rank: fc.oneof(
+      { weight: 5, arbitrary: fc.constant(alongside) },
+      { weight: 1, arbitrary: fc.constantFrom(0, 10, 77) },
+    ),
+    kind: fc.constantFrom(...roleChangeKinds),
+    idempotencyKey,
+  });
+  return fc.oneof({ weight: 3, arbitrary: ofRank }, { weight: 1, arbitrary: ofRole });
 }
 
 /** A write that Roblox refuses is not carried out; one that fails otherwise may have been. */

@@ -1,3 +1,4 @@
+import type { RoleChangeKind } from '../../src/core/model.ts';
 import { sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
 
 /** The roles of the sample group that a member can hold in addition to the base role, by rank. */
@@ -14,6 +15,10 @@ const actingRank = 200;
 /** The base role, which can be requested only by its id, is below all of them. */
 const baseRank = 0;
 
+/** The ladder of half of the worlds, and the rank of the role that stands next to it. */
+export const ladder = [1, 10, 20];
+export const alongside = 50;
+
 /** The model's expectation for a request: its status, and the roles afterwards, in addition to the base role. */
 export interface Expected {
   status: number;
@@ -24,26 +29,53 @@ export interface Expected {
  * The simplest model of a rank change: no platform, no failure, no time. `held`: `undefined` for a user who is not a
  * member.
  */
-export function expectedOf(held: number[] | undefined, ask: { userId: number; rank: number }): Expected {
-  const { userId } = ask;
+export function expectedOf(
+  held: number[] | undefined,
+  ask: { userId: number; rank: number; kind?: RoleChangeKind | undefined },
+  hasLadder: boolean,
+): Expected {
+  const { userId, kind } = ask;
   const no = (status: number) => ({ status, held });
+  if (kind !== undefined) return expectedAlongside(held, { ...ask, kind }, hasLadder);
   if (ask.rank === 0 || ask.rank === 255) return no(403);
   const rank = ask.rank === sampleRoles.base ? baseRank : ask.rank;
   if (rank !== baseRank && roleIdsByRank[rank] === undefined) return no(400);
+  if (hasLadder && rank !== baseRank && !ladder.includes(rank)) return no(403);
   if (userId === sampleUsers.owner || userId === sampleUsers.actor) return no(403);
   if (held === undefined) return no(404);
   const ranks = held.map(rankOf);
-  const top = Math.max(baseRank, ...ranks);
-  if (top === rank) return { status: 200, held };
-  if (top >= actingRank || rank >= actingRank) return no(403);
-  const kept = ranks.filter((one) => one !== top && one < rank);
-  return {
-    status: 200,
-    held: [...kept, rank]
-      .filter((one) => one !== baseRank)
-      .map(roleIdOf)
-      .sort((a, b) => a - b),
-  };
+  const counted = ranks.filter((one) => !hasLadder || ladder.includes(one));
+  const top = Math.max(baseRank, ...counted);
+  if (top === rank && (!hasLadder || counted.length <= 1)) return { status: 200, held };
+  if (Math.max(baseRank, ...ranks) >= actingRank || rank >= actingRank) return no(403);
+  const kept = ranks.filter((one) => !counted.includes(one) || (!hasLadder && one !== top && one < rank));
+  return { status: 200, held: idsOf([...kept, rank]) };
+}
+
+/** A change of the one role that `alongside` names, which leaves every other role as it is. */
+function expectedAlongside(
+  held: number[] | undefined,
+  { userId, rank, kind }: { userId: number; rank: number; kind: RoleChangeKind },
+  hasLadder: boolean,
+): Expected {
+  const no = (status: number) => ({ status, held });
+  if (!hasLadder) return no(409);
+  if (rank !== alongside)
+    return no(roleIdsByRank[rank] === undefined && rank <= 255 && rank !== 0 && rank !== 255 ? 400 : 403);
+  if (userId === sampleUsers.owner || userId === sampleUsers.actor) return no(403);
+  if (held === undefined) return no(404);
+  const ranks = held.map(rankOf);
+  if (ranks.includes(rank) === (kind === 'role_added')) return { status: 200, held };
+  if (Math.max(baseRank, ...ranks) >= actingRank) return no(403);
+  const others = ranks.filter((one) => one !== rank);
+  return { status: 200, held: idsOf(kind === 'role_added' ? [...others, rank] : others) };
+}
+
+function idsOf(ranks: number[]): number[] {
+  return ranks
+    .filter((one) => one !== baseRank)
+    .map(roleIdOf)
+    .sort((a, b) => a - b);
 }
 
 function rankOf(roleId: number): number {

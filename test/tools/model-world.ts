@@ -2,6 +2,7 @@ import { type AppOptions, openRanking } from '../../src/app.ts';
 import { deadlineIn } from '../../src/base/clock.ts';
 import { createLog } from '../../src/base/log.ts';
 import { loadConfig } from '../../src/config/load.ts';
+import type { RoleChangeKind } from '../../src/core/model.ts';
 import { type Daemon, startDaemon } from '../../src/daemon/daemon.ts';
 import { OpenCloudPlatform } from '../../src/platforms/open-cloud.ts';
 import { changeRank } from '../../src/usecases/change/change-rank.ts';
@@ -12,10 +13,13 @@ import { giveBackStore, storeOf } from '../support/store-of-app.ts';
 import { TempDir } from '../support/temp-dir.ts';
 import { type Answered, compare } from './compare.ts';
 import { FastClock } from './fast-clock.ts';
+import { ladder } from './model-rules.ts';
 
 export interface Ask {
   userId: number;
   rank: number;
+  /** A role next to the rank, named by its rank. */
+  kind?: RoleChangeKind | undefined;
   idempotencyKey?: string | undefined;
 }
 
@@ -41,13 +45,14 @@ export class ModelWorld implements AsyncDisposable {
   #secrets = { live: '', test: '' };
   #requests = 0;
 
-  private constructor(fake: FakeOpenCloud) {
+  private constructor(fake: FakeOpenCloud, hasLadder: boolean) {
     const { groupId, apiKey, baseUrl, legacyBaseUrl, usersBaseUrl } = fake;
     const dataDir = this.#dir.path;
     const flags = { 'server.port': '0', 'platform.kind': 'simulated', 'policy.breaker.enabled': 'false' };
     const { config } = loadConfig({ flags, env: {}, cwd: dataDir });
     const platform = new OpenCloudPlatform({ groupId, apiKey, baseUrl, legacyBaseUrl, usersBaseUrl, clock });
     this.fake = fake;
+    if (hasLadder) config.group.ladder = [...ladder];
     this.#options = { config, dataDir, overrides: { platform, clock } };
     this.#rolesAtFirst = new Map(
       Object.values(sampleUsers).flatMap((userId): Array<[number, number[]]> => {
@@ -57,8 +62,8 @@ export class ModelWorld implements AsyncDisposable {
     );
   }
 
-  static async open(): Promise<ModelWorld> {
-    const world = new ModelWorld(await startFakeOpenCloud({ clock, latencyMs: 40, hangUpMs: 1_000 }));
+  static async open(hasLadder = false): Promise<ModelWorld> {
+    const world = new ModelWorld(await startFakeOpenCloud({ clock, latencyMs: 40, hangUpMs: 1_000 }), hasLadder);
     Object.assign(world.#options.config, await storeOf(world.#dir.path));
     const { owner, actor, otherAdmin, stranger } = sampleUsers;
     // every change of these must be refused
@@ -66,7 +71,7 @@ export class ModelWorld implements AsyncDisposable {
     await world.start();
     const { store } = world.#running.app.current;
     for (const mode of ['live', 'test'] as const) {
-      const request: KeyRequest = { name: mode, mode, scopes: ['verify', 'rank'] };
+      const request: KeyRequest = { name: mode, mode, scopes: ['verify', 'rank', 'roles'] };
       const { secret } = await createKey({ store, clock }, { ...request, place: { id: place }, by: operator });
       world.#secrets[mode] = secret;
     }
@@ -74,11 +79,13 @@ export class ModelWorld implements AsyncDisposable {
   }
 
   /** Sends a request like a game. */
-  async ask({ userId, rank, idempotencyKey }: Ask, mode: 'live' | 'test' = 'live'): Promise<Got> {
-    const { status, headers, text } = await send(`${this.#running.url}/v1/ranker?placeid=${place}`, {
+  async ask({ userId, rank, kind, idempotencyKey }: Ask, mode: 'live' | 'test' = 'live'): Promise<Got> {
+    const { rankeeId, newRankId, ...request } = this.#request({ userId, rank }, idempotencyKey);
+    const path = kind === undefined ? 'v1/ranker' : `v2/roles/${kind === 'role_added' ? 'add' : 'remove'}`;
+    const { status, headers, text } = await send(`${this.#running.url}/${path}?placeid=${place}`, {
       method: 'POST',
       key: this.#secrets[mode],
-      body: this.#request({ userId, rank }, idempotencyKey),
+      body: { ...request, ...(kind === undefined ? { rankeeId, newRankId } : { robloxUserId: userId, role: rank }) },
       headers: { 'idempotency-key': idempotencyKey },
     });
     const changeId = String(headers['x-rank-change'] ?? '');
@@ -91,7 +98,9 @@ export class ModelWorld implements AsyncDisposable {
   async askAsOperator(ask: Ask): Promise<string> {
     await using app = await openRanking(this.#options);
     using deadline = deadlineIn(clock, app.deadlineMs);
-    const order = { caller: { by: operator, dryRun: false }, request: this.#request(ask) };
+    const { kind } = ask;
+    const caller = { by: operator, dryRun: false };
+    const order = { caller, request: this.#request(ask), ...(kind !== undefined && { kind }) };
     const { change } = await changeRank(app, order, deadline);
     return change.state;
   }

@@ -1,7 +1,7 @@
 import type { RankingApp } from '../../app.ts';
 import { counted } from '../../base/text.ts';
 import type { AskedUser } from '../../core/asked-user.ts';
-import type { Direction } from '../../core/model.ts';
+import type { Direction, RoleChangeKind } from '../../core/model.ts';
 import type { RoleName } from '../../core/role-scheme.ts';
 import type { CallContext } from '../../ports/index.ts';
 import {
@@ -20,7 +20,7 @@ import type { Run } from '../../usecases/run-many.ts';
 import type { Cli } from '../cli.ts';
 import { confirm } from '../input/confirm.ts';
 import { readUsers } from '../input/lists.ts';
-import { rankOf, userOf } from '../input/people.ts';
+import { alongsideOf, rankOf, userOf } from '../input/people.ts';
 import { whileLooking } from '../late-looks.ts';
 import { ExitCode, exitCodeOfRun, formatError } from '../output/errors.ts';
 import { table } from '../output/table.ts';
@@ -31,6 +31,8 @@ interface AskedList {
   file: string;
   /** `step`: the next rank up or down, instead of `rank`. */
   step?: Direction | undefined;
+  /** A role next to the rank, in `rank`. */
+  kind?: RoleChangeKind | undefined;
   rank: RoleName;
   ranker: AskedUser;
   reason?: string | undefined;
@@ -60,28 +62,34 @@ export async function changeList(cli: Cli, asked: AskedList): Promise<void> {
 async function commandOf(
   cli: Cli,
   app: RankingApp,
-  { step, rank, ranker, reason, ifRank, atLeast }: AskedList,
+  { step, kind, rank, ranker, reason, ifRank, atLeast }: AskedList,
   call: CallContext,
 ): Promise<ListCommand> {
   const by = ranker === 0 ? { id: 0, name: 'operator' } : await userOf(cli, app, ranker, call);
-  const newRankId = step === undefined ? await rankOf(cli, app, rank, call) : 0;
-  if (step === undefined) await app.group.target(newRankId, call); // an unknown rank is refused once, not for each line
+  const find = kind === undefined ? rankOf : alongsideOf;
+  const newRankId = step === undefined ? await find(cli, app, rank, call) : 0;
+  if (step === undefined && kind === undefined) await app.group.target(newRankId, call); // an unknown rank is refused once, not for each line
   return {
     step,
+    ...(kind !== undefined && { kind }),
     ...(ifRank !== undefined && { ifRank }),
     ...(atLeast && { atLeast }),
     request: { rankerId: by.id, rankerName: by.name, newRankId, ...(reason !== undefined && { reason }) },
-    command: `rankd rank ${step ?? 'set'} --file`,
+    command: `rankd ${kind === undefined ? `rank ${step ?? 'set'}` : `role ${verbs[kind]}`} --file`,
     by: cli.by,
   };
 }
 
+const verbs = { role_added: 'add', role_removed: 'remove' } as const;
+
 function questionOf(
-  { step, rank }: AskedList,
+  { step, kind, rank }: AskedList,
   { plan, members }: { plan: PlannedList; members: ListedMember[] },
 ): string {
   const whom = counted(members.length, 'member');
   if (plan.isContinued) return `Go on with ${plan.id}, for those of ${whom} whom it has not reached yet?`;
+  if (kind !== undefined)
+    return kind === 'role_added' ? `Give ${whom} the role ${rank}?` : `Take the role ${rank} from ${whom}?`;
   if (step !== undefined) return `${step === 'promote' ? 'Promote' : 'Demote'} ${whom}?`;
   return `Give ${whom} the rank ${rank}?`;
 }

@@ -4,7 +4,7 @@ import { deadlineIn } from '../../base/clock.ts';
 import { RankdError } from '../../base/errors.ts';
 import type { AskedUser } from '../../core/asked-user.ts';
 import { holdTitle } from '../../core/describe.ts';
-import { type Direction, directions, type RankRequest } from '../../core/model.ts';
+import { type Direction, directions, type RankRequest, type RoleChangeKind } from '../../core/model.ts';
 import type { RoleName } from '../../core/role-scheme.ts';
 import type { CallContext } from '../../ports/index.ts';
 import { changeRank } from '../../usecases/change/change-rank.ts';
@@ -21,7 +21,7 @@ import { requireKey } from '../../usecases/keys/find-key.ts';
 import type { Cli } from '../cli.ts';
 import { argument, command, commandGroup, flag, option, type ValuesOf } from '../command.ts';
 import { asPlaceId, asRank, asRanker, asReason, asUser, userHelp } from '../input/arguments.ts';
-import { rankOf, userOf } from '../input/people.ts';
+import { alongsideOf, rankOf, userOf } from '../input/people.ts';
 import { whileLooking } from '../late-looks.ts';
 import { table } from '../output/table.ts';
 import { printDryRun } from './dry-run.ts';
@@ -94,7 +94,7 @@ export const rankCommands = commandGroup({
         run: (cli, user, { file, ...options }) => {
           if (file !== undefined && user !== undefined) throw twice();
           if (file !== undefined) return changeList(cli, { file, step: direction, rank: 0, ...options });
-          if (user === undefined) throw missing('user', direction);
+          if (user === undefined) throw missing('user', `rankd rank ${direction} --help`);
           return change(cli, { user, rank: 0, ...options }, direction);
         },
       }),
@@ -111,6 +111,7 @@ export const rankCommands = commandGroup({
 });
 
 interface AskedChange extends HoldOptions {
+  kind?: RoleChangeKind;
   user: AskedUser;
   rank: RoleName;
   ranker: AskedUser;
@@ -120,17 +121,27 @@ interface AskedChange extends HoldOptions {
   lift?: boolean;
 }
 
-/** With --file, the only argument is the rank. */
-async function set(
+function set(
   cli: Cli,
   first: string | undefined,
   rank: RoleName | undefined,
-  { file, ...options }: ValuesOf<typeof setOptions>,
+  options: ValuesOf<typeof setOptions>,
+): Promise<void> {
+  return changeOneOrMany(cli, { first, rank, noun: 'rank', help: 'rankd rank set --help' }, options);
+}
+
+type ManyOptions = Partial<ValuesOf<typeof setOptions>> & { ranker: AskedUser; kind?: RoleChangeKind };
+
+/** With --file, the only argument is the rank or role. */
+export async function changeOneOrMany(
+  cli: Cli,
+  { first, rank, noun, help }: { first: string | undefined; rank: RoleName | undefined; noun: string; help: string },
+  { file, ...options }: ManyOptions,
 ): Promise<void> {
   if (file === undefined) {
-    if (first === undefined) throw missing('user', 'set');
-    const user = parsed('user', first, asUser);
-    if (rank === undefined) throw missing('rank', 'set');
+    if (first === undefined) throw missing('user', help);
+    const user = parsed('user', first, { parse: asUser, help });
+    if (rank === undefined) throw missing(noun, help);
     return change(cli, { user, rank, ...options });
   }
   if (first === undefined || rank !== undefined) throw twice();
@@ -140,23 +151,27 @@ async function set(
       hint: 'leave them out, or name one user in place of --file',
     });
   }
-  return changeList(cli, { file, rank: parsed('rank', first, asRank), ...rest });
+  return changeList(cli, { file, rank: parsed(noun, first, { parse: asRank, help }), ...rest });
 }
 
-function parsed<Value>(name: string, text: string, parse: (text: string) => Value): Value {
+function parsed<Value>(
+  name: string,
+  text: string,
+  { parse, help }: { parse: (text: string) => Value; help: string },
+): Value {
   try {
     return parse(text);
   } catch (error) {
     if (!(error instanceof InvalidArgumentError)) throw error;
     throw new RankdError('usage', `The ${name} can't be '${text}'. ${error.message}`, {
-      hint: 'rankd rank set --help',
+      hint: help,
     });
   }
 }
 
 /** In commander's words for an argument that can't be left out. */
-function missing(argument: string, command: string): RankdError {
-  return new RankdError('usage', `Missing required argument '${argument}'.`, { hint: `rankd rank ${command} --help` });
+function missing(argument: string, help: string): RankdError {
+  return new RankdError('usage', `Missing required argument '${argument}'.`, { hint: help });
 }
 
 function twice(): RankdError {
@@ -191,9 +206,10 @@ async function change(cli: Cli, asked: AskedChange, step?: Direction): Promise<v
       ),
     );
     const hold = await holdAsked(app, request.rankeeId, asked);
-    const { ifRank, atLeast } = asked;
+    const { kind, ifRank, atLeast } = asked;
     const command = {
       ...{ caller: { by: cli.by, dryRun: false }, request },
+      ...(kind !== undefined && { kind }),
       ...(step && { step }),
       ...(hold && { hold }),
       ...(ifRank !== undefined && { ifRank }),
@@ -239,7 +255,7 @@ async function holdAsked(app: RankingApp, rankeeId: number, asked: AskedChange):
 async function requestOf(
   cli: Cli,
   app: RankingApp,
-  { user, rank, ranker, reason }: AskedChange,
+  { user, rank, ranker, reason, kind }: AskedChange,
   call: CallContext,
 ): Promise<RankRequest> {
   const rankee = await userOf(cli, app, user, call);
@@ -249,8 +265,8 @@ async function requestOf(
     rankeeName: rankee.name,
     rankerId: by.id,
     rankerName: by.name,
-    newRankId: await rankOf(cli, app, rank, call),
-    command: 'rankd rank',
+    newRankId: await (kind === undefined ? rankOf : alongsideOf)(cli, app, rank, call),
+    command: kind === undefined ? 'rankd rank' : 'rankd role',
     ...(reason !== undefined && { reason }),
   };
 }

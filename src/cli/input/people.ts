@@ -1,6 +1,7 @@
 import type { AskedUser } from '../../core/asked-user.ts';
 import { roleTitle } from '../../core/describe.ts';
 import { nameForRequest, type RoleName } from '../../core/role-scheme.ts';
+import { resolveAlongside } from '../../core/target.ts';
 import type { NamedUser } from '../../core/user-name.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from '../../usecases/change/ranking.ts';
@@ -41,6 +42,19 @@ export async function rankOf(
   if (typeof asked === 'number') return asked;
   const { scheme, target } = await roleOf(cli, { group }, asked, call);
   return nameForRequest(scheme, target);
+}
+
+/** The same for a role next to the rank. Throws as `resolveAlongside`, once instead of for each member of a list. */
+export async function alongsideOf(
+  cli: Cli,
+  { group }: Pick<Ranking, 'group'>,
+  asked: RoleName,
+  call: CallContext,
+): Promise<number> {
+  const { id, name, rank } = await group.judged((scheme) => resolveAlongside(scheme, asked), call);
+  if (typeof asked === 'string')
+    cli.tell(`"${asked}" is ${roleTitle({ name, rank })}, role ${id}.`, { asked, roleId: id, name, rank });
+  return id;
 }
 
 /** Finds the role with this name, and reports which role it is. Throws as `GroupView.target`. */

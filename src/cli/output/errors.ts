@@ -62,6 +62,7 @@ export const exitCodes = {
   no_permission: 77,
   platform_credential: 77,
   config_invalid: 78,
+  needs_ladder: 78,
   configuration_misfit: 78,
   schema_newer: 78,
 } as const satisfies Record<ErrorCode, number>;

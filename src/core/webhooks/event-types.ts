@@ -156,8 +156,14 @@ export function changeAt({ action, at, detail }: AuditEvent, change: RankChange)
   return { ...kept, state, code, rolesBefore, rolesAfter, message, ...(state !== 'unknown' && { finishedAt: at }) };
 }
 
-/** The direction of the member's move, by the highest role in the change. */
-export function moveOf({ roles = [], rolesBefore, rolesAfter }: RankChange): 'promotion' | 'demotion' | 'sideways' {
+/** The direction of the member's move: by the highest role in the change, or by the one role that is given or taken. */
+export function moveOf({
+  kind,
+  roles = [],
+  rolesBefore,
+  rolesAfter,
+}: RankChange): 'promotion' | 'demotion' | 'sideways' {
+  if (kind !== undefined) return kind === 'role_added' ? 'promotion' : 'demotion';
   const top = (ids: number[]) => Math.max(0, ...roles.filter(({ id }) => ids.includes(id)).map(({ rank }) => rank));
   const [before, after] = [top(rolesBefore), top(rolesAfter)];
   if (before === after) return 'sideways';

@@ -59,6 +59,7 @@ const commands: Readonly<Record<DiscordCommandName, CommandSpec>> = {
   promote: { scope: 'rank', run: (asking) => step(asking, 'promote') },
   demote: { scope: 'rank', run: (asking) => step(asking, 'demote') },
   setrank: { scope: 'rank', run: setRank },
+  role: { scope: 'roles', run: changeRole },
   suspend: { scope: 'suspend', run: suspend },
   unsuspend: { scope: 'suspend', run: unsuspend },
   whois: { scope: 'verify', run: whoIs },
@@ -121,6 +122,17 @@ async function setRank(asking: Asking): Promise<string> {
   const rank = asRoleName(asking.text('rank'));
   const request = { ...requestOf(asking, rankee), newRankId: typeof rank === 'number' ? rank : 0 };
   return change(asking, { request, ...(typeof rank === 'string' && { roleName: rank }) });
+}
+
+async function changeRole(asking: Asking): Promise<string> {
+  const action = asking.text('action');
+  if (action !== 'add' && action !== 'remove')
+    throw new RankdError('invalid_request', 'The action must be add or remove.');
+  const rankee = await rankeeOf(asking);
+  const role = asRoleName(asking.text('role'));
+  const request = { ...requestOf(asking, rankee), newRankId: typeof role === 'number' ? role : 0 };
+  const kind = action === 'add' ? 'role_added' : 'role_removed';
+  return change(asking, { request, kind, ...(typeof role === 'string' && { roleName: role }) });
 }
 
 async function suspend(asking: Asking): Promise<string> {

@@ -175,16 +175,18 @@ function choices(found: Array<{ name: string; value: string }>): object {
 /** The ranks that the key may give, as the text typed so far selects them; none if they can't be found in time. */
 async function ranksFor(app: DaemonContext, keyName: string, { data }: Interaction): Promise<object> {
   const focused = data.options.find((one) => one.focused);
-  if (focused?.name !== 'rank') return choices([]);
+  if (focused?.name !== 'rank' && focused?.name !== 'role') return choices([]);
   const typed = String(focused.value ?? '')
     .trim()
     .toLowerCase();
   using deadline = deadlineIn(app.clock, choicesWithinMs);
   const find = async () => {
-    const key = await usableKey(app, keyName, 'rank');
+    const key = await usableKey(app, keyName, focused.name === 'rank' ? 'rank' : 'roles');
     const call = { signal: deadline.signal, deadlineAt: deadline.at, lane: key.id };
-    const { givable } = await findGivable(app, key, call);
-    return givable.filter(({ name, rank }) => name.toLowerCase().includes(typed) || String(rank).startsWith(typed));
+    const found = await findGivable(app, key, call);
+    return found[focused.name === 'rank' ? 'givable' : 'alongside'].filter(
+      ({ name, rank }) => name.toLowerCase().includes(typed) || String(rank).startsWith(typed),
+    );
   };
   const roles = await abortable(find(), deadline.signal).catch(() => []);
   return choices(

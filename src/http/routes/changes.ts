@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { parseDuration } from '../../base/time.ts';
-import type { Direction, Hold, RankChange, RankRequest } from '../../core/model.ts';
+import type { Direction, Hold, RankChange, RankRequest, RoleChangeKind } from '../../core/model.ts';
 import type { RoleName } from '../../core/role-scheme.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { DaemonContext } from '../../usecases/daemon-context.ts';
@@ -61,6 +61,9 @@ const atLeast = z
   .nullish()
   .describe('true: a member who is as high already, or higher, keeps the rank, and the answer is 200.');
 
+const role = rank.describe('The name of a role that is not on the ladder, its rank number, or its role id.');
+const roleBody = z.object({ ...changeFields, role }, notAnObject).superRefine(namesOneMember);
+
 const setRankBody = z.object({ ...rankFields, rank, atLeast }, notAnObject).superRefine(namesOneMember);
 const rankStepBody = z.object(rankFields, notAnObject).superRefine(namesOneMember);
 const stepBody = z.object(changeFields, notAnObject).superRefine(namesOneMember);
@@ -75,6 +78,16 @@ const changeAnswer = z.strictObject({
   oldRank: roleRank.describe('The number of the highest rank that counted before; null if unknown.'),
   newRank: roleRank.describe('The number of the highest rank now.'),
   roleName: z.string().nullable().describe('The role with that rank.'),
+  changeId: changeId.describe('The id of the change in the history.'),
+});
+
+const roleAnswer = z.strictObject({
+  ...answerFields,
+  message: z.string().describe('The result, in one sentence.'),
+  workspaceId,
+  robloxUserId: z.int().min(1).describe('The member whose role it is.'),
+  roleId: z.int().min(1).describe('The role that was given or taken.'),
+  roleName: z.string().describe('Its name.'),
   changeId: changeId.describe('The id of the change in the history.'),
 });
 
@@ -122,13 +135,28 @@ const suspended = {
   },
 } as const;
 
+const { oldRank: _, newRank: _now, ...exampleOfRole } = changed.example;
+const roleChanged = {
+  name: 'RoleAnswer',
+  schema: roleAnswer,
+  example: {
+    ...exampleOfRole,
+    message: 'Newcomer (1001) now also holds Captain (rank 50).',
+    ...{ roleId: 8_589_934_642, roleName: 'Captain' },
+  },
+} as const;
+
 const key = { in: 'bearer or header', place: 'query or Roblox-Id' } as const;
 const change = { method: 'POST', key: { ...key, scope: 'rank' }, changesRanks: true } as const;
 const suspension = { ...change, key: { ...key, scope: 'suspend' } } as const;
 
+const alongside = { ...change, key: { ...key, scope: 'roles' } } as const;
+const roleRequest = { ...body, name: 'RoleRequest', schema: roleBody };
+
 const nameCodes = ['user_not_found', 'user_renamed'] as const;
 const rankCodes = [...changeCodes, ...nameCodes, 'ambiguous_name', 'rank_differs'] as const;
 const stepCodes = [...rankCodes, 'no_further_rank'] as const;
+const roleCodes = [...changeCodes, ...nameCodes, 'ambiguous_name', 'needs_ladder'] as const;
 const nextRank =
   'rankd finds the next rank at the moment of the change, on the ladder if the configuration has one; it skips locked roles. At the end, the answer is 409 `no_further_rank`.';
 
@@ -171,6 +199,38 @@ export const changeRoutes: readonly Route[] = [
     answers: [changed],
     codes: stepCodes,
     handler: (exchange) => changeOf(exchange, 'demote', () => stepOf(exchange, 'demote')),
+  }),
+  route({
+    ...{ ...alongside, path: '/v2/roles/add' },
+    docs: {
+      id: 'addRole',
+      summary: 'Give a member a role next to the rank',
+      description:
+        'Gives a role that is not on the ladder of the configuration; the rank and all other roles stay. The key needs the scope roles.',
+    },
+    body: { ...roleRequest, example: { robloxUserId: 1001, role: 'Captain', reason: 'gamepass' } },
+    answers: [{ ...roleChanged, description: 'The member holds the role.' }],
+    codes: roleCodes,
+    handler: (exchange) => changeRoleOf(exchange, 'role_added'),
+  }),
+  route({
+    ...{ ...alongside, path: '/v2/roles/remove' },
+    docs: {
+      id: 'removeRole',
+      summary: 'Take a role next to the rank from a member',
+      description:
+        'Takes a role that is not on the ladder of the configuration; the rank and all other roles stay. The key needs the scope roles.',
+    },
+    body: { ...roleRequest, example: { robloxUserId: 1001, role: 'Captain' } },
+    answers: [
+      {
+        ...roleChanged,
+        description: 'The member does not hold the role.',
+        example: { ...roleChanged.example, message: 'Newcomer (1001) no longer holds Captain (rank 50).' },
+      },
+    ],
+    codes: roleCodes,
+    handler: (exchange) => changeRoleOf(exchange, 'role_removed'),
   }),
   route({
     ...{ ...suspension, path: '/v2/suspend' },
@@ -228,6 +288,7 @@ interface Asked {
   username: string | undefined;
   /** Replaces the `newRankId` of the request. */
   roleName?: string;
+  kind?: RoleChangeKind;
   step?: Direction;
   ifRank?: RoleName;
   atLeast?: boolean;
@@ -259,12 +320,32 @@ function toAsked(body: z.output<typeof stepBody>, rank: number | string = 0): As
 type ChangeAnswer = z.infer<typeof changeAnswer>;
 
 async function changeOf(exchange: Exchange, operation: string, read: () => Asked): Promise<ChangeAnswer> {
+  const { change, workspaceId } = await changeAsked(exchange, operation, read);
+  return answerOf(change, { workspaceId, requestId: exchange.request.id });
+}
+
+async function changeRoleOf(
+  exchange: Exchange<z.output<typeof roleBody>>,
+  kind: RoleChangeKind,
+): Promise<z.infer<typeof roleAnswer>> {
+  const { change, workspaceId } = await changeAsked(exchange, kind, () => {
+    const { role, ...fields } = exchange.body();
+    return { ...toAsked(fields, asRoleName(role)), kind };
+  });
+  const { message, rankeeId, roleId = 0, id } = change;
+  return {
+    ...{ success: true, requestId: exchange.request.id, message, workspaceId, robloxUserId: rankeeId },
+    ...{ roleId, roleName: ranksOf(change).now?.name ?? '', changeId: id },
+  };
+}
+
+async function changeAsked(exchange: Exchange, operation: string, read: () => Asked) {
   const { change, caller } = await changeFor(exchange, operation, async (call) => {
     const { username, step, ...asked } = read();
     const request = await withMember(exchange.app, { request: asked.request, username }, call);
     return { ...asked, request, ...(step !== undefined && { step }) };
   });
-  return answerOf(change, { workspaceId: caller.workspace.id, requestId: exchange.request.id });
+  return { change, workspaceId: caller.workspace.id };
 }
 
 async function suspend(exchange: Exchange<z.output<typeof suspendBody>>): Promise<z.infer<typeof suspensionAnswer>> {

@@ -28,6 +28,7 @@ export function withoutNulls<Row extends object>(row: Row): Present<Row> {
 
 export const changeColumns = {
   id: 'id',
+  kind: 'kind',
   group: 'group_title',
   state: 'state',
   code: 'code',

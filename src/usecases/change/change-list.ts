@@ -12,7 +12,7 @@ import { isReportStillTrue } from './late-look.ts';
 import { backgroundDeadlineMs, type ChangeCommand, type Ranking } from './ranking.ts';
 
 /** The same change for many members. */
-export interface ListCommand extends Pick<ChangeCommand, 'ifRank' | 'atLeast'> {
+export interface ListCommand extends Pick<ChangeCommand, 'kind' | 'ifRank' | 'atLeast'> {
   /** Instead of `newRankId`. */
   step: Direction | undefined;
   request: Omit<RankRequest, 'rankeeId' | 'rankeeName' | 'command'>;
@@ -48,13 +48,13 @@ const continuesForMs = 24 * 3_600_000;
 /** Decides if this list starts or continues. The same members, in any order, with the same rank are the same list. */
 export async function planList(
   { store, group, clock }: Pick<Ranking, 'store' | 'group' | 'clock'>,
-  { step, request, ifRank, atLeast }: ListCommand,
+  { step, kind, request, ifRank, atLeast }: ListCommand,
   members: readonly ListedMember[],
 ): Promise<PlannedList> {
   const ids = members.map(({ rankeeId }) => rankeeId).sort((one, other) => one - other);
   const content = crypto().hash(
     'sha256',
-    JSON.stringify([group.title, step ?? request.newRankId, ids, ifRank, atLeast]),
+    JSON.stringify([group.title, step ?? request.newRankId, ids, kind, ifRank, atLeast]),
   );
   const events = await store.listAudit({ action: 'rank.list', since: clock.now() - continuesForMs, limit: 10_000 });
   const latest = events.find(({ detail }) => detail['content'] === content);
@@ -112,7 +112,7 @@ async function changeListed(
   app: Ranking,
   { command, list, member }: { command: ListCommand; list: string; member: ListedMember },
 ): Promise<MemberChange> {
-  const { step, by, ifRank, atLeast } = command;
+  const { step, kind, by, ifRank, atLeast } = command;
   const { rankeeId, rankeeName } = member;
   using deadline = deadlineIn(app.clock, backgroundDeadlineMs(app));
   let changeId: string | undefined;
@@ -122,7 +122,7 @@ async function changeListed(
     const expecting = { ...(ifRank !== undefined && { ifRank }), ...(atLeast && { atLeast }) };
     const { change, error, replayed } = await changeRank(
       app,
-      { ...asked, ...expecting, ...(step && { step }) },
+      { ...asked, ...expecting, ...(step && { step }), ...(kind && { kind }) },
       deadline,
     );
     changeId = change.id;

@@ -183,7 +183,8 @@ async function approve(
   };
 }
 
-function kindOf({ hold }: ChangeCommand): 'rank' | 'suspension' {
+function kindOf({ hold, kind }: ChangeCommand): 'rank' | 'role' | 'suspension' {
+  if (kind !== undefined) return 'role';
   return hold?.kind === 'suspension' ? 'suspension' : 'rank';
 }
 

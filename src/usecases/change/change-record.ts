@@ -17,11 +17,18 @@ const keptCharacters = 100;
 /** The record of a change that is requested now. It is not planned yet. */
 export function draftOf(
   { group, clock }: Pick<Ranking, 'group' | 'clock'>,
-  { caller, request, hold, idempotency }: Pick<ChangeCommand, 'caller' | 'request' | 'hold' | 'idempotency'>,
+  {
+    caller,
+    request,
+    kind,
+    hold,
+    idempotency,
+  }: Pick<ChangeCommand, 'caller' | 'request' | 'kind' | 'hold' | 'idempotency'>,
 ): RankChange {
   const requestedAt = clock.now();
   return {
     ...withShortTexts(request),
+    ...(kind !== undefined && { kind }),
     id: newChangeId(requestedAt),
     group: group.title,
     state: 'pending',
@@ -78,7 +85,7 @@ export function withPlan(
   return {
     ...draft,
     roleId: plan.target.id,
-    ...(plan.highestBefore !== undefined && { oldRoleId: plan.highestBefore.id }),
+    ...(plan.highestBefore !== undefined && plan.kind === undefined && { oldRoleId: plan.highestBefore.id }),
     rolesBefore: from,
     rolesAfter: to,
     roles: involved.map(({ id, name, rank }) => ({ id, name, rank })),

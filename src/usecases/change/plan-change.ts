@@ -9,12 +9,12 @@ import { roleTitle } from '../../core/describe.ts';
 import type { ActingAccount, Member, RankChange, RankRequest, Role } from '../../core/model.ts';
 import { comebackOf, policyRules, refusalOfComeback, refusalOfUndo, rulesFor } from '../../core/policy.ts';
 import { policyFor } from '../../core/policy-names.ts';
-import { planAtLeast, type RolePlan, rolePlan, suspensionPlan } from '../../core/role-plan.ts';
+import { planAlongside, planAtLeast, type RolePlan, rolePlan, suspensionPlan } from '../../core/role-plan.ts';
 import { heldRoles, nameForRequest } from '../../core/role-scheme.ts';
 import { type GroupScheme, refusalOfMisfit } from '../../core/role-settings.ts';
 import { mustVerifyRanker, refusalOfRanker } from '../../core/rules/rankers.ts';
 import type { PolicyCase, PolicyRule } from '../../core/rules/rule.ts';
-import { nextRole, refusalOfOtherRank, suspendedRole } from '../../core/target.ts';
+import { nextRole, refusalOfOtherRank, resolveAlongside, suspendedRole } from '../../core/target.ts';
 import type { CallContext } from '../../ports/index.ts';
 import { openHold } from '../holds/open-hold.ts';
 import { type ChangeCommand, type Ranking, readInTime } from './ranking.ts';
@@ -33,7 +33,10 @@ export interface PlannedChange {
   acting: ActingAccount | undefined;
 }
 
-type AskedPlan = Pick<ChangeCommand, 'request' | 'step' | 'stepCount' | 'roleName' | 'ifRank' | 'atLeast' | 'hold'> & {
+type AskedPlan = Pick<
+  ChangeCommand,
+  'request' | 'kind' | 'step' | 'stepCount' | 'roleName' | 'ifRank' | 'atLeast' | 'hold'
+> & {
   /** rankd's own last change of the member, if it is known already. */
   written?: Promise<RankChange | undefined> | undefined;
 };
@@ -45,7 +48,7 @@ export async function planChange(
   call: CallContext,
   examiner: Examiner = strict,
 ): Promise<PlannedChange> {
-  const { request, step, roleName, hold } = command;
+  const { request, kind, step, roleName, hold } = command;
   const acting = await examiner.find(
     'platform',
     async () => {
@@ -57,13 +60,13 @@ export async function planChange(
       found === undefined ? 'answers, but does not say who acts' : `acting as ${found.userId}, ${standingWords(found)}`,
   );
   const isRankAsked = step === undefined && hold?.kind !== 'suspension';
-  const findTarget = async () => (await app.group.target(roleName ?? request.newRankId, call)).target;
+  const name = roleName ?? request.newRankId;
+  const findTarget = async () =>
+    kind === undefined
+      ? (await app.group.target(name, call)).target
+      : app.group.judged((scheme) => resolveAlongside(scheme, name), call);
   const asked = isRankAsked
-    ? await examiner.find(
-        'rank',
-        findTarget,
-        (found) => `${roleName ?? request.newRankId} is ${roleTitle(found)}, role ${found.id}`,
-      )
+    ? await examiner.find('rank', findTarget, (found) => `${name} is ${roleTitle(found)}, role ${found.id}`)
     : undefined;
   const parked =
     hold?.kind === 'suspension'
@@ -156,9 +159,10 @@ export async function withCurrentReach<T>(
 
 function planFor(
   { policy }: Pick<Ranking, 'policy'>,
-  { step, stepCount, hold, atLeast }: AskedPlan,
+  { kind, step, stepCount, hold, atLeast }: AskedPlan,
   { target, member, scheme }: { target: Role | undefined; member: Member; scheme: GroupScheme },
 ): RolePlan {
+  if (target !== undefined && kind !== undefined) return planAlongside(scheme, member, target, kind);
   if (target !== undefined) return (atLeast ? planAtLeast : rolePlan)(scheme, member, target);
   if (step !== undefined)
     return rolePlan(
@@ -254,7 +258,7 @@ export async function checkPlan(
 ): Promise<ApprovedChange> {
   const { plan, scheme, acting } = planned;
   // a suspension begins or ends whatever roles the member holds
-  const isQuiet = kind === 'rank' && plan.steps.length === 0;
+  const isQuiet = (kind === 'rank' || kind === 'role') && plan.steps.length === 0;
   const rules = rulesFor[kind];
   const asked = { policy: policyFor(scheme, app.policy), key: caller.rules, request, scheme, plan, acting };
   const comeback = kind === 'suspension' ? comebackOf(asked, await openHold(app, request.rankeeId)) : undefined;

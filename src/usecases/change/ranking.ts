@@ -1,6 +1,6 @@
 import type { LatestWrites } from '../../base/latest-writes.ts';
 import type { BreakerConfig, SuspensionConfig } from '../../config/config.ts';
-import type { Direction, KeyRules, RankRequest } from '../../core/model.ts';
+import type { Direction, KeyRules, RankRequest, RoleChangeKind } from '../../core/model.ts';
 import type { PolicySettings } from '../../core/policy-names.ts';
 import type { RoleName } from '../../core/role-scheme.ts';
 import type { CallContext, Ports } from '../../ports/index.ts';
@@ -75,6 +75,8 @@ export interface ChangeCommand {
   step?: Direction;
   /** The number of ranks up or down; 1 by default. */
   stepCount?: number;
+  /** Requests one role next to the rank, instead of a rank. */
+  kind?: RoleChangeKind;
   /** Requests the role with this name, instead of `newRankId`. */
   roleName?: string;
   /** The change applies only if this is the member's rank. */

@@ -149,15 +149,24 @@ async function reached(
   return {
     state: 'applied',
     code: null,
-    message: `${memberTitle(change)} holds the new rank; confirmed after the fact.`,
+    message: `${memberTitle(change)} ${goalOf(change)}; confirmed after the fact.`,
     rolesAfter,
   };
 }
 
+function goalOf({ kind }: RankChange): string {
+  return kind === undefined
+    ? 'holds the new rank'
+    : kind === 'role_added'
+      ? 'holds the role'
+      : 'no longer holds the role';
+}
+
 function notApplied(change: RankChange): RankdError {
+  const found = { role_added: 'does not hold the role', role_removed: 'still holds the role' };
   return new RankdError(
     'platform_unavailable',
-    `${memberTitle(change)} does not hold the new rank: Roblox did not carry out the change, or somebody has undone it. Send it again if it is still wanted.`,
+    `${memberTitle(change)} ${change.kind === undefined ? 'does not hold the new rank' : found[change.kind]}: Roblox did not carry out the change, or somebody has undone it. Send it again if it is still wanted.`,
   );
 }
 

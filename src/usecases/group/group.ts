@@ -2,7 +2,7 @@ import { RankdError } from '../../base/errors.ts';
 import { reaches } from '../../core/acting-account.ts';
 import type { ActingAccount, Group, KeyRules, Role } from '../../core/model.ts';
 import { policyFor } from '../../core/policy-names.ts';
-import { givableRoles, heldRoles, highestRole } from '../../core/role-scheme.ts';
+import { alongsideRoles, givableRoles, heldRoles, highestRole } from '../../core/role-scheme.ts';
 import { isKeptBack, isPrivileged, isWithinBounds } from '../../core/rules/ranks.ts';
 import { isNamed } from '../../core/rules/rule.ts';
 import type { CallContext } from '../../ports/index.ts';
@@ -30,12 +30,12 @@ export async function showGroup(
   return { group: await platform.group(call), acting: { ...acting, ...(name !== undefined && { name }) }, givable };
 }
 
-/** Every role, ascending by rank, and the roles that this key, or the operator, can give, as far as known. */
+/** Every role, ascending by rank, and the roles that this key, or the operator, can give as a rank or next to it, as far as known. */
 export async function findGivable(
   { group, policy }: Pick<Ranking, 'group' | 'policy'>,
   key: KeyRules | undefined,
   call: CallContext,
-): Promise<{ acting: ActingAccount | undefined; roles: Role[]; givable: Role[] }> {
+): Promise<{ acting: ActingAccount | undefined; roles: Role[]; givable: Role[]; alongside: Role[] }> {
   const acting = await group.acting(call);
   const scheme = await group.scheme(call);
   const rules = policyFor(scheme, policy);
@@ -46,7 +46,8 @@ export async function findGivable(
     isWithinBounds(role, bounds) &&
     !isNamed(role, rules.lockedRoles) &&
     !isKeptBack(role, bounds);
-  return { acting, roles: scheme.roles, givable: givableRoles(scheme).filter(isAllowed) };
+  const [givable, alongside] = [givableRoles(scheme).filter(isAllowed), alongsideRoles(scheme).filter(isAllowed)];
+  return { acting, roles: scheme.roles, givable, alongside };
 }
 
 export interface ListedRole {

@@ -14,6 +14,7 @@ import type { ChangeView } from './history.ts';
  */
 const listFields = {
   id: ({ change }) => change.id,
+  kind: ({ change }) => change.kind ?? null,
   state: ({ change }) => change.state,
   code: ({ change }) => change.code,
   rankeeId: ({ change }) => change.rankeeId,
@@ -166,9 +167,11 @@ export function holdWords({ hold }: RankChange): string | undefined {
   return hold.does === 'renew' ? 'came back: still in force' : 'ends the suspension';
 }
 
-/** The old and the new role, e.g. `Trainee → Officer`; the requested rank if there was no plan. */
+/** The old and the new role, e.g. `Trainee → Officer`, or `+ VIP`; the requested rank if there was no plan. */
 export function changeTitle(change: RankChange): string {
-  const { roleId, oldRoleId } = change;
+  const { kind, roleId, oldRoleId } = change;
+  if (kind !== undefined)
+    return `${kind === 'role_added' ? '+' : '−'} ${roleId === undefined ? (askedRank(change) ?? '?') : roleName(change, roleId)}`;
   if (roleId === undefined) return `→ ${askedRank(change) ?? '?'}`;
   const target = roleName(change, roleId);
   return oldRoleId === undefined || oldRoleId === roleId ? target : `${roleName(change, oldRoleId)} → ${target}`;

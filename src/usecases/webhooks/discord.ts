@@ -128,12 +128,14 @@ export function summaryOf(events: readonly EventView[]): string {
   return `${counts.join(', ')} in ${seconds} s${by}`;
 }
 
-const pluralized = new Set(['promotion', 'demotion', 'other event']);
+const pluralized = new Set(['promotion', 'demotion', 'added role', 'removed role', 'other event']);
 
 function kindOf({ type, told }: EventView): string {
   if (told === undefined) return 'other event';
   if (type === 'rank.refused') return 'refused';
   if (type === 'rank.failed') return 'failed';
+  const { kind } = told.change;
+  if (kind !== undefined) return kind === 'role_added' ? 'added role' : 'removed role';
   const move = moveOf(told.change);
   return move === 'sideways' ? 'moved sideways' : move;
 }
@@ -171,6 +173,7 @@ function outcomeWords(type: WebhookEventType, { change }: ChangeView): string {
   if (type === 'rank.failed') return 'could not be changed';
   if (type === 'rank.unsettled') return 'may have been changed: rankd is finding out';
   if (change.undoOf !== undefined) return 'put back';
+  if (change.kind !== undefined) return change.kind === 'role_added' ? 'given a role' : 'without a role';
   return { promotion: 'promoted', demotion: 'demoted', sideways: 'moved' }[moveOf(change)];
 }
 

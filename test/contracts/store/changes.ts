@@ -40,6 +40,7 @@ export function changeContract(at: StoreCase): void {
         webhookHost: 'example.com',
         reason: awkwardText,
         oldRoleId: largestId - 3,
+        kind: 'role_removed',
         roles: [{ id: largestId - 3, name: awkwardText, rank: 254 }],
         demotion: true,
         topRank: 255,

@@ -126,7 +126,7 @@ export interface Beginning {
 function callerOf({ keyId = 'key_main', placeId = 42 }: RankChange): Caller {
   return {
     workspace: { id: 'ws_1', name: 'default', plan: 'top', active: true, createdAt: 0 },
-    key: { id: keyId, name: 'main', mode: 'live', scopes: ['rank', 'suspend'], createdAt: 0, secrets: [] },
+    key: { id: keyId, name: 'main', mode: 'live', scopes: ['rank', 'suspend', 'roles'], createdAt: 0, secrets: [] },
     entry: { keyId, placeId, active: true, note: '', addedAt: 0 },
   };
 }

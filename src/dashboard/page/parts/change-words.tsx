@@ -74,11 +74,13 @@ export function holdWords({ does, kind, endsAt }: NonNullable<Change['hold']>, r
   return words[does];
 }
 
-/** The old and the new role, with an arrow that points up or down; a suspension or its end as such. */
+/** The old and the new role, with an arrow that points up or down; a suspension or its end as such; a role next to the rank alone. */
 export function Move({ change }: { change: Change }) {
   if (change.hold !== null && change.hold.does !== 'override' && change.hold.kind !== 'temporary')
     return <HoldMove change={change} hold={change.hold} />;
-  const { roleId, oldRoleId, newRankId, roles } = change;
+  const { kind, roleId, oldRoleId, newRankId, roles } = change;
+  if (kind !== null && roleId !== null)
+    return <span class="name">{`${kind === 'role_added' ? '+' : '−'} ${roleName(change, roleId)}`}</span>;
   if (roleId === null) return <span class="soft">{newRankId === null ? 'not known' : `to rank ${newRankId}`}</span>;
   if (oldRoleId === null || oldRoleId === roleId) return <span class="name">{roleName(change, roleId)}</span>;
   const rankOf = (id: number) => roles.find((role) => role.id === id)?.rank ?? 0;

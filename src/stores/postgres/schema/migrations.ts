@@ -418,4 +418,8 @@ export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
   );
 `,
   },
+  {
+    livesWith: 2,
+    sql: "ALTER TABLE rankd.rank_changes ADD COLUMN kind text CHECK (kind IN ('role_added', 'role_removed'))",
+  },
 ];

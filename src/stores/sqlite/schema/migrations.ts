@@ -305,4 +305,7 @@ export const migrations: readonly string[] = [
     PRIMARY KEY (group_title, setting, entry)
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  ALTER TABLE rank_changes ADD COLUMN kind TEXT CHECK (kind IN ('role_added', 'role_removed'));
+  `,
 ];

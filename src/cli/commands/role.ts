@@ -1,0 +1,50 @@
+import { argument, command, commandGroup, option } from '../command.ts';
+import { asRank, asRanker, asReason, userHelp } from '../input/arguments.ts';
+import { changeOneOrMany } from './rank.ts';
+import { holdOptions } from './suspension.ts';
+
+const args = [
+  argument('[user]', `${userHelp}; left out with --file`),
+  argument('[role]', 'role name, role id or rank number', asRank),
+] as const;
+const options = {
+  file: option('--file <file>', 'every user in this file, one on each line; - for standard input'),
+  ranker: option('--ranker <user>', 'the user who asks for it, checked as policy says', asRanker, 0),
+  reason: option('--reason <text>', 'why, in your own words; the history stores it', asReason),
+};
+
+export const roleCommands = commandGroup({
+  name: 'role',
+  about: "roles next to members' ranks",
+  examples: ['rankd role add 1001 VIP', 'rankd role remove @Newcomer VIP'],
+  commands: [
+    command({
+      name: 'add',
+      about: 'give a member, or every user in a file, a role that is not on the ladder; the rank stays',
+      usage: '[options] <user> <role> | <role> --file <file>',
+      args,
+      options: { ...options, ...holdOptions },
+      examples: ['rankd role add 1001 VIP', 'rankd role add 1001 VIP --for 7d', 'rankd role add VIP --file buyers.txt'],
+      run: (cli, first, rank, asked) =>
+        changeOneOrMany(
+          cli,
+          { first, rank, noun: 'role', help: 'rankd role add --help' },
+          { ...asked, kind: 'role_added' },
+        ),
+    }),
+    command({
+      name: 'remove',
+      about: 'take a role that is not on the ladder from a member, or from every user in a file; the rank stays',
+      usage: '[options] <user> <role> | <role> --file <file>',
+      args,
+      options,
+      examples: ['rankd role remove 1001 VIP', 'rankd role remove VIP --file refunds.txt --reason refunded'],
+      run: (cli, first, rank, asked) =>
+        changeOneOrMany(
+          cli,
+          { first, rank, noun: 'role', help: 'rankd role remove --help' },
+          { ...asked, kind: 'role_removed' },
+        ),
+    }),
+  ],
+});
