@@ -9,7 +9,7 @@ type TestOptions = NonNullable<TestProjectInlineConfiguration['test']>;
  */
 const slow = /\/test\/((browser|e2e|environment|faults)\/|game\/client\.)/;
 
-/** A long file that starts last is waited for alone. */
+/** If a long file starts last, the whole run waits for it. */
 class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files); // by how long each took last time; in a fresh clone, by size

@@ -41,7 +41,7 @@ export interface Deadline extends Disposable {
 }
 
 /** One error for all cancelled timers: creating one for each would cost more than the timer. */
-const released = new Error('nobody waits for this any more');
+const released = new Error('no caller waits for this any more');
 
 /** A deadline `ms` milliseconds from now. */
 export function deadlineIn(clock: Clock, ms: number): Deadline {

@@ -42,7 +42,7 @@ export function privateFile(dataDir: string, name: string): string {
 /** Throws `config_invalid` if a file of rankd's is a link, because its target need not be rankd's. */
 export function refuseLink(file: string): void {
   if (!lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink()) return;
-  throw new RankdError('config_invalid', `${file} is a link; rankd keeps its files in the data directory itself.`, {
+  throw new RankdError('config_invalid', `${file} is a link; rankd stores its files in the data directory itself.`, {
     hint: `put the file that it leads to in its place, or name the directory of that file with --data-dir`,
   });
 }
@@ -100,7 +100,7 @@ function openDirectory(path: string): number | undefined {
 function foreign(dataDir: string, uid: number): RankdError {
   const message = `The data directory ${dataDir} belongs to another user (uid ${uid}), who could put other keys into it.`;
   return new RankdError('no_permission', message, {
-    hint: 'run rankd as that user, or name a directory of your own with --data-dir',
+    hint: 'run rankd as that user, or name your own directory with --data-dir',
   });
 }
 
@@ -133,7 +133,7 @@ export function isInDataDir(dataDir: string, name: string): boolean {
   try {
     return statSync(join(dataDir, name), { throwIfNoEntry: false }) !== undefined;
   } catch (cause) {
-    throw new RankdError('no_permission', `This user may not look into the data directory ${dataDir}.`, {
+    throw new RankdError('no_permission', `This user may not read the data directory ${dataDir}.`, {
       hint: asOwnerOf(dataDir),
       cause,
     });

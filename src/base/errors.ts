@@ -65,7 +65,7 @@ export const reasons = {
   // the page for the operator
   no_session: 'Not logged in',
   link_refused: 'Link not accepted',
-  session_idle: 'Nobody was at the page',
+  session_idle: 'The page was idle',
   view_only: 'View only',
   not_from_page: 'Not sent by the page',
   wrong_host: 'Wrong host',

@@ -186,7 +186,7 @@ const flaws: Record<
   CERT_HAS_EXPIRED: (_host, _certificate, until) => [`, it ended on ${until}`, `renew it; ${otherwise}`],
   CERT_NOT_YET_VALID: () => ['', 'set the clock of the machine that made it'],
   ERR_TLS_CERT_ALTNAME_INVALID: (host, certificate) => [
-    `, not for ${host} but for ${shorten(certificate?.subjectaltname ?? 'nobody', 100)}`,
+    `, not for ${host} but for ${shorten(certificate?.subjectaltname ?? 'no name', 100)}`,
     `get one for ${host}; if that is your router's, it answers only inside: look from elsewhere`,
   ],
   DEPTH_ZERO_SELF_SIGNED_CERT: () => [', it is self-signed', `get one from Let's Encrypt; ${otherwise}`],

@@ -80,9 +80,10 @@ export class Cli {
    * reports a store that can't be found.
    */
   async chooseDataDir(): Promise<void> {
-    const { options, io, dataDir, configSources } = this;
+    const { options, io, dataDir } = this;
     if (io.user === undefined || isDataDirNamed(options.dataDir, io) || isUsable(dataDir)) return;
-    const store = await storeFinder(configSources)?.().catch(() => undefined);
+    const findStore = async () => storeFinder(this.configSources)?.();
+    const store = await findStore().catch(() => undefined);
     this.#temporaryDir = store && temporaryDataDir(io.user, store);
   }
 
@@ -233,7 +234,7 @@ export class Cli {
   }
 
   /**
-   * Runs `work`, which writes, on the store alone. `isSimulated` tells whether the objects made here belong to a
+   * Runs `work`, which writes, on the store alone. `isSimulated` says whether the objects made here belong to a
    * simulated group.
    */
   async withWrites<T>(
@@ -338,7 +339,7 @@ export class Cli {
       daemon === undefined
         ? serving(await this.servedBy(ports))
         : `the daemon with the process id ${daemon.pid} serves it`;
-    this.#whereKept = `This is kept in ${text}; ${server}.`;
+    this.#whereKept = `This is stored in ${text}; ${server}.`;
     return done;
   }
 

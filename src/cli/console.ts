@@ -80,7 +80,7 @@ export class Console implements AsyncDisposable {
     this.#interrupt = undefined;
   }
 
-  /** On a line of its own, because panels show whole lines. The next line typed is the answer. */
+  /** On a separate line, because panels show whole lines. The next line typed is the answer. */
   async #ask(question: string): Promise<string> {
     this.io.stdout(`${question.trimEnd()}\n`);
     this.#question = Promise.withResolvers();

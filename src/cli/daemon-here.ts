@@ -67,7 +67,7 @@ export function otherGroup(
   );
 }
 
-/** The configuration for a command next to a simulated daemon that is the same by default: the operator started that one on purpose. */
+/** The configuration of a command. If the running daemon serves the same simulated group, the command's simulation counts as chosen, not as a default. */
 export function chosenWith(daemon: Pick<DaemonStatus, 'changesRanksIn'> | undefined, config: Config): Config {
   const { platform } = config;
   if (platform.kind !== 'simulated' || daemon?.changesRanksIn !== groupTitle(platform)) return config;

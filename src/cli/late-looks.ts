@@ -5,7 +5,7 @@ import { withLateLooks } from '../usecases/change/late-look.ts';
 import type { Cli } from './cli.ts';
 
 /**
- * Runs work that changes ranks, and makes sure that the ranks are read once more: by the daemon of the data directory,
+ * Runs work that changes ranks, and makes sure that the ranks are read again: by the daemon of the data directory,
  * or else here, before the answer is printed. A signal ends the wait.
  */
 export function whileLooking<T>(cli: Cli, app: RankingApp, work: () => Promise<T>): Promise<T> {

@@ -51,7 +51,7 @@ interface AccessSources {
 export async function dataDirFindings(dataDir: string, sources: AccessSources): Promise<Finding[]> {
   if (!existsSync(dataDir)) {
     return [
-      warn('data', `${dataDir} does not exist yet`, 'rankd serve, or any command that keeps something, makes it'),
+      warn('data', `${dataDir} does not exist yet`, 'rankd serve, or any command that stores something, creates it'),
     ];
   }
   if (!statSync(dataDir).isDirectory()) return [fail('data', `${dataDir} is no directory`, 'name one with --data-dir')];

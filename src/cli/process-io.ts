@@ -178,7 +178,7 @@ function currentFolder(): string {
   try {
     return process.cwd();
   } catch (cause) {
-    throw new RankdError('not_found', 'The folder that rankd was started in does not exist any more.', {
+    throw new RankdError('not_found', 'The folder that rankd was started in no longer exists.', {
       hint: 'cd to a folder that exists, then run the command again',
       cause,
     });

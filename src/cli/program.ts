@@ -190,7 +190,7 @@ function pathOf(command: Command): string {
 
 const severalUsers = (path: string) => `several members: put one on each line of a file, then ${path} --file FILE`;
 const addressApart = (path: string) =>
-  `the address is as good as a password, so no argument holds it: ${path} NAME asks for it, or give --url-file FILE`;
+  `the address is as sensitive as a password, so it is never an argument: ${path} NAME asks for it, or give --url-file FILE`;
 
 /** Hints for commands where people expect another form. */
 const instead: Readonly<Record<string, string>> = {

@@ -40,7 +40,7 @@ export function discordSection() {
       .transform((text) => text.toLowerCase())
       .optional()
       .describe('Public key from the same page, 64 hex digits; it is no secret.'),
-    server: discordId().optional().describe('Id of the one Discord server whose commands rankd takes, in quotes.'),
+    server: discordId().optional().describe('Id of the one Discord server whose commands rankd accepts, in quotes.'),
     commands: z
       .array(discordRow, { error: 'a list of rows with role and key' })
       .min(1, { error: 'at least one row with role and key' })

@@ -25,7 +25,7 @@ export interface ConfigLocation {
 
 /**
  * Returns the configuration file to read, if there is one. Throws `config_invalid` if a named file does not exist, and `no_permission` if
- * rankd found the file by itself and another user may have written it.
+ * rankd found the file in a default place and another user may have written it.
  */
 export function trustedConfig(sources: ConfigLocationSources): ConfigLocation | undefined {
   const location = locateConfig(sources);
@@ -38,7 +38,7 @@ export function trustedConfig(sources: ConfigLocationSources): ConfigLocation | 
     'no_permission',
     `rankd found the configuration file ${path}, but did not read it: ${distrust}.`,
     {
-      hint: `if you trust its contents, name it with --config ${thisSystem.quote(path)}; otherwise run rankd in a folder of your own`,
+      hint: `if you trust its contents, name it with --config ${thisSystem.quote(path)}; otherwise run rankd in your own folder`,
     },
   );
 }

@@ -159,7 +159,7 @@ export function invalidKey(details: RefusalDetails, hint: string): RankdError {
  * The refusal of a request whose header Roblox-Id is not the place that the request names, or `undefined` if it is.
  *
  * Roblox puts the place id into this header of every request from a game server, and no script can set it. Other
- * clients can, so the header tells games apart but proves nothing. Source: the documentation of HttpService.
+ * clients can, so the header distinguishes games but proves nothing. Source: the documentation of HttpService.
  */
 export function refusalOfRobloxId({ header, placeId }: RobloxIdClaim): RankdError | undefined {
   if (header === String(placeId)) return undefined;

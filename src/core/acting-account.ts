@@ -49,7 +49,7 @@ export function isOutsider({ userId, ownerId, rank }: ActingAccount): boolean {
 export function refusalOfUntouchable(rankeeId: number, acting: ActingAccount | undefined): RankdError | undefined {
   if (rankeeId === acting?.ownerId) return refusalOfOwner(rankeeId);
   if (rankeeId !== acting?.userId) return undefined;
-  return untouchable(`Member ${rankeeId} is the account rankd acts with; Roblox lets nobody change their own rank.`);
+  return untouchable(`Member ${rankeeId} is the account rankd acts with; Roblox lets no one change their own rank.`);
 }
 
 function refusalOfOwner(rankeeId: number): RankdError {
@@ -62,7 +62,7 @@ function refusalOfOwner(rankeeId: number): RankdError {
  */
 export function refusalOfOwnersRank(rankeeId: number, role: Role): RankdError {
   return untouchable(
-    `Member ${rankeeId} holds ${roleTitle(role)}, and whoever holds the owner's rank can't be changed.`,
+    `Member ${rankeeId} holds ${roleTitle(role)}, and a member with the owner's rank can't be changed.`,
   );
 }
 

@@ -35,7 +35,7 @@ export function hashKey(secret: string): string {
   return crypto().hash('sha256', secret);
 }
 
-/** The part of a key that may be shown and logged: enough to tell keys apart, too little to use one. */
+/** The part of a key that may be shown and logged: enough to distinguish keys, too little to use one. */
 export function maskKey(secret: string): string {
   return `${secret.slice(0, 11)}…${secret.slice(-3)}`;
 }

@@ -61,7 +61,7 @@ export function reopened(ended: Ended, wanted: Pick<RankChange, 'rolesAfter'>, n
     ended.change.state === 'applied'
       ? 'not to hold what it said it had carried out'
       : 'to hold what it said it had refused';
-  const message = `Roblox was seen ${seen}. rankd goes on finding out; the history will tell.`;
+  const message = `Roblox was found ${seen}. rankd keeps checking; the history will show the outcome.`;
   return unknownAgain(ended, { ...wanted, message }, now);
 }
 
@@ -71,7 +71,7 @@ export function reopened(ended: Ended, wanted: Pick<RankChange, 'rolesAfter'>, n
  */
 export function reopenedLate(ended: Ended, wanted: Pick<RankChange, 'rolesAfter'>, now: number): ChangeUpdate {
   const message =
-    'A write of this change may have reached Roblox late, after another daemon had taken over. rankd goes on finding out; the history will tell.';
+    'A write of this change may have reached Roblox late, after another daemon had taken over. rankd keeps checking; the history will show the outcome.';
   return unknownAgain(ended, { ...wanted, message }, now);
 }
 

@@ -333,12 +333,12 @@ export function judgeHold(
       update: closed(
         hold,
         'forfeited',
-        `${memberTitle(hold)} left the group meanwhile, so no role is given back.`,
+        `${memberTitle(hold)} left the group in the meantime, so no role is given back.`,
         actor,
       ),
     };
   }
-  const message = `${memberTitle(hold)} was changed by somebody else meanwhile, so nothing was given back.`;
+  const message = `${memberTitle(hold)} was changed by someone else in the meantime, so nothing was given back.`;
   return { do: 'keep', update: closed(hold, 'superseded', message, actor) };
 }
 

@@ -48,7 +48,7 @@ export function judgeNewKey(key: NewKey, actor: Actor): (namesake: Key | undefin
   return (namesake) => {
     if (namesake === undefined) return { change: key, events: [keyCreated(key, rulesOf(key), actor)] };
     const refusal = new RankdError('already_exists', `A key named ${key.name} exists already.`, {
-      hint: `look at it with \`rankd key show ${key.name}\`, or pass --if-not-exists`,
+      hint: `see it with \`rankd key show ${key.name}\`, or pass --if-not-exists`,
     });
     return { refusal };
   };

@@ -45,7 +45,7 @@ const settingKinds = {
   },
   'policy.locked_roles': { ...guard, loss: 'the entry locks nothing' },
   'policy.privileged_roles': { ...guard, loss: 'the entry makes nothing privileged' },
-  'policy.protected_roles': { ...guard, loss: 'the entry protects nobody' },
+  'policy.protected_roles': { ...guard, loss: 'the entry protects no one' },
   'policy.suspension.role': {
     ...{ ...single, ifUnread: 'suspensions', ifGone: 'suspensions' },
     loss: 'no member can be suspended',

@@ -21,6 +21,6 @@ export function isUserName(text: string): boolean {
 export function refusalOfPreviousName(asked: string, { id, name }: NamedUser): RankdError | undefined {
   if (name.toLowerCase() === asked.toLowerCase()) return undefined;
   return new RankdError('user_renamed', `${name} (${id}) was once called ${asked}: give ${id} or @${name}.`, {
-    hint: `check on Roblox who is meant, then give ${id} or @${name}`,
+    hint: `check on Roblox which user you mean, then give ${id} or @${name}`,
   });
 }

@@ -93,7 +93,7 @@ async function listen(
 }
 
 const plainHttp =
-  'others reach rankd over plain HTTP, in which everybody on the way can read the keys: put a reverse proxy that speaks TLS in front';
+  'others reach rankd over plain HTTP, so anyone on the network path can read the keys: put a reverse proxy with TLS in front';
 
 const haveProxy =
   'if there is such a proxy, set server.public_url to its https address; requests that a server.trusted_proxies passes on with X-Forwarded-Proto: https show it as well';

@@ -81,7 +81,7 @@ export class LiveConfig implements AsyncDisposable {
       const { current } = this.#options.app;
       if (this.#isClosing) return;
       await declareConfigured(current, this.config).catch((error) =>
-        current.log.error({ err: error }, 'the keys of the configuration could not be declared anew'),
+        current.log.error({ err: error }, 'the keys of the configuration could not be declared again'),
       );
     });
     this.#last = declared;
@@ -109,7 +109,7 @@ export class LiveConfig implements AsyncDisposable {
       this.#loaded = after;
       this.#isRefused = false;
       await keepServedGroup(app.current, after).catch((error) =>
-        app.current.log.error({ err: error }, 'which group is served could not be kept'),
+        app.current.log.error({ err: error }, 'the served group could not be stored'),
       );
       const notes = await onApplied(after.config).catch((error) => [asRankdError(error).message]);
       const changed = changedSettings({ started, before, after });

@@ -55,12 +55,12 @@ async function tellLost(
 ): Promise<void> {
   log.error(
     { ...range, hint: 'see docs/several-daemons.md: a synchronous standby loses nothing' },
-    `PostgreSQL has lost what was confirmed last: audit events ${range.fromId} to ${range.toId}, and what they tell of`,
+    `PostgreSQL has lost the latest confirmed writes: audit events ${range.fromId} to ${range.toId}, and the changes that they record`,
   );
   const event = storeLost(range, { by: `daemon:${name}`, at: clock.now() });
   await store
     .appendAudit(event)
-    .catch((error: unknown) => log.error({ err: error }, 'store.lost could not be kept in the audit'));
+    .catch((error: unknown) => log.error({ err: error }, 'store.lost could not be recorded in the audit'));
 }
 
 /** Lines of a file must not leave its machine. */

@@ -20,7 +20,7 @@ export async function reportToServiceManager(options: ServiceManagerOptions): Pr
   await notify(options, 'READY=1');
   const periodMs = watchdogPeriodMs(env);
   const watchdog = periodMs === undefined ? undefined : feed(options, periodMs, stopping.signal);
-  log.debug({ watchdogMs: periodMs ?? null }, 'told systemd that the daemon serves');
+  log.debug({ watchdogMs: periodMs ?? null }, 'notified systemd that the daemon is ready');
   return {
     async [Symbol.asyncDispose]() {
       stopping.abort();
@@ -41,7 +41,7 @@ async function feed(options: ServiceManagerOptions, periodMs: number, signal: Ab
   while (!signal.aborted) {
     await store.ping().then(
       () => notify(options, 'WATCHDOG=1'),
-      (error) => log.error({ err: error }, 'the database does not answer, so systemd is not told that all is well'),
+      (error) => log.error({ err: error }, 'the database does not answer, so systemd gets no keep-alive message'),
     );
     await clock.sleep(periodMs, signal).catch(() => undefined);
   }
@@ -55,7 +55,7 @@ async function notify({ env, log }: ServiceManagerOptions, message: string): Pro
   const { execFile } = await import('node:child_process');
   return new Promise((resolve) => {
     execFile('systemd-notify', [message], { env }, (error) => {
-      if (error !== null) log.error({ err: error }, `systemd could not be told ${message}`);
+      if (error !== null) log.error({ err: error }, `systemd could not be sent ${message}`);
       resolve();
     });
   });

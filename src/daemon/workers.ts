@@ -42,7 +42,7 @@ export function startWorkers(live: LiveContext, heads: AuditHeadWriter): () => P
   });
   const looking = takeLateLooks(() => live.current, {
     stop: stopping.signal,
-    report: (error) => app.log.error({ err: error }, 'a change could not be read once more'),
+    report: (error) => app.log.error({ err: error }, 'a change could not be read again'),
   });
   const noting = every(app, noteEveryMs, stopping.signal, () => heads.noteOrLog(live.current));
   const naming = every(app, nameEveryMs, stopping.signal, () => nameMembers(live.current, stopping.signal));
@@ -76,7 +76,7 @@ export function startWorkers(live: LiveContext, heads: AuditHeadWriter): () => P
     ]);
     // If the store can no longer be written, the daemon still ends in order: running requests were finished.
     for (const [what, gathered] of Object.entries(flushes)) {
-      await gathered.flush(app).catch((error) => app.log.warn({ err: error }, `the last ${what} could not be kept`));
+      await gathered.flush(app).catch((error) => app.log.warn({ err: error }, `the last ${what} could not be stored`));
     }
     await heads.noteOrLog(live.current);
   };

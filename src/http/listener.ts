@@ -33,7 +33,7 @@ export interface ListenerOptions {
   maxConnections: number;
   /** Addresses and networks of reverse proxies. */
   trustedProxies: readonly string[];
-  /** Headers of every answer, including those that Node.js sends by itself. */
+  /** Headers of every answer, including those that Node.js itself sends. */
   headers?: () => Readonly<Record<string, string>>;
   /** Time for requests to finish once the listener closes. */
   graceMs?: number;

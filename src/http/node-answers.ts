@@ -20,7 +20,7 @@ const foreignProtocols = {
 const onceAMinute = { perMinute: 1, burst: 1 };
 
 /**
- * Node.js answers some requests by itself, without a body. This gives those answers the JSON body and the headers of
+ * Node.js itself answers some requests, without a body. This gives those answers the JSON body and the headers of
  * all others.
  */
 export function answerForNode(server: Server, { log, clock, section, headers, foreign }: NodeAnswers): void {

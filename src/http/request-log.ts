@@ -24,7 +24,7 @@ export interface Notes {
   /** The unanswered requests of its connection: see `connections.ts`. */
   unanswered: ServerResponse[];
   level: 'debug' | 'info' | 'warn';
-  /** The fields of the line besides status and time. */
+  /** The fields of the line, except status and time. */
   facts: Record<string, unknown>;
   /** The reason for a refusal or failure. */
   error: RankdError | undefined;

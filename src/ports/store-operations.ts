@@ -1,25 +1,25 @@
 import type { KeptRole, Store } from './store.ts';
 
-/** Where rankd keeps everything: an engine bound to the place where its data lies. */
+/** A database engine bound to the location of rankd's data. */
 export interface StoreEngine {
   /**
-   * Opens the store; creates it or brings its schema up to date first. Throws `conflict` if it would have to migrate while other nodes work
-   * on it. Also throws `no_permission`, `config_invalid` (what lies there is not rankd's), `schema_newer` and `store_unavailable`.
+   * Opens the store; creates or migrates it first if necessary. Throws `conflict` if it would have to migrate while other nodes work
+   * on it. Also throws `no_permission`, `config_invalid` (the data there is not rankd's), `schema_newer` and `store_unavailable`.
    */
   openStore(options?: OpenOptions): Promise<Store>;
   operations: StoreOperations;
-  /** Where the data lies, in words for the operator. `isServer`: on a server, which other machines may share. */
+  /** The location of the data, in words for the operator. `isServer`: on a server, which other machines may share. */
   place(): Promise<{ text: string; isServer: boolean }>;
 }
 
 export interface OpenOptions {
-  /** True for a daemon, which holds the daemon's lock: it answers others while a write waits for the disk. */
+  /** True for a daemon, which holds the daemon's lock: it answers other requests while a write waits for the disk. */
   isServed?: boolean;
   /** True for a command that only reads: then the database may be on a read-only file system. */
   isReading?: boolean;
-  /** Called if nothing was stored there before. */
+  /** Called if the store was created. */
   onNew?: (() => void) | undefined;
-  /** Called once an older schema was migrated. */
+  /** Called after an older schema was migrated. */
   onMigrated?: ((migration: Migration) => void) | undefined;
 }
 
@@ -37,17 +37,17 @@ export interface StoreOperations {
   check(): Promise<StoreReport>;
   /** The server's facts; `undefined` if the database is a file. Throws the reason if the server can't be used. */
   serverFacts(): Promise<ServerFacts | undefined>;
-  /** Which server it is, whether or not it is the one from before; `undefined` if the database is a file. */
+  /** The server's identity, whether or not it has changed; `undefined` if the database is a file. */
   server(): Promise<KnownServer | undefined>;
   /**
-   * Brings the database to the newest schema, also while daemons work on it: one that can't work with the new schema notices it
-   * (`Store.outgrown`). `advise` gets what the operator had better do before, if there is something to migrate.
+   * Migrates the database to the newest schema, even while daemons work on it: a daemon that can't work with the new schema notices it
+   * (`Store.outgrown`). `advise` gets the recommended precaution, if there is something to migrate.
    */
   migrate(advise?: (advice: string) => void): Promise<Migration>;
   /** The effect of `migrate`, tried without keeping the result. */
   tryMigration(): Promise<Migration>;
   /**
-   * Copies one moment of the database to a file while others use it. The copy is checked before it gets its name.
+   * Copies a snapshot of the database to a file while others use it. The copy is checked before it gets its name.
    * Throws `already_exists`, and `usage` if the file is one that rankd works with, or is neither a file nor a folder.
    */
   backUp(target: BackupTarget): Promise<Backup>;
@@ -59,7 +59,7 @@ export interface StoreOperations {
    */
   examineBackup(file: string): Promise<ExaminedBackup>;
   /**
-   * Puts a copy of the backup in the place of the database; the caller holds the daemon's lock. If it is cut off, the database is the
+   * Replaces the database by a copy of the backup; the caller holds the daemon's lock. If it is interrupted, the database is either the
    * old or the new one, whole. Throws as `examineBackup`, and `conflict` if another process has the database open.
    */
   restore(request: RestoreRequest): Promise<Restored>;
@@ -84,45 +84,45 @@ export interface StoreReport {
   mend: string;
 }
 
-/** One thing that was looked at, in words for the operator. */
+/** The result of one check, in words for the operator. */
 export interface StoreCheck {
   name: string;
   ok: boolean;
   detail: string;
 }
 
-/** The cluster behind a place, by the `system_identifier` that a server and its standbys share, or `untold` if the user may not ask for it. */
+/** The cluster behind an address, by the `system_identifier` that a server and its standbys share, or `untold` if the user may not read it. */
 export interface KnownServer {
   /** In words for the operator. */
   place: string;
-  /** The one that rankd worked with before; `undefined` if the data directory has no note of one. */
+  /** The cluster that rankd worked with before; `undefined` if the data directory has no record of one. */
   known: string | undefined;
   found: string;
-  /** Makes the found one the known one, also for a running daemon of the data directory; the audit there records it, unless the database is still empty. */
+  /** Makes the found cluster the known one, also for a running daemon of the data directory; the audit there records it, unless the database is still empty. */
   accept(by: string): Promise<void>;
 }
 
-/** How a server keeps the data, and how it is reached. */
+/** A server's durability settings, and the way it is reached. */
 export interface ServerFacts {
   version: string;
   user: string;
   database: string;
   isEncrypted: boolean;
   isOnThisMachine: boolean;
-  /** Something that shares connections stands before it. */
+  /** Connections go through a pooler. */
   isPooled: boolean;
-  /** True if committed data are on disk, pages are written completely, and commits wait for that. */
+  /** True if the server syncs committed data to disk (`fsync`). */
   isSynced: boolean;
   writesFullPages: boolean;
   isCommitSynced: boolean;
   /** Settings of the user or the database that rankd overrides in its transactions. */
   overridden: readonly string[];
-  /** After how long the server ends connections that do nothing (milliseconds); 0: never. */
+  /** The time after which the server closes idle connections (milliseconds); 0: never. */
   idleSessionTimeoutMs: number;
   /** A password is configured, or TLS checks the certificate, or the server is on a socket: otherwise nothing proves which server answers. */
   isProven: boolean;
   standbyCount: number;
-  /** Those that a commit waits for. */
+  /** The standbys that a commit waits for. */
   synchronousCount: number;
   connections: { most: number; used: number };
   /** The object that the user has no right to change: the existing schema, or the database without one. */
@@ -131,9 +131,9 @@ export interface ServerFacts {
   aheadMs: number;
 }
 
-/** A database that was brought to the newest schema, or would be. */
+/** A migration to the newest schema, done or only tried. */
 export interface Migration {
-  /** Where the database lies. */
+  /** The location of the database. */
   database: string;
   /** The schema before and after; the same if there is nothing to do. */
   from: number;
@@ -169,7 +169,7 @@ export interface Backup extends BackupContents {
 }
 
 export interface BackupTarget {
-  /** Absolute path. If it is a link, the file that it leads to is meant. */
+  /** Absolute path. A link means the file that it leads to. */
   file: string;
   mayReplace: boolean;
 }
@@ -182,16 +182,16 @@ export interface RestoreRequest {
 }
 
 export interface Restored {
-  /** Where the previous database is kept; `undefined` if there was none. */
+  /** The path of the previous database; `undefined` if there was none. */
   kept: string | undefined;
 }
 
 export interface NamesQuery {
-  /** How the places begin. */
+  /** The first digits of the places. */
   placesLike: string;
   /** Only the places of this key (id or name); without it, of every key that is not revoked. */
   placesOf?: string | undefined;
-  /** How the names of users begin, in any case; without it, none are asked for. */
+  /** The first letters of the users' names, in any case; without it, no users are returned. */
   usersLike?: string;
 }
 
@@ -200,20 +200,20 @@ export interface Names {
   keys: Array<{ name: string; mode: string }>;
   /** Whitelisted places, ascending. */
   places: number[];
-  /** The roles of the group that is served (of the simulated one, before any is) as they were last read, ascending by rank. */
+  /** The roles of the served group (of the simulated one if none is served yet) as they were last read, ascending by rank. */
   roles: KeptRole[];
-  /** Names that Roblox told of users, ascending. */
+  /** The names of users as Roblox reported them, ascending. */
   users: string[];
 }
 
-/** A row in a form that every engine can read and write: yes and no are 1 and 0, a list is JSON, bytes are bytes. */
+/** A row in a form that every engine can read and write: a boolean is 1 or 0, a list is JSON, bytes are bytes. */
 export type KeptRow = Readonly<Record<string, number | string | Uint8Array | null>>;
 
-/** All that a store keeps, of one moment. */
+/** A snapshot of all data in a store. */
 export interface StoreContents {
   /** The rows of a table in the order of its key, page by page. */
   rows(table: string): AsyncIterable<KeptRow[]>;
-  /** The greatest number that a row of each table ever had, also of rows that are gone. */
+  /** The highest number that a row of each table ever had, including removed rows. */
   numbers(): Promise<ReadonlyMap<string, number>>;
 }
 
@@ -223,17 +223,17 @@ export interface CopiedContents {
   head: { id: number; hash: string };
 }
 
-/** Where rankd's data is copied from, or to. */
+/** The source or target of a copy of rankd's data. */
 export interface CopyPlace {
   /** In words for the operator. It never holds a password. */
   text: string;
-  /** Throws `conflict` if a daemon works there. Where there can be a lock, none starts until it is disposed. */
+  /** Throws `conflict` if a daemon works there. If the place has a lock, no daemon can start until it is disposed. */
   keepDaemonsAway(): Promise<AsyncDisposable>;
-  /** Throws `not_found` if nothing is kept there, and as `StoreOperations` if it is not this rankd's. */
+  /** Throws `not_found` if there is no data, and as `StoreOperations` if it is not this rankd's. */
   read<T>(work: (contents: StoreContents) => Promise<T>): Promise<T>;
   /**
-   * Creates the database there with the contents and compares it with them; a failure leaves nothing behind. Throws `already_exists` if
-   * that place has data, and `conflict` if the audit is not whole.
+   * Creates the database there from the contents and compares the two; a failure leaves nothing behind. Throws `already_exists` if
+   * that place has data, and `conflict` if the audit has gaps or edits.
    */
   fill(contents: StoreContents): Promise<CopiedContents>;
 }

@@ -15,11 +15,11 @@ import type { ChangeStore, HoldStore, IdempotencyStore } from './change-store.ts
 import type { WebhookStore } from './webhooks.ts';
 
 /**
- * Everything rankd remembers. Every method that writes is one durable transaction: it resolves once what it wrote is safe, and
- * then every other handle reads it. What is not found is `undefined`.
+ * All of rankd's records. Every method that writes is one durable transaction: once it resolves, the data is safe and visible to every
+ * other handle. A missing record is `undefined`.
  *
- * Two methods that write never interleave. What a method reads before it writes, and what its `judge` gets, holds until it has
- * written.
+ * Two methods that write never interleave. The facts that a method reads before it writes, and those that its `judge` gets, stay true until
+ * it has written.
  *
  * Every method throws `store_unavailable` if the store can't be read or written; then nothing was written.
  */
@@ -42,9 +42,9 @@ export interface Store
   readonly nodes: NodeStore | undefined;
   /** Limits that are counted for all nodes together; `undefined` if there is one node. */
   readonly limits: LimitStore | undefined;
-  /** The time that all who work with this store go by. */
+  /** The clock of all users of this store. */
   readonly clock: Clock;
-  /** Why this rankd can't work with the store any more: a later one has migrated it. A daemon then finishes what runs and stops. */
+  /** The reason this rankd can no longer work with the store: a later one has migrated it. A daemon then finishes its work and stops. */
   outgrown(): RankdError | undefined;
   /** Resolves if the store answers and is still the one that was opened. */
   ping(): Promise<void>;
@@ -66,9 +66,9 @@ export interface WhitelistStore {
   /** The entries of this key, or of all keys, ascending by place. */
   listEntries(filter: { keyId?: string }): Promise<WhitelistEntry[]>;
   /**
-   * Changes the whitelist of a key as `judge` says, with its events. `judge` gets the entries of these places that there are, in
+   * Changes the whitelist of a key as `judge` says, with its events. `judge` gets the existing entries of these places, in
    * the order of the places; it is synchronous and pure, and may run more than once. Throws `not_found` if there is no such key,
-   * and the refusal of `judge`: then nothing is changed.
+   * and the refusal of `judge`, with nothing changed.
    */
   updateEntries(
     places: { keyId: string; placeIds: readonly number[] },
@@ -77,22 +77,22 @@ export interface WhitelistStore {
 }
 
 /**
- * The queue of requests to change a member, first come, first served over all nodes. Each node keeps the order of its own
- * changes by itself. When a node ends, its positions in all queues end with it. A position that could not be left is given up within seconds
+ * The queue of requests to change a member, first come, first served over all nodes. Each node orders its own
+ * changes. When a node ends, its positions in all queues end with it. A position that could not be left is released within seconds
  * once the store answers.
  */
 export interface MemberQueueStore {
   /** Joins the end of a member's queue: requests that join later, on any other node, wait. Resolves with the position in it. */
   enqueue(rankeeId: number): Promise<string>;
-  /** Gives a position up; nothing happens if it is given up already. */
+  /** Releases a position; does nothing if it was released before. */
   leave(position: string): Promise<void>;
   /**
-   * Calls `onMove` when a request leaves a member's queue, or a change of the member ends, as far as this handle is notified, until it is disposed. It
-   * only wakes earlier who looks now and then anyway. `undefined` if nobody tells, as with SQLite.
+   * Calls `onMove` when a request leaves a member's queue, or a change of the member ends, if this handle is notified of it, until it is disposed. It
+   * only makes a regular poll happen earlier. `undefined` if the store has no notices, as with SQLite.
    */
   watchQueue(rankeeId: number, onMove: () => void): Disposable | undefined;
   /**
-   * `isNext`: no other live node has a request ahead of this position. Without a position, the end of the queue is meant,
+   * `isNext`: no other live node has a request ahead of this position. Without a position, it is about the end of the queue,
    * where a change that arrives now would be.
    */
   queueStanding(query: {
@@ -112,17 +112,17 @@ export interface ServedGroup {
 export interface GroupStore {
   /** The id of the group's base role; `undefined` if it is not known. */
   findBaseRole(group: string): Promise<number | undefined>;
-  /** Replaces what was known before. */
+  /** Replaces the id that was stored before. */
   keepBaseRole(group: string, roleId: number): Promise<void>;
-  /** The real group that was kept last; `undefined` if there was none. */
+  /** The real group that was stored last; `undefined` if there was none. */
   findServedGroup(): Promise<ServedGroup | undefined>;
-  /** Replaces what was kept before. */
+  /** Replaces the group that was stored before. */
   keepServedGroup(served: ServedGroup): Promise<void>;
-  /** The roles that were kept last, in no order; none if there are none. */
+  /** The roles that were stored last, in no order; empty if there are none. */
   findRoles(group: string): Promise<KeptRole[]>;
-  /** Replaces all roles of the group, for people who choose from them. Nothing else goes by them. */
+  /** Replaces all roles of the group. They only fill lists for people to choose from. */
   keepRoles(group: string, roles: readonly KeptRole[]): Promise<void>;
-  /** The roles that the entries of settings meant when rankd read them first, in no order. */
+  /** The roles that the entries of settings meant when rankd first read them, in no order. */
   findMeanings(group: string): Promise<RoleMeaning[]>;
   /** Replaces all of them as `judge` says, with its events. `judge` is synchronous and pure, and may run more than once. */
   updateMeanings(group: string, judge: (kept: RoleMeaning[]) => Verdict<RoleMeaning[]>): Promise<RoleMeaning[]>;
@@ -148,7 +148,7 @@ export interface AuditFilter {
   limit: number;
 }
 
-/** A stretch of the audit's chain as it is kept, and where the whole of it begins and ends. */
+/** A part of the audit's chain as stored, and the beginning and end of the whole chain. */
 export interface ChainPage {
   /** The link before the first row of the chain. */
   anchor: ChainLink;
@@ -162,7 +162,7 @@ export interface ChainPage {
 export interface RetentionStore {
   /**
    * Reads the oldest `limit` changes behind `cursor` and removes those that ended before `before` (epoch milliseconds), and with
-   * them the holds that they began, if they are over. Open changes stay. `next` is the cursor to go on with, absent if nothing older is left.
+   * them the holds that they began, if they are over. Open changes stay. `next` is the cursor of the next step, absent if nothing older is left.
    */
   pruneChanges(step: {
     before: number;
@@ -171,26 +171,26 @@ export interface RetentionStore {
   }): Promise<{ removed: number; next?: string }>;
   /**
    * Removes at most `limit` events from the beginning of the chain, none behind the event `upToId`, and anchors the chain to the last
-   * of them. Returns how many. Throws `conflict` where one of them is not as it was written: retention must not remove the evidence.
+   * of them. Returns how many. Throws `conflict` if one of them was altered: retention must not remove the evidence.
    */
   pruneAudit(step: { upToId: number; limit: number }): Promise<number>;
 }
 
 /** The records of people on the platform. */
 export interface PersonStore {
-  /** How much is kept of a user, as ranker or as member, and whether a change of theirs is open. */
+  /** How many records mention a user, as ranker or as member, and whether one of the changes is open. */
   mentionsOf(userId: number): Promise<Mentions>;
-  /** The members of the newest changes (at most `limit`) whose callers gave no name, and of whom none was kept since then (epoch milliseconds). */
+  /** The members of the newest changes (at most `limit`) whose callers gave no name, and for whom no name was stored since then (epoch milliseconds). */
   unnamedMembers(query: { since: number; limit: number }): Promise<number[]>;
   /** The names that were stored for these users since then (epoch milliseconds), by user id. */
   userNames(userIds: readonly number[], query: { since: number }): Promise<Map<number, string>>;
-  /** Keeps a name, or that the user has none, and removes all that were kept before `since`. */
+  /** Stores a name, or that the user has none, and removes all names that were stored before `since`. */
   keepUserName(user: { id: number; name: string | undefined; at: number }, query: { since: number }): Promise<void>;
   /**
    * Forgets a person in one transaction: rewrites each change and hold that names the person, replaces the user id in the audit by the
    * pseudonym, removes the salts and a stored name, and adds the events of `judge`. `judge` is synchronous and pure, may run more than
-   * once, and gets every mention in the audit; no other write comes between its facts and its verdict. The replaced values leave the
-   * store's files once no process has them open. Throws the refusal of `judge`, with nothing changed.
+   * once, and gets every mention in the audit; no other write comes between its facts and its verdict. The replaced values disappear from
+   * the store's files once no process has them open. Throws the refusal of `judge`, with nothing changed.
    */
   forgetPerson(
     forgetting: Forgetting,
@@ -205,7 +205,7 @@ export interface PersonStore {
 /** People in Discord: those who used a command there, and those whom the operator linked to a Roblox user. `forgetPerson` removes them. */
 export interface DiscordStore {
   findDiscordPerson(discordId: string): Promise<DiscordPerson | undefined>;
-  /** All of them, in no order that means anything. */
+  /** All of them, in no particular order. */
   listDiscordPeople(): Promise<DiscordPerson[]>;
   /** Adds or changes a person as `judge` says, with its events, and throws its refusal. `judge` is synchronous and pure, and may run more than once. */
   updateDiscordPerson(discordId: string, judge: JudgePerson): Promise<DiscordPerson>;
@@ -218,10 +218,10 @@ export interface AuditStore {
   listAudit(filter: AuditFilter): Promise<AuditEvent[]>;
   /** When the newest backup was recorded (epoch milliseconds); `undefined` if none is in the audit. Quick, however long the audit is. */
   lastBackupAt(): Promise<number | undefined>;
-  /** At most `limit` rows after `afterId`, in order, with what the first row of all follows and the id of the newest, all of one moment. */
+  /** At most `limit` rows after `afterId`, in order, with the link before the very first row and the id of the newest, in one snapshot. */
   auditChain(page: { afterId: number; limit: number }): Promise<ChainPage>;
   /**
-   * All mentions that `forgetPerson` emptied, with the first and last id of the chain, all of one moment. The mentions outlive the events that they were in: `pruneAudit`
+   * All mentions that `forgetPerson` emptied, with the first and last id of the chain, in one snapshot. The mentions outlive the events that they were in: `pruneAudit`
    * removes them only with the event that emptied them.
    */
   emptiedMentions(): Promise<{ anchorId: number; lastId: number; mentions: EmptiedMention[] }>;
@@ -253,22 +253,22 @@ export interface KeySelection {
 
 /**
  * Keys and their secrets. A `judge` is synchronous and pure, and may run more than once; its facts stay true until its verdict is
- * carried out.
+ * stored.
  */
 export interface KeyStore {
   /**
-   * Finds out what others changed about keys, places and the workspace. It is asked once for all requests of a turn of the
+   * Finds changes of keys, places and the workspace by other handles. It is called once for all requests of a turn of the
    * event loop, after the last of them was received, and their look-ups follow. `undefined` if there is nothing to wait for, as
    * with SQLite. Throws or rejects with `store_unavailable`.
    */
   freshen(): Promise<void> | undefined;
   /**
    * The record of the key that has or had a secret with this hash, or `undefined` if no key ever had one; or a promise of that.
-   * SQLite answers at once. The record is not older than the latest `freshen`. It is shared: do not change it.
+   * SQLite answers at once. The record is at least as new as the latest `freshen`. It is shared: do not change it.
    */
   lookUpKey(query: { hash: string; placeId: number }): KeyRecord | undefined | Promise<KeyRecord | undefined>;
   /**
-   * Keeps a new key with its event, if `judge` allows it. `judge` gets the key that has the name already and is not revoked.
+   * Stores a new key with its event, if `judge` allows it. `judge` gets the key, not revoked, that already has the name.
    * Throws its refusal.
    */
   createKey(key: NewKey, judge: (namesake: Key | undefined) => Verdict<NewKey>): Promise<Key>;
@@ -276,31 +276,31 @@ export interface KeyStore {
   findKey(idOrName: string): Promise<Key | undefined>;
   /** The selected keys, oldest first. */
   listKeys(selection?: KeySelection): Promise<Key[]>;
-  /** Changes a key as `judge` says, with its events. Throws `not_found`, and the refusal of `judge`: then nothing is changed. */
+  /** Changes a key as `judge` says, with its events. Throws `not_found`, and the refusal of `judge`, with nothing changed. */
   updateKey(keyId: string, judge: JudgeKey): Promise<Key>;
   /**
-   * Makes the declared keys and their places hold, as `judge` says. Resolves with what is in the way; then nothing is changed. Where
-   * several daemons share the store, a key holds as long as the node of any handle declares it; `stillDeclared` is what others declare and
-   * this node does not, or otherwise.
+   * Applies the declared keys and their places, as `judge` says. If there are clashes, it resolves with them and changes nothing. If
+   * several daemons share the store, a key stays as long as the node of any handle declares it; `stillDeclared` has the keys that other nodes
+   * declare and this one does not, or declares differently.
    */
   declareKeys(
     declared: readonly NewDeclaration[],
     judge: (facts: DeclarationFacts) => DeclarationVerdict,
   ): Promise<{ clashes: DeclarationClash[]; stillDeclared: StillDeclared[] }>;
-  /** Keeps the last use of each of these secrets. */
+  /** Stores the last use of each of these secrets. */
   recordKeyUses(uses: readonly KeyUse[]): Promise<void>;
 }
 
-/** A daemon as it takes part among others. */
+/** A daemon as the other daemons see it. */
 export interface ShownNode {
   name: string;
-  /** Is asked with each beat. */
+  /** Called with each heartbeat. */
   status(): NodeStatus;
-  /** Carries out what an operator asked of this node; resolves with what came of it, as JSON can hold it. */
+  /** Carries out an operator's command to this node; resolves with the outcome, which must fit into JSON. */
   carryOut(command: NodeCommand): Promise<unknown>;
-  /** Called when another daemon is gone, or when this one had to join again: other declarations may hold now. */
+  /** Called when another daemon is gone, or when this one had to join again: other declarations may apply now. */
   onNodesChanged(): void;
-  /** Is told if the store has lost audit events that were confirmed, as after a failover: the numbers of the first and of the last. */
+  /** Called if the store has lost confirmed audit events, as after a failover, with the numbers of the first and of the last. */
   onLost?(range: { fromId: number; toId: number }): void;
 }
 
@@ -312,15 +312,15 @@ export interface NodeCommand {
   relearns: boolean;
 }
 
-/** The daemons that work on one store, and what they tell one another. A store that one daemon alone can work on has none of it. */
+/** The daemons that share one store, and the messages between them. A store for a single daemon has none. */
 export interface NodeStore {
-  /** Shows this handle as a daemon to all others, from now on until it is closed. Throws `store_unavailable`. */
+  /** Shows this handle as a daemon to all others until it is closed. Throws `store_unavailable`. */
   showNode(node: ShownNode): Promise<void>;
-  /** True if this handle knew of no other daemon as it looked last, a second ago or less. */
+  /** True if this handle saw no other daemon in its latest read, at most a second ago. */
   readonly isAlone: boolean;
-  /** All daemons by name, with those that ended without a word within the last day and were not started again. */
+  /** All daemons by name, including those that crashed within the last day and were not restarted. */
   listNodes(): Promise<SeenNode[]>;
-  /** True if this node has a task that one node alone has, until that one ends; each call takes one that no node has. */
+  /** True if this node has the task, which only one node has at a time, until that node ends. The call takes the task if no node has it. */
   hasTask(task: string): Promise<boolean>;
   /** Asks a node to carry out a command, which it does within seconds if it is alive. Resolves with an id for `outcomeOf`. */
   askNode(nodeId: string, command: NodeCommand): Promise<string>;
@@ -336,7 +336,7 @@ export interface SharedLimit {
   burst: number;
 }
 
-/** How often callers were let through, and how long ago the first of them was: a limit fills up from then on. */
+/** The number of admitted callers, and how long ago the first was admitted: the limit refills from then on. */
 export interface Spent {
   count: number;
   agoMs: number;
@@ -344,17 +344,17 @@ export interface Spent {
 
 /**
  * The callers' use of their limits, counted over all nodes that share the store. It may be lost with the store's
- * server: then all are full.
+ * server: then all limits are full.
  */
 export interface LimitStore {
   /**
-   * Takes one from each limit in turn, up to the first of which nothing is left: that one stays as it is. Of all nodes that ask at once, no
-   * more are allowed than there are. Resolves with those that were asked, and what is left of each.
+   * Takes one token from each limit in turn, up to the first that is empty, which stays as it is. Even if several nodes take at once, no limit
+   * is exceeded. Resolves with the limits tried, and what is left of each.
    */
   takeShared(limits: readonly SharedLimit[]): Promise<Array<{ isAllowed: boolean; left: number }>>;
-  /** Tells what this node has let through by itself. Resolves with what is left of each for all nodes; it can be less than nothing. */
+  /** Reports the callers that this node has admitted alone. Resolves with what is left of each limit for all nodes, which can be negative. */
   spend(spent: ReadonlyArray<SharedLimit & Spent>): Promise<number[]>;
-  /** Forgets limits that are full again. */
+  /** Removes the records of limits that are full again. */
   forgetFullLimits(): Promise<void>;
 }
 
@@ -362,9 +362,9 @@ export interface LimitStore {
 export interface OpeningFacts<Account> {
   /** The ledger's time. */
   now: number;
-  /** The account as this process knew it, if it did: the ledger has lost it, or what came last of it. */
+  /** The account as this process knew it, if the ledger has lost it or its latest version. */
   known?: Account;
-  /** When a change of a rank was asked for last (on the ledger's time), as the ledger knows it. */
+  /** The time of the latest request for a rank change (by the ledger's clock), if the ledger knows it. */
   lastChangeAt?: number;
 }
 
@@ -380,8 +380,8 @@ export interface AccountName<Account> {
  */
 export interface BudgetLedger {
   /**
-   * Has `change` change the account, at the ledger's time, and resolves with what it returns. It changes nothing but the account that it
-   * gets, waits for nothing, and may run more than once, each time on the account as it is then; the last run counts.
+   * Lets `change` change the account, at the ledger's time, and resolves with its result. `change` is synchronous, changes only the account that it
+   * gets, and may run more than once, each time on the current account; the last run counts.
    */
   change<Account extends object, Result>(
     name: AccountName<Account>,
@@ -389,11 +389,11 @@ export interface BudgetLedger {
   ): Promise<Result>;
 }
 
-/** The budget of a platform's key, if all who work with this store share it. */
+/** The budget of a platform's key, if all users of this store share it. */
 export interface BudgetStore {
   /**
-   * The ledger of all nodes that work with the same key. `undefined` if this store is of one machine: then each process has a budget of
-   * its own. `credential` is the SHA-256 of the key, in hex.
+   * The ledger of all nodes that work with the same key. `undefined` if this store serves one machine: then each process has a separate
+   * budget. `credential` is the SHA-256 of the key, in hex.
    */
   budgetLedger(credential: string): BudgetLedger | undefined;
 }

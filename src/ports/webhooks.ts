@@ -13,10 +13,10 @@ export interface WebhookEdit {
 
 /** The result of tries: the changes to the webhook and to its deliveries. */
 export interface Progress {
-  /** Fields of the webhook that change; `undefined` takes one away. */
+  /** Changed fields of the webhook; `undefined` removes one. */
   webhook: { [Field in keyof Webhook]?: Webhook[Field] | undefined };
   put: readonly Delivery[];
-  /** If it is given, what waits and was tried before is due at this time (epoch milliseconds). */
+  /** If given, waiting deliveries that were tried before become due at this time (epoch milliseconds). */
   hurriedAt?: number | undefined;
   events: readonly DomainEvent[];
 }
@@ -32,35 +32,35 @@ export interface DeliveryFilter {
   limit: number;
 }
 
-/** A stretch of the audit, with the change that each event is about. */
+/** A page of the audit, with the change that each event is about. */
 export interface OutboxPage {
   events: OutboxEvent[];
-  /** The number of the last event that was looked at: the next page begins after it. */
+  /** The number of the last scanned event: the next page begins after it. */
   upTo: number;
 }
 
 /**
- * The webhooks, and how far each has got. The audit is the outbox: an event gets the next number in the transaction in which it is
- * kept, so none ever appears before one that was read already.
+ * The webhooks, and the progress of each. The audit is the outbox: an event gets the next number in the transaction that stores
+ * it, so no event ever appears before one that was already read.
  */
 export interface WebhookStore {
   /** Ascending by name. */
   listWebhooks(): Promise<Webhook[]>;
   /**
-   * Changes webhooks as `judge` says, with its events. What waits for a webhook goes with it. `judge` gets all of them, and the number
-   * of the newest event; it is synchronous and pure, and may run more than once. Throws its refusal: then nothing is changed.
+   * Changes webhooks as `judge` says, with its events. A webhook is removed together with its deliveries. `judge` gets all webhooks, and the
+   * number of the newest event; it is synchronous and pure, and may run more than once. Throws its refusal, with nothing changed.
    */
   updateWebhooks(judge: (webhooks: Webhook[], newestEvent: number) => Verdict<WebhookEdit>): Promise<void>;
   /**
-   * The same for what a configuration declares, and keeps what this node declares. Where several daemons share the store, a webhook holds
-   * as long as the node of any handle declares it. Resolves with what others declare and this node does not, or otherwise.
+   * The same for the webhooks of a configuration, and stores the declarations of this node. If several daemons share the store, a webhook stays
+   * as long as the node of any handle declares it. Resolves with those that other nodes declare and this one does not, or declares differently.
    */
   declareWebhooks(judge: (facts: WebhookFacts) => Verdict<DeclaredEdit>): Promise<StillDeclared[]>;
   /** The declarations of this node and of other live nodes; `undefined` if only one daemon can use the store. */
   webhookDeclarations(): Promise<NodeDeclarations<NewWebhookDeclaration> | undefined>;
   /**
-   * Keeps what came of a try. `judge` gets the webhook and its deliveries of these events, as they are kept; it is synchronous and
-   * pure, and may run more than once. Nothing is done if there is no such webhook any more.
+   * Stores the outcome of a try. `judge` gets the webhook and its deliveries of these events, as stored; it is synchronous and
+   * pure, and may run more than once. Does nothing if the webhook no longer exists.
    */
   recordProgress(
     tried: { webhookId: string; sequences: readonly number[] },
@@ -68,27 +68,27 @@ export interface WebhookStore {
   ): Promise<void>;
   /** At most `limit` deliveries of a webhook, by the number of their events. */
   listDeliveries(filter: DeliveryFilter): Promise<Delivery[]>;
-  /** Removes deliveries that ended before this time (epoch milliseconds), and of each webhook all that ended but the newest. */
+  /** Removes deliveries that ended before this time (epoch milliseconds), and all but the newest `keep` of those that ended, for each webhook. */
   trimDeliveries(step: { before: number; keep: number }): Promise<void>;
   /** Events after a number with one of these actions, in order. */
   eventsAfter(page: { after: number; actions: readonly string[]; limit: number }): Promise<OutboxPage>;
-  /** The events with these numbers that are still kept, in order. */
+  /** The events with these numbers that still exist, in order. */
   findEvents(sequences: readonly number[]): Promise<OutboxEvent[]>;
 }
 
 /** One request to a target. */
 export interface WebhookRequest {
   method: 'GET' | 'POST' | 'PATCH' | 'PUT';
-  /** As good as a password. */
+  /** As sensitive as a password. */
   address: string;
   headers?: Readonly<Record<string, string>>;
   body?: string;
   /** Secrets to cut out of the target's response, in addition to the address. */
   secrets?: readonly string[];
   timeoutMs: number;
-  /** Networks that are not public, and may be called all the same. */
+  /** Networks that are not public, but may be called. */
   allowPrivate: readonly string[];
-  /** The proxy that the request does not go through, for the words of a failure. */
+  /** A configured proxy that the request bypasses, for the error message. */
   proxy?: OutboundProxy | undefined;
 }
 
@@ -97,16 +97,16 @@ export type TargetAnswer =
   | { isAnswered: true; status: number; header(name: string): string | undefined; text: string }
   | { isAnswered: false; error: string };
 
-/** `refusal`: why `send` would never call this address. `doubt`: why it would not do so now. */
+/** `refusal`: the reason `send` would never call this address. `doubt`: the reason it would not at present. */
 export interface AddressVerdict {
   refusal?: string;
   doubt?: string;
 }
 
-/** Carries requests to the targets of webhooks: to the address that is given, to no other, and never to one that is not public. */
+/** Sends requests to the targets of webhooks: only to the given address, and only if that is public or allowed. */
 export interface WebhookSender {
-  /** Never rejects, but for `signal`. A redirect is an answer like any other. */
+  /** Rejects only if `signal` is aborted. A redirect is an answer like any other. */
   send(request: WebhookRequest, signal?: AbortSignal): Promise<TargetAnswer>;
-  /** Looks the address up and sends nothing. Throws nothing. */
+  /** Resolves the name of the address and sends nothing. Never throws. */
   judgeAddress(target: Pick<WebhookRequest, 'address' | 'allowPrivate' | 'proxy'>): Promise<AddressVerdict>;
 }

@@ -168,6 +168,6 @@ function broken(id: number): RankdError {
 }
 
 function differs(table: string, expected: number, found: number): RankdError {
-  const message = `The copy of ${table} is not what was copied (${expected} rows, ${found} there), so none of it was kept.`;
+  const message = `The copy of ${table} is not what was copied (${expected} rows, ${found} there), so it was removed.`;
   return new RankdError('store_unavailable', message, { hint: 'rankd db check, where the data is now' });
 }

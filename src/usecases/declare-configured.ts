@@ -36,7 +36,7 @@ async function declareWorkspace({ store }: Pick<Ports, 'store'>, wanted: Config[
   throw new ConfigError([{ at: wanted.at, setting: 'workspace.id', text }], { file: undefined });
 }
 
-/** Throws `config_invalid` if a row for Discord names the key of a game. One that does not exist, or not any more, only refuses commands. */
+/** Throws `config_invalid` if a row for Discord names the key of a game. A missing or revoked key only refuses commands. */
 async function refuseGameKeys(
   { store }: Pick<Ports, 'store'>,
   { keys, discord }: Pick<Config, 'keys' | 'discord'>,
@@ -90,5 +90,5 @@ function describeDeclared(what: 'key' | 'webhook', { name, nodes, inForce }: Sti
   const others = nodes.join(', ');
   if (inForce === undefined) return `the ${what} "${name}" holds on, as it is still declared by ${others}`;
   const whose = inForce === 'own' ? 'that is the one of this daemon' : 'that is not the one of this daemon';
-  return `the ${what} "${name}" is declared otherwise by ${others}; the newest declaration holds, and ${whose}`;
+  return `the ${what} "${name}" is declared differently by ${others}; the newest declaration applies, and ${whose}`;
 }

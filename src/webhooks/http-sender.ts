@@ -114,7 +114,7 @@ function whyForbidden(address: string): string {
 }
 
 const plainText =
-  'it is http, which everybody on the way can read; use https, or add its address to webhooks.allow_private';
+  'it is http, which anyone on the network path can read; use https, or add its address to webhooks.allow_private';
 
 function lengthOf(body: string | undefined): Record<string, string> {
   return body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
@@ -196,7 +196,7 @@ function inWords(error: unknown): string {
   return connectionFailure(error, { at: 'the target' }).words;
 }
 
-/** A target that is judged by its address can't be called through a proxy, which resolves the name by itself. */
+/** A target that is judged by its address can't be called through a proxy, which itself resolves the name. */
 function besideProxy({ address, proxy }: Pick<WebhookRequest, 'address' | 'proxy'>): string {
   const variable = proxyFor(address, proxy);
   return variable === undefined ? '' : `; webhooks do not use the proxy in ${variable}`;

@@ -36,7 +36,7 @@ const reading = [
 const acting = ['/api/active', '/api/logout', ...Object.keys(actions).map((path) => `/api/${path}`)];
 
 describe('without a session', () => {
-  test('nothing below /api tells or does anything', async () => {
+  test('nothing below /api shows or does anything', async () => {
     const { origin } = operator;
     const stranger = new PageVisitor(`${origin}/login#${'x'.repeat(22)}`);
     for (const path of [...reading, '/api/events'])
@@ -60,13 +60,13 @@ describe('a cookie that another port of the machine has seen', () => {
     expect(await operator.read('/api/session')).toMatchObject({ v: 1 });
   });
 
-  test('sent twice is no cookie, so that nobody puts another in its place', async () => {
+  test('sent twice is no cookie, so no page can replace it', async () => {
     const cookie = `${operator.cookie}; ${operator.cookie.replace(/=.*/, '=other')}`;
     expect(await operator.get('/api/session', { cookie })).toMatchObject({ status: 401 });
   });
 });
 
-describe('what another page sends', () => {
+describe('requests from another page', () => {
   test.each([
     { 'sec-fetch-site': 'same-site', origin: 'http://127.0.0.1:9999' },
     { 'sec-fetch-site': 'cross-site', origin: 'https://evil.example' },
@@ -100,7 +100,7 @@ describe('what another page sends', () => {
     expect(events).toMatchObject([{ by: 'daemon', detail: { code: 'not_from_page', ...asked, count: 15 } }]);
   });
 
-  test('fills no disk, whatever it makes up: ten kinds are told apart, the rest are one sum, and no secret is among them', async () => {
+  test('fills no disk, whatever it sends: ten kinds are listed, the rest are one sum, and no secret is among them', async () => {
     await using other = await openTestPage();
     const visitor = await other.loggedIn();
     for (let n = 0; n < 30; n += 1)
@@ -177,7 +177,7 @@ describe('bodies', () => {
     },
   );
 
-  test('of more than 64 KiB get 413, told or not', async () => {
+  test('of more than 64 KiB get 413, announced or not', async () => {
     const body = JSON.stringify({ key: 'x'.repeat(65_600) });
     expect(await operator.send('/api/keys/pause', { method: 'POST', body })).toMatchObject({ status: 413 });
     const chunked = { 'transfer-encoding': 'chunked' };
@@ -257,7 +257,7 @@ describe('queries', () => {
 });
 
 describe('too much at once', () => {
-  test('a session that reads more than four times a second is told to wait', async () => {
+  test('a session that reads more than four times a second has to wait', async () => {
     await using other = await openTestPage();
     const visitor = await other.loggedIn();
     const answers = await Promise.all(Array.from({ length: 40 }, () => visitor.get('/api/budget')));
@@ -303,7 +303,7 @@ describe('too much at once', () => {
     expect(stream.status).toBe(200);
   });
 
-  test('whoever sends half a request is hung up on, and hinders nobody', async () => {
+  test('a caller who sends half a request is disconnected, and blocks no other', async () => {
     const { hostname, port } = new URL(operator.origin);
     const socket = connect(Number(port), hostname);
     socket.write('POST /api/login HTTP/1.1\r\nHost: ');

@@ -16,7 +16,7 @@ const controls = /[\p{Cc}\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060\u2066-\u20
 
 const texts = hostileTexts.filter((text) => text.length <= 1_000);
 
-test('text of callers is kept as text: no SQL in it is run, and it comes back as it was sent', async () => {
+test('text of callers is stored as text: no SQL in it is run, and it comes back as it was sent', async () => {
   await using app = await openTestApp({ config: { policy: { lockedRoles: [20] } } });
   const key = await app.createKey();
   for (const text of texts) {
@@ -32,7 +32,7 @@ test('text of callers is kept as text: no SQL in it is run, and it comes back as
   expect((await app.verify(key)).status).toBe(200);
 });
 
-test('text of operators is kept as text, wherever the store takes some', async () => {
+test('text of operators is stored as text, wherever the store accepts some', async () => {
   await using app = await openTestApp();
   for (const [index, text] of texts.entries()) {
     const { id } = await app.createKey({ name: text || 'empty' }).then(async () => {

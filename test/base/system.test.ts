@@ -41,7 +41,7 @@ describe('on Windows', () => {
     expect(dataDirectory(undefined, { ...where, env: { RANKD_DATA_DIR: 'E:/rankd' } }, windows)).toBe('E:\\rankd');
   });
 
-  test("the configuration is looked for in the current folder and the user's profile, and where any user could put one it is not", () => {
+  test("rankd searches for the configuration in the current folder and the user's profile, and nowhere that any user could write to", () => {
     expect(searchPath(where, windows).map(({ path }) => path)).toEqual([
       'D:\\games\\rankd.yaml',
       'C:\\Users\\ann\\AppData\\Roaming\\rankd\\rankd.yaml',
@@ -70,7 +70,7 @@ describe('on Windows', () => {
     expect(onPaths.makeFolder('C:\\rankd')).toBe('mkdir C:\\rankd');
   });
 
-  test('what is told to type repeats how rankd was started', () => {
+  test('suggested commands begin as rankd was started', () => {
     const typed = (script: string, env = {}) => commandFor({ script, cwd, env }, windows);
     expect(typed('C:\\Users\\ann\\AppData\\Roaming\\npm\\node_modules\\rankd\\bin\\rankd.js')).toBe('rankd');
     expect(typed('D:\\games\\rankd\\bin\\rankd.js', { npm_command: 'exec' })).toBe('npx rankd');
@@ -86,7 +86,7 @@ describe('on Windows', () => {
     expect(typed('D:\\my rankd\\rankd.cmd')).toBe('& "D:\\my rankd\\rankd.cmd"');
   });
 
-  test('a file that another program looks at is replaced once that has closed it, and an error that stays is told', () => {
+  test('a file that another program has open is replaced once it is closed, and a lasting error is reported', () => {
     const busyFor = (times: number, code: string) => {
       let tries = 0;
       const rename = () => {
@@ -107,7 +107,7 @@ describe('on Windows', () => {
     expect(forbidden.tries()).toBe(1);
   });
 
-  test('a data directory on a network share is told, and one on a disk of the machine is not', () => {
+  test('a data directory on a network share is reported, and one on a local disk is not', () => {
     expect(windows.sharedFileSystem('\\\\nas\\share\\rankd', 0)).toBe('a network share');
     for (const local of ['C:\\rankd', '\\\\?\\C:\\rankd']) expect(windows.sharedFileSystem(local, 0)).toBeUndefined();
   });

@@ -15,7 +15,7 @@ function processOn(system: System, { isTerminalGone = false } = {}) {
 describe.each(['SIGINT', 'SIGTERM', 'SIGBREAK', 'SIGHUP'])(
   'on Windows, %s, which Node.js makes of Ctrl-C, Ctrl-Break and a console that is closed,',
   (signal) => {
-    test('stops a daemon that serves, without reading its configuration anew', async () => {
+    test('stops a running daemon, without reading its configuration again', async () => {
       const { process, exit, signals } = processOn(windows);
       const reload = vi.fn();
       signals.onReload(reload);

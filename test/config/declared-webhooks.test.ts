@@ -57,7 +57,7 @@ test.each([
     /targets\[0\]\.url: unknown setting; a secret never/,
   ],
   ['an invalid address', ['{ name: log, url_file: bot.secret }'], /bot\.secret: This is not the address of a webhook/],
-  ['another service', ['{ name: log, url_file: slack.url }'], /Slack takes messages of its own form/],
+  ['another service', ['{ name: log, url_file: slack.url }'], /Slack needs a message format/],
   ['a program without a secret', ['{ name: bot, url_file: bot.url }'], /4:15 .*name: a program needs a secret/],
   [
     'a short secret',

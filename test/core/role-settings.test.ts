@@ -139,7 +139,7 @@ describe('an entry means the role that it named when it was first resolved', () 
       const value = JSON.parse(line[2] ?? '') as RoleName | RoleName[];
       const entries = [value].flat().map((entry): RoleEntry => ({ setting, entry }));
       const kept = first.learned.filter((one) => one.entry !== String(forms[form]));
-      if (setting.endsWith('_rank') && entries.some(({ entry }) => isRank(entry))) return; // it is a bound by itself
+      if (setting.endsWith('_rank') && entries.some(({ entry }) => isRank(entry))) return; // it is a bound even alone
       const corrected = resolveRoles({ roles: after, rankOne: 'custom' }, entries, kept);
       expect(corrected.misfits).toEqual([]);
       expect(new Set(corrected.named[setting].map((role) => role.id))).toEqual(new Set(meant));

@@ -7,7 +7,7 @@ test('without arguments the bench runs all of it, thirty rounds', () => {
   expect(benchOptions([], names)).toEqual({ rounds: 30, only: new Set(names), write: false, json: false });
 });
 
-test('a part can be run alone, and be kept too', () => {
+test('a part can be run alone, and be stored too', () => {
   expect(benchOptions(['--only', 'verify', '--write'], names)).toMatchObject({
     only: new Set(['verify']),
     write: true,

@@ -12,7 +12,7 @@ const at = (median: number): Finding[] => [
 ];
 const conditions = { machine: 'this one' };
 
-test('a part that is measured again takes the place of what was kept of it, and the others stay, in the order of the bench', () => {
+test('a part that is measured again replaces its stored results, and the others stay, in the order of the bench', () => {
   const kept = { conditions, parts: { memory: at(1), verify: at(2), gone: at(3) } };
   const found = { conditions, parts: { verify: at(4), search: at(5) } };
   const { parts } = withPart(kept, found, ['verify', 'memory', 'search', 'scale']);
@@ -23,7 +23,7 @@ test('a part that is measured again takes the place of what was kept of it, and 
   ]);
 });
 
-test('what was measured on another machine is not kept beside what was measured now', () => {
+test('results of another machine are not stored together with new ones', () => {
   const kept = { conditions: { machine: 'another one' }, parts: { verify: at(2) } };
   const found = { conditions, parts: { memory: at(1) } };
   expect(withPart(kept, found, ['verify', 'memory'])).toEqual(found);

@@ -48,7 +48,7 @@ test('everything that goes into the image exists, and the build is given it', ()
   for (const path of sources) expect([path, existsSync(new URL(path, root))]).toEqual([path, true]);
 });
 
-test('what the build stage is given is enough to build all that the image takes from it', async () => {
+test('the files of the build stage are enough to build everything that the image takes from it', async () => {
   using dir = new TempDir();
   for (const { name, rest } of stages()[0] ?? []) {
     if (name !== 'COPY') continue;
@@ -75,7 +75,7 @@ test('rankd does not run as root, keeps its data in a volume, and serves and is 
   expect(everyCommand).toEqual(expect.arrayContaining(['serve', 'health']));
 });
 
-test('the image sets only variables that rankd has, and what the unit tells Node.js', () => {
+test('the image sets only variables of rankd, and the options for Node.js from the unit', () => {
   const { NODE_ENV: _, NODE_OPTIONS, ...ofRankd } = variables();
   expect(read('config/rankd.service')).toContain(`\nEnvironment=NODE_OPTIONS=${NODE_OPTIONS}\n`);
   expect(knownVariables).toEqual(expect.arrayContaining(Object.keys(ofRankd)));
@@ -140,7 +140,7 @@ test.each(examples)('%s names files, volumes, secrets and variables that exist',
   }
 });
 
-test('the example with PostgreSQL has three daemons with data of their own, in one database that they can get into, asked whether they are ready', () => {
+test('the example with PostgreSQL has three daemons with separate data directories, one database that they can reach, and readiness checks', () => {
   const compose = composeOf('config/compose.postgres.example.yaml');
   const daemons = daemonsOf(compose);
   expect(daemons).toHaveLength(3);

@@ -34,7 +34,7 @@ const scripts: Record<string, string> = {
     'It replaces its launcher by the binary that came with a hash of its own. The build works without.',
 };
 
-describe('what npm ci installs is what was looked at when it was chosen', () => {
+describe('npm ci installs exactly the packages that were reviewed', () => {
   test('each package has its hash in the lock file, or is a folder of this repository', () => {
     const fetched = installed.filter(([, { link, resolved = '' }]) => !(link && existsSync(new URL(resolved, root))));
     const loose = fetched.filter(([, { integrity }]) => !integrity?.startsWith('sha512-'));
@@ -42,7 +42,7 @@ describe('what npm ci installs is what was looked at when it was chosen', () => 
     expect(loose.map(([path]) => path)).toEqual([]);
   });
 
-  test('none runs a script of its own', () => {
+  test('none runs an install script', () => {
     const withScript = installed.filter(([, { hasInstallScript }]) => hasInstallScript).map(([path]) => path);
     expect(withScript).toEqual(Object.keys(scripts));
     expect(new Set(Object.values(manifest.allowScripts))).toEqual(new Set([false]));

@@ -26,7 +26,7 @@ test.each(pages)('%s names only scripts of npm that there are', (page) => {
   expect(Object.keys(scripts)).toEqual(expect.arrayContaining(named));
 });
 
-test.each(pages)('what %s says to type is what a shell can read', (page) => {
+test.each(pages)('a shell can parse the commands of %s', (page) => {
   const { status, stderr } = spawnSync('bash', ['-n'], { input: blocksOf(page, 'sh').join('\n'), encoding: 'utf8' });
   expect([status, stderr]).toEqual([0, '']);
 });

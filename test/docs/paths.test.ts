@@ -41,7 +41,7 @@ test.each(pages)('%s links to files and headings that there are', (page) => {
   }
 });
 
-test.each(pages)('what %s says is in a file is in that file', (page) => {
+test.each(pages)('the files that %s mentions have the described content', (page) => {
   const { symbols, excerpts } = namesOf(page);
   for (const { name, file } of symbols) expect(read(file), `${name} in ${file}`).toMatch(new RegExp(`\\b${name}\\b`));
   for (const { file, code } of excerpts) {
@@ -72,7 +72,7 @@ test('the page on the helpers for tests names each of them, and none that is gon
   expect([...own].filter((name) => !/^(src|docs|test|samples\.ts)/.test(name)).sort()).toEqual(helpers.sort());
 });
 
-/** As GitHub makes them of headings. */
+/** The anchors that GitHub derives from headings. */
 function anchorsOf(text: string): string[] {
   const headings = text.match(/^#+ .+$/gm) ?? [];
   return headings.map(

@@ -32,7 +32,7 @@ const quoted = [
   ...withoutCode.map(([, sentences = '']) => ({ codes: [sentences], cells: [sentences] })),
 ];
 
-test.each(quoted)('what one reads with $codes is what the code says', ({ cells: [sentences = ''] }) => {
+test.each(quoted)('the messages of $codes are those in the code', ({ cells: [sentences = ''] }) => {
   const said = sourcesSay();
   const pieces = sentences.split(/…|; |, or: /).map((piece) => piece.trim().replace(/[,.:]$/, ''));
   expect(pieces.filter((piece) => piece.length > 8 && !said.includes(piece))).toEqual([]);
@@ -49,7 +49,7 @@ test('docs/troubleshooting.md has each cause for which a server can not be reach
 
 let sources: string | undefined;
 
-/** All texts of the code, where parts that are written on lines of their own are one. */
+/** All texts of the code, with parts on separate lines joined. */
 function sourcesSay(): string {
   const files = readdirSync(new URL('src/', root), { recursive: true, encoding: 'utf8' });
   sources ??= files

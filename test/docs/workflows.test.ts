@@ -89,7 +89,7 @@ test('a release names its repository, its lowest Node and no script that an inst
   });
 });
 
-test('a release is published as it was checked, with provenance and without a token that is kept', () => {
+test('a release is published as it was checked, with provenance and without a stored token', () => {
   const { package: published, image } = workflow('release.yml').jobs;
   const runs = published?.steps.flatMap(({ run }) => run ?? []) ?? [];
   const publish = runs.findIndex((run) => run.startsWith('npm publish'));

@@ -31,7 +31,7 @@ beforeEach(async () => {
 });
 afterEach(() => home[Symbol.dispose]());
 
-test('status tells when the last backup was made, to a file or a pipe; one that failed does not count', async () => {
+test('status shows when the last backup was made, to a file or a pipe; one that failed does not count', async () => {
   const shown = async () => {
     const { stdout } = await home.here(['status']);
     const { status } = (await home.here(['status', '--json'])).json<{ status: { lastBackupAt: string | null } }>();
@@ -134,21 +134,24 @@ try: choose another name, or replace it with --force
   expect(contentOf(home.path('copy.db')).keys).toEqual(['game']);
 });
 
-test.each([[], ['--force']])('what is no file, or leads to none, is never replaced (%j)', async (...options) => {
-  execFileSync('mkfifo', [home.path('pipe')]);
-  symlinkSync('/dev/null', home.path('link'));
-  for (const name of ['pipe', 'link']) {
-    expect(await home.here(['backup', ...options, name])).toMatchObject({
-      code: 2,
-      stdout: '',
-      stderr: `error: ${home.path(name)} is neither a file nor a folder; no backup can take its place.
+test.each([[], ['--force']])(
+  'a target that is not a file, or leads to none, is never replaced (%j)',
+  async (...options) => {
+    execFileSync('mkfifo', [home.path('pipe')]);
+    symlinkSync('/dev/null', home.path('link'));
+    for (const name of ['pipe', 'link']) {
+      expect(await home.here(['backup', ...options, name])).toMatchObject({
+        code: 2,
+        stdout: '',
+        stderr: `error: ${home.path(name)} is neither a file nor a folder; no backup can take its place.
 try: choose another name; \`rankd backup -\` writes to standard output
 `,
-    });
-  }
-  expect(statSync(home.path('pipe')).isFIFO()).toBe(true);
-  expect(readlinkSync(home.path('link'))).toBe('/dev/null');
-});
+      });
+    }
+    expect(statSync(home.path('pipe')).isFIFO()).toBe(true);
+    expect(readlinkSync(home.path('link'))).toBe('/dev/null');
+  },
+);
 
 test('the target of a link is replaced, unless that is the database', async () => {
   mkdirSync(home.path('disk'));

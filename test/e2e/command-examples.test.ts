@@ -30,7 +30,7 @@ const otherEnds: Record<string, { because: string; code: number; says: RegExp }>
   'rankd doctor --live --report report.txt': {
     because: 'it looks at a real group; test/e2e/doctor-live.test.ts has one',
     code: 2,
-    says: /^error: --live looks at the real Roblox, but the configured group is simulated\.\ntry: rankd init$/m,
+    says: /^error: --live checks the real Roblox, but the configured group is simulated\.\ntry: rankd init$/m,
   },
   'rankd webhook redeliver my-bot --failed': {
     because: 'its target took everything; test/webhooks has targets that do not',

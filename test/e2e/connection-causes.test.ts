@@ -36,7 +36,7 @@ interface Case {
   place: (protocol: 'https' | 'postgres') => Promise<string>;
   /** True if only a process that was started with the tests' CA gets that far. */
   isChild?: true;
-  /** True if the place is in order for a webhook, and PostgreSQL can't meet with it. */
+  /** True if the cause is acceptable for a webhook, and can't occur with PostgreSQL. */
   isOnlyForRoblox?: true;
   /** False if a later attempt can succeed. */
   isPermanent: boolean;

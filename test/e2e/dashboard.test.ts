@@ -147,7 +147,7 @@ test('status shows the address of the page, who is logged in, and that the works
   await expect.poll(() => stream.events.at(-1)).toBe('logout');
   expect(await visitor.get('/api/session')).toMatchObject({ status: 401 });
   expect(await lastLink.logIn()).toMatchObject({ status: 403 });
-  expect((await home.here(['dashboard', 'logout'])).stdout).toBe('0 sessions ended; no link from before works.\n');
+  expect((await home.here(['dashboard', 'logout'])).stdout).toBe('0 sessions ended; earlier links no longer work.\n');
 });
 
 test('changes by a game and by a command are shown within two seconds', async () => {

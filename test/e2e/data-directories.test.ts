@@ -10,9 +10,9 @@ test.concurrent('a command that wrote data reports where, and if a daemon serves
   using home = new CliHome();
   const created = await home.here(['key', 'create', 'quiz']);
   expect(created.stderr).toContain(`There was no database in ${home.dataDir}; a new one was made there.\n`);
-  expect(created.stderr).toMatch(new RegExp(`\nThis is kept in ${home.dataDir}; no daemon serves it now.\n$`));
+  expect(created.stderr).toMatch(new RegExp(`\nThis is stored in ${home.dataDir}; no daemon serves it now.\n$`));
   await using daemon = await DaemonProcess.start(home);
-  const served = `This is kept in ${home.dataDir}; the daemon with the process id ${daemon.process.pid} serves it.\n`;
+  const served = `This is stored in ${home.dataDir}; the daemon with the process id ${daemon.process.pid} serves it.\n`;
   for (const args of [
     ['whitelist', 'add', '42', '--key', 'quiz'],
     ['key', 'set', 'quiz', '--max-rank', '20'],
@@ -37,10 +37,10 @@ test.concurrent('a user without a database works on the service’s, with a noti
   expect(listed).toMatchObject({ code: 0, stdout: expect.stringContaining('game') });
   expect(listed.stderr).toBe(`Data directory: ${service}, the service's.\n`);
   const added = await home.here(['whitelist', 'add', '42'], unnamed);
-  expect(added.stderr).toContain(`This is kept in ${service}; `);
+  expect(added.stderr).toContain(`This is stored in ${service}; `);
 });
 
-test.concurrent('a user with a database of their own gets a notice that a service has another', async () => {
+test.concurrent('a user with a separate database gets a notice that a service has another', async () => {
   using home = new CliHome();
   const service = join(home.folder, 'var-lib-rankd');
   const unnamed = { dataDir: '' };

@@ -70,7 +70,7 @@ test('db check ends with 5 if rows have dangling references, and prints the fix'
   const { code, stdout, stderr } = await home.here(['db', 'check']);
   expect({ code, stderr }).toEqual({
     code: 5,
-    stderr: 'try: stop the daemon, then put back a backup: rankd restore FILE\n',
+    stderr: 'try: stop the daemon, then restore a backup: rankd restore FILE\n',
   });
   expect(stdout).toContain('\nFAIL  references  row ? of whitelist refers to a missing row of keys\n');
 });

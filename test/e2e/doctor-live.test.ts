@@ -86,7 +86,7 @@ test.each<[what: string, change: (roblox: FakeOpenCloud) => unknown, check: stri
     'rate limits',
     'not the documented limit in 3 answers',
   ],
-])('%s is told by what differs, and FAILs nothing', async (_what, change, check, details) => {
+])('%s is reported by its differences, and FAILs nothing', async (_what, change, check, details) => {
   const { code, found, text } = await differing((roblox) => void change(roblox));
   expect(code).toBe(0);
   expect(text).not.toMatch(/gold|4711/); // values must not appear
@@ -194,7 +194,7 @@ test.each<[what: string, mood: Partial<FakeOpenCloud>, details: string]>([
   ['an assign that replaces', { assignReplaces: true }, 'a read shows other roles than before'],
   ['answers that show nothing', { writeAnswer: 'empty object' }, 'assign: GroupMembership.user: missing'],
   ['answers without a body', { writeAnswer: 'no content' }, 'assign: status 204 instead of 200'],
-])('with --member, %s is told', async (_what, mood, details) => {
+])('with --member, %s is reported', async (_what, mood, details) => {
   const { found } = await tryWrites(sampleUsers.traineeAndCaptain, (roblox) => Object.assign(roblox, mood));
   expect(found).toEqual([{ check: 'writes', result: 'differs', details: expect.arrayContaining([details]) }]);
 });

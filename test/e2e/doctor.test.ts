@@ -122,7 +122,7 @@ test('a dead key, one without group:write, and one that expires soon are disting
   expect(await ofCredential()).toMatchObject([{ grade: 'warn', text: expect.stringContaining('expires in') }]);
   roblox.credential.scopes = [{ name: 'group', operations: ['read'], groupIds: ['*'] }];
   const warned = [expect.stringContaining('does not list group:write'), expect.stringContaining('expires in')];
-  const fix = expect.stringContaining('its scopes and when it expires');
+  const fix = expect.stringContaining('its scopes and its expiry');
   expect(await ofCredential()).toMatchObject(warned.map((text) => ({ grade: 'warn', text, fix })));
   roblox.credential.enabled = false;
   expect(await ofCredential()).toMatchObject([{ grade: 'FAIL' }]);
@@ -176,7 +176,7 @@ test.each<[string, Record<string, string>, string | undefined, string?]>([
     'warn',
     '22.14.0',
   ],
-])('a proxy of the environment that %s is told of as that', async (_, env, grade, nodeVersion = '24.5.0') => {
+])('a proxy of the environment that %s is reported as such', async (_, env, grade, nodeVersion = '24.5.0') => {
   await using system = await openCloudHome();
   const { stdout } = await system.home.here(['doctor', '--json'], { env, nodeVersion });
   const { findings } = JSON.parse(stdout) as { findings: Finding[] };
@@ -231,7 +231,8 @@ test('privileged roles that every key may give are a warning, and so are roles w
     const { findings } = (await home.here(['doctor', '--json'], setting(value))).json<{ findings: Finding[] }>();
     return findings.filter(({ check }) => check === 'privileged').map(({ grade, text }) => `${grade} ${text}`);
   };
-  const untold = 'Roblox does not tell what these roles may do: 1 (Recruit), 10 (Trainee), 20 (Officer), 50 (Captain)';
+  const untold =
+    'Roblox does not show the permissions of these roles: 1 (Recruit), 10 (Trainee), 20 (Officer), 50 (Captain)';
   expect(await told('allow')).toEqual([`ok ${untold}`]);
   expect(await told('operator')).toEqual([`warn ${untold}`]);
   expect(await told('50')).toEqual([expect.stringMatching(/^ok only the operator, .* 50 \(Captain\)$/)]);
@@ -284,7 +285,7 @@ test('a key without a place, one that needs none, and no key at all, are reporte
   const found = async () => (await complaints(home, '--offline')).found.map(({ text }) => text);
   expect(await found()).toContain('lonely works from no place');
   await home.json('key', 'set', 'lonely', '--any-place');
-  expect(await found()).toContain('lonely needs no place: whoever has it can use it from anywhere');
+  expect(await found()).toContain('lonely needs no place: anyone who has it can use it from anywhere');
   expect((await home.here(['key', 'list'])).stdout).toContain('any place');
   await home.json('key', 'revoke', 'lonely', '-y');
   expect(await found()).toContain('there is no key that works');
@@ -297,9 +298,9 @@ test('facts that Roblox does not report are shown as unknown: the acting account
   const { findings } = (await system.home.here(['doctor', '--json'])).json<{ findings: Finding[] }>();
   const textOf = (check: string) => findings.filter((one) => one.check === check).map(({ text }) => text);
   expect(textOf('credential')).toEqual([
-    expect.stringMatching(/^valid; Roblox does not tell whether it may change roles/),
+    expect.stringMatching(/^valid; Roblox does not show whether it may change roles/),
   ]);
-  expect(textOf('acting account')).toEqual(['Roblox does not tell who acts, nor which ranks that account can give']);
+  expect(textOf('acting account')).toEqual(['Roblox does not show which account acts, nor which ranks it can give']);
   expect(textOf('reach')).toEqual([]);
 });
 
@@ -311,7 +312,7 @@ test('an unknown base role is a warning', async () => {
     expect.objectContaining({
       grade: 'warn',
       check: 'ranks',
-      text: expect.stringMatching(/does not tell which of these every member holds: .*Recruit/),
+      text: expect.stringMatching(/does not show which of these every member holds: .*Recruit/),
     }),
   );
 });
@@ -323,7 +324,11 @@ test('a key that Roblox does not describe is a warning, and all later facts are 
   const { code, found } = await complaints(system.home);
   expect(code).toBe(0);
   expect(found.slice(0, 2)).toEqual([
-    expect.objectContaining({ check: 'credential', grade: 'warn', text: expect.stringContaining('does not tell how') }),
+    expect.objectContaining({
+      check: 'credential',
+      grade: 'warn',
+      text: expect.stringContaining('does not report the state'),
+    }),
     expect.objectContaining({ check: 'acting account', grade: 'warn' }),
   ]);
 });

@@ -128,7 +128,7 @@ test.concurrent('--if-not-exists reports the differences between the existing ke
   expect(await home.here(same)).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/^key_/),
-    stderr: `Key "game" exists already; its secret can't be shown again.\nThis is kept in ${home.dataDir}; no daemon serves it now.\n`,
+    stderr: `Key "game" exists already; its secret can't be shown again.\nThis is stored in ${home.dataDir}; no daemon serves it now.\n`,
   });
   const other = [
     'key',
@@ -210,7 +210,7 @@ test.concurrent('a key without rules is shown without any', async () => {
   using home = new CliHome();
   await home.json('key', 'create', 'game', '--max-rank', '20');
   const { stdout } = await home.here(['key', 'set', 'game', '--max-rank', 'none', '--direction', 'both']);
-  expect(stdout).toBe('Key "game": no rules of its own\n');
+  expect(stdout).toBe('Key "game": no own rules\n');
 });
 
 test.concurrent('the rules of a key are set at its creation, changed later, and shown', async () => {

@@ -66,7 +66,7 @@ describe.concurrent('a change by a command is verified by a late read', () => {
     const { code, stderr } = await at.home.here(elsewhere, { env: withStore });
     expect({ code, stderr }).toMatchObject({ code: 0 });
     expect(stderr).toContain('reads it again in 8 s, as the daemons of this database run on other machines.');
-    expect(stderr).toMatch(/This is kept in .*; the daemon \S+ serves it\./);
+    expect(stderr).toMatch(/This is stored in .*; the daemon \S+ serves it\./);
   });
 
   test('without a daemon: a change that Roblox has lost is not reported as done, and is unknown', async ({

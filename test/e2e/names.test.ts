@@ -5,7 +5,7 @@ import { openCloudHome } from '../support/open-cloud-home.ts';
 import { CliHome } from '../support/run-cli.ts';
 
 describe('a user by name', () => {
-  test('is looked up wherever a user can be given, and the result is shown', async () => {
+  test('is looked up for every argument that is a user, and the result is shown', async () => {
     await using system = await openCloudHome();
     const { home, roblox } = system;
     const set = await home.here(['rank', 'set', '@newcomer', 'officer']);
@@ -43,7 +43,7 @@ describe('a user by name', () => {
     const renamed = await home.here(['rank', 'set', '@OldNewcomer', '20']);
     expect([renamed.code, renamed.stderr]).toEqual([
       4,
-      'error: Newcomer (1001) was once called OldNewcomer: give 1001 or @Newcomer.\ntry: check on Roblox who is meant, then give 1001 or @Newcomer\n',
+      'error: Newcomer (1001) was once called OldNewcomer: give 1001 or @Newcomer.\ntry: check on Roblox which user you mean, then give 1001 or @Newcomer\n',
     ]);
     const unknown = await home.here(['rank', 'promote', 'Nobody_at_all', '--json']);
     expect([unknown.code, unknown.json()]).toMatchObject([3, { code: 'user_not_found' }]);

@@ -181,7 +181,8 @@ describe('several daemons on one database', () => {
       type Shown = { status: { differences: Array<{ setting: string }> } };
       return (await atDesk('status', '--json')).json<Shown>().status.differences.map(({ setting }) => setting);
     };
-    const otherwise = (by: string) => `the webhook "log" is declared otherwise by ${by}; the newest declaration holds`;
+    const otherwise = (by: string) =>
+      `the webhook "log" is declared differently by ${by}; the newest declaration applies`;
     expect(await declare('east', first.url)).not.toContain('log');
     expect(await declare('west', second.url)).toContain(`west: ${otherwise('east')}, and that is the one of`);
     expect(await declare('east', first.url)).toContain(`east: ${otherwise('west')}, and that is not the one of`);
@@ -252,7 +253,7 @@ describe('several daemons on one database', () => {
     await expect.poll(told).toMatchObject([{ by: 'daemon:east' }, { by: 'daemon:west' }]);
     expect((await told())[0]?.detail).toMatchObject({ toId: Number(id) });
     for (const { log } of Object.values(daemons)) {
-      expect(log).toContain(`PostgreSQL has lost what was confirmed last: audit events ${id} to ${id}`);
+      expect(log).toContain(`PostgreSQL has lost the latest confirmed writes: audit events ${id} to ${id}`);
       expect(log).toContain('see docs/several-daemons.md');
     }
     expect((await atDesk('audit', 'verify')).code).toBe(0);

@@ -14,7 +14,7 @@ test('unexpected behavior of Roblox is reported by status and doctor, and a relo
   for (const userId of [20_001, 20_002, 20_003]) expect(await rank(userId)).toBe(200);
   expect(await rank(20_004)).toBe(503);
 
-  const words = 'Roblox behaves otherwise than rankd was built for';
+  const words = 'Roblox behaves unexpectedly';
   expect((await home.here(['status'])).stdout).toMatch(new RegExp(`^rank changes +STOPPED: ${words}`, 'm'));
   expect((await home.json<{ status: unknown }>('status')).status).toMatchObject({
     platformTrust: { stop: expect.stringContaining(words), believesAnswers: true },

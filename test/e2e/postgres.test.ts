@@ -170,7 +170,7 @@ test('doctor reports missing permissions there, and creates nothing in an empty 
   expect(await at.here(['key', 'create', 'x'], as(plain))).toMatchObject({
     code: 77,
     stderr: expect.stringContaining(
-      `permission denied for database ${address.database}.\ntry: let it make what rankd keeps: ${create}\n`,
+      `permission denied for database ${address.database}.\ntry: let it create rankd's schema: ${create}\n`,
     ),
   });
 

@@ -74,7 +74,7 @@ test.each<[string, string[], string, RegExp]>([
     '1001\n',
     /--for, --until and --lift are for one member at a time\./,
   ],
-])('%s is told before anything is changed', async (_what, command, input, message) => {
+])('%s is reported before anything is changed', async (_what, command, input, message) => {
   const { code, stderr } = await home.here([...command, '--file', '-', '-y'], { input });
   expect([code, stderr]).toEqual([expect.toBeOneOf([2, 5]), expect.stringMatching(message)]);
   expect((await home.json<{ changes: [] }>('history', 'list')).changes).toEqual([]);

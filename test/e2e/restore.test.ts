@@ -53,7 +53,7 @@ const keyNames = async (dataDir = home.dataDir) => {
 const keptFiles = () => readdirSync(home.dataDir).filter((name) => name.includes('before-restore'));
 const keptDatabase = () => join(home.dataDir, keptFiles().find((name) => name.endsWith('Z')) ?? 'none');
 
-test('the database is as it was when the backup was made, the old one is kept intact, and the audit has the restore', async () => {
+test('the database is as it was when the backup was made, the old one stays intact, and the audit records the restore', async () => {
   const { code, stdout, stderr } = await home.here(['restore', 'backup.db', '-y']);
   expect({ code, stderr }).toEqual({
     code: 0,
@@ -188,7 +188,7 @@ test('into a new data directory: there is nothing to keep, and the service start
   expect(await keyNames(dataDir)).toEqual(['old']);
 });
 
-test('the write-ahead log of a killed daemon is kept with the old database, and never applied to the new one', async () => {
+test('the write-ahead log of a killed daemon stays with the old database, and is never applied to the new one', async () => {
   await using daemon = await DaemonProcess.start(home);
   await home.json('key', 'create', 'last-words');
   await daemon.stop('SIGKILL');
@@ -200,7 +200,7 @@ test('the write-ahead log of a killed daemon is kept with the old database, and 
   expect(await keyNames()).toEqual(['old', 'new', 'last-words']);
 });
 
-test('a database too damaged to be opened is kept, and its log is not applied to the new one', async () => {
+test('a database too damaged to be opened stays, and its log is not applied to the new one', async () => {
   await using daemon = await DaemonProcess.start(home);
   await home.json('key', 'create', 'last-words');
   await daemon.stop('SIGKILL');

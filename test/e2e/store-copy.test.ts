@@ -224,8 +224,8 @@ describe('a failed copy is one sentence, and creates nothing at the target', () 
       /is not a directory[\s\S]*try: name a .*--from or --to/,
     ],
     ['a URL with a parameter', 'postgres://a@b/c?ssl=1', 'new', 78, /--from: has the parameter ssl,/],
-    ['an empty database', 'EMPTY', 'new', 3, /rankd keeps nothing in/],
-    ['a database that has something', 'backup.db', 'USED', 4, /rankd keeps something in .* already/],
+    ['an empty database', 'EMPTY', 'new', 3, /There is no data of rankd in/],
+    ['a database that has something', 'backup.db', 'USED', 4, /There is already data of rankd in/],
   ];
 
   test('each of them', async () => {

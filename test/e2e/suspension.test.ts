@@ -152,7 +152,7 @@ test.concurrent('suspensions whose end comes while the daemon is down for a week
   const told = members.map(({ userId }) => roblox.group.held(userId));
   expect(told).toEqual(members.map(({ roles }) => roles?.toSorted((a, b) => a - b)));
   const { message } = (await changes()).find(({ rankeeId }) => rankeeId === 21_001) ?? {};
-  expect(message).toContain(`Role ${trainee} could not be given back: the group's list does not have it any more.`);
+  expect(message).toContain(`Role ${trainee} could not be given back: the group's list no longer has it.`);
   expect(roblox.violations()).toEqual([]);
 });
 
@@ -191,7 +191,7 @@ test.concurrent('a return that policy or Roblox refuses is stuck: an alarm, doct
   await using _daemon = await world.startDaemon(clock.env);
   const status = async () => (await home.here(['status'])).stdout;
   const stuck = async () => {
-    const [line = ''] = /STUCK: .* can't be given the roles from before/.exec(await status()) ?? [];
+    const [line = ''] = /STUCK: .* can't be given the earlier roles/.exec(await status()) ?? [];
     return line.match(/Member \d+/g) ?? [];
   };
   await expect.poll(stuck, { timeout: 20_000 }).toHaveLength(3);

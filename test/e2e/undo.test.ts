@@ -172,7 +172,7 @@ test('the name of a leaked key that a new one also has never means only the new 
   await raid.rank(await raid.app.createKey(), 1006, base);
   const now = await idOf('main');
 
-  const doubt = `The name "main" stands for ${now}; before, ${leaked} had it.
+  const doubt = `The name "main" now means ${now}; earlier, ${leaked} had it.
 try: name the key by its id, such as --key ${leaked}; rankd key list shows all
 `;
   const refused = await home.here(['history', 'undo', '--key', 'main', '--since', '1h', '-y']);

@@ -113,7 +113,7 @@ test.concurrent('a duration beyond any calendar is wrong usage, and no key is cr
 });
 
 describe.concurrent('in a folder that was removed', () => {
-  const message = 'The folder that rankd was started in does not exist any more.';
+  const message = 'The folder that rankd was started in no longer exists.';
   const hint = 'cd to a folder that exists, then run the command again';
 
   test.each(['--data-dir data key list', 'backup copy.db', 'serve', 'init --group 1', 'config check'])(

@@ -182,7 +182,7 @@ test('its events can be changed next to the daemon, from the next event on', asy
 });
 
 const refusals: Array<[what: string, address: string, code: number, says: string]> = [
-  ['a Slack address', 'https://hooks.slack.com/services/T0/B0/x', 2, 'Slack takes messages of its own form'],
+  ['a Slack address', 'https://hooks.slack.com/services/T0/B0/x', 2, 'Slack needs a message format'],
   ['an invitation', 'https://discord.gg/abc', 2, 'an invitation to a Discord server'],
   ['a password in it', 'https://ann:pw@hooks.example/x', 2, 'a user name or a password'],
   ['no address', 'staff-log', 2, 'This is not the address of a webhook'],

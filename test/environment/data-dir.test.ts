@@ -149,14 +149,14 @@ test.concurrent.each(forbidden)('$name that may not be written: exit code 77, wh
   chmodSync(path, 0o700);
 });
 
-test.concurrent('a directory that may not even be looked into: status, health and reload say so instead of that no daemon runs', async () => {
+test.concurrent('a directory that this user may not even read: status, health and reload say so, and not that no daemon runs', async () => {
   const dataDir = home.path('closed');
   mkdirSync(dataDir, { mode: 0 });
   for (const command of [['status'], ['health'], ['reload']]) {
     expect(await runUnprivileged(command, dataDir)).toEqual({
       code: 77,
       stdout: '',
-      stderr: `error: This user may not look into the data directory ${dataDir}.
+      stderr: `error: This user may not read the data directory ${dataDir}.
 try: run the command as its owner: sudo -u root rankd …
 `,
     });
@@ -164,7 +164,9 @@ try: run the command as its owner: sudo -u root rankd …
   const { code, stdout } = await runUnprivileged(['doctor', '--offline'], dataDir);
   expect({ code, stdout }).toEqual({
     code: 5,
-    stdout: expect.stringMatching(/^FAIL {2}data +This user may not look into .+\n +try: run the command as /m),
+    stdout: expect.stringMatching(
+      /^FAIL {2}data +This user may not read the data directory .+\n +try: run the command as /m,
+    ),
   });
 });
 

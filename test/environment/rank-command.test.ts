@@ -65,7 +65,7 @@ test.concurrent('Ctrl-C while a change from the shell is under way: it is comple
   expect(await world.latestChange()).toMatchObject({ state: 'pending' });
 });
 
-test.concurrent('a command that changes ranks refuses to do so in another group than the daemon beside it', async () => {
+test.concurrent('a command that changes ranks refuses to do so in another group than the running daemon', async () => {
   await using world = await openCloudHome();
   const { home, roblox } = world;
   await using _daemon = await DaemonProcess.start(home, { args: ['--simulate'] });

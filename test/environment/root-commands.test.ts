@@ -100,7 +100,7 @@ try: sudo --preserve-env=RANKD_DATA_DIR -u '#54321' rankd key list --data-dir ${
   });
 });
 
-test.runIf(isRoot)('a data directory of another user is refused, whoever may write to it', async () => {
+test.runIf(isRoot)('a data directory of another user is refused, whatever its permissions', async () => {
   mkdirSync(home.dataDir);
   chmodSync(home.dataDir, 0o777);
   chownSync(home.dataDir, service, service);
@@ -109,7 +109,7 @@ test.runIf(isRoot)('a data directory of another user is refused, whoever may wri
       code: 77,
       stdout: '',
       stderr: `error: The data directory ${home.dataDir} belongs to another user (uid ${service}), who could put other keys into it.
-try: run rankd as that user, or name a directory of your own with --data-dir
+try: run rankd as that user, or name your own directory with --data-dir
 `,
     });
   }
@@ -174,7 +174,7 @@ test('a database that is a link is refused by every command', async () => {
     expect(await home.run(args)).toMatchObject({
       code: 78,
       stdout: '',
-      stderr: expect.stringContaining(`error: ${join(home.dataDir, 'rankd.db')} is a link; rankd keeps its files`),
+      stderr: expect.stringContaining(`error: ${join(home.dataDir, 'rankd.db')} is a link; rankd stores its files`),
     });
   }
 });

@@ -53,7 +53,7 @@ describe.each([
   ['forward', hourMs],
   ['back', -hourMs],
 ])('the clock is set an hour %s', (_way, jumpMs) => {
-  test('while a change is under way: it is answered and kept once, and the next one begins at once', async () => {
+  test('while a change is under way: it is answered and stored once, and the next one begins at once', async () => {
     const { platform, begun, letGo } = holdWrites();
     const app = await start({ platform });
     const key = await app.createKey();

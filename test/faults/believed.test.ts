@@ -183,7 +183,7 @@ describe('a refusal as if the user were not a member', () => {
   test.concurrent.each<Pick<Fault, 'kind' | 'body'>>([
     { kind: 'status 404' },
     { kind: 'status 400', body: '{"errors":[{"code":3,"message":"The user is invalid or does not exist."}]}' },
-  ])('($kind) is not told as "not a member" of a member whom reads show', (refusal) =>
+  ])('($kind) is not reported as "not a member" if reads show the member', (refusal) =>
     onOpenCloud(async (system) => {
       system.fake.faults.add({ operation: 'assign', ...refusal });
       const answer = await system.rank(bob);
@@ -213,22 +213,24 @@ describe('a refusal of a first write while the member cannot be read', () => {
     [{ kind: 'status 429', headers: { 'retry-after': '60' } }, 'before'],
     [{ kind: 'status 403' }, 'after'],
     [{ kind: 'status 400' }, 'after'],
-  ])('(%o, %s the write was carried out) is not believed: the outcome is unknown, and reading tells', (refusal, when) =>
-    onOpenCloud(
-      async (system) => {
-        const { fake } = system;
-        fake.faults.add({ operation: 'assign', ...refusal, when, times: always });
-        fake.faults.add({ operation: 'memberships', userId: bob, kind: 'status 503', skip: 1, times: always });
-        const answer = await system.rank(bob);
-        expect([answer.status, codeOf(answer)]).toEqual([504, 'outcome_unknown']);
-        expect((await system.changeOf(answer)).state).toBe('unknown');
-        fake.faults.clear();
-        await system.recover();
-        expect((await system.changeOf(answer)).state).toBe(when === 'after' ? 'applied' : 'failed');
-        expect(fake.group.held(bob)).toEqual([when === 'after' ? officer : trainee]);
-      },
-      { deadlineMs: 1_000 },
-    )(),
+  ])(
+    '(%o, %s the write was carried out) is not believed: the outcome is unknown until a read shows it',
+    (refusal, when) =>
+      onOpenCloud(
+        async (system) => {
+          const { fake } = system;
+          fake.faults.add({ operation: 'assign', ...refusal, when, times: always });
+          fake.faults.add({ operation: 'memberships', userId: bob, kind: 'status 503', skip: 1, times: always });
+          const answer = await system.rank(bob);
+          expect([answer.status, codeOf(answer)]).toEqual([504, 'outcome_unknown']);
+          expect((await system.changeOf(answer)).state).toBe('unknown');
+          fake.faults.clear();
+          await system.recover();
+          expect((await system.changeOf(answer)).state).toBe(when === 'after' ? 'applied' : 'failed');
+          expect(fake.group.held(bob)).toEqual([when === 'after' ? officer : trainee]);
+        },
+        { deadlineMs: 1_000 },
+      )(),
   );
 });
 

@@ -197,7 +197,7 @@ function asGame(system: OpenCloudApp, key: string): Asking {
   };
 }
 
-/** A command opens the store and reads the group by itself. */
+/** A command itself opens the store and reads the group. */
 async function asShell({ openShell, clock }: OpenCloudApp): Promise<Asking> {
   const caller = { by: 'cli:ann@host', dryRun: false };
   const shell = await openShell();

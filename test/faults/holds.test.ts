@@ -652,7 +652,7 @@ test.concurrent(
         fake.group.setMember(userId, [officer]);
         await suspend(userId, { forMs: endsAt - clock.now() });
       }
-      await clock.advance(3 * minute); // each of them is read once more
+      await clock.advance(3 * minute); // each of them is read again
       await pass(endsAt - clock.now());
       const begun = clock.monotonic();
       const callers = Array.from({ length: 60 }, (_, index) => 40_000 + index);
@@ -696,7 +696,7 @@ test.each(['has left', 'has left and come back'])(
   },
 );
 
-test('a key that may not give the earlier roles does not end the suspension of a member whom somebody else has changed', async () => {
+test('a key that may not give the earlier roles does not end the suspension of a member whom someone else has changed', async () => {
   await using system = await openCloudApp({
     ...{ scopes: ['verify', 'rank', 'suspend'], policy: { suspension: { role: recruit, maxMs: day } } },
   });

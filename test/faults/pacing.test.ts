@@ -197,7 +197,7 @@ describe('the pause that the platform asks for', () => {
   test.each([
     ['seconds', () => '30'],
     ['a date', ({ clock }: OpenCloudApp) => new Date(clock.now() + 30_500).toUTCString()],
-  ])('in %s is told to the caller where it is longer than the deadline', (_form, header) =>
+  ])('in %s is reported to the caller if it is longer than the deadline', (_form, header) =>
     onOpenCloud(async (system) => {
       const { fake, clock } = system;
       fake.faults.add({ operation: 'assign', kind: 'status 429', headers: { 'retry-after': header(system) } });

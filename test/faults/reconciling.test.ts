@@ -163,7 +163,7 @@ test(
       expect(fake.group.held(bob)).toEqual([officer, trainee]);
       expect(await app.store.findChange(change.id)).toMatchObject({
         state: 'refused',
-        message: expect.stringMatching(/^Could not be put back: /),
+        message: expect.stringMatching(/^Could not be reverted: /),
         rolesAfter: [base, trainee, officer].sort((a, b) => a - b),
       });
     },

@@ -30,7 +30,7 @@ describe('scopes of the key in an unknown shape', () => {
     )(),
   );
 
-  test('that lack the one to write cause a warning, and refuse once a write was denied because of that', () =>
+  test('that lack the one to write cause a warning, and cause refusals once a write was denied because of that', () =>
     onOpenCloud(
       async (system) => {
         const { fake, logLines } = system;
@@ -60,7 +60,7 @@ test.each(['status 403', 'status 404'] as const)(
         expect((await system.rank(bob)).status).toBe(200);
         expect((await readyz(system)).status).toBe(200);
         const told = system.logLines.filter((line) => /"level":"(warn|error)"/.test(line));
-        expect(told).toEqual([expect.stringContaining('Roblox does not tell how the Roblox key is')]);
+        expect(told).toEqual([expect.stringContaining('Roblox does not report the state of the Roblox key')]);
       },
       {
         prepare: ({ faults }) => faults.add({ operation: 'introspect', kind, body: '<html>no</html>', times: 10_000 }),
@@ -207,7 +207,7 @@ describe('a role that the list lacks', () => {
       { prepare: holdIt, ladder: [10, 20, 50] },
     )());
 
-  test('is kept by a suspension, by its end and by an undo, also if Roblox denies that it exists', () =>
+  test('survives a suspension, its end and an undo, even if Roblox denies that it exists', () =>
     onOpenCloud(
       async (system) => {
         const { app, fake, clock } = system;
@@ -249,7 +249,7 @@ test('a list whose last page leads to the first again is read once', () =>
     },
   )());
 
-test('a group that Roblox has locked is not told as a key that is not accepted, and the key goes on once it is unlocked', () =>
+test('a group that Roblox has locked is not reported as a refused key, and the key works again once the group is unlocked', () =>
   onOpenCloud(async (system) => {
     const { fake, clock, app } = system;
     clock.skip(longMs);
@@ -264,9 +264,9 @@ test('a group that Roblox has locked is not told as a key that is not accepted, 
     expect((await system.rank(bob)).status).toBe(200);
   })());
 
-describe('/readyz, which anybody may ask', () => {
+describe('/readyz, which anyone may request', () => {
   test.each(['memberships', 'roles', 'introspect'] as const)(
-    'does not make rankd ask Roblox again and again where %s fail, and does not turn ready meanwhile',
+    'does not make rankd ask Roblox again and again if %s fail, and does not become ready in the meantime',
     (operation) =>
       onOpenCloud(async (system) => {
         const { fake, clock } = system;

@@ -9,7 +9,7 @@ const promoteAnn =
   'return rankd:promote({ rankee = Players.Ann, ranker = Players.Bob, reason = "quiz", command = ":promote" })';
 
 describe('a change that rankd makes', () => {
-  test('is told with its rank, its change and its request, and names who asked for it', async () => {
+  test('is reported with its rank, its change and its request, and names the player who asked for it', async () => {
     await using scene = await openScene({ serve: (request) => applied(request) });
     expect(await scene.run(promoteAnn)).toEqual({
       ...{ ok: true, isKnown: true, code: 'ok', message: '1001 is Officer.', status: 200, attempts: 1 },
@@ -42,7 +42,7 @@ describe('a change that rankd makes', () => {
     expect(JSON.parse(body)).toEqual({ robloxUserId: 1001, rankeeName: 'Ann', rank });
   });
 
-  test('is on the player and told to whoever listens, but not if a test key changed nothing', async () => {
+  test('is set on the player and fired to every listener, but not if a test key changed nothing', async () => {
     const testKey = { message: 'Test key, nothing changed: 1002 would be Officer.' };
     await using scene = await openScene({
       serve: (request) => (request.body.includes('1002') ? applied(request, testKey) : applied(request)),
@@ -62,7 +62,7 @@ describe('a change that rankd makes', () => {
     expect(scene.game.output.join('\n')).toContain('a listener of the game fails');
   });
 
-  test('is told with its ids whatever way a proxy writes the names of headers', async () => {
+  test('is reported with its ids however a proxy spells the names of headers', async () => {
     const headers = { 'X-Request-Id': 'req_1', 'X-Rank-Change': 'chg_1' };
     await using scene = await openScene({ serve: (request) => ({ ...applied(request), headers }) });
     expect(await scene.run(promoteAnn)).toMatchObject({ requestId: 'req_1', changeId: 'chg_1' });
@@ -101,7 +101,7 @@ describe('attempts', () => {
     }
   });
 
-  test('are over after 60 seconds, also where nobody answers', async () => {
+  test('are over after 60 seconds, even if no server answers', async () => {
     await using scene = await openScene({ serve: () => new Promise<GameAnswer>(() => undefined) });
     const result = await scene.run(promoteAnn);
     expect(result).toMatchObject({ ok: false, isKnown: false, code: 'no_answer' });
@@ -139,7 +139,7 @@ const again = new Set(publicCodes.filter((code) => [500, 503, 504].includes(stat
 again.add('too_many_requests').add('idempotency_in_progress');
 const open = new Set(['internal', 'outcome_unknown', 'idempotency_in_progress']);
 
-describe('what comes in place of success is a Result with a sentence', () => {
+describe('a failure is a Result with a sentence', () => {
   test.each(publicCodes)('the refusal %s', async (code) => {
     await using scene = await openScene({ serve: () => refused(statuses[code], code) });
     expect(await scene.run(promoteAnn)).toMatchObject({
@@ -305,7 +305,7 @@ describe('what comes in place of success is a Result with a sentence', () => {
 });
 
 describe('wrong arguments are a Result too', () => {
-  test('what is no function is never called, and holds nothing up', async () => {
+  test('a value that is not a function is never called, and blocks nothing', async () => {
     await using scene = await openScene({ serve: (request) => applied(request) });
     const results = await scene.run<Result[]>(`
       rankd.changed:Connect(5):Disconnect()
@@ -490,7 +490,7 @@ describe('names', () => {
     expect([before?.rankeeId, after?.rankeeId]).toEqual([2001, 2002]);
   });
 
-  test('that nobody has are told in plain words, and what else Roblox says is told with it', async () => {
+  test('that do not exist are reported in plain words, with any other message of Roblox', async () => {
     await using scene = await openScene({ serve: (request) => applied(request) });
     const call = 'return rankd:promote({ rankee = "Nobody" })';
     expect((await scene.run(call)).message).toBe('The user Nobody was not found.');
@@ -579,7 +579,7 @@ describe('the queue', () => {
     expect(scene.game.now).toBeLessThan(62);
   });
 
-  test('waits half a minute where the server has sent too many requests of its own', async () => {
+  test('waits half a minute if the game server has sent too many other requests', async () => {
     await using scene = await openScene({
       serve: inTurn({ raise: 'Number of requests exceeded limit' }, applied),
     });
@@ -644,7 +644,7 @@ describe('the queue', () => {
     expect(scene.game.output).toEqual([]);
   });
 
-  test('tells each result as it comes, in a list of the same order', async () => {
+  test('reports each result as it comes, in a list of the same order', async () => {
     await using scene = await openScene({ serve: (request) => applied(request) });
     const [results, told] = await scene.run<[Result[], number[]]>(`
       local told = {}
@@ -766,8 +766,8 @@ describe('the key', () => {
   });
 });
 
-describe('what a script can ask for', () => {
-  test('a change that is made once has the same key and body on any server, whoever is there', async () => {
+describe('the options of a request', () => {
+  test('a change with `once` has the same key and body on any server, whichever players are there', async () => {
     const bodies = new Set<string>();
     for (const players of [[{ id: 1001, name: 'Ann' }], []]) {
       await using scene = await openScene({ serve: (request) => applied(request), players });
@@ -784,7 +784,7 @@ describe('what a script can ask for', () => {
     ]);
   });
 
-  test('a rank that is reached already is told as unchanged, if at least that rank was asked for', async () => {
+  test('a rank that is already reached is reported as unchanged, if at least that rank was requested', async () => {
     await using scene = await openScene({ serve: (request) => applied(request, { oldRank: 50, newRank: 50 }) });
     const codes = await scene.run<string[]>(`
       return {
@@ -957,7 +957,7 @@ describe('the other servers of the game', () => {
     expect(there.game.published).toEqual([]);
   });
 
-  test('a server does not hear itself, and a message of another shape is ignored', async () => {
+  test('a server ignores its own messages, and messages of another shape', async () => {
     await using scene = await openScene({ serve: (request) => applied(request), ...announcing });
     await scene.run(promoteAnn);
     await scene.run('task.wait(1) return true');
@@ -971,7 +971,7 @@ describe('the other servers of the game', () => {
     expect(scene.game.output).toEqual([]);
   });
 
-  test('are told nothing unless Config says so, and a failure there changes nothing', async () => {
+  test('get no message unless Config says so, and a failure there changes nothing', async () => {
     await using silent = await openScene({ serve: (request) => applied(request) });
     await silent.run(promoteAnn);
     await silent.run('task.wait(1) return true');

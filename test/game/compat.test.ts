@@ -166,7 +166,7 @@ describe.each(names)('a script for %s, moved by its address and its key', (clien
     expect(done).toEqual([true, [roles.officer], true, [roles.captain], true, [roles.officer], true, [roles.trainee]]);
   });
 
-  test('is told a refusal, with what to do about it', async () => {
+  test('gets a refusal, with the fix', async () => {
     const above = await play(app, client, { operation: 'setRank', rank: 255 });
     expect(above).toMatchObject({ taken: false, status: 400, told: { code: 'rank_not_allowed' } });
     expect(above.told['message']).toMatch(/owner role, which can never be given/);
@@ -184,7 +184,7 @@ describe.each(names)('a script for %s, moved by its address and its key', (clien
     else expect(above.told['statusCode']).toBe(400);
   });
 
-  test('is told by a test key what would happen, and nothing happens', async () => {
+  test('gets the expected outcome from a test key, and nothing happens', async () => {
     const before = await app.heldBy(1005);
     const key = await app.createKey({ name: `trial of ${client}`, mode: 'test' });
     expect(await play(app, client, { operation: 'promote', user: 1005, key })).toMatchObject({
@@ -210,7 +210,7 @@ describe.each(names)('a script for %s, moved by its address and its key', (clien
     expect(await app.heldBy(1001)).toEqual(before);
   });
 
-  test('is told to wait where there were too many requests', async () => {
+  test('has to wait after too many requests', async () => {
     await using busy = await openWith({ config: { limits: { rankPerMinute: 1, rankBurst: 1 } } });
     await play(busy, client, { operation: 'promote' });
     expect(await play(busy, client, { operation: 'promote' })).toMatchObject({
@@ -218,7 +218,7 @@ describe.each(names)('a script for %s, moved by its address and its key', (clien
     });
   });
 
-  test('is never told that a change was made or refused where that is not known', async () => {
+  test('never gets success or refusal for a change of unknown outcome', async () => {
     await using lost = await openWith({
       config: { server: { deadlineMs: 500 } },
       platform: (group) =>
@@ -305,7 +305,7 @@ describe('over plain HTTP', () => {
     expect(codes).toEqual(['ok', 'ok', 'idempotency_mismatch', 'idempotency_mismatch']);
   });
 
-  test('what docs/moving.md says to send in place of the requests of qbot does just that', async () => {
+  test('the requests in docs/moving.md that replace those of qbot have the same effect', async () => {
     const guide = readFileSync(new URL('../../docs/moving.md', import.meta.url), 'utf8').split('\n## qbot\n')[1] ?? '';
     const rows = [...guide.matchAll(/^\| `POST .+? \| `POST (\/v2\/\w+)`(?:, `(\/v2\/\w+)`)? `(\{.+?\})`/gm)];
     const requests = rows.flatMap(([, path, other, body = '']) =>
@@ -322,7 +322,7 @@ describe('over plain HTTP', () => {
       ]);
   });
 
-  test('a family that is not switched on is not there at all', async () => {
+  test('routes that are not switched on do not exist', async () => {
     await using other = await openTestApp();
     const key = await other.createKey();
     for (const path of [

@@ -46,7 +46,7 @@ async function withDaemon(
 }
 
 describe.each(systems)('$name', (system) => {
-  test('a promotion reaches Roblox and is told to the caller, and so is what rankd refuses', () =>
+  test('a promotion reaches Roblox and is reported to the caller, and so is a refusal of rankd', () =>
     withDaemon(system, async (scene, { fake }) => {
       expect(await scene.type('Bob', `${system.typed('promote')} Ann quiz`)).toMatch(/Ann \(1001\) .*Officer/);
       expect(fake.group.held(sampleUsers.trainee)).toEqual([officer]);
@@ -80,7 +80,7 @@ test('a role is named without its spaces, in any case; a name that two roles hav
     },
   ));
 
-test('a change that is made once is made once, whichever server of the game asks, and whoever is there', () =>
+test('a change with `once` is made once, whichever server of the game asks, and whichever players are there', () =>
   withDaemon(basicAdmin, async (scene, { fake, clock, url, secret }) => {
     const ask = (other: SystemScene) =>
       other.run<{ code: string; message: string; changeId: string }>(`

@@ -104,7 +104,7 @@ test('the module of a model takes its address and secret from Config, and a scri
   expect(scene.headers('authorization')).toEqual([`Bearer ${secret}`, `Bearer ${secret}`]);
 });
 
-test('the scripts of docs/in-game.md run beside the model, and the first says whether all is well', async () => {
+test('the scripts of docs/in-game.md run next to the model, and the first reports whether everything works', async () => {
   const home = newHome();
   await home.json('game', 'write', '--url', url);
   await using scene = await openScene({
@@ -120,7 +120,7 @@ test('the scripts of docs/in-game.md run beside the model, and the first says wh
   ]);
 });
 
-test('rankd script is the module as one file: it runs with the address and the secret that it was told', async () => {
+test('rankd script is the module as one file: it runs with the given address and secret', async () => {
   const home = newHome();
   const { stdout, stderr } = await home.here(['script', '--url', url, '--secret', 'ranks']);
   expect(stderr).toContain('ServerScriptService');
@@ -190,7 +190,7 @@ test('a model gives back the names and sources that it was made of, whatever XML
   ]);
 });
 
-test('files that are there stay as they are, and are kept with .old if they are to be written anew', async () => {
+test('existing files stay as they are, and are renamed with .old if they are to be overwritten', async () => {
   const home = newHome();
   writeFileSync(home.path('Rankd.rbxmx'), 'mine');
   const refused = await home.here(['game', 'write', '--url', url]);

@@ -56,7 +56,7 @@ const pass = (scene: Scene, seconds: number) =>
   scene.clock.passUntil(scene.game.run('task.wait(...) return true', seconds));
 
 describe('rank-on-join', () => {
-  test('gives the first rank to members without a role of their own, once for each player and server', async () => {
+  test('gives the first rank to members who only hold the base role, once for each player and server', async () => {
     await using scene = await open('rank-on-join', [], {
       roles: { 1001: [base], 1002: [base, officer], 1003: [] },
       players: [

@@ -12,7 +12,7 @@ const team = (size: number): GamePlayer[] =>
 describe.each(systems)('$name', (system) => {
   const promote = system.typed('promote');
 
-  test('takes every command to rankd and tells the caller what rankd said', async () => {
+  test('sends every command to rankd and shows the caller its answer', async () => {
     await using scene = await openSystem(system, { serve });
     const type = async (kind: Parameters<typeof system.typed>[0], rest: string) => {
       const told = await scene.type('Bob', `${system.typed(kind)} ${rest}`);
@@ -49,7 +49,7 @@ describe.each(systems)('$name', (system) => {
     expect(scene.game.requests).toHaveLength(1);
   });
 
-  test('takes a team of 30: each is changed once, four at a time, and one line tells of all', async () => {
+  test('accepts a team of 30: each is changed once, four at a time, and one line reports all of them', async () => {
     await using scene = await openSystem(system, {
       config: { maxTargets: 30, allowSelf: true },
       given: { levels: { Player1: 2 } },
@@ -97,13 +97,13 @@ describe.each(systems)('$name', (system) => {
     ['more than 20', { players: [{ id: 1002, name: 'Bob' }, ...team(25).slice(3)] }, '%blue', /22 members/],
     ['nobody', {}, '%gray', /No team here is called gray/],
     ['no name', {}, '', /Type it like this|is missing/],
-  ])('%s: nothing is sent, and the caller is told why', async (_, options, who, expected) => {
+  ])('%s: nothing is sent, and the caller gets the reason', async (_, options, who, expected) => {
     await using scene = await openSystem(system, { serve, ...options });
     expect(await scene.type('Bob', `${promote} ${who}`.trim())).toMatch(expected);
     expect(scene.game.requests).toEqual([]);
   });
 
-  test('who has no level in it changes nothing, and rankd says nothing', async () => {
+  test('a player without a level in it changes nothing, and rankd shows no message', async () => {
     await using scene = await openSystem(system, { serve });
     const shown = await scene.type('Ann', `${promote} cid`, 5);
     if (isToldNothing.has(system.name)) expect(shown).toBeUndefined();
@@ -111,7 +111,7 @@ describe.each(systems)('$name', (system) => {
     expect(scene.game.requests).toEqual([]);
   });
 
-  test('what is not known is told as not known, and progress only after three seconds', async () => {
+  test('an unknown outcome is reported as unknown, and progress only after three seconds', async () => {
     await using scene = await openSystem(system, { serve: () => ({ raise: 'HttpError: NetFail' }) });
     expect(await scene.type('Bob', `${promote} ann`)).toMatch(/It is not known yet whether Ann was changed/);
     expect(scene.game.output[0]).toContain('Still working…');
@@ -119,7 +119,7 @@ describe.each(systems)('$name', (system) => {
   });
 });
 
-describe('who is meant', () => {
+describe('the members that a command names', () => {
   const chat = systemNamed('the chat');
   const players = ['Ann', 'Anna', 'Bob', 'Cid'].map((name, index) => ({
     id: [1001, 1004, 1002, 1003][index] ?? 0,
@@ -162,7 +162,7 @@ describe('who is meant', () => {
   });
 });
 
-describe('what the caller is told', () => {
+describe('the replies to the caller', () => {
   const basicAdmin = systemNamed('Basic Admin Essentials');
 
   test('names five who were not changed, leaves the caller out, and keeps apart what is not known', async () => {
@@ -191,7 +191,7 @@ describe('what the caller is told', () => {
     ['suspend ann tomorrow', 'tomorrow is not a duration'],
     ['suspend ann -3d', '-3d is not a duration'],
     ['suspend ann 99999d', '99999d is not a duration'],
-  ])('%s is told how it goes', async (typed, expected) => {
+  ])('%s gets progress reports', async (typed, expected) => {
     await using scene = await openSystem(basicAdmin, { serve });
     expect(await scene.type('Bob', `:${typed}`)).toContain(expected);
     expect(scene.game.requests).toEqual([]);
@@ -200,7 +200,7 @@ describe('what the caller is told', () => {
   test.each([
     ['the chat', '/promote ann'],
     ['Cmdr', 'promote Ann'],
-  ])('in %s, nobody may do anything before the owner has said who', async (name, typed) => {
+  ])('in %s, no player may use a command before the owner has set who may', async (name, typed) => {
     await using scene = await openSystem(systemNamed(name), { serve, config: { rankers: 'nil' } });
     expect(await scene.type('Bob', typed)).toContain('Set minGroupRank or rankers in Rankd.Config');
     expect(scene.game.requests).toEqual([]);
@@ -215,7 +215,7 @@ describe('what the caller is told', () => {
     expect(scene.game.requests).toHaveLength(1);
   });
 
-  test('the rank that the game has cached decides nothing: what rankd says counts', async () => {
+  test('the rank that the game has cached decides nothing: rankd’s answer counts', async () => {
     const message = 'Ann is Officer.';
     await using scene = await openSystem(basicAdmin, {
       ranks: { 1001: 200, 1002: 255 },

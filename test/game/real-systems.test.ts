@@ -93,7 +93,7 @@ describe.each(systems)('$name', (system) => {
     expect(shown).toMatch(isLowered ? new RegExp(told, 'i') : told);
   });
 
-  test('#2001 is a user id in Cmdr, and nobody elsewhere', async () => {
+  test('#2001 is a user id in Cmdr, and no user elsewhere', async () => {
     await using scene = await open(system);
     const shown = await scene.type('Bob', `${promote} #2001`);
     const isCmdr = system.name === 'Cmdr';
@@ -251,7 +251,7 @@ describe.each(systems)('$name', (system) => {
     expect(await scene.type('Bob', `${promote} all`)).toMatch(/all is not allowed here/);
   });
 
-  test('rankd that restarts meanwhile makes the change', async () => {
+  test('rankd makes the change even if it restarts in the meantime', async () => {
     let count = 0;
     await using scene = await open(system, {
       serve: (request) => {

@@ -7,7 +7,7 @@ import { parseModel, scriptsOf } from '../support/roblox-model.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { forwardTo, Game } from './game.ts';
 
-test('what init wrote, put where it says, changes a rank from the chat of the game: no file is edited in between', async () => {
+test('the files of init, put where it says, change a rank from the chat of the game without any edit', async () => {
   const home = new CliHome();
   onTestFinished(() => home[Symbol.dispose]());
   const roblox = await startFakeOpenCloud();

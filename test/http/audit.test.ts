@@ -40,7 +40,7 @@ test('refused callers are summed up in the audit with the real reason', async ()
   ]);
 });
 
-test('the audit tells a revoked key from an unknown one, and the caller never learns which it is', async () => {
+test('the audit distinguishes a revoked key from an unknown one, and the caller never learns which it is', async () => {
   const clock = new ManualClock();
   await using app = await openTestApp({ clock });
   const key = await app.createKey();

@@ -302,7 +302,7 @@ test('/undo takes back the person’s own newest change through Discord, once, u
   await say('promote', { user: '1001' });
   expect(await say('undo', {}, { userId: ids.bob })).toContain('You changed no rank');
   expect(await say('undo')).toBe(`Member 1001 holds Trainee (rank 10), Member (rank 1) again.${simulated}`);
-  expect(await say('undo')).toContain('holds the roles from before your last change already');
+  expect(await say('undo')).toContain('already holds the roles from before your last change');
   const [undone] = await app.store.listChanges({ limit: 1 });
   expect(undone).toMatchObject({ rankerName: 'Annie', keyId: (await app.store.findKey('hr'))?.id, command: '/undo' });
   await say('promote', { user: '1001' });
@@ -414,7 +414,7 @@ test('of commands that arrive at once, none begins before all are acknowledged; 
   interactions.close();
 });
 
-test('what Discord answers to a reply decides what follows: 429 and 5xx are tried again, 404 for 5 s, others end in a warning', async () => {
+test('Discord’s answer to a reply decides: 429 and 5xx are retried, 404 for 5 s, others end in a warning', async () => {
   const clock = new ManualClock(Date.now());
   const { discord, url, say, app } = await open({ clock });
   const unknown = { status: 404, headers: {}, body: JSON.stringify({ code: 10_015 }) };

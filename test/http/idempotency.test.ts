@@ -198,15 +198,18 @@ describe('outcomes that are not success', () => {
     expectReplay(await rank(app, key), first);
   });
 
-  test.each(['platform_unavailable', 'platform_busy'] as const)('%s is not kept: a repeat tries anew', async (code) => {
-    const { platform, refuse } = refusing(new RankdError(code, 'Not now.'));
-    await using app = await openTestApp({ platform });
-    const key = await app.createKey();
-    expect((await rank(app, key)).status).toBe(503);
-    refuse(undefined);
-    const second = await rank(app, key);
-    expect([second.status, isReplayed(second)]).toEqual([200, false]);
-  });
+  test.each(['platform_unavailable', 'platform_busy'] as const)(
+    '%s is not stored: a repeat tries again',
+    async (code) => {
+      const { platform, refuse } = refusing(new RankdError(code, 'Not now.'));
+      await using app = await openTestApp({ platform });
+      const key = await app.createKey();
+      expect((await rank(app, key)).status).toBe(503);
+      refuse(undefined);
+      const second = await rank(app, key);
+      expect([second.status, isReplayed(second)]).toEqual([200, false]);
+    },
+  );
 
   test('a request that never was a change is not replayed', async () => {
     await using app = await openTestApp();

@@ -150,7 +150,7 @@ test('requests sent ahead on one connection are answered in order', async () => 
   ]);
 });
 
-test('what arrives together is looked at together: whether a key was changed is asked once, and the order is kept', async () => {
+test('requests that arrive together are handled together: changes of keys are checked once, and the order stays', async () => {
   const asked = isOnPostgres
     ? vi.spyOn(app.store, 'freshen')
     : vi.spyOn(SqliteDatabase.prototype, 'changeToken', 'get');

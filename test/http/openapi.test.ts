@@ -27,7 +27,7 @@ test('the document is valid OpenAPI 3.1', async () => {
   expect(validator.version).toBe('3.1');
 });
 
-test('every reference leads somewhere, and every operation has a name of its own', () => {
+test('every reference leads somewhere, and every operation has a distinct name', () => {
   const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/(.+?)"/g)].map(([, path = '']) => path);
   for (const path of new Set(references)) {
     const found = path.split('/').reduce<unknown>((node, step) => Object(node)[step], document);
@@ -37,7 +37,7 @@ test('every reference leads somewhere, and every operation has a name of its own
   expect(new Set(names).size).toBe(names.length);
 });
 
-test('every path is there, and takes the methods described and no others', async () => {
+test('every path exists, and accepts the described methods and no others', async () => {
   for (const [path, methods] of Object.entries(document.paths)) {
     const { status, headers } = await send(app.url + path, { method: 'OPTIONS' });
     const described = Object.keys(methods).flatMap((method) => (method === 'get' ? ['GET', 'HEAD'] : ['POST']));

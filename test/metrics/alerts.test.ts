@@ -193,7 +193,7 @@ test('a scrape that has no time to wait for Roblox does not make rankd unready f
   expect(await readyz()).toBe(200);
 });
 
-test.runIf(!isOnPostgres)('what a store knows is absent while it takes no writes', async () => {
+test.runIf(!isOnPostgres)('figures from the store are absent while it accepts no writes', async () => {
   await using system = await opened();
   renameSync(join(system.dataDir, 'rankd.db'), join(system.dataDir, 'moved.db'));
   const gone = await scraped(system);

@@ -103,7 +103,7 @@ test('Prometheus, set up as docs/metrics.md says, asks rankd where it serves met
   expect(rule_files.map((file) => file.replace('/opt/rankd/', ''))).toEqual(['config/prometheus-alerts.yaml']);
 });
 
-test('panels have numbers of their own and do not overlap', () => {
+test('panels have distinct numbers and do not overlap', () => {
   const { panels } = dashboard;
   expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
   const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
@@ -112,7 +112,7 @@ test('panels have numbers of their own and do not overlap', () => {
   expect(new Set(cells).size).toBe(cells.length);
 });
 
-/** The names in a query, as Prometheus' own grammar tells them apart. */
+/** The names in a query, as the grammar of Prometheus separates them. */
 function partsOf(query: string): { metrics: string[]; labels: string[]; errors: string[] } {
   const found: Record<'metrics' | 'labels' | 'errors', string[]> = { metrics: [], labels: [], errors: [] };
   const text = ({ from, to }: { from: number; to: number }) => query.slice(from, to);

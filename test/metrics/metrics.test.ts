@@ -69,7 +69,7 @@ test('keys that are refused are counted by reason', async () => {
   expect(failures(samples, { code: 'key_not_allowed', reason: 'missing_scope' })).toBe(1);
 });
 
-test('what callers send makes no series of its own', async () => {
+test('text from callers creates no new series', async () => {
   await using app = await watched({ config: { limits: { rankPerMinute: 0, rankBurst: 0, verifyPerMinute: 0 } } });
   const key = await app.createKey();
   const visit = async (round: number) => {
@@ -95,7 +95,7 @@ test('what callers send makes no series of its own', async () => {
   expect(before.filter((one) => one.startsWith('rankd_http_requests_total')).length).toBeGreaterThan(4);
 });
 
-test('what runs at the moment is seen', async () => {
+test('work in progress is counted', async () => {
   const { platform, begun, letGo } = holdWrites();
   await using app = await watched({ platform });
   const running = app.rank(await app.createKey());
@@ -137,7 +137,7 @@ test('a call that waits for its turn is seen in the queue', async () => {
   expect(await at('queue_wait_seconds_total')).toBeGreaterThan(0.5);
 });
 
-test('event loop, memory and build are told too', async () => {
+test('event loop, memory and build are reported too', async () => {
   await using app = await watched();
   const samples = await scrape(app.metricsUrl);
   expect(sampleOf(samples, 'rankd_build_info', { version })).toBe(1);

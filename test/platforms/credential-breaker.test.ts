@@ -148,7 +148,7 @@ describe('a credential that is dead', () => {
     expect(reports).toEqual(['Roblox does not accept the key.', undefined]);
   });
 
-  test('that works again and dies once more is asked about as soon as the first time', async () => {
+  test('that works again and then fails again is checked as soon as the first time', async () => {
     const { clock, state, breaker, use } = breakerUnderTest();
     for (const life of ['first', 'second']) {
       [state.failure, state.credential] = [turnedAway(), { state: 'disabled' }];
@@ -178,7 +178,7 @@ describe('a credential that is dead', () => {
     expect(breaker.dead).toBeDefined();
   });
 
-  test('that passes every check but is turned away all the same is tried ever more rarely too', async () => {
+  test('that passes every check but is still refused is also tried ever more rarely', async () => {
     const { clock, state, reports, use } = breakerUnderTest();
     state.failure = turnedAway();
     await use();
@@ -191,7 +191,7 @@ describe('a credential that is dead', () => {
     expect(reports.length).toBeLessThanOrEqual(15);
   });
 
-  test('is told anew where the reason is another one by now', async () => {
+  test('is reported again if the reason has changed', async () => {
     const { clock, state, reports, use } = breakerUnderTest();
     state.failure = turnedAway();
     state.credential = { state: 'expired' };
@@ -201,7 +201,7 @@ describe('a credential that is dead', () => {
     expect(reports).toEqual(['Roblox does not accept the key.', expect.stringContaining('is expired')]);
   });
 
-  test('does not keep a platform that is down from being told as such', async () => {
+  test('does not prevent an outage of the platform from being reported as such', async () => {
     const { clock, state, breaker, use } = breakerUnderTest();
     state.failure = turnedAway();
     await use();

@@ -41,7 +41,7 @@ test('a group file is read, and what every group has is added', () => {
   });
 });
 
-test('a group without an owner has no owner role of its own', () => {
+test('a group without an owner has no owner role', () => {
   const seed = load(`${head}roles: []\nacting_account: 2\nmembers: [{ id: 2 }]\n`);
   expect(seed.roles.map((role) => role.kind)).toEqual(['guest', 'base']);
   expect(seed).not.toHaveProperty('ownerId');
@@ -66,7 +66,7 @@ test('rank 1 of a member is the role that shares it with the base role, which is
   expect(seed.members).toEqual([{ userId: 2, roleIds: [10_001] }]);
 });
 
-test('every mistake of form is told at once, each with its place', () => {
+test('all mistakes of form are reported together, each with its place', () => {
   const text =
     'name: ""\nroles:\n  - { name: A, rank: 256 }\n  - { nam: B, rank: 2, id: 12 }\nacting_account: 2\nmembers: [{ id: "9", roles: 3 }]\n';
   expect(problems(text)).toEqual([
@@ -81,7 +81,7 @@ test('every mistake of form is told at once, each with its place', () => {
   ]);
 });
 
-test('every mistake of meaning is told at once, each with its place', () => {
+test('all mistakes of meaning are reported together, each with its place', () => {
   const text = [
     'name: Mine',
     'id: 7',

@@ -101,7 +101,7 @@ async function codeOf(answer: Promise<unknown>): Promise<ErrorCode> {
 }
 
 describe('the group and its roles', () => {
-  test('a group that nobody owns has no owner', async () => {
+  test('a group without an owner has no owner', async () => {
     fake.group.ownerId = undefined;
     expect(await platform.group(callIn(1_000))).toEqual({ id: 700, name: 'Sample Fellowship', memberCount: 9 });
   });
@@ -178,7 +178,7 @@ describe('the base role', () => {
   ];
   const unclear = [base, recruit].sort((a, b) => a - b).map((id) => ['unclear', id]);
 
-  test('comes before the other role of rank 1, told by the public list, which is read once', async () => {
+  test('comes before the other role of rank 1, as shown by the public list, which is read once', async () => {
     const baseRoleMemory = memory();
     platform = platformOn(fake, { baseRoleMemory });
     expect(await rankOne()).toEqual(found);
@@ -192,7 +192,7 @@ describe('the base role', () => {
     expect(fake.journal.entries.map(({ operation }) => operation)).toEqual(['roles']);
   });
 
-  test('is found out again if the one that was kept is no role of the group any more', async () => {
+  test('is found again if the stored one is no longer a role of the group', async () => {
     const baseRoleMemory = memory(404_404);
     expect(await rankOne(platformOn(fake, { baseRoleMemory }))).toEqual(found);
     expect(baseRoleMemory.kept()).toBe(base);
@@ -217,7 +217,7 @@ describe('the base role', () => {
   });
 
   test.each(['hang', 'status 503', 'html'] as const)(
-    'is told by members if the public list does not answer: %s',
+    'is derived from members if the public list does not answer: %s',
     async (kind) => {
       fake.faults.add({ operation: 'publicRoles', kind, times: 99 });
       const baseRoleMemory = memory();
@@ -228,7 +228,7 @@ describe('the base role', () => {
     },
   );
 
-  test('is told by members who list it like other roles, too: it is the one that all of them hold', async () => {
+  test('is derived also from members who list it like other roles: it is the one that all of them hold', async () => {
     fake.hasPublicRoles = false;
     fake.rolesField = 'withBase';
     const baseRoleMemory = memory();
@@ -246,7 +246,7 @@ describe('the base role', () => {
     expect(await rankOne()).toEqual(unclear);
   });
 
-  test('is told by a member who holds no other role, whoever was asked for, if nothing else tells', async () => {
+  test('is derived from any member who holds no other role, if nothing else shows it', async () => {
     fake.hasPublicRoles = false;
     fake.faults.add({ operation: 'memberships', kind: 'status 400', times: 2 });
     expect(await rankOne()).toEqual(unclear);
@@ -256,7 +256,7 @@ describe('the base role', () => {
     expect(await rankOne()).toEqual(found);
   });
 
-  test('is told by a refusal, also if something else was believed', async () => {
+  test('is derived from a refusal, even if another role was assumed', async () => {
     const baseRoleMemory = memory(recruit);
     platform = platformOn(fake, { baseRoleMemory });
     expect(await rankOne()).toContainEqual(['base', recruit]);
@@ -265,7 +265,7 @@ describe('the base role', () => {
     expect(baseRoleMemory.kept()).toBe(base);
   });
 
-  test('is no guess if nothing tells, and Roblox is asked again only after half a minute', async () => {
+  test('is unknown, not guessed, if nothing shows it, and Roblox is asked again only after half a minute', async () => {
     const clock = new SkippableClock();
     platform = platformOn(fake, { clock });
     fake.rolesField = 'absent';
@@ -282,7 +282,7 @@ describe('the base role', () => {
     expect(asked()).toBe(2);
   });
 
-  test('is looked for without the store, if that fails', async () => {
+  test('is found without the store, if that fails', async () => {
     const fail = async () => Promise.reject(new RankdError('store_unavailable', 'The disk is full.'));
     expect(await rankOne(platformOn(fake, { baseRoleMemory: { find: fail, keep: fail } }))).toEqual(found);
   });
@@ -295,7 +295,7 @@ describe('the base role', () => {
     expect(await platform.getMember(1002, call)).toMatchObject({ roleIds: [officer] });
   });
 
-  test('makes nobody wait longer than some seconds for the public list, however much time there is', async () => {
+  test('makes no caller wait longer than some seconds for the public list, however much time there is', async () => {
     fake.faults.add({ operation: 'publicRoles', kind: 'hang', times: 99 });
     platform = platformOn(fake, { tuning: { ...tuning, publicRolesTimeoutMs: 100 } });
     const begun = pacedTime.monotonic();
@@ -355,14 +355,14 @@ describe('a member', () => {
     expect(await platform.roles(callIn(1_000))).toMatchObject([{ id: 5, rank: 0, kind: 'guest' }, { id: 6 }]);
   });
 
-  test('is not looked for any further once a page leads to itself', async () => {
+  test('is not searched further once a page leads to itself', async () => {
     const body = '{"groupMemberships":[],"nextPageToken":"more"}';
     fake.faults.add({ operation: 'memberships', kind: 'body', body, times: 50 });
     expect(await platform.getMember(1001, callIn(1_000))).toBeUndefined();
     expect(fake.journal.requests('memberships')).toHaveLength(2);
   });
 
-  test('is not looked for on empty pages without end', async () => {
+  test('is not searched on empty pages without end', async () => {
     const empty = '{"groupMemberships":[],"nextPageToken":"';
     for (let page = 0; page < 50; page += 1)
       fake.faults.add({ operation: 'memberships', kind: 'body', body: `${empty}${page}"}` });
@@ -370,7 +370,7 @@ describe('a member', () => {
     expect(fake.journal.requests('memberships').length).toBeLessThan(5);
   });
 
-  test('is never taken from an answer about somebody else', async () => {
+  test('is never taken from an answer about another user', async () => {
     const other = '{"groupMemberships":[{"user":"users/1002","role":"groups/700/roles/5","roles":[]}]}';
     fake.faults.add({ operation: 'memberships', kind: 'body', body: other });
     expect(await codeOf(platform.getMember(1001, callIn(1_000)))).toBe('platform_rejected');
@@ -510,8 +510,8 @@ describe('a write', () => {
     expect(await codeOf(platform.assignRole(assign, callIn(1_000)))).toBe('outcome_unknown');
   });
 
-  test('that nobody listens to was certainly not carried out', async () => {
-    const closed = platformOn(fake, { baseUrl: 'http://127.0.0.1:0', tuning: unhurried }); // where nobody can listen
+  test('to a closed port was certainly not carried out', async () => {
+    const closed = platformOn(fake, { baseUrl: 'http://127.0.0.1:0', tuning: unhurried }); // where no program can listen
     expect(await codeOf(closed.assignRole(assign, callIn(500)))).toBe('platform_unavailable');
   });
 
@@ -641,7 +641,7 @@ describe("the platform's budget", () => {
     expect(await platform.getMember(1002, callIn(100))).toMatchObject({ userId: 1002 });
   });
 
-  test('a wait longer than the deadline is told at once, and nothing more is sent', async () => {
+  test('a wait longer than the deadline is reported at once, and nothing more is sent', async () => {
     fake.faults.add({ operation: 'assign', kind: 'status 429', headers: { 'retry-after': '30' }, times: 9 });
     const begun = pacedTime.monotonic();
     const error = await failure(platform.assignRole(assign, callIn(2_000)));

@@ -51,7 +51,7 @@ describe('the file of a simulated group', () => {
     expect(await heldBy(cli, 1001)).toEqual([roles.officer, roles.base]);
   });
 
-  test('what was written survives a restart', async () => {
+  test('writes survive a restart', async () => {
     const first = open();
     await first.assignRole({ userId: 1004, roleId: roles.captain }, call());
     await first.close();
@@ -129,7 +129,7 @@ describe('the file of a simulated group', () => {
   });
 });
 
-describe('who acts on a simulated group', () => {
+describe('the acting account of a simulated group', () => {
   test('the owner as acting account may give every role but its own', async () => {
     const platform = open(sampleGroup, 9000);
     await platform.assignRole({ userId: 1010, roleId: roles.captain }, call());

@@ -19,7 +19,7 @@ function open() {
   return { store, cache, lookUp: (placeId = 42) => cache.lookUpKey({ hash: 'a', placeId })?.secretId };
 }
 
-test('what nobody has changed is looked up once', () => {
+test('an unchanged key is looked up once', () => {
   const { cache, lookUp, store } = open();
   for (const _ of ['one turn', 'another']) {
     expect(cache.freshen()).toBeUndefined();
@@ -28,14 +28,14 @@ test('what nobody has changed is looked up once', () => {
   expect(store.lookUps).toBe(1);
 });
 
-test('that nobody has a key is remembered too', () => {
+test('an unknown key is remembered too', () => {
   const lookUp = vi.fn(() => undefined);
   const cache = new KeyCache({ lookUp, changeToken: () => 'a' });
   for (const _ of ['one', 'another']) expect(cache.lookUpKey({ hash: 'a', placeId: 42 })).toBeUndefined();
   expect(lookUp).toHaveBeenCalledTimes(1);
 });
 
-test('what callers make up does not fill the memory: of very many, only the last are remembered', () => {
+test('invented secrets do not fill the memory: of very many, only the last are remembered', () => {
   const { lookUp, store } = open();
   const isLookedUp = (placeId: number) => {
     const before = store.lookUps;
@@ -47,7 +47,7 @@ test('what callers make up does not fill the memory: of very many, only the last
   expect(isLookedUp(0)).toBe(true);
 });
 
-test('what was changed shows once it is freshened', async () => {
+test('a change shows after the next freshening', async () => {
   const { cache, lookUp, store } = open();
   expect(lookUp()).toBe('1');
   store.version = 2;
@@ -55,7 +55,7 @@ test('what was changed shows once it is freshened', async () => {
   expect(lookUp()).toBe('2');
 });
 
-test('if the store can’t tell whether anything was changed, freshening is rejected, until it can', async () => {
+test('if the store can’t check for changes, freshening is rejected until it can', async () => {
   const { cache, lookUp, store } = open();
   expect(lookUp()).toBe('1');
   Object.assign(store, { version: 2, isDown: true });

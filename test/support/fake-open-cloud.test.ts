@@ -63,7 +63,7 @@ describe('authentication', () => {
     expect(await write('assign', 1001, officer)).toMatchObject({ status: 403 });
   });
 
-  test('introspection tells of dead keys by the body alone', async () => {
+  test('introspection reports dead keys only in the body', async () => {
     fake.credential.expired = true;
     const body = JSON.stringify({ apiKey: fake.apiKey });
     const init = { method: 'POST', body, headers: { 'content-type': 'application/json' } };
@@ -226,7 +226,7 @@ describe('writes', () => {
 });
 
 describe('budgets', () => {
-  test('each operation has its own, told in three headers, and renewed with the window', async () => {
+  test('each operation has its own, reported in three headers, and renewed with the window', async () => {
     fake.budgets.limits = { group: 2, roles: 5 };
     const first = await get('');
     expect(Object.fromEntries(first.headers)).toMatchObject({
@@ -270,7 +270,7 @@ describe('faults', () => {
   });
 });
 
-describe('what a careful client would not do', () => {
+describe('requests that a careful client would not send', () => {
   test('is nothing in an ordinary change', async () => {
     fake.expectNeverWithoutRole(1001);
     await write('assign', 1001, officer);

@@ -56,7 +56,7 @@ export class CliHome {
     };
   }
 
-  /** Starts a command that the test stops by itself. */
+  /** Starts a command that the test itself stops. */
   start(
     args: string[],
     { env = {}, cwd = this.cwd, dataDir = this.dataDir, script = binary }: Omit<RunOptions, 'input'> = {},

@@ -194,7 +194,7 @@ interface World extends AsyncDisposable {
   anyUrl(): string;
   start(node: Node): Promise<void>;
   heal(): Promise<void>;
-  /** Waits until no daemon works on a request any more: even an abandoned one can begin a change. */
+  /** Waits until no daemon still works on a request: even an abandoned one can begin a change. */
   answered(): Promise<void>;
   mishaps(): Promise<Mishaps>;
   /** Writes the facts from the audit, the history, the fake and the daemons to a file. Returns its path. */

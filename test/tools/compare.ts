@@ -14,7 +14,7 @@ export interface KeptChange {
   dryRun: boolean;
   /** `compensate` if it was to be reverted; the list on the command line does not show that. */
   phase?: string;
-  /** The intended roles (ids as in `rolesAfter`) if it was put back. */
+  /** The intended roles (ids as in `rolesAfter`) if it was reverted. */
   meant?: number[] | undefined;
 }
 

@@ -25,7 +25,7 @@ test.each<[Partial<ServerFacts>, 'ok' | 'warn' | 'FAIL', string]>([
   [{ standbyCount: 1, synchronousCount: 1 }, 'ok', 'loses nothing'],
   [{ standbyCount: 1 }, 'warn', 'asynchronous'],
   [{ isEncrypted: false }, 'warn', 'not encrypted'],
-  [{ isPooled: true }, 'warn', 'a pooler stands before it'],
+  [{ isPooled: true }, 'warn', 'connections go through a pooler'],
   [{ connections: { most: 97, used: 92 } }, 'warn', 'room for 5 more connections of 97; a daemon needs 6'],
   [{ lacks: 'schema' }, 'FAIL', 'does not own the schema rankd'],
   [{ lacks: 'database' }, 'FAIL', 'may make no schema there'],

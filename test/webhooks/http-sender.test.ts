@@ -47,7 +47,7 @@ test('a name that leads to a public and to a private address is not called', asy
   expect(sink.received).toEqual([]);
 });
 
-test('a name is looked up once for a request, so that what was judged is what is called', async () => {
+test('a name is resolved once for a request, so the judged address is the called one', async () => {
   await using sink = await startWebhookSink();
   names(['127.0.0.1'], ['93.184.215.14']);
   const answer = await post(`http://rebinding.example:${sink.port}/x`, { allowPrivate: ['127.0.0.1'] });
@@ -79,7 +79,7 @@ test('of an answer without end only the beginning is read, without the address a
   expect(text).toContain('*** *** and so on');
 });
 
-test('what is secret is cut out of an answer also where it is repeated alone, decoded, or without its prefix', async () => {
+test('secrets are removed from an answer, even if they are repeated alone, decoded, or without their prefix', async () => {
   await using sink = await startWebhookSink();
   const said = 'key=s3cr3t-value pass=p@ss/w0rd! sign=c2VjcmV0LW9mLXRoZS1ib3Q= token=tök-en+one';
   sink.answers({ status: 403, body: said });
@@ -90,7 +90,7 @@ test('what is secret is cut out of an answer also where it is repeated alone, de
   expect(answer).toMatchObject({ status: 403, text: 'key=*** pass=*** sign=*** token=***' });
 });
 
-test('who says a status in time has answered, whether the text after it drips, breaks off, or is never there', async () => {
+test('a target that sends a status in time has answered, even if the text after it drips, breaks off, or never comes', async () => {
   const endings = [
     (response: ServerResponse) => {
       const drip = setInterval(() => response.write('x'), 20);
@@ -119,7 +119,7 @@ test('a name that is never found out does not hold up its request for longer tha
   expect(answer).toEqual({ isAnswered: false, error: 'it does not answer in time (0 s)' });
 });
 
-test('a target that does not answer in time, or breaks off, is told in words that name no address', async () => {
+test('a target that does not answer in time, or breaks off, is reported in words that name no address', async () => {
   await using sink = await startWebhookSink();
   sink.answers('hang');
   const late = await post(sink.url, { allowPrivate: ['127.0.0.1'], timeoutMs: 1_000 });

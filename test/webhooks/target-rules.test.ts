@@ -40,7 +40,7 @@ test.each(['93.184.215.14', '1.1.1.1', '[2606:4700::1111]', '[::ffff:93.184.215.
   (host) => expect(callableWith([])(literalIn(new URL(`https://${host}`)) ?? '')).toBe(true),
 );
 
-test('the operator can allow networks, and nothing beside them', () => {
+test('the operator can allow networks, and nothing else', () => {
   const isCallable = callableWith(['192.168.1.0/24', '::1']);
   expect(['192.168.1.77', '::1', '::ffff:192.168.1.77', '192.168.2.1', '127.0.0.1'].map(isCallable)).toEqual([
     ...[true, true, true, false, false],

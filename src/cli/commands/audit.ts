@@ -211,8 +211,7 @@ function describe(verdict: AuditVerdict): string {
 
 function describeNotedHead({ anchor, notedHead }: AuditVerdict): string {
   if (notedHead === 'found') return 'the noted head is in the chain: everything up to it is what it was then';
-  if (notedHead === 'removed')
-    return 'the noted head was removed since: what came before it can not be checked any more';
+  if (notedHead === 'removed') return 'the recorded head was removed since: earlier events can no longer be checked';
   const retention = anchor.id > 0 ? ', unless it was noted before the oldest event that retention left' : '';
   return `NOT FOUND: the noted head is not in the chain; it was rewritten or cut off${retention}`;
 }

@@ -146,7 +146,7 @@ async function path(cli: Cli): Promise<void> {
   const found = trustedConfig(cli.configSources);
   const searched = searchPath(cli.configSources).map((candidate) => candidate.path);
   cli.print(configFileDocument(found?.path, searched), found?.path ?? '');
-  if (found === undefined) cli.say(`There is no configuration file. It is looked for in:\n${searched.join('\n')}`);
+  if (found === undefined) cli.say(`There is no configuration file. rankd looks for it in:\n${searched.join('\n')}`);
 }
 
 function originText({ source, at }: Origin): string {

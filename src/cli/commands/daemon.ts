@@ -270,7 +270,7 @@ function listed(keys: readonly Declared[]): string {
 export const dashboardCommand = command({
   name: 'dashboard',
   about: 'print a link to the dashboard in the browser: see who changed what, and undo it',
-  args: [oneOf('[logout]', 'log everybody out of the page, and make every link useless', ['logout'])],
+  args: [oneOf('[logout]', 'log everyone out of the page, and invalidate every link', ['logout'])],
   options: {
     open: flag('--open', 'open it in the browser of this machine'),
     view: flag('--view', 'for staff: the session shows everything and can change nothing'),
@@ -297,7 +297,7 @@ async function dashboard(
 
 async function endSessions(cli: Cli): Promise<void> {
   const { sessions } = await ask(cli, askDashboardLogout);
-  cli.print({ sessions }, `${counted(sessions, 'session')} ended; no link from before works.`);
+  cli.print({ sessions }, `${counted(sessions, 'session')} ended; earlier links no longer work.`);
 }
 
 async function ask<Answer>(

@@ -63,7 +63,7 @@ export const discordCommands = commandGroup({
     }),
     command({
       name: 'link',
-      about: 'tell rankd which Roblox user someone in Discord is, for the rules about the person who asks',
+      about: 'link a person in Discord to a Roblox user, for the rules about the person who asks',
       args: [person, argument('<user>', userHelp, asUser)],
       examples: ['rankd discord link 4400000000000000005 Newcomer'],
       run: link,

@@ -82,7 +82,7 @@ type DoctorOptions = ValuesOf<typeof doctorOptions>;
 export const doctorCommand = command({
   name: 'doctor',
   about:
-    'look for everything that keeps rankd from working, or soon will; changes nothing, ends with 5 if something FAILs',
+    'check for everything that stops rankd from working, or soon will; changes nothing, ends with 5 if something FAILs',
   options: doctorOptions,
   examples: [
     'rankd doctor',
@@ -98,7 +98,7 @@ async function doctorLive(cli: Cli, { member, report }: DoctorOptions): Promise<
   const { config } = await cli.loadConfig();
   const { platform } = config;
   if (platform.kind !== 'open-cloud') {
-    throw new RankdError('usage', '--live looks at the real Roblox, but the configured group is simulated.', {
+    throw new RankdError('usage', '--live checks the real Roblox, but the configured group is simulated.', {
       hint: 'rankd init',
     });
   }

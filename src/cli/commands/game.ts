@@ -27,7 +27,7 @@ const writeOptions = {
   minRank: option('--min-rank <rank>', 'lowest rank in the group that may use commands', wholeNumber(1, 255)),
   out: option('--out <dir>', 'the folder for the files (default: the current one)', filled),
   luau: flag('--luau', 'write scripts for Rojo instead of models'),
-  force: flag('--force', 'keep existing files with .old at the end of their names'),
+  force: flag('--force', 'save existing files with .old at the end of their names'),
 };
 
 export const gameCommands = commandGroup({

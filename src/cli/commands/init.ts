@@ -54,7 +54,7 @@ const initOptions = {
     'write commands for this admin system of the game too, by its name in rankd game list',
     filled,
   ),
-  force: flag('--force', 'keep existing files with .old at the end of their names'),
+  force: flag('--force', 'save existing files with .old at the end of their names'),
 };
 
 type InitOptions = ValuesOf<typeof initOptions>;
@@ -168,7 +168,7 @@ async function startStep(
   return { step, isNow: false };
 }
 
-/** Refuses what is bound to fail, before anybody is asked anything. */
+/** Refuses a run that is bound to fail, before it asks any question. */
 async function refuseEarly(cli: Cli, { key, place, out, force }: InitOptions, file: string): Promise<void> {
   if (key === undefined && !cli.io.isTerminal && (place !== undefined || out !== undefined)) {
     throw new RankdError(
@@ -215,13 +215,13 @@ function reportGroup(cli: Cli, { group, acting, accountName, expiresAt, canWrite
   cli.say(`Group: ${group.name} (${group.id}), ${counted(group.memberCount, 'member')}.`);
   if (group.isLocked) cli.say('Roblox has locked this group: nothing in it can be changed until it is unlocked.');
   if (canWrite === undefined)
-    cli.say('Roblox does not tell whether it may change roles in this group: it needs group:write.');
+    cli.say('Roblox does not show whether it may change roles in this group: it needs group:write.');
   if (canWrite === false)
     cli.say(
       'Roblox does not list group:write for this group among its scopes: if changes are denied, give it that scope.',
     );
   if (acting === undefined) {
-    cli.say('Roblox does not tell which account it acts as, nor which ranks that account can give.');
+    cli.say('Roblox does not show which account it acts as, nor which ranks that account can give.');
     return;
   }
   cli.say(`It acts as ${userTitle(acting.userId, accountName)}, ${standingWords(acting)}${permissionWords(acting)}.`);

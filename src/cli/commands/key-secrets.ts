@@ -47,7 +47,7 @@ export async function printMinted(
   const document = { ...extra, key: keyDocument(key, systemClock.now()) };
   if (out === undefined) {
     await printSecret(cli, key, { ...document, secret }, secret);
-    cli.say(`Key "${key.name}" (${key.id}). Keep the secret now: it is not shown again.`);
+    cli.say(`Key "${key.name}" (${key.id}). Save the secret now: it is not shown again.`);
   } else {
     cli.printName({ ...document, out }, out);
     cli.say(`Key "${key.name}" (${key.id}); its secret is in ${out}.`);

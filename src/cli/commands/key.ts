@@ -109,7 +109,7 @@ export const keyCommands = commandGroup({
     }),
     command({
       name: 'pause',
-      about: 'let the key change no rank from the next request on, until you resume it',
+      about: 'stop the key from changing ranks from the next request on, until you resume it',
       args: [key],
       examples: ['rankd key pause my-game'],
       run: async (cli, idOrName) => {
@@ -195,7 +195,7 @@ async function set(cli: Cli, idOrName: string, options: ValuesOf<typeof ruleOpti
     throw new RankdError('usage', 'Say what to set.', { hint: 'rankd key set --help' });
   const key = await cli.withWrites((ports) => setKeyRules(ports, { ...named(cli, idOrName), rules }));
   const own = describeRules(key);
-  const text = `Key "${key.name}": ${own === '-' ? 'no rules of its own' : own}`;
+  const text = `Key "${key.name}": ${own === '-' ? 'no own rules' : own}`;
   cli.print({ key: keyDocument(key, systemClock.now()) }, text);
 }
 
@@ -212,7 +212,7 @@ async function rotate(
     cli.say(
       overlapMs === 0
         ? 'The old secret is refused from now on.'
-        : `The old secret works until ${isoTime(minted.oldExpiresAt)}. Game servers that run now keep it until they restart, so restart them before that (Creator Dashboard: Restart servers).`,
+        : `The old secret works until ${isoTime(minted.oldExpiresAt)}. Running game servers use it until they restart, so restart them before then (Creator Dashboard: Restart servers).`,
     );
   });
 }
@@ -232,7 +232,7 @@ async function noKeys(cli: Cli): Promise<string> {
   const declared = config?.config.keys.map(({ name }) => name) ?? [];
   return declared.length === 0
     ? 'There is no key yet.\ntry: rankd key create NAME'
-    : `There is no key yet. The configuration declares ${declared.join(', ')}, which the daemon takes up when it starts.\ntry: rankd serve`;
+    : `There is no key yet. The configuration declares ${declared.join(', ')}, which the daemon applies when it starts.\ntry: rankd serve`;
 }
 
 const headings = [

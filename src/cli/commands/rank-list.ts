@@ -26,7 +26,7 @@ import { ExitCode, exitCodeOfRun, formatError } from '../output/errors.ts';
 import { table } from '../output/table.ts';
 import { Progress } from '../output/terminal.ts';
 
-/** A change of rank for everybody in a file. */
+/** A change of rank for every user in a file. */
 interface AskedList {
   file: string;
   /** `step`: the next rank up or down, instead of `rank`. */

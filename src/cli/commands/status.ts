@@ -154,7 +154,7 @@ function partsOf({ state, daemon, counts, nodes, ...kept }: FoundDaemon): Shown[
     apart(clocksTable(nodes ?? [], serverAheadMs)),
     apart(
       table(
-        ['late write', 'look whether the roles are right'],
+        ['late write', 'check the roles'],
         (lateWrites ?? []).map(({ at, rankeeId }) => [ago(at), `of member ${rankeeId}: rankd rank show ${rankeeId}`]),
         { wrapsLast: true },
       ),
@@ -225,7 +225,7 @@ function apart(shown: Shown): Shown {
 /** Null if no suspension is stuck, or if the database does not answer. */
 function stuckText(stuck: DaemonStatus['stuckSuspensions']): string | null {
   if (stuck === null || stuck.length === 0) return null;
-  return `STUCK: ${stuck.join(', ')} can't be given the roles from before; rankd suspension list`;
+  return `STUCK: ${stuck.join(', ')} can't be given the earlier roles; rankd suspension list`;
 }
 
 /** Null if there is no webhook, or if the database does not answer. */
@@ -277,7 +277,7 @@ function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {
         : `${groupName} (${groupId})`,
     configuration: daemon.configFile ?? 'none: the defaults',
     'needs a restart': daemon.needRestart.length === 0 ? null : `for ${daemon.needRestart.join(', ')}`,
-    database: daemon.storeProblem === null ? null : `NOT USED ANY MORE: ${daemon.storeProblem}`,
+    database: daemon.storeProblem === null ? null : `NO LONGER USED: ${daemon.storeProblem}`,
     Roblox: unreachedText(daemon.unreached),
     'Roblox key': credentialText(daemon.credential),
     'rank changes': trustText(daemon.platformTrust),
@@ -294,7 +294,7 @@ function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {
   };
 }
 
-/** Null if every host answers; a daemon from before reports nothing of it. */
+/** Null if every host answers. An older daemon does not report it. */
 function unreachedText(unreached: DaemonStatus['unreached'] = []): Cell | null {
   if (unreached.length === 0) return null;
   return (screen) => {
@@ -326,7 +326,7 @@ function pageText(dashboard: DaemonStatus['dashboard']): string | null {
 /** Null if there is nothing to report. */
 function trustText({ stop, believesAnswers }: DaemonStatus['platformTrust']): string | null {
   if (stop !== null) return `STOPPED: ${stop}`;
-  return believesAnswers ? null : 'read before they are told: Roblox did not hold a change that it said it had made';
+  return believesAnswers ? null : 'read before they are reported: Roblox did not hold a change that it had confirmed';
 }
 
 function credentialText({ isAccepted, problem, expiresAt }: DaemonStatus['credential']): string {

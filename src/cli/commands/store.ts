@@ -71,7 +71,7 @@ async function copy(cli: Cli, where: { from: string; to: string }): Promise<void
   cli.say('Let the daemons work on the copy now, by store.url or --data-dir, and start none on the old place again.');
 }
 
-/** A directory that can't be used is one that these options name. */
+/** Rethrows the error of an unusable directory, with these options in its hint. */
 function inOptionsOfCopy(error: unknown): never {
   const { code, message, hint } = asRankdError(error);
   if (!hint?.includes('--data-dir')) throw error;

@@ -35,7 +35,7 @@ const undoOptions = {
 
 export const undoCommand = command({
   name: 'undo',
-  about: 'put back the roles that members held before these rank changes',
+  about: 'give members back the roles that they held before these rank changes',
   args: [argument('[change...]', 'ids of rank changes, as the list shows them')],
   options: undoOptions,
   help: `

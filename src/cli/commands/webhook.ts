@@ -155,7 +155,7 @@ export const webhookCommands = commandGroup({
     }),
     command({
       name: 'remove',
-      about: 'deliver nothing to the webhook any more, and forget its address',
+      about: 'stop delivering to the webhook, and delete its address',
       args: [name],
       examples: ['rankd webhook remove staff-log', 'rankd webhook remove staff-log -y'],
       run: async (cli, name) => {

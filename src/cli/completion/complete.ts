@@ -9,7 +9,7 @@ import { systemNames } from '../game-models.ts';
 import type { Io } from '../io.ts';
 import { refuseRoot } from '../refuse-root.ts';
 
-/** The first word of a line with which a shell asks for completions of its own line. */
+/** The first word of a line with which a shell asks for completions of the typed line. */
 export const questionWord = '__complete';
 
 /** How long a shell waits for names that are on a server. */

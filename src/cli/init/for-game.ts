@@ -72,7 +72,7 @@ interface GameModels {
 }
 
 /**
- * The models; those with the same place in the game are combined. An existing file with the same name is kept unless
+ * The models; those with the same place in the game are combined. An existing file with the same name stays unless
  * `force` is set.
  */
 export function gameModels(

@@ -119,7 +119,7 @@ export function refuseEmptyPeriod({ since, until }: { since?: number | undefined
 export function asReason(text: string): string {
   const count = [...filled(text)].length;
   if (count <= maxReasonLength) return text;
-  throw new InvalidArgumentError(`It has ${count} characters; at most ${maxReasonLength} are kept.`);
+  throw new InvalidArgumentError(`It has ${count} characters; the limit is ${maxReasonLength}.`);
 }
 
 export function filled(text: string): string {

@@ -44,7 +44,7 @@ export function manPage(program: Command, examplesOf: (command: Command) => stri
     '.I command',
     '.RI [ arguments ]',
     '.SH OPTIONS',
-    'They can stand anywhere on the line, with every command.',
+    'They may be anywhere on the line, with every command.',
     ...items(
       program
         .createHelp()

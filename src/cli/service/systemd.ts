@@ -25,7 +25,7 @@ export const systemd: ServiceManager = {
       program: 'systemd-sysusers',
       args: ['--inline', 'u rankd - "rankd, the rank service of a Roblox group" /var/lib/rankd'],
       done: 'done: the user rankd',
-      // an existing one is kept
+      // an existing one stays
       otherwise: () => 'systemd made no user: run `useradd --system --home-dir /var/lib/rankd rankd` yourself',
     },
     letRead,

@@ -201,7 +201,7 @@ const maxTries = waitsMs.length + 1;
 const deadAfterMs = 5 * 24 * hour;
 const deadAfterTries = 10;
 
-/** Older events are not delivered any more. */
+/** Older events are no longer delivered. */
 export const maxAgeMs = 7 * 24 * hour;
 
 /** The longest wait that a target may ask for. */
@@ -266,7 +266,7 @@ function standardOutcome(answer: Answered, now: number): Outcome {
   const { status } = answer;
   if (isSuccess(status)) return { kind: 'delivered', status };
   const error = inWords(answer);
-  if (status === 410) return { kind: 'gone', status, error: 'the target answered 410: it wants no more events' };
+  if (status === 410) return { kind: 'gone', status, error: 'the target answered 410: it accepts no more events' };
   if ([400, 413, 422].includes(status)) return { kind: 'refused', status, error };
   const asked = [429, 503].includes(status) ? retryAfterMs(answer.header('retry-after'), now) : undefined;
   return { kind: 'failed', status, error, retryAfterMs: asked };

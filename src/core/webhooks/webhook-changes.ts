@@ -31,7 +31,7 @@ export function judgeNewWebhook(webhook: NewWebhook, actor: Actor): JudgeWebhook
 
 function refusalOfNew({ name, address }: NewWebhook, webhooks: readonly Webhook[]): RankdError | undefined {
   if (webhooks.some((one) => one.name === name)) {
-    const hint = `look at it with \`rankd webhook show ${name}\`, or choose another name`;
+    const hint = `see it with \`rankd webhook show ${name}\`, or choose another name`;
     return new RankdError('already_exists', `A webhook named ${name} exists already.`, { hint });
   }
   if (webhooks.length >= maxWebhooks) {

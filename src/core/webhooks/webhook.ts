@@ -147,10 +147,9 @@ export function readAddress(text: string, kind?: WebhookKind): WebhookAddress | 
   if (/^discord\.gg$/.test(url.host) || (isDiscord && url.pathname.startsWith('/invite'))) {
     return no('This is an invitation to a Discord server, not a webhook.', whereInDiscord);
   }
-  if (/(^|\.)slack\.com$/.test(url.host))
-    return no('Slack takes messages of its own form, which rankd does not send.', standard);
+  if (/(^|\.)slack\.com$/.test(url.host)) return no('Slack needs a message format that rankd does not send.', standard);
   if (/(^|\.)guilded\.gg$/.test(url.host))
-    return no('Guilded takes messages of its own form, which rankd does not send.', standard);
+    return no('Guilded needs a message format that rankd does not send.', standard);
   const path = discordPath.exec(url.pathname);
   if ((isDiscord || kind === 'discord') && path === null) {
     return no(
@@ -172,7 +171,7 @@ export function readAddress(text: string, kind?: WebhookKind): WebhookAddress | 
 const discordHosts = new Set(['discord.com', 'discordapp.com', 'ptb.discord.com', 'canary.discord.com']);
 const discordPath = /^\/api(?:\/v\d+)?\/webhooks\/(\d{5,25})\/[\w-]{10,200}\/?$/;
 const whereInDiscord = 'in Discord: channel settings, Integrations, Webhooks, Copy Webhook URL';
-const standard = 'use a Discord webhook, or a program of your own that takes Standard Webhooks';
+const standard = 'use a Discord webhook, or your own program that accepts Standard Webhooks';
 
 function no(message: string, hint: string): { refusal: RankdError } {
   return { refusal: new RankdError('usage', message, { hint }) };

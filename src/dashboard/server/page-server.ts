@@ -220,7 +220,7 @@ function cookieLine({ name, attributes }: Site['cookie'], login: Login | 'out'):
 }
 
 function noSession(): RankdError {
-  return RankdError.withoutStack('no_session', 'Nobody is logged in here, or not any more.');
+  return RankdError.withoutStack('no_session', 'You are not logged in here, or no longer.');
 }
 
 function wrongToken(): RankdError {
@@ -229,7 +229,7 @@ function wrongToken(): RankdError {
 }
 
 function idle(): RankdError {
-  return RankdError.withoutStack('session_idle', 'Nobody was at the page for half an hour, so it only shows now.');
+  return RankdError.withoutStack('session_idle', "The page was idle for half an hour, so it can't change anything.");
 }
 
 function viewOnly(): RankdError {

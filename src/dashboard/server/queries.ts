@@ -76,7 +76,7 @@ export async function undoSelectionIn(app: DaemonContext, query: URLSearchParams
   const { undoId, rankeeId, keyId, placeId, rankerId, by, since } = selection;
   if (undoId !== undefined || rankeeId !== undefined) return selection;
   const isNamed = [keyId, placeId, rankerId, by].some((one) => one !== undefined);
-  if (!isNamed) throw new FieldError('change', 'is missing: say whose changes are to be undone');
+  if (!isNamed) throw new FieldError('change', 'is missing: name the changes to undo');
   if (since === undefined) throw new FieldError('since', 'is missing: say from when on');
   return selection;
 }

@@ -266,7 +266,7 @@ async function undo(asking: Asking): Promise<string> {
     case 'would_put_back':
       return `Test key, nothing changed: ${result.change.message}`;
     case 'already':
-      return `${title} holds the roles from before your last change already.`;
+      return `${title} already holds the roles from before your last change.`;
     case 'changed_since':
       throw new RankdError('conflict', `${title} was changed again since your last change, so nothing was undone.`);
     case 'left_group':

@@ -87,7 +87,7 @@ export class UserNames {
     this.#isAsking = false;
   }
 
-  /** The names of the next request, without those that no caller waits for any more. */
+  /** The names of the next request, without those that no caller still waits for. */
   #nextBatch(): Wanted[] {
     const now = this.#options.clock.monotonic();
     const batch: Wanted[] = [];

@@ -26,7 +26,7 @@ export class WriteSpacing {
     this.#spacesUntil = this.#clock.monotonic() + rememberedMs;
   }
 
-  /** Writes once the spacing has passed. `write` must notice by itself if it was cancelled during the wait. */
+  /** Writes once the spacing has passed. `write` must itself notice if it was cancelled during the wait. */
   async apart<T>(userId: number, { signal }: Pick<CallContext, 'signal'>, write: () => Promise<T>): Promise<T> {
     const now = this.#clock.monotonic();
     const waitMs = (this.#writes.of(userId) ?? Number.NEGATIVE_INFINITY) + lockMs - now;

@@ -131,7 +131,7 @@ function fromCell(value: unknown): unknown {
 }
 
 function nothingIn(address: ServerAddress): RankdError {
-  return new RankdError('not_found', `rankd keeps nothing in ${placeOf(address)}.`, {
+  return new RankdError('not_found', `There is no data of rankd in ${placeOf(address)}.`, {
     hint: 'name the place that has the data with --from',
   });
 }
@@ -144,7 +144,7 @@ function otherSchema(address: ServerAddress, schema: number): RankdError {
 function notEmpty(address: ServerAddress): RankdError {
   return new RankdError(
     'already_exists',
-    `rankd keeps something in ${placeOf(address)} already; nothing was changed.`,
+    `There is already data of rankd in ${placeOf(address)}; nothing was changed.`,
     {
       hint: 'name an empty database, or empty this one: DROP SCHEMA rankd CASCADE',
     },

@@ -92,7 +92,7 @@ function otherCluster(address: ServerAddress, { found, known }: { found: string;
   });
 }
 
-/** As messages name a cluster. */
+/** The name of a cluster in messages. */
 function clusterTitle(cluster: string): string {
-  return cluster === untold ? 'one that does not tell its system_identifier' : `cluster ${cluster}`;
+  return cluster === untold ? 'one that does not report its system_identifier' : `cluster ${cluster}`;
 }

@@ -77,7 +77,7 @@ export function postgresOperations({ address, clock, clusters }: ServerPlace): D
 const tried = 'The migration ran through and was taken back; the database is as it was.';
 
 function dumpFirst(address: ServerAddress): string {
-  return `rankd keeps no copy of this database. A dump that was made before the migration brings it back:\n${dumpLine(address)}`;
+  return `rankd makes no copy of this database. Make a dump before the migration, to be able to restore it:\n${dumpLine(address)}`;
 }
 
 function mendOf(address: ServerAddress): string {
@@ -176,7 +176,7 @@ function escaped(text: string): string {
 }
 
 function missing(address: ServerAddress): RankdError {
-  return new RankdError('not_found', `rankd keeps nothing in ${placeOf(address)} yet.`, {
+  return new RankdError('not_found', `There is no data of rankd in ${placeOf(address)} yet.`, {
     hint: 'rankd serve, or any command that writes, makes what is needed there',
   });
 }

@@ -57,7 +57,7 @@ function toBindings({ rolesBefore, rolesAfter, roles, hold, ...change }: RankCha
 }
 
 /**
- * Writes what differs between a change and what it has become: an index of a column that is not named is not written. A change that is no
+ * Writes the columns that differ between the old and the new state of a change, so indexes of other columns are not written. A change that is no
  * longer held has no node.
  */
 export function updateChange(

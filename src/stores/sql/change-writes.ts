@@ -152,7 +152,7 @@ function changedMembers(db: Reader, { window: { of, since }, now }: { window: Me
   );
 }
 
-/** A member who held no role that could be taken was suspended all the same. */
+/** A member without a role that could be taken was suspended nevertheless. */
 function orSuspended(schema: string): string {
   return `
     UNION ALL

@@ -113,8 +113,8 @@ export function memberQueueStore(db: SqliteDatabase, own: OwnNode): SqliteMember
 }
 
 /**
- * The claims of this process, by database. One process serves requests, the daemon that holds the lock of the data directory: so
- * no claim needs the disk.
+ * The claims of this process, by database. Only one process serves requests, the daemon with the lock of the data directory, so
+ * claims need not be on disk.
  */
 const claimed = new Map<string, Map<string, string>>();
 

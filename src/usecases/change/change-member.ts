@@ -202,7 +202,8 @@ async function findOrRecordAgain(
 ): Promise<RankChange> {
   const kept = await store.findChange(change.id);
   if (kept !== undefined) return kept;
-  const message = 'The database had lost that this change began. rankd goes on finding out; the history will tell.';
+  const message =
+    'The database had lost the beginning of this change. rankd keeps checking; the history will show the outcome.';
   const open: RankChange = { ...change, state: 'unknown', code: 'outcome_unknown', message };
   await store.recordChange(open, [changeEvent(open, 'unknown', clock.now())]);
   return open;

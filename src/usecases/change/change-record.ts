@@ -146,7 +146,7 @@ export function errorOf({ state, code, message }: RankChange, error?: RankdError
 export function outcomeUnknown(cause?: unknown): RankdError {
   return new RankdError(
     'outcome_unknown',
-    'The change was sent, but could not be confirmed in time. rankd goes on finding out; the history will tell.',
+    'The change was sent, but could not be confirmed in time. rankd keeps checking; the history will show the outcome.',
     { cause },
   );
 }

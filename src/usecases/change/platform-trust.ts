@@ -146,19 +146,19 @@ export class PlatformTrust {
     const isHeld = !isOfApplied(look);
     const facts = { changeId: id, rankeeId, said: isHeld ? rolesBefore : rolesAfter, held };
     const what = isHeld
-      ? 'Roblox holds a change that it said it had refused, unless somebody made it by hand; it is found out again'
-      : 'Roblox does not hold a change that it said it had carried out, unless somebody undid it by hand; it is found out again';
+      ? 'Roblox holds a change that it had refused, unless someone made it by hand; rankd reconciles it again'
+      : 'Roblox does not hold a change that it had confirmed, unless someone undid it by hand; rankd reconciles it again';
     this.#doubt(isHeld ? 'held_though_refused' : 'not_held', what, facts);
   }
 
   /** A write of this change may have reached the platform after another node had taken the change over. `rankd status` shows the message. */
   reportLateWrite({ id, rankeeId }: RankChange, became: 'opened again' | 'changed since' | 'not known'): void {
     const then = {
-      'opened again': 'what became of the change is found out again',
-      'changed since': 'the member was changed since, so look whether the roles are right',
-      'not known': 'whether it did could not be found out, so look whether the roles are right',
+      'opened again': 'the change is reconciled again',
+      'changed since': 'the member was changed since, so check the roles',
+      'not known': 'whether it did is unknown, so check the roles',
     }[became];
-    const message = `this process stood still, and a write to member ${rankeeId} may have reached Roblox late; ${then}`;
+    const message = `this process was stopped, and a write to member ${rankeeId} may have reached Roblox late; ${then}`;
     this.#report({ level: 'warn', message, facts: { changeId: id, rankeeId } });
   }
 
@@ -177,7 +177,7 @@ export class PlatformTrust {
     if (vanished.length === 0 && appeared.length === 0) return;
     if (vanished.length > 0) this.#surprises.note('change', 'role_vanished');
     if (appeared.length > 0) this.#surprises.note('change', 'role_appeared');
-    const message = 'a change came with roles that nobody named: they vanished or appeared';
+    const message = 'roles that no change named vanished or appeared';
     this.#report({ level: 'warn', message, facts: { rankeeId: userId, vanished, appeared } });
     if (this.#stop === undefined && Math.max(this.#streaks.vanished, this.#streaks.appeared) >= maxStreak) this.#halt();
   }
@@ -185,8 +185,8 @@ export class PlatformTrust {
   #halt(): void {
     this.#stop = new RankdError(
       'platform_unavailable',
-      `Roblox behaves otherwise than rankd was built for: in ${maxStreak} changes in a row, roles vanished or appeared that nobody named. No rank is changed until the configuration is read anew.`,
-      { hint: 'look at these members and the log, put back what they lost, then: rankd reload' },
+      `Roblox behaves unexpectedly: in ${maxStreak} changes in a row, roles vanished or appeared that no change named. rankd changes no rank until you reload the configuration.`,
+      { hint: 'check these members and the log, give back the roles that they lost, then: rankd reload' },
     );
     this.#report({ level: 'error', message: this.#stop.message, facts: { hint: this.#stop.hint, problem: 'trust' } });
   }

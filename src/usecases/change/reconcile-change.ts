@@ -14,7 +14,7 @@ import { outcomeOf, recordCompensating, recordOutcome } from './change-record.ts
 import { backgroundDeadlineMs, type Ranking } from './ranking.ts';
 import { lagEndsAt, type MemberReading } from './read-member.ts';
 
-/** True if no node works on this open change any more: its holder is gone, or could not confirm the outcome. */
+/** True if no node still works on this open change: its holder is gone, or could not confirm the outcome. */
 export function isAbandoned(
   { ownedChangeIds }: Pick<Ranking, 'ownedChangeIds'>,
   { change, holder }: OpenChange,
@@ -49,7 +49,7 @@ export async function reconcileFirst(app: Ranking, open: RankChange, call: CallC
   try {
     return await reconcileChange(app, open, call);
   } catch (cause) {
-    const message = `What became of an earlier change of member ${open.rankeeId} is not known yet.`;
+    const message = `The outcome of an earlier change of member ${open.rankeeId} is not known yet.`;
     const hint = cause instanceof RankdError ? cause.hint : undefined;
     throw new RankdError('platform_unavailable', message, { hint, cause, retryAfterMs: 5_000 });
   }
@@ -86,7 +86,7 @@ async function findOutcome(app: Ranking, change: RankChange, call: CallContext):
   const { error, kind } = progress;
   if (kind === 'unknown' || canStillPass(error.code)) throw error;
   if (change.phase === 'compensate')
-    return { ...outcomeOf(error), message: `Could not be put back: ${error.message}`, rolesAfter };
+    return { ...outcomeOf(error), message: `Could not be reverted: ${error.message}`, rolesAfter };
   return putBack(app, change, error, call);
 }
 
@@ -173,7 +173,7 @@ function notApplied(change: RankChange): RankdError {
 function lostRoles(change: RankChange): RankdError {
   return new RankdError(
     'platform_unavailable',
-    `${memberTitle(change)} was left without the old rank and the new one: Roblox lost a role, or somebody has taken it. Send it again if it is still wanted.`,
+    `${memberTitle(change)} was left without the old rank and the new one: Roblox lost a role, or someone has taken it away. Send it again if you still want it.`,
   );
 }
 

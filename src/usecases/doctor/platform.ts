@@ -22,9 +22,10 @@ import { type Finding, fail, ok, warn } from './finding.ts';
 export function trustFindings(daemon: DaemonStatus | undefined): Finding[] {
   const { stop, believesAnswers } = daemon?.platformTrust ?? { stop: null, believesAnswers: true };
   if (stop !== null)
-    return [fail('behaviour', stop, 'look at the log, put back what members lost, then: rankd reload')];
-  const text = 'Roblox did not hold a change that it said it had made; answers are not believed until a look agrees';
-  return believesAnswers ? [] : [warn('behaviour', text, 'rankd history list shows what became of it')];
+    return [fail('behaviour', stop, 'check the log, give members back the roles that they lost, then: rankd reload')];
+  const text =
+    'Roblox did not hold a change that it had confirmed; its answers are not believed until a late read agrees';
+  return believesAnswers ? [] : [warn('behaviour', text, 'rankd history list shows the outcome')];
 }
 
 export async function credentialFindings({ platform, clock }: Ranking, call: CallContext): Promise<Finding[]> {
@@ -38,13 +39,13 @@ export async function credentialFindings({ platform, clock }: Ranking, call: Cal
   }
   const fix =
     credential.canWrite === false
-      ? 'look at the key on the Creator Dashboard: its scopes and when it expires'
+      ? 'check the key on the Creator Dashboard: its scopes and its expiry'
       : 'renew the key on the Creator Dashboard, put it into its file, then: rankd reload';
   return warnings.length === 0
     ? [
         ok(
           'credential',
-          `valid${credential.canWrite ? ', and may change roles in this group' : '; Roblox does not tell whether it may change roles in this group'}`,
+          `valid${credential.canWrite ? ', and may change roles in this group' : '; Roblox does not show whether it may change roles in this group'}`,
         ),
       ]
     : warnings.map((text) => warn('credential', text, fix));
@@ -99,7 +100,7 @@ function account(acting: ActingAccount | undefined, name: string | undefined): F
   if (acting === undefined)
     return warn(
       what,
-      'Roblox does not tell who acts, nor which ranks that account can give',
+      'Roblox does not show which account acts, nor which ranks it can give',
       'rankd group show shows it once Roblox does',
     );
   const found = `${userTitle(acting.userId, name)}, ${standingWords(acting)}`;
@@ -133,7 +134,7 @@ function privileges(reached: Role[], { privilegedRoles }: Policy): Finding[] {
           ]
         : [ok(check, `only the operator, and keys made with --privileged, may give and take ${listRoles(privileged)}`)];
   if (untold.length === 0 || Array.isArray(privilegedRoles)) return found;
-  const text = `Roblox does not tell what these roles may do: ${listRoles(untold)}`;
+  const text = `Roblox does not show the permissions of these roles: ${listRoles(untold)}`;
   const fix = 'list those with power over others: policy.privileged_roles: [RANK, ...]; an empty list if there is none';
   return [...found, isOpen ? ok(check, text) : warn(check, text, fix)];
 }
@@ -143,14 +144,14 @@ function reach(within: Role[], beyond: Role[]): Finding[] {
   if (within.every(({ kind }) => kind === 'base')) return [fail('reach', 'there is no rank it can give', fix)];
   const most = ok('reach', `can give ${listRoles(within)}`);
   if (beyond.length === 0) return [most];
-  return [most, ok('reach', `can't touch whoever holds ${listRoles(beyond)}`)];
+  return [most, ok('reach', `can't change members who hold ${listRoles(beyond)}`)];
 }
 
 /** In an old group, the base role shares rank 1 with a custom role. */
 function rankOne(scheme: RoleScheme): Finding[] {
   const unclear = scheme.roles.filter(isUnclear);
   if (unclear.length > 0) {
-    const text = `Roblox does not tell which of these every member holds: ${listRoles(unclear)}; what depends on that is refused`;
+    const text = `Roblox does not show which of these every member holds: ${listRoles(unclear)}; changes that depend on that are refused`;
     return [warn('ranks', text, 'check that platform.legacy_base_url can be reached from this machine')];
   }
   const base = scheme.roles.find(({ kind }) => kind === 'base');

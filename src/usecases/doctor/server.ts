@@ -73,7 +73,7 @@ function connection({ isEncrypted, isOnThisMachine, isPooled, connections }: Ser
       ? [
           warn(
             'server',
-            'a pooler stands before it, so each question takes longer and nobody is woken',
+            'connections go through a pooler, so each query takes longer and no waiting request is notified',
             'connect to the server itself with store.url',
           ),
         ]
@@ -116,7 +116,7 @@ export function nodesFindings(nodes: readonly SeenNode[]): Finding[] {
           warn(
             'daemons',
             `they differ in ${differences.join(', ')}`,
-            'rankd status tells who agrees with whom; give each machine the same file, then: rankd reload',
+            'rankd status shows which daemons agree; give each machine the same file, then: rankd reload',
           ),
         ]),
     ...clocksApart(nodes).map(({ name, serverAheadMs }) =>

@@ -33,7 +33,7 @@ export function suspensionFindings(stuck: Hold[]): Finding[] {
   return stuck.map((hold) =>
     fail(
       'suspension',
-      `${memberTitle(hold)} can't be given the roles from before: ${hold.message}`,
+      `${memberTitle(hold)} can't be given the earlier roles: ${hold.message}`,
       `rankd suspension show ${hold.rankeeId}; rankd tries again every hour, and after rankd reload`,
     ),
   );
@@ -64,7 +64,7 @@ function ofKey({ key: { name, expiresAt, pausedAt }, isUnused, expiresSoon, reti
       warn(
         'keys',
         text,
-        'restart the servers of that game (Creator Dashboard: Restart servers): those that run keep the old secret',
+        'restart the servers of that game (Creator Dashboard: Restart servers): running ones still use the old secret',
       ),
     );
   }
@@ -80,7 +80,7 @@ function ofKey({ key: { name, expiresAt, pausedAt }, isUnused, expiresSoon, reti
 function ofWhitelist({ key: { name, isAnyPlace }, hasPlace, unlistedPlaces }: KeyInspection): Finding[] {
   if (isAnyPlace) {
     const fix = `rankd key set ${name} --no-any-place, unless a bot or a web shop uses it`;
-    return [warn('whitelist', `${name} needs no place: whoever has it can use it from anywhere`, fix)];
+    return [warn('whitelist', `${name} needs no place: anyone who has it can use it from anywhere`, fix)];
   }
   if (!hasPlace) return [warn('whitelist', `${name} works from no place`, `rankd whitelist add PLACE --key ${name}`)];
   return unlistedPlaces.map((place) => (place === 0 ? unpublished(name) : unlisted(name, place)));

@@ -84,7 +84,7 @@ export async function credentialWarnings(
   const warnings: string[] = [];
   if (state === 'untold')
     warnings.push(
-      'Roblox does not tell how the Roblox key is, nor which account it acts as: changes are made, and Roblox decides',
+      'Roblox does not report the state of the Roblox key, nor which account it acts as: rankd makes changes, and Roblox decides',
     );
   if (canWrite === false)
     warnings.push(
@@ -93,7 +93,7 @@ export async function credentialWarnings(
   if (expiresAt !== undefined && expiresAt - now < expiryNoticeDays * dayMs) {
     const days = Math.floor((expiresAt - now) / dayMs);
     warnings.push(
-      `the Roblox key expires in ${days} days, on ${isoDay(expiresAt)}: renew it before, and rankd reload takes up a new one`,
+      `the Roblox key expires in ${days} days, on ${isoDay(expiresAt)}: renew it before then; rankd reload applies a new one`,
     );
   }
   return warnings;

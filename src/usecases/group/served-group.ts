@@ -29,7 +29,7 @@ export async function refuseDefaultSimulation(
   throw new RankdError(
     'config_invalid',
     `This ${isShared ? 'database' : 'data directory'} serves ${group} (${source}), and here no configuration names a group. rankd does not go over to a simulated group by itself.`,
-    { hint: `${wayBack}; to simulate one all the same: rankd serve --simulate` },
+    { hint: `${wayBack}; to simulate one anyway: rankd serve --simulate` },
   );
 }
 

@@ -78,7 +78,7 @@ function documentOf<Shown extends Fields>(fields: Shown, view: ChangeView): Docu
 
 type DetailedChange = ReturnType<typeof detailedChangeDocument>;
 
-/** A spreadsheet shows nested fields as columns of their own, and the names of roles, whose ids alone mean little to a person. */
+/** A spreadsheet shows nested fields as separate columns, and the names of roles, whose ids alone mean little to a person. */
 const csvColumns: Readonly<Record<string, (change: DetailedChange) => string | number | boolean | null>> = {
   ...Object.fromEntries(
     Object.keys(allFields)

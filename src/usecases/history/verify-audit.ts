@@ -135,7 +135,7 @@ export function describeBreak(found: ChainBreak): string {
     case 'mentions':
       return `event #${found.id} emptied other mentions of a forgotten person than those that are empty now`;
     case 'rewritten':
-      return `event #${found.id} is not the one whose hash was noted: the audit was written anew, or an older backup restored`;
+      return `event #${found.id} is not the one whose hash was noted: the audit was rewritten, or an older backup restored`;
     case 'missing':
       return `${eventsOf(found)} missing`;
     case 'unexplained':

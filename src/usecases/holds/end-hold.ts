@@ -176,7 +176,7 @@ async function intentFor(app: Ranking, check: HoldCheck, call: CallContext): Pro
   }
   const missing =
     verdict.do === 'give_back' && verdict.missing.length > 0
-      ? ` Role ${verdict.missing.join(', ')} could not be given back: the group's list does not have it any more.`
+      ? ` Role ${verdict.missing.join(', ')} could not be given back: the group's list no longer has it.`
       : '';
   const success =
     verdict.do === 'renew'
@@ -194,7 +194,7 @@ function refuseForfeit(hold: Hold, { holds }: HoldUpdate): void {
   if (!holds.some(({ state }) => state === 'forfeited')) return;
   throw new RankdError(
     'member_not_found',
-    `${memberTitle(hold)} has left the group, so the suspension goes on until its end.`,
+    `${memberTitle(hold)} has left the group, so the suspension continues until its end.`,
   );
 }
 

@@ -90,7 +90,7 @@ function refusalOf(hold: Hold, { keyId }: ChangeCaller): RankdError {
     });
   if (isOpenHold(hold) || hold.state === 'forfeited')
     return new RankdError('member_not_found', hold.message || `${memberTitle(hold)} is not in the group.`);
-  return new RankdError('not_suspended', `${memberTitle(hold)} is not suspended any more.`);
+  return new RankdError('not_suspended', `${memberTitle(hold)} is no longer suspended.`);
 }
 
 /**

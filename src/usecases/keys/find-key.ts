@@ -45,7 +45,7 @@ async function asRecorded(
 }
 
 function ambiguous({ id, name }: Key, earlier: Key): RankdError {
-  return new RankdError('usage', `The name "${name}" stands for ${id}; before, ${earlier.id} had it.`, {
+  return new RankdError('usage', `The name "${name}" now means ${id}; earlier, ${earlier.id} had it.`, {
     hint: `name the key by its id, such as --key ${earlier.id}; rankd key list shows all`,
   });
 }

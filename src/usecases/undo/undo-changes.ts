@@ -181,7 +181,7 @@ export const undoWords = {
   put_back: 'put back',
   would_put_back: 'would be put back',
   already: 'as before already',
-  changed_since: 'changed since by somebody else, left alone',
+  changed_since: 'changed by someone else since, left alone',
   left_group: 'no longer in the group',
   refused: 'refused',
   unknown: 'not confirmed yet',

@@ -27,7 +27,7 @@ export async function pruneRecords(
 
 /**
  * Undelivered events must stay for as long as they would be delivered; the webhook is notified of older ones. Removes
- * events that no webhook needs any more.
+ * events that no webhook still needs.
  */
 async function neededByWebhooks({ store, clock }: Tools): Promise<number> {
   const webhooks = await store.listWebhooks();

@@ -181,7 +181,7 @@ async function giveUp({ app, webhook }: Round, sequence: number): Promise<void> 
     put: deliveries.map(({ nextTryAt: _, ...one }) => ({
       ...one,
       state: 'failed',
-      error: 'it is too old, or not kept any more',
+      error: 'it is too old, or was removed',
     })),
     events: [],
   }));

@@ -93,7 +93,7 @@ export async function refuseForbidden(
   if (doubt !== undefined)
     warn(
       new RankdError('usage', `Nothing can be sent to ${shown} at present: ${doubt}.`, {
-        hint: 'check the address; rankd keeps trying to deliver what happens',
+        hint: 'check the address; rankd keeps trying to deliver the events',
       }),
     );
 }
@@ -228,7 +228,7 @@ export async function disableWebhook(
   );
 }
 
-/** Nothing is delivered any more, not even waiting events. */
+/** Nothing more is delivered, not even waiting events. */
 export async function removeWebhook(
   { store, clock }: Tools,
   { name, by }: { name: string; by: string },

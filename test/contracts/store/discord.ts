@@ -35,7 +35,7 @@ export function discordContract(at: StoreCase): void {
       ]);
     });
 
-    test('who are not linked cannot be unlinked, and nothing is written', async () => {
+    test('who are not linked cannot be unlinked, with nothing written', async () => {
       await meet(bob);
       for (const { discordId } of [ann, bob])
         await expect(at.store.updateDiscordPerson(discordId, judgeUnlink(discordId, actor()))).rejects.toMatchObject({

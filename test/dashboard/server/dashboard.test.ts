@@ -11,7 +11,7 @@ import { tempDir } from '../../support/temp-dir.ts';
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
-test('nothing listens before a link is asked for, and nothing does once nobody was logged in for twelve hours', async () => {
+test('nothing listens before a link is requested, or after twelve hours without a session', async () => {
   const clock = new SkippableClock();
   await using page = await openTestPage({ clock });
   expect(page.dashboard.standing).toBeNull();
@@ -39,7 +39,7 @@ test('dashboard.enabled keeps it there', async () => {
   expect(page.dashboard.standing).not.toBeNull();
 });
 
-test('a link that is too old is told to make another one', async () => {
+test('the answer to a link that is too old says to make another one', async () => {
   const clock = new SkippableClock();
   await using page = await openTestPage({ clock });
   const visitor = await page.withLink();
@@ -47,7 +47,7 @@ test('a link that is too old is told to make another one', async () => {
   expect(await visitor.logIn()).toMatchObject({ status: 403, json: { code: 'link_refused', try: 'rankd dashboard' } });
 });
 
-test('after half an hour without anybody, the page still shows and changes nothing; somebody at it, or a change, counts', async () => {
+test('after an idle half hour, the page still shows data but changes nothing; activity, or a change, starts the time again', async () => {
   const clock = new SkippableClock();
   await using page = await openTestPage({ clock });
   await page.app.createKey();
@@ -90,7 +90,7 @@ async function anotherProgram(): Promise<{ other: Server; port: number }> {
   return { other, port: (other.address() as AddressInfo).port };
 }
 
-test('the files of the build are served: packed, the page anew each time, all else kept for ever', async () => {
+test('the files of the build are served compressed; the page is always revalidated, the others are cached for ever', async () => {
   const pageFolder = join(tempDir(), 'dashboard');
   mkdirSync(pageFolder);
   const script = 'console.log(1);'.repeat(200);
@@ -121,7 +121,7 @@ test('the files of the build are served: packed, the page anew each time, all el
     expect(await visitor.get(path)).toMatchObject({ status: 404 });
 });
 
-test('a stream tells of what changes, breathes while nothing does, and says goodbye', async () => {
+test('a stream reports changes, sends heartbeats while nothing changes, and says goodbye', async () => {
   const clock = new SkippableClock();
   await using page = await openTestPage({ clock });
   const visitor = await page.loggedIn();

@@ -38,7 +38,7 @@ test('a session lasts twelve hours, whatever the wall clock says', async () => {
   expect(sessions.count).toBe(0);
 });
 
-test('what changes something needs somebody at the page in the last half hour', async () => {
+test('a request that changes something needs activity at the page in the last half hour', async () => {
   const { clock, sessions, logIn } = open();
   const { cookie, session } = logIn();
   await clock.advance(30 * minuteMs - 1);
@@ -59,7 +59,7 @@ test('the token of one session is not that of another', () => {
     expect(sessions.isToken(one.session, token)).toBe(false);
 });
 
-test('whoever is logged out is told at once, and no link from before works', () => {
+test('a logged-out page is notified at once, and no earlier link works', () => {
   const { sessions, logIn } = open();
   const { secret } = sessions.newLink('cli:ann@host');
   const [one, other] = [logIn(), logIn()];

@@ -8,7 +8,7 @@ const write = (status: number, body: string, retryAfterMs?: number) =>
   platformError({ status, body, retryAfterMs }, { isWrite: true });
 const html = '<!DOCTYPE html><html><body>Access denied</body></html>';
 
-describe('what an answer of the platform means', () => {
+describe('the meaning of an answer of the platform', () => {
   test.each([
     [401, '{"errors":[{"code":0,"message":"Invalid API Key"}]}', 'platform_credential'],
     [403, v2('PERMISSION_DENIED', 'no'), 'above_acting_account'],
@@ -76,7 +76,7 @@ describe('what an answer of the platform means', () => {
     expect(read(503, '', 9_000).retryAfterMs).toBe(9_000);
   });
 
-  test('a denied change tells the operator what to check', () => {
+  test('a denied change names what the operator should check', () => {
     const { message } = write(403, v2('PERMISSION_DENIED', 'no'));
     expect(message).toContain('Manage lower-ranked member ranks');
     expect(message).toContain('rank above');

@@ -62,7 +62,7 @@ describe('x-ratelimit headers', () => {
     expect(read('300')).toMatchObject({ limit: 300, windowMs: undefined });
   });
 
-  test('what is absent, zero or no number is left out', () => {
+  test('an absent value, zero or no number is ignored', () => {
     const nothing = { limit: undefined, windowMs: undefined, remaining: undefined, resetMs: undefined };
     expect(parseRateLimit(new Headers())).toEqual(nothing);
     expect(read('0, 0;w=0', 'many', '-3')).toEqual(nothing);

@@ -73,7 +73,7 @@ test('a write under way is broken off when the lease ends, unless it is made lon
   await expect.poll(() => [...sockets].every(({ destroyed }) => destroyed)).toBe(true);
 });
 
-test('what fails before the write is handed over has sent nothing, what fails later may have', async () => {
+test('a failure before the write is handed over has sent nothing, a later one may have', async () => {
   const silent = await receiver({ isSilent: true });
   const before = send(silent.url, () => 5_000, { signal: AbortSignal.abort() });
   await expect(before).rejects.toBeInstanceOf(RequestNotSent);
@@ -85,7 +85,7 @@ test('what fails before the write is handed over has sent nothing, what fails la
   await expect(after).rejects.not.toBeInstanceOf(RequestNotSent);
 });
 
-test('a connection that the platform turns into another protocol is no answer, and nobody waits for one', async () => {
+test('a connection that the platform switches to another protocol is no answer, and no caller waits for one', async () => {
   const { url, server } = await receiver();
   server.removeAllListeners('request').on('request', ({ socket }) => {
     socket.write('HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n');
@@ -95,7 +95,7 @@ test('a connection that the platform turns into another protocol is no answer, a
   expect(error).not.toBeInstanceOf(RequestNotSent);
 });
 
-test('writes go by the proxy that Node.js was told to use, as reads do', async () => {
+test('writes use the proxy that Node.js is configured with, as reads do', async () => {
   const { url, received } = await receiver();
   const options: https.AgentOptions & { proxyEnv?: NodeJS.ProcessEnv } = https.globalAgent.options;
   options.proxyEnv = { HTTP_PROXY: new URL(url).origin }; // as NODE_USE_ENV_PROXY=1 sets it

@@ -66,7 +66,7 @@ test('a key that asks for names without end takes no turn of another, and the qu
     expect(askedAt.filter((other) => other > at - 60_000 && other <= at).length).toBeLessThanOrEqual(30);
 });
 
-test('a name that somebody asks for anew is asked, though nobody waits any longer for those who asked before in two lanes', async () => {
+test('a name that is requested again is looked up, although no caller waits any longer for the earlier requests in two lanes', async () => {
   const clock = new ManualClock();
   const ask = async (batch: string[]) => {
     await clock.sleep(1_000);
@@ -92,7 +92,7 @@ test('a name that somebody asks for anew is asked, though nobody waits any longe
   await expect(Promise.race([bob, 'nothing'])).resolves.toEqual([3]);
 });
 
-test('a name is remembered for five minutes, and for half a minute that nobody has it', async () => {
+test('a name is remembered for five minutes, and an unknown name for half a minute', async () => {
   const { clock, asked, find } = names();
   await find('somebody', 'nobody');
   await clock.advance(29_000);
@@ -157,7 +157,7 @@ test.each([
   ['a refusal', 'status 403', 'platform_unavailable'],
   ['silence', 'hang', 'platform_unavailable'],
 ] as const)(
-  'a users service that answers with %s is told of in time, with the advice to send the id',
+  'a users service that answers with %s is reported in time, with the advice to send the id',
   (_, kind, code) =>
     onOpenCloud(async ({ app: { platform }, call, fake }) => {
       fake.faults.add({ operation: 'userNames', kind, times: 100 });

@@ -16,14 +16,14 @@ ledgerContract('the ledger on PostgreSQL', async (clock) => {
   return { ledger: ledgerOf(store), other: ledgerOf(other) };
 });
 
-test('each key of the platform has a budget of its own', async () => {
+test('each key of the platform has a separate budget', async () => {
   const { store, other } = await twoStores();
   await ledgerOf(store).change(counted, add);
   const elsewhere = other.budgetLedger('b'.repeat(64));
   expect(await elsewhere?.change(counted, ({ count }) => count)).toBe(0);
 });
 
-test('an account that nobody has yet is opened with the time of the last change before its ledger was, if there was one', async () => {
+test('a new account is opened with the time of the last change before its ledger, if there was one', async () => {
   const { store, other, clock } = await twoStores();
   const opened: Array<OpeningFacts<Counted>> = [];
   const open = (ledger: BudgetLedger | undefined, operation: string) =>
@@ -44,7 +44,7 @@ test.each([
   ['is gone', 'DELETE FROM rankd.platform_budget'],
   ['is older than it was', `UPDATE rankd.platform_budget SET version = 1, set_by = 'then', account = '{"count":1}'`],
   ['is another one', `UPDATE rankd.platform_budget SET set_by = 'somebody', account = '{"count":1}'`],
-])('an account that %s after a failover is opened anew with what this process knows of it', async (_what, sql) => {
+])('an account that %s after a failover is reopened with the data that this process has', async (_what, sql) => {
   const { store, other, address } = await twoStores();
   const opened: Array<OpeningFacts<Counted>> = [];
   const ledger = ledgerOf(store);
@@ -56,7 +56,7 @@ test.each([
   expect(await ledger.change(noting(opened), add)).toBe(6);
 });
 
-test('an account that is gone is opened anew once, though who comes first knew it less well than who comes next', async () => {
+test('a lost account is reopened once, even if the first process knew less of it than the next', async () => {
   const { store, other, address } = await twoStores();
   const opened: Array<OpeningFacts<Counted>> = [];
   const [first, next] = [ledgerOf(store), ledgerOf(other)];

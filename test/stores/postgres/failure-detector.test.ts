@@ -8,7 +8,7 @@ import { onServer, postgresDatabase } from '../../support/postgres-database.ts';
 
 const other = { id: 'node_b', beat: 4 };
 
-test('a server that stood still for long ends nobody: three beats of one’s own have to be answered meanwhile', async () => {
+test('a server that was stalled for long ends no node: three of a node’s own heartbeats have to be answered in the meantime', async () => {
   const time = new ManualClock();
   const detector = new FailureDetector(time);
   expect(detector.observe([other], 1)).toEqual([]);
@@ -18,7 +18,7 @@ test('a server that stood still for long ends nobody: three beats of one’s own
   expect(detector.observe([other], 1)).toEqual([other]);
 });
 
-test('over a new connection everything is watched anew, and so is a node whose number moved', async () => {
+test('over a new connection every node is watched from the start, and so is a node whose number moved', async () => {
   const time = new ManualClock();
   const detector = new FailureDetector(time);
   /** The seconds until the node is ended, with a beat each. */
@@ -35,7 +35,7 @@ test('over a new connection everything is watched anew, and so is a node whose n
   expect(await lookFor(6, { beat: 5, session: 2 })).toBe(1);
 });
 
-test('a node that beats in the moment in which another ends it goes on', async () => {
+test('a node whose heartbeat arrives in the moment in which another ends it continues', async () => {
   const { address } = await postgresDatabase();
   const store = await openPostgresStore({ address, clock: new ManualClock(), beating: new ManualClock() });
   const db = new Database(address);

@@ -77,7 +77,7 @@ const endWaiting = `
 const plan = (store: Store) =>
   store.updateWorkspace(judgeWorkspace({ plan: 'free' }, { by: operator, at: Date.UTC(2026, 0, 1) }));
 
-test('a commit whose answer is lost is looked up, and is a success', async () => {
+test('a commit whose answer is lost is checked, and is a success', async () => {
   const { line, store, other } = await openThrough();
   line.break('lost answer');
   expect(await plan(store)).toMatchObject({ plan: 'free' });
@@ -91,7 +91,7 @@ test('a commit whose answer is lost is looked up, and is a success', async () =>
   expect((await other.auditChain({ afterId: 0, limit: 9 })).rows).toHaveLength(2);
 });
 
-test('a commit that never arrived is told as that, and nothing was kept', async () => {
+test('a commit that never arrived is reported as such, and nothing was stored', async () => {
   const { line, store, other } = await openThrough();
   line.break('lost commit');
   await expect(plan(store)).rejects.toMatchObject({ code: 'store_unavailable' });
@@ -100,7 +100,7 @@ test('a commit that never arrived is told as that, and nothing was kept', async 
   expect(await plan(store)).toMatchObject({ plan: 'free' });
 });
 
-test('connections that break are made anew, and what was remembered of keys through them is forgotten', async () => {
+test('broken connections are replaced, and keys that were cached through them are forgotten', async () => {
   const { line, store, other, clock } = await openThrough();
   await operate({ store: other, clock }).createKey(newKey('game'), operator);
   expect(await lookUp(store, 'game')).toMatchObject({ key: { name: 'game' } });
@@ -118,7 +118,7 @@ test('connections that break are made anew, and what was remembered of keys thro
   await plan(store);
 });
 
-test('a read whose connection breaks is asked once more on another one', async () => {
+test('a read whose connection breaks is retried on another one', async () => {
   const { store, address } = await openThrough();
   const change = newChange();
   await begin(store, change);
@@ -149,7 +149,7 @@ test('a session that the server ends in the middle of a transaction takes it bac
   expect(await plan(store)).toMatchObject({ plan: 'free' });
 });
 
-test('nobody edits, removes, inserts or empties the audit, or moves its anchor elsewhere', async () => {
+test('no statement can edit, remove, insert or empty audit rows, or move the anchor elsewhere', async () => {
   const { store, address } = await openThrough();
   await plan(store);
   const client = clientOf(address);

@@ -34,7 +34,7 @@ test('of all that several nodes ask for at once, no more are allowed than the li
   expect(await allowed()).toBe(2);
 });
 
-test('limits are taken from in turn: what the first refuses costs the next nothing', async () => {
+test('limits are applied in turn: a refusal by the first costs the next nothing', async () => {
   const { stores } = await twoNodes();
   const [{ limits }] = stores;
   const first = { name: 'place key_1 42', perMinute: 60, burst: 1 };
@@ -47,7 +47,7 @@ test('limits are taken from in turn: what the first refuses costs the next nothi
   expect(await limits?.takeShared([second])).toEqual([{ isAllowed: true, left: 8 }]);
 });
 
-test('what nodes have spent by themselves is taken from what is left for all, as of then', async () => {
+test('tokens that nodes spent alone are subtracted from those left for all, as of that time', async () => {
   const { clock, stores } = await twoNodes();
   const [one, other] = stores;
   const limit = { name: 'verify key_1', perMinute: 60, burst: 10 };
@@ -62,7 +62,7 @@ test('what nodes have spent by themselves is taken from what is left for all, as
   ).toEqual([0, 9.5]);
 });
 
-test('what a daemon tells after it could not tell for minutes gives nobody back what others took meanwhile', async () => {
+test('a daemon that reports after minutes without a connection gives no caller back the tokens that others took in the meantime', async () => {
   const { clock, stores } = await twoNodes();
   const [one, other] = stores;
   const limit = { name: 'rank key_1', perMinute: 60, burst: 100 };
@@ -91,7 +91,7 @@ test('a limit is forgotten once it is full again, however long that takes', asyn
   expect(await kept()).toEqual([]);
 });
 
-test('two daemons let in what one may: changes exactly, and verifications once they have told each other', async () => {
+test('two daemons together admit as much as one: changes exactly, and verifications once they have synchronized', async () => {
   const { clock, stores } = await twoNodes();
   const config = { limits: { rankPerMinute: 60, rankBurst: 5, placePerMinute: 60, verifyPerMinute: 10 } };
   const [east, west] = [

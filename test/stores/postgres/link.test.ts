@@ -3,7 +3,7 @@ import { Database } from '../../../src/stores/postgres/engine/database.ts';
 import { isSuperseded } from '../../../src/stores/postgres/engine/inspect-server.ts';
 import { postgresDatabase } from '../../support/postgres-database.ts';
 
-test('a session that takes no writes any more is left, and the next one is made anew', async () => {
+test('a session that no longer accepts writes is dropped, and a new one is opened', async () => {
   const { address } = await postgresDatabase();
   const db = new Database(address);
   onTestFinished(() => db.close());

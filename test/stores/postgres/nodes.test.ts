@@ -83,7 +83,7 @@ test('a node that beats is never ended, however long others look', async () => {
   expect((await one.store.openChanges()).map(({ holder }) => holder)).toEqual(['this', 'other']);
 });
 
-test('without an answered beat for 5 s, a node neither holds nor begins anything; with the next one it goes on', async () => {
+test('without an answered heartbeat for 5 s, a node neither holds nor begins anything; with the next one it continues', async () => {
   const [one] = await twoNodes();
   const change = newChange();
   await begin(one.store, change);
@@ -103,7 +103,7 @@ test('without an answered beat for 5 s, a node neither holds nor begins anything
   expect(await begin(one.store, newChange({ rankeeId: 8 }))).toBe(true);
 });
 
-test('a node that was ended finds out with its next beat, and joins anew', async () => {
+test('a node that was ended finds out with its next heartbeat, and joins again', async () => {
   const [one, other] = await twoNodes();
   const change = newChange();
   await begin(one.store, change);
@@ -195,7 +195,7 @@ test('a daemon that shows itself is seen by all with what it says of itself, unt
   await other?.close();
 });
 
-test('what is asked of a daemon is carried out once, by the one that is meant, and who asked learns what came of it', async () => {
+test('a command to a daemon is carried out once, by the addressed one, and its sender gets the outcome', async () => {
   const { address } = await postgresDatabase();
   const open = () => openPostgresStore({ address, clock: new ManualClock() });
   const [east, west, desk] = await Promise.all([open(), open(), open()]);
@@ -215,7 +215,7 @@ test('what is asked of a daemon is carried out once, by the one that is meant, a
   await Promise.all([east.close(), west.close(), desk.close()]);
 });
 
-test('a daemon that others have ended joins anew by itself, and is ready again', async () => {
+test('a daemon that others have ended joins again, and is ready again', async () => {
   const { address } = await postgresDatabase();
   const time = new ManualClock();
   const store = await openPostgresStore({ address, clock: new ManualClock(), beating: time });
@@ -260,7 +260,7 @@ describe('keys that several nodes declare', () => {
     return { east, west, open, key, audited };
   }
 
-  test('hold while one of them declares them; who drops one is told who does not', async () => {
+  test('apply while one of them declares them; a daemon that drops one learns which others still declare it', async () => {
     const { east, west, key } = await nodes();
     await east.declare(declaration('main'), declaration('other'));
     await west.declare(declaration('main'));
@@ -303,7 +303,7 @@ describe('keys that several nodes declare', () => {
     expect(await audited()).toBe(before);
   });
 
-  test('a node that had to join anew has declared what it had declared before', async () => {
+  test('a node that had to join again has the same declarations as before', async () => {
     const { address } = await postgresDatabase();
     const [time, clock] = [new ManualClock(), new ManualClock()];
     const store = await openPostgresStore({ address, clock, beating: time });
@@ -324,7 +324,7 @@ describe('keys that several nodes declare', () => {
   });
 });
 
-test('when another daemon is gone, those that stay are told', async () => {
+test('when a daemon is gone, the others are notified', async () => {
   const { address } = await postgresDatabase();
   const open = () => openPostgresStore({ address, clock: new ManualClock() });
   const [east, west] = await Promise.all([open(), open()]);
@@ -366,7 +366,7 @@ test('a task of one node alone is that of the first who asks, until it ends', as
   await other.close();
 });
 
-test('who waits for a member on another node goes on as soon as that one is through, before it would look again', async () => {
+test('a change that waits for the same member on another node continues as soon as that one is finished, before its next poll', async () => {
   const { address } = await postgresDatabase();
   const open = () => openPostgresStore({ address, clock: new ManualClock() });
   const [one, other] = await Promise.all([open(), open()]);
@@ -439,7 +439,7 @@ test.each([
   ],
   ['its own of after it', '', 4, { fromId: 3, toId: 3 }],
 ])(
-  'a daemon whose last events are %s after a failover tells which it knows of, and nobody knows what is left of the budget',
+  'a daemon whose last events are %s after a failover reports the lost ones, and the rest of the budget counts as unknown',
   async (_what, instead, writes, range) => {
     const { address } = await postgresDatabase();
     const time = new ManualClock();

@@ -35,7 +35,7 @@ test('a request that the loss of the server cut off can be repeated with its Ide
   expect([repeated.status, codeOf(repeated)]).toEqual([200, undefined]);
 });
 
-test('what a live node could not give back, or asked for without an answer, holds up no other node for longer than its next beats', async () => {
+test('claims that a live node could not release, or whose answer was lost, block no other node for longer than the next heartbeats', async () => {
   const { address } = await postgresDatabase();
   const open = async () => {
     const store = await openPostgresStore({ address, clock: systemClock });

@@ -176,7 +176,7 @@ test.each<[which: string, server: Credentials | undefined, says: RegExp]>([
   expect(Buffer.concat(heard).toString('latin1')).not.toMatch(/application_name|geheim/);
 });
 
-test('with store.tls: require, a server with an untrusted certificate is believed once it proves that it knows the password, and a relay with a certificate of its own is not', async () => {
+test('with store.tls: require, a server with an untrusted certificate is accepted once it proves that it knows the password, and a relay with another certificate is not', async () => {
   const { address, url } = await postgresDatabase();
   const port = Number(new URL(url).port);
   const guarded = {

@@ -22,7 +22,7 @@ test('no sequence is unlogged: a standby that became the primary could not read 
   expect(rows.filter(({ isUnlogged }) => isUnlogged)).toEqual([]);
 });
 
-test('what ends with its nodes, or fills up again by itself, is all that no disk waits for', async () => {
+test('only data that ends with its nodes, or refills automatically, is written without waiting for the disk', async () => {
   const { address } = await postgresDatabase();
   const rows = await onServer(
     address,

@@ -22,7 +22,7 @@ async function asked() {
   return { own, clock, askAfter };
 }
 
-test("time is the server's, and goes on between two looks as this process's own", async () => {
+test("time is the server's; between two readings, the time of this process passes", async () => {
   const { own, clock } = await asked();
   expect(clock.now()).toBe(serverAt);
   await own.skip(1_234);

@@ -77,7 +77,7 @@ test.each([
   { told: 'tells its count', sendsHeaders: true },
   { told: 'says nothing of it', sendsHeaders: false },
 ])(
-  'three nodes that want twice the budget, one of them late, get their share and no refusal, where the platform $told',
+  'three nodes that need twice the budget, one of them late, get their share and no refusal, if the platform $told',
   async ({ sendsHeaders }) => {
     const { clock, join, pass, carriedOut, refused } = await nodesOn({ sendsHeaders });
     const nodes: Joined[] = [];
@@ -120,7 +120,7 @@ test.each([
   { who: 'a node that starts then', told: 'tells its count', sendsHeaders: true },
   { who: 'a node that starts then', told: 'says nothing of it', sendsHeaders: false },
 ])(
-  'an account that a failover has lost counts as spent for a window but for one call, for $who, where the platform $told',
+  'an account that a failover has lost counts as spent for a window except for one call, for $who, if the platform $told',
   async ({ who, sendsHeaders }) => {
     const { address, clock, join, pass, carriedOut, refused } = await nodesOn({ sendsHeaders });
     const first = await join('first');

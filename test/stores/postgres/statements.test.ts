@@ -52,7 +52,7 @@ test('a daemon has six connections at most, and relies on nothing that one of th
   expect(line.sent()).not.toMatch(/pg_(try_)?advisory_lock|CREATE TEMP|DECLARE |set_config\([^)]*false\)/);
 });
 
-test('whoever takes a position waits for those of the same member who have theirs but did not commit yet', async () => {
+test('taking a position waits for uncommitted positions in the queue of the same member', async () => {
   const { address } = await postgresDatabase();
   const store = await openPostgresStore({ address, clock: new ManualClock() });
   const other = new Database(address);
@@ -74,7 +74,7 @@ test('whoever takes a position waits for those of the same member who have their
   expect(await store.queueStanding({ rankeeId: 7, position: position ?? '' })).toMatchObject({ isNext: false });
 });
 
-test('what a change keeps is on disk when it is told, whatever the server is set to; a beat is not waited for', async () => {
+test('a change is on disk when it is reported, whatever the server’s settings; a heartbeat is not synced', async () => {
   const { address } = await postgresDatabase();
   const seen = `
     CREATE SCHEMA seen; CREATE TABLE seen.commits (of_table text, setting text);

@@ -59,13 +59,13 @@ test.each<Omit<ChangeFilter, 'limit'>>([
   { keyId: 'key_main', states: ['refused', 'failed'] },
   { since: 100, until: 100_000, rankeeName: 'ann_2' },
   { since: 100, placeId: 42, by: 'key' },
-])('what is further back than a page looks is found all the same, once and in order: %j', async (filter) => {
+])('changes beyond the rows that one page scans are still found, once and in order: %j', async (filter) => {
   const changes = await store.listChanges({ ...filter, limit: count });
   expect(changes.length).toBeGreaterThan(0);
   expect((await search(filter)).ids).toEqual(changes.map(({ id }) => id));
 });
 
-test('a page that finds nothing in the stretch that it looks at says where to go on', async () => {
+test('a page that finds nothing in the rows that it scans returns a cursor to continue', async () => {
   const { ids, pages } = await search({ by: 'key', states: ['applied'], rankeeId: 3, placeId: 43 });
   expect(ids).toEqual([]);
   expect(pages.length).toBeLessThan(4);

@@ -27,7 +27,7 @@ function slowDown(file: string, table: string): void {
   hand.close();
 }
 
-test('what arrives while a commit waits for the disk is committed together', async () => {
+test('writes that arrive while a commit waits for the disk are committed together', async () => {
   const { store, file } = await open();
   const event = (subject: string) => operate({ store }).appendAudit({ by: operator, action: 'a', subject, detail: {} });
   await event('none');
@@ -94,7 +94,7 @@ test.each(harmedParts)('nothing is written any more, nor read, once %s is %s', a
   await expect(store.findKey('main')).rejects.toMatchObject(theseFiles);
 });
 
-test('a log that is emptied in the middle of a commit is noticed before anybody is told', async () => {
+test('a log that is emptied in the middle of a commit is noticed before any caller gets an answer', async () => {
   const { openAgain, file } = await open();
   const store = await openAgain();
   onTestFinished(() => store.close());
@@ -106,7 +106,7 @@ test('a log that is emptied in the middle of a commit is noticed before anybody 
   await expect(store.updateWorkspace(judge)).rejects.toMatchObject(theseFiles);
 });
 
-test('a command that commits into files that are no longer in their place is not told that it is done', async () => {
+test('a command that commits into replaced or removed files does not report success', async () => {
   const { openAgain, file } = await open();
   const command = await openAgain({ isServed: false });
   onTestFinished(() => command.close());

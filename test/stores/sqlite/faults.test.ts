@@ -22,7 +22,7 @@ async function openForFaults(options: { lockTimeoutMs?: number } = {}): Promise<
   return { store: createSqliteStore(db, clock), db };
 }
 
-test('on a full disk nothing is kept and the store says so; it works again once there is room', async () => {
+test('on a full disk nothing is stored and the store reports it; it works again once there is room', async () => {
   const { store, db } = await openForFaults();
   await operate({ store: store, clock }).createKey(newKey('main'), operator);
   const [{ pages } = { pages: 0 }] = await db.all<{ pages: number }>(
@@ -98,7 +98,7 @@ test('a database that turned read-only is store_unavailable', async () => {
 });
 
 test.each(['SQLITE_IOERR_WRITE', 'SQLITE_FULL', 'SQLITE_BUSY_SNAPSHOT', 'SQLITE_CORRUPT_INDEX', 'SQLITE_NOMEM'])(
-  '%s is store_unavailable, its text free of paths and its cause kept for the log',
+  '%s is store_unavailable, with no path in its text and the cause for the log',
   (code) => {
     const cause = new Database.SqliteError('inner words about /var/lib/rankd/rankd.db', code);
     const error = toStoreError(cause, '/var/lib/rankd/rankd.db');

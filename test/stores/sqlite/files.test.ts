@@ -44,7 +44,7 @@ test('in a directory that others can read, only the files of rankd are closed to
   for (const file of files) expect(modeOf(join(dataDir, file))).toBe('600');
 });
 
-test('what was kept is there after closing and opening again', async () => {
+test('stored data is still there after the store is closed and opened again', async () => {
   const dataDir = tempDir();
   const store = await open(dataDir);
   const workspace = await operate({ store }).updateWorkspace({ active: false }, 'cli:ann@host');

@@ -11,7 +11,7 @@ import { begin, newDemotion } from '../../contracts/store/samples.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
-test('what rankd last wrote for a member is found by an index of its own, however long their history is', async () => {
+test('rankd’s last write for a member is found through a separate index, however long the history is', async () => {
   const byIndex = ['SEARCH main.rank_changes USING INDEX written_to_a_member (rankee_id=?)'];
   expect(await plansOf((store) => store.lastWritten(7))).toEqual(byIndex);
   expect(await plansOf((store) => store.lastAppliedAt(7))).toEqual(byIndex);

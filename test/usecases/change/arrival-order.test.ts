@@ -77,7 +77,7 @@ test('a change from the shell takes its turn among those of the daemon: earlier 
   await group.close();
 });
 
-test('a change that finds the member where it leads is planned anew if another node changes the member meanwhile', async () => {
+test('a change to a rank that the member already has is planned again if another node changes the member in the meantime', async () => {
   const read = Promise.withResolvers<void>();
   const changed = Promise.withResolvers<void>();
   await using daemon = await openTestApp({

@@ -8,7 +8,7 @@ const { signal } = new AbortController();
 test.each([
   ['somebody is before them', true],
   ['nobody is', false],
-])('who is called off before their turn holds up nobody, and lets nobody past, where %s', async (_, isBusy) => {
+])('a caller who gives up before their turn blocks no other, and lets no other pass, if %s', async (_, isBusy) => {
   const turns = new MemberTurns();
   const before = isBusy ? turns.arrive(member, 'a') : undefined;
   {
@@ -38,7 +38,7 @@ test('once everyone is through, who arrives is the first again', async () => {
   expect(turns.arrive(member, 'a').isFirst).toBe(true);
 });
 
-test('who arrives once the first is through still waits for those who came between', async () => {
+test('a caller who arrives after the first has finished still waits for those in between', async () => {
   const turns = new MemberTurns();
   const first = turns.arrive(member, 'a');
   const second = turns.arrive(member, 'a');

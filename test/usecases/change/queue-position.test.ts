@@ -10,7 +10,7 @@ function callFor({ app }: TestApp, ms: number) {
   return { signal: AbortSignal.timeout(ms), deadlineAt: app.clock.monotonic() + ms, lane: 'test' };
 }
 
-test('who arrived keeps its position, whoever on another node comes after', async () => {
+test('a change keeps its position ahead of later ones on another node', async () => {
   await using world = await openTestApp();
   const other = await engineBeside(world.dataDir, world.app.clock).openStore();
   await using position = new QueuePosition(world.app, { rankeeId, lane: 'test' });
@@ -23,7 +23,7 @@ test('who arrived keeps its position, whoever on another node comes after', asyn
   await expect(later.comes(callFor(world, 1_000))).resolves.toBeUndefined();
 });
 
-test('a queue that could not be joined is told to who waits in it, and harms nobody else', async () => {
+test('if a queue can not be joined, the waiting caller gets the error, and no other is affected', async () => {
   await using world = await openTestApp();
   const store = { ...world.store, enqueue: async () => Promise.reject(new Error('the disk is full')) };
   const app = { ...world.app, turns: new MemberTurns(), store };

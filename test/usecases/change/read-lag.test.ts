@@ -17,7 +17,7 @@ test('a second change is planned from what the first one left, though reads do n
   expect(world.fake.group.held(userId)).toEqual([officer]);
 });
 
-test('a member who was just given another rank is not told to hold the old one, though reads still show it', async () => {
+test('a member who was just given another rank is not reported with the old one, though reads still show it', async () => {
   await using world = await ModelWorld.open();
   world.fake.lagMs = 6_750;
   expect(await world.ask({ userId, rank: 50 })).toMatchObject({ status: 200 });
@@ -44,7 +44,7 @@ test('a step up or down begins from what the last change left, though reads do n
   expect(roblox.group.held(userId)).toEqual([trainee]);
 });
 
-test('what somebody else changed since then is seen once reads can no longer lag', async () => {
+test('a later change by someone else is seen once reads can no longer lag', async () => {
   await using world = await ModelWorld.open();
   expect(await world.ask({ userId, rank: 50 })).toMatchObject({ status: 200 });
   world.fake.group.setMember(userId, [officer]);
@@ -52,7 +52,7 @@ test('what somebody else changed since then is seen once reads can no longer lag
   expect(world.fake.group.held(userId)).toEqual([trainee]);
 });
 
-test('a change after one that was put back does not begin from a state on the way', async () => {
+test('a change after a reverted one does not begin from an intermediate state', async () => {
   await using world = await ModelWorld.open();
   world.fake.lagMs = 1_000;
   world.fake.faults.add({ operation: 'unassign', kind: 'status 403', roleId: trainee, times: 2 });
@@ -63,7 +63,7 @@ test('a change after one that was put back does not begin from a state on the wa
   expect(await world.reconcile()).toEqual([]);
 });
 
-test('a change that could not be put back at once is not taken for put back because reads still show it so', async () => {
+test('a change that could not be reverted at once does not count as reverted because reads still show the old state', async () => {
   await using world = await ModelWorld.open();
   world.fake.lagMs = 6_750;
   world.fake.faults.add({ operation: 'unassign', kind: 'status 403', times: 4 });
@@ -72,7 +72,7 @@ test('a change that could not be put back at once is not taken for put back beca
   expect(world.fake.group.held(userId)).toEqual([trainee]);
 });
 
-test('a write whose answer tells nothing is not proven by a read from before the last change', async () => {
+test('a write without a conclusive answer is not proven by a read from before the last change', async () => {
   await using world = await ModelWorld.open();
   const { fake } = world;
   expect(await world.ask({ userId, rank: 50 })).toMatchObject({ status: 200 });

@@ -5,7 +5,7 @@ import { changeRank } from '../../../src/usecases/change/change-rank.ts';
 import { onOpenCloud, sampleUsers } from '../../support/open-cloud-app.ts';
 
 test(
-  'what a change has to know of its member and its ranker is asked for together with whether its turn has come, and once',
+  'a change reads the facts on its member and its ranker once, together with its position in the queue',
   onOpenCloud(
     async ({ app }) => {
       const asked: string[] = [];

@@ -5,7 +5,7 @@ import { onOpenCloud, sampleUsers } from '../../support/open-cloud-app.ts';
 const { trainee: bob, actor, otherAdmin } = sampleUsers;
 
 test(
-  'an acting account that left the group is told as that, and is looked for again before it is told once more',
+  'an acting account that left the group is reported as such, and is checked again before the next report',
   onOpenCloud(async ({ fake, clock, rank }) => {
     const roleIds = fake.group.held(actor) ?? [];
     fake.group.removeMember(actor);
@@ -24,7 +24,7 @@ test(
 );
 
 test(
-  'what a caller could not read with hardly any time left is not believed by those who come after it',
+  'a failed read of a caller with hardly any time left is not reused for later callers',
   onOpenCloud(async ({ app: { group }, fake, clock, rank, call }) => {
     clock.skip(61_000);
     const late = { ...call(), deadlineAt: clock.monotonic() };

@@ -14,7 +14,7 @@ function makeGeneral({ fake }: OpenCloudApp): number {
 }
 
 test(
-  'a role that was made a moment ago and is held counts like any other',
+  'a held role that was created a moment ago counts like any other',
   onOpenCloud(async (system) => {
     const { fake, clock } = system;
     expect((await system.rank(bob)).status).toBe(200); // the roles are remembered from here on
@@ -27,7 +27,7 @@ test(
 );
 
 test(
-  'a rank that was made after the roles were read is found, and a rank that nobody has does not make each request read them',
+  'a rank that was made after the roles were read is found, and an unknown rank does not make each request read them',
   onOpenCloud(async (system) => {
     const { fake, clock } = system;
     expect((await system.rank(bob)).status).toBe(200); // the roles are remembered from here on

@@ -76,7 +76,7 @@ test.each([
     'INSERT INTO audit_events SELECT 7, at, done_by, action, subject, key_id, detail, hash FROM audit_events WHERE id = 6',
     [{ kind: 'changed', id: 7 }],
   ],
-])('%s is told by its number', async (_, damage, breaks) => {
+])('%s is reported with its number', async (_, damage, breaks) => {
   const { store, hand } = await sixEvents();
   hand.exec(unlock + damage);
   expect(await verifyAudit({ store })).toMatchObject({ breakCount: breaks.length, breaks });
@@ -107,7 +107,7 @@ test('events written after the end was cut off do not hide that', async () => {
   expect(await verifyAudit({ store })).toMatchObject({ breaks: [{ kind: 'missing', id: 5, toId: 6 }] });
 });
 
-test('a thief who works the whole chain out anew is found by a noted head, and only by it', async () => {
+test('a thief who recomputes the whole chain is found only through a recorded head', async () => {
   const { store, hand } = await sixEvents();
   const { head } = await verifyAudit({ store });
   const { rows } = await store.auditChain({ afterId: 0, limit: 9 });
@@ -139,7 +139,7 @@ test('an end that was cut off with the note of how many there were is found by n
   expect(await verifyAudit({ store }, { notedHeads })).toMatchObject({ breaks: [{ kind: 'missing', id: 5, toId: 6 }] });
 });
 
-test('of two hashes that were noted of one event, one was written anew', async () => {
+test('if two different hashes of one event were recorded, the audit was rewritten', async () => {
   const { store } = await sixEvents();
   const { rows } = await store.auditChain({ afterId: 2, limit: 1 });
   const notedHeads = new Map(rows.map((row) => [row.id, new Set([row.hash, 'f'.repeat(64)])]));
@@ -152,16 +152,19 @@ function removeUpTo(id: number): string {
           DELETE FROM audit_events WHERE id <= ${id}`;
 }
 
-test.each([3, 6])('events #1 to #%i are told to be gone, where no event of retention says so', async (last) => {
-  const { store, hand } = await sixEvents();
-  const { rows } = await store.auditChain({ afterId: last - 1, limit: 1 });
-  hand.exec(removeUpTo(last));
-  expect(await verifyAudit({ store }, { notedHead: rows[0]?.hash })).toMatchObject({
-    breaks: [{ kind: 'unexplained', id: 1, toId: last }],
-    notedHead: 'removed',
-    isIntact: false,
-  });
-});
+test.each([3, 6])(
+  'events #1 to #%i are reported as missing, unless an event of retention explains it',
+  async (last) => {
+    const { store, hand } = await sixEvents();
+    const { rows } = await store.auditChain({ afterId: last - 1, limit: 1 });
+    hand.exec(removeUpTo(last));
+    expect(await verifyAudit({ store }, { notedHead: rows[0]?.hash })).toMatchObject({
+      breaks: [{ kind: 'unexplained', id: 1, toId: last }],
+      notedHead: 'removed',
+      isIntact: false,
+    });
+  },
+);
 
 test('an event of retention explains the rows that it names and no others, and none if retention is off', async () => {
   const { store, hand } = await sixEvents();
@@ -183,7 +186,7 @@ test('an event of retention explains the rows that it names and no others, and n
   expect(await verifyAudit({ store }, { hasRetention })).toMatchObject({ breaks: unexplained });
 });
 
-test('a person who was forgotten explains no other mention that somebody empties, before and after retention', async () => {
+test('a forgotten person explains no other emptied mention, before and after retention', async () => {
   const { store, hand } = await sixEvents();
   for (const rankeeId of [1001, 2002, 1001, 2002, 2002]) {
     await store.appendAudit(changeEvent(newChange({ rankeeId }), 'applied', 0));

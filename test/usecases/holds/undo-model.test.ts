@@ -256,7 +256,7 @@ class World {
       const was = earliest?.before ?? before;
       await this.#expect(member, { was, now: before, results }, `undo of ${undone.map(({ id }) => id)}`);
       const { latestId } = await this.app.store.latestChange(member);
-      if (latestId === undefined || latestId === last) continue; // there was nothing to put back
+      if (latestId === undefined || latestId === last) continue; // there was nothing to restore
       const story = this.#story(member);
       const live = story.live.slice(0, story.live.length - undone.length);
       this.stories.set(member, { ...story, live, undo: { id: latestId, before, live: story.live } });

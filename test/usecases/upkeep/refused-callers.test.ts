@@ -25,7 +25,7 @@ test('refusals are written to the audit in sums by code and reason', async () =>
   );
 });
 
-test('one who keeps on is counted anew after each flush, and apart from the refusals to ask so often', async () => {
+test('a caller who keeps trying is counted again after each flush, and separately from the refusals for too many requests', async () => {
   await using app = await openTestApp();
   const { refused } = app.app;
   const details = { reason: 'unknown' } as const;
@@ -42,7 +42,7 @@ test('one who keeps on is counted anew after each flush, and apart from the refu
   ]);
 });
 
-test('whoever makes up places with a key that is accepted can not fill the audit: the first ten are told apart, the rest are one sum', async () => {
+test('a caller who invents places for an accepted key can not fill the audit: the first ten are listed, the rest are one sum', async () => {
   await using app = await openTestApp();
   const key = await app.createKey();
   for (let placeid = 1001; placeid <= 1030; placeid += 1) await app.verify(key, placeid);
@@ -54,7 +54,7 @@ test('whoever makes up places with a key that is accepted can not fill the audit
   expect(told).toContainEqual({ reason: 'other', from: '127.0.0.1', count: 20 });
 });
 
-test('callers are told apart by address, and so many that they can not be are one sum', async () => {
+test('callers are listed by address, and those beyond the limit are one sum', async () => {
   await using app = await openTestApp();
   const { refused } = app.app;
   const wrongKey = new RankdError('invalid_key', 'No.', { details: { reason: 'unknown' } });

@@ -28,7 +28,7 @@ test('the end of a key is an alarm', () => {
   expect(isAlarm(told(keyRevoked(key, {}, actor)).type)).toBe(true);
 });
 
-test('an undo is told once it has ended, with its result, the key and the time in words', () => {
+test('an undo is reported once it has ended, with its result, the key and the time in words', () => {
   const about = { keyId: key.id, keyName: key.name, since: '2026-01-01T00:00:00Z', changes: 4, members: 4 };
   const result = 'of 4 members, 2 put back; 2 no longer in the group';
   const begun = historyUndone({ undoId: 'undo_1', does: 'begin' }, about, actor);

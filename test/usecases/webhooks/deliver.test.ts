@@ -154,7 +154,7 @@ test('an event of a group with thousands of roles stays below 20 KB, and says ho
   expect(event?.data.change).toMatchObject({ rolesBefore: ids.slice(0, 100), rolesBeforeCount: 5_000 });
 });
 
-test('the wait that a 503 asks for is kept, and 410 disables at once', async () => {
+test('the wait that a 503 requests is respected, and 410 disables at once', async () => {
   const { add, refuse, pass, targets, find, store } = await scene();
   await add('bot', 'https://bot.example/x');
   await add('watcher', 'https://watcher.example/x', { events: ['alarms'] });
@@ -198,7 +198,7 @@ test('after five days without a success a target is disabled; enabled again, it 
   expect(targets.members('bot.example')).not.toContain(1);
 });
 
-test('what is older than seven days is left out, and one event says so', async () => {
+test('events older than seven days are skipped, and one event reports it', async () => {
   const { add, refuse, clock, pass, targets, end, start } = await scene();
   await add('bot', 'https://bot.example/x');
   await end();
@@ -215,7 +215,7 @@ test('what is older than seven days is left out, and one event says so', async (
 test.each([
   ['what is older than seven days', false, { leftOut: 2, members: [3] }],
   ['everything that waits', true, { leftOut: 3, members: [] }],
-])('who enables a webhook is told how much is left out: %s', async (_, isFromNow, expected) => {
+])('enabling a webhook reports how many events are skipped: %s', async (_, isFromNow, expected) => {
   const { add, refuse, clock, pass, targets, store } = await scene();
   await add('bot', 'https://bot.example/x');
   const by = 'cli:ann@host';
@@ -231,7 +231,7 @@ test.each([
   expect(skipped.map(({ event }) => event.data)).toMatchObject([{ by, detail: { count: leftOut } }]);
 });
 
-test('a webhook that is to get other events is not told what happened before', async () => {
+test('a webhook whose events are changed does not get earlier ones', async () => {
   const { add, refuse, clock, targets, store, end, start } = await scene();
   await add('bot', 'https://bot.example/x', { events: ['keys'] });
   await refuse(1);

@@ -33,7 +33,7 @@ test('500 demotions at once are at most five messages, the alarm comes first and
   expect(discord.violations).toEqual([]);
 });
 
-test('an alarm in the middle of a burst goes before what is gathered, goes between two messages, and goes once', async () => {
+test('an alarm in the middle of a burst overtakes the collected changes, is sent between two messages, and is sent once', async () => {
   const { add, demote, append, clock, discord } = await scene();
   await add('log', discordAddress);
   const titles = () => discord.messages.map(({ embeds }) => embeds[0]?.title ?? '');
@@ -67,7 +67,7 @@ test('after one list, a single change waits ten seconds, not a minute', async ()
   expect(discord.messages).toHaveLength(before + 1);
 });
 
-test('500 changes over 100 s are at most five messages, and a change that comes later alone is told within two seconds', async () => {
+test('500 changes over 100 s are at most five messages, and a later single change is sent within two seconds', async () => {
   const { add, demote, append, clock, discord } = await scene();
   await add('log', discordAddress);
   for (let second = 0; second < 100; second += 1) {
@@ -155,7 +155,7 @@ test('the longest texts, and emoji cut at every place, stay within the limits', 
   expect(discord.violations).toEqual([]);
 });
 
-test('the wait of a 429 is kept to the millisecond, a global one for every webhook, and neither counts as a failure', async () => {
+test('the wait of a 429 is respected to the millisecond, a global one for every webhook, and neither counts as a failure', async () => {
   const { add, refuse, clock, discord, find } = await scene();
   await add('log', discordAddress);
   discord.globalSeconds = 64.57;
@@ -173,7 +173,7 @@ test('the wait of a 429 is kept to the millisecond, a global one for every webho
   expect(discord.violations).toEqual([]);
 });
 
-test('an embed that Discord refuses is told in one plain line', async () => {
+test('an embed that Discord refuses is sent as one plain line', async () => {
   const { add, demote, clock, discord, find } = await scene();
   await add('log', discordAddress);
   const answer = discord.answer.bind(discord);
@@ -199,7 +199,7 @@ test('a webhook that was deleted in Discord is disabled at once, and never calle
   expect(discord.messages).toEqual([]);
 });
 
-test('after an outage of two days, what happened meanwhile is one digest', async () => {
+test('after an outage of two days, the missed events are one digest', async () => {
   const { add, refuse, pass, discord } = await scene();
   await add('log', discordAddress);
   discord.status = 502;
@@ -211,7 +211,7 @@ test('after an outage of two days, what happened meanwhile is one digest', async
   expect(discord.messages[0]?.embeds[0]).toMatchObject({ title: expect.stringContaining('3 refused') });
 });
 
-test('a game that sends the address of a webhook for games has its changes told there, and others are not', async () => {
+test('if a game sends the address of a webhook for games, its changes are sent there, and others are not', async () => {
   const { add, demote, clock, discord } = await scene();
   await add('game-log', discordAddress, { events: [], isForGames: true });
   const change = { webhookHash: addressHash(discordAddress) };

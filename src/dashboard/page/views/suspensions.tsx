@@ -145,7 +145,7 @@ export function Lift({ hold, onClose }: { hold: Hold; onClose: () => void }) {
       {mayForce.value && (
         <label class="row check">
           <input type="checkbox" name="force" />
-          Lift it all the same, and replace the roles that the member has now
+          Lift it anyway, and replace the roles that the member has now
         </label>
       )}
     </Confirm>

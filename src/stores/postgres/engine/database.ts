@@ -263,8 +263,8 @@ async function unlessCollided<T>(work: () => Promise<T>): Promise<T> {
 const eventSql = `SELECT 1 AS "isKept" FROM rankd.audit_events WHERE id = @id AND hash = decode(@hash, 'hex')`;
 
 function unknownOutcome(): RankdError {
-  return new RankdError('store_unavailable', 'The PostgreSQL server does not say whether it kept what was written.', {
-    hint: 'check that the server runs; rankd finds out what became of it once it does',
+  return new RankdError('store_unavailable', 'The PostgreSQL server did not confirm whether it stored the write.', {
+    hint: 'check that the server runs; rankd then finds out the outcome',
     retryAfterMs: 1_000,
   });
 }

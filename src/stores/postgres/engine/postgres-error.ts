@@ -51,7 +51,7 @@ const byCode: Record<string, Wording> = {
   '42501': ({ user, database }, cause) =>
     new RankdError('no_permission', `The user ${user} lacks a right in the database of rankd: ${messageOf(cause)}.`, {
       hint: messageOf(cause).includes('for database')
-        ? `let it make what rankd keeps: GRANT CREATE ON DATABASE ${database} TO ${user}`
+        ? `let it create rankd's schema: GRANT CREATE ON DATABASE ${database} TO ${user}`
         : `name the user that owns the schema rankd in the URL of the store, or make ${user} a member of that one`,
       cause,
     }),
@@ -118,11 +118,11 @@ const misconfigured: ReadonlySet<ConnectionCause> = new Set([
 const hints: Partial<Record<ConnectionCause, string>> = {
   certificate_untrusted: "name the certificate of the server's authority with store.ca_file",
   certificate_for_another_name: 'name the server in the URL of the store as its certificate does',
-  tls_failed: 'look at ssl_min_protocol_version, ssl_max_protocol_version and ssl_ciphers in postgresql.conf',
+  tls_failed: 'check ssl_min_protocol_version, ssl_max_protocol_version and ssl_ciphers in postgresql.conf',
 };
 
 export function standby(address: ServerAddress, cause?: unknown): RankdError {
-  return unavailable('The PostgreSQL server is read-only: it is a standby, or was told to take no writes.', {
+  return unavailable('The PostgreSQL server is read-only: it is a standby, or was configured as read-only.', {
     hint: `let the URL of the store lead to the primary, which ${hostAndPort(address)} is not`,
     cause,
   });
@@ -168,7 +168,7 @@ export function tooOld(address: ServerAddress, version: string): RankdError {
 
 function damaged(_: ServerAddress, cause: unknown): RankdError {
   const hint = 'rankd db check; what was lost is in a backup of the server';
-  return new RankdError('store_unavailable', 'A part of what rankd keeps is missing in the database.', { hint, cause });
+  return new RankdError('store_unavailable', "A part of rankd's schema is missing in the database.", { hint, cause });
 }
 
 function pooler(cause: unknown): RankdError {
@@ -243,7 +243,7 @@ function noTls(address: ServerAddress, cause: unknown): RankdError {
 
 export function busy(cause: unknown): RankdError {
   return unavailable('The PostgreSQL server took too long, so nothing was changed.', {
-    hint: 'try again; if it lasts, look at pg_stat_activity on the server',
+    hint: 'try again; if it lasts, check pg_stat_activity on the server',
     cause,
   });
 }

@@ -3,8 +3,7 @@ import { basename, dirname } from 'node:path';
 import { RankdError } from '../../../base/errors.ts';
 
 /**
- * The files that a handle works with. A process whose files were removed, replaced or cut would continue with files that no other process
- * can open any more, and not see what others write.
+ * The files that a handle works with. A process whose files were removed, replaced or cut would continue with files that no other process can still open, and not see the writes of others.
  */
 export class OpenedFiles {
   readonly #seen = new Map<string, Stats | undefined>();
@@ -60,7 +59,7 @@ function look(path: string): Stats | undefined {
   return statSync(path, { throwIfNoEntry: false });
 }
 
-/** The system tells files apart by device and inode. */
+/** The system identifies files by device and inode. */
 function isSameOrGrown(before: Stats | undefined, now: Stats | undefined): boolean {
   if (before === undefined || now === undefined) return before === now;
   return now.dev === before.dev && now.ino === before.ino && now.size >= before.size;
@@ -82,6 +81,6 @@ function harmed(file: string): RankdError {
   const message =
     'Files of the database of rankd were removed or replaced, or cut, while rankd ran; what was written last may not be in it.';
   return new RankdError('store_unavailable', message, {
-    hint: `stop rankd, see to ${basename(file)} and what is beside it in ${dirname(file)} (\`rankd restore FILE\` puts back a backup), then start it again`,
+    hint: `stop rankd, check ${basename(file)} and the files next to it in ${dirname(file)} (\`rankd restore FILE\` restores a backup), then start it again`,
   });
 }

@@ -17,7 +17,7 @@ export function toStoreError(error: unknown, file: string): RankdError {
   if (primary === 'SQLITE_CONSTRAINT') return constraintError(error);
   const { message, ...details } = failures(file)[primary] ?? {
     message: `The database failed (${error.code}).`,
-    hint: 'look at the log for the cause, then run the command again',
+    hint: 'check the log for the cause, then run the command again',
   };
   return new RankdError('store_unavailable', message, { ...details, cause: error });
 }

@@ -66,7 +66,7 @@ function reportOn(db: Connection): StoreReport {
   return { schema, newestSchema, checks, mend };
 }
 
-const mend = 'stop the daemon, then put back a backup: rankd restore FILE';
+const mend = 'stop the daemon, then restore a backup: rankd restore FILE';
 
 const maxShown = 3;
 

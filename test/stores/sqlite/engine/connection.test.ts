@@ -24,20 +24,20 @@ async function heldFor(ms: number): Promise<string> {
   return file;
 }
 
-test('who reads or writes while another process holds the database waits until it is free', async () => {
+test('a read or write while another process holds the database waits until it is free', async () => {
   const db = new Connection(await heldFor(150));
   onTestFinished(() => db.close());
   expect(db.get('SELECT n FROM numbers')).toEqual({ n: 1 });
   expect(db.run('UPDATE numbers SET n = 2')).toBe(1);
 });
 
-test('and is told in the end that it is locked, and may try again', async () => {
+test('and finally gets an error that it is locked, and can be retried', async () => {
   const file = await heldFor(60_000);
   const locked = { code: 'store_unavailable', message: expect.stringContaining('locked'), retryAfterMs: 1_000 };
   expect(() => new Connection(file, { lockTimeoutMs: 50 })).toThrow(expect.objectContaining(locked));
 });
 
-test('what meets the lock within a transaction is not waited for there: all of it is tried again', async () => {
+test('a statement that meets the lock within a transaction does not wait there: the whole transaction is retried', async () => {
   const file = join(tempDir(), 'held.db');
   const holder = new Database(file);
   holder.exec('CREATE TABLE numbers (n)');

@@ -18,7 +18,7 @@ async function open() {
   return { db, store: createSqliteStore(db, clock) };
 }
 
-test('what arrives together is committed together', async () => {
+test('writes that arrive together are committed together', async () => {
   const { db, store } = await open();
   await operate({ store: store, clock }).appendAudit({ by: operator, action: 'first', subject: 's', detail: {} });
   const before = commitsIn(db.file);
@@ -48,7 +48,7 @@ test('of what arrives together, what is refused is refused alone', async () => {
   expect((await store.listAudit({ limit: 9 })).map(({ subject }) => subject)).toEqual(['key_other', 'key_main']);
 });
 
-test('where the disk has no room for one, SQLite gives up all of them: the others are kept all the same', async () => {
+test('if the disk has no room for one write, SQLite rolls back all of them, but the others are stored anyway', async () => {
   const { db, store } = await open();
   const [{ pages } = { pages: 0 }] = await db.all<{ pages: number }>(
     'SELECT page_count AS pages FROM pragma_page_count',

@@ -19,7 +19,7 @@ async function startDaemon(dataDir: string): Promise<ChildProcess> {
   return child;
 }
 
-test('a second daemon on a data directory is refused and told which one', async () => {
+test('a second daemon on a data directory is refused, with the first one named', async () => {
   const dataDir = tempDir();
   await startDaemon(dataDir);
   await expect(acquireDaemonLock(dataDir)).rejects.toMatchObject({
@@ -41,7 +41,7 @@ test('kill -9 frees the data directory at once', async () => {
   expect(await isDaemonRunning(dataDir)).toBe(true);
 });
 
-test('looking at it from its own process does not give it away', async () => {
+test('checking it from its own process does not release it', async () => {
   const dataDir = tempDir();
   await using _lock = await acquireDaemonLock(dataDir);
   expect(await isDaemonRunning(dataDir)).toBe(true);
@@ -70,7 +70,7 @@ test('the lock is one private file, made only by a daemon', async () => {
   expect(modeOf(join(dataDir, 'daemon.lock'))).toBe('600');
 });
 
-test('another file under its name is told as such, not as a daemon that runs', async () => {
+test('another file under its name is reported as such, not as a running daemon', async () => {
   const dataDir = tempDir();
   writeFileSync(join(dataDir, 'daemon.lock'), 'x'.repeat(5_000));
   const other = { code: 'config_invalid', hint: expect.stringContaining('move it out') };

@@ -66,7 +66,7 @@ test('a step that fails leaves the database as it was, and the next attempt succ
   expect(readdirSync(dataDir).filter((name) => name.includes('unfinished'))).toEqual([]);
 });
 
-test('what an attempt that was cut off left behind does not stop the next one', async () => {
+test('files that an interrupted attempt left behind do not stop the next one', async () => {
   const { file, copy } = await releasedDatabase();
   writeFileSync(`${copy}.unfinished`, 'half');
   migrate(connect(file), clock, { migrations: [...migrations, nextStep] });
