@@ -5,6 +5,8 @@ export interface NodeStatus {
   url: string;
   /** The title of the group whose ranks it changes. */
   group: string;
+  /** The address of its page, if that always listens. */
+  page?: string | null;
   isDraining: boolean;
   uptimeSeconds: number;
   requestsInFlight: number;

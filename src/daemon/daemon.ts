@@ -119,6 +119,10 @@ export class LazyDashboard implements AsyncDisposable {
     return this.#dashboard?.standing ?? null;
   }
 
+  get lastingUrl(): string | null {
+    return this.#dashboard?.lastingUrl ?? null;
+  }
+
   /** Serves the page with the API, if `dashboard.path` is set. */
   async mount(server: FastifyInstance): Promise<void> {
     const { path } = this.#options.config;

@@ -144,11 +144,11 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
         ),
       });
     };
-    await showNode({ daemon, live, startedAt: startedAt.monotonic });
     if (door === undefined) throw new TypeError('the daemon listens without its page');
     const page = door;
     closers.push(page);
     await page.openIfEnabled(daemon.url);
+    await showNode({ daemon, live, page, startedAt: startedAt.monotonic });
     const identity = async () => ({ identity: daemon.app.current.identity });
     const look = (changeId: string) => lookAtChange(daemon.app.current, changeId);
     const control = {

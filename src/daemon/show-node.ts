@@ -17,12 +17,13 @@ interface ShownDaemon {
     reload(by: string, options?: ApplyOptions): Promise<ReloadOutcome>;
     redeclare(): Promise<void>;
   };
+  page: { lastingUrl: string | null };
   /** On `Clock.monotonic()`. */
   startedAt: number;
 }
 
 /** Publishes a daemon's status to all nodes on its store, if others can use it. */
-export async function showNode({ daemon: { app, url }, live, startedAt }: ShownDaemon): Promise<void> {
+export async function showNode({ daemon: { app, url }, live, page, startedAt }: ShownDaemon): Promise<void> {
   const { nodes } = app.current.store;
   if (nodes === undefined) return;
   let settings = { of: live.loaded, fingerprints: fingerprintsOf(live.loaded) };
@@ -30,7 +31,7 @@ export async function showNode({ daemon: { app, url }, live, startedAt }: ShownD
     const { current } = app;
     if (settings.of !== live.loaded) settings = { of: live.loaded, fingerprints: fingerprintsOf(live.loaded) };
     return {
-      ...{ version, url, group: current.group.title, isDraining: current.requests.isDraining },
+      ...{ version, url, group: current.group.title, page: page.lastingUrl, isDraining: current.requests.isDraining },
       uptimeSeconds: Math.floor((current.clock.monotonic() - startedAt) / 1_000),
       ...budgetDocument(current),
       serverAheadMs: Math.round(current.clock.now() - systemClock.now()),

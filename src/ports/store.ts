@@ -36,6 +36,7 @@ export interface Store
     RetentionStore,
     PersonStore,
     DiscordStore,
+    LoginLinkStore,
     WebhookStore,
     BudgetStore {
   /** The daemons that share this store; `undefined` if one alone can work on it, as with SQLite. */
@@ -203,6 +204,24 @@ export interface PersonStore {
 }
 
 /** People in Discord: those who used a command there, and those whom the operator linked to a Roblox user. `forgetPerson` removes them. */
+/** A link to the operator's page that logs in once. */
+export interface LoginLink {
+  /** The operator who made it: `web:<user>@<host>`. */
+  by: string;
+  /** True if its session can change nothing. */
+  isViewOnly: boolean;
+  /** How long its session lasts. */
+  lifeMs: number;
+}
+
+export interface LoginLinkStore {
+  /** Stores a link under the hash of its secret until `expiresAt`, and forgets those that have expired by `now`. */
+  keepLoginLink(link: LoginLink & { hash: string; expiresAt: number }, now: number): Promise<void>;
+  /** Takes a link that has not expired by `now`, so that no other call gets it. */
+  takeLoginLink(hash: string, now: number): Promise<LoginLink | undefined>;
+  dropLoginLinks(): Promise<void>;
+}
+
 export interface DiscordStore {
   findDiscordPerson(discordId: string): Promise<DiscordPerson | undefined>;
   /** All of them, in no particular order. */

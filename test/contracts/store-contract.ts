@@ -12,6 +12,7 @@ import { holdContract } from './store/holds.ts';
 import { idempotencyContract } from './store/idempotency.ts';
 import { keyContract } from './store/keys.ts';
 import { lateWriteContract } from './store/late-writes.ts';
+import { loginLinksContract } from './store/login-links.ts';
 import { lookUpContract } from './store/look-up.ts';
 import { memberQueueContract } from './store/member-queue.ts';
 import { personContract } from './store/people.ts';
@@ -41,6 +42,7 @@ export function storeContract(name: string, createDatabase: () => Promise<TestDa
     });
 
     workspaceContract(at);
+    loginLinksContract(at);
     keyContract(at);
     declaredKeyContract(at);
     lookUpContract(at);

@@ -6,6 +6,7 @@ import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, test } from 'vitest';
 import { DaemonHere } from '../support/daemon-here.ts';
+import { PageVisitor } from '../support/page-visitor.ts';
 import { postgresDatabase } from '../support/postgres-database.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -141,3 +142,21 @@ test.runIf(process.getuid?.() === 0)(
     expect(await next.stop()).toBe(0);
   },
 );
+
+test('on PostgreSQL, a link to the page comes from any machine: 69 without a daemon, or if no page always listens', async () => {
+  const { url: RANKD_STORE_URL } = await postgresDatabase();
+  using home = new CliHome();
+  using elsewhere = new CliHome();
+  const asked = () => elsewhere.here(['dashboard', '--json'], { env: { RANKD_STORE_URL } });
+  expect(await asked()).toMatchObject({ code: 69, stderr: expect.stringContaining('No rankd daemon') });
+  {
+    await using _daemon = await DaemonHere.start(home, { env: { RANKD_STORE_URL } });
+    expect(await asked()).toMatchObject({ code: 69, stderr: expect.stringContaining('always serves its page') });
+  }
+  await using daemon = await DaemonHere.start(home, { env: { RANKD_STORE_URL, RANKD_DASHBOARD_PATH: '/page' } });
+  const { url } = (await asked()).json<{ url: string }>();
+  expect(url).toContain(`http://127.0.0.1:${new URL(daemon.url).port}/page/login#`);
+  const visitor = new PageVisitor(url);
+  expect(await visitor.logIn()).toMatchObject({ status: 200 });
+  expect(await visitor.logIn()).toMatchObject({ status: 403, json: { code: 'link_refused' } });
+});

@@ -11,7 +11,7 @@ import {
   askStatus,
   exchange,
 } from '../../control/ask.ts';
-import { maxHours, type ReloadOutcome, usualHours } from '../../control/control.ts';
+import { type LinkOutcome, maxHours, type ReloadOutcome, usualHours } from '../../control/control.ts';
 import { proofHeader, proofOf, questionHeader } from '../../core/proof.ts';
 import { askNodes, noDaemon } from '../../usecases/upkeep/ask-nodes.ts';
 import {
@@ -20,6 +20,7 @@ import {
   nodeReloadsDocument,
   reloadDocument,
 } from '../../usecases/upkeep/daemon-document.ts';
+import { makeLoginLink } from '../../usecases/upkeep/login-links.ts';
 import type { Cli } from '../cli.ts';
 import { command, flag, oneOf, option } from '../command.ts';
 import { notItsFile, strangerTo } from '../daemon-here.ts';
@@ -284,8 +285,11 @@ async function dashboard(
   cli: Cli,
   { open: isOpened, view, hours }: { open: boolean; view: boolean; hours: number },
 ): Promise<void> {
+  const isElsewhere = (await cli.isOnServer()) && !(await cli.operations.isDaemonRunning());
   const outcome = await whileWaiting(cli.line, 'waiting for the daemon', () =>
-    ask(cli, (asking) => askDashboardLink({ ...asking, isViewOnly: view, hours })),
+    isElsewhere
+      ? linkElsewhere(cli, { isViewOnly: view, lifeMs: hours * 3_600_000 })
+      : ask(cli, (asking) => askDashboardLink({ ...asking, isViewOnly: view, hours })),
   );
   if (outcome.state === 'refused') throw new RankdError(outcome.code, outcome.message, { hint: outcome.hint });
   if (isOpened) await openInBrowser(cli, outcome.url);
@@ -293,6 +297,32 @@ async function dashboard(
   const elsewhere = outcome.tunnel === null ? '' : ` From elsewhere: ssh -L ${outcome.tunnel} THIS-MACHINE`;
   const only = view ? ' Its session can change nothing.' : '';
   cli.say(`The link logs in once, within five minutes.${only}${elsewhere}`);
+}
+
+/** A link to the page of a daemon on another machine, which finds it in the database that both share. */
+async function linkElsewhere(
+  cli: Cli,
+  kind: { isViewOnly: boolean; lifeMs: number },
+): Promise<Extract<LinkOutcome, { state: 'made' }>> {
+  if (!(await cli.operations.exists())) throw noDaemon();
+  return cli.withWrites(async (ports) => {
+    const nodes = ((await ports.store.nodes?.listNodes()) ?? []).filter(({ state }) => state === 'serving');
+    if (nodes.length === 0) throw noDaemon();
+    const page = nodes.map(({ status }) => status.page).find((url) => typeof url === 'string');
+    if (page === undefined) throw noLastingPage(nodes.map(({ name }) => name));
+    const { secret, expiresAt } = await makeLoginLink(ports, { ...kind, by: cli.by });
+    return { state: 'made', url: `${page}/login#${secret}`, expiresAt, tunnel: null };
+  });
+}
+
+function noLastingPage(daemons: string[]): RankdError {
+  return new RankdError(
+    'daemon_unavailable',
+    `No daemon on this database always serves its page: ${daemons.join(', ')}.`,
+    {
+      hint: 'run `rankd dashboard` on the machine of the daemon, or set dashboard.path there and restart it',
+    },
+  );
 }
 
 async function endSessions(cli: Cli): Promise<void> {

@@ -4,6 +4,7 @@ import { listenUrl, localUrl } from '../../base/net.ts';
 import type { DashboardConfig } from '../../config/config.ts';
 import { listenAt } from '../../http/listener.ts';
 import type { LiveContext } from '../../usecases/daemon-context.ts';
+import { makeLoginLink } from '../../usecases/upkeep/login-links.ts';
 import { auditDashboard } from '../../usecases/upkeep/operator-events.ts';
 import type { DaemonStatus } from '../../usecases/upkeep/status-document.ts';
 import { Chart } from '../../usecases/views/chart.ts';
@@ -13,7 +14,7 @@ import { readPageFiles } from './page-files.ts';
 import { createPageServer, mountPage, type Site, streamHeaders } from './page-server.ts';
 import { originsOf } from './requests.ts';
 import type { Page } from './routes.ts';
-import { type Session, type SessionKind, Sessions, sessionLifeMs } from './sessions.ts';
+import { type Session, type SessionKind, Sessions, sessionLifeMs, usualKind } from './sessions.ts';
 import { Streams } from './streams.ts';
 
 export interface DashboardOptions {
@@ -79,6 +80,12 @@ export class Dashboard implements AsyncDisposable {
     return this.#listening === undefined ? null : { url: this.#listening.url, sessions: this.#sessions.count };
   }
 
+  /** The address of a page that always listens; null if it only listens once a link is requested. */
+  get lastingUrl(): string | null {
+    const isLasting = this.#options.config.enabled || this.#listening?.server === undefined;
+    return isLasting ? (this.#listening?.url ?? null) : null;
+  }
+
   /** Listens, if it does not yet. Throws `port_taken`, `no_permission` or `config_invalid`. */
   async open(): Promise<Listening> {
     this.#wantedAt = this.#clock.monotonic();
@@ -102,15 +109,18 @@ export class Dashboard implements AsyncDisposable {
   }
 
   /** A link that logs in once. `by` is the requesting operator. Throws like `open`. */
-  async link(by: string, kind?: SessionKind): Promise<{ url: string; expiresAt: number; tunnel: string | null }> {
+  async link(
+    by: string,
+    kind: SessionKind = usualKind,
+  ): Promise<{ url: string; expiresAt: number; tunnel: string | null }> {
     const { url, tunnel } = await this.open();
-    await auditDashboard(this.#app, 'link', { by, ...(kind?.isViewOnly && { viewOnly: true }) });
-    const { secret, expiresAt } = this.#sessions.newLink(by, kind);
+    const { secret, expiresAt } = await makeLoginLink(this.#app, { by, ...kind });
     return { url: `${url}/login#${secret}`, expiresAt, tunnel };
   }
 
   /** Ends all sessions. Resolves with their number. */
   async logAllOut(by: string): Promise<number> {
+    await this.#app.store.dropLoginLinks();
     const sessions = this.#sessions.logAllOut();
     await auditDashboard(this.#app, 'logout', { by, sessions });
     return sessions;
@@ -186,7 +196,7 @@ export class Dashboard implements AsyncDisposable {
     while (!signal.aborted) {
       await this.#clock.sleep(lookEveryMs, signal).catch(() => undefined);
       const now = this.#clock.monotonic();
-      if (this.#sessions.isWanted) this.#wantedAt = now;
+      if (this.#sessions.count > 0) this.#wantedAt = now;
       const isUnused = now - this.#wantedAt >= sessionLifeMs && !this.#options.config.enabled;
       if (signal.aborted || this.#listening?.server === undefined || !isUnused) continue;
       await this.#close();

@@ -15,6 +15,7 @@ import { listUsedKeys } from '../../usecases/keys/keys.ts';
 import { findUser, nameOf } from '../../usecases/people/users.ts';
 import { undoDocument } from '../../usecases/undo/undo-document.ts';
 import { sessionDocument } from '../../usecases/upkeep/daemon-document.ts';
+import { takeLoginLink } from '../../usecases/upkeep/login-links.ts';
 import { auditDashboard } from '../../usecases/upkeep/operator-events.ts';
 import {
   budgetDocument,
@@ -84,9 +85,10 @@ export const routes: Readonly<Record<string, Route>> = {
   'POST /api/login': {
     needs: 'nobody',
     async answer({ sessions, typedAs }, { app, fields }) {
-      const login = sessions.logIn(String(fields['link']));
-      if (login === undefined)
+      const link = await takeLoginLink(app, String(fields['link']));
+      if (link === undefined)
         throw RankdError.withoutStack('link_refused', 'This link was used already, or is older than five minutes.');
+      const login = sessions.begin(link);
       await auditDashboard(app, 'login', { by: login.session.by });
       return { document: { session: { ...sessionDocument(login.session, typedAs), token: login.token } }, login };
     },

@@ -1,13 +1,11 @@
 import { crypto } from '../../base/node-modules.ts';
-import type { Clock } from '../../ports/index.ts';
+import type { Clock, LoginLink } from '../../ports/index.ts';
 
-const linkLifeMs = 5 * 60_000;
 /** By default. */
 export const sessionLifeMs = 12 * 3_600_000;
 /** After this much idle time, the session is read-only. */
 const idleMs = 30 * 60_000;
 /** More than any group of operators has open; the oldest makes room. */
-const maxLinks = 20;
 const maxSessions = 100;
 
 /** A session. Times are on `Clock.now()`, for people. */
@@ -24,12 +22,9 @@ export interface Session {
 }
 
 /** The kind of session that a link begins. */
-export interface SessionKind {
-  isViewOnly: boolean;
-  lifeMs: number;
-}
+export type SessionKind = Omit<LoginLink, 'by'>;
 
-const usualKind: SessionKind = { isViewOnly: false, lifeMs: sessionLifeMs };
+export const usualKind: SessionKind = { isViewOnly: false, lifeMs: sessionLifeMs };
 
 interface KeptSession extends Session {
   tokenHash: Buffer;
@@ -47,13 +42,12 @@ export interface Login {
 }
 
 /**
- * Links that log in once, and the sessions from them. All of it is in memory, so a restart ends all sessions. Only
+ * The sessions that links began. All of it is in memory, so a restart ends all sessions. Only
  * hashes are stored, so no secret can be read from memory. Lifetimes use the monotonic clock: a jump of the wall clock
  * does not change them.
  */
 export class Sessions {
   readonly #clock: Pick<Clock, 'now' | 'monotonic'>;
-  readonly #links = new Map<string, SessionKind & { by: string; endsAt: number }>();
   readonly #sessions = new Map<string, KeptSession>();
 
   constructor(clock: Pick<Clock, 'now' | 'monotonic'>) {
@@ -65,31 +59,8 @@ export class Sessions {
     return this.#sessions.size;
   }
 
-  /** True if there is a session, or a link that may still become one. */
-  get isWanted(): boolean {
-    return this.count > 0 || this.#links.size > 0;
-  }
-
-  /** A secret that logs in once, within five minutes. `by` is the requesting operator. */
-  newLink(by: string, kind: SessionKind = usualKind): { secret: string; expiresAt: number } {
+  begin(link: LoginLink): Login {
     this.#sweep();
-    const secret = crypto().randomBytes(16).toString('base64url');
-    dropOldest(this.#links, maxLinks);
-    this.#links.set(hashOf(secret), {
-      ...kind,
-      by: by.replace(/^cli:/, 'web:'),
-      endsAt: this.#clock.monotonic() + linkLifeMs,
-    });
-    return { secret, expiresAt: this.#clock.now() + linkLifeMs };
-  }
-
-  /** `undefined` if the link was used, is too old, or never existed. */
-  logIn(secret: string): Login | undefined {
-    this.#sweep();
-    const hash = hashOf(secret);
-    const link = this.#links.get(hash);
-    if (link === undefined) return undefined;
-    this.#links.delete(hash);
     const cookie = crypto().randomBytes(32).toString('base64url');
     const token = crypto().randomBytes(32).toString('base64url');
     const [now, monotonic] = [this.#clock.now(), this.#clock.monotonic()];
@@ -143,17 +114,15 @@ export class Sessions {
     for (const [hash, kept] of this.#sessions) if (kept === session) this.#end(hash, kept);
   }
 
-  /** Ends every session, and invalidates every link. Returns the number of sessions. */
+  /** Ends every session. Returns the number of sessions. */
   logAllOut(): number {
     const { count } = this;
-    this.#links.clear();
     for (const [hash, kept] of this.#sessions) this.#end(hash, kept);
     return count;
   }
 
   #sweep(): void {
     const now = this.#clock.monotonic();
-    for (const [hash, { endsAt }] of this.#links) if (endsAt <= now) this.#links.delete(hash);
     for (const [hash, kept] of this.#sessions) if (kept.endsAtMonotonic <= now) this.#end(hash, kept);
   }
 

@@ -9,6 +9,7 @@ import { declaredKeyStore } from '../sql/declared-keys.ts';
 import { groupStore } from '../sql/groups.ts';
 import { holdStore } from '../sql/holds.ts';
 import { keyStore } from '../sql/keys.ts';
+import { loginLinkStore } from '../sql/login-links.ts';
 import { discordStore, personStore } from '../sql/people.ts';
 import { webhookStore } from '../sql/webhooks.ts';
 import { whitelistStore, workspaceStore } from '../sql/workspace.ts';
@@ -88,6 +89,7 @@ function createPostgresStore(db: Database, clock: Clock, nodes: Nodes): Store {
     ...retentionStore(db),
     ...personStore(db),
     ...discordStore(db),
+    ...loginLinkStore(db),
     ...webhookStore(db, declarations),
     nodes,
     limits: limitStore(db, clock),

@@ -13,6 +13,7 @@ import { declaredKeyStore } from '../sql/declared-keys.ts';
 import { groupStore } from '../sql/groups.ts';
 import { holdStore } from '../sql/holds.ts';
 import { keyStore } from '../sql/keys.ts';
+import { loginLinkStore } from '../sql/login-links.ts';
 import { discordStore, personStore } from '../sql/people.ts';
 import { webhookStore } from '../sql/webhooks.ts';
 import { whitelistStore, workspaceStore } from '../sql/workspace.ts';
@@ -122,6 +123,7 @@ export function createSqliteStore(db: SqliteDatabase, clock: Clock): Store {
     ...retentionStore(db),
     ...personStore(db),
     ...discordStore(db),
+    ...loginLinkStore(db),
     ...webhookStore(db, undefined),
     nodes: undefined,
     limits: undefined,

@@ -408,6 +408,14 @@ export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
     definition text   NOT NULL,
     UNIQUE (node, name)
   );
+  CREATE TABLE rankd.login_links (
+    hash         text    PRIMARY KEY,
+    made_by      text    NOT NULL,
+    is_view_only boolean NOT NULL,
+    life_ms      bigint  NOT NULL,
+    expires_at   bigint  NOT NULL
+  );
+
   CREATE TABLE rankd.role_meanings (
     group_title text NOT NULL,
     setting     text NOT NULL,

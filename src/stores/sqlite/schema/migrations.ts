@@ -296,6 +296,14 @@ export const migrations: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX waiting_deliveries ON webhook_deliveries (webhook_id, sequence) WHERE state = 'waiting';
 
+  CREATE TABLE login_links (
+    hash         TEXT    PRIMARY KEY,
+    made_by      TEXT    NOT NULL,
+    is_view_only INTEGER NOT NULL CHECK (is_view_only IN (0, 1)),
+    life_ms      INTEGER NOT NULL,
+    expires_at   INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
   CREATE TABLE role_meanings (
     group_title TEXT NOT NULL,
     setting     TEXT NOT NULL,
