@@ -328,8 +328,9 @@ describe('a failed copy is one sentence, and creates nothing at the target', () 
 
 test('no table of either engine is forgotten: each is copied, or belongs to one database only', async () => {
   const ofOneDatabase = {
-    sqlite: ['member_queue', 'schema_steps', 'sqlite_sequence'],
+    sqlite: ['login_links', 'member_queue', 'schema_steps', 'sqlite_sequence'],
     postgres: [
+      'login_links',
       'access_version',
       'audit_head',
       'declarations',
