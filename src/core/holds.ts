@@ -171,17 +171,21 @@ function afterApplied(change: RankChange, of: HoldsOfMember, now: number): HoldU
 }
 
 /**
- * True if the change neither gives nor takes a role that the temporary rank or role gave or took: it continues, and the
- * other roles that the member gains or loses in the meantime are the member's afterwards, too.
+ * True if a change of a role next to the rank, or the undo of one, neither gives nor takes a role that the temporary rank
+ * or role gave or took: it continues, and the other roles that the member gains or loses in the meantime are the
+ * member's afterwards, too. A change of the rank always ends it.
  */
 export function leavesAlone(
-  { rolesBefore, rolesAfter }: Pick<RankChange, 'rolesBefore' | 'rolesAfter'>,
+  { kind, undoOf, hold: part, rolesBefore, rolesAfter }: Pick<RankChange, ChangedRoles>,
   hold: Hold,
 ): boolean {
+  const isOfRank = kind === undefined && (undoOf === undefined || part !== undefined);
+  if (isOfRank || hold.kind !== 'temporary') return false;
   const ofHold = steps({ from: hold.rolesBefore, to: hold.rolesDuring }).map(({ roleId }) => roleId);
-  const ofChange = steps({ from: rolesBefore, to: rolesAfter });
-  return hold.kind === 'temporary' && !ofChange.some(({ roleId }) => ofHold.includes(roleId));
+  return !steps({ from: rolesBefore, to: rolesAfter }).some(({ roleId }) => ofHold.includes(roleId));
 }
+
+type ChangedRoles = 'kind' | 'undoOf' | 'hold' | 'rolesBefore' | 'rolesAfter';
 
 function carriedOver(hold: Hold, { rolesBefore, rolesAfter }: RankChange): Hold {
   const gained = rolesAfter.filter((id) => !rolesBefore.includes(id));

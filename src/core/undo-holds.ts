@@ -34,8 +34,7 @@ export function holdsBefore(
   const continues =
     held !== undefined &&
     endedByIt === undefined &&
-    part === undefined &&
-    leavesAlone({ rolesBefore: held.rolesDuring, rolesAfter: earliest.rolesBefore }, held);
+    leavesAlone({ ...earliest, rolesBefore: held.rolesDuring, rolesAfter: earliest.rolesBefore }, held);
   const open = continues ? undefined : held;
   const wasReopened = part?.does === 'undo' && part.reopens !== undefined && part.id === open?.id;
   const end = endedByIt && { as: endedByIt.state as EndedState, by: endedBy };
