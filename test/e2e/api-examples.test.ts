@@ -23,7 +23,7 @@ let world: OpenCloudHome;
 let daemon: DaemonHere;
 beforeAll(async () => {
   world = await openCloudHome();
-  daemon = await world.serve();
+  daemon = await world.serve({ RANKD_GROUP_LADDER: 'Trainee,Officer,Captain' });
   await typed(blockIn(setUp, 'sh') ?? '');
 });
 afterAll(() => world[Symbol.asyncDispose]());

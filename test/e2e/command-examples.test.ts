@@ -57,6 +57,8 @@ const otherEnds: Record<string, { because: string; code: number; says: RegExp }>
 
 /** Prepares the state that an example needs. */
 const before: Array<[examples: RegExp, lines: string[]]> = [
+  [/--if-rank Trainee/, ['rank set 1001 Trainee']],
+  [/^rankd role remove/, ['role add 1001 Recruit']],
   [/^rankd suspension (show|extend) 1001|^rankd rank unsuspend/, ['rank suspend 1001 --for 1d']],
   [/^rankd discord unlink/, ['discord link 4400000000000000005 1001']],
   [/^rankd webhook add/, ['webhook remove staff-log -y', 'webhook remove my-bot -y']],
@@ -119,6 +121,7 @@ beforeAll(async () => {
     RANKD_PLATFORM_LEGACY_BASE_URL: roblox.legacyBaseUrl,
   };
   const settings = `platform: { kind: simulated }
+group: { ladder: [Trainee, Officer, Captain] }
 server: { public_url: "https://rankd.example.com" }
 audit: { head_file: audit.heads }
 dashboard: { enabled: true, port: 0 }
@@ -136,6 +139,8 @@ discord:
     'work/places.txt': '920587237\n',
     'work/passed.txt': '1001\n1004\n',
     'work/names.txt': 'Newcomer # trained\n1006\n',
+    'work/buyers.txt': '1001\n1004\n',
+    'work/refunds.txt': '1001\n',
     'work/discord.url': channel.address,
     'work/bot.token': channel.discord.botToken,
     'work/bot.url': sink.url,
@@ -182,6 +187,7 @@ discord:
     [/3f2a…/, () => publicKey],
     [/\b4711\b/, () => String(event)],
     [/\b12884901999\b/, () => String(roles.roles.find(({ name }) => name === 'Captain')?.id)],
+    [/\bVIP\b/, () => 'Recruit'],
     [/2026-05-01T18:00Z/, () => from(-1)],
     [/2026-05-01T19:00Z/, () => from(1)],
     [/2027-01-31/, () => from(48).slice(0, 10)],

@@ -53,9 +53,12 @@ describe('the next word', () => {
     [['key', 'create', '--sc'], ['--scope']],
     [
       ['key', 'create', '--scope', ''],
-      ['verify', 'rank', 'suspend'],
+      ['verify', 'rank', 'suspend', 'roles'],
     ],
-    [['key', 'create', '--scope', 'verify', 'r'], ['rank']],
+    [
+      ['key', 'create', '--scope', 'verify', 'r'],
+      ['rank', 'roles'],
+    ],
     [['key', 'create', '--scope', 'verify', '--te'], ['--test']],
     [['key', 'create', ''], []],
     [['--json', 'key', 'sho'], ['show']],

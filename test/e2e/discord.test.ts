@@ -104,7 +104,7 @@ test('on a terminal setup asks for everything, makes the keys, and never shows t
   const io = new TerminalIo(home, [...about.filter((answer) => answer !== '12'), ids.hr, 'hr', '', discord.botToken]);
   expect(await runCli(['discord', 'setup'], io)).toBe(0);
   expect(io.out).toContain(`    - { role: "${ids.hr}", key: hr }\n`);
-  expect(discord.commands).toHaveLength(8);
+  expect(discord.commands).toHaveLength(9);
   expect(early.out + early.talk + io.out + io.talk).not.toContain(discord.botToken);
   const { keys } = await home.json<{ keys: object[] }>('key', 'list');
   expect(keys).toMatchObject([{ name: 'hr' }, { name: 'staff' }]);

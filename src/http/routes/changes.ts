@@ -141,8 +141,8 @@ const roleChanged = {
   schema: roleAnswer,
   example: {
     ...exampleOfRole,
-    message: 'Newcomer (1001) now also holds Captain (rank 50).',
-    ...{ roleId: 8_589_934_642, roleName: 'Captain' },
+    message: 'Newcomer (1001) now also holds Recruit (rank 1).',
+    ...{ roleId: 70_001, roleName: 'Recruit' },
   },
 } as const;
 
@@ -208,7 +208,7 @@ export const changeRoutes: readonly Route[] = [
       description:
         'Gives a role that is not on the ladder of the configuration; the rank and all other roles stay. The key needs the scope roles.',
     },
-    body: { ...roleRequest, example: { robloxUserId: 1001, role: 'Captain', reason: 'gamepass' } },
+    body: { ...roleRequest, example: { robloxUserId: 1001, role: 'Recruit', reason: 'gamepass' } },
     answers: [{ ...roleChanged, description: 'The member holds the role.' }],
     codes: roleCodes,
     handler: (exchange) => changeRoleOf(exchange, 'role_added'),
@@ -221,12 +221,12 @@ export const changeRoutes: readonly Route[] = [
       description:
         'Takes a role that is not on the ladder of the configuration; the rank and all other roles stay. The key needs the scope roles.',
     },
-    body: { ...roleRequest, example: { robloxUserId: 1001, role: 'Captain' } },
+    body: { ...roleRequest, example: { robloxUserId: 1001, role: 'Recruit' } },
     answers: [
       {
         ...roleChanged,
         description: 'The member does not hold the role.',
-        example: { ...roleChanged.example, message: 'Newcomer (1001) no longer holds Captain (rank 50).' },
+        example: { ...roleChanged.example, message: 'Newcomer (1001) no longer holds Recruit (rank 1).' },
       },
     ],
     codes: roleCodes,
