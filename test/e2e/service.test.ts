@@ -201,7 +201,7 @@ ${inContainer} "$@"
   expect(await daemon.verify(secret)).toMatchObject({ status: 200 });
   const named = ['README.md', ...pages, 'config/compose.example.yaml'].flatMap(
     (page) =>
-      readFileSync(new URL(`../../${page}`, import.meta.url), 'utf8').match(/docker compose exec [^`\n]+/g) ?? [],
+      readFileSync(new URL(`../../${page}`, import.meta.url), 'utf8').match(/docker compose exec [^`\n…]+/g) ?? [],
   );
   expect(named).toEqual(
     expect.arrayContaining([expect.stringMatching(/ reload$/), expect.stringMatching(/ dashboard$/)]),
