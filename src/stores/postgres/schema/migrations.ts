@@ -133,6 +133,7 @@ export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
     seq             bigint   GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     id              text     NOT NULL UNIQUE,
     group_title     text     NOT NULL,
+    kind            text     CHECK (kind IN ('role_added', 'role_removed')),
     state           text     NOT NULL CHECK (state IN ('pending', 'applied', 'refused', 'failed', 'unknown')),
     code            text,
     message         text     NOT NULL,
@@ -425,9 +426,5 @@ export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
     PRIMARY KEY (group_title, setting, entry)
   );
 `,
-  },
-  {
-    livesWith: 2,
-    sql: "ALTER TABLE rankd.rank_changes ADD COLUMN kind text CHECK (kind IN ('role_added', 'role_removed'))",
   },
 ];

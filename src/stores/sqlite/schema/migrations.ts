@@ -80,6 +80,7 @@ export const migrations: readonly string[] = [
     seq             INTEGER PRIMARY KEY AUTOINCREMENT,
     id              TEXT    NOT NULL UNIQUE,
     group_title     TEXT    NOT NULL,
+    kind            TEXT    CHECK (kind IN ('role_added', 'role_removed')),
     state           TEXT    NOT NULL CHECK (state IN ('pending', 'applied', 'refused', 'failed', 'unknown')),
     code            TEXT,
     message         TEXT    NOT NULL,
@@ -312,8 +313,5 @@ export const migrations: readonly string[] = [
     told        TEXT,
     PRIMARY KEY (group_title, setting, entry)
   ) STRICT, WITHOUT ROWID;
-  `,
-  `
-  ALTER TABLE rank_changes ADD COLUMN kind TEXT CHECK (kind IN ('role_added', 'role_removed'));
   `,
 ];
