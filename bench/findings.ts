@@ -29,22 +29,22 @@ export const tableHead = [
 
 export function rowOf(finding: Finding): string {
   const { what, against, figure, median } = finding;
-  return `| ${what} | ${against} | ${figure} | ${told(median, finding)} | ${spread(finding)} | ${goalText(finding)} |`;
+  return `| ${what} | ${against} | ${figure} | ${valueText(median, finding)} | ${spread(finding)} | ${goalText(finding)} |`;
 }
 
 function spread(finding: Finding): string {
   const { lowerQuartile: lower, upperQuartile: upper } = finding;
-  return lower === upper ? '' : `${told(lower, finding)} to ${told(upper, finding)}`;
+  return lower === upper ? '' : `${valueText(lower, finding)} to ${valueText(upper, finding)}`;
 }
 
 function goalText(finding: Finding): string {
   const { goal } = finding;
-  if (goal === undefined) return 'told';
-  const text = 'atLeast' in goal ? `≥ ${told(goal.atLeast, finding)}` : `≤ ${told(goal.atMost, finding)}`;
+  if (goal === undefined) return 'reported';
+  const text = 'atLeast' in goal ? `≥ ${valueText(goal.atLeast, finding)}` : `≤ ${valueText(goal.atMost, finding)}`;
   return isReached(finding) ? text : `${text}, **not reached**`;
 }
 
-function told(value: number, { unit }: Finding): string {
+function valueText(value: number, { unit }: Finding): string {
   switch (unit) {
     case '×':
       return value.toFixed(2);
