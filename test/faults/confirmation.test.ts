@@ -157,25 +157,28 @@ describe('members with several roles', () => {
 
   test.concurrent(
     'of a group of 40 roles, listed over pages, get the requested one',
-    onOpenCloud(async (system) => {
-      const { fake, clock } = system;
-      const extra = Array.from({ length: 33 }, (_, index) => ({
-        id: 900 + index,
-        name: `R${index}`,
-        rank: 60 + index,
-      }));
-      fake.group.roles.push(...extra);
-      fake.group.setMember(
-        bob,
-        extra.slice(0, 25).map(({ id }) => id),
-      );
-      clock.skip(61_000);
-      expect((await system.rank(bob, { newRankId: 85 })).status).toBe(200);
-      expect(fake.group.held(bob)).toEqual([...extra.slice(0, 24).map(({ id }) => id), 925]);
-      expect((await system.rank(bob, { newRankId: 924 })).status).toBe(200);
-      expect((await system.rank(bob, { newRankId: base })).status).toBe(200);
-      expect(fake.group.held(bob)).toEqual([]);
-    }),
+    onOpenCloud(
+      async (system) => {
+        const { fake, clock } = system;
+        const extra = Array.from({ length: 33 }, (_, index) => ({
+          id: 900 + index,
+          name: `R${index}`,
+          rank: 60 + index,
+        }));
+        fake.group.roles.push(...extra);
+        fake.group.setMember(
+          bob,
+          extra.slice(0, 25).map(({ id }) => id),
+        );
+        clock.skip(61_000);
+        expect((await system.rank(bob, { newRankId: 85 })).status).toBe(200);
+        expect(fake.group.held(bob)).toEqual([...extra.slice(0, 24).map(({ id }) => id), 925]);
+        expect((await system.rank(bob, { newRankId: 924 })).status).toBe(200);
+        expect((await system.rank(bob, { newRankId: base })).status).toBe(200);
+        expect(fake.group.held(bob)).toEqual([]);
+      },
+      { deadlineMs: 20_000 },
+    ),
   );
 
   test.concurrent.each(['withoutBase', 'withBase'] as const)('are read rightly where roles come %s', (rolesField) =>
