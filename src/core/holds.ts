@@ -172,16 +172,17 @@ function afterApplied(change: RankChange, of: HoldsOfMember, now: number): HoldU
 
 /**
  * True if the change neither gives nor takes a role that the temporary rank or role gave or took: it continues, and the
- * other roles that the member gains or loses in the meantime are the member's afterwards, too. A change of the rank
- * always ends a temporary rank that took a role: the member may have held the other one before.
+ * other roles that the member gains or loses in the meantime are the member's afterwards, too. A change of the rank can
+ * only leave alone what is a single role.
  */
 export function leavesAlone(
   { kind, undoOf, hold: part, rolesBefore, rolesAfter }: Pick<RankChange, ChangedRoles>,
   hold: Hold,
 ): boolean {
-  const isOfRank = kind === undefined && (undoOf === undefined || part !== undefined);
   const ofHold = steps({ from: hold.rolesBefore, to: hold.rolesDuring });
-  if (hold.kind !== 'temporary' || (isOfRank && ofHold.some((step) => step.kind === 'unassign'))) return false;
+  const isOfRank = kind === undefined && (undoOf === undefined || part !== undefined);
+  const isOneRole = ofHold.length === 1 && ofHold[0]?.kind === 'assign';
+  if (hold.kind !== 'temporary' || (isOfRank && !isOneRole)) return false;
   const touched = new Set(ofHold.map(({ roleId }) => roleId));
   return !steps({ from: rolesBefore, to: rolesAfter }).some(({ roleId }) => touched.has(roleId));
 }

@@ -34,6 +34,7 @@ export function holdsBefore(
   const continues =
     held !== undefined &&
     endedByIt === undefined &&
+    part === undefined &&
     leavesAlone({ ...earliest, rolesBefore: held.rolesDuring, rolesAfter: earliest.rolesBefore }, held);
   const open = continues ? undefined : held;
   const wasReopened = part?.does === 'undo' && part.reopens !== undefined && part.id === open?.id;
