@@ -137,10 +137,7 @@ function watchTurn(): void {
     settling.delete(one);
     one.resolve();
   }
-  if (settling.size === 0) return;
-  if (isWaiting)
-    setTimeout(watchTurn, 1); // the processor is for the thread or server that is awaited
-  else setImmediate(watchTurn);
+  if (settling.size > 0) setImmediate(watchTurn);
 }
 
 /** Called as rarely as possible: Node.js lists all of its open resources. */
