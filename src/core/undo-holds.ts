@@ -35,6 +35,7 @@ export function holdsBefore(
     held !== undefined &&
     endedByIt === undefined &&
     part === undefined &&
+    held.beginsAt < earliest.requestedAt && // a hold that is younger did not exist before the undone changes
     leavesAlone({ ...earliest, rolesBefore: held.rolesDuring, rolesAfter: earliest.rolesBefore }, held);
   const open = continues ? undefined : held;
   const wasReopened = part?.does === 'undo' && part.reopens !== undefined && part.id === open?.id;
