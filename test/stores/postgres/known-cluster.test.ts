@@ -70,7 +70,8 @@ test('another cluster on the port of PostgreSQL is refused by daemon and command
   expect(accepted.json()).toMatchObject({ server: { known: before, found: after, accepted: true } });
   expect((await run('store', 'accept', '--json')).json()).toMatchObject({ server: { known: after, accepted: false } });
   expect(await acceptances()).toEqual([]); // the database there was empty
-  expect(await run('key', 'create', 'next')).toMatchObject({ code: 0 });
+  // the daemon may be making its tables there at this moment
+  await expect.poll(() => run('key', 'create', 'next')).toMatchObject({ code: 0 });
   await expect.poll(async () => codeOf(await daemon.verify(key))).toBe('invalid_key'); // it knows the other one's keys now
 
   proxy.serverPort = address.port;
