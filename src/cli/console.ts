@@ -6,8 +6,9 @@ import { ExitCode } from './output/errors.ts';
 export type RunLine = (line: string[], io: Io) => Promise<number>;
 
 /**
- * The console of a daemon, for hosts without a shell: each line of standard input is a command, which runs in this process. Everything
- * that a command prints goes to standard output, so the log, which goes to standard error, never has a secret.
+ * The console of a daemon, for hosts without a shell: each line of standard input is a command, which runs in this
+ * process. Commands print to standard output only. The log goes to standard error, so no secret that a command prints
+ * gets into it.
  */
 export class Console implements AsyncDisposable {
   /** The environment of the commands, and of the daemon: its hints are what to type here. */

@@ -32,4 +32,4 @@ function whyHere(daemons: 'silent' | string[]): string {
 }
 
 const reportedAsRefused =
-  'Roblox refused the change, but its reads cannot show yet whether it was made anyway. This command reads once more,';
+  'Roblox refused the change, but a read cannot yet show whether it was made anyway. This command reads once more,';

@@ -46,8 +46,8 @@ export function environmentLayer(env: Record<string, string | undefined>, folder
 }
 
 /**
- * The port that a platform assigns in PORT, and with it all addresses, because the platform's proxy runs on another machine. It applies to
- * what no other layer sets: any of them may name another port, and PORT then belongs to another program.
+ * The port that a hosting platform assigns in PORT, on all addresses, because the platform's proxy runs on another
+ * machine. Any other layer takes precedence: if one sets a port, PORT is for another program.
  */
 export function platformLayer(env: Record<string, string | undefined>, others: readonly Layer[]): Layer[] {
   const port = env[portVariable]?.trim();

@@ -233,7 +233,7 @@ export interface CopyPlace {
   read<T>(work: (contents: StoreContents) => Promise<T>): Promise<T>;
   /**
    * Creates the database there from the contents and compares the two; a failure leaves nothing behind. Throws `already_exists` if
-   * that place has data, and `conflict` if the audit has gaps or edits.
+   * there is data already, and `conflict` if events of the audit are missing or altered.
    */
   fill(contents: StoreContents): Promise<CopiedContents>;
 }

@@ -219,7 +219,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     expect(await rank()).toBe(50);
     await ann.tabTo('Put this member back');
     await page.keyboard.press('Enter');
-    await page.getByRole('dialog', { name: 'Undo is done' }).getByText('put back', { exact: true }).waitFor();
+    await page.getByRole('dialog', { name: 'The undo is done' }).getByText('put back', { exact: true }).waitFor();
     expect(await rank()).toBe(20);
     await page.keyboard.press('Escape');
     await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toMatch(/^(BUTTON|MAIN)$/);
@@ -241,7 +241,11 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     await page.getByRole('button', { name: 'Put 2 members back' }).click();
     expect((await posted).postDataJSON()).toEqual({ ids });
     await progress;
-    await page.getByRole('dialog', { name: 'Undo is done' }).getByText('put back', { exact: true }).first().waitFor();
+    await page
+      .getByRole('dialog', { name: 'The undo is done' })
+      .getByText('put back', { exact: true })
+      .first()
+      .waitFor();
     await page.getByRole('button', { name: 'Close' }).click();
     const rank = (id: string) =>
       scene.home.json<{ member: { rank: number } }>('rank', 'show', id).then(({ member }) => member.rank);

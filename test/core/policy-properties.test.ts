@@ -9,7 +9,7 @@ import { refusalOfRanker } from '../../src/core/rules/rankers.ts';
 import { ceiling, floor } from '../../src/core/rules/ranks.ts';
 import { isNamed, type Policy, type PolicyCase, type PolicyRule } from '../../src/core/rules/rule.ts';
 import { neighbour } from '../../src/core/target.ts';
-import { arbitraryRankCase, customsOf, type RankCase } from '../support/arbitrary-group.ts';
+import { arbitraryRankCase, customsOf, openPolicy, type RankCase } from '../support/arbitrary-group.ts';
 
 const rank = fc.integer({ min: 1, max: 254 });
 
@@ -143,23 +143,3 @@ function nextOf({ scheme }: RankCase, from: number, way: 'up' | 'down') {
     return undefined;
   }
 }
-
-const openPolicy: Policy = {
-  ...{
-    minRank: 1,
-    maxRank: 254,
-    lockedRoles: [],
-    privilegedRoles: 'allow',
-    protectedMembers: [],
-    protectedRoles: [],
-    steps: 'any',
-  },
-  ...{
-    selfRank: 'allow',
-    rankerCheck: 'off',
-    minRankerRank: 1,
-    reason: 'optional',
-    cooldowns: [],
-    rankerCooldownMs: 0,
-  },
-};

@@ -7,6 +7,7 @@ import { rolePlan } from '../../src/core/role-plan.ts';
 import type { RoleScheme } from '../../src/core/role-scheme.ts';
 import { mustVerifyRanker, refusalOfRanker } from '../../src/core/rules/rankers.ts';
 import type { Policy, PolicyCase } from '../../src/core/rules/rule.ts';
+import { openPolicy } from '../support/arbitrary-group.ts';
 
 const roles: Role[] = [
   { id: 1_000, name: 'Guest', rank: 0, kind: 'guest' },
@@ -471,22 +472,7 @@ function policyCase({
   const request: RankRequest = { rankeeId, rankeeName: 'Ada', rankerId, rankerName: 'Grace', newRankId: to };
   const member = { userId: rankeeId, roleIds: from.map((rank) => roleOf(rank).id) };
   return {
-    policy: {
-      minRank: 1,
-      maxRank: 254,
-      lockedRoles: [],
-      privilegedRoles: 'allow',
-      protectedMembers: [],
-      protectedRoles: [],
-      steps: 'any',
-      selfRank: 'allow',
-      rankerCheck: 'off',
-      minRankerRank: 1,
-      reason: 'optional',
-      cooldowns: [],
-      rankerCooldownMs: 0,
-      ...policy,
-    },
+    policy: { ...openPolicy, ...policy },
     key,
     request,
     scheme,

@@ -1,6 +1,14 @@
 import fc from 'fast-check';
 import type { Member, Role } from '../../src/core/model.ts';
 import type { RoleScheme } from '../../src/core/role-scheme.ts';
+import type { Policy } from '../../src/core/rules/rule.ts';
+
+/** A policy whose rules refuse nothing. */
+export const openPolicy: Policy = {
+  ...{ minRank: 1, maxRank: 254, lockedRoles: [], privilegedRoles: 'allow', protectedMembers: [], protectedRoles: [] },
+  ...{ steps: 'any', selfRank: 'allow', rankerCheck: 'off', minRankerRank: 1, reason: 'optional' },
+  ...{ cooldowns: [], rankerCooldownMs: 0 },
+};
 
 /**
  * A member of a group, and a role that can be requested: the base role, or a custom one (from the ladder, if there is

@@ -63,7 +63,10 @@ export function settingText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** The text with its commands (`rankd key list`) as the user would type them here, where `typedAs` stands for `rankd`; nothing does on a console. */
+/**
+ * The text with its commands (`rankd key list`) as the user types them here: with `typedAs` in place of `rankd`. On a
+ * console, that is empty.
+ */
 export function asTyped(text: string, program: Command, typedAs: string): string {
   const names = program.commands
     .map((command) => command.name())

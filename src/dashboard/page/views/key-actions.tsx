@@ -79,14 +79,14 @@ function Limits({ of: key }: { of?: Key }) {
       <RoleField
         name="maxRank"
         label="Highest rank it can touch"
-        none="no limit of its own"
+        none="no separate limit"
         isAny
         chosen={roleOf(key?.maxRank)}
       />
       <RoleField
         name="minRank"
         label="Lowest rank it can touch"
-        none="no limit of its own"
+        none="no separate limit"
         isAny
         chosen={roleOf(key?.minRank)}
       />

@@ -12,7 +12,7 @@ import { Time } from '../parts/time.tsx';
 import { addressOf } from '../route.ts';
 import { KeyDetails, type Minted, MintedSecret, NewKey } from './key-actions.tsx';
 import { People } from './people.tsx';
-import { counted, LiveView } from './view.tsx';
+import { counted, LiveView, NewButton } from './view.tsx';
 
 const states: Record<Key['state'], { tone: Tone; icon: IconName }> = {
   active: { tone: 'good', icon: 'yes' },
@@ -30,17 +30,7 @@ export function Keys() {
     if (made.secret !== null) minted.value = made;
     keys.touch();
   };
-  const action = mayChange.value && (
-    <button
-      type="button"
-      class="main"
-      onClick={() => {
-        isNew.value = true;
-      }}
-    >
-      New key…
-    </button>
-  );
+  const action = mayChange.value && <NewButton opens={isNew}>New key…</NewButton>;
   return (
     <LiveView
       title="Keys"

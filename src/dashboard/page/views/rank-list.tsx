@@ -1,20 +1,18 @@
 import { useSignal } from '@preact/signals';
-import { useMemo } from 'preact/hooks';
-import { type ApiError, newKey, read, send } from '../api.ts';
+import { type ApiError, send } from '../api.ts';
 import type { List, Run } from '../documents.ts';
-import { Live, useLive } from '../live.ts';
 import { Member } from '../parts/change-words.tsx';
-import { Chip, type Tone } from '../parts/chip.tsx';
-import { Dialog, OtherProblem } from '../parts/dialog.tsx';
+import type { Tone } from '../parts/chip.tsx';
+import { Confirm, OtherProblem } from '../parts/dialog.tsx';
 import { Field, FormError, Reason, textOf } from '../parts/form.tsx';
 import type { IconName } from '../parts/icon.tsx';
-import { Notice, Problem } from '../parts/notice.tsx';
+import { Notice } from '../parts/notice.tsx';
 import { RoleField } from '../parts/roles.tsx';
 import { Table } from '../parts/table.tsx';
-import { CloseButton } from './rank-dialog.tsx';
+import { MemberOutcomes, RunDialog } from './run-dialog.tsx';
 import { counted } from './view.tsx';
 
-const states: Record<List['members'][number]['state'], { tone: Tone; icon: IconName; words: string }> = {
+const looks: Record<List['members'][number]['state'], { tone: Tone; icon: IconName; words: string }> = {
   changed: { tone: 'good', icon: 'yes', words: 'changed' },
   already: { tone: 'quiet', icon: 'yes', words: 'had it already' },
   done: { tone: 'quiet', icon: 'yes', words: 'done before' },
@@ -117,40 +115,33 @@ export function ListForm() {
 /** Shows the members, asks once, and then shows the progress and the outcome of each. */
 function ListDialog({ asked, members, onClose }: { asked: AskedList; members: Listed[]; onClose: () => void }) {
   const run = useSignal<string | undefined>(undefined);
-  const error = useSignal<ApiError | undefined>(undefined);
-  const isBusy = useSignal(false);
-  const once = useMemo(newKey, []);
-  if (run.value !== undefined) return <ListRun id={run.value} onClose={onClose} />;
-  const start = async () => {
-    if (isBusy.value) return;
-    isBusy.value = true;
+  if (run.value !== undefined) {
+    return (
+      <RunDialog id={run.value} thing="list" resultOf={(run) => run.list} summary={summary} onClose={onClose}>
+        {({ members, left, stoppedBy }) => (
+          <MemberOutcomes members={members} looks={looks} stoppedBy={stoppedBy}>
+            {left.length > 0 && (
+              <Notice>{counted(left.length, 'member')} not reached. Run the same list again to continue.</Notice>
+            )}
+          </MemberOutcomes>
+        )}
+      </RunDialog>
+    );
+  }
+  const start = async (_: FormData, once: string) => {
     const users = members.map(({ rankeeId }) => rankeeId).join('\n');
-    try {
-      run.value = (await send<{ run: Run }>('list/run', { ...asked, users }, once)).run.id;
-    } catch (failed) {
-      error.value = failed as ApiError;
-    }
-    isBusy.value = false;
+    run.value = (await send<{ run: Run }>('list/run', { ...asked, users }, once)).run.id;
   };
-  const footer = (
-    <>
-      <button type="button" onClick={onClose}>
-        Cancel
-      </button>
-      <button type="submit" class="main" disabled={isBusy.value}>
-        Change {counted(members.length, 'member')}
-      </button>
-    </>
-  );
   return (
-    <Dialog
+    <Confirm
       title={`${actions[asked.does]}?`}
       lead="Each member is checked when their turn comes. Nothing has been changed yet."
-      footer={footer}
-      onClose={onClose}
-      onSubmit={() => void start()}
+      verb={`Change ${counted(members.length, 'member')}`}
+      act={start}
+      onClose={() => {
+        if (run.value === undefined) onClose();
+      }}
     >
-      {error.value !== undefined && <Problem error={error.value} />}
       <Table caption="The members of the list" columns={['Member', { title: 'Line', class: 'number' }]}>
         {members.map((member) => (
           <tr key={member.rankeeId}>
@@ -161,60 +152,11 @@ function ListDialog({ asked, members, onClose }: { asked: AskedList; members: Li
           </tr>
         ))}
       </Table>
-    </Dialog>
+    </Confirm>
   );
 }
 
-function ListRun({ id, onClose }: { id: string; onClose: () => void }) {
-  const live = useMemo(() => new Live('run', async () => (await read<{ run: Run }>(`run?id=${id}`)).run), [id]);
-  const { data: run, error } = useLive(live);
-  const list = run?.list ?? undefined;
-  const changed = list?.members.filter(({ state }) => state === 'changed').length ?? 0;
-  return (
-    <Dialog
-      title={list === undefined ? 'The list is running' : 'The list is done'}
-      lead={
-        list === undefined
-          ? 'It continues if you close this.'
-          : `${changed} of ${counted(run?.members ?? 0, 'member')} changed.`
-      }
-      footer={<CloseButton onClose={onClose} />}
-      onClose={onClose}
-    >
-      {error !== undefined && <Problem error={error} />}
-      {list === undefined ? (
-        <div>
-          <p role="status">{run === undefined ? 'It begins…' : `${run.done} of ${counted(run.members, 'member')}`}</p>
-          <progress aria-label="Progress of the list" max={run?.members ?? 1} value={run?.done ?? 0} />
-        </div>
-      ) : (
-        <>
-          {list.stoppedBy !== null && <Notice tone="bad">It stopped: {list.stoppedBy.message}</Notice>}
-          {list.left.length > 0 && (
-            <Notice>{counted(list.left.length, 'member')} not reached. Run the same list again to continue.</Notice>
-          )}
-          <Table
-            caption="The outcome for each member"
-            columns={['Member', { title: 'Outcome', class: 'roomy' }, 'State']}
-          >
-            {list.members.map((member) => {
-              const { words, ...look } = states[member.state];
-              return (
-                <tr key={member.rankeeId}>
-                  <th scope="row">
-                    <Member {...member} />
-                    <p class="tight small soft name">{member.message}</p>
-                  </th>
-                  <td class="roomy name">{member.message}</td>
-                  <td>
-                    <Chip {...look}>{words}</Chip>
-                  </td>
-                </tr>
-              );
-            })}
-          </Table>
-        </>
-      )}
-    </Dialog>
-  );
+function summary({ members }: List, run: Run): string {
+  const changed = members.filter(({ state }) => state === 'changed').length;
+  return `${changed} of ${counted(run.members, 'member')} changed.`;
 }

@@ -1,16 +1,14 @@
 import { useSignal } from '@preact/signals';
-import { useEffect, useMemo } from 'preact/hooks';
+import { useEffect } from 'preact/hooks';
 import { type ApiError, read, send } from '../api.ts';
 import type { Run, Undo, UndoPreview } from '../documents.ts';
-import { Live, useLive } from '../live.ts';
-import { Member } from '../parts/change-words.tsx';
-import { Chip, type Tone } from '../parts/chip.tsx';
+import type { Tone } from '../parts/chip.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import type { IconName } from '../parts/icon.tsx';
 import { Notice, Problem } from '../parts/notice.tsx';
-import { Table } from '../parts/table.tsx';
+import { MemberOutcomes, RunDialog } from './run-dialog.tsx';
 
-const states: Record<Undo['members'][number]['state'], { tone: Tone; icon: IconName; words: string }> = {
+const looks: Record<Undo['members'][number]['state'], { tone: Tone; icon: IconName; words: string }> = {
   would_put_back: { tone: 'open', icon: 'back', words: 'would be put back' },
   put_back: { tone: 'good', icon: 'yes', words: 'put back' },
   already: { tone: 'quiet', icon: 'yes', words: 'already so' },
@@ -37,7 +35,13 @@ export function UndoDialog({ query, onClose }: { query: string; onClose: () => v
     );
     return () => gone.abort();
   }, [query]);
-  if (run.value !== undefined) return <UndoRun id={run.value} onClose={onClose} />;
+  if (run.value !== undefined) {
+    return (
+      <RunDialog id={run.value} thing="undo" resultOf={(run) => run.undo} summary={summary} onClose={onClose}>
+        {(undo) => <Outcome undo={undo} />}
+      </RunDialog>
+    );
+  }
 
   const confirm = async (ids: string[]) => {
     try {
@@ -78,76 +82,20 @@ export function UndoDialog({ query, onClose }: { query: string; onClose: () => v
   );
 }
 
-function UndoRun({ id, onClose }: { id: string; onClose: () => void }) {
-  const live = useMemo(() => new Live('run', async () => (await read<{ run: Run }>(`run?id=${id}`)).run), [id]);
-  const { data: run, error } = useLive(live);
-  const undo = run?.undo ?? undefined;
-  const footer = (
-    <button type="button" class={undo === undefined ? '' : 'main'} onClick={onClose}>
-      Close
-    </button>
-  );
-  const lead = undo === undefined ? 'The undo continues if you close this.' : summary(undo);
-  return (
-    <Dialog
-      title={undo === undefined ? 'Undo is running' : 'Undo is done'}
-      lead={lead}
-      footer={footer}
-      onClose={onClose}
-    >
-      {error !== undefined && <Problem error={error} />}
-      {undo === undefined && (
-        <div>
-          <p role="status">
-            {run === undefined
-              ? 'It begins…'
-              : `${run.done} of ${run.members} ${run.members === 1 ? 'member' : 'members'}`}
-          </p>
-          <progress aria-label="Progress of the undo" max={run?.members ?? 1} value={run?.done ?? 0} />
-        </div>
-      )}
-      {undo !== undefined && <Outcome undo={undo} />}
-    </Dialog>
-  );
-}
-
 function summary({ members }: Undo): string {
   const done = members.filter(({ state }) => state === 'put_back').length;
   return `${done} of ${members.length} ${members.length === 1 ? 'member has' : 'members have'} the earlier roles again.`;
 }
 
-const columns = ['Member', { title: 'Outcome', class: 'roomy' }, 'State'];
-
 /** The outcome for each member. */
 function Outcome({ undo: { members, left, stoppedBy, undosLeftOut } }: { undo: Undo }) {
   return (
-    <>
-      {stoppedBy !== null && <Notice tone="bad">It stopped: {stoppedBy.message}</Notice>}
+    <MemberOutcomes members={members} looks={looks} stoppedBy={stoppedBy}>
       {left.length > 0 && (
         <Notice>{left.length === 1 ? '1 member was' : `${left.length} members were`} left as they are.</Notice>
       )}
       {undosLeftOut > 0 && <Notice>{undosLeftOut} of these are undos themselves. They are left out.</Notice>}
-      {members.length === 0 ? (
-        <p class="soft">There is nothing to take back: no applied change is among these.</p>
-      ) : (
-        <Table caption="The outcome for each member" columns={columns}>
-          {members.map((member) => {
-            const { words, ...look } = states[member.state];
-            return (
-              <tr key={member.rankeeId}>
-                <th scope="row">
-                  <Member {...member} />
-                  <p class="tight small soft name">{member.message}</p>
-                </th>
-                <td class="roomy name">{member.message}</td>
-                <td>
-                  <Chip {...look}>{words}</Chip>
-                </td>
-              </tr>
-            );
-          })}
-        </Table>
-      )}
-    </>
+      {members.length === 0 && <p class="soft">There is nothing to take back: no applied change is among these.</p>}
+    </MemberOutcomes>
   );
 }

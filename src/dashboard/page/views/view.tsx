@@ -1,3 +1,4 @@
+import type { Signal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { type Live, useLive } from '../live.ts';
 import { Problem } from '../parts/notice.tsx';
@@ -24,6 +25,21 @@ export function LiveView<T>({ title, live, lead, action, children }: ViewProps<T
       {error !== undefined && <Problem error={error} />}
       {data !== undefined && children(data)}
     </>
+  );
+}
+
+/** The main button of a view, which opens the dialog for a new entry. */
+export function NewButton({ opens, children }: { opens: Signal<boolean>; children: string }) {
+  return (
+    <button
+      type="button"
+      class="main"
+      onClick={() => {
+        opens.value = true;
+      }}
+    >
+      {children}
+    </button>
   );
 }
 

@@ -11,7 +11,7 @@ import { Shell } from '../parts/notice.tsx';
 import { SecretDialog } from '../parts/secret.tsx';
 import { Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
-import { counted, LiveView } from './view.tsx';
+import { counted, LiveView, NewButton } from './view.tsx';
 
 const states: Record<Webhook['state'], { tone: Tone; icon: IconName }> = {
   enabled: { tone: 'good', icon: 'yes' },
@@ -28,17 +28,7 @@ interface Added {
 export function Webhooks() {
   const isNew = useSignal(false);
   const added = useSignal<Added | undefined>(undefined);
-  const action = mayChange.value && (
-    <button
-      type="button"
-      class="main"
-      onClick={() => {
-        isNew.value = true;
-      }}
-    >
-      New webhook…
-    </button>
-  );
+  const action = mayChange.value && <NewButton opens={isNew}>New webhook…</NewButton>;
   return (
     <LiveView
       title="Webhooks"

@@ -1,0 +1,92 @@
+import type { ComponentChildren } from 'preact';
+import { useMemo } from 'preact/hooks';
+import { read } from '../api.ts';
+import type { Run } from '../documents.ts';
+import { Live, useLive } from '../live.ts';
+import { Member } from '../parts/change-words.tsx';
+import { Chip, type Tone } from '../parts/chip.tsx';
+import { Dialog } from '../parts/dialog.tsx';
+import type { IconName } from '../parts/icon.tsx';
+import { Notice, Problem } from '../parts/notice.tsx';
+import { Table } from '../parts/table.tsx';
+import { CloseButton } from './rank-dialog.tsx';
+import { counted } from './view.tsx';
+
+interface RunDialogProps<Result> {
+  id: string;
+  thing: 'undo' | 'list';
+  /** `null` while it runs. */
+  resultOf: (run: Run) => Result | null;
+  summary: (result: Result, run: Run) => string;
+  onClose: () => void;
+  /** Renders the result. */
+  children: (result: Result) => ComponentChildren;
+}
+
+/** The progress of a run, which continues if the user closes the dialog; then its result. */
+export function RunDialog<Result>({ id, thing, resultOf, summary, onClose, children }: RunDialogProps<Result>) {
+  const live = useMemo(() => new Live('run', async () => (await read<{ run: Run }>(`run?id=${id}`)).run), [id]);
+  const { data: run, error } = useLive(live);
+  const result = run === undefined ? null : resultOf(run);
+  const isDone = run !== undefined && result !== null;
+  return (
+    <Dialog
+      title={`The ${thing} is ${isDone ? 'done' : 'running'}`}
+      lead={isDone ? summary(result, run) : 'It continues if you close this.'}
+      footer={<CloseButton onClose={onClose} />}
+      onClose={onClose}
+    >
+      {error !== undefined && <Problem error={error} />}
+      {isDone ? (
+        children(result)
+      ) : (
+        <div>
+          <p role="status">{run === undefined ? 'It begins…' : `${run.done} of ${counted(run.members, 'member')}`}</p>
+          <progress aria-label={`Progress of the ${thing}`} max={run?.members ?? 1} value={run?.done ?? 0} />
+        </div>
+      )}
+    </Dialog>
+  );
+}
+
+interface MemberOutcomesProps<State extends string> {
+  members: Array<{ rankeeId: number; rankeeName: string; state: State; message: string }>;
+  /** The look of each state. */
+  looks: Record<State, { tone: Tone; icon: IconName; words: string }>;
+  stoppedBy: { message: string } | null;
+  /** Further remarks above the table. */
+  children: ComponentChildren;
+}
+
+/** The outcome for each member of a run. */
+export function MemberOutcomes<State extends string>(props: MemberOutcomesProps<State>) {
+  const { members, looks, stoppedBy, children } = props;
+  return (
+    <>
+      {stoppedBy !== null && <Notice tone="bad">It stopped: {stoppedBy.message}</Notice>}
+      {children}
+      {members.length > 0 && (
+        <Table
+          caption="The outcome for each member"
+          columns={['Member', { title: 'Outcome', class: 'roomy' }, 'State']}
+        >
+          {members.map((member) => {
+            const { words, ...look } = looks[member.state];
+            return (
+              <tr key={member.rankeeId}>
+                <th scope="row">
+                  <Member {...member} />
+                  <p class="tight small soft name">{member.message}</p>
+                </th>
+                <td class="roomy name">{member.message}</td>
+                <td>
+                  <Chip {...look}>{words}</Chip>
+                </td>
+              </tr>
+            );
+          })}
+        </Table>
+      )}
+    </>
+  );
+}
