@@ -10,8 +10,8 @@ import { openBrowser } from './open-browser.ts';
 import { Visitor, views } from './scene.ts';
 
 /**
- * `npm run pictures`: takes pictures of each view of the built dashboard: light and dark, wide and narrow. Two of them
- * go into docs/, for README and docs/dashboard.md.
+ * `npm run pictures`: takes pictures of each view of the built dashboard: light and dark, wide and narrow. Three of
+ * them go into docs/, for README and docs/dashboard.md.
  */
 const { values } = parseArgs({ options: { out: { type: 'string', default: 'pictures' } } });
 const docs = fileURLToPath(new URL('../../docs/', import.meta.url));
@@ -67,6 +67,7 @@ for (const colorScheme of ['light', 'dark'] as const)
     await take('new-webhook');
     await page.keyboard.press('Escape');
     await visitor.go('changes');
+    await page.locator('button.opener').first().waitFor();
     if (colorScheme === 'light' && name === 'wide') await page.screenshot({ path: join(docs, 'dashboard.png') });
     await page.locator('button.opener').first().click();
     await page.getByRole('button', { name: 'Undo…' }).waitFor();
