@@ -42,7 +42,7 @@ export async function read<T>(
   return ask<T>(path, { signal: AbortSignal.any(limits) });
 }
 
-/** A retry with the same `once` gets the outcome of the first request, and does nothing again. */
+/** A retry with the same `once` gets the outcome of the first request, and changes nothing. */
 export async function send<T>(path: string, body: object, once = newKey()): Promise<T> {
   const headers = { 'content-type': 'application/json', 'idempotency-key': once };
   return ask<T>(path, { method: 'POST', headers, body: JSON.stringify(body) });

@@ -60,7 +60,7 @@ function Found({ user }: { user: string }) {
       {data !== undefined && error === undefined && <Card found={data} onDone={() => live.touch()} />}
       {user !== '' && data === undefined && error === undefined && (
         <p class="soft" role="status">
-          Looking at the member…
+          Reading the member…
         </p>
       )}
     </FormError.Provider>

@@ -37,7 +37,7 @@ export function Suspensions() {
         <>
           <section class="sheet" aria-label="Suspensions">
             {list.length === 0 ? (
-              <Nobody />
+              <NoSuspensions />
             ) : (
               <HoldsTable
                 list={list}
@@ -61,7 +61,7 @@ export function Suspensions() {
   );
 }
 
-function Nobody() {
+function NoSuspensions() {
   return (
     <Empty icon="suspensions" title="No member is suspended">
       <p>

@@ -74,7 +74,7 @@ export function UndoDialog({ query, onClose }: { query: string; onClose: () => v
       {error.value !== undefined && <Problem error={error.value} />}
       {error.value === undefined && shown === undefined && (
         <p class="soft" role="status">
-          Looking at the members as they are now…
+          Reading the members…
         </p>
       )}
       {shown !== undefined && <Outcome undo={shown.undo} />}

@@ -72,8 +72,8 @@ function NoWebhooks() {
   return (
     <Empty icon="webhooks" title="No webhook yet">
       <p>
-        A webhook reports what happens to a channel in Discord, or to a program of yours. In Discord, copy the address
-        under <em>Edit Channel, Integrations, Webhooks</em>. In a shell, it is
+        A webhook reports events to a channel in Discord, or to a program of yours. In Discord, copy the address under{' '}
+        <em>Edit Channel, Integrations, Webhooks</em>. In a shell, it is
       </p>
       <Shell line="rankd webhook add staff-log" />
     </Empty>
@@ -292,7 +292,7 @@ function Test({ name }: { name: string }) {
         {isBusy.value ? 'Testing…' : 'Test'}
         <span class="unseen"> {name}</span>
       </button>
-      <p class="small told" role="status">
+      <p class="small" role="status">
         {result.value !== undefined && said(result.value)}
       </p>
     </div>
