@@ -46,7 +46,9 @@ export function discordSection() {
       .min(1, { error: 'at least one row with role and key' })
       .check(unique<DiscordRowSettings>('discord.commands', ['role']))
       .optional()
-      .describe('Whose commands rankd takes: of these roles in Discord, the first one that a person has counts.'),
+      .describe(
+        'Roles in Discord whose commands rankd accepts, each with its key; the first role that a person has counts.',
+      ),
     api_base_url: url('https://discord.com/api/v10').describe('Address of the API of Discord.'),
   }).check(({ value, issues }) => {
     const missing = needed.filter((name) => value[name] === undefined);

@@ -68,7 +68,7 @@ export function chooseStore({ settings, env, isUrlInFile, folderOf }: StoreSourc
   if (isLocal && tls !== undefined && tls !== 'off')
     return problem(ofTls, `${asked}, but a socket has no TLS; leave it out`);
   if (tls === 'require' && caFile !== undefined)
-    return problem(ofTls, `${asked}, which checks no certificate, but a CA is named; with a CA, take verify`);
+    return problem(ofTls, `${asked}, which checks no certificate, but a CA is named; with a CA, use verify`);
   if (tls === 'require' && text === undefined) return problem(ofTls, `${asked}, ${needsPassword}`);
   const isTls =
     tls === undefined ? !isOnThisMachine(address.host) || (caFile !== undefined && !isLocal) : tls !== 'off';
@@ -83,7 +83,7 @@ export function chooseStore({ settings, env, isUrlInFile, folderOf }: StoreSourc
   };
 }
 
-const needsPassword = `which needs a password, because without a checked certificate only that proves which server answers: set ${passwordVariable} or store.password_file, or take verify`;
+const needsPassword = `which needs a password, because without a checked certificate only that proves which server answers: set ${passwordVariable} or store.password_file, or use verify`;
 
 /** libpq's names for the values of `store.tls`. */
 const tlsOfMode: Partial<Record<string, TlsMode>> = {

@@ -134,7 +134,7 @@ describe('the URL of the store', () => {
     [
       'sslmode=require',
       { RANKD_STORE_CA_FILE: 'ca.pem' },
-      'asks for TLS (sslmode=require), which checks no certificate, but a CA is named; with a CA, take verify',
+      'asks for TLS (sslmode=require), which checks no certificate, but a CA is named; with a CA, use verify',
     ],
     ['host=/tmp&sslmode=require', {}, 'asks for TLS (sslmode=require), but a socket has no TLS; leave it out'],
   ];
