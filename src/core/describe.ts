@@ -1,6 +1,6 @@
 import { shorten } from '../base/text.ts';
 import { isoTime } from '../base/time.ts';
-import type { Hold, HoldPart, RankChange, RankRequest, Role } from './model.ts';
+import type { Hold, HoldPart, RankChange, RankRequest, Role, RoleChangeKind } from './model.ts';
 import type { RolePlan } from './role-plan.ts';
 import type { RoleScheme } from './role-scheme.ts';
 
@@ -48,16 +48,19 @@ function rankMessage(request: RankRequest, plan: RolePlan): string {
   const who = memberTitle(request);
   const { target, highestBefore: old, steps, kind } = plan;
   if (kind !== undefined) {
-    const [held, now, already] =
-      kind === 'role_added' ? ['holds', 'now also', 'already'] : ['holds', 'no longer', 'does not'];
-    if (steps.length > 0) return `${who} ${now} ${held} ${roleTitle(target)}.`;
-    return `${who} ${already} ${kind === 'role_added' ? held : 'hold'} ${roleTitle(target)}.`;
+    const { changed, unchanged } = roleChangeWords[kind];
+    return `${who} ${steps.length > 0 ? changed : unchanged} ${roleTitle(target)}.`;
   }
   if (steps.length === 0) return `${who} already is ${roleTitle(target)}.`;
   if (old !== undefined && old.id !== target.id) return `${who} is now ${roleTitle(target)}, was ${roleTitle(old)}.`;
   // The target already was the member's highest role, so only lower roles are taken.
   return `${who} is still ${roleTitle(target)}, without the ladder's lower roles.`;
 }
+
+const roleChangeWords = {
+  role_added: { changed: 'now also holds', unchanged: 'already holds' },
+  role_removed: { changed: 'no longer holds', unchanged: 'does not hold' },
+} as const satisfies Record<RoleChangeKind, unknown>;
 
 /** The message in the record of a change that restored roles. */
 export function restoredMessage(

@@ -37,10 +37,14 @@ const testOptions = {
   ranker,
   reason: option('--reason <text>', 'the reason that the request gives', asReason),
 };
-const stepOptions = {
+/** The options of every change for one member or a file of them. */
+export const changeOptions = {
   file: option('--file <file>', 'every user in this file, one on each line; - for standard input'),
   ranker,
   reason: option('--reason <text>', 'why, in your own words; the history stores it', asReason),
+};
+const stepOptions = {
+  ...changeOptions,
   ifRank: option('--if-rank <rank>', 'only if the member has this rank', asRank),
 };
 const setOptions = {

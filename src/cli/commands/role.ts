@@ -1,17 +1,12 @@
-import { argument, command, commandGroup, option } from '../command.ts';
-import { asRank, asRanker, asReason, userHelp } from '../input/arguments.ts';
-import { changeOneOrMany } from './rank.ts';
+import { argument, command, commandGroup } from '../command.ts';
+import { asRank, userHelp } from '../input/arguments.ts';
+import { changeOneOrMany, changeOptions } from './rank.ts';
 import { holdOptions } from './suspension.ts';
 
 const args = [
   argument('[user]', `${userHelp}; left out with --file`),
   argument('[role]', 'role name, role id or rank number', asRank),
 ] as const;
-const options = {
-  file: option('--file <file>', 'every user in this file, one on each line; - for standard input'),
-  ranker: option('--ranker <user>', 'the user who asks for it, checked as policy says', asRanker, 0),
-  reason: option('--reason <text>', 'why, in your own words; the history stores it', asReason),
-};
 
 export const roleCommands = commandGroup({
   name: 'role',
@@ -23,7 +18,7 @@ export const roleCommands = commandGroup({
       about: 'give a member, or every user in a file, a role that is not on the ladder; the rank stays',
       usage: '[options] <user> <role> | <role> --file <file>',
       args,
-      options: { ...options, ...holdOptions },
+      options: { ...changeOptions, ...holdOptions },
       examples: ['rankd role add 1001 VIP', 'rankd role add 1001 VIP --for 7d', 'rankd role add VIP --file buyers.txt'],
       run: (cli, first, rank, asked) =>
         changeOneOrMany(
@@ -37,7 +32,7 @@ export const roleCommands = commandGroup({
       about: 'take a role that is not on the ladder from a member, or from every user in a file; the rank stays',
       usage: '[options] <user> <role> | <role> --file <file>',
       args,
-      options,
+      options: changeOptions,
       examples: ['rankd role remove 1001 VIP', 'rankd role remove VIP --file refunds.txt --reason refunded'],
       run: (cli, first, rank, asked) =>
         changeOneOrMany(

@@ -3,7 +3,7 @@ import { canStillPass } from '../../core/change-codes.ts';
 import type { ChangeOutcome } from '../../core/change-state.ts';
 import { memberTitle } from '../../core/describe.ts';
 import { hasLeftSince } from '../../core/holds.ts';
-import type { Member, RankChange } from '../../core/model.ts';
+import type { Member, RankChange, RoleChangeKind } from '../../core/model.ts';
 import { isReached } from '../../core/role-plan.ts';
 import { heldIds } from '../../core/role-scheme.ts';
 import { type Goal, reversed, steps, stepsIfTooFew, stepsLeft } from '../../core/steps.ts';
@@ -149,24 +149,21 @@ async function reached(
   return {
     state: 'applied',
     code: null,
-    message: `${memberTitle(change)} ${goalOf(change)}; confirmed after the fact.`,
+    message: `${memberTitle(change)} ${goalWords[change.kind ?? 'rank'].reached}; confirmed after the fact.`,
     rolesAfter,
   };
 }
 
-function goalOf({ kind }: RankChange): string {
-  return kind === undefined
-    ? 'holds the new rank'
-    : kind === 'role_added'
-      ? 'holds the role'
-      : 'no longer holds the role';
-}
+const goalWords = {
+  rank: { reached: 'holds the new rank', missed: 'does not hold the new rank' },
+  role_added: { reached: 'holds the role', missed: 'does not hold the role' },
+  role_removed: { reached: 'no longer holds the role', missed: 'still holds the role' },
+} as const satisfies Record<RoleChangeKind | 'rank', unknown>;
 
 function notApplied(change: RankChange): RankdError {
-  const found = { role_added: 'does not hold the role', role_removed: 'still holds the role' };
   return new RankdError(
     'platform_unavailable',
-    `${memberTitle(change)} ${change.kind === undefined ? 'does not hold the new rank' : found[change.kind]}: Roblox did not carry out the change, or somebody has undone it. Send it again if it is still wanted.`,
+    `${memberTitle(change)} ${goalWords[change.kind ?? 'rank'].missed}: Roblox did not carry out the change, or someone has undone it. Send it again if you still want it.`,
   );
 }
 
@@ -184,7 +181,7 @@ function leftTheGroup(change: RankChange): RankdError {
 function cameBack(change: RankChange): RankdError {
   return new RankdError(
     'member_not_found',
-    `${memberTitle(change)} left the group after this was requested, and came back. Send it again if it is still wanted.`,
+    `${memberTitle(change)} left the group after this was requested, and came back. Send it again if you still want it.`,
   );
 }
 
