@@ -10,7 +10,6 @@ export interface ClockReading {
 const maxDriftMs = 250;
 
 /**
-/**
  * The clock of the server, which all daemons that share a database use in place of their own. Each new connection and each heartbeat reads it;
  * between two readings, the time of this process passes. Durations and waits use the clock of this process.
  */

@@ -57,13 +57,13 @@ export function budgetLedger(db: Database, clock: Pick<Clock, 'now'>, credential
 }
 
 /** A reopened account gets a higher version than any node remembers, so only one node can reopen it. */
-const anew = 1_000_000;
+const versionsSkipped = 1_000_000;
 
 /** If the row is older than what this process knows of it, or gone, the server has lost data, possibly also other nodes' slots. */
 function basisAfter(known: Basis | undefined, kept: Row | undefined): Basis {
   const row = kept && { rowSetBy: kept.setBy };
   if (known?.account !== undefined && (kept === undefined || kept.version <= known.version))
-    return { ...row, version: known.version + anew, facts: { known: known.account } };
+    return { ...row, version: known.version + versionsSkipped, facts: { known: known.account } };
   if (kept === undefined) return { version: 0, facts: {} };
   return { ...row, version: kept.version, account: kept.account, facts: {} };
 }
