@@ -17,6 +17,7 @@ const platform = new OpenCloudPlatform({
   baseUrl,
   legacyBaseUrl: baseUrl,
   usersBaseUrl: baseUrl,
+  developBaseUrl: baseUrl,
   clock,
 });
 const waitForDisk = file === undefined ? () => undefined : pageWriter(file);

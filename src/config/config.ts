@@ -101,10 +101,11 @@ export interface OpenCloudConfig {
   kind: 'open-cloud';
   groupId: number;
   apiKey: Secret;
-  /** Without a trailing slash, as are the next two. */
+  /** Without a trailing slash, as are the next three. */
   baseUrl: string;
   legacyBaseUrl: string;
   usersBaseUrl: string;
+  developBaseUrl: string;
   proxy?: OutboundProxy | undefined;
 }
 
@@ -128,6 +129,7 @@ function toPlatformConfig(
     baseUrl: platform.base_url,
     legacyBaseUrl: platform.legacy_base_url,
     usersBaseUrl: platform.users_base_url,
+    developBaseUrl: platform.develop_base_url,
     proxy,
   };
 }

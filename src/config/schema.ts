@@ -68,6 +68,9 @@ export const settingsSchema = section({
       'Address of the public role list, which shows the base role.',
     ),
     users_base_url: url('https://users.roblox.com').describe('Address that looks up user names, without a key.'),
+    develop_base_url: url('https://develop.roblox.com').describe(
+      'Address that lists the places of an experience, without a key.',
+    ),
     group_file: filePath().optional().describe('YAML file with the group to simulate, instead of the built-in one.'),
   }),
   server: section({

@@ -44,4 +44,4 @@ export function namesExperience(text: string): boolean {
 }
 
 export const experienceWords =
-  "This address has the universe id, and games send the place id (game.PlaceId): open the place's own page, under Places, and give its address";
+  "This address has the universe id, and games send the place id (game.PlaceId): open the place's own page, under Places, and give its address; or add all of its places with rankd whitelist add --experience";

@@ -34,6 +34,12 @@ export interface Group {
   isLocked?: boolean;
 }
 
+/** A place of an experience. */
+export interface Place {
+  id: number;
+  name: string;
+}
+
 /** A member with all roles that the platform reported. The base role may or may not be listed. */
 export interface Member {
   userId: number;

@@ -30,6 +30,7 @@ export function watchedPlatform(platform: Platform, meters: Meters, clock: Pick<
     membersWith: (roleId, call) => timed('members', () => platform.membersWith(roleId, call)),
     findUser: (name, call) => timed('user', () => platform.findUser(name, call)),
     userName: (userId, call) => timed('userName', () => platform.userName(userId, call)),
+    placesOf: (universeId, call) => timed('places', () => platform.placesOf(universeId, call)),
     assignRole: (change, call) => timed('assign', () => platform.assignRole(change, call)),
     unassignRole: (change, call) => timed('unassign', () => platform.unassignRole(change, call)),
     checkCredential: async (call) => {

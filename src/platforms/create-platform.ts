@@ -29,7 +29,7 @@ export async function createPlatform({
     }
     case 'open-cloud': {
       const { OpenCloudPlatform } = await import('./open-cloud.ts');
-      const { groupId, baseUrl, legacyBaseUrl, usersBaseUrl, proxy } = config;
+      const { groupId, baseUrl, legacyBaseUrl, usersBaseUrl, developBaseUrl, proxy } = config;
       const title = groupTitle(config);
       const baseRoleMemory = {
         find: () => store.findBaseRole(title),
@@ -37,7 +37,7 @@ export async function createPlatform({
       };
       const apiKey = config.apiKey.reveal();
       const ledger = store.budgetLedger(crypto().hash('sha256', apiKey));
-      const urls = { baseUrl, legacyBaseUrl, usersBaseUrl };
+      const urls = { baseUrl, legacyBaseUrl, usersBaseUrl, developBaseUrl };
       return new OpenCloudPlatform({
         ...{ groupId, ...urls, apiKey, clock, baseRoleMemory, ledger },
         ...{ proxy, isPatient: isServed },

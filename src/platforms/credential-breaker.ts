@@ -108,6 +108,11 @@ export class CredentialBreaker implements Platform {
     return this.#read(call, () => this.#platform.userName(userId, call));
   }
 
+  /** This call needs no credential. */
+  placesOf(universeId: number, call: CallContext): ReturnType<Platform['placesOf']> {
+    return this.#platform.placesOf(universeId, call);
+  }
+
   reserve(kinds: WriteKind[], call: CallContext): Promise<Reservation> {
     return this.#platform.reserve(kinds, call);
   }

@@ -1,7 +1,7 @@
 import { asRankdError, isRankdError, RankdError } from '../base/errors.ts';
 import type { OutboundProxy } from '../base/outbound-proxy.ts';
 import { type Surprise, Surprises } from '../base/surprises.ts';
-import type { Credential, Group, Member, Role } from '../core/model.ts';
+import type { Credential, Group, Member, Place, Role } from '../core/model.ts';
 import type { NamedUser } from '../core/user-name.ts';
 import type {
   BudgetLedger,
@@ -31,6 +31,7 @@ import {
   parseMembership,
   parseMembershipPage,
   parseNamedUsers,
+  parsePlacePage,
   parseRole,
   parseRolePage,
   parseUserName,
@@ -49,6 +50,8 @@ export interface OpenCloudOptions {
   legacyBaseUrl: string;
   /** The host of the user names, e.g. `https://users.roblox.com`. */
   usersBaseUrl: string;
+  /** The host of the list of places, e.g. `https://develop.roblox.com`. */
+  developBaseUrl: string;
   clock: Clock;
   /** By default, the id is remembered only as long as the process runs. */
   baseRoleMemory?: BaseRoleMemory;
@@ -82,6 +85,7 @@ export class OpenCloudPlatform implements Platform {
   readonly #openCloud: UpstreamClient;
   readonly #legacy: UpstreamClient;
   readonly #users: UpstreamClient;
+  readonly #develop: UpstreamClient;
   readonly #userNames: UserNames;
   readonly #gates: Gates;
   readonly #baseRole: BaseRole;
@@ -98,6 +102,7 @@ export class OpenCloudPlatform implements Platform {
     baseUrl,
     legacyBaseUrl,
     usersBaseUrl,
+    developBaseUrl,
     clock,
     baseRoleMemory: memory = { find: async () => undefined, keep: async () => undefined },
     ledger,
@@ -117,6 +122,7 @@ export class OpenCloudPlatform implements Platform {
     this.#openCloud = new UpstreamClient({ baseUrl, apiKey, ...shared });
     this.#legacy = new UpstreamClient({ baseUrl: legacyBaseUrl, ...shared });
     this.#users = new UpstreamClient({ baseUrl: usersBaseUrl, ...shared });
+    this.#develop = new UpstreamClient({ baseUrl: developBaseUrl, ...shared });
     this.#userNames = new UserNames({
       clock,
       ask: (names, call) => this.#askForNames(names, call),
@@ -204,6 +210,30 @@ export class OpenCloudPlatform implements Platform {
       if (!isRankdError(error, 'platform_rejected')) throw error;
       return undefined;
     });
+  }
+
+  /** Open Cloud shows only the start place of an experience (GetUniverse); this older list takes no key. */
+  async placesOf(universeId: number, call: CallContext): Promise<Place[]> {
+    const request = {
+      operation: 'places',
+      gate: this.#gates.places,
+      method: 'GET',
+      schema: 'PlaceList',
+      parse: parsePlacePage,
+    } as const;
+    const path = `/v1/universes/${universeId}/places?limit=100`;
+    const read = (cursor = '') =>
+      this.#develop.request({ ...request, path: `${path}${cursor && `&cursor=${encodeURIComponent(cursor)}`}` }, call);
+    const places = new Map<number, Place>();
+    for (let cursor: string | undefined = ''; cursor !== undefined; ) {
+      const { items, nextPageToken }: Page<Place> = await read(cursor).catch((cause) => {
+        throw placesUnlisted(universeId, cause);
+      });
+      const before = places.size;
+      for (const place of items) places.set(place.id, place);
+      cursor = places.size > before ? nextPageToken : undefined;
+    }
+    return [...places.values()];
   }
 
   async reserve(kinds: WriteKind[], call: CallContext): Promise<Reservation> {
@@ -394,6 +424,19 @@ function namesUnavailable(cause: unknown): RankdError {
       hint: connection === undefined ? 'give the user id, the number in the address of the profile page' : hint,
     },
   );
+}
+
+function placesUnlisted(universeId: number, cause: unknown): unknown {
+  if (isRankdError(cause, 'platform_credential')) {
+    const message = `Roblox lists the places of experience ${universeId} only to its creators, and it has no such list for Open Cloud keys.`;
+    return new RankdError('platform_rejected', message, {
+      ...{ cause, hint: 'open each page under Places on the Creator Dashboard, and run rankd whitelist add ADDRESS…' },
+    });
+  }
+  if (!isRankdError(cause, 'platform_rejected')) return cause;
+  return new RankdError('platform_rejected', `Roblox lists no places of experience ${universeId}.`, {
+    ...{ cause, hint: 'give the number after /experiences/ in the address of its page on the Creator Dashboard' },
+  });
 }
 
 /** A response about another user proves nothing about the requested member. */

@@ -71,6 +71,12 @@ export class SimulatedPlatform implements Platform {
     return this.#users.find(({ id }) => id === userId)?.name;
   }
 
+  async placesOf(): Promise<never> {
+    throw new RankdError('platform_rejected', 'A simulated group has no experiences.', {
+      hint: 'rankd whitelist add PLACE',
+    });
+  }
+
   /** The simulation has no rate limits. */
   async reserve(): Promise<Reservation> {
     return { [Symbol.dispose]: () => undefined };

@@ -1,7 +1,7 @@
 import { type Clock, deadlineIn } from '../base/clock.ts';
 import type { RankdError } from '../base/errors.ts';
 import type { Surprise } from '../base/surprises.ts';
-import type { Credential, Group, Member, Role } from '../core/model.ts';
+import type { Credential, Group, Member, Place, Role } from '../core/model.ts';
 import type { NamedUser } from '../core/user-name.ts';
 
 /**
@@ -53,6 +53,11 @@ export interface Platform {
   findUser(name: string, call: CallContext): Promise<NamedUser | undefined>;
   /** A user's present name; `undefined` if there is no such user. */
   userName(userId: number, call: CallContext): Promise<string | undefined>;
+  /**
+   * The places of an experience, its start place included. The call needs no credential. Throws `platform_rejected` if
+   * the platform does not list them.
+   */
+  placesOf(universeId: number, call: CallContext): Promise<Place[]>;
   /** The platform's present report on the credential: every call asks again. */
   checkCredential(call: CallContext): Promise<Credential>;
   /** One entry for each operation with a budget; none if the platform has no limits. */

@@ -76,6 +76,7 @@ const samples: Record<string, [file: string, env: string, flag: string]> = {
   'platform.api_key_file': ['a.key', 'b.key', 'c.key'],
   'platform.base_url': ['http://127.0.0.1:1', 'http://127.0.0.1:2', 'http://127.0.0.1:3'],
   'platform.users_base_url': ['http://127.0.0.1:4', 'http://127.0.0.1:5', 'http://127.0.0.1:6'],
+  'platform.develop_base_url': ['http://127.0.0.1:7', 'http://127.0.0.1:8', 'http://127.0.0.1:9'],
   'platform.legacy_base_url': ['http://127.0.0.1:1', 'http://127.0.0.1:2', 'http://127.0.0.1:3'],
   'platform.group_file': ['a.yaml', 'b.yaml', 'c.yaml'],
   'server.host': ['::1', '127.0.0.2', '0.0.0.0'],

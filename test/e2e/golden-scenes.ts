@@ -28,6 +28,8 @@ export const scenes: Record<string, Line[]> = {
     'key pause main',
     'whitelist add 42 43 --note lobby',
     'whitelist add nowhere',
+    'whitelist add --experience 98',
+    'whitelist add https://create.roblox.com/dashboard/creations/experiences/98/overview',
     'whitelist disable 43',
     'whitelist list',
     'whitelist check 42',

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { engineOf } from '../../src/stores/engine.ts';
 import { createKey } from '../../src/usecases/keys/keys.ts';
+import { openCloudHome } from '../support/open-cloud-home.ts';
 import { CliHome } from '../support/run-cli.ts';
 
 interface Entries {
@@ -63,6 +64,38 @@ test.concurrent('added places are listed with key, note and time, and each is re
     expect.objectContaining({ placeId: 9007199254740991, note: 'main game' }),
   ]);
   expect(Date.parse(entries[0]?.addedAt ?? '')).toBeGreaterThan(Date.now() - 60_000);
+});
+
+test.concurrent('every place of an experience is added at once, also beyond one page, and each is named', async () => {
+  await using opened = await openCloudHome();
+  const { home, roblox } = opened;
+  const names = Object.fromEntries(Array.from({ length: 120 }, (_, index) => [index + 1_001, `Place ${index}`]));
+  roblox.experiences[98] = names;
+  const address = 'https://create.roblox.com/dashboard/creations/experiences/98/overview';
+  const added = await home.here(['whitelist', 'add', '5', '--experience', address]);
+  expect(added).toMatchObject({ code: 0, stdout: expect.stringMatching(/^Place 5: added\nPlace 1001: added\n/) });
+  expect(added.stderr).toContain('Experience 98 has 120 places: Place 0 (1001), Place 1 (1002), ');
+  expect(await places(home)).toEqual([1, 5, ...Object.keys(names).map(Number)]);
+  expect(roblox.violations()).toEqual([]);
+});
+
+test.concurrent('an experience that Roblox does not list adds nothing and prints how to add its places', async () => {
+  await using opened = await openCloudHome();
+  const { home, roblox } = opened;
+  const add = (...args: string[]) => home.here(['whitelist', 'add', '5', '--experience', ...args]);
+  for (const status of [401, 403] as const) {
+    roblox.faults.add({ operation: 'places', kind: `status ${status}` });
+    const refused = await add('98');
+    expect(refused).toMatchObject({ code: 5, stdout: '' });
+    expect(refused.stderr).toMatch(
+      /^error: .* only to its creators.*\ntry: .*Creator Dashboard.*whitelist add ADDRESS/m,
+    );
+  }
+  expect((await add('98')).stderr).toContain('Roblox lists no places of experience 98.');
+  roblox.experiences[98] = {};
+  expect((await add('98')).code).toBe(3);
+  expect((await add('https://www.roblox.com/games/42/Lobby')).code).toBe(2);
+  expect(await places(home)).toEqual([1]);
 });
 
 test.concurrent('a list of ids from a file or standard input joins the arguments; comments and blank lines do not count', async () => {

@@ -35,6 +35,7 @@ function breakerUnderTest() {
     getMember: () => answer('member', member),
     membersWith: () => answer('members', []),
     findUser: () => answer('user', undefined),
+    placesOf: () => answer('places', []),
     userName: () => answer('userName', undefined),
     reserve: async () => ({ [Symbol.dispose]: () => undefined }),
     pace: () => [],

@@ -34,13 +34,14 @@ function platformOn(
     baseRoleMemory?: BaseRoleMemory;
   } = {},
 ) {
-  const { groupId, apiKey, baseUrl, legacyBaseUrl, usersBaseUrl } = fake;
+  const { groupId, apiKey, baseUrl, legacyBaseUrl, usersBaseUrl, developBaseUrl } = fake;
   return new OpenCloudPlatform({
     groupId,
     apiKey,
     baseUrl,
     legacyBaseUrl,
     usersBaseUrl,
+    developBaseUrl,
     clock: pacedTime,
     tuning,
     ...options,

@@ -28,7 +28,7 @@ export async function openCloudHome(): Promise<OpenCloudHome> {
     home.path('rankd.yaml'),
     `server: { port: 0 }
 group: { id: ${roblox.groupId} }
-platform: { api_key_file: roblox.key, base_url: "${roblox.baseUrl}", legacy_base_url: "${roblox.legacyBaseUrl}", users_base_url: "${roblox.usersBaseUrl}" }
+platform: { api_key_file: roblox.key, base_url: "${roblox.baseUrl}", legacy_base_url: "${roblox.legacyBaseUrl}", users_base_url: "${roblox.usersBaseUrl}", develop_base_url: "${roblox.developBaseUrl}" }
 `,
   );
   const secret = await home.createKey();

@@ -17,6 +17,7 @@ export function platformWith(inner: Platform, changes: Partial<Platform>): Platf
     unassignRole: (change, call) => inner.unassignRole(change, call),
     findUser: (name, call) => inner.findUser(name, call),
     userName: (userId, call) => inner.userName(userId, call),
+    placesOf: (universeId, call) => inner.placesOf(universeId, call),
     checkCredential: (call) => inner.checkCredential(call),
     pace: () => inner.pace(),
     surprises: () => inner.surprises(),

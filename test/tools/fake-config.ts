@@ -1,7 +1,7 @@
 import type { FakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 
 /** A `rankd.yaml` for the fake. */
-export function configFor({ groupId, baseUrl, legacyBaseUrl, usersBaseUrl }: FakeOpenCloud): string {
+export function configFor({ groupId, baseUrl, legacyBaseUrl, usersBaseUrl, developBaseUrl }: FakeOpenCloud): string {
   return `group:
   id: ${groupId}
 platform:
@@ -9,6 +9,7 @@ platform:
   base_url: ${baseUrl}
   legacy_base_url: ${legacyBaseUrl}
   users_base_url: ${usersBaseUrl}
+  develop_base_url: ${developBaseUrl}
 `;
 }
 

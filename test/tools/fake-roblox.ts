@@ -42,6 +42,7 @@ const fake = await listenOrExit(
     port,
     legacyPort: port + 1,
     usersPort: port + 2,
+    developPort: port + 3,
     groupId: group,
     latencyMs: latency,
     lagMs: lag,
@@ -86,7 +87,7 @@ function report(): void {
 }
 
 function introduction(world: FakeOpenCloud): string {
-  const { baseUrl, legacyBaseUrl, usersBaseUrl, apiKey, groupId, group } = world;
+  const { baseUrl, legacyBaseUrl, usersBaseUrl, developBaseUrl, apiKey, groupId, group } = world;
   const roles = [...group.roles].sort((a, b) => a.rank - b.rank);
   const nameOf = (id: number) => group.role(id)?.name ?? String(id);
   const members = group.userIds.map((userId) => {
@@ -96,6 +97,7 @@ function introduction(world: FakeOpenCloud): string {
   return `base_url         ${baseUrl}
 legacy_base_url  ${legacyBaseUrl}
 users_base_url   ${usersBaseUrl}
+develop_base_url ${developBaseUrl}
 API key          ${apiKey}
 group            ${groupId}
 

@@ -1,3 +1,4 @@
+import { counted } from '../../base/text.ts';
 import type { Key, WhitelistEntry } from '../../core/model.ts';
 import type { Ports } from '../../ports/index.ts';
 import {
@@ -8,13 +9,14 @@ import {
   entryDocument,
   listPlaces,
   type PlacesCommand,
+  placesOf,
   placeVerdictDocument,
   removePlaces,
   setPlacesActive,
 } from '../../usecases/whitelist/whitelist.ts';
 import type { Cli } from '../cli.ts';
 import { argument, command, commandGroup, flag, option } from '../command.ts';
-import { asPlaceId } from '../input/arguments.ts';
+import { asPlaceId, asUniverseId } from '../input/arguments.ts';
 import { readIds } from '../input/lists.ts';
 import { ExitCode } from '../output/errors.ts';
 import { table, when } from '../output/table.ts';
@@ -35,10 +37,19 @@ export const whitelistCommands = commandGroup({
       name: 'add',
       about: 'let the key be used from these places',
       args: [places],
-      options: { ...placeOptions, note: option('--note <text>', 'what the place is, for people who read the list') },
+      options: {
+        ...placeOptions,
+        experience: option(
+          '--experience <id>',
+          'all places of this experience: its universe id, or address',
+          asUniverseId,
+        ),
+        note: option('--note <text>', 'what the place is, for people who read the list'),
+      },
       examples: [
         'rankd whitelist add 920587237 --note "main game"',
         'rankd whitelist add --key my-game --file places.txt',
+        'rankd whitelist add --experience 3145678901',
       ],
       run: add,
     }),
@@ -98,13 +109,26 @@ interface AskedPlaces {
   file?: string;
 }
 
-async function add(cli: Cli, ids: number[], { key, file, note }: AskedPlaces & { note?: string }): Promise<void> {
+async function add(
+  cli: Cli,
+  given: number[],
+  { key, file, note, experience }: AskedPlaces & { note?: string; experience?: number },
+): Promise<void> {
+  const ids = experience === undefined ? given : [...given, ...(await idsOf(cli, experience))];
   const placeIds = await readIds(cli.io, { ids, file });
   const { entries, ...done } = await cli.withWrites((ports) => addPlaces(ports, { key, placeIds, note, by: cli.by }));
   printOutcomes(cli, done.key, entries);
   cli.say(
     'The id must be the one that the game sends as placeid: game.PlaceId, or game.GameId (the universe id) if your script sends that.',
   );
+}
+
+/** The ids of the experience's places, whose names are reported. */
+async function idsOf(cli: Cli, universeId: number): Promise<number[]> {
+  const places = await cli.withRanking(({ platform }, call) => placesOf({ platform }, universeId, call));
+  const named = places.map(({ id, name }) => `${name} (${id})`).join(', ');
+  cli.tell(`Experience ${universeId} has ${counted(places.length, 'place')}: ${named}.`, { universeId, places });
+  return places.map(({ id }) => id);
 }
 
 async function list(cli: Cli, { key }: { key?: string }): Promise<void> {

@@ -54,6 +54,14 @@ export function asPlaceId(text: string): number {
   throw new InvalidArgumentError('A game that was never published sends 0: publish it, then use its place id.');
 }
 
+export function asUniverseId(text: string): number {
+  const id = idIn(text) ?? idInAddress('experience', text);
+  if (id !== undefined) return id;
+  throw new InvalidArgumentError(
+    "It must be a universe id, or the address of the experience's page on the Creator Dashboard.",
+  );
+}
+
 /** If a name was typed, the error gives the id to use instead. */
 function idOf(kind: 'group' | 'place', what: string): (text: string) => number {
   return (text) => {

@@ -5,8 +5,7 @@ import type { ReservedSlot } from './wait-queue.ts';
 
 /**
  * The operations that rankd uses, each with its limit: calls per minute for the owner of a key, over all keys (Open
- * Cloud's OpenAPI document, `x-roblox-rate-limits`). Introspection, the public role list and the name lookup have no
- * documented limit.
+ * Cloud's OpenAPI document, `x-roblox-rate-limits`). Introspection and the calls without a key have no documented limit.
  */
 const operations = {
   group: { name: 'reading the group', limit: 150 },
@@ -19,6 +18,7 @@ const operations = {
   publicRoles: { name: 'reading the public role list', limit: 60 },
   user: { name: 'reading users', limit: 1000 },
   userNames: { name: 'looking user names up', limit: 30 },
+  places: { name: 'reading the places of an experience', limit: 30 },
 };
 
 export type Operation = keyof typeof operations;

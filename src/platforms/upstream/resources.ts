@@ -1,4 +1,4 @@
-import type { Credential, Group, Member, Power, Role } from '../../core/model.ts';
+import type { Credential, Group, Member, Place, Power, Role } from '../../core/model.ts';
 import type { NamedUser } from '../../core/user-name.ts';
 
 /**
@@ -135,6 +135,15 @@ export function parseNamedUsers(json: unknown): Array<NamedUser & { asked: strin
   return list(record(json)['data'])
     .map(record)
     .map((user) => ({ asked: text(user['requestedUsername']), id: id(user['id']), name: text(user['name']) }));
+}
+
+/** The places of an experience. Source: the OpenAPI document of develop.roblox.com. */
+export function parsePlacePage(json: unknown): Page<Place> {
+  const { data, nextPageCursor } = record(json);
+  const items = list(data)
+    .map(record)
+    .map((place) => ({ id: id(place['id']), name: text(place['name']) }));
+  return { items, nextPageToken: isNone(nextPageCursor) ? undefined : text(nextPageCursor) };
 }
 
 /** GetUser. */

@@ -122,6 +122,17 @@ export const committedSchemas = {
     },
     ['data'],
   ),
+  /** From the OpenAPI document of develop.roblox.com. */
+  PlaceList: object(
+    {
+      ...{ previousPageCursor: text, nextPageCursor: text },
+      data: {
+        type: 'array',
+        items: object({ id: integer, universeId: integer, name: text, description: text }, ['id', 'name']),
+      },
+    },
+    ['data'],
+  ),
 } satisfies Schemas;
 
 export type SchemaName = keyof typeof committedSchemas;

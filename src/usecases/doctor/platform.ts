@@ -178,8 +178,14 @@ export function reachFindings(unreached: Reachability['unreached'], baseUrl: str
 }
 
 /** A proxy in the environment that rankd does not use. On many networks, it is the only way out. */
-export function proxyFindings({ proxy, baseUrl, legacyBaseUrl, usersBaseUrl }: OpenCloudConfig): Finding[] {
-  const hosts = [baseUrl, legacyBaseUrl, usersBaseUrl];
+export function proxyFindings({
+  proxy,
+  baseUrl,
+  legacyBaseUrl,
+  usersBaseUrl,
+  developBaseUrl,
+}: OpenCloudConfig): Finding[] {
+  const hosts = [baseUrl, legacyBaseUrl, usersBaseUrl, developBaseUrl];
   const [unused] = hosts.flatMap((url) => unusedProxyFor(url, proxy) ?? []);
   if (unused !== undefined)
     return [warn('proxy', `${unused.variable} is set, but rankd connects to Roblox without it`, useProxy(unused))];

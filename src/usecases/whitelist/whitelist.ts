@@ -1,8 +1,8 @@
 import { RankdError } from '../../base/errors.ts';
 import { isoTime } from '../../base/time.ts';
-import type { Key, WhitelistEntry } from '../../core/model.ts';
+import type { Key, Place, WhitelistEntry } from '../../core/model.ts';
 import { judgeActive, judgeAdding, judgeRemoval } from '../../core/whitelist.ts';
-import type { Ports } from '../../ports/index.ts';
+import type { CallContext, Ports } from '../../ports/index.ts';
 import { chooseKey, requireKey } from '../keys/find-key.ts';
 
 type StoreAndClock = Pick<Ports, 'store' | 'clock'>;
@@ -21,6 +21,19 @@ export interface ChangedPlaces<Entry extends WhitelistEntry = WhitelistEntry> {
 }
 
 type AddedEntry = WhitelistEntry & { outcome: 'added' | 're-enabled' | 'already there' };
+
+/** All places of an experience. Throws `not_found` if it has none, and as the platform. */
+export async function placesOf(
+  { platform }: Pick<Ports, 'platform'>,
+  universeId: number,
+  call: CallContext,
+): Promise<Place[]> {
+  const places = await platform.placesOf(universeId, call);
+  if (places.length > 0) return places;
+  throw new RankdError('not_found', `Experience ${universeId} has no place that Roblox lists.`, {
+    hint: 'rankd whitelist add PLACE',
+  });
+}
 
 /** Adds all of the places, or none. Throws `conflict` if the key is revoked, and like `chooseKey`. */
 export async function addPlaces(

@@ -38,13 +38,15 @@ export interface FakeOpenCloudOptions {
   port?: number;
   legacyPort?: number;
   usersPort?: number;
+  developPort?: number;
 }
 
-/** A running fake: its controls, its state, and its addresses. Three hosts, as on Roblox. */
+/** A running fake: its controls, its state, and its addresses. Four hosts, as on Roblox. */
 export interface FakeOpenCloud extends World {
   baseUrl: string;
   legacyBaseUrl: string;
   usersBaseUrl: string;
+  developBaseUrl: string;
   apiKey: string;
   groupId: number;
   faults: Faults;
@@ -96,21 +98,24 @@ export async function startFakeOpenCloud(options: FakeOpenCloudOptions = {}): Pr
     hasPublicRoles: true,
     migration: 'NotMigrated',
     users: sampleNames(),
+    experiences: {},
   };
   const openCloud = await listen(world, 'openCloud', options.port ?? 0);
   const legacy = await listen(world, 'legacy', options.legacyPort ?? 0);
   const users = await listen(world, 'users', options.usersPort ?? 0);
+  const develop = await listen(world, 'develop', options.developPort ?? 0);
   return Object.assign(world, {
     baseUrl: urlOf(openCloud),
     legacyBaseUrl: urlOf(legacy),
     usersBaseUrl: urlOf(users),
+    developBaseUrl: urlOf(develop),
     apiKey,
     groupId,
     violations: () => world.journal.violations(),
     expectNeverWithoutRole: (userId: number) => world.journal.expectNeverWithoutRole(userId),
     expectNoWrites: (userId?: number) => world.journal.expectNoWrites(userId),
     close: async () => {
-      await Promise.all([openCloud, legacy, users].map(stop));
+      await Promise.all([openCloud, legacy, users, develop].map(stop));
     },
   });
 }

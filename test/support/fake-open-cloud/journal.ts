@@ -10,6 +10,7 @@ export type Operation =
   | 'migration'
   | 'user'
   | 'userNames'
+  | 'places'
   | 'unknown';
 
 /** A request, as received by the fake. */
@@ -70,7 +71,7 @@ export class Journal {
 
   begin(entry: JournalEntry): void {
     if (isWrite(entry)) this.#checkWrite(entry);
-    if ((entry.operation === 'publicRoles' || entry.operation === 'userNames') && 'x-api-key' in entry.headers)
+    if (['publicRoles', 'userNames', 'places'].includes(entry.operation) && 'x-api-key' in entry.headers)
       this.#violations.push('the key was sent to another host than Open Cloud');
     this.entries.push(entry);
   }

@@ -54,6 +54,8 @@ export interface World {
   migration: 'NotMigrated' | 'Migrating' | 'Migrated';
   /** The users of the users service. */
   users: FakeUser[];
+  /** Universe id -> the names of its places, by place id. */
+  experiences: Record<number, Record<number, string>>;
 }
 
 /** Carries out the request, or throws `Refused`. */
@@ -61,6 +63,7 @@ export function carryOut(world: World, request: FakeRequest, entry: JournalEntry
   if (request.operation === 'publicRoles') return listPublicRoles(world, request);
   if (request.operation === 'migration') return json(200, { status: world.migration });
   if (request.operation === 'userNames') return findUsers(world, bodyOf(request));
+  if (request.operation === 'places') return listPlaces(world, request);
   if (request.operation === 'unknown') throw gatewayError(404, 0, 'Not Found');
   if (request.operation === 'introspect') return introspect(world.credential, bodyOf(request));
   authenticate(world.credential, request.headers['x-api-key']);
@@ -134,6 +137,18 @@ function findUsers({ users, budgets }: World, body: Record<string, unknown>): Fa
     ];
   });
   return json(200, { data }, headers);
+}
+
+/** Pages by cursor. The response to an unknown universe is made up. */
+function listPlaces({ experiences }: World, { universeId, query }: FakeRequest): FakeAnswer {
+  const places = experiences[universeId];
+  if (places === undefined) throw gatewayError(404, 1, 'The universe does not exist.');
+  const limit = Number(query.get('limit') ?? 10);
+  if (![10, 25, 50, 100].includes(limit)) throw gatewayError(400, 0, 'Allowed values for limit: 10, 25, 50, 100');
+  const from = Number(query.get('cursor') ?? 0);
+  const all = Object.entries(places).map(([id, name]) => ({ id: Number(id), universeId, name, description: '' }));
+  const next = from + limit < all.length ? String(from + limit) : null;
+  return json(200, { previousPageCursor: null, nextPageCursor: next, data: all.slice(from, from + limit) });
 }
 
 function readRole(world: World, request: FakeRequest): unknown {

@@ -10,6 +10,8 @@ export interface FakeRequest {
   query: URLSearchParams;
   /** The group in the path: an id, or `-` for all. */
   groupId: string;
+  /** The experience in the path. */
+  universeId: number;
   userId: number | undefined;
   /** The role in the path. */
   roleId: number | undefined;
@@ -50,10 +52,11 @@ const routes: Array<{ host: FakeHost; method: string; path: RegExp; operation: O
   { host: 'openCloud', method: 'POST', path: /^\/api-keys\/v1\/introspect$/, operation: 'introspect' },
   { host: 'legacy', method: 'GET', path: /^\/v1\/groups\/(?<group>\d+)\/roles$/, operation: 'publicRoles' },
   { host: 'legacy', method: 'GET', path: /^\/v1\/groups\/(?<group>\d+)\/migration$/, operation: 'migration' },
+  { host: 'develop', method: 'GET', path: /^\/v1\/universes\/(?<universe>\d+)\/places$/, operation: 'places' },
 ];
 
 /** Each host has separate routes: it rejects those of the others. */
-export type FakeHost = 'openCloud' | 'legacy' | 'users';
+export type FakeHost = 'openCloud' | 'legacy' | 'users' | 'develop';
 
 export interface RawRequest {
   host: FakeHost;
@@ -75,6 +78,7 @@ export function takeApart({ host, method, url, headers, body }: RawRequest): Fak
     headers: Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)])),
     query: searchParams,
     groupId: parts['group'] ?? '',
+    universeId: Number(parts['universe']),
     userId: parts['member'] === undefined ? filteredUser(searchParams) : userOf(parts['member']),
     roleId: parts['role'] === undefined ? undefined : Number(parts['role']),
     body: json,
