@@ -53,11 +53,11 @@ export async function openRanking(
 
 /** Compares the real platform's responses with those that rankd expects; see `checkLive`. */
 export async function checkLivePlatform(
-  { groupId, apiKey, baseUrl, legacyBaseUrl }: OpenCloudConfig,
+  { groupId, apiKey, baseUrl, legacyBaseUrl, usersBaseUrl }: OpenCloudConfig,
   rest: Pick<LiveCheckOptions, 'clock' | 'signal' | 'memberId'>,
 ): Promise<LiveFinding[]> {
   const { checkLive } = await import('./platforms/live-check.ts');
-  return checkLive({ groupId, baseUrl, legacyBaseUrl, apiKey: apiKey.reveal(), ...rest });
+  return checkLive({ groupId, baseUrl, legacyBaseUrl, usersBaseUrl, apiKey: apiKey.reveal(), ...rest });
 }
 
 /** The application behind the HTTP API. Disposing it closes the resources that it opened, last in, first out. */

@@ -6,8 +6,10 @@ import {
   memberOf,
   parseBaseRoleId,
   parseMembershipPage,
+  parseNamedUsers,
   parseRole,
   parseRolePage,
+  parseUserName,
 } from './upstream/resources.ts';
 import { departures, type SchemaName } from './upstream/schemas.ts';
 
@@ -16,6 +18,7 @@ export interface LiveCheckOptions {
   apiKey: string;
   baseUrl: string;
   legacyBaseUrl: string;
+  usersBaseUrl: string;
   clock: Clock;
   signal: AbortSignal;
   /** The member for the write test, which changes nothing; if omitted, no write is tried. */
@@ -30,7 +33,7 @@ const readLagMs = 10_000;
 const documentedLimits = { group: 150, other: 300 };
 
 /**
- * Compares Open Cloud's responses with those that rankd was built for, in at most 14 reads. With `memberId` it also gives a role that
+ * Compares Open Cloud's responses with those that rankd was built for, in at most 16 reads. With `memberId` it also gives a role that
  * the member holds and takes one that the member lacks: "If the user already holds the specified role, no action is taken"
  * (Open Cloud reference, AssignRole).
  */
@@ -162,6 +165,25 @@ const checks: Record<string, Look> = {
     return [...memberFlaws(json), ...(isListed ? [] : ['GroupMembership.role: not among roles'])];
   },
 
+  async names(platform, { actingId }) {
+    if (actingId === undefined) return ['ApiKey.authorizedUserId: missing, so no name was looked up'];
+    const user = await platform.readUser(actingId);
+    const { status, json } = await platform.findNames([readable(user, 'User', parseUserName)]);
+    if (status === 401 || status === 403)
+      throw new Error(
+        `refused with ${status}: Roblox no longer looks up names for programs without a log-in, so rankd needs user ids`,
+      );
+    if (status !== 200) throw new Error(`answered with ${status}`);
+    const [found] = readable(json, 'NamedUserList', parseNamedUsers);
+    return [
+      ...departures(user, 'User'),
+      ...departures(json, 'NamedUserList'),
+      ...(found?.id === actingId
+        ? []
+        : ['NamedUserList.data: the name of the acting account leads to another user, or none']),
+    ];
+  },
+
   async 'base members'(platform, { baseId }) {
     if (baseId === undefined) return ['the base role is unknown, so its members were not read'];
     const { json } = await platform.read(
@@ -282,6 +304,17 @@ class LivePlatform {
   /** Reads a path below the group on the public host, without the key. */
   async readPublic(path: string): Promise<Json> {
     return wanted(await this.#send(`${this.#options.legacyBaseUrl}/v1/groups/${this.groupId}/${path}`, {})).json;
+  }
+
+  async readUser(userId: number): Promise<Json> {
+    const { baseUrl, apiKey } = this.#options;
+    return wanted(await this.#send(`${baseUrl}/cloud/v2/users/${userId}`, { apiKey })).json;
+  }
+
+  /** Looks up users by name, without the key. */
+  async findNames(usernames: string[]): Promise<Heard> {
+    const body = { usernames, excludeBannedUsers: false };
+    return this.#send(`${this.#options.usersBaseUrl}/v1/usernames/users`, { body });
   }
 
   async write(userId: number, verb: string, roleId: number): Promise<Heard> {

@@ -413,6 +413,7 @@ function memberShown(json: unknown, userId: number): Member | undefined {
 
 /** A failed name lookup is unrelated to the credential, and the caller can send the user id instead. */
 function namesUnavailable(cause: unknown): RankdError {
+  if (isRankdError(cause, 'platform_credential')) return namesEnded(cause);
   const { code, message, hint, connection, retryAfterMs = 5_000 } = asRankdError(cause);
   return new RankdError(
     code === 'platform_busy' ? code : 'platform_unavailable',
@@ -424,6 +425,13 @@ function namesUnavailable(cause: unknown): RankdError {
       hint: connection === undefined ? 'give the user id, the number in the address of the profile page' : hint,
     },
   );
+}
+
+/** Roblox announced in April 2026 that it removes access without a log-in (devforum 4579220). A retry does not help then. */
+function namesEnded(cause: RankdError): RankdError {
+  const message = 'Roblox no longer looks up user names for programs without a log-in. Send the user id.';
+  const hint = 'give the user id, the number in the address of the profile page';
+  return new RankdError('platform_rejected', message, { cause, hint });
 }
 
 function placesUnlisted(universeId: number, cause: unknown): unknown {

@@ -183,6 +183,8 @@ export interface PersonStore {
   mentionsOf(userId: number): Promise<Mentions>;
   /** The members of the newest changes (at most `limit`) whose callers gave no name, and for whom no name was stored since then (epoch milliseconds). */
   unnamedMembers(query: { since: number; limit: number }): Promise<number[]>;
+  /** Users to whom a change or a stored name once gave this name, in any case: those of the newest changes first. */
+  usersNamed(name: string, query: { limit: number }): Promise<number[]>;
   /** The names that were stored for these users since then (epoch milliseconds), by user id. */
   userNames(userIds: readonly number[], query: { since: number }): Promise<Map<number, string>>;
   /** Stores a name, or that the user has none, and removes all names that were stored before `since`. */

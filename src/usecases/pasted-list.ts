@@ -40,7 +40,7 @@ export function usersIn(text: string, source: string): AskedLine[] {
  * user.
  */
 export async function findListed(
-  app: Pick<Ranking, 'platform' | 'clock'>,
+  app: Pick<Ranking, 'store' | 'platform' | 'clock'>,
   lines: AskedLine[],
 ): Promise<ListedMember[]> {
   const members = new Map<number, ListedMember>();

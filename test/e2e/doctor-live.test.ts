@@ -27,10 +27,10 @@ async function differing(change: (roblox: FakeOpenCloud) => void, ...args: strin
   return { code: result.code, found, roblox, text: result.stdout };
 }
 
-test('an ordinary group has no differences, and is checked by at most 14 reads', async () => {
+test('an ordinary group has no differences, and is checked by at most 16 reads', async () => {
   const { code, found, roblox } = await differing(() => undefined);
   expect({ code, found }).toEqual({ code: 0, found: [] });
-  expect(roblox.journal.entries.length).toBeLessThanOrEqual(14);
+  expect(roblox.journal.entries.length).toBeLessThanOrEqual(16);
   expect(roblox.journal.writes()).toEqual([]);
 });
 
@@ -129,7 +129,7 @@ test.each<Partial<FakeOpenCloud>>([{ rolesField: 'withBase' }, { endsWithEmptyTo
 
 test('a list that begins again is reported as only that', async () => {
   const { found, roblox } = await differing((roblox) => Object.assign(roblox, { pagesRepeat: true }));
-  expect(roblox.journal.entries.length).toBeLessThanOrEqual(14);
+  expect(roblox.journal.entries.length).toBeLessThanOrEqual(16);
   expect(found).toEqual([{ check: 'roles', result: 'differs', details: ['nextPageToken: the list begins again'] }]);
 });
 
@@ -171,14 +171,26 @@ test('a check without a response FAILs, and the others continue', async () => {
   ]);
 });
 
+test('the end of the name look-up without a log-in FAILs in --live, and doctor reports it for good', async () => {
+  const { found } = await differing(({ faults }) => faults.add({ operation: 'userNames', kind: 'status 401' }));
+  expect(found).toEqual([{ check: 'names', result: 'FAIL', details: [expect.stringContaining('no longer looks up')] }]);
+  await using system = await openCloudHome();
+  system.roblox.faults.add({ operation: 'userNames', kind: 'status 401' });
+  const { findings } = (await system.home.here(['doctor', '--json'])).json<{ findings: unknown[] }>();
+  expect(findings).toContainEqual({
+    ...{ check: 'names', grade: 'warn', fix: expect.stringContaining('user ids') },
+    text: expect.stringMatching(/no longer looks up user names.*only users in its history/),
+  });
+});
+
 /** The findings other than ok with `--member`, without the wait until reads show the writes. */
 async function tryWrites(memberId: number, change: (roblox: FakeOpenCloud) => unknown = () => undefined) {
   const roblox = await startFakeOpenCloud();
   onTestFinished(() => roblox.close());
   change(roblox);
-  const { groupId, apiKey, baseUrl, legacyBaseUrl } = roblox;
+  const { groupId, apiKey, baseUrl, legacyBaseUrl, usersBaseUrl } = roblox;
   const clock = { ...systemClock, now: systemClock.now, sleep: async () => {} };
-  const options = { groupId, apiKey, baseUrl, legacyBaseUrl, clock, memberId };
+  const options = { groupId, apiKey, baseUrl, legacyBaseUrl, usersBaseUrl, clock, memberId };
   const findings = await checkLive({ ...options, signal: AbortSignal.timeout(10_000) });
   return { roblox, found: findings.filter(({ result }) => result !== 'ok') };
 }

@@ -50,6 +50,28 @@ describe('a user by name', () => {
     expect(roblox.violations()).toEqual([]);
   });
 
+  test('is found without the public look-up once history names it and Roblox confirms that it is the present name', async () => {
+    await using system = await openCloudHome();
+    const { home, roblox } = system;
+    const show = (name: string) => home.here(['rank', 'show', name]);
+    await home.json('rank', 'set', 'Newcomer', '20');
+    roblox.faults.add({ operation: 'userNames', kind: 'status 401', times: 100 });
+    const asked = roblox.journal.requests('userNames').length;
+    expect((await show('newcomer')).stderr).toContain('Newcomer is user 1001.');
+    expect(roblox.journal.requests('userNames')).toHaveLength(asked);
+
+    const ended = await show('Builder');
+    expect([ended.code, ended.stderr]).toEqual([
+      5,
+      'error: Roblox no longer looks up user names for programs without a log-in. Send the user id.\ntry: give the user id, the number in the address of the profile page\n',
+    ]);
+    for (const user of roblox.users) if (user.id === 1001) user.name = 'Renamed';
+    roblox.users.push({ id: 9001, name: 'Newcomer' });
+    expect((await show('Newcomer')).stderr).toContain('no longer looks up'); // the name has changed hands
+    roblox.faults.clear();
+    expect((await show('Newcomer')).stderr).toContain('Newcomer is user 9001.');
+  });
+
   test.each(['Al', 'B\u043eb', 'Bob Ross', 'a'.repeat(21), '@', 'https://www.roblox.com/games/1/x', '-1001'])(
     '%j cannot be a user name and is not looked up',
     async (name) => {

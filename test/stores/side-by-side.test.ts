@@ -154,6 +154,7 @@ const reads = fc.oneof(
     fc.record({ keyId: maybe(key), by: maybe(pick('cli', operator)), oldestFirst: fc.boolean() }),
     ({ store }, asked) => store.listAudit({ ...asked, limit: 20 }),
   ),
+  step(name, ({ store }, one) => store.usersNamed(one, { limit: 2 })),
   step(fc.constant(undefined), ({ store }) => store.unnamedMembers({ since: 0, limit: 10 }).then((ids) => ids.sort())),
 );
 

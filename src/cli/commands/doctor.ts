@@ -26,6 +26,7 @@ import {
 import {
   credentialFindings,
   groupFindings,
+  namesFindings,
   platformFindings,
   proxyFindings,
   reachFindings,
@@ -67,7 +68,7 @@ const doctorOptions = {
   ).conflicts('live') as ReturnType<typeof option<string | true>>, // true: the one that the configuration names
   live: flag(
     '--live',
-    "compare Roblox's answers with what rankd was built for: at most 14 calls, which only read",
+    "compare Roblox's answers with what rankd was built for: at most 16 calls, which only read",
   ).conflicts('offline'),
   member: option(
     '--member <user>',
@@ -118,7 +119,7 @@ async function doctorLive(cli: Cli, { member, report }: DoctorOptions): Promise<
   if (!document.ok) throw new ExitCode(5);
 }
 
-/** More than 14 calls and the wait between write and read take, unless Roblox hangs. */
+/** More than 16 calls and the wait between write and read take, unless Roblox hangs. */
 const liveTimeoutMs = 60_000;
 
 function liveLines(checks: LiveFinding[]): string {
@@ -249,6 +250,7 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
     const ofPlatform = await Promise.all([
       examined('credential', () => credentialFindings(app, call)),
       examined('group', () => groupFindings(app, call)),
+      examined('names', () => namesFindings(app, call)),
     ]);
     const { unreached, clockAheadMs } = app.platform.reachability();
     return [

@@ -13,7 +13,7 @@ import type { Cli } from '../cli.ts';
  */
 export async function userOf(
   cli: Cli,
-  app: Pick<Ranking, 'platform'>,
+  app: Pick<Ranking, 'store' | 'platform' | 'clock'>,
   asked: AskedUser,
   call: CallContext,
 ): Promise<NamedUser> {

@@ -51,6 +51,8 @@ export interface Dialect {
   anyIn(column: string, query: string): string;
   /** Whether `column` begins with a parameter, in any case. */
   startsWith(column: string, parameter: string): string;
+  /** Whether `column` is a parameter, in any case. */
+  sameText(column: string, parameter: string): string;
   /** A column of text in the order of its bytes. */
   byBytes(column: string): string;
   greatest(one: string, other: string): string;

@@ -16,8 +16,11 @@ import {
   withoutNulls,
 } from './rows.ts';
 
+/** A member can have any number of changes. */
+const maxNamed = 100;
+
 export function personStore(db: Database): PersonStore {
-  const { schema, anyOf } = db.sql;
+  const { schema, anyOf, sameText } = db.sql;
   return {
     mentionsOf: (userId) => mentionsOf(db, userId),
 
@@ -30,6 +33,21 @@ export function personStore(db: Database): PersonStore {
         { since, limit },
       );
       return rows.map(({ id }) => id);
+    },
+
+    async usersNamed(name, { limit }) {
+      const found = await Promise.all([
+        db.all<{ id: number }>(
+          `SELECT rankee_id AS id FROM ${schema}.rank_changes
+           WHERE ${sameText('rankee_name', '@name')} AND rankee_id > 0 ORDER BY seq DESC LIMIT ${maxNamed}`,
+          { name },
+        ),
+        db.all<{ id: number }>(
+          `SELECT user_id AS id FROM ${schema}.user_names WHERE ${sameText('name', '@name')} ORDER BY found_at DESC, user_id LIMIT ${maxNamed}`,
+          { name },
+        ),
+      ]);
+      return [...new Set(found.flat().map(({ id }) => id))].slice(0, limit);
     },
 
     async userNames(userIds, { since }) {

@@ -1,4 +1,5 @@
 import { useProxy } from '../../base/connection-cause.ts';
+import { isRankdError } from '../../base/errors.ts';
 import { proxyFor, unusedProxyFor } from '../../base/outbound-proxy.ts';
 import type { Config, OpenCloudConfig } from '../../config/config.ts';
 import { isOutsider, ownerRisk, reaches, standingWords } from '../../core/acting-account.ts';
@@ -80,6 +81,27 @@ export async function groupFindings(app: Ranking, call: CallContext): Promise<Fi
     ...scheme.misfits.map(({ message, fix }) => fail('roles', message, fix)),
     ...(await strayPolicy(app, call)).map((text) => warn('policy', text, 'correct it; rankd group roles lists them')),
   ];
+}
+
+/** Looks up the name of the acting account: that needs no key, and Roblox has announced the end of such calls. */
+export async function namesFindings(app: Ranking, call: CallContext): Promise<Finding[]> {
+  const acting = await app.group.acting(call).catch(() => undefined);
+  const name = acting && (await userNameIfKnown(app, acting.userId, call));
+  if (name === undefined) return [];
+  try {
+    await app.platform.findUser(name, call);
+    return [ok('names', 'Roblox looks up user names')];
+  } catch (error) {
+    if (!isRankdError(error, 'platform_rejected')) return []; // an unreachable host is reported anyway
+    const text = `${error.message} By name, rankd finds only users in its history`;
+    return [
+      warn(
+        'names',
+        text,
+        'give user ids, in commands, on the page and in Discord; games that use the module Rankd send ids anyway',
+      ),
+    ];
+  }
 }
 
 function omittedBase({ platform }: Ranking, { roles }: RoleScheme): Finding[] {

@@ -1,15 +1,11 @@
 import { isRankdError, RankdError } from '../../base/errors.ts';
 import { type NamedUser, refusalOfPreviousName } from '../../core/user-name.ts';
 import type { CallContext, Ports } from '../../ports/index.ts';
-import { callWithin } from '../../ports/platform.ts';
+import { callWithin, withShare } from '../../ports/platform.ts';
 
 /** The user with this present name. Throws `user_not_found`, `user_renamed`, and the platform's errors. */
-export async function findUser(
-  { platform }: Pick<Ports, 'platform'>,
-  name: string,
-  call: CallContext,
-): Promise<NamedUser> {
-  const user = await platform.findUser(name, call);
+export async function findUser(ports: StoreAndPlatform, name: string, call: CallContext): Promise<NamedUser> {
+  const user = (await knownUser(ports, name, call)) ?? (await ports.platform.findUser(name, call));
   if (user === undefined) {
     throw new RankdError('user_not_found', `No user is called ${name}.`, {
       hint: 'give the user name, not the display name; or the user id, the number in the address of the profile page',
@@ -19,6 +15,28 @@ export async function findUser(
   if (refusal !== undefined) throw refusal;
   return user;
 }
+
+type StoreAndPlatform = Pick<Ports, 'store' | 'platform' | 'clock'>;
+
+/**
+ * The user whom the history, and so a game or an earlier look-up, calls by this name, if the platform reports it as the user's present
+ * name. No two users have the same name at a time, so the id is certain even if the name in the history was wrong or has changed hands.
+ */
+async function knownUser(
+  { store, platform, clock }: StoreAndPlatform,
+  name: string,
+  call: CallContext,
+): Promise<NamedUser | undefined> {
+  const short = withShare(call, { clock, share: 0.3 });
+  for (const id of await store.usersNamed(name, { limit: maxKnown })) {
+    const present = await userNameIfKnown({ platform }, id, short);
+    if (present?.toLowerCase() === name.toLowerCase()) return { id, name: present };
+  }
+  return undefined;
+}
+
+/** A name that more users had is looked up on the platform. */
+const maxKnown = 3;
 
 /** A name is shown for this long, because users can change theirs. */
 const nameLifeMs = 24 * 3_600_000;

@@ -88,6 +88,20 @@ export function personContract(at: StoreCase): void {
       expect(await names(0)).toEqual([[1003, 'Other']]);
     });
 
+    test('lead back to the users who had them, in any case, those of the newest changes first', async () => {
+      const ended = { state: 'applied', finishedAt: at.clock.now() } as const;
+      for (const [index, rankeeId] of [1001, 1002, 1001, 1003].entries()) {
+        const rankeeName = rankeeId === 1003 ? 'Sam_' : 'sAm';
+        await record(at.store, newChange({ ...ended, id: `chg_${index}`, rankeeId, rankeeName }));
+      }
+      await at.store.keepUserName({ id: 1004, name: 'Sam', at: 100 }, { since: 0 });
+      expect(await at.other.usersNamed('SAM', { limit: 9 })).toEqual([1001, 1002, 1004]);
+      expect(await at.other.usersNamed('SAM', { limit: 1 })).toEqual([1001]);
+      expect(await at.other.usersNamed('sa', { limit: 9 })).toEqual([]);
+      await forget();
+      expect(await at.other.usersNamed('SAM', { limit: 9 })).toEqual([1002, 1004]);
+    });
+
     test('are deleted with a forgotten person', async () => {
       const ended = { state: 'applied', finishedAt: at.clock.now() } as const;
       await record(at.store, newChange({ ...ended, id: 'chg_1', rankeeId: 1001, rankeeName: '' }));

@@ -154,7 +154,8 @@ test.each([
   ['a page of HTML', 'html', 'platform_unavailable'],
   ['twenty times what an answer may have', 'oversized', 'platform_unavailable'],
   ['half an answer', 'truncated', 'platform_unavailable'],
-  ['a refusal', 'status 403', 'platform_unavailable'],
+  ['a refusal of calls without a log-in', 'status 401', 'platform_rejected'],
+  ['a refusal', 'status 403', 'platform_rejected'],
   ['silence', 'hang', 'platform_unavailable'],
 ] as const)(
   'a users service that answers with %s is reported in time, with the advice to send the id',

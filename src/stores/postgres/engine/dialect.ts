@@ -10,6 +10,7 @@ export const postgresDialect: Dialect = {
   anyIn: (column, query) => `${column} = ANY (ARRAY (${query}))`,
   // An underscore would match any character.
   startsWith: (column, parameter) => `lower(${column}) LIKE replace(lower(${parameter}), '_', '\\_') || '%'`,
+  sameText: (column, parameter) => `lower(${column}) = lower(${parameter})`,
   byBytes: (column) => `${column} COLLATE "C"`,
   greatest: (one, other) => `greatest(${one}, ${other})`,
   least: (one, other) => `least(${one}, ${other})`,

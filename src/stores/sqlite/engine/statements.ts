@@ -66,6 +66,7 @@ export const sqliteDialect: Dialect = {
   // As a range, which an index can find. No name has a character behind the last one of Unicode.
   startsWith: (column, parameter) =>
     `(${column} COLLATE NOCASE >= ${parameter} AND ${column} COLLATE NOCASE < ${parameter} || char(0x10ffff))`,
+  sameText: (column, parameter) => `${column} = ${parameter} COLLATE NOCASE`,
   byBytes: (column) => column,
   greatest: (one, other) => `max(${one}, ${other})`,
   least: (one, other) => `min(${one}, ${other})`,
