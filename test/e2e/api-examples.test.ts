@@ -1,12 +1,13 @@
+import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { isDescribed } from '../../src/http/route.ts';
 import { routes } from '../../src/http/routes/all.ts';
 import { forwardTo, Game } from '../game/game.ts';
 import type { DaemonHere } from '../support/daemon-here.ts';
 import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts';
-import { documentedPort } from '../support/readme-commands.ts';
+import { blocksOf, documentedPort } from '../support/readme-commands.ts';
 import { binary } from '../support/run-cli.ts';
 
 const page = readFileSync(new URL('../../docs/api.md', import.meta.url), 'utf8');
@@ -54,6 +55,19 @@ test.each(examples.filter(({ luau }) => luau !== undefined))(
   },
 );
 
+describe('docs/examples.md', () => {
+  beforeAll(() => typed(blocksOf('docs/examples.md', 'sh').join('\n')));
+  const python = spawnSync('python3', ['--version']);
+
+  test('its JavaScript gives a member a rank', () => runs('js', `'${process.execPath}' --input-type=module`));
+  test.skipIf(python.error !== undefined)('its Python gives a member a rank', () => runs('python', 'python3 -'));
+
+  async function runs(language: string, interpreter: string): Promise<void> {
+    const [program = ''] = blocksOf('docs/examples.md', language);
+    expect(await typed(`${interpreter} <<'END'\n${program}END`)).toMatch(/\b1001\b.* Officer/);
+  }
+});
+
 test('/docs lists every operation, and the requests it shows for a shell and for a game are answered', async () => {
   const html = await (await fetch(`${daemon.url}/docs`)).text();
   const shown = html.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
@@ -84,7 +98,7 @@ async function typed(script: string): Promise<string> {
       .replaceAll(/^rankd /gm, `'${process.execPath}' '${binary}' `)
       .replaceAll(`http://127.0.0.1:${documentedPort}`, daemon.url),
   );
-  expect([code, stderr]).toEqual([0, expect.anything()]);
+  expect([code, stdout + stderr]).toEqual([0, expect.anything()]);
   return stdout;
 }
 

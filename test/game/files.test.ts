@@ -104,7 +104,7 @@ test('the module of a model takes its address and secret from Config, and a scri
   expect(scene.headers('authorization')).toEqual([`Bearer ${secret}`, `Bearer ${secret}`]);
 });
 
-test('the scripts of docs/in-game.md run next to the model, and the first reports whether everything works', async () => {
+test('the scripts of docs/in-game.md and README run next to the model, and the first reports whether everything works', async () => {
   const home = newHome();
   await home.json('game', 'write', '--url', url);
   await using scene = await openScene({
@@ -114,8 +114,10 @@ test('the scripts of docs/in-game.md run next to the model, and the first report
   const [check = '', promotion = ''] = blocksOf('docs/in-game.md', 'lua');
   await scene.clock.passUntil(scene.game.run(check));
   await scene.clock.passUntil(scene.game.run(`${promotion}\nreturn promote(game.Players.Ann, game.Players.Bob)`));
+  await scene.clock.passUntil(scene.game.run(`local player = game.Players.Ann\n${blocksOf('README.md', 'lua')[0]}`));
   expect(scene.game.output).toEqual([
     'print rankd responds, and the key is valid for place 1 (workspace ws_1).',
+    'print 1001 is Officer.',
     'print 1001 is Officer.',
   ]);
 });

@@ -50,8 +50,9 @@ function pageCommands(page: string, heading: string): string[] {
 
 /** The commands that a newcomer types in order: for a first rank change, and for a real group. */
 export const pagesToType = {
-  install: () => pageCommands('README.md', '## Two commands'),
-  trial: () => pageCommands('README.md', '## Try it'),
+  install: () => pageCommands('README.md', '## Install'),
+  check: () => pageCommands('README.md', '## Contributing'),
+  trial: () => pageCommands('README.md', '## Three commands'),
   goLive: () => pageCommands('docs/go-live.md', '# Go live on a real group'),
   promotion: () => pageCommands('docs/daily.md', '## Promote a member'),
   training: () => pageCommands('docs/daily.md', '## Promote a list after a training'),
