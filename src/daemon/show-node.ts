@@ -17,7 +17,7 @@ interface ShownDaemon {
     reload(by: string, options?: ApplyOptions): Promise<ReloadOutcome>;
     redeclare(): Promise<void>;
   };
-  page: { lastingUrl: string | null };
+  page: { lastingUrl: string | null; logAllOut(by: string): Promise<{ sessions: number }> };
   /** On `Clock.monotonic()`. */
   startedAt: number;
 }
@@ -45,7 +45,8 @@ export async function showNode({ daemon: { app, url }, live, page, startedAt }: 
     status,
     onLost: (range) => void tellLost({ ...app.current, name }, range),
     onNodesChanged: () => void live.redeclare(),
-    carryOut: async ({ by, relearns }) => withoutExcerpts(await live.reload(by, { relearns })),
+    carryOut: async ({ does, by, relearns }) =>
+      does === 'logout' ? page.logAllOut(by) : withoutExcerpts(await live.reload(by, { relearns })),
   });
 }
 

@@ -327,9 +327,9 @@ export interface ShownNode {
 
 /** An operator's request to a daemon from any machine. `by`: the actor in the audit. */
 export interface NodeCommand {
-  does: 'reload';
+  does: 'reload' | 'logout';
   by: string;
-  /** True if every entry that names roles is to be read again. */
+  /** For a reload: true if every entry that names roles is to be read again. */
   relearns: boolean;
 }
 

@@ -143,7 +143,7 @@ test.runIf(process.getuid?.() === 0)(
   },
 );
 
-test('on PostgreSQL, a link to the page comes from any machine: 69 without a daemon, or if no page always listens', async () => {
+test('on PostgreSQL, any machine makes links to the page and ends its sessions: 69 without a daemon, or if no page always listens', async () => {
   const { url: RANKD_STORE_URL } = await postgresDatabase();
   using home = new CliHome();
   using elsewhere = new CliHome();
@@ -159,4 +159,7 @@ test('on PostgreSQL, a link to the page comes from any machine: 69 without a dae
   const visitor = new PageVisitor(url);
   expect(await visitor.logIn()).toMatchObject({ status: 200 });
   expect(await visitor.logIn()).toMatchObject({ status: 403, json: { code: 'link_refused' } });
+  const logout = await elsewhere.here(['dashboard', 'logout', '--json'], { env: { RANKD_STORE_URL } });
+  expect([logout.code, logout.json()]).toEqual([0, { v: 1, sessions: 1 }]);
+  expect(await visitor.get('/api/session')).toMatchObject({ status: 401 });
 });

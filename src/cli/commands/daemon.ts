@@ -13,7 +13,8 @@ import {
 } from '../../control/ask.ts';
 import { type LinkOutcome, maxHours, type ReloadOutcome, usualHours } from '../../control/control.ts';
 import { proofHeader, proofOf, questionHeader } from '../../core/proof.ts';
-import { askNodes, noDaemon } from '../../usecases/upkeep/ask-nodes.ts';
+import type { NodeCommand } from '../../ports/index.ts';
+import { askNodes, type NodeAnswer, noDaemon } from '../../usecases/upkeep/ask-nodes.ts';
 import {
   healthDocument,
   linkDocument,
@@ -132,6 +133,7 @@ function parsed(body: string): unknown {
 
 /** How long a reload may take: longer than the daemon waits for a platform that does not answer. */
 const reloadTimeoutMs = 60_000;
+const logoutTimeoutMs = 10_000;
 
 export const reloadCommand = command({
   name: 'reload',
@@ -180,13 +182,9 @@ async function reloadNodes(
   cli: Cli,
   { name, relearns }: { name: string | undefined; relearns: boolean },
 ): Promise<void> {
-  if (!(await cli.operations.exists())) throw noDaemon();
   const command = { does: 'reload', by: cli.by, relearns } as const;
-  const answers = await whileWaiting(cli.line, 'the daemons read their configurations', () =>
-    cli.withStore(async ({ store: { nodes }, clock }) => {
-      return nodes === undefined ? [] : askNodes({ nodes, clock }, { command, name, timeoutMs: reloadTimeoutMs });
-    }),
-  );
+  const asking = { command, name, timeoutMs: reloadTimeoutMs };
+  const answers = await askAllNodes(cli, 'the daemons read their configurations', asking);
   const reloads = answers.map((answer) => ({ ...answer, outcome: answer.outcome as ReloadOutcome | undefined }));
   cli.print(nodeReloadsDocument(reloads), ...reloads.flatMap(textOfNode));
   for (const { name, outcome } of reloads) {
@@ -196,6 +194,20 @@ async function reloadNodes(
   }
   const worst = Math.max(...reloads.map(({ outcome }) => exitCodeOf(outcome)));
   if (worst > 0) throw new ExitCode(worst);
+}
+
+/** Sends a command to the daemons that share the database, or to the one with this name. `what`: shown while it waits. */
+async function askAllNodes(
+  cli: Cli,
+  what: string,
+  asking: { command: NodeCommand; name?: string | undefined; timeoutMs: number },
+): Promise<NodeAnswer[]> {
+  if (!(await cli.operations.exists())) throw noDaemon();
+  return whileWaiting(cli.line, what, () =>
+    cli.withStore(async ({ store: { nodes }, clock }) =>
+      nodes === undefined ? [] : askNodes({ nodes, clock }, asking),
+    ),
+  );
 }
 
 function textOfNode({ name, outcome }: { name: string; outcome: ReloadOutcome | undefined }): Array<string | Shown> {
@@ -326,8 +338,22 @@ function noLastingPage(daemons: string[]): RankdError {
 }
 
 async function endSessions(cli: Cli): Promise<void> {
-  const { sessions } = await ask(cli, askDashboardLogout);
+  const { sessions } = (await cli.isOnServer()) ? await endSessionsOfNodes(cli) : await ask(cli, askDashboardLogout);
   cli.print({ sessions }, `${counted(sessions, 'session')} ended; earlier links no longer work.`);
+}
+
+/** Throws `daemon_unavailable` if one of the daemons that share the database does not answer. */
+async function endSessionsOfNodes(cli: Cli): Promise<{ sessions: number }> {
+  const command = { does: 'logout', by: cli.by, relearns: false } as const;
+  const answers = await askAllNodes(cli, 'the daemons end the sessions', { command, timeoutMs: logoutTimeoutMs });
+  const silent = answers.filter(({ outcome }) => outcome === undefined).map(({ name }) => name);
+  if (silent.length > 0) {
+    throw new RankdError('daemon_unavailable', `No answer from ${silent.join(', ')}, whose sessions may continue.`, {
+      hint: 'rankd status shows whether they run; a restart ends all sessions of a daemon',
+    });
+  }
+  const outcomes = answers.map(({ outcome }) => outcome as { sessions: number });
+  return { sessions: outcomes.reduce((sum, { sessions }) => sum + sessions, 0) };
 }
 
 async function ask<Answer>(

@@ -16,7 +16,7 @@ export interface NodeAnswer {
  */
 export async function askNodes(
   { nodes, clock }: { nodes: NodeStore; clock: Clock },
-  { command, name, timeoutMs }: { command: NodeCommand; name: string | undefined; timeoutMs: number },
+  { command, name, timeoutMs }: { command: NodeCommand; name?: string | undefined; timeoutMs: number },
 ): Promise<NodeAnswer[]> {
   const asked = chosen(await nodes.listNodes(), name);
   const giveUpAt = clock.monotonic() + timeoutMs;
