@@ -217,7 +217,7 @@ export interface LoginLink {
 }
 
 export interface LoginLinkStore {
-  /** Stores a link under the hash of its secret until `expiresAt`, and forgets those that have expired by `now`. */
+  /** Stores a link under the hash of its secret until `expiresAt`, and forgets those that have expired by `now`, and all but the 100 newest. */
   keepLoginLink(link: LoginLink & { hash: string; expiresAt: number }, now: number): Promise<void>;
   /** Takes a link that has not expired by `now`, so that no other call gets it. */
   takeLoginLink(hash: string, now: number): Promise<LoginLink | undefined>;

@@ -2,12 +2,19 @@ import type { LoginLink, LoginLinkStore } from '../../ports/index.ts';
 import type { Database } from './database.ts';
 import type { RowOf } from './rows.ts';
 
+/** More than operators need within five minutes; the oldest makes room. */
+const maxLinks = 100;
+
 export function loginLinkStore(db: Database): LoginLinkStore {
   const table = `${db.sql.schema}.login_links`;
   return {
     async keepLoginLink(link, now) {
       await db.write(async (transaction) => {
-        transaction.run(`DELETE FROM ${table} WHERE expires_at <= @now`, { now });
+        transaction.run(
+          `DELETE FROM ${table} WHERE expires_at <= @now
+           OR hash NOT IN (SELECT hash FROM ${table} ORDER BY expires_at DESC, hash LIMIT @others)`,
+          { now, others: maxLinks - 1 },
+        );
         transaction.run(
           `INSERT INTO ${table} (hash, made_by, is_view_only, life_ms, expires_at)
            VALUES (@hash, @by, @isViewOnly, @lifeMs, @expiresAt)`,

@@ -21,6 +21,17 @@ export function loginLinksContract(at: StoreCase): void {
       expect(await takeLoginLink(at, late.secret)).toBeUndefined();
     });
 
+    test('are at most a hundred, of which a new one replaces the oldest', async () => {
+      const secrets: string[] = [];
+      for (let made = 0; made < 101; made++) {
+        secrets.push((await makeLoginLink(at, asked)).secret);
+        await at.clock.advance(1);
+      }
+      const [oldest = '', second = ''] = secrets;
+      expect(await takeLoginLink(at, oldest)).toBeUndefined();
+      expect(await takeLoginLink(at, second)).toBeDefined();
+    });
+
     test('stop working when everybody is logged out', async () => {
       const { secret } = await makeLoginLink(at, asked);
       await at.other.dropLoginLinks();
