@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from 'node:fs';
 import { platform } from 'node:os';
 import { type PlatformPath, posix, win32 } from 'node:path';
+import process from 'node:process';
 
 /**
  * The differences between the systems that rankd runs on. Other code uses `thisSystem`, and only this file checks which
@@ -189,6 +190,11 @@ export interface SystemUser {
   uid: number;
   /** The user's own group. */
   gid: number;
+}
+
+/** The user of this process; `undefined` on Windows. Unlike `userInfo()`, it works for a user id without an account. */
+export function ownUid(): number | undefined {
+  return process.geteuid?.();
 }
 
 /** The user's name by /etc/passwd. A user who is not in that file is `#1000`, which sudo accepts as well. */

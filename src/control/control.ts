@@ -1,8 +1,7 @@
-import { accessSync, constants, existsSync, lstatSync, readFileSync } from 'node:fs';
-import { userInfo } from 'node:os';
+import { existsSync, lstatSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { ErrorCode } from '../base/errors.ts';
-import { thisSystem } from '../base/system.ts';
+import { ownUid, thisSystem } from '../base/system.ts';
 import type { ChangedSettings } from '../config/compare.ts';
 import type { DaemonStatus } from '../usecases/upkeep/status-document.ts';
 
@@ -94,19 +93,5 @@ export function addressIn(dataDir: string): string | undefined {
  */
 function isPrivate(folder: string): boolean {
   const found = lstatSync(folder, { throwIfNoEntry: false });
-  if (!found?.isDirectory() || (found.mode & 0o077) !== 0) return false;
-  try {
-    return found.uid === userInfo().uid;
-  } catch {
-    return isWritable(folder); // a user id without a name, as in a container: only the owner may write there
-  }
-}
-
-function isWritable(folder: string): boolean {
-  try {
-    accessSync(folder, constants.W_OK);
-    return true;
-  } catch {
-    return false;
-  }
+  return found?.isDirectory() === true && (found.mode & 0o077) === 0 && found.uid === ownUid();
 }

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, chownSync, mkdirSync, realpathSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, connect, createServer } from 'node:net';
@@ -122,6 +123,20 @@ describe('a socket', () => {
       const found = openDirectory({ host: paths.directory, port: 5432 });
       expect(found).toBe(isOpen && paths[isOpen]);
     });
+});
+
+test.runIf(process.getuid?.() === 0)('a socket is judged also for a user id without an account', () => {
+  const path = tempDir();
+  chmodSync(path, 0o755);
+  writeFileSync(join(path, '.s.PGSQL.5432'), '');
+  const client = new URL('../../../src/stores/postgres/engine/client.ts', import.meta.url).href;
+  const script = `import(${JSON.stringify(client)}).then(({ openDirectory }) =>
+    console.log(openDirectory({ host: ${JSON.stringify(path)}, port: 5432 })))`;
+  const asUser = ['--reuid=54321', '--regid=54321', '--clear-groups', process.execPath];
+  expect(spawnSync('setpriv', [...asUser, '-e', script], { encoding: 'utf8' })).toMatchObject({
+    stdout: 'undefined\n',
+    stderr: '',
+  });
 });
 
 test('without a password, a server on a socket in an open directory is refused before it is asked anything; SCRAM makes up for the directory', async () => {

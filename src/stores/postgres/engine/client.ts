@@ -1,10 +1,10 @@
 import { lstatSync, realpathSync, statSync } from 'node:fs';
 import type { Socket } from 'node:net';
-import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { RankdError } from '../../../base/errors.ts';
 import { hostAndPort, isSocket, type ServerAddress } from '../../../base/net.ts';
+import { ownUid } from '../../../base/system.ts';
 import { types } from './statement.ts';
 
 /** How long a connection may take to be made, and a statement to be answered. */
@@ -76,13 +76,13 @@ const [others, sticky] = [0o002, 0o1000];
  * directories above chose that one. libpq asks the kernel who has bound the socket (`requirepeer`); Node.js has no call for that.
  */
 export function openDirectory({ host, port }: { host: string; port: number }): string | undefined {
-  const { uid: ownUid } = userInfo();
+  const own = ownUid();
   const directory = realpathSync(host);
   let entry = lstatSync(join(directory, `.s.PGSQL.${port}`), { throwIfNoEntry: false });
   for (let path = directory; ; path = dirname(path)) {
     const stats = statSync(path);
     const { uid, mode } = stats;
-    const isTrusted = (owner: number) => owner === 0 || owner === ownUid;
+    const isTrusted = (owner: number) => owner === 0 || owner === own;
     const isEntrySafe = (mode & sticky) !== 0 && entry !== undefined && (isTrusted(entry.uid) || entry.uid === uid);
     if (path !== directory && !isTrusted(uid)) return path;
     if ((mode & others) !== 0 && !isEntrySafe) return path;
