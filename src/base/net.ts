@@ -32,7 +32,7 @@ export function isLoopback(address: string): boolean {
   return membershipOf(['127.0.0.0/8', '::1'])(address);
 }
 
-/** The error of a listener in words for the operator. A bug in rankd is returned unchanged. */
+/** The error of a listener in words for the operator. `portFrom`: the variable with the port, if no setting has it. A bug in rankd is returned unchanged. */
 export function listenError(
   cause: unknown,
   {
@@ -40,17 +40,24 @@ export function listenError(
     port,
     hint,
     section,
-  }: { host: string; port: number; hint: string; section: 'server' | 'metrics' | 'dashboard' },
+    portFrom = `${section}.port`,
+  }: {
+    host: string;
+    port: number;
+    hint: string;
+    section: 'server' | 'metrics' | 'dashboard';
+    portFrom?: string | undefined;
+  },
 ): unknown {
   const where = `${host}:${port}`;
   switch (codeOf(cause)) {
     case 'EADDRINUSE':
-      return new RankdError('port_taken', `Another program already listens on ${where} (${section}.port).`, {
+      return new RankdError('port_taken', `Another program already listens on ${where} (${portFrom}).`, {
         cause,
         hint: `stop it, or choose another port: ${hint}`,
       });
     case 'EACCES':
-      return new RankdError('no_permission', `This user may not listen on ${where} (${section}.port).`, {
+      return new RankdError('no_permission', `This user may not listen on ${where} (${portFrom}).`, {
         cause,
         hint: `choose a port from 1024 up: ${hint}`,
       });

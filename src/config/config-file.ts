@@ -95,7 +95,7 @@ function readText({ path, name }: ConfigLocation): string {
   if (isUtf8(bytes)) return bytes.toString('utf8');
   const encoding = isUtf16(bytes) ? 'as UTF-16' : 'in another encoding than UTF-8, such as Latin-1';
   throw new RankdError('config_invalid', `${name} is saved ${encoding}; rankd reads UTF-8.`, {
-    hint: 'save the file as UTF-8 in your editor, then run the command again',
+    hint: 'save the file as UTF-8 in your editor, then try again',
   });
 }
 

@@ -1,7 +1,7 @@
 import { parseDocument } from 'yaml';
 import { suggest } from '../base/text.ts';
 import { type Location, type Problem, pathText } from './problem.ts';
-import { keyFile, keyVariable, passwordVariable, portVariable } from './secret.ts';
+import { keyFile, keyVariable, panelPortVariable, passwordVariable, portVariable } from './secret.ts';
 import { type EntrySetting, keySettings, type Setting, sections, settings, webhookSettings } from './settings.ts';
 
 /** One source of settings. Its values are not yet checked. */
@@ -55,7 +55,8 @@ export function platformLayer(env: Record<string, string | undefined>, others: r
   if (!port || isSet('server.port')) return [];
   const values = new Map<string, unknown>([['server.port', readNumber(port)]]);
   if (!isSet('server.host')) values.set('server.host', '0.0.0.0');
-  return [{ source: 'environment', values, folder: '', problems: [], locationOf: () => ({ at: portVariable }) }];
+  const at = port === env[panelPortVariable]?.trim() ? panelPortVariable : portVariable;
+  return [{ source: 'environment', values, folder: '', problems: [], locationOf: () => ({ at }) }];
 }
 
 function valuesOf(textOf: (setting: Setting) => string | undefined): Map<string, unknown> {

@@ -33,6 +33,8 @@ export interface LoadedConfig {
   file: string | undefined;
   /** The file that a new load would read. It may have been created or removed since. */
   fileNow(): string | undefined;
+  /** PORT or SERVER_PORT, if that variable names the port. */
+  portFrom: string | undefined;
   /** By path of the setting, in the order of the schema. Includes `platform.api_key` if there is a key. */
   origins: ReadonlyMap<string, Origin>;
   /** One sentence for each setting that works but probably is a mistake. */
@@ -48,7 +50,8 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
   const location = trustedConfig(sources);
   const file = location && readConfigFile(location);
   const given: Layer[] = [flagLayer(flags, cwd), environmentLayer(env, cwd), ...(file ? [file] : [])];
-  const layers = [...given, ...platformLayer(env, given)];
+  const ofPlatform = platformLayer(env, given);
+  const layers = [...given, ...ofPlatform];
   const problems = layers.flatMap((layer) => layer.problems);
   // Without the file's content, rankd could only guess which settings are missing or wrong.
   if (file !== undefined && file.content === undefined) throw new ConfigError(problems, { file: file.name });
@@ -93,6 +96,7 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
     }),
     file: location?.path,
     fileNow: () => locateConfig(sources)?.path,
+    portFrom: ofPlatform[0]?.locationOf(['server', 'port']).at,
     origins: withPlatform(withoutSecrets(origins), platform),
     warnings: [
       ...overlookedConfigs(sources).map(overlooked),

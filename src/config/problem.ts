@@ -50,7 +50,7 @@ export class ConfigError extends RankdError {
       return [`${file ?? 'The configuration'} has ${inOrder.length} problems:`, ...lines, ...rest].join('\n');
     };
     super(inOrder.every(({ isTyped }) => isTyped) ? 'usage' : 'config_invalid', summarize(listed.map(line)), {
-      hint: 'correct what is listed, then run the command again',
+      hint: 'correct what is listed, then try again',
     });
     this.problems = listed.map(({ at, setting, text }) => ({ at, setting, text }));
     this.withExcerpts = summarize(

@@ -8,8 +8,11 @@ import { thisSystem } from '../base/system.ts';
 export const keyVariable = 'RANKD_PLATFORM_API_KEY';
 export const passwordVariable = 'RANKD_STORE_PASSWORD';
 
-/** Set by a platform that chooses the port: Heroku, Render, Railway and others. */
-export const portVariable = 'PORT';
+/**
+ * Set by a platform that chooses the port: Heroku, Render, Railway and others. A bot panel sets the second one, which
+ * bin/panel.js puts into PORT.
+ */
+export const [portVariable, panelPortVariable] = ['PORT', 'SERVER_PORT'];
 
 /** The setting that names the file with the Roblox key. */
 export const keyFile = 'platform.api_key_file';

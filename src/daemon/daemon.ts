@@ -19,6 +19,10 @@ import { startWorkers, warnOfPlatform } from './workers.ts';
 
 interface DaemonOptions extends AppOptions, Pick<OpenOptions, 'onNew' | 'onMigrated'> {
   log: Logger;
+  /** The variable with the port, if no setting has it. */
+  portFrom?: string | undefined;
+  /** How to choose another port, if no options can be typed. */
+  portHint?: string | undefined;
   /** Adds to the API's listener before it listens. */
   beforeListening?: (app: ServedApp, server: FastifyInstance) => Promise<void>;
 }
@@ -58,7 +62,7 @@ export function startDaemon(options: DaemonOptions): Promise<Daemon> {
     const { trustedProxies } = address;
     const listener = await metrics?.serve({ app, server }, { ...metricsConfig, trustedProxies });
     if (listener !== undefined) closers.push(listener);
-    const url = await listen(server, address, { log: options.log, publicUrl: options.config.server.publicUrl });
+    const url = await listen(server, options);
     closers.push(startWorkers(app, heads));
     return {
       app,
@@ -81,11 +85,15 @@ async function loadMetrics(clock: Clock): Promise<Metrics> {
 
 async function listen(
   server: FastifyInstance,
-  { host, port }: { host: string; port: number },
-  { log, publicUrl }: { log: Logger; publicUrl: string | undefined },
+  {
+    log,
+    config,
+    portFrom,
+    portHint: hint = 'rankd serve --port 7266',
+  }: Pick<DaemonOptions, 'log' | 'config' | 'portFrom' | 'portHint'>,
 ): Promise<string> {
-  const hint = 'rankd serve --port 7266';
-  const at = await listenAt(server, { section: 'server' }, { host, ports: [port], hint });
+  const { host, port, publicUrl } = config.server;
+  const at = await listenAt(server, { section: 'server' }, { host, ports: [port], hint, portFrom });
   const url = listenUrl(at);
   const hasProxy = publicUrl?.startsWith('https:') ?? false;
   if (!isLoopback(at.address) && !hasProxy) log.warn({ url, problem: 'plain http', hint: haveProxy }, plainHttp);

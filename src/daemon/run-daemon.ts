@@ -82,7 +82,8 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
     const startedAt = { at: systemClock.now(), monotonic: systemClock.monotonic() };
     let door: LazyDashboard | undefined;
     const daemon = await startDaemon({
-      ...{ config, dataDir, log, onMigrated, onNew },
+      ...{ config, dataDir, log, onMigrated, onNew, portFrom: started.portFrom },
+      portHint: process.typedAs === '' ? 'set server.port' : undefined, // a console takes no commands yet
       beforeListening: async (live, server) => {
         door = new LazyDashboard({
           ...{ live, config: config.dashboard, status: () => status(), typedAs: process.typedAs },

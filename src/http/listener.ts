@@ -129,7 +129,7 @@ export function createListener(options: ListenerOptions): FastifyInstance {
 export async function listenAt(
   server: FastifyInstance,
   { section }: Pick<ListenerOptions, 'section'>,
-  { host, ports, hint }: { host: string; ports: readonly number[]; hint: string },
+  { host, ports, ...ofError }: { host: string; ports: readonly number[]; hint: string; portFrom?: string | undefined },
 ): Promise<AddressInfo> {
   await server.ready();
   for (const [index, port] of ports.entries()) {
@@ -139,7 +139,7 @@ export async function listenAt(
       break;
     } catch (cause) {
       if (codeOf(cause) === 'EADDRINUSE' && index < ports.length - 1) continue;
-      throw listenError(cause, { host, port, section, hint });
+      throw listenError(cause, { host, port, section, ...ofError });
     }
   }
   return server.server.address() as AddressInfo;

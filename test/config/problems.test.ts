@@ -39,7 +39,7 @@ test('every problem of the file, the environment and the flags is reported at on
     'RANKD_LIMITS_VERIFY: is "lots"; expected a whole number from 0 to 1000000',
     'rankd.yaml:9:9 group.id: missing; platform.kind open-cloud needs the id of the group to rank in',
   ]);
-  expect(box.failure().hint).toContain('run the command again');
+  expect(box.failure().hint).toContain('then try again');
 });
 
 test('a single problem is a single line, and a missing key file is reported only if nothing else is wrong', () => {

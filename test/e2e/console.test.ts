@@ -1,6 +1,7 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, openSync, readFileSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import type { Readable, Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -114,6 +115,21 @@ describe('bin/panel.js', () => {
     expect(panel.log()).not.toContain(secret);
   });
 
+  test('that can not start names the variable and the file, and no command, because there is no shell to type it in', async () => {
+    const server = createServer().listen(0);
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    const starts = [{ SERVER_PORT: 'x1' }, { PORT: 'x1' }, { SERVER_PORT: String(port) }];
+    const errors = await Promise.all(starts.map(failedStart));
+    server.close();
+    const wrong = 'is "x1"; expected a whole number from 0 to 65535\ntry: correct what is listed, then try again\n';
+    expect(errors).toEqual([
+      `error: SERVER_PORT: ${wrong}`,
+      `error: PORT: ${wrong}`,
+      `error: Another program already listens on 0.0.0.0:${port} (SERVER_PORT).\ntry: stop it, or choose another port: set server.port\n`,
+    ]);
+  });
+
   test('ends on the line stop', async () => {
     using home = new CliHome();
     using panel = startPanel(home, { SERVER_PORT: '0' });
@@ -122,6 +138,13 @@ describe('bin/panel.js', () => {
     expect(await once(panel.child, 'exit')).toEqual([0, null]);
   });
 });
+
+async function failedStart(env: Record<string, string>): Promise<string> {
+  using home = new CliHome();
+  using panel = startPanel(home, env);
+  await once(panel.child, 'exit');
+  return panel.log();
+}
 
 /** Its log goes to a file. */
 function startPanel(home: CliHome, env: Record<string, string>) {

@@ -167,7 +167,7 @@ async function reload(cli: Cli, { node, relearn }: { node?: string; relearn: boo
   if (outcome.state === 'refused') {
     const text = cli.options.json ? outcome.message : outcome.withExcerpts;
     throw new RankdError(outcome.code, `${text}\nThe daemon continues with its old configuration.`, {
-      hint: outcome.hint?.replace('run the command again', 'run `rankd reload` again'),
+      hint: outcome.hint,
     });
   }
   const stranger = strangerTo(cli, outcome.file);
@@ -213,10 +213,9 @@ async function askAllNodes(
 function textOfNode({ name, outcome }: { name: string; outcome: ReloadOutcome | undefined }): Array<string | Shown> {
   if (outcome === undefined) return [`${name}: no answer; its log has the reason`];
   if (outcome.state === 'applied') return textOf(outcome, `${name}: `);
-  const hint = outcome.hint?.replace('run the command again', 'run `rankd reload` again');
   return [
     `${name}: REFUSED, it continues with its old configuration: ${outcome.message}`,
-    ...(hint ? [`try: ${hint}`] : []),
+    ...(outcome.hint ? [`try: ${outcome.hint}`] : []),
   ];
 }
 

@@ -3,7 +3,6 @@ import { paints, plain } from '../../base/paint.ts';
 import type { System } from '../../base/system.ts';
 import type { Config } from '../../config/config.ts';
 import type { LoadedConfig } from '../../config/load.ts';
-import { portVariable } from '../../config/secret.ts';
 import type { Daemon } from '../../daemon/daemon.ts';
 import type { Ports } from '../../ports/index.ts';
 import { createKey, isAnyKeyAccepted, type KeyRequest, listKeys } from '../../usecases/keys/keys.ts';
@@ -77,7 +76,7 @@ async function greet(
   { started, isNew, isChosen }: { started: LoadedConfig; isNew: boolean; isChosen: boolean },
 ): Promise<void> {
   const { platform } = started.config;
-  const from = started.origins.get('server.port')?.at === portVariable ? ` (from ${portVariable})` : '';
+  const from = started.portFrom === undefined ? '' : ` (from ${started.portFrom})`;
   cli.print(servingDocument({ url, metricsUrl, dataDir: cli.dataDir }, platform), `rankd listens on ${url}${from}`);
   if (metricsUrl !== undefined) cli.say(`metrics for Prometheus: ${metricsUrl}`);
   if (platform.kind === 'simulated') {
