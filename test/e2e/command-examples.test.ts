@@ -15,7 +15,7 @@ import { startWebhookSink } from '../support/webhook-sink.ts';
 
 const program = createProgram({ system: systems.linux, stdout: () => undefined } as unknown as TerminalIo);
 /**
- * The examples of every help text, and therefore of docs/commands.md, which test/docs/reference.test.ts compares with
+ * The examples of every help text, and therefore of docs/commands, which test/docs/reference.test.ts compares with
  * them.
  */
 const examples = [...new Set(allCommands(program).flatMap(examplesOf))];

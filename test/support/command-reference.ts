@@ -8,12 +8,30 @@ import { table } from './reference-tables.ts';
 const program = createProgram({ system: systems.linux, stdout: () => undefined } as unknown as TerminalIo);
 const commands = allCommands(program).filter((one) => one.commands.length === 0);
 
+/** The pages in docs/commands of commands that are not below a noun. */
+const pagesOfOthers: Record<string, string> = {
+  ...{ serve: 'daemon', status: 'daemon', health: 'daemon', reload: 'daemon', dashboard: 'daemon' },
+  ...{ init: 'setup', doctor: 'setup', script: 'game', forget: 'history', backup: 'db', restore: 'db' },
+  ...{ openapi: 'about', completion: 'about', man: 'about', version: 'about' },
+};
+
+const byPage = Map.groupBy(commands, (command) => {
+  const [noun = ''] = nameOf(command).split(' ');
+  return pagesOfOthers[noun] ?? noun;
+});
+
+/** The pages in docs/commands, without `.md`. */
+export const commandPages: readonly string[] = [...byPage.keys()];
+
 /** Each command on a line, with a link to its details. */
 export function commandsTable(): string[] {
-  return table(
-    ['command', 'what it does'],
-    commands.map((command) => [`[\`${nameOf(command)}\`](#${anchorOf(command)})`, inACell(command.description())]),
+  const rows = [...byPage].flatMap(([page, found]) =>
+    found.map((command) => [
+      `[\`${nameOf(command)}\`](commands/${page}.md#${anchorOf(command)})`,
+      inMarkdown(command.description()),
+    ]),
   );
+  return table(['command', 'what it does'], rows);
 }
 
 /** The options that every command takes. */
@@ -21,13 +39,13 @@ export function commonOptions(): string[] {
   const options = program.createHelp().visibleOptions(program);
   return table(
     ['option', 'what it does'],
-    options.map(({ flags, description }) => [`\`${flags}\``, inACell(description)]),
+    options.map(({ flags, description }) => [`\`${flags}\``, inMarkdown(description)]),
   );
 }
 
-/** Every command with its arguments, options and examples, from its help text. */
-export function commandDetails(): string[] {
-  return commands.flatMap((command, index) => [...(index === 0 ? [] : ['']), ...details(command)]);
+/** The commands of a page with their arguments, options and examples, from their help texts. */
+export function commandDetails(page: string): string[] {
+  return (byPage.get(page) ?? []).flatMap((command, index) => [...(index === 0 ? [] : ['']), ...details(command)]);
 }
 
 function details(command: Command): string[] {
@@ -35,17 +53,28 @@ function details(command: Command): string[] {
   const words = help.visibleArguments(command).map((one) => [help.argumentTerm(one), help.argumentDescription(one)]);
   const options = help.visibleOptions(command).filter(({ long }) => long !== '--help');
   const rows = [...words, ...options.map((one) => [one.flags, help.optionDescription(one)])];
-  const lines = rows.map(([term = '', meaning = '']) => [`\`${term}\``, inACell(meaning)]);
+  const lines = rows.flatMap(([term = '', meaning = '']) => wrapped(`- \`${term}\`: ${inMarkdown(meaning)}`, '  '));
   return [
-    `### rankd ${nameOf(command)}`,
+    `## rankd ${nameOf(command)}`,
     '',
-    `\`${help.commandUsage(command)}\`: ${inACell(command.description())}.`,
-    ...(lines.length === 0 ? [] : ['', ...table(['argument or option', 'what it is'], lines)]),
+    ...wrapped(`\`${help.commandUsage(command)}\`: ${inMarkdown(command.description())}.`, ''),
+    ...(lines.length === 0 ? [] : ['', ...lines]),
     '',
     '```sh',
     ...examplesOf(command),
     '```',
   ];
+}
+
+/** A paragraph in lines of at most 140 characters. */
+function wrapped(text: string, indent: string): string[] {
+  const lines = [''];
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1) ?? '';
+    if (line.length + word.length >= 140) lines.push(`${indent}${word}`);
+    else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`;
+  }
+  return lines;
 }
 
 /** Below `rankd`, e.g. `key create`. */
@@ -59,6 +88,6 @@ function anchorOf(command: Command): string {
 }
 
 /** Escapes characters that have a meaning in Markdown. */
-function inACell(text: string): string {
+function inMarkdown(text: string): string {
   return text.replaceAll(/[|<*]/g, '\\$&');
 }

@@ -9,7 +9,10 @@ const read = (page: string) => readFileSync(new URL(page, root), 'utf8');
 /** The pages for users and contributors. */
 export const pages: readonly string[] = [
   ...['README.md', 'CONTRIBUTING.md', 'AGENTS.md', 'SECURITY.md', 'bench/README.md', 'test/support/README.md'],
-  ...readdirSync(new URL('docs/', root)).flatMap((name) => (name.endsWith('.md') ? [`docs/${name}`] : [])),
+  ...['docs', 'docs/commands'].flatMap((folder) => {
+    const names = readdirSync(new URL(folder, root));
+    return names.flatMap((name) => (name.endsWith('.md') ? [`${folder}/${name}`] : []));
+  }),
 ];
 
 /** The blocks of a page in that language. */

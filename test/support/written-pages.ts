@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { routeRuleTable } from '../http/route-rules.ts';
-import { commandDetails, commandsTable, commonOptions } from './command-reference.ts';
+import { commandDetails, commandPages, commandsTable, commonOptions } from './command-reference.ts';
 import { metricsTable } from './metrics-table.ts';
 import {
   answerFieldTable,
@@ -25,7 +25,11 @@ export const writtenParts: readonly WrittenPart[] = [
   { page: 'docs/commands.md', name: 'every command', lines: commandsTable },
   { page: 'docs/commands.md', name: 'every exit code with its errors', lines: exitTable },
   { page: 'docs/commands.md', name: 'the options of every command', lines: commonOptions },
-  { page: 'docs/commands.md', name: 'each command', lines: commandDetails },
+  ...commandPages.map((page) => ({
+    page: `docs/commands/${page}.md`,
+    name: 'each command',
+    lines: () => commandDetails(page),
+  })),
   { page: 'docs/settings.md', name: 'every setting with its default', lines: settingsTable },
   { page: 'docs/settings.md', name: 'every setting of a declared key', lines: keySettingsTable },
   { page: 'docs/settings.md', name: 'every setting of a declared webhook', lines: webhookSettingsTable },
