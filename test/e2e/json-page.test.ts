@@ -1,39 +1,154 @@
-import { readFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { wrapped } from '../support/command-reference.ts';
+import { DaemonHere } from '../support/daemon-here.ts';
+import { everyCommand } from '../support/every-command.ts';
 import { CliHome } from '../support/run-cli.ts';
+import { startWebhookSink } from '../support/webhook-sink.ts';
 
-const page = readFileSync(new URL('../../docs/commands.md', import.meta.url), 'utf8');
+/** Commands whose output has a format of its own, which --json does not change. */
+const asTheyAre = ['completion', 'man', 'openapi', 'config schema', 'service print', 'script', 'history export'];
 
-/** The commands that look, on a home with one of each; `undo` changes nothing either. */
-const commands = (change: string) => [
-  ...['key list', 'key show game', 'whitelist list', 'workspace show', 'webhook list', 'webhook show bot'],
-  ...['rank show 1001', 'rank test 1001 50', 'suspension list', 'suspension show 1002', 'group show', 'group roles'],
-  ...['history list', `history show ${change}`, `history undo ${change} --dry-run`, 'audit list', 'audit verify'],
-  ...['status', 'doctor --offline', 'db check', 'backup copy.db', 'config show', 'config get server.port'],
-  ...['config check --offline', 'config path', 'game list', 'version'],
+/** Commands that need what a test's home lacks: a group on Roblox, a server in Discord, root, or another store. */
+const elsewhere = [
+  ...['serve', 'init', 'discord setup', 'service install', 'service remove', 'restore', 'store copy', 'store accept'],
 ];
 
-test('docs/commands.md has the fields of each document that --json prints', async () => {
-  using home = new CliHome();
-  await home.createKey();
-  await home.here(['webhook', 'add', 'bot', '--no-test', '--out', 'bot.secret'], { input: 'https://93.184.215.14/x' });
-  const { change } = await home.json<{ change: { id: string } }>('rank', 'set', '1001', '20', '-y');
-  await home.json('rank', 'suspend', '1002', '--for', '1h', '-y');
-  const rows = [];
-  for (const command of commands(change.id)) {
-    const { stdout } = await home.here([...command.split(' '), '--json']);
-    rows.push(rowOf(command.replace(change.id, 'chg_…'), JSON.parse(stdout)));
-  }
-  const part = /(?<=## What `--json` prints\n)[^#]+/.exec(page)?.[0] ?? '';
-  expect(part.split('\n').filter((line) => line.startsWith('| `'))).toEqual(rows);
+/** A line of each other command, in an order in which each finds what it needs. */
+const lines = [
+  'webhook add bot --no-test --out bot.secret',
+  ...[
+    'key create shop',
+    'key list',
+    'key show game',
+    'key set shop --max-rank 20',
+    'key rotate shop',
+    'key pause shop',
+  ],
+  ...['key resume shop', 'key adopt shop', 'key verify -', 'key hash -', 'key revoke shop -y'],
+  ...[
+    'whitelist add 2 --key game',
+    'whitelist list',
+    'whitelist disable 2 --key game',
+    'whitelist enable 2 --key game',
+  ],
+  ...['whitelist check 2 --key game', 'whitelist remove 2 --key game', 'rank set 1001 10', 'rank promote 1001'],
+  ...['rank demote 1001', 'rank set 20 --file users.txt -y', 'rank show 1001', 'rank test 1001 10'],
+  ...['rank suspend 1002 --for 1h', 'suspension list', 'suspension show 1002', 'suspension extend 1002 --for 1h'],
+  ...['rank unsuspend 1002', 'role add 1001 Captain', 'role remove 1001 Captain', 'group show', 'group roles'],
+  ...['history list', 'history show CHANGE', 'history undo CHANGE --dry-run', 'audit list', 'audit verify'],
+  ...['webhook list', 'webhook show bot', 'webhook test bot'],
+  ...['webhook set bot --events all', 'webhook rotate bot', 'webhook deliveries bot', 'webhook redeliver bot 1'],
+  ...['webhook disable bot', 'webhook enable bot', 'webhook remove bot -y', 'discord link 4400000000000000005 1003'],
+  ...[
+    'discord links',
+    'discord unlink 4400000000000000005',
+    'forget 1002 -y',
+    'workspace show',
+    'workspace suspend -y',
+  ],
+  ...['workspace resume', 'workspace plan top', 'config check --offline', 'config show', 'config get server.port'],
+  ...['config path', 'game list', 'game write --url https://rankd.example.com', 'doctor --offline', 'status', 'health'],
+  ...['reload', 'dashboard', 'dashboard logout', 'backup copy.db', 'db check', 'db migrate', 'version'],
+];
+
+type Document = Record<string, unknown>;
+
+test('docs/json.md has the fields of each document that --json prints; otherwise, run this file with -u', async () => {
+  const documents = await printed();
+  const named = documents.map(([line]) => /^[a-z]+(?: [a-z]+)?/.exec(line)?.[0] ?? line);
+  const missing = everyCommand.filter((name) => !named.some((one) => one === name || one.startsWith(`${name} `)));
+  expect(missing.toSorted()).toEqual([...asTheyAre, ...elsewhere].toSorted());
+  await expect(pageOf(documents)).toMatchFileSnapshot('../../docs/json.md');
 });
 
-/** e.g. `| key list | keys[] (id, name) |` */
-function rowOf(command: string, { v: _, ...document }: Record<string, unknown>): string {
-  const fields = Object.entries(document).map(([name, value]) => {
-    const [first] = Array.isArray(value) ? value : [value];
-    const inner = first !== null && typeof first === 'object' ? ` (${Object.keys(first).join(', ')})` : '';
-    return `\`${name}${Array.isArray(value) ? '[]' : ''}\`${inner}`;
+/** Each line with its document, on a home with a key and a daemon. */
+async function printed(): Promise<Array<[line: string, document: Document]>> {
+  using home = new CliHome();
+  await using sink = await startWebhookSink();
+  writeFileSync(
+    home.path('rankd.yaml'),
+    'group: { ladder: [Trainee, Officer] }\nwebhooks: { allow_private: [127.0.0.1/32] }\n',
+  );
+  writeFileSync(home.path('users.txt'), '1001\n');
+  const secret = await home.createKey();
+  await using _ = await DaemonHere.start(home);
+  const documents: Array<[string, Document]> = [];
+  let change = '';
+  for (const line of lines) {
+    const input = line.startsWith('webhook') ? sink.url : secret;
+    const run = () => home.here([...line.replace('CHANGE', change).split(' '), '--json'], { input });
+    if (line.startsWith('webhook deliveries')) await expect.poll(async () => (await run()).stdout).toContain('"id"');
+    const { stdout, stderr } = await run();
+    expect(stdout, `${line}: ${stderr}`).not.toBe('');
+    const document = JSON.parse(stdout) as Document;
+    change = (document['change'] as { id?: string } | undefined)?.id ?? change;
+    documents.push([line.replace('CHANGE', 'chg_…'), document]);
+  }
+  return documents;
+}
+
+/** Objects that several commands print, by the name of their field. */
+const common = ['key', 'entry', 'change', 'suspension', 'webhook', 'workspace', 'setting'];
+
+function pageOf(documents: Array<[string, Document]>): string {
+  const objects = common.map((name) => {
+    const found = documents.find(([, document]) => isObject(document[name]));
+    return { name, fields: found?.[1][name] as Document };
   });
-  return `| \`${command}\` | ${fields.join(', ')} |`;
+  const byFields = Map.groupBy(documents, ([, { v: _, ...document }]) => fieldsOf(document, objects));
+  const rows = [...byFields].flatMap(([fields, found]) =>
+    wrapped(`- ${listed(found.map(([line]) => line))}: ${fields}`, '  '),
+  );
+  return `# What \`--json\` prints
+
+With \`--json\`, every command prints one JSON document on standard output, on one line. \`v\` is the version of its format (1). Fields may be
+added without a new version, so ignore those that you do not know. Times are ISO 8601 in UTC, ids are numbers, and missing values are \`null\`.
+
+- \`simulated\` is true where nothing touched Roblox.
+- \`next\` is the value of \`--after\` for the next page, or \`null\`.
+- \`resolved\` lists the users, roles and keys that names on the command line meant. \`warnings\` lists what rankd would print as warnings.
+- An error is a document on standard error: \`success\` (false), \`code\`, \`error\`, \`message\`, and \`try\` with the next step.
+
+With [jq](https://jqlang.org), this prints the names of the keys that work:
+
+\`\`\`sh
+rankd key list --json | jq -r '.keys[] | select(.state == "active").name'
+\`\`\`
+
+## Objects that several commands print
+
+${objects.flatMap(({ name, fields }) => wrapped(`- **${name}**: ${fieldsOf(fields)}`, '  ')).join('\n')}
+
+## Each command
+
+${rows.join('\n')}
+
+Without a daemon, \`status\` has only \`state\` and the fields from \`openChanges\` on.
+${wrapped(`These commands have a fixed format, which \`--json\` does not change: ${listed(asTheyAre)}.`, '').join('\n')}
+
+<!-- test/e2e/json-page.test.ts writes this page, with -u, from what the commands print -->
+`;
+}
+
+function listed(names: string[]): string {
+  return names.map((name) => `\`${name}\``).join(', ');
+}
+
+/** e.g. `keys[]` (**key**), `next` */
+function fieldsOf(document: Document, objects: Array<{ name: string; fields: Document }> = []): string {
+  const described = Object.entries(document).map(([name, value]) => {
+    const [first] = Array.isArray(value) ? value : [value];
+    const shown = `\`${name}${Array.isArray(value) ? '[]' : ''}\``;
+    if (!isObject(first)) return shown;
+    const object = objects.find(({ fields }) => Object.keys(fields).every((field) => field in first));
+    const others = listed(Object.keys(first).filter((field) => object === undefined || !(field in object.fields)));
+    const inner = [object && `**${object.name}**`, others].filter(Boolean);
+    return `${shown} (${inner.join(', ')})`;
+  });
+  return described.join(', ');
+}
+
+function isObject(value: unknown): value is Document {
+  return value !== null && typeof value === 'object' && !Array.isArray(value);
 }

@@ -67,7 +67,7 @@ function details(command: Command): string[] {
 }
 
 /** A paragraph in lines of at most 140 characters. */
-function wrapped(text: string, indent: string): string[] {
+export function wrapped(text: string, indent: string): string[] {
   const lines = [''];
   for (const word of text.split(' ')) {
     const line = lines.at(-1) ?? '';
