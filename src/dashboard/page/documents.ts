@@ -74,10 +74,11 @@ export interface Run {
   list: List | null;
 }
 
-/** The group's roles, and the ids of those that the operator can give. */
+/** The group's roles, and the ids of those that the operator can give: as a rank, or next to it. */
 export interface Roles {
   roles: RoleTitle[];
   givable: number[];
+  alongside: number[];
 }
 
 export interface FoundMember {

@@ -5,7 +5,8 @@ import { userIn, userWords } from '../../core/asked-user.ts';
 import { isDiscordId } from '../../core/discord-person.ts';
 import { isSimulatedGroup } from '../../core/group-title.ts';
 import type { KeyRulesChange } from '../../core/key-changes.ts';
-import { directions, type Key, scopes } from '../../core/model.ts';
+import { directions, type Key, type RoleChangeKind, scopes } from '../../core/model.ts';
+import { resolveAlongside } from '../../core/target.ts';
 import { defaultEvents } from '../../core/webhooks/event-types.ts';
 import { isWebhookName } from '../../core/webhooks/webhook.ts';
 import { callWithin } from '../../ports/platform.ts';
@@ -108,12 +109,15 @@ const keyName = named(
 );
 const webhookName = named(isWebhookName, '1 to 40 lower-case letters, digits and dashes');
 const discordId = named(isDiscordId, 'the id of a Discord user: digits alone, such as 1100000000000000001');
-const members = { users: text(60_000), does: oneOf(['set', ...directions]), rank: optional(role), reason };
+/** The changes of a role next to the rank. */
+const roleKinds: Partial<Record<string, RoleChangeKind>> = { give: 'role_added', take: 'role_removed' };
+const changes = ['set', 'give', 'take', ...directions] as const;
+const members = { users: text(60_000), does: oneOf(changes), rank: optional(role), reason };
 const oneMember = {
   user: id('a user id'),
-  does: oneOf(['set', 'suspend', ...directions]),
+  does: oneOf(['suspend', ...changes]),
   rank: optional(role),
-  /** The length of a suspension or of a temporary rank; `ever`: no end. */
+  /** The length of a suspension, or of a temporary rank or role; `ever`: no end. */
   for: optional<number | 'ever'>((value, name) => (value === 'ever' ? value : length(value, name))),
   /** The role that the preview found to be the member's highest: another one refuses the change. */
   ifRank: optional(role),
@@ -130,10 +134,9 @@ const places = { ...key, places: text(10_000) };
 /** Every POST of the page that changes something, except log-in and log-out. */
 export const actions: Readonly<Record<string, Action>> = {
   'rank/test': action(oneMember, async (values, { app, by }) => {
-    const { request, hold, step } = await changeOf(app, values, by);
+    const command = await changeOf(app, values, by);
     using call = callWithin(app.clock, app.deadlineMs, 'operator');
-    const command = { request, key: undefined, placeId: undefined, ...(hold && { hold }), ...(step && { step }) };
-    const tested = await testRank(app, command, call);
+    const tested = await testRank(app, { ...command, key: undefined, placeId: undefined }, call);
     const { scheme, plan } = tested.approved ?? {};
     const title = (roleId: number) => scheme?.roles.filter(({ id }) => id === roleId).map(roleTitleDocument)[0];
     const move = plan && {
@@ -282,20 +285,29 @@ async function changeOf(
   { user, does, rank, for: lasts, ifRank, reason }: Values<typeof oneMember>,
   by: string,
 ): Promise<ChangeCommand> {
-  if (does === 'set' && rank === undefined) throw new FieldError('rank', 'is missing');
+  const newRankId = roleOf({ does, rank });
   if (does === 'suspend' && lasts === undefined) throw new FieldError('for', 'is missing: say for how long');
   const name = (await namesOf(app, [user])).get(user) ?? '';
   const hold = await holdOf(app, does, lasts);
+  const kind = roleKinds[does];
   return {
     caller: { by, dryRun: false },
     request: {
       ...{ rankeeId: user, rankeeName: name, rankerId: 0, rankerName: 'operator', command: 'dashboard' },
-      ...{ newRankId: does === 'set' ? (rank ?? 0) : 0, ...(reason !== undefined && { reason }) },
+      ...{ newRankId, ...(reason !== undefined && { reason }) },
     },
     ...(does === 'promote' || does === 'demote' ? { step: does } : {}),
+    ...(kind !== undefined && { kind }),
     ...(hold !== undefined && { hold }),
     ...(ifRank !== undefined && { ifRank }),
   };
+}
+
+/** The requested rank or role; 0 if the change finds it by itself. */
+function roleOf({ does, rank }: Pick<Values<typeof oneMember>, 'does' | 'rank'>): number {
+  if (does !== 'set' && !(does in roleKinds)) return 0;
+  if (rank === undefined) throw new FieldError('rank', 'is missing');
+  return rank;
 }
 
 async function holdOf(
@@ -304,7 +316,8 @@ async function holdOf(
   lasts: number | 'ever' | undefined,
 ): Promise<HoldAsked | undefined> {
   if (lasts === undefined) return undefined;
-  if (does === 'promote' || does === 'demote') throw new FieldError('for', `is not for ${does}: set a rank`);
+  if (does === 'promote' || does === 'demote' || does === 'take')
+    throw new FieldError('for', `is not for ${does}: set a rank, or give a role`);
   const kind = does === 'suspend' ? 'suspension' : 'temporary';
   if (lasts === 'ever') return { kind };
   await inField('for', () => requireLength(app, lasts));
@@ -313,14 +326,19 @@ async function holdOf(
 
 /** A list of members, like `rankd rank set RANK --file FILE`. Its lines are checked here. */
 async function listOf(app: DaemonContext, { users, does, rank, reason }: Values<typeof members>, by: string) {
-  if (does === 'set' && rank === undefined) throw new FieldError('rank', 'is missing');
+  const newRankId = roleOf({ does, rank });
+  const kind = roleKinds[does];
   using call = callWithin(app.clock, app.deadlineMs, 'operator');
-  if (rank !== undefined) await app.group.target(rank, call); // an unknown rank is refused once, not for each line
+  // An unknown rank or role is refused once, not for each line.
+  if (kind !== undefined)
+    await inField('rank', () => app.group.judged((scheme) => resolveAlongside(scheme, newRankId), call));
+  else if (does === 'set') await app.group.target(newRankId, call);
   const found = await inField('users', () => findListed(app, usersIn(users, 'the list')));
   if (found.length > maxMembers) throw new FieldError('users', `can be at most ${maxMembers} members at once`);
   const command: ListCommand = {
-    step: does === 'set' ? undefined : does,
-    request: { rankerId: 0, rankerName: 'operator', newRankId: rank ?? 0, ...(reason !== undefined && { reason }) },
+    step: does === 'promote' || does === 'demote' ? does : undefined,
+    ...(kind !== undefined && { kind }),
+    request: { rankerId: 0, rankerName: 'operator', newRankId, ...(reason !== undefined && { reason }) },
     ...{ command: 'dashboard', by },
   };
   return { command, members: found };

@@ -161,8 +161,11 @@ export const routes: Readonly<Record<string, Route>> = {
     needs: 'reading',
     async answer(_page, { app }) {
       using call = callWithin(app.clock, app.deadlineMs, 'operator');
-      const { roles, givable } = await findGivable(app, undefined, call);
-      return { document: { roles: roles.map(roleTitleDocument), givable: givable.map(({ id }) => id) } };
+      const { roles, givable, alongside } = await findGivable(app, undefined, call);
+      const ids = (of: typeof roles) => of.map(({ id }) => id);
+      return {
+        document: { roles: roles.map(roleTitleDocument), givable: ids(givable), alongside: ids(alongside) },
+      };
     },
   },
   'GET /api/setup': {

@@ -71,10 +71,11 @@ export function changeQueries(db: Database, node: Pick<OwnNode, 'idIfBegun'>): C
 
     async tallyChanges(query) {
       const rows = await db.all<RowOf<ChangeTally>>(
-        `SELECT key_id AS "keyId", state, demotion, state = 'applied' AND roles_before = roles_after AS "isQuiet", count(*) AS count
+        `SELECT key_id AS "keyId", state, demotion, count(*) AS count,
+           state = 'applied' AND (kind IS NOT NULL OR roles_before = roles_after OR old_role_id = role_id) AS "isQuiet"
          FROM ${schema}.rank_changes
          WHERE requested_at >= @since AND requested_at < @until AND group_title = @group AND NOT dry_run
-         GROUP BY 1, 2, 3, 4`,
+         GROUP BY 1, 2, 3, 5`,
         query,
       );
       return rows.map(({ demotion, isQuiet, ...row }) => ({

@@ -8,7 +8,15 @@ import { openHold } from '../holds/open-hold.ts';
 import { carryOutChange, type FinishedChange, recordEnded, toRankdError } from './change-member.ts';
 import { type ChangeResult, draftOf, resultOf, withPlan } from './change-record.ts';
 import { maxOfALane } from './member-turns.ts';
-import { type ApprovedChange, checkPlan, type Paces, pacesOf, planChange, withCurrentReach } from './plan-change.ts';
+import {
+  type ApprovedChange,
+  checkPlan,
+  type Paces,
+  pacesOf,
+  planChange,
+  rulesKindOf,
+  withCurrentReach,
+} from './plan-change.ts';
 import { QueuePosition } from './queue-position.ts';
 import type { ChangeCommand, Ranking } from './ranking.ts';
 import { writtenLast } from './read-member.ts';
@@ -167,7 +175,7 @@ async function approve(
     planned = { ...draft, newRankId: found.newRankId };
     return {
       change: planned,
-      approved: await checkPlan(app, { ...command, ...found, kind: kindOf(command), paces }, call),
+      approved: await checkPlan(app, { ...command, ...found, kind: rulesKindOf(command), paces }, call),
     };
   };
   const checked = await orRefusal(withCurrentReach(app, call, plan), call);
@@ -181,11 +189,6 @@ async function approve(
     change: withPlan(change, approved),
     result: { outcome: { state: 'applied', code: null, message: success } },
   };
-}
-
-function kindOf({ hold, kind }: ChangeCommand): 'rank' | 'role' | 'suspension' {
-  if (kind !== undefined) return 'role';
-  return hold?.kind === 'suspension' ? 'suspension' : 'rank';
 }
 
 async function orRefusal<T>(work: Promise<T>, call: CallContext): Promise<{ value: T } | { error: RankdError }> {

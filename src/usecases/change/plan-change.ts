@@ -249,6 +249,12 @@ type Asked = Pick<ChangeCommand, 'request' | 'caller' | 'atLeast'> & {
   paces?: Paces;
 };
 
+/** The kind of change for the rules. */
+export function rulesKindOf({ hold, kind }: Pick<ChangeCommand, 'hold' | 'kind'>): 'rank' | 'role' | 'suspension' {
+  if (kind !== undefined) return 'role';
+  return hold?.kind === 'suspension' ? 'suspension' : 'rank';
+}
+
 /** Checks a plan against the rules, unless the member holds the requested rank already. Throws the first refusal, unless `examiner` lists them all. */
 export async function checkPlan(
   app: Planning,

@@ -1,13 +1,13 @@
 import { describeRefusal, isRankdError, RankdError } from '../../base/errors.ts';
 import { accessChecks, type Caller } from '../../core/access.ts';
-import { refusalOfHold } from '../../core/holds.ts';
-import type { Key, RankRequest } from '../../core/model.ts';
+import { refusalOfHold, scopeOf } from '../../core/holds.ts';
+import type { HoldPart, Key, RankRequest, RoleChangeKind, Scope } from '../../core/model.ts';
 import type { CallContext } from '../../ports/index.ts';
 import { openHold } from '../holds/open-hold.ts';
-import { type ApprovedChange, checkNames, checkPlan, type Examiner, planChange } from './plan-change.ts';
+import { type ApprovedChange, checkNames, checkPlan, type Examiner, planChange, rulesKindOf } from './plan-change.ts';
 import type { ChangeCommand, Ranking } from './ranking.ts';
 
-export interface TestRankCommand extends Pick<ChangeCommand, 'hold' | 'step'> {
+export interface TestRankCommand extends Pick<ChangeCommand, 'hold' | 'step' | 'kind'> {
   request: RankRequest;
   /** `undefined` for the operator. */
   key: Key | undefined;
@@ -32,20 +32,24 @@ export interface DryRun {
 /** Runs every check of a rank change in order, each with its result. It changes nothing and records nothing. */
 export async function testRank(app: Ranking, command: TestRankCommand, call: CallContext): Promise<DryRun> {
   const list = new Checklist();
-  await checkAccess(app, command, list);
-  const { request, key, hold, step } = command;
-  const kind = hold?.kind === 'suspension' ? 'suspension' : 'rank';
-  const part = hold?.kind === 'suspension' ? ({ does: 'begin', id: '', kind: hold.kind } as const) : undefined;
-  const open = await openHold(app, request.rankeeId);
-  list.hold('suspension', refusalOfHold({ ...(part !== undefined && { hold: part }) }, open));
+  const { request, key, placeId, kind, hold } = command;
+  const isBegun = hold !== undefined && hold.kind !== 'lift';
+  const change: { kind?: RoleChangeKind; hold?: HoldPart } = {
+    ...(kind !== undefined && { kind }),
+    ...(isBegun && { hold: { does: 'begin', id: '', kind: hold.kind } }),
+  };
+  await checkAccess(app, { key, placeId, scope: scopeOf(change) }, list);
+  list.hold('suspension', refusalOfHold(change, await openHold(app, request.rankeeId)));
   const caller = { by: 'cli', dryRun: true, ...(key !== undefined && { rules: key }) };
-  const approved = await planChange(app, { request, ...(hold && { hold }), ...(step && { step }) }, call, list)
-    .then((planned) => checkPlan(app, { request, caller, kind, ...planned }, call, list))
+  const of = rulesKindOf(command);
+  const approved = await planChange(app, command, call, list)
+    .then((planned) => checkPlan(app, { request, caller, kind: of, ...planned }, call, list))
     .catch((error) => {
       if (!list.has(error)) throw error;
       return undefined;
     });
-  if (kind === 'suspension' && approved !== undefined) list.skip('steps', 'not asked of a suspension');
+  if (of !== 'rank' && approved !== undefined)
+    list.skip('steps', `not asked of a ${of === 'role' ? 'role next to the rank' : 'suspension'}`);
   list.skipRest(approved === undefined ? notReached : 'nothing to change');
   return { checks: list.checks, approved: list.isClean ? approved : undefined };
 }
@@ -53,19 +57,14 @@ export async function testRank(app: Ranking, command: TestRankCommand, call: Cal
 /** Checks the key like a request with it, but without its secret. */
 async function checkAccess(
   { store, clock, group }: Pick<Ranking, 'store' | 'clock' | 'group'>,
-  { key, placeId, hold }: TestRankCommand,
+  { key, placeId, scope }: Pick<TestRankCommand, 'key' | 'placeId'> & { scope: Scope },
   list: Checklist,
 ): Promise<void> {
   if (key === undefined) return list.skip('key', 'as the operator');
   const entries = await store.listEntries({ keyId: key.id });
   const entry = entries.find((candidate) => candidate.placeId === placeId);
   const caller: Caller = { workspace: await store.getWorkspace(), key, entry };
-  const question = {
-    scope: hold?.kind === 'suspension' ? 'suspend' : 'rank',
-    group: group.title,
-    placeId,
-    now: clock.now(),
-  } as const;
+  const question = { scope, group: group.title, placeId, now: clock.now() };
   for (const { name, refusal } of accessChecks) {
     if (name === 'whitelist' && placeId === undefined && !key.isAnyPlace)
       list.skip(name, 'name the game with --place to check it');

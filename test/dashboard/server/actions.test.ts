@@ -119,6 +119,38 @@ describe('a member', () => {
   });
 });
 
+test('a role next to the rank is given for a time, to one member and to a list, and taken, each after a test', async () => {
+  await using laddered = await openTestPage({ config: { group: { ladder: [10, 20], rankOne: 'custom' } } });
+  const { app } = laddered;
+  const bea = await laddered.loggedIn();
+  const post = async (path: string, body: object) => (await bea.post(`/api/${path}`, body)).json;
+  const { givable, alongside } = await bea.read('/api/roles');
+  expect(givable).not.toContain(roles.captain);
+  expect(alongside).toContain(roles.captain);
+
+  const given = { user: 1001, does: 'give', rank: roles.captain, for: '7d', reason: 'gamepass' };
+  const { test, move } = await post('rank/test', given);
+  expect(test).toMatchObject({ allowed: true });
+  expect(move.steps).toEqual([{ kind: 'assign', role: { id: roles.captain, name: 'Captain', rank: 50 } }]);
+  expect(await app.heldBy(1001)).not.toContain(roles.captain);
+  expect((await post('rank/change', given)).change).toMatchObject({ kind: 'role_added', via: 'page' });
+  expect(await app.heldBy(1001)).toEqual([roles.trainee, roles.captain, roles.base]);
+  expect(await post('rank/test', given)).toMatchObject({ move: null, test: { allowed: false } }); // one at a time
+  const taken = { user: 1001, does: 'take', rank: roles.captain };
+  expect(await post('rank/change', { ...taken, for: '7d' })).toMatchObject({ field: 'for' });
+  expect((await post('rank/change', taken)).change).toMatchObject({ kind: 'role_removed' });
+  expect(await app.heldBy(1001)).toEqual([roles.trainee, roles.base]);
+
+  const list = { does: 'give', rank: roles.captain, users: '1001' };
+  for (const wrong of [{ rank: roles.officer }, { rank: undefined }, { rank: 77 }])
+    expect(await post('list/test', { ...list, ...wrong })).toMatchObject({ success: false, field: 'rank' });
+  await post('list/run', list);
+  await expect.poll(() => app.heldBy(1001)).toContain(roles.captain);
+  const counted = { group: app.app.group.title, since: 0, until: Number.MAX_SAFE_INTEGER };
+  const tallies = await app.store.tallyChanges(counted);
+  expect(tallies.filter(({ state, isQuiet }) => state === 'applied' && !isQuiet)).toEqual([]);
+});
+
 describe('a list', () => {
   const users =
     'Newcomer\tpassed\tMonday\n# those of Tuesday\n1002;late\n\nhttps://www.roblox.com/users/1003/profile\n1001';

@@ -12,17 +12,19 @@ interface RoleFieldProps {
   label: string;
   /** The words for no role; without them, a role must be chosen. */
   none?: string;
+  /** The ids of the roles to choose from, instead of the ranks that can be given. */
+  among?: readonly number[];
   /** All roles, instead of those that can be given. */
   isAny?: boolean;
   chosen?: number | null;
   onChange?: (role: number) => void;
 }
 
-/** The list of the ranks that can be given, highest first. */
-export function RoleField({ name, label, none, isAny = false, chosen, onChange }: RoleFieldProps) {
+/** A list of roles, highest first. */
+export function RoleField({ name, label, none, among, isAny = false, chosen, onChange }: RoleFieldProps) {
   const { data } = useLive(roles);
-  const shown =
-    data?.roles.filter(({ id, rank }) => (isAny ? rank > 0 && rank < 255 : data.givable.includes(id))) ?? [];
+  const ids = among ?? data?.givable ?? [];
+  const shown = data?.roles.filter(({ id, rank }) => (isAny ? rank > 0 && rank < 255 : ids.includes(id))) ?? [];
   return (
     <Field name={name} label={label}>
       {(about) => (

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import { useEffect, useMemo } from 'preact/hooks';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { type ApiError, newKey, send } from '../api.ts';
 import type { Change, Member, RankTest } from '../documents.ts';
 import { Dialog, OtherProblem } from '../parts/dialog.tsx';
@@ -10,23 +10,52 @@ import { RoleField } from '../parts/roles.tsx';
 
 /** The requested change of a member. */
 export interface AskedChange {
-  does: 'promote' | 'demote' | 'set' | 'suspend';
+  does: keyof typeof kinds;
   member: Member;
   name: string;
+  /** The ids of the roles to choose from, instead of the ranks that can be given. */
+  among?: readonly number[];
 }
 
-const verbs = { promote: 'Promote', demote: 'Demote', set: 'Set rank', suspend: 'Suspend' };
-const titles = {
-  promote: (name: string) => `Promote ${name}?`,
-  demote: (name: string) => `Demote ${name}?`,
-  set: (name: string) => `Set the rank of ${name}`,
-  suspend: (name: string) => `Suspend ${name}?`,
-};
+interface Kind {
+  verb: string;
+  title: (name: string) => string;
+  /** The label of the role, if one is to be chosen. */
+  role?: string;
+  /** The label of the length and its explanation, if the change can end by itself. */
+  length?: [label: string, hint: string];
+}
+
+const forATime = 'For how long (empty: for good)';
+export const kinds = {
+  promote: { verb: 'Promote', title: (name) => `Promote ${name}?` },
+  demote: { verb: 'Demote', title: (name) => `Demote ${name}?` },
+  set: {
+    verb: 'Set rank',
+    title: (name) => `Set the rank of ${name}`,
+    role: 'New rank',
+    length: [forATime, 'such as 12h or 7d; then the earlier roles come back'],
+  },
+  suspend: {
+    verb: 'Suspend',
+    title: (name) => `Suspend ${name}?`,
+    length: ['For how long', 'such as 30m, 12h or 3d; ever: until it is lifted'],
+  },
+  give: {
+    verb: 'Give role',
+    title: (name) => `Give ${name} a role`,
+    role: 'Role next to the rank',
+    length: [forATime, 'such as 12h or 7d; then the role is taken again'],
+  },
+  take: { verb: 'Take role', title: (name) => `Take a role from ${name}`, role: 'Role next to the rank' },
+} satisfies Record<string, Kind>;
+
 const typingMs = 400;
 
 /** Shows the result of a dry run, asks once, and then shows the outcome. */
 export function RankDialog({ asked, onClose }: { asked: AskedChange; onClose: () => void }) {
-  const { does, member, name } = asked;
+  const { does, member, name, among } = asked;
+  const { verb, title, role, length }: Kind = kinds[does];
   const rank = useSignal<number | undefined>(undefined);
   const lasts = useSignal(does === 'suspend' ? '3d' : '');
   const tested = useSignal<RankTest | undefined>(undefined);
@@ -34,7 +63,8 @@ export function RankDialog({ asked, onClose }: { asked: AskedChange; onClose: ()
   const outcome = useSignal<Change | undefined>(undefined);
   const isBusy = useSignal(false);
   const once = useMemo(newKey, []);
-  const isReady = does !== 'set' || rank.value !== undefined;
+  const isReady = role === undefined || rank.value !== undefined;
+  const lastTyped = useRef(lasts.value);
   const body = {
     ...{ user: member.userId, does },
     ...(rank.value !== undefined && { rank: rank.value }),
@@ -54,7 +84,8 @@ export function RankDialog({ asked, onClose }: { asked: AskedChange; onClose: ()
           if (!isGone) error.value = failed;
         },
       );
-    const timer = setTimeout(test, lasts.value === '' || lasts.value === '3d' ? 0 : typingMs);
+    const timer = setTimeout(test, lasts.value === lastTyped.current ? 0 : typingMs);
+    lastTyped.current = lasts.value;
     return () => {
       isGone = true;
       clearTimeout(timer);
@@ -90,37 +121,34 @@ export function RankDialog({ asked, onClose }: { asked: AskedChange; onClose: ()
         Cancel
       </button>
       <button type="submit" class="main" disabled={!isAllowed || isBusy.value}>
-        {isBusy.value ? 'Working…' : verbs[does]}
+        {isBusy.value ? 'Working…' : verb}
       </button>
     </>
   );
   return (
     <Dialog
-      title={titles[does](name)}
+      title={title(name)}
       lead="Nothing has been changed yet."
       footer={footer}
       onClose={onClose}
       onSubmit={(form) => void change(form)}
     >
       <FormError.Provider value={error.value}>
-        {does === 'set' && (
+        {role !== undefined && (
           <RoleField
             name="rank"
-            label="New rank"
+            label={role}
+            {...(among && { among })}
             onChange={(id) => {
               rank.value = id === 0 ? undefined : id;
             }}
           />
         )}
-        {(does === 'set' || does === 'suspend') && (
+        {length !== undefined && (
           <TextField
             name="for"
-            label={does === 'set' ? 'For how long (empty: for good)' : 'For how long'}
-            hint={
-              does === 'set'
-                ? 'such as 12h or 7d; then the earlier roles come back'
-                : 'such as 30m, 12h or 3d; ever: until it is lifted'
-            }
+            label={length[0]}
+            hint={length[1]}
             value={lasts.value}
             onInput={(text) => {
               lasts.value = text.trim();
@@ -128,7 +156,7 @@ export function RankDialog({ asked, onClose }: { asked: AskedChange; onClose: ()
           />
         )}
         <div aria-live="polite">
-          {tested.value !== undefined && <Tested tested={tested.value} />}
+          {tested.value !== undefined && <Tested tested={tested.value} isOfRank={among === undefined} />}
           {isReady && tested.value === undefined && error.value === undefined && <p class="soft">Checking…</p>}
         </div>
         <Reason />
@@ -147,7 +175,7 @@ export function CloseButton({ onClose }: { onClose: () => void }) {
 }
 
 /** The result of the dry run: the move, or the reason against it; and every check on demand. */
-function Tested({ tested: { test, move } }: { tested: RankTest }) {
+function Tested({ tested: { test, move }, isOfRank }: { tested: RankTest; isOfRank: boolean }) {
   const refused = test.checks.filter(({ state }) => state === 'FAIL');
   const reached = test.checks.filter(({ state }) => state !== 'skip');
   return (
@@ -164,9 +192,9 @@ function Tested({ tested: { test, move } }: { tested: RankTest }) {
           </Notice>
         ))}
       {move !== null && move.steps.length === 0 && (
-        <Notice>The member has this rank already: there is nothing to change.</Notice>
+        <Notice>There is nothing to change: the member’s roles are like this already.</Notice>
       )}
-      {move !== null && move.steps.length > 0 && <MoveWords move={move} />}
+      {move !== null && move.steps.length > 0 && <MoveWords move={move} isOfRank={isOfRank} />}
       <details class="checks">
         <summary class="small">{reached.length === 1 ? '1 check' : `${reached.length} checks`}</summary>
         <ul>
@@ -192,11 +220,24 @@ const checkNames: Record<string, string> = {
   'acting account': 'account behind the Roblox key',
 };
 
-function MoveWords({ move: { from, to, steps } }: { move: NonNullable<RankTest['move']> }) {
+function MoveWords({
+  move: { from, to, steps },
+  isOfRank,
+}: {
+  move: NonNullable<RankTest['move']>;
+  isOfRank: boolean;
+}) {
   const isUp = to.rank >= (from?.rank ?? 0);
   const words = (kind: 'assign' | 'unassign') =>
     steps.flatMap((step) => (step.kind === kind ? [step.role?.name ?? 'a role'] : [])).join(', ');
   const [given, taken] = [words('assign'), words('unassign')];
+  if (!isOfRank)
+    return (
+      <>
+        <p class="preview strong name">{given === '' ? `− ${taken}` : `+ ${given}`}</p>
+        <p class="small soft name">{from === null ? 'The rank stays.' : `The rank stays ${from.name}.`}</p>
+      </>
+    );
   return (
     <>
       <p class="move preview">

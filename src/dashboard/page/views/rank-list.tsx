@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { type ApiError, send } from '../api.ts';
 import type { List, Run } from '../documents.ts';
+import { roles, useLive } from '../live.ts';
 import { Member } from '../parts/change-words.tsx';
 import type { Tone } from '../parts/chip.tsx';
 import { Confirm, OtherProblem } from '../parts/dialog.tsx';
@@ -14,13 +15,19 @@ import { counted } from './view.tsx';
 
 const looks: Record<List['members'][number]['state'], { tone: Tone; icon: IconName; words: string }> = {
   changed: { tone: 'good', icon: 'yes', words: 'changed' },
-  already: { tone: 'quiet', icon: 'yes', words: 'had it already' },
+  already: { tone: 'quiet', icon: 'yes', words: 'no change needed' },
   done: { tone: 'quiet', icon: 'yes', words: 'done before' },
   refused: { tone: 'warn', icon: 'barred', words: 'refused' },
   unknown: { tone: 'odd', icon: 'asked', words: 'unknown' },
 };
 
-const actions = { set: 'Give all the rank', promote: 'Promote each', demote: 'Demote each' } as const;
+const actions = {
+  set: 'Give all the rank',
+  promote: 'Promote each',
+  demote: 'Demote each',
+  give: 'Give all the role',
+  take: 'Take the role from all',
+} as const;
 
 interface AskedList {
   does: keyof typeof actions;
@@ -36,7 +43,9 @@ interface Listed {
 
 /** A list of members, pasted from a spreadsheet. */
 export function ListForm() {
+  const alongside = useLive(roles).data?.alongside ?? [];
   const does = useSignal<AskedList['does']>('set');
+  const isOfRole = does.value === 'give' || does.value === 'take';
   const error = useSignal<ApiError | undefined>(undefined);
   const isBusy = useSignal(false);
   const checked = useSignal<{ asked: AskedList; members: Listed[] } | undefined>(undefined);
@@ -81,15 +90,19 @@ export function ListForm() {
                     does.value = event.currentTarget.value as AskedList['does'];
                   }}
                 >
-                  {Object.entries(actions).map(([name, words]) => (
-                    <option key={name} value={name}>
-                      {words}
-                    </option>
-                  ))}
+                  {Object.entries(actions).map(
+                    ([name, words]) =>
+                      (alongside.length > 0 || (name !== 'give' && name !== 'take')) && (
+                        <option key={name} value={name}>
+                          {words}
+                        </option>
+                      ),
+                  )}
                 </select>
               )}
             </Field>
             {does.value === 'set' && <RoleField name="rank" label="New rank" />}
+            {isOfRole && <RoleField name="rank" label="Role next to the rank" among={alongside} />}
             <Reason />
           </div>
           <OtherProblem error={error.value} />

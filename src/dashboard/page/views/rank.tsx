@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import { read } from '../api.ts';
 import type { FoundMember } from '../documents.ts';
-import { Live, useLive } from '../live.ts';
+import { Live, roles, useLive } from '../live.ts';
 import { ChangeState, memberName } from '../parts/change-words.tsx';
 import { Chip } from '../parts/chip.tsx';
 import { OtherProblem } from '../parts/dialog.tsx';
@@ -11,9 +11,9 @@ import { Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import { addressOf, go, route } from '../route.ts';
 import { What } from './changes.tsx';
-import { type AskedChange, RankDialog } from './rank-dialog.tsx';
+import { type AskedChange, kinds, RankDialog } from './rank-dialog.tsx';
 import { ListForm } from './rank-list.tsx';
-import { Lift } from './suspensions.tsx';
+import { holdName, Lift } from './suspensions.tsx';
 
 /** One member, or a list of members, and all that can be done with their ranks. */
 export function Rank() {
@@ -76,14 +76,17 @@ function Card({ found, onDone }: { found: FoundMember; onDone: () => void }) {
   };
   const name = member.name ?? `User ${member.userId}`;
   const highest = member.roles.find(({ id }) => id === member.highest);
-  const ask = (does: AskedChange['does'], verb: string) => (
+  const alongside = useLive(roles).data?.alongside ?? [];
+  const isHeld = (id: number) => member.roles.some((role) => role.id === id);
+  const [taken, given] = [alongside.filter(isHeld), alongside.filter((id) => !isHeld(id))];
+  const ask = (does: AskedChange['does'], among?: readonly number[]) => (
     <button
       type="button"
       onClick={() => {
-        asked.value = { does, member, name };
+        asked.value = { does, member, name, ...(among && { among }) };
       }}
     >
-      {verb}…
+      {kinds[does].verb}…
     </button>
   );
   return (
@@ -106,7 +109,7 @@ function Card({ found, onDone }: { found: FoundMember; onDone: () => void }) {
       {suspension !== null && (
         <p>
           <Chip tone="warn" icon="paused">
-            {suspension.kind === 'temporary' ? 'temporary rank' : 'suspended'}
+            {suspension.kind === 'temporary' ? holdName(suspension, alongside) : 'suspended'}
           </Chip>{' '}
           {suspension.endsAt === null ? (
             'until it is lifted'
@@ -129,10 +132,10 @@ function Card({ found, onDone }: { found: FoundMember; onDone: () => void }) {
         <div class="row">
           {suspension === null ? (
             <>
-              {ask('promote', 'Promote')}
-              {ask('demote', 'Demote')}
-              {ask('set', 'Set rank')}
-              {ask('suspend', 'Suspend')}
+              {ask('promote')}
+              {ask('demote')}
+              {ask('set')}
+              {ask('suspend')}
             </>
           ) : (
             <button
@@ -141,9 +144,11 @@ function Card({ found, onDone }: { found: FoundMember; onDone: () => void }) {
                 asked.value = 'lift';
               }}
             >
-              {suspension.kind === 'temporary' ? 'End the temporary rank…' : 'Lift the suspension…'}
+              {suspension.kind === 'temporary' ? 'End' : 'Lift'} the {holdName(suspension, alongside)}…
             </button>
           )}
+          {suspension?.kind !== 'suspension' && given.length > 0 && ask('give', given)}
+          {suspension?.kind !== 'suspension' && taken.length > 0 && ask('take', taken)}
         </div>
       )}
       {changes.length > 0 && (

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { type ApiError, send } from '../api.ts';
 import type { Hold } from '../documents.ts';
-import { suspensions } from '../live.ts';
+import { roles, suspensions, useLive } from '../live.ts';
 import { Member, memberName } from '../parts/change-words.tsx';
 import { Chip, type Tone } from '../parts/chip.tsx';
 import { Confirm } from '../parts/dialog.tsx';
@@ -73,6 +73,13 @@ function NoSuspensions() {
   );
 }
 
+/** `alongside`: the ids of the roles that can be given next to a rank. */
+export function holdName({ kind, rolesBefore, rolesDuring }: Hold, alongside: readonly number[]): string {
+  if (kind === 'suspension') return 'suspension';
+  const isOfRole = rolesDuring.some((id) => alongside.includes(id) && !rolesBefore.includes(id));
+  return isOfRole ? 'temporary role' : 'temporary rank';
+}
+
 const columns = [
   'Member',
   'Until',
@@ -83,6 +90,7 @@ const columns = [
 ];
 
 function HoldsTable({ list, onAsk }: { list: Hold[]; onAsk: (hold: Hold) => void }) {
+  const alongside = useLive(roles).data?.alongside ?? [];
   return (
     <Table caption="Suspensions and temporary ranks, newest first" columns={columns}>
       {list.map((hold) => (
@@ -91,7 +99,7 @@ function HoldsTable({ list, onAsk }: { list: Hold[]; onAsk: (hold: Hold) => void
             <a class="quiet" href={addressOf('rank', { user: `${hold.rankeeId}` })}>
               <Member {...hold} />
             </a>
-            {hold.kind === 'temporary' && <p class="small soft">temporary rank</p>}
+            {hold.kind === 'temporary' && <p class="small soft">{holdName(hold, alongside)}</p>}
             <p class="small soft name narrow">{hold.reason}</p>
           </th>
           <td>
@@ -111,7 +119,11 @@ function HoldsTable({ list, onAsk }: { list: Hold[]; onAsk: (hold: Hold) => void
           <td class="number">
             {mayChange.value && ['active', 'stuck'].includes(hold.state) && (
               <button type="button" class="small" onClick={() => onAsk(hold)}>
-                Lift<span class="unseen"> the suspension of {memberName(hold)}</span>
+                {verbOf(hold)}
+                <span class="unseen">
+                  {' '}
+                  the {holdName(hold, alongside)} of {memberName(hold)}
+                </span>
               </button>
             )}
           </td>
@@ -121,7 +133,12 @@ function HoldsTable({ list, onAsk }: { list: Hold[]; onAsk: (hold: Hold) => void
   );
 }
 
+function verbOf({ kind }: Hold): string {
+  return kind === 'suspension' ? 'Lift' : 'End';
+}
+
 export function Lift({ hold, onClose }: { hold: Hold; onClose: () => void }) {
+  const alongside = useLive(roles).data?.alongside ?? [];
   const mayForce = useSignal(false);
   const lift = async (values: FormData, once: string) => {
     try {
@@ -135,9 +152,9 @@ export function Lift({ hold, onClose }: { hold: Hold; onClose: () => void }) {
   };
   return (
     <Confirm
-      title={`Lift the suspension of ${memberName(hold)}?`}
+      title={`${verbOf(hold)} the ${holdName(hold, alongside)} of ${memberName(hold)}?`}
       lead="The member gets the earlier roles back at once."
-      verb="Lift"
+      verb={verbOf(hold)}
       act={lift}
       onClose={onClose}
     >
@@ -145,7 +162,7 @@ export function Lift({ hold, onClose }: { hold: Hold; onClose: () => void }) {
       {mayForce.value && (
         <label class="row check">
           <input type="checkbox" name="force" />
-          Lift it anyway, and replace the roles that the member has now
+          Do it anyway, and replace the roles that the member has now
         </label>
       )}
     </Confirm>
