@@ -168,6 +168,7 @@ function configuredParts(config: Config, ports: Ports, log: Logger) {
     webhooks: settingsOf(config.webhooks),
     compat: config.compat,
     discord: config.discord,
+    erasureSecret: config.erasure.secret,
   };
 }
 

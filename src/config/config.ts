@@ -24,12 +24,18 @@ interface Resolved {
   /** `undefined`: SQLite in the data directory. */
   store: ServerAddress | undefined;
   proxy: OutboundProxy | undefined;
+  /** `undefined`: Roblox's webhook is not served. */
+  erasureSecret: Secret | undefined;
   /** Returns the place of a setting: `file:line:col`, or the variable. */
   at: (path: readonly PropertyKey[]) => string;
 }
 
 /** Renames the settings for the code. A setting without a value is `undefined`; the schema describes what that means. */
-export function toConfig(settings: Settings, choice: PlatformChoice, { files, targets, store, proxy, at }: Resolved) {
+export function toConfig(
+  settings: Settings,
+  choice: PlatformChoice,
+  { files, targets, store, proxy, erasureSecret, at }: Resolved,
+) {
   const { group, server, policy, security, limits, metrics, dashboard, history, audit, webhooks, log } = settings;
   return {
     platform: toPlatformConfig(settings, choice, { groupFile: files.groupFile, proxy }),
@@ -80,6 +86,7 @@ export function toConfig(settings: Settings, choice: PlatformChoice, { files, ta
     dashboard: { ...dashboard, url: dashboard.url, path: dashboard.path },
     retention: { historyMs: history.keep, auditMs: audit.keep },
     audit: { headFile: files.headFile },
+    erasure: { secret: erasureSecret },
     webhooks: {
       timeoutMs: webhooks.timeout,
       allowPrivate: webhooks.allow_private,

@@ -1,7 +1,7 @@
 import { parseDocument } from 'yaml';
 import { suggest } from '../base/text.ts';
 import { type Location, type Problem, pathText } from './problem.ts';
-import { keyFile, keyVariable, panelPortVariable, passwordVariable, portVariable } from './secret.ts';
+import { erasureVariable, keyFile, keyVariable, panelPortVariable, passwordVariable, portVariable } from './secret.ts';
 import { type EntrySetting, keySettings, type Setting, sections, settings, webhookSettings } from './settings.ts';
 
 /** One source of settings. Its values are not yet checked. */
@@ -154,7 +154,7 @@ function strayVariables(env: Record<string, string | undefined>): Problem[] {
 }
 
 /** Variables that are not settings: other code reads them, or they hold secrets, which do not belong in the file. */
-export const otherVariables = ['RANKD_CONFIG', 'RANKD_DATA_DIR', keyVariable, passwordVariable];
+export const otherVariables = ['RANKD_CONFIG', 'RANKD_DATA_DIR', keyVariable, passwordVariable, erasureVariable];
 
 /** Kubernetes and Docker links set these variables in every container next to a service called rankd. */
 function isServiceLink(name: string, text: string): boolean {
@@ -175,9 +175,7 @@ export function unknownSetting(path: string): string {
   const entry = /^(keys|webhooks\.targets)\.\d+\.(.+)$/.exec(path);
   if (entry !== null) return unknownEntrySetting(entry[2] ?? '', entry[1] === 'keys' ? ofKeys : ofTargets);
   if (namesSecret(path)) {
-    const [file, variable] = path.startsWith('store.')
-      ? ['store.password_file', passwordVariable]
-      : [keyFile, keyVariable];
+    const [file, variable] = secretPlaces[path.split('.')[0] ?? ''] ?? [keyFile, keyVariable];
     return `unknown setting; a secret never goes here: name its file in ${file} or set ${variable}`;
   }
   return withSuggestion(
@@ -185,6 +183,12 @@ export function unknownSetting(path: string): string {
     misplaced(path) ?? suggest(path, [...settings.map(({ path }) => path), ...sections]),
   );
 }
+
+/** Where secrets of other sections than `platform` belong. */
+const secretPlaces: Record<string, [file: string, variable: string]> = {
+  store: ['store.password_file', passwordVariable],
+  erasure: ['erasure.secret_file', erasureVariable],
+};
 
 const ofKeys = { known: keySettings, advice: 'give its hash, which `rankd key hash -` prints' };
 const ofTargets = { known: webhookSettings, advice: 'name its file in url_file or secret_file' };

@@ -19,7 +19,7 @@ import { type ConfigLocationSources, locateConfig, overlookedConfigs, trustedCon
 import { type ChosenPlatform, choosePlatform } from './platform-choice.ts';
 import { ConfigError, type Problem } from './problem.ts';
 import { type Settings, settingsSchema } from './schema.ts';
-import { keyFile } from './secret.ts';
+import { erasureVariable, findSecret, keyFile, Secret } from './secret.ts';
 import { chooseStore, type StoreSettings, withoutPassword } from './store-choice.ts';
 
 export interface ConfigSources extends ConfigLocationSources {
@@ -78,9 +78,22 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
     groupFile: absolute('platform.group_file', settings?.platform.group_file),
     headFile: absolute('audit.head_file', settings?.audit.head_file),
   };
+  const erasure = findSecret(env, {
+    ...{ variable: erasureVariable, credential: 'erasure_secret', what: 'secret' },
+    file: absolute('erasure.secret_file', settings?.erasure.secret_file),
+  });
+  const ofErasure = 'problem' in erasure ? [{ ...locationOf('erasure.secret_file'), text: erasure.problem }] : [];
   const text = 'is a folder; expected the path of a file in it';
   const ofHeadFile = isFolder(files.headFile) ? [{ ...locationOf('audit.head_file'), text }] : [];
-  const wrong = [...problems, ...invalid, ...platform.problems, ...ofTargets.problems, ...ofStore, ...ofHeadFile];
+  const wrong = [
+    ...problems,
+    ...invalid,
+    ...platform.problems,
+    ...ofTargets.problems,
+    ...ofStore,
+    ...ofErasure,
+    ...ofHeadFile,
+  ];
   const all = wrong.length > 0 ? wrong : platform.missing;
   if (settings === undefined || platform.choice === undefined || all.length > 0) {
     throw new ConfigError(all, { file: file?.name });
@@ -92,6 +105,7 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
       targets,
       store: store.server,
       proxy: outboundProxy(env, sources.node),
+      erasureSecret: 'text' in erasure && erasure.text !== undefined ? new Secret(erasure.text) : undefined,
       at: (path) => (layers.find(({ values }) => values.has(settingPath(path))) ?? file)?.locationOf(path).at ?? '',
     }),
     file: location?.path,
@@ -103,6 +117,7 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
       ...platform.warnings,
       ...ofTargets.warnings,
       ...store.warnings,
+      ...('warning' in erasure && erasure.warning !== undefined ? [erasure.warning] : []),
     ],
   };
 }

@@ -243,6 +243,13 @@ export const settingsSchema = section({
       .optional()
       .describe('File that gets the hash of each audit event, for audit verify; best an append-only file.'),
   }),
+  erasure: section({
+    secret_file: filePath()
+      .optional()
+      .describe(
+        "File with the secret of Roblox's right-to-erasure webhook, readable only by rankd; or RANKD_ERASURE_SECRET.",
+      ),
+  }),
   webhooks: section({
     timeout: duration('15s', { min: '1s', max: '1m' }).describe("Timeout for the response of a webhook's target."),
     allow_private: z

@@ -4,9 +4,10 @@ import { inspect } from 'node:util';
 import { codeOf } from '../base/errors.ts';
 import { thisSystem } from '../base/system.ts';
 
-/** The variables that hold the Roblox key and the password of the store; neither may be in the file. */
+/** The variables that hold secrets, none of which may be in the file. */
 export const keyVariable = 'RANKD_PLATFORM_API_KEY';
 export const passwordVariable = 'RANKD_STORE_PASSWORD';
+export const erasureVariable = 'RANKD_ERASURE_SECRET';
 
 /**
  * Set by a platform that chooses the port: Heroku, Render, Railway and others. A bot panel sets the second one, which
@@ -62,6 +63,25 @@ export function readSecretText(path: string, { isCredential }: { isCredential: b
   } catch (error) {
     return { problem: `${path} ${readFailure(error)}` };
   }
+}
+
+/** Takes a secret from the first of these that is set: the variable, the systemd credential, the file. `what` names it in a problem. */
+export function findSecret(
+  env: Record<string, string | undefined>,
+  {
+    variable,
+    credential: name,
+    file,
+    what,
+  }: { variable: string; credential: string; file: string | undefined; what: string },
+): { text?: string; warning?: string } | { problem: string } {
+  const given = env[variable];
+  if (given) return { text: given };
+  const credential = systemdCredential(env, name);
+  const path = credential ?? file;
+  if (path === undefined) return {};
+  const read = readSecretText(path, { isCredential: credential !== undefined });
+  return 'text' in read && read.text === '' ? { problem: `${path} is empty; put the ${what} into it` } : read;
 }
 
 function readFailure(error: unknown): string {

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { isOnThisMachine, isSocket, type ServerAddress } from '../base/net.ts';
 import { crypto } from '../base/node-modules.ts';
-import { passwordVariable, readSecretText, systemdCredential } from './secret.ts';
+import { findSecret, passwordVariable, readSecretText } from './secret.ts';
 
 /** The values of `store.tls`. */
 export const tlsModes = ['verify', 'require', 'off'] as const;
@@ -173,13 +173,9 @@ function passwordOf(
   inUrl: string | undefined,
   { passwordFile, env }: { passwordFile: string | undefined; env: Record<string, string | undefined> },
 ): { text?: string; warning?: string } | { problem: string } {
-  const given = env[passwordVariable] || inUrl;
-  if (given) return { text: given };
-  const credential = systemdCredential(env, 'store_password');
-  const path = credential ?? passwordFile;
-  if (path === undefined) return {};
-  const read = readSecretText(path, { isCredential: credential !== undefined });
-  return 'text' in read && read.text === '' ? { problem: `${path} is empty; put the password into it` } : read;
+  if (inUrl && !env[passwordVariable]) return { text: inUrl };
+  const file = passwordFile;
+  return findSecret(env, { variable: passwordVariable, credential: 'store_password', file, what: 'password' });
 }
 
 function readAuthority(path: string): { ca?: string } | { problem: string } {

@@ -148,7 +148,7 @@ export function origin() {
 /** A path of the API's listener that no route of the API has. */
 export function pathOfPage() {
   const error = 'a path such as /page, in letters, digits and dashes, that the API does not use itself';
-  const ofApi = ['v1', 'v2', 'docs', 'group', 'discord', 'healthz', 'readyz'];
+  const ofApi = ['v1', 'v2', 'docs', 'group', 'discord', 'roblox', 'healthz', 'readyz'];
   return z
     .string({ error })
     .refine((text) => /^(\/[\w-]+)+$/.test(text) && !ofApi.includes(text.split('/')[1] ?? ''), { error });

@@ -10,7 +10,7 @@ import {
   type PersonalField,
   pruneAction,
 } from './audit.ts';
-import type { AuditEvent, Hold, Key, KeyDeclaration, KeyRules, Plan, RankChange } from './model.ts';
+import type { AuditEvent, ErasureRequest, Hold, Key, KeyDeclaration, KeyRules, Plan, RankChange } from './model.ts';
 import type { Webhook } from './webhooks/webhook.ts';
 
 /**
@@ -39,7 +39,7 @@ const actions = {
   rank: ['pending', 'begin', 'applied', 'refused', 'failed', 'unknown', 'compensate', 'late_write', 'list'],
   suspension: ['begin', 'renew', 'extend', 'reopen', 'end', 'lift', 'supersede', 'forfeit', 'stuck'],
   history: ['undo_begin', 'undo', 'prune'],
-  person: ['forget'],
+  person: ['request', 'forget'],
   key: ['create', 'adopt', 'declare', 'rotate', 'set', 'revoke', 'pause', 'resume'],
   whitelist: ['add', 'enable', 'disable', 'remove'],
   workspace: ['suspend', 'resume', 'plan'],
@@ -103,6 +103,12 @@ export function personForgotten(
   actor: Actor,
 ): DomainEvent {
   return event(forgetAction, String(pseudonym), detail, actor);
+}
+
+/** The platform passed on that a user wants to be forgotten. A user whom no record names is not named here either. */
+export function erasureRequested({ id, userId, doneAt }: ErasureRequest, actor: Actor): DomainEvent {
+  if (doneAt !== undefined) return event('person.request', id, { isKnown: false }, actor);
+  return { ...event('person.request', id, { isKnown: true }, actor), people: { rankeeId: userId } };
 }
 
 /** A list of rank changes, made one after another: a run begins, or has completed the list. */

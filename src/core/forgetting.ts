@@ -1,8 +1,8 @@
 import { RankdError } from '../base/errors.ts';
 import { type AuditMention, mentionsHash } from './audit.ts';
-import { type Actor, personForgotten, type Verdict } from './events.ts';
+import { type Actor, erasureRequested, personForgotten, type Verdict } from './events.ts';
 import { isOpenHold } from './holds.ts';
-import type { Hold, RankChange } from './model.ts';
+import type { ErasureRequest, Hold, RankChange } from './model.ts';
 
 /** The records that name a person. */
 export interface Mentions {
@@ -24,6 +24,8 @@ export interface Forgetting {
 export interface WithoutPerson {
   change(change: RankChange): RankChange;
   hold(hold: Hold): Hold;
+  /** A request of the person, which is done now. */
+  erasure(request: ErasureRequest): ErasureRequest;
 }
 
 type ForgettingActor = Forgetting & { byPerson: readonly string[] };
@@ -51,6 +53,7 @@ export function judgeForgetting(
       change: {
         change: (change) => withoutPerson(change, { ...forgetting, byPerson }),
         hold: (hold) => holdWithout(hold, { ...forgetting, byPerson }, actor),
+        erasure: (request) => ({ ...request, userId: forgetting.pseudonym, doneAt: actor.at }),
       },
       events: [
         personForgotten(
@@ -60,6 +63,17 @@ export function judgeForgetting(
         ),
       ],
     };
+  };
+}
+
+/** A new request waits for the operator; one of a user whom no record names is done at once, and stored without the user. */
+export function judgeErasure(
+  request: ErasureRequest,
+  { pseudonym, ...actor }: Actor & Pick<Forgetting, 'pseudonym'>,
+): (isNamed: boolean) => Verdict<ErasureRequest> {
+  return (isNamed) => {
+    const change = isNamed ? request : { ...request, userId: pseudonym, doneAt: actor.at };
+    return { change, events: [erasureRequested(change, actor)] };
   };
 }
 

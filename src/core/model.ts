@@ -34,6 +34,18 @@ export interface Group {
   isLocked?: boolean;
 }
 
+/** A user's request to be forgotten, which the platform passes on to the experiences that the user has visited. */
+export interface ErasureRequest {
+  /** The id of the platform's notification. */
+  id: string;
+  /** A pseudonym once the request is done. */
+  userId: number;
+  /** The time of the user's request as the platform reports it, and of its arrival (epoch milliseconds). */
+  requestedAt: number;
+  receivedAt: number;
+  doneAt?: number;
+}
+
 /** A place of an experience. */
 export interface Place {
   id: number;

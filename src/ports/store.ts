@@ -7,7 +7,7 @@ import type { DiscordPerson, JudgePerson } from '../core/discord-person.ts';
 import type { DomainEvent, Verdict } from '../core/events.ts';
 import type { Forgetting, Mentions, WithoutPerson } from '../core/forgetting.ts';
 import type { JudgeKey, NewKey } from '../core/key-changes.ts';
-import type { AuditEvent, Key, KeyRecord, Role, WhitelistEntry, Workspace } from '../core/model.ts';
+import type { AuditEvent, ErasureRequest, Key, KeyRecord, Role, WhitelistEntry, Workspace } from '../core/model.ts';
 import type { NodeStatus, SeenNode } from '../core/nodes.ts';
 import type { RoleMeaning } from '../core/role-settings.ts';
 import type { JudgeEntries } from '../core/whitelist.ts';
@@ -190,7 +190,17 @@ export interface PersonStore {
   /** Stores a name, or that the user has none, and removes all names that were stored before `since`. */
   keepUserName(user: { id: number; name: string | undefined; at: number }, query: { since: number }): Promise<void>;
   /**
-   * Forgets a person in one transaction: rewrites each change and hold that names the person, replaces the user id in the audit by the
+   * Stores a request as `judge` says, with its events, unless one with this id is stored. `judge` gets whether any record names the user;
+   * it is synchronous and pure, and may run more than once. Resolves with the request as stored now.
+   */
+  recordErasure(
+    request: Pick<ErasureRequest, 'id' | 'userId'>,
+    judge: (isNamed: boolean) => Verdict<ErasureRequest>,
+  ): Promise<ErasureRequest>;
+  /** The requests that are not done, those that arrived first at the beginning. */
+  waitingErasures(): Promise<ErasureRequest[]>;
+  /**
+   * Forgets a person in one transaction: rewrites each change and hold that names the person, and each request of the person that waits, replaces the user id in the audit by the
    * pseudonym, removes the salts and a stored name, and adds the events of `judge`. `judge` is synchronous and pure, may run more than
    * once, and gets every mention in the audit; no other write comes between its facts and its verdict. The replaced values disappear from
    * the store's files once no process has them open. Throws the refusal of `judge`, with nothing changed.

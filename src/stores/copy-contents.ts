@@ -22,6 +22,7 @@ export const copiedTables: Readonly<Record<string, readonly string[]>> = {
   role_meanings: ['group_title', 'setting', 'entry'],
   user_names: ['user_id'],
   discord_people: ['discord_id'],
+  erasure_requests: ['id'],
   webhooks: ['seq'],
   webhook_deliveries: ['webhook_id', 'sequence'],
 };

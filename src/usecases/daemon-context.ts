@@ -42,6 +42,8 @@ export interface DaemonContext extends Readonly<Ranking> {
   /** The imitated services. */
   readonly compat: Config['compat'];
   readonly deliveries: DeliveryCounts;
+  /** The secret of Roblox's right-to-erasure webhook; `undefined` if that is not configured. */
+  readonly erasureSecret: Config['erasure']['secret'];
   /** `undefined` if ranking from Discord is not configured. */
   readonly discord: Config['discord'];
   /** When the last request that Discord had signed arrived (epoch milliseconds). */

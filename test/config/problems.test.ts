@@ -386,6 +386,19 @@ describe('variables that start with RANKD_', () => {
   });
 });
 
+test('the secret of the erasure webhook is no setting, and its file must exist and not be empty', () => {
+  box.write('empty.secret', '\n');
+  const refused = (text: string) => box.complaints(`erasure: {${text}}`).join('\n');
+  expect(refused('secret: geheim')).toMatch(
+    /a secret never goes here: .* erasure\.secret_file or set RANKD_ERASURE_SECRET/,
+  );
+  expect(refused('secret_file: none.secret')).toMatch(/1:24 erasure\.secret_file: .*none\.secret does not exist$/);
+  expect(refused('secret_file: empty.secret')).toMatch(/is empty; put the secret into it$/);
+  box.write('rankd.yaml', 'erasure: {secret_file: empty.secret}');
+  const { erasure } = box.load({ env: { RANKD_ERASURE_SECRET: 'geheim' } }).config;
+  expect([erasure.secret?.reveal(), JSON.stringify(erasure)]).toEqual(['geheim', '{"secret":"[redacted]"}']);
+});
+
 test('a folder for audit.head_file is refused at its place', () => {
   expect(box.complaints('audit: {head_file: /}')).toEqual([
     'rankd.yaml:1:20 audit.head_file: is a folder; expected the path of a file in it',

@@ -32,6 +32,11 @@ const otherEnds: Record<string, { because: string; code: number; says: RegExp }>
     code: 2,
     says: /^error: --live checks the real Roblox, but the configured group is simulated\.\ntry: rankd init$/m,
   },
+  'rankd whitelist add --experience 3145678901': {
+    because: 'Roblox alone knows the places; test/e2e/whitelist.test.ts has an experience',
+    code: 5,
+    says: /^error: A simulated group has no experiences\.\ntry: rankd whitelist add PLACE$/m,
+  },
   'rankd webhook redeliver my-bot --failed': {
     because: 'its target took everything; test/webhooks has targets that do not',
     code: 3,

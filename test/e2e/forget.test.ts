@@ -1,6 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { systemClock } from '../../src/base/clock.ts';
+import { judgeErasure } from '../../src/core/forgetting.ts';
+import { engineOf } from '../../src/stores/engine.ts';
 import { CliHome } from '../support/run-cli.ts';
 
 /** The text of every file in the data directory, if it has one. */
@@ -28,6 +31,51 @@ test.concurrent('a forgotten person is no longer in any file of the database, an
   expect(new Set(changes.map(({ rankeeId }) => rankeeId))).toEqual(new Set([forgotten.pseudonym]));
   expect((await home.here(['audit', 'verify'])).code).toBe(0);
   expect((await home.here(['forget', '8589935601', '-y'])).code).toBe(3);
+});
+
+/** Requests from Roblox for these users, which arrived long ago. */
+async function request(home: CliHome, ...userIds: number[]): Promise<void> {
+  const store = await engineOf({ dataDir: home.dataDir, clock: systemClock }).openStore();
+  for (const [index, userId] of userIds.entries()) {
+    const one = { id: `n-${index}`, userId, requestedAt: 1_000, receivedAt: Date.UTC(2026, 0, 2 + index) };
+    await store.recordErasure(one, judgeErasure(one, { by: 'roblox', at: one.receivedAt, pseudonym: -5 }));
+  }
+  await store.close();
+}
+
+test.concurrent('requests from Roblox are listed, agreed to once, and carried out; status and doctor name those that wait', async () => {
+  using home = new CliHome();
+  for (const user of ['1001', '1002', '1003']) expect((await home.here(['rank', 'set', user, '50'])).code).toBe(0);
+  await request(home, 1001, 1002, 1001);
+  expect((await home.here(['forget'])).code).toBe(2);
+  expect((await home.here(['forget', '1001', '--requested'])).code).toBe(2);
+  expect(await home.json('forget', '--requested', '--dry-run')).toMatchObject({
+    dryRun: true,
+    requests: [
+      { userId: 1001, requestedAt: '1970-01-01T00:00:01.000Z', receivedAt: '2026-01-02T00:00:00.000Z', changes: 1 },
+      { userId: 1002, pseudonym: null, error: null },
+    ],
+  });
+  expect((await home.here(['status'])).stdout).toMatch(
+    /^to be forgotten +3 requests, the oldest from 2026-01-02T.*--requested$/m,
+  );
+  expect((await home.here(['doctor', '--offline'])).stdout).toMatch(/^warn {2}forgetting +3 requests .*2026-01-02/m);
+
+  const unasked = await home.here(['forget', '--requested']);
+  expect(unasked).toMatchObject({ code: 2, stderr: expect.stringMatching(/1001 .*\n1002 .*\n.*Forget these 2 users/) });
+  const { code, stdout } = await home.here(['forget', '--requested', '-y']);
+  expect([code, stdout]).toEqual([
+    0,
+    expect.stringMatching(/^User 1001 is forgotten in 1 rank change and .*\nUser 1002 is forgotten .*\n$/),
+  ]);
+  const { changes } = await home.json<{ changes: Array<{ rankeeId: number }> }>('history', 'list');
+  expect(changes.map(({ rankeeId }) => rankeeId > 0)).toEqual([true, false, false]);
+  expect(await home.here(['forget', '--requested'])).toMatchObject({
+    code: 0,
+    stdout: '',
+    stderr: 'No request waits.\n',
+  });
+  expect((await home.here(['audit', 'verify'])).code).toBe(0);
 });
 
 test.concurrent('an undo does not restore the roles of a forgotten person', async () => {

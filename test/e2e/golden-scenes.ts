@@ -63,6 +63,7 @@ export const scenes: Record<string, Line[]> = {
     'history list',
     'history show chg_none',
     'history export --format jsonl --user 77',
+    'forget --requested',
     'forget 77 --dry-run',
     'history undo --ranker 0 --since 1h --dry-run',
     'history undo --ranker 0 --since 1h',

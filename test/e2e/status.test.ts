@@ -105,6 +105,7 @@ last problems  none
     changesToday: { pending: 0, applied: 1, refused: 0, failed: 0, unknown: 0 },
     lastBackupAt: null,
     oldSecretsInUse: [],
+    erasures: { waiting: 0, oldestAt: null },
   });
 });
 

@@ -8,7 +8,7 @@ import { systemClock } from '../../src/base/clock.ts';
 import { chainStart } from '../../src/core/audit.ts';
 import { judgeLink, newDiscordPerson } from '../../src/core/discord-person.ts';
 import { auditPruned } from '../../src/core/events.ts';
-import { judgeForgetting } from '../../src/core/forgetting.ts';
+import { judgeErasure, judgeForgetting } from '../../src/core/forgetting.ts';
 import { judgeNewWebhook } from '../../src/core/webhooks/webhook-changes.ts';
 import type { CopyPlace, Store } from '../../src/ports/index.ts';
 import { copiedTables } from '../../src/stores/copy-contents.ts';
@@ -86,6 +86,8 @@ async function fill(store: Store): Promise<void> {
   };
   const person = newDiscordPerson('1100000000000000007');
   await store.updateDiscordPerson(person.discordId, judgeLink(person, largestId, { by, at: clock.now() }));
+  const request = { id: 'erasure_a', userId: largestId, requestedAt: 4, receivedAt: 5 };
+  await store.recordErasure(request, judgeErasure(request, { by, at: 5, pseudonym: -78 }));
   await store.updateWebhooks(judgeNewWebhook(webhook, { by, at: 0 }));
   const delivery = { webhookId: 'wh_a', sequence: 4, type: 'rank.changed', state: 'waiting', tries: 1 } as const;
   await store.recordProgress({ webhookId: 'wh_a', sequences: [] }, () => ({

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { judgeForgetting } from '../../src/core/forgetting.ts';
+import { judgeErasure, judgeForgetting } from '../../src/core/forgetting.ts';
 import { changeStates } from '../../src/core/model.ts';
 import type { ChangeFilter, Store } from '../../src/ports/index.ts';
 import { engineOf } from '../../src/stores/engine.ts';
@@ -117,6 +117,14 @@ const writes = fc.oneof(
   step(fc.tuple(member, maybe(name)), (side, [id, one]) =>
     side.store.keepUserName({ id, name: one, at: side.clock.now() }, { since: 0 }),
   ),
+  step(fc.tuple(member, pick('a', 'b', 'c')), (side, [userId, id]) => {
+    const request = { id, userId, requestedAt: 5, receivedAt: side.clock.now() };
+    return side.store.recordErasure(
+      request,
+      judgeErasure(request, { by: operator, at: side.clock.now(), pseudonym: -userId }),
+    );
+  }),
+  step(fc.constant(undefined), ({ store }) => store.waitingErasures()),
   step(member, (side, userId) => {
     const forgetting = { userId, pseudonym: -userId };
     return side.store.forgetPerson(forgetting, judgeForgetting(forgetting, { by: operator, at: side.clock.now() }));

@@ -36,6 +36,7 @@ import { nodesFindings, serverFindings } from '../../usecases/doctor/server.ts';
 import {
   daemonFindings,
   databaseFindings,
+  erasureFindings,
   keyFindings,
   suspensionFindings,
   webhookFindings,
@@ -241,6 +242,9 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
           ...(await examined('workspace', async () => workspaceFindings(await showWorkspace(app)))),
           ...(await examined('daemons', async () => nodesFindings((await app.store.nodes?.listNodes()) ?? []))),
           ...(await examined('suspension', async () => suspensionFindings(await stuckHolds(app)))),
+          ...(await examined('forgetting', async () =>
+            erasureFindings(await app.store.waitingErasures(), app.clock.now()),
+          )),
           ...(await examined('webhooks', async () => webhookFindings(await viewWebhooks(app)))),
           ...(await examined('keys', async () => keyFindings(await inspectKeys(app), config.platform))),
           ...(await examined('discord', async () => discordFindings(app, config.discord, daemon))),

@@ -2,6 +2,7 @@ import { systemClock } from '../../base/clock.ts';
 import { isRankdError, RankdError } from '../../base/errors.ts';
 import { counted } from '../../base/text.ts';
 import { askStatus } from '../../control/ask.ts';
+import type { ErasureRequest } from '../../core/model.ts';
 import { clocksApart, differencesOf, maxSkewMs, type SeenNode, skewText } from '../../core/nodes.ts';
 import { waitingText } from '../../core/webhooks/webhook.ts';
 import { countChanges } from '../../usecases/history/history.ts';
@@ -113,7 +114,7 @@ function stateOf(nodes: readonly SeenNode[]): FoundDaemon['state'] {
 }
 
 function partsOf({ state, daemon, counts, nodes, ...kept }: FoundDaemon): Shown[] {
-  const { lastBackupAt, oldSecrets = [], serverAheadMs, lateWrites } = kept;
+  const { lastBackupAt, oldSecrets = [], erasures = [], serverAheadMs, lateWrites } = kept;
   const { openChanges = null, today } = counts ?? {};
   const counted = Object.entries(today ?? {}).flatMap(([outcome, count]) =>
     count === 0 ? [] : [`${count} ${outcome}`],
@@ -127,6 +128,7 @@ function partsOf({ state, daemon, counts, nodes, ...kept }: FoundDaemon): Shown[
     'changes today': today === undefined ? null : counted.join(', ') || 'none',
     'last backup': lastBackupAt === undefined ? null : lastBackupAt === null ? 'none by rankd' : ago(lastBackupAt),
     'old secrets': oldSecrets.length === 0 ? null : oldSecretsText(oldSecrets),
+    'to be forgotten': erasures.length === 0 ? null : erasuresText(erasures),
     'last problems': problems.length > 0 || daemon === undefined ? null : 'none',
   });
   const misfits = daemon?.misfits ?? [];
@@ -247,6 +249,11 @@ function oldSecretsText(secrets: readonly OldSecretInUse[]): Cell {
           `STILL USED: that of ${keyName}, last from place ${lastPlaceId} at ${timeText(lastUsedAt, screen)}, is refused from ${timeText(expiresAt, screen)}; restart that game's servers`,
       )
       .join('; ');
+}
+
+function erasuresText(waiting: readonly ErasureRequest[]): Cell {
+  return (screen) =>
+    `${counted(waiting.length, 'request')}, the oldest from ${timeText(waiting[0]?.receivedAt ?? 0, screen)}; rankd forget --requested`;
 }
 
 function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {

@@ -24,6 +24,7 @@ const environment = {
   RANKD_PLATFORM_API_KEY: 'the Roblox key, an Open Cloud API key',
   RANKD_STORE_URL: 'the PostgreSQL database to use in the place of the one in the data directory',
   RANKD_STORE_PASSWORD: 'the password for it',
+  RANKD_ERASURE_SECRET: "the secret of Roblox's right-to-erasure webhook",
   'RANKD_*': 'every setting: server.port is RANKD_SERVER_PORT',
   NO_COLOR: 'no colors, even on a terminal',
   FORCE_COLOR: 'colors on a terminal, whatever NO_COLOR and TERM say; 0: none',

@@ -2,6 +2,7 @@ import { nobloxServerRoutes } from '../compat/noblox-server.ts';
 import { rankgunRoutes } from '../compat/rankgun.ts';
 import { type Route, route } from '../route.ts';
 import { changeRoutes } from './changes.ts';
+import { robloxWebhook } from './erasure.ts';
 import { readRoutes } from './reads.ts';
 import { serviceRoutes } from './service.ts';
 import { v1Routes } from './v1.ts';
@@ -23,4 +24,5 @@ export const routes: readonly Route[] = [
   ...rankgunRoutes,
   ...nobloxServerRoutes,
   interactions,
+  robloxWebhook,
 ];

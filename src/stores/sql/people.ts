@@ -1,14 +1,16 @@
 import type { AuditMention } from '../../core/audit.ts';
 import { actorOf, type DiscordPerson } from '../../core/discord-person.ts';
 import type { Mentions } from '../../core/forgetting.ts';
+import type { ErasureRequest } from '../../core/model.ts';
 import type { DiscordStore, PersonStore } from '../../ports/index.ts';
 import { appendEvents } from './audit.ts';
 import { type ChangeRow, selectChange, toChange, updateChange } from './change-row.ts';
-import type { Bindings, Database, Reader } from './database.ts';
+import type { Bindings, Database, Reader, Transaction } from './database.ts';
 import { holdsNaming, namesPerson, upsertHolds } from './holds.ts';
 import {
   allowed,
   discordColumns as columns,
+  erasureColumns,
   isOpenChange,
   type RowOf,
   selected,
@@ -70,11 +72,24 @@ export function personStore(db: Database): PersonStore {
       });
     },
 
+    async recordErasure({ id, userId }, judge) {
+      return db.write(async (transaction) => {
+        const [known] = await erasuresWhere(transaction, 'id = @id', { id });
+        if (known !== undefined) return known;
+        const { change: request, events } = allowed(judge(await isNamed(transaction, userId)));
+        putErasure(transaction, request);
+        await appendEvents(transaction, events);
+        return request;
+      });
+    },
+
+    waitingErasures: () => erasuresWhere(db, 'done_at IS NULL', {}),
+
     async forgetPerson({ userId, pseudonym }, judge) {
       return db.write(async (transaction) => {
         const byPerson = (await discordPeopleOf(transaction, userId)).map(actorOf);
         const person = { userId, byPerson };
-        const [mentions, emptied, changes, holds] = await Promise.all([
+        const [mentions, emptied, changes, holds, requests] = await Promise.all([
           mentionsOf(transaction, userId),
           transaction.all<AuditMention>(
             `SELECT event_id AS "eventId", field FROM ${schema}.audit_people WHERE user_id = @userId`,
@@ -82,11 +97,13 @@ export function personStore(db: Database): PersonStore {
           ),
           transaction.all<ChangeRow>(`${selectChange(db.sql)} WHERE ${namesPerson(db.sql)}`, person),
           holdsNaming(transaction, person),
+          erasuresWhere(transaction, 'user_id = @userId AND done_at IS NULL', { userId }),
         ]);
         const { change: forget, events } = allowed(judge(mentions, emptied, byPerson));
         for (const change of changes.map(toChange))
           updateChange(transaction, change, { after: forget.change(change), isHeld: true });
         upsertHolds(transaction, holds.map(forget.hold));
+        for (const request of requests) putErasure(transaction, forget.erasure(request));
         transaction.run(`UPDATE ${schema}.audit_people SET user_id = @pseudonym, salt = NULL WHERE user_id = @userId`, {
           userId,
           pseudonym,
@@ -113,6 +130,32 @@ async function mentionsOf(db: Reader, userId: number): Promise<Mentions> {
     { userId, byPerson: await actorsOf(db, userId) },
   );
   return { changes: found?.changes ?? 0, events: found?.events ?? 0, isOpen: Boolean(found?.isOpen) };
+}
+
+/** Whether any record names the user, one without an event in the audit included. */
+async function isNamed(db: Reader, userId: number): Promise<boolean> {
+  const { schema } = db.sql;
+  const { changes, events } = await mentionsOf(db, userId);
+  const found = await db.get<{ isNamed: boolean | number }>(
+    `SELECT EXISTS (SELECT 1 FROM ${schema}.holds WHERE ${namesPerson(db.sql)})
+         OR EXISTS (SELECT 1 FROM ${schema}.user_names WHERE user_id = @userId)
+         OR EXISTS (SELECT 1 FROM ${schema}.discord_people WHERE user_id = @userId) AS "isNamed"`,
+    { userId, byPerson: await actorsOf(db, userId) },
+  );
+  return changes + events > 0 || Boolean(found?.isNamed);
+}
+
+function putErasure(transaction: Transaction, request: ErasureRequest): void {
+  transaction.run(`INSERT INTO ${transaction.sql.schema}.erasure_requests ${upserted(erasureColumns, 'id')}`, {
+    ...request,
+  });
+}
+
+async function erasuresWhere(db: Reader, where: string, bindings: Bindings): Promise<ErasureRequest[]> {
+  const { schema, byBytes } = db.sql;
+  const sql = `SELECT ${selected(erasureColumns)} FROM ${schema}.erasure_requests WHERE ${where}
+               ORDER BY received_at, ${byBytes('id')}`;
+  return (await db.all<RowOf<ErasureRequest>>(sql, bindings)).map(withoutNulls);
 }
 
 export function discordStore(db: Database): DiscordStore {

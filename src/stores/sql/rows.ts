@@ -1,7 +1,14 @@
 import type { DiscordPerson } from '../../core/discord-person.ts';
 import type { DomainEvent, Verdict } from '../../core/events.ts';
 import type { KeyEdit } from '../../core/key-changes.ts';
-import { effectiveStates, type Hold, type KeyRules, openChangeStates, type RankChange } from '../../core/model.ts';
+import {
+  type ErasureRequest,
+  effectiveStates,
+  type Hold,
+  type KeyRules,
+  openChangeStates,
+  type RankChange,
+} from '../../core/model.ts';
 import type { Delivery, Webhook } from '../../core/webhooks/webhook.ts';
 
 /** A value of the model as every engine stores it: an absent field is NULL, a list or an object is JSON, and a boolean may come as 0 or 1. */
@@ -92,6 +99,14 @@ export const holdColumns = {
   code: 'code',
   message: 'message',
 } as const satisfies Record<keyof Hold, string>;
+
+export const erasureColumns = {
+  id: 'id',
+  userId: 'user_id',
+  requestedAt: 'requested_at',
+  receivedAt: 'received_at',
+  doneAt: 'done_at',
+} as const satisfies Record<keyof ErasureRequest, string>;
 
 export const keyRuleColumns = {
   maxRank: 'max_rank',

@@ -1,7 +1,8 @@
+import { counted } from '../../base/text.ts';
 import { isoDay, isoTime } from '../../base/time.ts';
 import type { Config } from '../../config/config.ts';
 import { memberTitle } from '../../core/describe.ts';
-import type { Hold, Key, Workspace } from '../../core/model.ts';
+import type { ErasureRequest, Hold, Key, Workspace } from '../../core/model.ts';
 import { waitingText } from '../../core/webhooks/webhook.ts';
 import type { StoreOperations } from '../../ports/index.ts';
 import type { KeyInspection } from '../keys/inspect-keys.ts';
@@ -38,6 +39,17 @@ export function suspensionFindings(stuck: Hold[]): Finding[] {
     ),
   );
 }
+
+/** Requests that wait for long. Roblox names no period; the GDPR allows a month. */
+export function erasureFindings(waiting: readonly ErasureRequest[], now: number): Finding[] {
+  const late = waiting.filter(({ receivedAt }) => now - receivedAt > lateAfterMs);
+  const [oldest] = late;
+  if (oldest === undefined) return [];
+  const text = `${counted(late.length, 'request')} to be forgotten, the oldest from ${isoDay(oldest.receivedAt)}; the GDPR allows a month`;
+  return [warn('forgetting', text, 'rankd forget --requested')];
+}
+
+const lateAfterMs = 7 * 86_400_000;
 
 /** Problems of keys that still work, and of their whitelists. */
 export function keyFindings(inspections: KeyInspection[], { kind }: Pick<Config['platform'], 'kind'>): Finding[] {

@@ -3,7 +3,7 @@ import { version } from '../../base/version.ts';
 import type { Config } from '../../config/config.ts';
 import { memberTitle } from '../../core/describe.ts';
 import { groupTitle } from '../../core/group-title.ts';
-import type { Hold } from '../../core/model.ts';
+import type { ErasureRequest, Hold } from '../../core/model.ts';
 import { differencesOf, type SeenNode } from '../../core/nodes.ts';
 import type { Ports } from '../../ports/index.ts';
 import { type DaemonContext, surprisesOf } from '../daemon-context.ts';
@@ -192,6 +192,8 @@ export interface FoundDaemon {
   /** Epoch milliseconds; null if rankd recorded none. Absent if there is no database. */
   lastBackupAt?: number | null;
   oldSecrets?: OldSecretInUse[];
+  /** Requests to be forgotten that wait. */
+  erasures?: ErasureRequest[];
   nodes?: SeenNode[] | undefined;
   /** The server's clock minus this machine's. */
   serverAheadMs?: number;
@@ -201,9 +203,9 @@ export interface FoundDaemon {
 /** The facts from the database that a command and the page both show. */
 export async function storedFacts(
   ports: Pick<Ports, 'store' | 'clock'>,
-): Promise<Pick<FoundDaemon, 'lastBackupAt' | 'oldSecrets'>> {
+): Promise<Pick<FoundDaemon, 'lastBackupAt' | 'oldSecrets' | 'erasures'>> {
   const [lastBackupAt = null, oldSecrets] = [await ports.store.lastBackupAt(), await oldSecretsInUse(ports)];
-  return { lastBackupAt, oldSecrets };
+  return { lastBackupAt, oldSecrets, erasures: await ports.store.waitingErasures() };
 }
 
 /** The fields of the daemon exist only if it responds. */
@@ -233,8 +235,13 @@ export function statusDocument(found: FoundDaemon) {
     changesToday: today,
     ...backup,
     ...(oldSecrets && { oldSecretsInUse: oldSecrets }),
+    ...(found.erasures && { erasures: erasuresDocument(found.erasures) }),
     ...shared,
   };
+}
+
+function erasuresDocument(waiting: readonly ErasureRequest[]) {
+  return { waiting: waiting.length, oldestAt: isoOrNull(waiting[0]?.receivedAt) };
 }
 
 function nodeDocument({ name, state, status: { settings: _, isDraining: _draining, ...status } }: SeenNode) {

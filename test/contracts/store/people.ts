@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { judgeForgetting } from '../../../src/core/forgetting.ts';
+import { judgeErasure, judgeForgetting } from '../../../src/core/forgetting.ts';
 import { verifyAudit } from '../../../src/usecases/history/verify-audit.ts';
 import { newChange, record } from './samples.ts';
 import type { StoreCase } from './store-case.ts';
@@ -64,6 +64,35 @@ export function personContract(at: StoreCase): void {
       );
       await expect(forget()).rejects.toMatchObject({ code: 'conflict' });
       expect(await at.store.mentionsOf(1001)).toEqual({ changes: 3, events: 1, isOpen: true });
+    });
+  });
+
+  describe('requests to be forgotten', () => {
+    const ask = (id: string, userId: number, receivedAt = at.clock.now()) => {
+      const request = { id, userId, requestedAt: 5, receivedAt };
+      return at.store.recordErasure(request, judgeErasure(request, { by: 'roblox', at: receivedAt, pseudonym: -88 }));
+    };
+
+    test('wait once for each notification, and are done in the transaction that forgets the person', async () => {
+      await record(at.store, newChange({ id: 'chg_1', rankeeId: 1001, state: 'applied', finishedAt: at.clock.now() }));
+      await ask('b', 1001, 20);
+      await ask('a', 1001, 10);
+      expect(await ask('a', 1001, 30)).toEqual({ id: 'a', userId: 1001, requestedAt: 5, receivedAt: 10 });
+      expect((await at.other.waitingErasures()).map(({ id }) => id)).toEqual(['a', 'b']);
+      expect((await at.store.mentionsOf(1001)).events).toBe(3);
+      await forget();
+      expect(await at.other.waitingErasures()).toEqual([]);
+      expect(await ask('a', 1001)).toMatchObject({ id: 'a', userId: -77, doneAt: at.clock.now() });
+      expect((await verifyAudit({ store: at.other })).isIntact).toBe(true);
+    });
+
+    test('of a user whom no record names are done at once, and do not name the user', async () => {
+      expect(await ask('a', 1001)).toMatchObject({ userId: -88, doneAt: at.clock.now() });
+      expect(await at.other.waitingErasures()).toEqual([]);
+      const events = await at.other.listAudit({ limit: 10, oldestFirst: true });
+      expect(events).toMatchObject([{ action: 'person.request', subject: 'a', detail: { isKnown: false } }]);
+      await at.store.keepUserName({ id: 1001, name: 'Newcomer', at: 100 }, { since: 0 });
+      expect(await ask('b', 1001)).toMatchObject({ userId: 1001 });
     });
   });
 

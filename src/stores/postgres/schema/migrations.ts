@@ -361,6 +361,15 @@ export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
   );
   CREATE INDEX discord_people_of_a_user ON rankd.discord_people (user_id) WHERE user_id IS NOT NULL;
 
+  CREATE TABLE rankd.erasure_requests (
+    id           text   PRIMARY KEY,
+    user_id      bigint NOT NULL,
+    requested_at bigint NOT NULL,
+    received_at  bigint NOT NULL,
+    done_at      bigint
+  );
+  CREATE INDEX waiting_erasures ON rankd.erasure_requests (user_id) WHERE done_at IS NULL;
+
   CREATE TABLE rankd.webhooks (
     seq              bigint  GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     id               text    NOT NULL UNIQUE,

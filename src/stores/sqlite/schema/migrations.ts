@@ -256,6 +256,15 @@ export const migrations: readonly string[] = [
   CREATE INDEX suspensions_by_beginning ON holds (begins_at) WHERE kind = 'suspension';
   CREATE INDEX holds_by_end ON holds (ends_at) WHERE state IN ('active', 'stuck');
 
+  CREATE TABLE erasure_requests (
+    id           TEXT    PRIMARY KEY,
+    user_id      INTEGER NOT NULL,
+    requested_at INTEGER NOT NULL,
+    received_at  INTEGER NOT NULL,
+    done_at      INTEGER
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX waiting_erasures ON erasure_requests (user_id) WHERE done_at IS NULL;
+
   CREATE TABLE webhooks (
     seq              INTEGER PRIMARY KEY AUTOINCREMENT,
     id               TEXT    NOT NULL UNIQUE,

@@ -1,0 +1,95 @@
+import type { IncomingHttpHeaders } from 'node:http';
+import * as z from 'zod';
+import { RankdError, type RefusalReason } from '../../base/errors.ts';
+import { crypto } from '../../base/node-modules.ts';
+import { receiveErasure } from '../../usecases/history/erasures.ts';
+import { refuse } from '../callers.ts';
+import { memberId, notAnObject, parseFields } from '../fields.ts';
+import { jsonBody } from '../request-body.ts';
+import { type Exchange, route } from '../route.ts';
+
+/**
+ * Roblox posts to its webhooks. A delivery that gets no 2xx within 5 s is repeated, 5 times in all, and the same `NotificationId` is the
+ * same notification. Source: "Webhook notifications" in Roblox's creator documentation.
+ */
+export const robloxWebhook = route({
+  method: 'POST',
+  path: '/roblox/webhook',
+  isServed: ({ erasureSecret }) => erasureSecret !== undefined,
+  handler: receive,
+});
+
+const shown = /^[ -~]+$/;
+const notification = z.object(
+  {
+    NotificationId: z.string({ error: 'is missing' }).min(1).max(256).regex(shown, { error: 'is not an id' }),
+    EventType: z.string({ error: 'is missing' }).max(64).regex(shown, { error: 'is not a name' }),
+  },
+  notAnObject,
+);
+const erasure = z.object({
+  EventTime: z.unknown(),
+  EventPayload: z.object({ UserId: memberId }, { error: 'is missing' }),
+});
+
+async function receive(exchange: Exchange): Promise<{ success: true; message: string; requestId: string }> {
+  const { app, request } = exchange;
+  const secret = app.erasureSecret?.reveal() ?? '';
+  const refusal = refusalOfSignature(request, { secret, now: app.clock.now() });
+  if (refusal !== undefined) throw refuse(exchange, refusal);
+  const body = jsonBody(request);
+  const { NotificationId: id, EventType: type } = parseFields(notification, body);
+  request.notes.facts = { notification: id, type }; // without the user, whom the log would still name afterwards
+  return { success: true, message: await outcomeOf(exchange, { id, type, body }), requestId: request.id };
+}
+
+async function outcomeOf(
+  { app }: Exchange,
+  { id, type, body }: { id: string; type: string; body: unknown },
+): Promise<string> {
+  if (type === 'SampleNotification') return 'The test notification has arrived, and its signature fits.';
+  if (type !== 'RightToErasureRequest') return 'rankd has no use for notifications of this type.';
+  const { EventTime: at, EventPayload: payload } = parseFields(erasure, body);
+  const requestedAt = typeof at === 'string' ? Date.parse(at) : Number.NaN;
+  const { doneAt } = await receiveErasure(app, { id, userId: payload.UserId, requestedAt });
+  return doneAt === undefined
+    ? 'The request is recorded; the operator carries it out with rankd forget --requested.'
+    : 'The request is done: rankd has no record that names the user.';
+}
+
+/** Roblox's documentation calls a window of 10 minutes reasonable. */
+const maxSkewMs = 10 * 60_000;
+
+/** The header is `t=SECONDS,v1=BASE64`: the HMAC-SHA256 of the time, a dot and the bytes of the body. Without a secret on Roblox's side, `v1` is missing. */
+function refusalOfSignature(
+  { headers, body }: { headers: IncomingHttpHeaders; body: unknown },
+  { secret, now }: { secret: string; now: number },
+): RankdError | undefined {
+  const header = String(headers['roblox-signature'] ?? '');
+  const [, time] = /(?:^|,)\s*t=(\d{1,12})\s*(?:,|$)/.exec(header) ?? [];
+  const [, given] = /(?:^|,)\s*v1=([\w+/=-]+)\s*(?:,|$)/.exec(header) ?? [];
+  if (time === undefined || given === undefined) return refusals.unsigned;
+  const bytes = Buffer.isBuffer(body) ? body : Buffer.alloc(0);
+  const expected = crypto().createHmac('sha256', secret).update(`${time}.`).update(bytes).digest();
+  const signature = Buffer.from(given, 'base64');
+  if (signature.length !== expected.length || !crypto().timingSafeEqual(signature, expected))
+    return refusals.wrong_secret;
+  return Math.abs(now - Number(time) * 1_000) > maxSkewMs ? refusals.stale_notification : undefined;
+}
+
+/** One error for each reason: anyone can cause thousands of them. */
+const refusals = {
+  unsigned: refusal(
+    'unsigned',
+    'The header roblox-signature has no signature: give the webhook a secret on the Creator Dashboard.',
+  ),
+  wrong_secret: refusal(
+    'wrong_secret',
+    'The signature in roblox-signature does not fit the body: the Creator Dashboard and rankd need the same secret.',
+  ),
+  stale_notification: refusal('stale_notification', 'The notification was not signed within the last 10 minutes.'),
+};
+
+function refusal(reason: RefusalReason, message: string): RankdError {
+  return RankdError.withoutStack('invalid_key', message, { details: { reason } });
+}
