@@ -44,6 +44,7 @@ const lines = [
     'discord links',
     'discord unlink 4400000000000000005',
     'forget 1002 -y',
+    'forget --requested',
     'workspace show',
     'workspace suspend -y',
   ],
