@@ -64,6 +64,17 @@ test("docs/hosting.md has README's first rank change as PowerShell reads it", ()
   expect(blocks[0]?.trim().split('\n').join(' && ')).toBe(pagesToType.install()[0]);
 });
 
+test.each([...pages, 'CHANGELOG.md'].filter((page) => !/bench|hosting|install/.test(page)))(
+  '%s has lines of at most 140 characters, except for tables',
+  (page) => {
+    expect(
+      read(page)
+        .split('\n')
+        .filter((line) => line.length > 140 && !line.startsWith('|')),
+    ).toEqual([]);
+  },
+);
+
 test('README links to every page for users directly in docs/', () => {
   const ofContributors = ['docs/adding-a-platform.md', 'docs/adding-a-store.md'];
   const forUsers = pages.filter((page) => /^docs\/[^/]+$/.test(page) && !ofContributors.includes(page));

@@ -104,7 +104,7 @@ function pageOf(documents: Array<[string, Document]>): string {
   return `# What \`--json\` prints
 
 With \`--json\`, every command prints one JSON document on standard output, on one line. \`v\` is the version of its format (1). Fields may be
-added without a new version, so ignore those that you do not know. Times are ISO 8601 in UTC, ids are numbers, and missing values are \`null\`.
+added without a new version: ignore those that you do not know. Times are ISO 8601 in UTC, ids are numbers, and missing values are \`null\`.
 
 - \`simulated\` is true where nothing touched Roblox.
 - \`next\` is the value of \`--after\` for the next page, or \`null\`.

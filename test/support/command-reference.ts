@@ -61,7 +61,7 @@ function details(command: Command): string[] {
     ...(lines.length === 0 ? [] : ['', ...lines]),
     '',
     '```sh',
-    ...examplesOf(command),
+    ...examplesOf(command).map((example) => wrapped(example, '  ').join(' \\\n')),
     '```',
   ];
 }

@@ -26,7 +26,7 @@ export function blocksOf(page: string, language: string): string[] {
 export function rankdLines(page: string): Array<{ line: string; words: string[] }> {
   const code = [...read(page).matchAll(/^```(?:sh|powershell|cron)\n(.+?)^```$|^```.+?^```$|`([^`\n]+)`/gms)];
   const lines = code
-    .flatMap(([, block, span]) => (block ?? span ?? '').split('\n'))
+    .flatMap(([, block, span]) => oneALine(block ?? span ?? ''))
     .map((line) => line.replace(/ # .*/, '').replaceAll(/\$\(.*?\)|".*?"/g, 'X'));
   return lines.flatMap((line) =>
     [...line.matchAll(/(?<![\w./@=-]|-u )rankd (?=[a-z-])([^|&;<>`]*)/g)].map(([, rest = '']) => ({
@@ -40,15 +40,25 @@ export function rankdLines(page: string): Array<{ line: string; words: string[] 
   );
 }
 
-/** The commands on a page below a heading, up to the next one of its level or above, one per line. */
+/** The commands on a page below a heading, up to the next one of its level or above. */
 function pageCommands(page: string, heading: string): string[] {
   const [, section = ''] = `\n${read(page)}`.split(`\n${heading}\n`);
   const [level = ''] = heading.split(' ');
   const [untilNext = ''] = section.split(new RegExp(`^#{1,${level.length}} `, 'm'));
   const blocks = [...untilNext.matchAll(/```sh\n(.+?)```/gs)];
-  const commands = blocks.flatMap(([, block = '']) => block.trim().split('\n'));
+  const commands = blocks.flatMap(([, block = '']) =>
+    block
+      .trim()
+      .replaceAll(/ \\\n */g, ' ')
+      .split('\n'),
+  );
   if (commands.length === 0) throw new Error(`${page} has no commands below "${heading}"`);
   return commands;
+}
+
+/** The command lines of a block; a backslash continues a line. */
+function oneALine(block: string): string[] {
+  return block.replaceAll(/ \\\n */g, ' ').split('\n');
 }
 
 /** The commands that a newcomer types in order: for a first rank change, and for a real group. */
