@@ -38,9 +38,11 @@ function needsRestart(name: string): boolean {
   return ['server.', 'metrics.', 'dashboard.', 'store.'].some((section) => name.startsWith(section));
 }
 
-/** The key itself for `platform.api_key`, whose value is redacted. */
-function comparable({ config: { platform }, origins }: LoadedConfig, name: string): string {
-  if (name !== 'platform.api_key') return JSON.stringify(origins.get(name)?.value ?? null);
+/** For `platform.api_key`, whose value is redacted, and for the file of the erasure secret, the secret itself. */
+function comparable({ config: { platform, erasure }, origins }: LoadedConfig, name: string): string {
+  const value = JSON.stringify(origins.get(name)?.value ?? null);
+  if (name === 'erasure.secret_file') return value + (erasure.secret?.reveal() ?? '');
+  if (name !== 'platform.api_key') return value;
   return platform.kind === 'open-cloud' ? platform.apiKey.reveal() : '';
 }
 
@@ -50,12 +52,15 @@ function shownValue({ origins }: LoadedConfig, name: string): unknown {
 
 /** The settings that all daemons of a group should share. Each daemon has its own listeners, log and files. */
 const shared =
-  /^(platform\.kind|group\.|policy\.|limits\.|security\.|history\.|audit\.keep$|compat$|keys$|webhooks\.|discord\.)/;
+  /^(platform\.kind|group\.|policy\.|limits\.|security\.|history\.|audit\.keep$|compat$|keys$|erasure\.|webhooks\.|discord\.)/;
 
 /** A fingerprint of each shared setting, by name. Equal values have equal fingerprints, which do not reveal the value. */
 export function fingerprintsOf({ origins, config }: Pick<LoadedConfig, 'origins' | 'config'>): Record<string, string> {
   const inFiles = config.webhooks.targets.map(webhookFingerprint); // the settings only name the files of addresses and secrets
-  const contentOf = (name: string, value: unknown) => (name === 'webhooks.targets' ? [value, inFiles] : value);
+  const contentOf = (name: string, value: unknown) => {
+    if (name === 'erasure.secret_file') return config.erasure.secret?.reveal(); // a daemon may have it from a variable
+    return name === 'webhooks.targets' ? [value, inFiles] : value;
+  };
   return Object.fromEntries(
     [...origins]
       .filter(([name]) => shared.test(name))

@@ -1,3 +1,4 @@
+import { createHmac } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -161,6 +162,29 @@ test('after a refused configuration, the platform is the one in force, with the 
   writeFileSync(file, yaml);
   expect(await home.json('reload')).toMatchObject({ applied: [] });
   expect(await assignsLeft(home)).toBe(before);
+});
+
+test('a new secret for the erasure webhook, in the same file, is taken up and reported without being shown', async () => {
+  const { home, daemon } = await serveWith('');
+  const reload = async (secret: string) => {
+    writeFileSync(home.path('erasure.secret'), secret, { mode: 0o600 });
+    writeFileSync(home.path('rankd.yaml'), 'erasure: { secret_file: erasure.secret }\n');
+    return home.here(['reload']);
+  };
+  const statusOf = async (secret: string) => {
+    const body = JSON.stringify({ NotificationId: 'n', EventType: 'SampleNotification' });
+    const time = Math.floor(Date.now() / 1_000);
+    const signature = createHmac('sha256', secret).update(`${time}.${body}`).digest('base64');
+    const headers = { 'roblox-signature': `t=${time},v1=${signature}` };
+    return (await fetch(`${daemon.url}/roblox/webhook`, { method: 'POST', headers, body })).status;
+  };
+  expect(await statusOf('first')).toBe(404);
+  expect((await reload('first')).stdout).toMatch(/^erasure\.secret_file +- +erasure\.secret +at once$/m);
+  expect([await statusOf('first'), await statusOf('second')]).toEqual([200, 401]);
+  const second = await reload('second');
+  expect(second.stdout).toMatch(/^erasure\.secret_file /m);
+  expect(second.stdout).not.toContain('second');
+  expect([await statusOf('first'), await statusOf('second')]).toEqual([401, 200]);
 });
 
 test('rankd reload without a daemon reports that and how to start one', async () => {
