@@ -43,7 +43,7 @@ export function rolePlan(scheme: RoleScheme, member: Member, target: Role): Role
   return planFrom(scheme, member, { after, target });
 }
 
-/** The same, but a member who is as high already, or higher, keeps all roles. */
+/** The same, but a member who already has this rank or a higher one is not changed. */
 export function planAtLeast(scheme: RoleScheme, member: Member, target: Role): RolePlan {
   const before = heldRoles(scheme.roles, member);
   const highest = highestRole(scheme, before);

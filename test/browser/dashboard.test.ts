@@ -460,7 +460,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
       visitor.expectNoComplaint();
     });
 
-    test('a webhook is added by an address that nobody sees, and paused', async () => {
+    test('a webhook is added by an address that stays hidden, and paused', async () => {
       await using sink = await startWebhookSink();
       const { page } = ann;
       await ann.go('webhooks');

@@ -49,7 +49,7 @@ const stepOptions = {
 };
 const setOptions = {
   ...stepOptions,
-  atLeast: flag('--at-least', 'leave a member alone who is as high already, or higher'),
+  atLeast: flag('--at-least', 'skip a member who already has this rank or a higher one'),
   ...holdOptions,
   lift: flag('--lift', 'also if the member is suspended; this ends the suspension'),
 };

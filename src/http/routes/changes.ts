@@ -59,7 +59,7 @@ const rankFields = {
 const atLeast = z
   .boolean({ error: 'must be true or false' })
   .nullish()
-  .describe('true: a member who is as high already, or higher, keeps the rank, and the answer is 200.');
+  .describe('true: a member who already has this rank or a higher one is not changed, and the answer is 200.');
 
 const role = rank.describe('The name of a role that is not on the ladder, its rank number, or its role id.');
 const roleBody = z.object({ ...changeFields, role }, notAnObject).superRefine(namesOneMember);

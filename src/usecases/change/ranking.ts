@@ -81,7 +81,7 @@ export interface ChangeCommand {
   roleName?: string;
   /** The change applies only if this is the member's rank. */
   ifRank?: RoleName;
-  /** A member who is as high already, or higher, keeps the rank. */
+  /** A member who already has this rank or a higher one is not changed. */
   atLeast?: boolean;
   /** The change begins a hold, or ends one. */
   hold?: HoldAsked;
