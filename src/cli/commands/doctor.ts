@@ -254,7 +254,7 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
     const ofPlatform = await Promise.all([
       examined('credential', () => credentialFindings(app, call)),
       examined('group', () => groupFindings(app, call)),
-      examined('names', () => namesFindings(app, call)),
+      examined('names', async () => (platform.kind === 'open-cloud' ? namesFindings(app, call) : [])),
     ]);
     const { unreached, clockAheadMs } = app.platform.reachability();
     return [

@@ -83,6 +83,9 @@ export async function groupFindings(app: Ranking, call: CallContext): Promise<Fi
   ];
 }
 
+const namesWork =
+  'Roblox looks up user names without a log-in; if that ends, give the id of a user whom the history does not name';
+
 /** Looks up the name of the acting account: that needs no key, and Roblox has announced the end of such calls. */
 export async function namesFindings(app: Ranking, call: CallContext): Promise<Finding[]> {
   const acting = await app.group.acting(call).catch(() => undefined);
@@ -90,7 +93,7 @@ export async function namesFindings(app: Ranking, call: CallContext): Promise<Fi
   if (name === undefined) return [];
   try {
     await app.platform.findUser(name, call);
-    return [ok('names', 'Roblox looks up user names')];
+    return [ok('names', namesWork)];
   } catch (error) {
     if (!isRankdError(error, 'platform_rejected')) return []; // an unreachable host is reported anyway
     const text = `${error.message} By name, rankd finds only users in its history`;
