@@ -58,19 +58,19 @@ test("docs/hosting.md has README's first rank change as PowerShell reads it", ()
     const [, url = '', body = ''] = /^curl -sw '\\n' '?(http[^ ']+)'? .* -d '(.+)'$/.exec(line) ?? [];
     return body === '' ? line : post({ url, secret: '$(cat trial.key)', body: JSON.parse(body) });
   });
-  const blocks = blocksOf('docs/hosting.md', 'powershell');
+  const blocks = blocksOf('docs/hosting.md', 'powershell').map((block) => block.replaceAll('|\n  ', '| '));
   expect(blocks).toContain(`${typed.join('\n')}\n`);
   expect(blocks.join('')).not.toMatch(/'|&&|^curl |\| curl /m);
   expect(blocks[0]?.trim().split('\n').join(' && ')).toBe(pagesToType.install()[0]);
 });
 
-test.each([...pages, 'CHANGELOG.md'].filter((page) => !/bench|hosting|install/.test(page)))(
+test.each([...pages, 'CHANGELOG.md'].filter((page) => !page.startsWith('bench/')))(
   '%s has lines of at most 140 characters, except for tables',
   (page) => {
     expect(
       read(page)
         .split('\n')
-        .filter((line) => line.length > 140 && !line.startsWith('|')),
+        .filter((line) => line.length > 140 && !/^ *\|/.test(line)),
     ).toEqual([]);
   },
 );
