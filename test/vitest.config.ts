@@ -37,7 +37,7 @@ const differing = [
   ...['idempotency', 'verify-key', 'ranker-check', 'rank-change', 'privileged-roles', 'suspensions', 'discord'].map(
     inHttp,
   ),
-  ...['test/faults/undo.test.ts', 'test/faults/drifted-settings.test.ts'],
+  ...['test/faults/undo.test.ts', 'test/faults/drifted-settings.test.ts', 'test/browser/owners-day.test.ts'],
 ];
 
 function inHttp(name: string): string {

@@ -5,7 +5,9 @@ import type { AxeResults } from 'axe-core';
 import type { BrowserContext, BrowserContextOptions, Locator, Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { DaemonProcess } from '../support/daemon-process.ts';
+import { createPostgresDatabase, type PostgresDatabase } from '../support/postgres-database.ts';
 import { CliHome } from '../support/run-cli.ts';
+import { isOnPostgres } from '../support/store-of-app.ts';
 import { type OpenBrowser, openBrowser } from './open-browser.ts';
 
 export const views = ['changes', 'rank', 'suspensions', 'keys', 'webhooks', 'chart', 'pace', 'setup'] as const;
@@ -17,24 +19,34 @@ export class Scene implements AsyncDisposable {
   daemon: DaemonProcess;
   /** e.g. `http://127.0.0.1:7266` */
   origin = '';
+  /** The path of the page, e.g. `/`. */
+  path = '';
   /** The key of a game in place 1. */
   key = '';
+  readonly #database: PostgresDatabase | undefined;
 
-  private constructor(home: CliHome, { opened, daemon }: { opened: OpenBrowser; daemon: DaemonProcess }) {
+  private constructor(
+    home: CliHome,
+    parts: { opened: OpenBrowser; daemon: DaemonProcess; database: PostgresDatabase | undefined },
+  ) {
     this.home = home;
-    this.opened = opened;
-    this.daemon = daemon;
+    this.opened = parts.opened;
+    this.daemon = parts.daemon;
+    this.#database = parts.database;
   }
 
-  static async open(): Promise<Scene> {
+  /** On PostgreSQL, the page is below a path of the API's port. */
+  static async open(settings: Record<string, unknown> = {}): Promise<Scene> {
     const home = new CliHome();
-    const port = await freePort();
-    writeFileSync(
-      home.path('rankd.yaml'),
-      `platform: { kind: simulated }\nwebhooks: { allow_private: [127.0.0.1] }\ndashboard: { port: ${port} }\n`,
-    );
+    const database = isOnPostgres ? await createPostgresDatabase() : undefined;
+    const own =
+      database === undefined
+        ? { dashboard: { port: await freePort() } }
+        : { dashboard: { path: '/page' }, store: { url: database.url } };
+    const platform = { platform: { kind: 'simulated' }, webhooks: { allow_private: ['127.0.0.1'] } };
+    writeFileSync(home.path('rankd.yaml'), JSON.stringify({ ...platform, ...own, ...settings }));
     const [opened, daemon] = await Promise.all([openBrowser(), DaemonProcess.start(home)]);
-    const scene = new Scene(home, { opened, daemon });
+    const scene = new Scene(home, { opened, daemon, database });
     scene.key = await home.createKey();
     return scene;
   }
@@ -50,6 +62,7 @@ export class Scene implements AsyncDisposable {
   async link(): Promise<string> {
     const { url } = await this.home.json<{ url: string }>('dashboard');
     this.origin = new URL(url).origin;
+    this.path = new URL('.', url).pathname;
     return url;
   }
 
@@ -75,6 +88,7 @@ export class Scene implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.daemon[Symbol.asyncDispose]();
+    await this.#database?.[Symbol.asyncDispose]();
     await this.opened[Symbol.asyncDispose]();
     this.home[Symbol.dispose]();
   }

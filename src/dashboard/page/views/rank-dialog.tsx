@@ -8,15 +8,6 @@ import { Icon } from '../parts/icon.tsx';
 import { Hint, Notice } from '../parts/notice.tsx';
 import { RoleField } from '../parts/roles.tsx';
 
-/** The requested change of a member. */
-export interface AskedChange {
-  does: keyof typeof kinds;
-  member: Member;
-  name: string;
-  /** The ids of the roles to choose from, instead of the ranks that can be given. */
-  among?: readonly number[];
-}
-
 interface Kind {
   verb: string;
   title: (name: string) => string;
@@ -52,9 +43,17 @@ export const kinds = {
 
 const typingMs = 400;
 
+interface RankDialogProps {
+  does: keyof typeof kinds;
+  member: Member;
+  name: string;
+  /** The ids of the roles to choose from, instead of the ranks that can be given. */
+  among?: readonly number[] | undefined;
+  onClose: () => void;
+}
+
 /** Shows the result of a dry run, asks once, and then shows the outcome. */
-export function RankDialog({ asked, onClose }: { asked: AskedChange; onClose: () => void }) {
-  const { does, member, name, among } = asked;
+export function RankDialog({ does, member, name, among, onClose }: RankDialogProps) {
   const { verb, title, role, length }: Kind = kinds[does];
   const rank = useSignal<number | undefined>(undefined);
   const lasts = useSignal(does === 'suspend' ? '3d' : '');

@@ -11,7 +11,7 @@ import { Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import { addressOf, go, route } from '../route.ts';
 import { What } from './changes.tsx';
-import { type AskedChange, kinds, RankDialog } from './rank-dialog.tsx';
+import { kinds, RankDialog } from './rank-dialog.tsx';
 import { ListForm } from './rank-list.tsx';
 import { holdName, Lift } from './suspensions.tsx';
 
@@ -69,7 +69,7 @@ function Found({ user }: { user: string }) {
 
 function Card({ found, onDone }: { found: FoundMember; onDone: () => void }) {
   const { member, suspension, changes } = found;
-  const asked = useSignal<AskedChange | 'lift' | undefined>(undefined);
+  const asked = useSignal<keyof typeof kinds | 'lift' | undefined>(undefined);
   const close = () => {
     asked.value = undefined;
     onDone();
@@ -78,17 +78,21 @@ function Card({ found, onDone }: { found: FoundMember; onDone: () => void }) {
   const highest = member.roles.find(({ id }) => id === member.highest);
   const alongside = useLive(roles).data?.alongside ?? [];
   const isHeld = (id: number) => member.roles.some((role) => role.id === id);
-  const [taken, given] = [alongside.filter(isHeld), alongside.filter((id) => !isHeld(id))];
-  const ask = (does: AskedChange['does'], among?: readonly number[]) => (
-    <button
-      type="button"
-      onClick={() => {
-        asked.value = { does, member, name, ...(among && { among }) };
-      }}
-    >
-      {kinds[does].verb}…
-    </button>
-  );
+  const among: Partial<Record<string, number[]>> = {
+    give: alongside.filter((id) => !isHeld(id)),
+    take: alongside.filter(isHeld),
+  };
+  const ask = (does: keyof typeof kinds) =>
+    among[does]?.length !== 0 && (
+      <button
+        type="button"
+        onClick={() => {
+          asked.value = does;
+        }}
+      >
+        {kinds[does].verb}…
+      </button>
+    );
   return (
     <section class="sheet card" aria-label={name}>
       <header>
@@ -147,8 +151,8 @@ function Card({ found, onDone }: { found: FoundMember; onDone: () => void }) {
               {suspension.kind === 'temporary' ? 'End' : 'Lift'} the {holdName(suspension, alongside)}…
             </button>
           )}
-          {suspension?.kind !== 'suspension' && given.length > 0 && ask('give', given)}
-          {suspension?.kind !== 'suspension' && taken.length > 0 && ask('take', taken)}
+          {suspension?.kind !== 'suspension' && ask('give')}
+          {suspension?.kind !== 'suspension' && ask('take')}
         </div>
       )}
       {changes.length > 0 && (
@@ -180,7 +184,9 @@ function Card({ found, onDone }: { found: FoundMember; onDone: () => void }) {
         </>
       )}
       {asked.value === 'lift' && suspension !== null && <Lift hold={suspension} onClose={close} />}
-      {asked.value !== undefined && asked.value !== 'lift' && <RankDialog asked={asked.value} onClose={close} />}
+      {asked.value !== undefined && asked.value !== 'lift' && (
+        <RankDialog {...{ member, name }} does={asked.value} among={among[asked.value]} onClose={close} />
+      )}
     </section>
   );
 }
