@@ -12,16 +12,16 @@ const bound = orNone(asBound);
 export const ruleOptions = {
   maxRank: option(
     '--max-rank <rank>',
-    'the key can touch no rank above this (number or role name); none: as policy.max_rank says',
+    'the key changes no rank above this (number or role name); none: policy.max_rank decides',
     bound,
   ),
   minRank: option(
     '--min-rank <rank>',
-    'the key can touch no rank below this (number or role name); none: as policy.min_rank says',
+    'the key changes no rank below this (number or role name); none: policy.min_rank decides',
     bound,
   ),
   direction: choice('--direction <direction>', 'only changes up or down', [...directions, 'both']),
-  selfRank: choice('--self-rank <rule>', 'deny: players may not rank themselves; allow: as policy.self_rank says', [
+  selfRank: choice('--self-rank <rule>', 'deny: players may not rank themselves; allow: policy.self_rank decides', [
     'allow',
     'deny',
   ]),
@@ -30,7 +30,7 @@ export const ruleOptions = {
     ['--no-system', 'for a game whose players rank each other'],
   ),
   privileged: either(
-    ['--privileged', 'the key may give and take privileged roles, whatever policy.privileged_roles says'],
+    ['--privileged', 'the key may give and take privileged roles, regardless of policy.privileged_roles'],
     ['--no-privileged', 'only if policy.privileged_roles allows it'],
   ),
   anyPlace: either(
@@ -39,7 +39,7 @@ export const ruleOptions = {
   ),
   rate: option(
     '--rate <number>',
-    'rank requests per minute; none: as limits.rank says',
+    'rank requests per minute; none: limits.rank decides',
     orNone(wholeNumber(1, 1_000_000)),
   ),
 };

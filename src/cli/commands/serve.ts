@@ -15,7 +15,7 @@ import { isColored } from '../output/table.ts';
 const serveOptions = {
   host: option('--host <address>', 'address to listen on (server.host)'),
   port: option('--port <port>', 'port to listen on, 0 for any free one (server.port)'),
-  simulate: flag('--simulate', 'use the simulated group, whatever the configuration says'),
+  simulate: flag('--simulate', 'use the simulated group, even if the configuration names a real one'),
   console: flag('--console', 'run each line of standard input as a command; `stop` ends the daemon'),
 };
 

@@ -34,7 +34,7 @@ export type HoldOptions = ValuesOf<typeof holdOptions>;
 const suspendOptions = {
   ...holdOptions,
   role: option('--role <rank>', 'the role that the member holds until then, instead of policy.suspension.role', asRank),
-  ranker: option('--ranker <user>', 'the user who asks for it, checked as policy says', asRanker, 0),
+  ranker: option('--ranker <user>', 'the user who asks for it, for the checks of the policy', asRanker, 0),
   reason,
   dryRun: flag('--dry-run', 'make every check and show which roles it would take; change nothing'),
 };

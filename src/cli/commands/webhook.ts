@@ -106,7 +106,7 @@ export const webhookCommands = commandGroup({
     }),
     command({
       name: 'test',
-      about: 'send one test event; ends with 5 if the target says no, and 69 if it cannot be reached',
+      about: 'send one test event; ends with 5 if the target refuses it, and 69 if it cannot be reached',
       args: [name],
       examples: ['rankd webhook test staff-log'],
       run: test,
