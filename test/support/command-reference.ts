@@ -23,15 +23,25 @@ const byPage = Map.groupBy(commands, (command) => {
 /** The pages in docs/commands, without `.md`. */
 export const commandPages: readonly string[] = [...byPage.keys()];
 
-/** Each command on a line, with a link to its details. */
+/** The subjects of the pages that are not named after a noun. */
+const subjects: Record<string, string> = {
+  daemon: 'the running daemon, and the page in the browser',
+  setup: 'setting rankd up, and checking it',
+  about: 'rankd itself, for shells, editors and programs',
+};
+
+/** Each page on a line, with a link to each of its commands. */
 export function commandsTable(): string[] {
-  const rows = [...byPage].flatMap(([page, found]) =>
-    found.map((command) => [
-      `[\`${nameOf(command)}\`](commands/${page}.md#${anchorOf(command)})`,
-      inMarkdown(command.description()),
-    ]),
-  );
-  return table(['command', 'what it does'], rows);
+  const rows = [...byPage].map(([page, found]) => {
+    const noun = program.commands.find((command) => command.name() === page);
+    const links = found.map((command) => `[\`${nameOf(command)}\`](commands/${page}.md#${anchorOf(command)})`);
+    return [
+      `[${page}](commands/${page}.md)`,
+      inMarkdown(subjects[page] ?? noun?.description() ?? ''),
+      links.join(', '),
+    ];
+  });
+  return table(['page', 'about', 'commands'], rows);
 }
 
 /** The options that every command takes. */

@@ -73,7 +73,7 @@ const addOptions = {
 
 export const webhookCommands = commandGroup({
   name: 'webhook',
-  about: 'who is notified of what rankd does: channels in Discord, and programs',
+  about: 'the channels in Discord and the programs that rankd notifies',
   examples: ['rankd webhook add staff-log', 'rankd webhook list'],
   commands: [
     command({
