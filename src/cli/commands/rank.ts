@@ -30,7 +30,7 @@ import { type HoldOptions, holdOptions, lengthOf, suspendCommands } from './susp
 
 const rankHelp = 'rank number (1..255), role id or role name';
 /** 0: the operator, who is not a player. */
-const ranker = option('--ranker <user>', 'the user who asks for it, for the checks of the policy', asRanker, 0);
+const ranker = option('--ranker <user>', 'the user who asks for it, whom the policy then checks', asRanker, 0);
 const testOptions = {
   key: option('--key <key>', 'as this key (id or name); without it, as the operator'),
   place: option('--place <id>', 'from this place', asPlaceId),

@@ -34,7 +34,7 @@ export type HoldOptions = ValuesOf<typeof holdOptions>;
 const suspendOptions = {
   ...holdOptions,
   role: option('--role <rank>', 'the role that the member holds until then, instead of policy.suspension.role', asRank),
-  ranker: option('--ranker <user>', 'the user who asks for it, for the checks of the policy', asRanker, 0),
+  ranker: option('--ranker <user>', 'the user who asks for it, whom the policy then checks', asRanker, 0),
   reason,
   dryRun: flag('--dry-run', 'make every check and show which roles it would take; change nothing'),
 };
@@ -86,7 +86,7 @@ export const suspensionCommands = commandGroup({
     }),
     command({
       name: 'extend',
-      about: 'make one end later',
+      about: 'extend one of them',
       args: [user],
       options: {
         for: option('--for <duration>', 'how much longer, counted from its present end', asLength),
