@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { judgeErasure } from '../../src/core/forgetting.ts';
 import { engineOf } from '../../src/stores/engine.ts';
+import { newChange } from '../contracts/store/samples.ts';
 import { CliHome } from '../support/run-cli.ts';
 
 /** The text of every file in the data directory, if it has one. */
@@ -76,6 +77,22 @@ test.concurrent('requests from Roblox are listed, agreed to once, and carried ou
     stderr: 'No request waits.\n',
   });
   expect((await home.here(['audit', 'verify'])).code).toBe(0);
+});
+
+test.concurrent('a request of a member whose rank is being changed waits, and the others are carried out', async () => {
+  using home = new CliHome();
+  for (const user of ['1001', '1002']) await home.json('rank', 'set', user, '50');
+  await request(home, 1001, 1002);
+  const store = await engineOf({ dataDir: home.dataDir, clock: systemClock }).openStore();
+  const open = newChange({ rankeeId: 1001, state: 'pending' });
+  await store.beginChange(open, { windows: [] }, () => ({ do: 'begin', holds: [], events: [] }));
+  const { code, stdout } = await home.here(['forget', '--requested', '-y']);
+  await store.close();
+  expect([code, stdout]).toEqual([
+    4,
+    expect.stringMatching(/^User 1001: A rank change of user 1001 is under way\.\nUser 1002 is forgotten .*\n$/),
+  ]);
+  expect(await home.json('forget', '--requested', '--dry-run')).toMatchObject({ requests: [{ userId: 1001 }] });
 });
 
 test.concurrent('an undo does not restore the roles of a forgotten person', async () => {
