@@ -11,6 +11,7 @@ id: 5551234
 roles:
   - { name: Visitor, rank: 1, base: true }
   - { name: Cadet, rank: 10 }
+  - { name: Regatta Crew, rank: 15 }
   - { name: Lookout, rank: 20 }
   - { name: Boatswain, rank: 40 }
   - { name: Harbour Master, rank: 100 }
@@ -52,7 +53,11 @@ export function writeGroup(home: CliHome): void {
   writeFileSync(home.path('group.yaml'), group + held);
   writeFileSync(
     home.path('rankd.yaml'),
-    'platform: { kind: simulated, group_file: ./group.yaml }\nwebhooks: { allow_private: [127.0.0.1] }\nlimits: { rank: 100000 }\n',
+    JSON.stringify({
+      platform: { kind: 'simulated', group_file: './group.yaml' },
+      group: { ladder: [10, 20, 40, 100] },
+      ...{ webhooks: { allow_private: ['127.0.0.1'] }, limits: { rank: 100_000 } },
+    }),
   );
 }
 
@@ -115,6 +120,7 @@ export async function live30Days(home: CliHome, hooks: { good: string; bad: stri
   clock.step(-40 * 60_000);
   await at('rank', 'suspend', '@SaltAndPeter', '--for', '3d', '--reason', 'spammed the fog horn');
   await at('rank', 'set', '@Hallgrim', '40', '--for', '14d', '--reason', 'stands in for the summer');
+  await at('role', 'add', '@quietfox_92', 'Regatta Crew', '--reason', 'won the spring regatta');
   for (const minutes of [26, 17, 9, 4]) {
     clock.step(-minutes * 60_000);
     const member = random.pick(members);

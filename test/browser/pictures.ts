@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { Command } from 'commander';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { startWebhookSink } from '../support/webhook-sink.ts';
@@ -13,9 +13,13 @@ import { Visitor, views } from './scene.ts';
  * `npm run pictures`: takes pictures of each view of the built dashboard: light and dark, wide and narrow. Three of
  * them go into docs/, for README and docs/dashboard.md.
  */
-const { values } = parseArgs({ options: { out: { type: 'string', default: 'pictures' } } });
+const { out } = new Command('npm run pictures --')
+  .description('Takes pictures of each view of the built page; three of them go into docs/.')
+  .option('--out <folder>', 'where the pictures go', 'pictures')
+  .parse()
+  .opts<{ out: string }>();
 const docs = fileURLToPath(new URL('../../docs/', import.meta.url));
-mkdirSync(values.out, { recursive: true });
+mkdirSync(out, { recursive: true });
 
 using home = new CliHome();
 writeGroup(home);
@@ -31,7 +35,11 @@ for (const colorScheme of ['light', 'dark'] as const)
     const context = await opened.browser.newContext({ colorScheme, viewport, locale: 'en-GB' });
     await using visitor = await Visitor.open(context);
     const { page } = visitor;
-    const take = (what: string) => page.screenshot({ path: join(values.out, `${what}-${colorScheme}-${name}.png`) });
+    const still = () => page.evaluate(() => new Promise((painted) => setTimeout(painted, 300)));
+    const take = async (what: string) => {
+      await still();
+      await page.screenshot({ path: join(out, `${what}-${colorScheme}-${name}.png`) });
+    };
     const link = await home.run(['dashboard', '--json'], { env: { NODE_OPTIONS: asAnn } });
     const { url } = link.json<{ url: string }>();
     await page.goto(url);
@@ -41,7 +49,6 @@ for (const colorScheme of ['light', 'dark'] as const)
     for (const view of views) {
       await visitor.go(view);
       if (view === 'chart') await page.getByLabel('30 days').check();
-      await page.evaluate(() => new Promise((painted) => setTimeout(painted, 300)));
       await take(view);
     }
     await visitor.go('rank?user=1001');
@@ -52,7 +59,14 @@ for (const colorScheme of ['light', 'dark'] as const)
     await take('promote');
     if (colorScheme === 'light' && name === 'wide') await page.screenshot({ path: join(docs, 'dashboard-rank.png') });
     await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Give role…' }).waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Take role…' }).click();
+    await page.getByLabel('Role next to the rank').selectOption({ index: 1 });
+    await page.locator('dialog .preview').waitFor();
+    await take('role');
+    await page.keyboard.press('Escape');
     await page.getByText('A list of members').click();
+    await page.getByRole('button', { name: 'Check the list…' }).scrollIntoViewIfNeeded();
     await take('list');
     await visitor.go('keys');
     await page.locator('button.opener').first().click();
@@ -78,4 +92,4 @@ for (const colorScheme of ['light', 'dark'] as const)
     if (colorScheme === 'dark' && name === 'wide') await page.screenshot({ path: join(docs, 'dashboard-undo.png') });
     visitor.expectNoComplaint();
   }
-process.stdout.write(`${values.out}\n`);
+process.stdout.write(`${out}\n`);

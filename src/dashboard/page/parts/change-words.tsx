@@ -17,13 +17,13 @@ export const changeStates = Object.keys(states) as Change['state'][];
 export function ChangeState({ change }: { change: Pick<Change, 'state' | 'dryRun' | 'simulated'> }) {
   const { tone, icon } = states[change.state];
   return (
-    <>
+    <span class="tags">
       <Chip tone={isLeftFromSimulation(change) ? 'quiet' : tone} icon={icon}>
         {change.state}
       </Chip>
       {change.dryRun && <span class="tag">test key</span>}
       {change.simulated && <span class="tag">simulated</span>}
-    </>
+    </span>
   );
 }
 
@@ -63,11 +63,12 @@ const slackMs = 5_000;
 export function holdWords({ does, kind, endsAt }: NonNullable<Change['hold']>, requestedAt: string): string {
   // The end was set a moment before the change was recorded.
   const length = endsAt === null ? '' : ` for ${lengthInWords(Date.parse(endsAt) - Date.parse(requestedAt) + slackMs)}`;
+  const isTemporary = kind === 'temporary';
   const words = {
-    begin: kind === 'temporary' ? `temporary${length}` : `suspended${length}`,
+    begin: isTemporary ? `temporary${length}` : `suspended${length}`,
     renew: 'came back: still in force',
-    end: 'time is up: roles given back',
-    lift: 'lifted early: roles given back',
+    end: `time is up: roles ${isTemporary ? 'as before' : 'given back'}`,
+    lift: isTemporary ? 'ended early: roles as before' : 'lifted early: roles given back',
     override: 'ends the suspension',
     undo: 'suspension or temporary rank as before',
   };

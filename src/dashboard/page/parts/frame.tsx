@@ -22,7 +22,6 @@ export function Frame({ isAway, children }: { isAway: boolean; children: Compone
   const main = useRef<HTMLElement>(null);
   const isFirst = useRef(true);
   useEffect(() => {
-    document.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
     document.title = `${viewNames[view]} · rankd`;
     if (!isFirst.current) main.current?.focus();
     isFirst.current = false;

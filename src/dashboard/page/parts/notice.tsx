@@ -28,9 +28,16 @@ export function Problem({ error }: { error: ApiError }) {
   );
 }
 
-/** A hint with its commands highlighted: the parts between backquotes, or the whole text if it begins with `rankd`. */
+/** A hint with its commands highlighted: the parts between backquotes, and a command at its beginning. */
 export function Hint({ text }: { text: string }) {
-  if (text.startsWith('rankd ')) return <Shell line={text} />;
+  const [command] = /^rankd [^,;]+/.exec(text) ?? [];
+  if (command !== undefined)
+    return (
+      <>
+        <Shell line={command} />
+        <Hint text={text.slice(command.length)} />
+      </>
+    );
   return <>{text.split('`').map((part, index) => (index % 2 === 1 ? <Shell key={`${index}`} line={part} /> : part))}</>;
 }
 

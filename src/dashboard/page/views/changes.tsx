@@ -199,7 +199,7 @@ export function What({ change }: { change: Change }) {
     <>
       <Move change={change} />
       {change.hold !== null && (change.hold.does === 'override' || change.hold.kind === 'temporary') && (
-        <span class="tag">{holdWords(change.hold, change.requestedAt)}</span>
+        <p class="small">{holdWords(change.hold, change.requestedAt)}</p>
       )}
       {words !== null && words !== '' && <p class="small soft name">{words}</p>}
     </>

@@ -21,11 +21,7 @@ const operations: Record<string, string> = {
 export function Pace() {
   return (
     <>
-      <LiveView
-        title="Pace"
-        live={budget}
-        lead={() => 'how much rankd may still ask of Roblox now, of what a minute allows'}
-      >
+      <LiveView title="Pace" live={budget} lead={() => 'the calls to Roblox that rankd may still make in this minute'}>
         {({ budget: bars, callsWaiting, requestsInFlight }) => (
           <section class="sheet" aria-label="Pace">
             <dl class="facts figures">
