@@ -206,9 +206,10 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     const progress = page.getByRole('progressbar', { name: 'Progress of the undo' }).waitFor();
     // three members are restored very quickly
     await page.route(/\/api\/run\?/, (route) => progress.then(() => route.continue()));
-    await page.getByRole('button', { name: 'Put 3 members back' }).click();
+    await page.getByRole('button', { name: 'Put 3 members back' }).dblclick();
     expect((await posted).postDataJSON()).toEqual({ ids });
     await progress;
+    expect(ann.requests.filter((url) => url.endsWith('/api/undo'))).toHaveLength(1);
     await page
       .getByRole('dialog', { name: 'The undo is done' })
       .getByText('put back', { exact: true })

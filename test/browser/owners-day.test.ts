@@ -82,6 +82,8 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     await page.getByRole('button', { name: 'Close' }).click();
     await page.getByRole('button', { name: 'Lift the suspension…' }).click();
     await (await dialogOf(visitor, /^Lift/)).getByRole('button', { name: 'Lift' }).click();
+    await page.getByRole('dialog', { name: 'Done' }).getByText('Officer').waitFor();
+    await page.getByRole('button', { name: 'Close' }).click();
     await page.getByRole('button', { name: 'Promote…' }).waitFor();
     expect(await rolesOf(1001)).toContain('Officer');
     visitor.forget(/40\d/);
@@ -106,11 +108,27 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     expect(await rolesOf(1001)).toContain('Captain');
     await page.getByRole('button', { name: 'End the temporary role…' }).click();
     await (await dialogOf(ann, /^End the temporary role/)).getByRole('button', { name: 'End' }).click();
+    await page.getByRole('dialog', { name: 'Done' }).getByRole('button', { name: 'Close' }).click();
     await expect.poll(() => rolesOf(1001)).not.toContain('Captain');
     await change('Give');
     expect(await rolesOf(1001)).toContain('Captain');
     await change('Take');
     expect(await rolesOf(1001)).not.toContain('Captain');
+    ann.expectNoComplaint();
+  });
+
+  test('a key for people in Discord is made, which has no secret', async () => {
+    const { page } = ann;
+    await ann.go('keys');
+    await page.getByRole('button', { name: 'New key…' }).click();
+    const form = page.getByRole('dialog', { name: 'New key' });
+    await form.getByLabel('Name').fill('staff');
+    await form.getByLabel(/^for people in Discord/).check();
+    await form.getByRole('button', { name: 'Make the key' }).dblclick();
+    await ann.soon(ann.row('staff'));
+    expect(await page.getByRole('dialog').count()).toBe(0);
+    const { key } = await scene.home.json<{ key: object }>('key', 'show', 'staff');
+    expect(key).toMatchObject({ forDiscord: true });
     ann.expectNoComplaint();
   });
 
@@ -312,6 +330,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     await ann.page.getByRole('button', { name: /^Lift/ }).click();
     await ann.page.getByLabel(/^Reason/).fill('appeal');
     await ann.page.getByRole('dialog').getByRole('button', { name: 'Lift' }).click();
+    await ann.page.getByRole('dialog', { name: 'Done' }).getByRole('button', { name: 'Close' }).click();
     await ann.soon(ann.page.getByText('No member is suspended'));
     await ann.go('changes?user=1005');
     await ann.soon(ann.page.locator('td', { hasText: 'appeal' }).first());

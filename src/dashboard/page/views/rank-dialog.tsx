@@ -106,14 +106,7 @@ export function RankDialog({ does, member, name, among, onClose }: RankDialogPro
   };
   const steps = tested.value?.move?.steps ?? [];
   const isAllowed = steps.length > 0;
-  if (outcome.value !== undefined)
-    return (
-      <Dialog title="Done" footer={<CloseButton onClose={onClose} />} onClose={onClose}>
-        <Notice tone="good">
-          <p role="status">{outcome.value.message}</p>
-        </Notice>
-      </Dialog>
-    );
+  if (outcome.value !== undefined) return <Done change={outcome.value} onClose={onClose} />;
   const footer = (
     <>
       <button type="button" onClick={onClose}>
@@ -161,6 +154,17 @@ export function RankDialog({ does, member, name, among, onClose }: RankDialogPro
         <Reason />
         <OtherProblem error={error.value} />
       </FormError.Provider>
+    </Dialog>
+  );
+}
+
+/** The outcome of an applied change. */
+export function Done({ change, onClose }: { change: Change; onClose: () => void }) {
+  return (
+    <Dialog title="Done" footer={<CloseButton onClose={onClose} />} onClose={onClose}>
+      <Notice tone="good">
+        <p role="status">{change.message}</p>
+      </Notice>
     </Dialog>
   );
 }

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import { read } from '../api.ts';
-import type { FoundMember } from '../documents.ts';
+import type { FoundMember, Hold } from '../documents.ts';
 import { Live, roles, useLive } from '../live.ts';
 import { ChangeState, memberName } from '../parts/change-words.tsx';
 import { Chip } from '../parts/chip.tsx';
@@ -69,7 +69,7 @@ function Found({ user }: { user: string }) {
 
 function Card({ found, onDone }: { found: FoundMember; onDone: () => void }) {
   const { member, suspension, changes } = found;
-  const asked = useSignal<keyof typeof kinds | 'lift' | undefined>(undefined);
+  const asked = useSignal<keyof typeof kinds | Hold | undefined>(undefined);
   const close = () => {
     asked.value = undefined;
     onDone();
@@ -145,7 +145,7 @@ function Card({ found, onDone }: { found: FoundMember; onDone: () => void }) {
             <button
               type="button"
               onClick={() => {
-                asked.value = 'lift';
+                asked.value = suspension;
               }}
             >
               {suspension.kind === 'temporary' ? 'End' : 'Lift'} the {holdName(suspension, alongside)}…
@@ -183,8 +183,8 @@ function Card({ found, onDone }: { found: FoundMember; onDone: () => void }) {
           </p>
         </>
       )}
-      {asked.value === 'lift' && suspension !== null && <Lift hold={suspension} onClose={close} />}
-      {asked.value !== undefined && asked.value !== 'lift' && (
+      {typeof asked.value === 'object' && <Lift hold={asked.value} onClose={close} />}
+      {typeof asked.value === 'string' && (
         <RankDialog {...{ member, name }} does={asked.value} among={among[asked.value]} onClose={close} />
       )}
     </section>

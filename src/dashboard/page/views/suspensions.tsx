@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { type ApiError, send } from '../api.ts';
-import type { Hold } from '../documents.ts';
+import type { Change, Hold } from '../documents.ts';
 import { roles, suspensions, useLive } from '../live.ts';
 import { Member, memberName } from '../parts/change-words.tsx';
 import { Chip, type Tone } from '../parts/chip.tsx';
@@ -12,6 +12,7 @@ import { Shell } from '../parts/notice.tsx';
 import { Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import { addressOf } from '../route.ts';
+import { Done } from './rank-dialog.tsx';
 import { counted, LiveView } from './view.tsx';
 
 const states: Record<Hold['state'], { tone: Tone; icon: IconName }> = {
@@ -140,23 +141,27 @@ function verbOf({ kind }: Hold): string {
 export function Lift({ hold, onClose }: { hold: Hold; onClose: () => void }) {
   const alongside = useLive(roles).data?.alongside ?? [];
   const mayForce = useSignal(false);
+  const outcome = useSignal<Change | undefined>(undefined);
   const lift = async (values: FormData, once: string) => {
     try {
       const asked = { user: hold.rankeeId, force: values.get('force') !== null, reason: textOf(values, 'reason') };
-      await send('suspensions/lift', asked, once);
+      outcome.value = (await send<{ change: Change }>('suspensions/lift', asked, once)).change;
       suspensions.touch();
     } catch (error) {
       if ((error as ApiError).details.code === 'conflict') mayForce.value = true;
       throw error;
     }
   };
+  if (outcome.value !== undefined) return <Done change={outcome.value} onClose={onClose} />;
   return (
     <Confirm
       title={`${verbOf(hold)} the ${holdName(hold, alongside)} of ${memberName(hold)}?`}
       lead="The member gets the earlier roles back at once."
       verb={verbOf(hold)}
       act={lift}
-      onClose={onClose}
+      onClose={() => {
+        if (outcome.value === undefined) onClose();
+      }}
     >
       <Reason />
       {mayForce.value && (

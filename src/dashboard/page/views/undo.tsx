@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
-import { type ApiError, read, send } from '../api.ts';
+import { useEffect, useMemo } from 'preact/hooks';
+import { type ApiError, newKey, read, send } from '../api.ts';
 import type { Run, Undo, UndoPreview } from '../documents.ts';
 import type { Tone } from '../parts/chip.tsx';
 import { Dialog } from '../parts/dialog.tsx';
@@ -23,6 +23,8 @@ export function UndoDialog({ query, onClose }: { query: string; onClose: () => v
   const preview = useSignal<UndoPreview | undefined>(undefined);
   const error = useSignal<ApiError | undefined>(undefined);
   const run = useSignal<string | undefined>(undefined);
+  const isBusy = useSignal(false);
+  const once = useMemo(newKey, []);
   useEffect(() => {
     const gone = new AbortController();
     read<UndoPreview>(`undo?${query}`, { isSlow: true, signal: gone.signal }).then(
@@ -44,11 +46,13 @@ export function UndoDialog({ query, onClose }: { query: string; onClose: () => v
   }
 
   const confirm = async (ids: string[]) => {
+    isBusy.value = true;
     try {
-      run.value = (await send<{ run: Run }>('undo', { ids })).run.id;
+      run.value = (await send<{ run: Run }>('undo', { ids }, once)).run.id;
     } catch (failed) {
       error.value = failed as ApiError;
     }
+    isBusy.value = false;
   };
   const shown = preview.value;
   const count = shown?.undo.members.filter(({ state }) => state === 'would_put_back').length ?? 0;
@@ -58,7 +62,7 @@ export function UndoDialog({ query, onClose }: { query: string; onClose: () => v
         {count > 0 ? 'Cancel' : 'Close'}
       </button>
       {shown !== undefined && count > 0 && (
-        <button type="button" class="main" onClick={() => void confirm(shown.ids)}>
+        <button type="button" class="main" disabled={isBusy.value} onClick={() => void confirm(shown.ids)}>
           Put {count === 1 ? 'this member' : `${count} members`} back
         </button>
       )}
