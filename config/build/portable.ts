@@ -16,7 +16,7 @@ import {
 } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { parseArgs } from 'node:util';
+import { Command, Option } from 'commander';
 
 /**
  * `npm run portable`: for each system an archive with Node.js and rankd, for people who have neither Node.js nor git. Node.js comes from
@@ -40,6 +40,14 @@ const systems: Record<string, { node: string; addon: string }> = {
 /** The time of every file in an archive. */
 const fileTime = new Date('2020-01-01T00:00:00Z');
 
+const { only, ...options } = new Command('npm run portable --')
+  .description('Makes the archives of rankd as it was built last, with Node.js, and their checksums.')
+  .addOption(new Option('--only <systems...>', 'the systems; all, if none is named').choices(Object.keys(systems)))
+  .option('--out <folder>', 'the folder for the archives', join(root, 'portable'))
+  .parse()
+  .opts<{ only?: string[]; out: string }>();
+const out = resolve(options.out);
+
 /** The folder for unfinished files, inside of the folder for the archives. */
 let work = '';
 try {
@@ -52,19 +60,12 @@ try {
 }
 
 function main(): void {
-  const { values } = parseArgs({
-    options: { only: { type: 'string', multiple: true }, out: { type: 'string', default: join(root, 'portable') } },
-  });
-  const names = values.only ?? Object.keys(systems);
-  const unknown = names.find((name) => !Object.hasOwn(systems, name));
-  if (unknown !== undefined)
-    throw problem(`there is no system ${unknown}`, `--only ${Object.keys(systems).join(', ')}`);
   if (!existsSync(join(root, 'dist/main.js'))) throw problem('rankd is not built', 'npm run build');
-  const out = resolve(values.out);
   mkdirSync(out, { recursive: true });
   work = mkdtempSync(join(out, '.unfinished-'));
-  for (const archive of names.map(archiveOf)) renameSync(archive, join(out, basename(archive)));
-  writeSums(out);
+  const archives = (only ?? Object.keys(systems)).map(archiveOf);
+  for (const archive of archives) renameSync(archive, join(out, basename(archive)));
+  writeSums();
 }
 
 /** Returns the path of the complete archive. */
@@ -136,7 +137,7 @@ function packageOf(node: string): string {
 }
 
 /** The checksums of all archives of this version. */
-function writeSums(out: string): void {
+function writeSums(): void {
   const archives = readdirSync(out).filter((file) => file.startsWith(`rankd-${version}-`));
   const lines = archives.sort().map((file) => {
     const bytes = readFileSync(join(out, file));
