@@ -46,12 +46,18 @@ describe.each(readdirSync(folder))('%s', (name) => {
     const { on, permissions, jobs } = workflow(name);
     expect(permissions).toEqual({ contents: 'read' });
     expect(on).not.toHaveProperty('pull_request_target');
-    for (const { run = '', uses = '' } of stepsOf(name)) {
-      expect(run).not.toContain('${{');
-      if (uses !== '') expect(uses).toMatch(/^(actions|docker)\/[\w-]+@v\d+$/);
-    }
+    for (const { run = '' } of stepsOf(name)) expect(run).not.toContain('${{');
     if ('pull_request' in on) for (const job of Object.values(jobs)) expect(job.permissions).toBeUndefined();
   });
+});
+
+test('every action is pinned to one commit, of a version that is named next to it', () => {
+  const lines = readdirSync(folder).flatMap(
+    (name) => readFileSync(new URL(name, folder), 'utf8').match(/uses: .*/g) ?? [],
+  );
+  for (const line of lines) expect(line).toMatch(/^uses: (actions|docker)\/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
+  const pins = new Set(lines);
+  expect(new Set([...pins].map((line) => line.split('@')[0])).size).toBe(pins.size);
 });
 
 test('every push runs npm test and the tests on PostgreSQL, and the package on each system with the oldest, the current and the newest Node', async () => {
