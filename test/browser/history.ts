@@ -56,6 +56,10 @@ export function writeGroup(home: CliHome): void {
     JSON.stringify({
       platform: { kind: 'simulated', group_file: './group.yaml' },
       group: { ladder: [10, 20, 40, 100] },
+      discord: {
+        ...{ application: '1100000000000000001', public_key: 'ab'.repeat(32), server: '2200000000000000002' },
+        ...{ commands: [{ role: '3300000000000000003', key: 'trainers' }], api_base_url: 'http://127.0.0.1:9' },
+      },
       ...{ webhooks: { allow_private: ['127.0.0.1'] }, limits: { rank: 100_000 } },
     }),
   );
@@ -78,6 +82,9 @@ export async function live30Days(home: CliHome, hooks: { good: string; bad: stri
   await make('main-game', '--max-rank', '40');
   await make('training-hub', '--max-rank', '20', '--direction', 'promote');
   await make('event-bot', '--any-place', '--system', '--rate', '30');
+  await at('key', 'create', 'trainers', '--for-discord', '--direction', 'promote', '--max-rank', '20');
+  await at('discord', 'link', '4400000000000000005', '1003');
+  await at('discord', 'link', '4400000000000000006', '1010');
   await at('whitelist', 'add', `${places['main-game']}`, '--key', 'main-game', '--note', 'Harbour');
   await at('whitelist', 'add', `${places['training-hub']}`, '--key', 'training-hub', '--note', 'Academy');
   writeFileSync(home.path('good.url'), hooks.good);

@@ -129,6 +129,8 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     expect(await page.getByRole('dialog').count()).toBe(0);
     const { key } = await scene.home.json<{ key: object }>('key', 'show', 'staff');
     expect(key).toMatchObject({ forDiscord: true });
+    await page.getByRole('button', { name: 'Key staff' }).click();
+    await page.getByText('none: people in Discord use this key').waitFor();
     ann.expectNoComplaint();
   });
 

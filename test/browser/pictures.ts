@@ -75,6 +75,8 @@ for (const colorScheme of ['light', 'dark'] as const)
     await page.getByRole('dialog').waitFor();
     await take('new-key');
     await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Unlink…' }).last().scrollIntoViewIfNeeded();
+    await take('people');
     await visitor.go('webhooks');
     await page.getByRole('button', { name: 'New webhook…' }).click();
     await page.getByRole('dialog').waitFor();
@@ -90,6 +92,14 @@ for (const colorScheme of ['light', 'dark'] as const)
     await page.getByText('would be put back').waitFor();
     await take('undo');
     if (colorScheme === 'dark' && name === 'wide') await page.screenshot({ path: join(docs, 'dashboard-undo.png') });
+    await page.keyboard.press('Escape');
+    await visitor.go('keys');
+    await page.getByRole('button', { name: 'Key event-bot' }).click();
+    await page.getByRole('button', { name: 'New secret… event-bot' }).click();
+    await page.getByLabel('The old secret still works for').fill('0s');
+    await page.getByRole('button', { name: 'Make the secret' }).click();
+    await page.getByRole('button', { name: 'Copy' }).waitFor();
+    await take('secret');
     visitor.expectNoComplaint();
   }
 process.stdout.write(`${out}\n`);

@@ -104,7 +104,7 @@ function Facts({ data }: { data: Status }) {
         <dt>Roblox key</dt>
         <dd>
           {credential.isAccepted ? 'accepted' : 'not accepted'}
-          {credential.actingUserId !== null && <span class="soft"> acts as {credential.actingUserId}</span>}
+          {credential.actingUserId !== null && <span class="soft">, acts as {credential.actingUserId}</span>}
           {credential.expiresAt !== null && (
             <span class="soft">
               , until <Time at={credential.expiresAt} />

@@ -280,11 +280,13 @@ function PlacesOf({ of: key, isFixed }: { of: Key; isFixed: boolean }) {
     adding.value = newKey();
     form.reset();
   };
-  const mayEdit = mayChange.value && !isFixed && !key.anyPlace;
+  const mayEdit = mayChange.value && !isFixed && !key.anyPlace && !key.forDiscord;
   return (
     <FormError.Provider value={error.value}>
       <h3>Places that may use it</h3>
-      {key.anyPlace ? (
+      {key.forDiscord ? (
+        <p class="soft">none: people in Discord use this key, by a role that discord.commands names</p>
+      ) : key.anyPlace ? (
         <p class="soft">any place: it is for a bot or a web shop, not for a game</p>
       ) : (
         <ul class="places">

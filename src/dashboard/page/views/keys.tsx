@@ -207,7 +207,8 @@ function mayDo(key: Key): string[] {
 
 const shownPlaces = 3;
 
-function Places({ of: { anyPlace, whitelist } }: { of: Key }) {
+function Places({ of: { anyPlace, forDiscord, whitelist } }: { of: Key }) {
+  if (forDiscord) return <>Discord</>;
   if (anyPlace) return <>any place</>;
   const active = whitelist.filter((entry) => entry.active);
   if (active.length === 0) return <span class="soft">none</span>;

@@ -61,7 +61,7 @@ function Linked() {
                       {person.userName ?? person.userId}
                     </a>
                   </th>
-                  <td class="name">{person.discordId}</td>
+                  <td class="name small">{person.discordId}</td>
                   <td class="roomy soft">{person.linkedAt !== null && <Time at={person.linkedAt} />}</td>
                   <td class="end">
                     {mayChange.value && (
