@@ -100,6 +100,16 @@ test('stop ends the daemon, also while a command waits for an answer', async () 
 });
 
 describe('bin/panel.js', () => {
+  test('has a complete rankd.yaml in docs/hosting.md', async () => {
+    using home = new CliHome();
+    const page = readFileSync(new URL('../../docs/hosting.md', import.meta.url), 'utf8');
+    const [, recipe = ''] = page.split('## A bot panel');
+    const [, yaml = ''] = /```yaml\n(.+?)```/s.exec(recipe) ?? [];
+    writeFileSync(home.path('rankd.yaml'), yaml.replaceAll(/^ {3}/gm, ''));
+    writeFileSync(home.path('roblox.key'), 'key', { mode: 0o600 });
+    expect(await home.here(['config', 'check'])).toMatchObject({ code: 0 });
+  });
+
   test('serves on SERVER_PORT, takes commands, outlives the end of its input, and no log has a secret', async () => {
     using home = new CliHome();
     using panel = startPanel(home, { SERVER_PORT: '0' });
