@@ -87,7 +87,7 @@ export async function namingDaemon(dataDir: string, error: unknown): Promise<unk
 }
 
 /** The file that commands read here, if the daemon reads another one: edits of it do not reach the daemon. */
-export function strangerTo(
+export function otherConfigHere(
   { configSources }: { configSources: ConfigLocationSources },
   daemonFile: string | null,
 ): string | undefined {

@@ -7,7 +7,7 @@ import { crypto, https } from '../base/node-modules.ts';
 import { type System, thisSystem } from '../base/system.ts';
 import { loadSqlite } from '../stores/engine.ts';
 import { examined, type Finding, fail, ok, warn } from '../usecases/doctor/finding.ts';
-import { crowdIn } from './windows-access.ts';
+import { openGroupIn } from './windows-access.ts';
 
 /** Checks this machine: Node.js, the data directory, free disk space, the port, the clock. */
 
@@ -86,7 +86,7 @@ async function accessFindings(
 
 /** By the access list of the folder, which the files in it inherit. */
 function listFindings(dataDir: string, { system, list }: { system: System; list: string | undefined }): Finding[] {
-  const crowd = list === undefined ? undefined : crowdIn(list);
+  const crowd = list === undefined ? undefined : openGroupIn(list);
   const close = system.commands.closeFolder(dataDir);
   if (crowd !== undefined) return [warn('data', `${crowd} can get at ${dataDir}`, close)];
   return [ok('data', `${dataDir} is ${list === undefined ? '' : 'private and '}writable`)];

@@ -29,7 +29,7 @@ const timeoutMs = 20_000;
  * of the machine; `undefined` if there is none. `sddl`: the list as text
  * (https://learn.microsoft.com/windows/win32/secauthz/ace-strings).
  */
-export function crowdIn(sddl: string): string | undefined {
+export function openGroupIn(sddl: string): string | undefined {
   if (/D:[A-Z]*NO_ACCESS_CONTROL/.test(sddl)) return 'Everyone';
   const entries = sddl.matchAll(/\((\w+);\w*;(\w+);[^;]*;[^;]*;([\w-]+)(?:;[^)]*)?\)/g);
   for (const [, type, rights = '', account = ''] of entries) {

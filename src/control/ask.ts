@@ -7,8 +7,8 @@ import {
   type AskedLink,
   changeHeader,
   controlPath,
+  type LateReadOutcome,
   type LinkOutcome,
-  type LookOutcome,
   operatorHeader,
   type ReloadOutcome,
   sessionHeader,
@@ -39,10 +39,10 @@ export function askReload(
 }
 
 /** Makes the daemon of a data directory verify a change by a late read. False if there is none. */
-export async function askLook(dataDir: string, changeId: string): Promise<boolean> {
+export async function askLateRead(dataDir: string, changeId: string): Promise<boolean> {
   const headers = { [changeHeader]: changeId };
-  const what = { dataDir, path: '/look', method: 'POST', headers };
-  return (await ask<LookOutcome>(what, answerTimeoutMs))?.isTaken ?? false;
+  const what = { dataDir, path: '/late-read', method: 'POST', headers };
+  return (await ask<LateReadOutcome>(what, answerTimeoutMs))?.isTaken ?? false;
 }
 
 /** Requests a link to the page from the daemon of a data directory; `undefined` if none responds in time. */

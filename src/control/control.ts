@@ -15,7 +15,7 @@ export interface Control {
   /** The same, but resolves every entry that names roles again. */
   relearn(by: string): Promise<ReloadOutcome>;
   /** Asks for a late read of a change that a command reported as applied. */
-  look(changeId: string): Promise<LookOutcome>;
+  lateRead(changeId: string): Promise<LateReadOutcome>;
   /** A link to the page. The page listens from then on. */
   dashboardLink(asked: AskedLink): Promise<LinkOutcome>;
   /** Ends all sessions of the page. `by`: the actor in the audit. */
@@ -47,7 +47,7 @@ export type ReloadOutcome =
   | { state: 'refused'; code: ErrorCode; message: string; withExcerpts: string; hint: string | undefined };
 
 /** True if the daemon makes the late read. */
-export interface LookOutcome {
+export interface LateReadOutcome {
   isTaken: boolean;
 }
 

@@ -172,7 +172,7 @@ const operations = {
   'GET /identity': { name: 'identity', about: () => '' },
   'POST /reload': { name: 'reload', about: operatorOf },
   'POST /relearn': { name: 'relearn', about: operatorOf },
-  'POST /look': { name: 'look', about: ({ headers }) => String(headers[changeHeader]) },
+  'POST /late-read': { name: 'lateRead', about: ({ headers }) => String(headers[changeHeader]) },
   'POST /dashboard': { name: 'dashboardLink', about: linkOf },
   'POST /dashboard/logout': { name: 'dashboardLogout', about: operatorOf },
 } as const satisfies Record<

@@ -11,7 +11,7 @@ export function refusalOfCredential(
   isWriteDenied = false,
 ): RankdError | undefined {
   if (state === 'invalid' && refusal !== undefined) return refusedKey(refusal);
-  if (state !== 'valid' && state !== 'untold') return credentialError(`is ${state}`);
+  if (state !== 'valid' && state !== 'unreported') return credentialError(`is ${state}`);
   return canWrite === false && isWriteDenied
     ? credentialError('lacks the scope group:write for this group')
     : undefined;

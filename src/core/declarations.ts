@@ -3,15 +3,15 @@ import { RankdError } from '../base/errors.ts';
 /**
  * A declaration as a node stores it. `seq` rises with each new one: of two with the same name, the higher one applies.
  */
-export interface KeptDeclaration<Declaration> {
+export interface StoredDeclaration<Declaration> {
   declaration: Declaration;
   seq: number;
 }
 
 /** This node's latest declarations, and those of other live nodes. Both are empty if only one daemon uses the store. */
 export interface NodeDeclarations<Declaration> {
-  kept: readonly KeptDeclaration<Declaration>[];
-  elsewhere: ReadonlyArray<KeptDeclaration<Declaration> & { node: string }>;
+  kept: readonly StoredDeclaration<Declaration>[];
+  elsewhere: ReadonlyArray<StoredDeclaration<Declaration> & { node: string }>;
 }
 
 /**
@@ -84,7 +84,7 @@ export function newestOf(
   name: string,
   { kept, elsewhere }: NodeDeclarations<{ name: string }>,
 ): 'own' | 'theirs' | undefined {
-  const seqOf = (all: readonly KeptDeclaration<{ name: string }>[]) =>
+  const seqOf = (all: readonly StoredDeclaration<{ name: string }>[]) =>
     Math.max(...all.filter(({ declaration }) => declaration.name === name).map(({ seq }) => seq));
   const [own, theirs] = [seqOf(kept), seqOf(elsewhere)];
   if (own === theirs) return undefined; // neither exists

@@ -65,8 +65,8 @@ export interface Member {
 
 /** The state of rankd's credential, as the platform reports it. */
 export interface Credential {
-  /** `untold`: the platform responds, but does not report the state. */
-  state: 'valid' | 'disabled' | 'expired' | 'invalid' | 'untold';
+  /** `unreported`: the platform responds, but does not report the state. */
+  state: 'valid' | 'disabled' | 'expired' | 'invalid' | 'unreported';
   /** With `invalid`: the platform's own words, e.g. `401: Invalid API Key`. */
   refusal?: string;
   /** The acting account; absent if the platform does not report it. */

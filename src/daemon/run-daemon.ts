@@ -9,7 +9,7 @@ import type { LoadedConfig } from '../config/load.ts';
 import type { AskedLink, ReloadOutcome } from '../control/control.ts';
 import { listenForCommands } from '../control/listen.ts';
 import type { Migration } from '../ports/index.ts';
-import { lookAtChange } from '../usecases/change/late-look.ts';
+import { requestLateRead } from '../usecases/change/late-read.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { keepServedGroup } from '../usecases/group/served-group.ts';
 import { stuckHolds } from '../usecases/holds/open-hold.ts';
@@ -151,9 +151,9 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
     await page.openIfEnabled(daemon.url);
     await showNode({ daemon, live, page, startedAt: startedAt.monotonic });
     const identity = async () => ({ identity: daemon.app.current.identity });
-    const look = (changeId: string) => lookAtChange(daemon.app.current, changeId);
+    const lateRead = (changeId: string) => requestLateRead(daemon.app.current, changeId);
     const control = {
-      ...{ status, identity, look, reload: (by: string) => live.reload(by) },
+      ...{ status, identity, lateRead, reload: (by: string) => live.reload(by) },
       relearn: (by: string) => live.reload(by, { relearns: true }),
       dashboardLink: (asked: AskedLink) => page.link(asked),
       dashboardLogout: (by: string) => page.logAllOut(by),

@@ -2,7 +2,7 @@ import { isRankdError } from '../base/errors.ts';
 import type { RankChange } from '../core/model.ts';
 import type { CallContext } from '../ports/index.ts';
 import { callWithin } from '../ports/platform.ts';
-import { takeLateLooks } from '../usecases/change/late-look.ts';
+import { makeLateReads } from '../usecases/change/late-read.ts';
 import { type RecoveryTries, recoverChanges, wasLeftBehind } from '../usecases/change/reconcile-change.ts';
 import type { DaemonContext, LiveContext } from '../usecases/daemon-context.ts';
 import { credentialWarnings } from '../usecases/group/check-group.ts';
@@ -40,7 +40,7 @@ export function startWorkers(live: LiveContext, heads: AuditHeadWriter): () => P
     if (await isInCharge(live.current, 'pruning'))
       await pruneRecords(live.current, live.current.retention, stopping.signal);
   });
-  const looking = takeLateLooks(() => live.current, {
+  const looking = makeLateReads(() => live.current, {
     stop: stopping.signal,
     report: (error) => app.log.error({ err: error }, 'a change could not be read again'),
   });
@@ -184,7 +184,7 @@ class HoldWorker {
 
   async endDue(): Promise<void> {
     const app = this.#live.current;
-    const { isSteady, jumpedMs } = this.#wallClock.look();
+    const { isSteady, jumpedMs } = this.#wallClock.check();
     if (jumpedMs !== undefined) app.log.warn({ jumpedMs, problem: 'clock' }, sentenceOf(jumpedMs));
     if (!isSteady) return;
     const retryNow = this.#seen !== app;

@@ -49,7 +49,7 @@ export function watchedPlatform(platform: Platform, meters: Meters, clock: Pick<
 const states = ['valid', 'disabled', 'expired', 'invalid'] as const satisfies Credential['state'][];
 
 function noteCredential(meters: Meters, { state, userId, expiresAt }: Credential): void {
-  if (state === 'untold') return;
+  if (state === 'unreported') return;
   for (const one of states) meters.credentialState.set({ state: one }, one === state ? 1 : 0);
   meters.credentialExpiry.reset();
   if (expiresAt !== undefined) meters.credentialExpiry.set({ acting_account: String(userId ?? '') }, expiresAt / 1000);

@@ -137,7 +137,7 @@ export class CredentialBreaker implements Platform {
     this.#knownUntil = this.#clock.monotonic() + checkLifeMs;
     const refusal = refusalOfCredential(credential, this.#isWriteDenied);
     if (refusal !== undefined) this.#trip(refusal);
-    else if (credential.state !== 'untold') this.#close();
+    else if (credential.state !== 'unreported') this.#close();
     return credential;
   }
 

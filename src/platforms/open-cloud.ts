@@ -265,7 +265,7 @@ export class OpenCloudPlatform implements Platform {
     } as const;
     return this.#openCloud.request(request, call).catch((error): Credential => {
       // If this request is forbidden, or no longer exists, that proves nothing about the key.
-      if (error instanceof ForbiddenRead || isRankdError(error, 'platform_rejected')) return { state: 'untold' };
+      if (error instanceof ForbiddenRead || isRankdError(error, 'platform_rejected')) return { state: 'unreported' };
       if (error instanceof RefusedKey) return { state: 'invalid', refusal: error.refusal };
       throw error;
     });

@@ -141,7 +141,7 @@ export interface ChangeStore {
    * The time of this ranker's last change (epoch milliseconds). An open change counts from its request; dry runs and
    * ineffective repeats do not count.
    */
-  lastChangedSomebodyAt(rankerId: number): Promise<number | undefined>;
+  lastRankedOthersAt(rankerId: number): Promise<number | undefined>;
   /** Newest first. */
   listChanges(filter: ChangeFilter): Promise<RankChange[]>;
   /**

@@ -128,7 +128,7 @@ export interface CallContext {
   /** Called before each try of a write. If it rejects, the write is not sent, and fails with that error. */
   fence?: () => Promise<WriteLease>;
   /** True for a write after which the member is read if it is refused: one that is refused for lack of room leaves time for that. */
-  looksAfter?: boolean;
+  readsAfter?: boolean;
 }
 
 /** For how long a write may be handed over. */

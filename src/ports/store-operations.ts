@@ -1,4 +1,4 @@
-import type { KeptRole, Store } from './store.ts';
+import type { Store, StoredRole } from './store.ts';
 
 /** A database engine bound to the location of rankd's data. */
 export interface StoreEngine {
@@ -91,7 +91,7 @@ export interface StoreCheck {
   detail: string;
 }
 
-/** The cluster behind an address, by the `system_identifier` that a server and its standbys share, or `untold` if the user may not read it. */
+/** The cluster behind an address, by the `system_identifier` that a server and its standbys share, or `unreported` if the user may not read it. */
 export interface KnownServer {
   /** In words for the operator. */
   place: string;
@@ -201,18 +201,18 @@ export interface Names {
   /** Whitelisted places, ascending. */
   places: number[];
   /** The roles of the served group (of the simulated one if none is served yet) as they were last read, ascending by rank. */
-  roles: KeptRole[];
+  roles: StoredRole[];
   /** The names of users as Roblox reported them, ascending. */
   users: string[];
 }
 
 /** A row in a form that every engine can read and write: a boolean is 1 or 0, a list is JSON, bytes are bytes. */
-export type KeptRow = Readonly<Record<string, number | string | Uint8Array | null>>;
+export type StoredRow = Readonly<Record<string, number | string | Uint8Array | null>>;
 
 /** A snapshot of all data in a store. */
 export interface StoreContents {
   /** The rows of a table in the order of its key, page by page. */
-  rows(table: string): AsyncIterable<KeptRow[]>;
+  rows(table: string): AsyncIterable<StoredRow[]>;
   /** The highest number that a row of each table ever had, including removed rows. */
   numbers(): Promise<ReadonlyMap<string, number>>;
 }

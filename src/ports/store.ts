@@ -120,16 +120,16 @@ export interface GroupStore {
   /** Replaces the group that was stored before. */
   keepServedGroup(served: ServedGroup): Promise<void>;
   /** The roles that were stored last, in no order; empty if there are none. */
-  findRoles(group: string): Promise<KeptRole[]>;
+  findRoles(group: string): Promise<StoredRole[]>;
   /** Replaces all roles of the group. They only fill lists for people to choose from. */
-  keepRoles(group: string, roles: readonly KeptRole[]): Promise<void>;
+  keepRoles(group: string, roles: readonly StoredRole[]): Promise<void>;
   /** The roles that the entries of settings meant when rankd first read them, in no order. */
   findMeanings(group: string): Promise<RoleMeaning[]>;
   /** Replaces all of them as `judge` says, with its events. `judge` is synchronous and pure, and may run more than once. */
   updateMeanings(group: string, judge: (kept: RoleMeaning[]) => Verdict<RoleMeaning[]>): Promise<RoleMeaning[]>;
 }
 
-export type KeptRole = Pick<Role, 'id' | 'name' | 'rank'>;
+export type StoredRole = Pick<Role, 'id' | 'name' | 'rank'>;
 
 export interface AuditFilter {
   /** Epoch milliseconds, included. */

@@ -2,7 +2,7 @@ import type { Hash } from 'node:crypto';
 import { RankdError } from '../base/errors.ts';
 import { crypto } from '../base/node-modules.ts';
 import { type ChainLink, chainStart, linkHash } from '../core/audit.ts';
-import type { CopiedContents, KeptRow, StoreContents } from '../ports/index.ts';
+import type { CopiedContents, StoreContents, StoredRow } from '../ports/index.ts';
 
 /** The columns that identify a row of each table. A table comes after those that it refers to. */
 export const copiedTables: Readonly<Record<string, readonly string[]>> = {
@@ -44,13 +44,13 @@ export async function* pagesOf(
   }: {
     source: string;
     asKey?: (column: string) => string;
-    ask(sql: string, after: Record<string, unknown>): KeptRow[] | Promise<KeptRow[]>;
+    ask(sql: string, after: Record<string, unknown>): StoredRow[] | Promise<StoredRow[]>;
   },
-): AsyncGenerator<KeptRow[]> {
+): AsyncGenerator<StoredRow[]> {
   const key = copiedTables[table] ?? [];
   const order = key.map(asKey).join(', ');
   const behind = `WHERE (${order}) > (${key.map((column) => `@${column}`).join(', ')})`;
-  let last: KeptRow | undefined;
+  let last: StoredRow | undefined;
   for (;;) {
     const after = Object.fromEntries(key.map((column) => [column, last?.[column] ?? null]));
     const rows = await ask(
@@ -63,13 +63,13 @@ export async function* pagesOf(
   }
 }
 
-function withoutColumns(row: KeptRow, columns: readonly string[]): KeptRow {
+function withoutColumns(row: StoredRow, columns: readonly string[]): StoredRow {
   return Object.fromEntries(Object.entries(row).filter(([column]) => !columns.includes(column)));
 }
 
 /** The target of a copy. Its tables are empty. */
 export interface CopyTarget {
-  insert(table: string, rows: readonly KeptRow[]): Promise<void>;
+  insert(table: string, rows: readonly StoredRow[]): Promise<void>;
   /** Writes the data other than rows. */
   finish(numbers: ReadonlyMap<string, number>, head: ChainLink): Promise<void>;
   /** The contents after the copy. */
@@ -108,7 +108,7 @@ class TableSum {
   readonly #hash: Hash = crypto().createHash('sha256');
   #digest: string | undefined;
 
-  add(rows: readonly KeptRow[]): void {
+  add(rows: readonly StoredRow[]): void {
     this.count += rows.length;
     for (const row of rows) {
       const cells = Object.keys(row)
@@ -128,7 +128,7 @@ class TableSum {
 class Chain {
   head: ChainLink = chainStart;
 
-  follow(table: string, rows: readonly KeptRow[]): void {
+  follow(table: string, rows: readonly StoredRow[]): void {
     for (const row of rows) {
       if (table === 'audit_anchor') this.head = { id: Number(row['last_id']), hash: hexOf(row['hash']) };
       if (table === 'audit_events') this.#add(row);
@@ -139,7 +139,7 @@ class Chain {
     if (newestId > this.head.id) throw broken(this.head.id + 1);
   }
 
-  #add(row: KeptRow): void {
+  #add(row: StoredRow): void {
     const { id, at, done_by: by, action, subject, detail } = row as unknown as AuditColumns;
     const hash = hexOf(row['hash']);
     const isNext = id === this.head.id + 1;

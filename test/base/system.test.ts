@@ -6,7 +6,7 @@ import { renameFile } from '../../src/base/files.ts';
 import { systems } from '../../src/base/system.ts';
 import { dataDirFindings } from '../../src/cli/machine-findings.ts';
 import { commandFor } from '../../src/cli/output/help.ts';
-import { crowdIn } from '../../src/cli/windows-access.ts';
+import { openGroupIn } from '../../src/cli/windows-access.ts';
 import { dataDirectory } from '../../src/config/data-dir.ts';
 import { searchPath } from '../../src/config/locate.ts';
 import { tempDir } from '../support/temp-dir.ts';
@@ -127,7 +127,7 @@ describe('on Windows', () => {
     ['D:(A;;0x100000;;;WD)', undefined],
     ['D:(A;;FA;;;SY)S:AI(AU;SAFA;FA;;;WD)', undefined],
   ])('the access list %s lets in: %s', (list, crowd) => {
-    expect(crowdIn(list)).toBe(crowd);
+    expect(openGroupIn(list)).toBe(crowd);
   });
 
   test('doctor warns of a data directory that others can read, with the command that closes it', async () => {

@@ -231,10 +231,10 @@ test('privileged roles that every key may give are a warning, and so are roles w
     const { findings } = (await home.here(['doctor', '--json'], setting(value))).json<{ findings: Finding[] }>();
     return findings.filter(({ check }) => check === 'privileged').map(({ grade, text }) => `${grade} ${text}`);
   };
-  const untold =
+  const unreported =
     'Roblox does not show the permissions of these roles: 1 (Recruit), 10 (Trainee), 20 (Officer), 50 (Captain)';
-  expect(await told('allow')).toEqual([`ok ${untold}`]);
-  expect(await told('operator')).toEqual([`warn ${untold}`]);
+  expect(await told('allow')).toEqual([`ok ${unreported}`]);
+  expect(await told('operator')).toEqual([`warn ${unreported}`]);
   expect(await told('50')).toEqual([expect.stringMatching(/^ok only the operator, .* 50 \(Captain\)$/)]);
   roblox.credential.userId = sampleUsers.owner;
   expect(await told('allow')).toEqual(['warn every key may give and take 50 (Captain), 200 (Admin)']);

@@ -120,16 +120,16 @@ test.concurrent('roles are listed by rank with id and kind, position on the ladd
   const { home } = world;
   configure(world, ', ladder: [10, 50]');
   const none = { privileged: false, powers: [] };
-  const untold = { privileged: null, powers: null };
+  const unreported = { privileged: null, powers: null };
   expect(await home.json('group', 'roles')).toEqual({
     v: 1,
     roles: [
       { rank: 0, id: sampleRoles.guest, name: 'Guest', kind: 'guest', onLadder: false, ...none },
-      { rank: 1, id: sampleRoles.base, name: 'Member', kind: 'base', onLadder: true, ...untold },
-      { rank: 1, id: sampleRoles.recruit, name: 'Recruit', kind: 'custom', onLadder: false, ...untold },
-      { rank: 10, id: sampleRoles.trainee, name: 'Trainee', kind: 'custom', onLadder: true, ...untold },
-      { rank: 20, id: sampleRoles.officer, name: 'Officer', kind: 'custom', onLadder: false, ...untold },
-      { rank: 50, id: sampleRoles.captain, name: 'Captain', kind: 'custom', onLadder: true, ...untold },
+      { rank: 1, id: sampleRoles.base, name: 'Member', kind: 'base', onLadder: true, ...unreported },
+      { rank: 1, id: sampleRoles.recruit, name: 'Recruit', kind: 'custom', onLadder: false, ...unreported },
+      { rank: 10, id: sampleRoles.trainee, name: 'Trainee', kind: 'custom', onLadder: true, ...unreported },
+      { rank: 20, id: sampleRoles.officer, name: 'Officer', kind: 'custom', onLadder: false, ...unreported },
+      { rank: 50, id: sampleRoles.captain, name: 'Captain', kind: 'custom', onLadder: true, ...unreported },
       {
         rank: 200,
         id: sampleRoles.admin,
@@ -139,7 +139,7 @@ test.concurrent('roles are listed by rank with id and kind, position on the ladd
         privileged: true,
         powers: ['change ranks'],
       },
-      { rank: 255, id: sampleRoles.owner, name: 'Owner', kind: 'owner', onLadder: false, ...untold },
+      { rank: 255, id: sampleRoles.owner, name: 'Owner', kind: 'owner', onLadder: false, ...unreported },
     ],
   });
 });

@@ -106,7 +106,7 @@ describe.each(Object.keys(forms) as Form[])('settings that name roles by %s mean
             undefined,
           );
           clock.skip(1_000);
-          await expect.poll(() => system.app.trust.looks.length).toBe(0); // otherwise a deleted role counts as a lost write
+          await expect.poll(() => system.app.trust.reads.length).toBe(0); // otherwise a deleted role counts as a lost write
           const changed = named.flatMap((role, at) => (partners[at] === undefined ? [] : does(role, partners[at])));
           change([...before.filter(({ id }) => id < 81_000 || id > 85_001), ...changed]);
           if (isGone) fake.group.setMember(parkedBefore, []);

@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest';
 import { deadlineIn } from '../../src/base/clock.ts';
 import type { Hold } from '../../src/core/model.ts';
 import { type ChangeAnswer, changeRank } from '../../src/usecases/change/change-rank.ts';
-import { lookAtChange } from '../../src/usecases/change/late-look.ts';
+import { requestLateRead } from '../../src/usecases/change/late-read.ts';
 import type { HoldAsked } from '../../src/usecases/change/ranking.ts';
 import type { DaemonContext } from '../../src/usecases/daemon-context.ts';
 import { checkHold } from '../../src/usecases/holds/end-hold.ts';
@@ -544,7 +544,7 @@ test.concurrent.each(Object.entries(refuted))(
       fake.writesOnlyEcho = false;
       expect(await state()).not.toEqual(was);
       const [change] = await app.store.listChanges({ rankeeId: ann, limit: 1 });
-      await lookAtChange(app, change?.id ?? '');
+      await requestLateRead(app, change?.id ?? '');
       await clock.advance(40_000);
       expect(await app.store.findChange(change?.id ?? '')).toMatchObject({ state: 'failed' });
       const now = await state();

@@ -170,7 +170,7 @@ describe('a role that the list lacks', () => {
           const looks = fake.journal.requests('role').filter(({ path }) => path.endsWith(String(general.id)));
           expect(looks).toHaveLength(1); // it is cached like the list
           clock.skip(longMs);
-          await vi.waitFor(() => expect(app.trust.looks).toEqual([]), 10_000);
+          await vi.waitFor(() => expect(app.trust.reads).toEqual([]), 10_000);
           expect(warnings(system)).toEqual([]);
         },
         { prepare: holdIt, ...options },

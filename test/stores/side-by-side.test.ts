@@ -148,7 +148,7 @@ const reads = fc.oneof(
   step(member, ({ store }, id) =>
     Promise.all([store.latestChange(id), store.lastAppliedAt(id), store.lastWritten(id)]),
   ),
-  step(member, ({ store }, id) => Promise.all([store.lastChangedSomebodyAt(id), store.mentionsOf(id)])),
+  step(member, ({ store }, id) => Promise.all([store.lastRankedOthersAt(id), store.mentionsOf(id)])),
   step(fc.constant(undefined), ({ store }) => store.openChanges()),
   step(fc.constant(undefined), ({ store }) => Promise.all([store.listKeys(), store.listEntries({})])),
   step(pick('a', 'key_b', 'B'), ({ store }, one) => store.findKey(one)),

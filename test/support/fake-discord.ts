@@ -6,7 +6,7 @@ import type { WebhookSender } from '../../src/ports/index.ts';
 import { discordIds, interactionOf, type SentCommand, signed } from './discord-interactions.ts';
 
 /** A message that Discord stored. */
-export interface KeptMessage {
+export interface StoredMessage {
   content?: string;
   flags?: number;
   allowed_mentions: { parse: string[]; roles?: string[] };
@@ -58,7 +58,7 @@ export interface Acknowledged {
  * careful client would not make.
  */
 export class FakeDiscord {
-  readonly messages: KeptMessage[] = [];
+  readonly messages: StoredMessage[] = [];
   readonly violations: string[] = [];
   /** True once the webhook was deleted. */
   isDeleted = false;
@@ -202,7 +202,7 @@ export class FakeDiscord {
   }
 
   #take(body: string): FakeAnswer {
-    const message = { embeds: [], ...JSON.parse(body) } as KeptMessage;
+    const message = { embeds: [], ...JSON.parse(body) } as StoredMessage;
     const flaw = flawOf(message);
     if (flaw !== undefined) {
       this.violations.push(flaw);
@@ -241,7 +241,7 @@ function flawOfCommand({ name, description, options }: RegisteredCommand): strin
 }
 
 /** Discord's limits, in UTF-16 units: https://discord.com/developers/docs/resources/message#embed-object-embed-limits */
-function flawOf({ content = '', embeds }: KeptMessage): string | undefined {
+function flawOf({ content = '', embeds }: StoredMessage): string | undefined {
   if (content === '' && embeds.length === 0) return 'an empty message';
   if (content.length > 2000) return 'content of more than 2000';
   if (embeds.length > 10) return 'more than 10 embeds';

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { type FakeOpenCloud, type FakeOpenCloudOptions, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { CliHome } from '../support/run-cli.ts';
-import type { KeptChange } from './compare.ts';
+import type { StoredChange } from './compare.ts';
 import { loadConfigFor } from './fake-config.ts';
 
 /** The place for which the bench's key is valid. */
@@ -23,7 +23,7 @@ export interface Bench extends AsyncDisposable {
   /** `env`: additional variables. */
   startDaemon(env?: Record<string, string>): Promise<DaemonProcess>;
   /** Every rank change in the history, oldest first. */
-  history(): Promise<KeptChange[]>;
+  history(): Promise<StoredChange[]>;
   /** Waits until no change is pending or unknown. Returns the number of those that still are after `timeoutMs`. */
   openAfter(timeoutMs: number): Promise<number>;
 }
@@ -45,7 +45,7 @@ export async function openBench({
   const { secret } = await home.json<{ secret: string }>('key', 'create', 'bench');
   await home.json('whitelist', 'add', String(place), '--key', 'bench');
   const list = async (...args: string[]) => {
-    const { changes } = await home.json<{ changes: KeptChange[] }>('history', 'list', '--limit', '100000', ...args);
+    const { changes } = await home.json<{ changes: StoredChange[] }>('history', 'list', '--limit', '100000', ...args);
     return changes.reverse();
   };
   const closers = opened.move();

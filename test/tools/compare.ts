@@ -1,7 +1,7 @@
 import type { FakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 
 /** The compared part of a rank change; both the history's rows and `history list --json` have it. */
-export interface KeptChange {
+export interface StoredChange {
   id: string;
   state: string;
   rankeeId: number;
@@ -44,7 +44,7 @@ export interface Story {
   /** The initial roles (ids, without the base role) of each member; only these members are checked. */
   rolesAtFirst: ReadonlyMap<number, number[]>;
   /** Oldest first, none of them open. */
-  history: KeptChange[];
+  history: StoredChange[];
   answered: Answered[];
 }
 
@@ -65,21 +65,21 @@ export function compare({ history, ...rest }: Story): Disagreements {
 }
 
 /** Every member has the base role, even if Roblox did not show which one it is. */
-function withBase(change: KeptChange, base: number): KeptChange {
+function withBase(change: StoredChange, base: number): StoredChange {
   const added = (ids: number[]) => (ids.length === 0 || ids.includes(base) ? ids : sorted([...ids, base]));
   const { state, rolesBefore, rolesAfter, meant } = change;
   if (state === 'pending' || state === 'unknown') return change;
   return { ...change, rolesBefore: added(rolesBefore), rolesAfter: added(rolesAfter), meant: meant && added(meant) };
 }
 
-function lost({ status, changeId, rankeeId, newRankId }: Answered, kept: KeptChange | undefined): string[] {
+function lost({ status, changeId, rankeeId, newRankId }: Answered, kept: StoredChange | undefined): string[] {
   if (status !== 200) return [];
   if (kept?.state === 'applied' && kept.rankeeId === rankeeId && kept.newRankId === newRankId) return [];
   return [`${changeId} of member ${rankeeId} was answered with 200 and is ${kept?.state ?? 'missing'} in the history`];
 }
 
 /** 504 means that the outcome is unknown; every other refusal is final. */
-function denied({ status, changeId }: Answered, kept: KeptChange | undefined): string[] {
+function denied({ status, changeId }: Answered, kept: StoredChange | undefined): string[] {
   if (status === 200 || status === 504 || changeId === '' || kept?.state === 'refused' || kept?.state === 'failed')
     return [];
   return [`${changeId} was answered with ${status} and is ${kept?.state ?? 'missing'} in the history`];
@@ -113,7 +113,7 @@ function stray(userId: number, { fake, history }: Story): string[] {
 }
 
 /** The writes among `seen` that a change made before it was reverted, and those that reverted it. */
-function thereAndBack({ meant, ...change }: KeptChange, seen: string[]): string[] {
+function thereAndBack({ meant, ...change }: StoredChange, seen: string[]): string[] {
   if (meant === undefined) return [];
   for (const made = writesOf({ ...change, rolesAfter: meant }); made.length > 0; made.pop()) {
     const writes = [...made, ...made.map(opposite).reverse()];
@@ -142,15 +142,15 @@ function differing({ userId, roles }: { userId: number; roles: number[] }, { fak
 }
 
 /** A change whose member was read, and that was meant to be carried out. */
-function isOf({ rankeeId, rolesBefore, dryRun }: KeptChange, userId: number): boolean {
+function isOf({ rankeeId, rolesBefore, dryRun }: StoredChange, userId: number): boolean {
   return rankeeId === userId && rolesBefore.length > 0 && !dryRun;
 }
 
-function isApplied({ state, dryRun }: KeptChange): boolean {
+function isApplied({ state, dryRun }: StoredChange): boolean {
   return state === 'applied' && !dryRun;
 }
 
-function writesOf({ rolesBefore, rolesAfter }: KeptChange): string[] {
+function writesOf({ rolesBefore, rolesAfter }: StoredChange): string[] {
   return [
     ...rolesAfter.filter((id) => !rolesBefore.includes(id)).map((id) => `assign ${id}`),
     ...rolesBefore.filter((id) => !rolesAfter.includes(id)).map((id) => `unassign ${id}`),

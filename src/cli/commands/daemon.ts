@@ -24,7 +24,7 @@ import {
 import { makeLoginLink } from '../../usecases/upkeep/login-links.ts';
 import type { Cli } from '../cli.ts';
 import { command, flag, oneOf, option } from '../command.ts';
-import { notItsFile, strangerTo } from '../daemon-here.ts';
+import { notItsFile, otherConfigHere } from '../daemon-here.ts';
 import { wholeNumber } from '../input/arguments.ts';
 import { ExitCode, exitCodes } from '../output/errors.ts';
 import { settingText } from '../output/help.ts';
@@ -170,7 +170,7 @@ async function reload(cli: Cli, { node, relearn }: { node?: string; relearn: boo
       hint: outcome.hint,
     });
   }
-  const stranger = strangerTo(cli, outcome.file);
+  const stranger = otherConfigHere(cli, outcome.file);
   const warnings = [...(stranger === undefined ? [] : [notItsFile(outcome.file, stranger)]), ...outcome.warnings];
   cli.print(reloadDocument(outcome, warnings), ...textOf(outcome, stranger === undefined ? 'ok: ' : ''));
   for (const warning of warnings) cli.say(`warning: ${warning}`);

@@ -232,9 +232,9 @@ function reportGroup(cli: Cli, { group, acting, accountName, expiresAt, canWrite
 }
 
 function privilegeWords(givable: Role[]): string {
-  const { privileged, untold } = privilegesAmong(givable, 'operator');
-  if (untold.length > 0)
-    return `Roblox does not show what ${listRoles(untold)} may do. If one of them has power over others, name it: policy.privileged_roles.`;
+  const { privileged, unreported } = privilegesAmong(givable, 'operator');
+  if (unreported.length > 0)
+    return `Roblox does not show what ${listRoles(unreported)} may do. If one of them has power over others, name it: policy.privileged_roles.`;
   if (privileged.length === 0) return 'None of them has power over others.';
   return `Of these, ${listRoles(privileged)} have power over others, so only the operator may give and take them (policy.privileged_roles).`;
 }

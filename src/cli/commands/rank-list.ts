@@ -7,7 +7,7 @@ import type { CallContext } from '../../ports/index.ts';
 import {
   type ListCommand,
   type ListedMember,
-  listAfterLateLooks,
+  listAfterLateReads,
   type MemberChange,
   noteList,
   type PlannedList,
@@ -21,7 +21,7 @@ import type { Cli } from '../cli.ts';
 import { confirm } from '../input/confirm.ts';
 import { readUsers } from '../input/lists.ts';
 import { alongsideOf, rankOf, userOf } from '../input/people.ts';
-import { whileLooking } from '../late-looks.ts';
+import { withVerification } from '../late-reads.ts';
 import { ExitCode, exitCodeOfRun, formatError } from '../output/errors.ts';
 import { table } from '../output/table.ts';
 import { Progress } from '../output/terminal.ts';
@@ -104,11 +104,11 @@ async function carryOut(
     stopping.abort();
     cli.say('Stopping: the members in hand are finished first. Ctrl-C again stops at once.');
   });
-  const run = await whileLooking(cli, app, async () => {
+  const run = await withVerification(cli, app, async () => {
     using progress = new Progress(cli.line, list.members.length);
     return await runList(app, list, { stop: stopping.signal, report: (done) => progress.show(done) });
   });
-  return { ...(await listAfterLateLooks(app, run)), isInterrupted: stopping.signal.aborted };
+  return { ...(await listAfterLateReads(app, run)), isInterrupted: stopping.signal.aborted };
 }
 
 /** The words for each state in the summary. */

@@ -14,7 +14,7 @@ import { testRank } from '../../usecases/change/test-rank.ts';
 import { showMember } from '../../usecases/group/group.ts';
 import { memberDocument } from '../../usecases/group/group-document.ts';
 import { changeDocument } from '../../usecases/history/change-document.ts';
-import { asKept } from '../../usecases/history/history.ts';
+import { asStored } from '../../usecases/history/history.ts';
 import { holdDocument } from '../../usecases/holds/hold-document.ts';
 import { openHold } from '../../usecases/holds/open-hold.ts';
 import { requireKey } from '../../usecases/keys/find-key.ts';
@@ -22,7 +22,7 @@ import type { Cli } from '../cli.ts';
 import { argument, command, commandGroup, flag, option, type ValuesOf } from '../command.ts';
 import { asPlaceId, asRank, asRanker, asReason, asUser, userHelp } from '../input/arguments.ts';
 import { alongsideOf, rankOf, userOf } from '../input/people.ts';
-import { whileLooking } from '../late-looks.ts';
+import { withVerification } from '../late-reads.ts';
 import { table } from '../output/table.ts';
 import { printDryRun } from './dry-run.ts';
 import { changeList } from './rank-list.ts';
@@ -219,8 +219,8 @@ async function change(cli: Cli, asked: AskedChange, step?: Direction): Promise<v
       ...(ifRank !== undefined && { ifRank }),
       ...(atLeast && { atLeast }),
     };
-    const answer = await whileLooking(cli, app, () => changeRank(app, command, deadline));
-    const done = await asKept(app, answer.change);
+    const answer = await withVerification(cli, app, () => changeRank(app, command, deadline));
+    const done = await asStored(app, answer.change);
     const refusal = errorOf(done, answer.error);
     if (refusal !== undefined) throw refusal;
     cli.print({ change: changeDocument({ change: done }) }, done.message);

@@ -33,7 +33,7 @@ export const statusCommand = command({
 });
 
 async function status(cli: Cli): Promise<void> {
-  const found = await whileWaiting(cli.line, 'waiting for the daemon', () => look(cli));
+  const found = await whileWaiting(cli.line, 'waiting for the daemon', () => findDaemon(cli));
   try {
     cli.printAsIs({ status: statusDocument(found) }, `${shown(cli, found)}\n`);
   } catch (cause) {
@@ -59,7 +59,7 @@ async function watchStatus(cli: Cli): Promise<void> {
   void Promise.race([cli.io.stopSignal, cli.io.readerGone]).then(() => stopping.abort());
   using screen = cli.io.stdoutIsTerminal && cli.io.screenSize ? new WatchScreen(cli.io) : undefined;
   while (!stopping.signal.aborted) {
-    const text = shown(cli, await look(cli));
+    const text = shown(cli, await findDaemon(cli));
     if (screen === undefined) cli.io.stdout(`${text}\n\n`);
     else screen.show(text);
     await systemClock.sleep(watchEveryMs, stopping.signal).catch(() => undefined);
@@ -78,7 +78,7 @@ const hints = {
   'not answering': `try: ${maybeStarting}`,
 };
 
-async function look(cli: Cli): Promise<FoundDaemon> {
+async function findDaemon(cli: Cli): Promise<FoundDaemon> {
   const daemon = await askStatus(cli.dataDir);
   const stored = await lookInStore(cli, daemon).catch((error) => {
     if (daemon === undefined || !isRankdError(error, 'store_unavailable', 'conflict')) throw error;

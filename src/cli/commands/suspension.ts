@@ -11,7 +11,7 @@ import { errorOf } from '../../usecases/change/change-record.ts';
 import { backgroundDeadlineMs, type HoldAsked } from '../../usecases/change/ranking.ts';
 import { testRank } from '../../usecases/change/test-rank.ts';
 import { changeDocument, withId } from '../../usecases/history/change-document.ts';
-import { asKept } from '../../usecases/history/history.ts';
+import { asStored } from '../../usecases/history/history.ts';
 import { holdDocument } from '../../usecases/holds/hold-document.ts';
 import { extendHold, liftHold, listHolds, requireHold, requireLength } from '../../usecases/holds/holds.ts';
 import { openHold } from '../../usecases/holds/open-hold.ts';
@@ -20,7 +20,7 @@ import type { Cli } from '../cli.ts';
 import { argument, command, commandGroup, flag, option, type ValuesOf } from '../command.ts';
 import { asRank, asRanker, asReason, asUser, userHelp, wholeNumber } from '../input/arguments.ts';
 import { userOf } from '../input/people.ts';
-import { whileLooking } from '../late-looks.ts';
+import { withVerification } from '../late-reads.ts';
 import { facts, table, when } from '../output/table.ts';
 import { printDryRun } from './dry-run.ts';
 
@@ -116,8 +116,8 @@ async function suspend(cli: Cli, user: AskedUser, options: ValuesOf<typeof suspe
       return printDryRun(cli, await testRank(app, { request, hold, key: undefined, placeId: undefined }, call));
     using deadline = deadlineIn(app.clock, backgroundDeadlineMs(app));
     const command = { caller: { by: cli.by, dryRun: false }, request, hold };
-    const answer = await whileLooking(cli, app, () => changeRank(app, command, deadline));
-    const change = await asKept(app, answer.change);
+    const answer = await withVerification(cli, app, () => changeRank(app, command, deadline));
+    const change = await asStored(app, answer.change);
     const refusal = errorOf(change, answer.error);
     if (refusal !== undefined) throw refusal;
     const kept = await openHold(app, rankee.id);
@@ -134,8 +134,10 @@ async function unsuspend(
   const work = async (app: RankingApp, call: CallContext) => {
     const { id: rankeeId } = await userOf(cli, app, user, call);
     const caller = { by: cli.by, dryRun: false };
-    const { hold, finished } = await whileLooking(cli, app, () => liftHold(app, { rankeeId, caller, force, reason }));
-    const change = finished && (await asKept(app, finished.change));
+    const { hold, finished } = await withVerification(cli, app, () =>
+      liftHold(app, { rankeeId, caller, force, reason }),
+    );
+    const change = finished && (await asStored(app, finished.change));
     const refusal = change && errorOf(change, finished.error);
     if (refusal !== undefined) throw refusal;
     const document = { change: change ? changeDocument({ change }) : null, suspension: holdDocument(hold) };

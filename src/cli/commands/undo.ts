@@ -6,7 +6,7 @@ import type { ChangeSelection } from '../../ports/index.ts';
 import { withId } from '../../usecases/history/change-document.ts';
 import { findUsableKey, withKeyId } from '../../usecases/keys/find-key.ts';
 import {
-  afterLateLooks,
+  afterLateReads,
   findUndoTargets,
   newestChange,
   runUndo,
@@ -21,7 +21,7 @@ import type { Cli } from '../cli.ts';
 import { argument, command, flag, option, type ValuesOf } from '../command.ts';
 import { confirm } from '../input/confirm.ts';
 import { queryOf, selection } from '../input/selection.ts';
-import { whileLooking } from '../late-looks.ts';
+import { withVerification } from '../late-reads.ts';
 import { ExitCode, exitCodeOfRun, formatError } from '../output/errors.ts';
 import { table } from '../output/table.ts';
 import { Progress } from '../output/terminal.ts';
@@ -103,7 +103,7 @@ async function carryOut(
     stopping.abort();
     cli.say('Stopping: the members in hand are finished first. Ctrl-C again stops at once.');
   });
-  const run = await whileLooking(cli, app, async () => {
+  const run = await withVerification(cli, app, async () => {
     using progress = new Progress(cli.line, members.length);
     return await runUndo(
       app,
@@ -111,7 +111,7 @@ async function carryOut(
       { stop: stopping.signal, report: (done) => progress.show(done) },
     );
   });
-  return { ...(await afterLateLooks(app, run)), isInterrupted: stopping.signal.aborted };
+  return { ...(await afterLateReads(app, run)), isInterrupted: stopping.signal.aborted };
 }
 
 /** Refuses to undo the whole history. All changes of one member may be undone. */

@@ -20,7 +20,7 @@ import {
   setWebhook,
 } from '../../usecases/webhooks/edit-webhooks.ts';
 import {
-  lookAtDiscord,
+  readDiscordWebhook,
   requireWebhook,
   type Sending,
   settingsOf,
@@ -179,7 +179,7 @@ async function add(cli: Cli, name: string, options: ValuesOf<typeof addOptions>)
   const sending = await sendingOf(cli);
   const known = await whileWaiting(cli.line, 'looking at the target', async () => {
     await refuseForbidden(sending, target, (doubt) => cli.warn(doubt));
-    return target.kind === 'discord' ? lookAtDiscord(sending, target) : undefined;
+    return target.kind === 'discord' ? readDiscordWebhook(sending, target) : undefined;
   });
   const own = chosen ?? (forGames ? [] : [...defaultEvents[target.kind]]);
   const request = { name, target, events: own, mention, isForGames: forGames, by: cli.by };

@@ -3,7 +3,7 @@ import { systemClock } from '../../base/clock.ts';
 import { dataDirectory } from '../../config/data-dir.ts';
 import { storeFinder } from '../../config/find-store.ts';
 import { rolesCalled } from '../../core/role-scheme.ts';
-import type { KeptRole, StoreOperations } from '../../ports/index.ts';
+import type { StoredRole, StoreOperations } from '../../ports/index.ts';
 import { engineOf } from '../../stores/engine.ts';
 import { systemNames } from '../game-models.ts';
 import type { Io } from '../io.ts';
@@ -175,7 +175,7 @@ function kindOf(target: Option | Argument): string {
 }
 
 /** A role by a word that means it and that no shell takes apart: its name without spaces, or else its id. */
-function roleCandidate(roles: KeptRole[], { id, name, rank }: KeptRole): Candidate {
+function roleCandidate(roles: StoredRole[], { id, name, rank }: StoredRole): Candidate {
   const word = name.trim().replaceAll(/\s+/g, '-');
   const isMeant = /^[\p{L}\p{N}_.][\p{L}\p{N}_.-]*$/u.test(word) && /\D/.test(word);
   const [meant, ...others] = isMeant ? rolesCalled(roles, word) : [];

@@ -5,7 +5,7 @@ import { defaultEvents } from '../../core/webhooks/event-types.ts';
 import { readAddress, type WebhookAddress } from '../../core/webhooks/webhook.ts';
 import { hintOf } from '../../usecases/error-document.ts';
 import { addWebhook, refuseForbidden } from '../../usecases/webhooks/edit-webhooks.ts';
-import { lookAtDiscord, type Sending, testWebhook } from '../../usecases/webhooks/send.ts';
+import { readDiscordWebhook, type Sending, testWebhook } from '../../usecases/webhooks/send.ts';
 import { viewWebhooks } from '../../usecases/webhooks/view-webhooks.ts';
 import type { Cli } from '../cli.ts';
 import { inWords, sendingWith } from '../commands/webhook.ts';
@@ -35,7 +35,7 @@ export async function requestWebhook(cli: Cli, config: Config): Promise<FirstWeb
     if ('refusal' in read) throw asAnswer(read.refusal);
     await whileWaiting(cli.line, 'looking at the channel', async () => {
       await refuseForbidden(sending, read, (doubt) => cli.warn(doubt));
-      await lookAtDiscord(sending, read);
+      await readDiscordWebhook(sending, read);
     }).catch((error) => {
       throw isRankdError(error) ? asAnswer(error) : error;
     });

@@ -72,11 +72,11 @@ export function isPrivileged(role: Role, setting: PrivilegedRoles): boolean {
 }
 
 /** The privileged custom roles, and those for which neither the platform nor the setting shows whether they are. */
-export function privilegesAmong(roles: Role[], setting: PrivilegedRoles): { privileged: Role[]; untold: Role[] } {
+export function privilegesAmong(roles: Role[], setting: PrivilegedRoles): { privileged: Role[]; unreported: Role[] } {
   const custom = roles.filter(({ kind }) => kind === 'custom');
   const privileged = custom.filter((role) => isPrivileged(role, setting));
-  const untold = custom.filter((role) => role.powers === undefined && !privileged.includes(role));
-  return { privileged, untold };
+  const unreported = custom.filter((role) => role.powers === undefined && !privileged.includes(role));
+  return { privileged, unreported };
 }
 
 function mayWords({ powers = [] }: Role): string {

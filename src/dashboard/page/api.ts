@@ -67,7 +67,7 @@ export async function logIn(link: string): Promise<void> {
 }
 
 /** Continues the previous session, if there is one. */
-export async function goOn(): Promise<void> {
+export async function resumeSession(): Promise<void> {
   if (localStorage.getItem(tokenName) === null) {
     entry.value = 'out';
     return;

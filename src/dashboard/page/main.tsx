@@ -1,5 +1,5 @@
 import { render } from 'preact';
-import { base, entry, goOn, logIn, send } from './api.ts';
+import { base, entry, logIn, resumeSession, send } from './api.ts';
 import { listen } from './live.ts';
 import { mayChange } from './parts/form.tsx';
 import { Frame } from './parts/frame.tsx';
@@ -39,10 +39,10 @@ function Page() {
 
 /** The link is used up at once, and removed from the address, where others could read it. */
 function begin(): Promise<void> {
-  if (location.pathname !== `${base}login`) return goOn();
+  if (location.pathname !== `${base}login`) return resumeSession();
   const link = location.hash.slice(1);
   history.replaceState(null, '', base);
-  return link === '' ? goOn() : logIn(link);
+  return link === '' ? resumeSession() : logIn(link);
 }
 
 const activeGapMs = 60_000;

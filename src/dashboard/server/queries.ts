@@ -43,7 +43,7 @@ export function wholeNumberIn(
   throw new FieldError(name, `must be a whole number from ${min} to ${max}`);
 }
 
-export function isTrueIn(query: URLSearchParams, name: string): boolean {
+export function booleanIn(query: URLSearchParams, name: string): boolean {
   const value = valueIn(query, name);
   if (value === undefined || value === 'false') return false;
   if (value === 'true') return true;

@@ -30,7 +30,7 @@ import { viewWebhooks } from '../../usecases/webhooks/view-webhooks.ts';
 import { webhookDocument } from '../../usecases/webhooks/webhook-document.ts';
 import { actions } from './actions.ts';
 import type { Document } from './answers.ts';
-import { isTrueIn, requiredIn, selectionIn, undoSelectionIn, valueIn, wholeNumberIn } from './queries.ts';
+import { booleanIn, requiredIn, selectionIn, undoSelectionIn, valueIn, wholeNumberIn } from './queries.ts';
 import { FieldError, inField } from './requests.ts';
 import type { Login, Session, Sessions } from './sessions.ts';
 
@@ -191,7 +191,7 @@ export const routes: Readonly<Record<string, Route>> = {
   'GET /api/suspensions': {
     needs: 'reading',
     async answer(_page, { app, query }) {
-      const holds = await listHolds(app, { isAll: isTrueIn(query, 'all'), limit: maxListed });
+      const holds = await listHolds(app, { isAll: booleanIn(query, 'all'), limit: maxListed });
       return { document: { suspensions: holds.map(holdDocument) } };
     },
   },

@@ -26,7 +26,7 @@ export type SessionKind = Omit<LoginLink, 'by'>;
 
 export const usualKind: SessionKind = { isViewOnly: false, lifeMs: sessionLifeMs };
 
-interface KeptSession extends Session {
+interface StoredSession extends Session {
   tokenHash: Buffer;
   endsAtMonotonic: number;
   idleAtMonotonic: number;
@@ -48,7 +48,7 @@ export interface Login {
  */
 export class Sessions {
   readonly #clock: Pick<Clock, 'now' | 'monotonic'>;
-  readonly #sessions = new Map<string, KeptSession>();
+  readonly #sessions = new Map<string, StoredSession>();
 
   constructor(clock: Pick<Clock, 'now' | 'monotonic'>) {
     this.#clock = clock;
@@ -64,7 +64,7 @@ export class Sessions {
     const cookie = crypto().randomBytes(32).toString('base64url');
     const token = crypto().randomBytes(32).toString('base64url');
     const [now, monotonic] = [this.#clock.now(), this.#clock.monotonic()];
-    const session: KeptSession = {
+    const session: StoredSession = {
       ...{ id: hashOf(cookie).slice(0, 16), by: link.by, isViewOnly: link.isViewOnly, lifeMs: link.lifeMs },
       ...{ loggedInAt: now, expiresAt: now + link.lifeMs, mayChangeUntil: now + (link.isViewOnly ? 0 : idleMs) },
       tokenHash: crypto().createHash('sha256').update(token).digest(),
@@ -88,24 +88,24 @@ export class Sessions {
       .createHash('sha256')
       .update(token ?? '')
       .digest();
-    return crypto().timingSafeEqual(hash, (session as KeptSession).tokenHash);
+    return crypto().timingSafeEqual(hash, (session as StoredSession).tokenHash);
   }
 
   /** True if the user was active recently, which changes require. */
   mayChange(session: Session): boolean {
-    return (session as KeptSession).idleAtMonotonic > this.#clock.monotonic();
+    return (session as StoredSession).idleAtMonotonic > this.#clock.monotonic();
   }
 
   /** Records the user's activity. */
   touch(session: Session): void {
-    const kept = session as KeptSession;
+    const kept = session as StoredSession;
     kept.idleAtMonotonic = this.#clock.monotonic() + idleMs;
     kept.mayChangeUntil = Math.min(this.#clock.now() + idleMs, kept.expiresAt);
   }
 
   /** Calls `ended` once the session is over. Returns a function that cancels this. */
   whenEnded(session: Session, ended: () => void): () => void {
-    const { onEnd } = session as KeptSession;
+    const { onEnd } = session as StoredSession;
     onEnd.add(ended);
     return () => onEnd.delete(ended);
   }
@@ -126,13 +126,13 @@ export class Sessions {
     for (const [hash, kept] of this.#sessions) if (kept.endsAtMonotonic <= now) this.#end(hash, kept);
   }
 
-  #end(hash: string, kept: KeptSession): void {
+  #end(hash: string, kept: StoredSession): void {
     this.#sessions.delete(hash);
     end(kept);
   }
 }
 
-function end({ onEnd }: KeptSession): void {
+function end({ onEnd }: StoredSession): void {
   for (const ended of onEnd) ended();
 }
 

@@ -168,7 +168,7 @@ export class UpstreamClient {
       const result = await this.#try(request, call);
       if ('value' in result) return result.value;
       last = result.error;
-      if (call.looksAfter && last.code === 'platform_busy')
+      if (call.readsAfter && last.code === 'platform_busy')
         lookMs = Math.max(this.shortestTryMs(request.gate), this.#clock.monotonic() - sentAt);
       if (last.code === 'outcome_unknown') unknown ??= last;
       if (

@@ -1,7 +1,7 @@
 import { RankdError } from '../../base/errors.ts';
 import { placeOf, type ServerAddress } from '../../base/net.ts';
 import { counted } from '../../base/text.ts';
-import type { Clock, CopiedContents, CopyPlace, KeptRow, StoreContents } from '../../ports/index.ts';
+import type { Clock, CopiedContents, CopyPlace, StoreContents, StoredRow } from '../../ports/index.ts';
 import { type CopyTarget, copiedTables, copyContents, hexOf, pagesOf } from '../copy-contents.ts';
 import type { Reader } from '../sql/database.ts';
 import { type Database, onDatabase, type Transaction } from './engine/database.ts';
@@ -62,12 +62,12 @@ const numbersSql = `
   WHERE relnamespace = 'rankd'::regnamespace
   UNION ALL SELECT 'audit_events', last_id FROM rankd.audit_head`;
 
-function toKept(row: Record<string, unknown>): KeptRow {
+function toKept(row: Record<string, unknown>): StoredRow {
   const cells = Object.entries(row).map(([column, value]) => [
     column,
     typeof value === 'boolean' ? Number(value) : value,
   ]);
-  return Object.fromEntries(cells) as KeptRow;
+  return Object.fromEntries(cells) as StoredRow;
 }
 
 interface Filling {

@@ -6,7 +6,7 @@ import { inWords, writeWhole } from '../../base/files.ts';
 import { hostAndPort, placeOf, type ServerAddress } from '../../base/net.ts';
 
 /** Replaces the identifier of a cluster whose server does not let the user read it. */
-export const untold = 'untold';
+export const unreported = 'untold';
 
 /** The cluster behind an address, by its `system_identifier`, as recorded by earlier processes. */
 export interface ClusterMemory {
@@ -72,7 +72,7 @@ export class KnownCluster {
   /** Called with each new connection. Throws `store_unavailable` if it leads to another cluster. */
   check(found: string): void {
     this.#known ??= this.#memory?.find();
-    if (this.#known === undefined || this.#known === untold) this.#known = found;
+    if (this.#known === undefined || this.#known === unreported) this.#known = found;
     if (found === this.#known) return;
     if (this.#memory?.find() !== found) throw otherCluster(this.#address, { found, known: this.#known });
     this.#known = found; // the operator has accepted it in the meantime
@@ -94,5 +94,5 @@ function otherCluster(address: ServerAddress, { found, known }: { found: string;
 
 /** The name of a cluster in messages. */
 function clusterTitle(cluster: string): string {
-  return cluster === untold ? 'one that does not report its system_identifier' : `cluster ${cluster}`;
+  return cluster === unreported ? 'one that does not report its system_identifier' : `cluster ${cluster}`;
 }

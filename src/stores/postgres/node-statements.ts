@@ -61,10 +61,10 @@ export interface BeatRow {
   /** Whether this node has claims or positions in queues. */
   holdsRows: boolean;
   /** Commands to this node without an outcome so far. */
-  commands: KeptCommand[] | null;
+  commands: StoredCommand[] | null;
 }
 
-export type KeptCommand = NodeCommand & { seq: number };
+export type StoredCommand = NodeCommand & { seq: number };
 
 /**
  * Increments this node's beat, and returns the beats of all nodes that have not ended, as they were before. A node that

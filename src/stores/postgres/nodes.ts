@@ -16,11 +16,11 @@ import {
   beatSql,
   endSql,
   joinSql,
-  type KeptCommand,
   leaseMs,
   leaveSql,
   listSql,
   type NodeRow,
+  type StoredCommand,
   takeTaskSql,
 } from './node-statements.ts';
 import { newestSchema } from './schema/migrate.ts';
@@ -29,7 +29,7 @@ import { newestSchema } from './schema/migrate.ts';
 export const beatEveryMs = 1_000;
 
 /** The clock for a node's lease, and for the silence of others. */
-export type Beating = Pick<Clock, 'monotonic' | 'sleep'>;
+export type LeaseClock = Pick<Clock, 'monotonic' | 'sleep'>;
 
 /**
  * The node of this handle, from its first write that others must know of until it is closed. It increments a number in the database, and reads
@@ -39,7 +39,7 @@ export type Beating = Pick<Clock, 'monotonic' | 'sleep'>;
 export class Nodes implements NodeStore, OwnNode {
   readonly #db: Database;
   readonly #clock: Pick<Clock, 'now'>;
-  readonly #own: Beating;
+  readonly #own: LeaseClock;
   readonly #file: string | undefined;
   /** Other nodes that were alive at the last beat. */
   #daemons = new Set<string>();
@@ -61,7 +61,7 @@ export class Nodes implements NodeStore, OwnNode {
 
   constructor(
     db: Database,
-    { clock, own, file }: { clock: Pick<Clock, 'now'>; own: Beating; file?: string | undefined },
+    { clock, own, file }: { clock: Pick<Clock, 'now'>; own: LeaseClock; file?: string | undefined },
   ) {
     this.#db = db;
     this.#clock = clock;
@@ -215,8 +215,8 @@ export class Nodes implements NodeStore, OwnNode {
         ...{ id: mine.id, seenId: seen?.id, ...this.#told() },
       });
       if (rows[0] !== undefined) this.#db.onTime({ askedAt: sentAt, serverAt: rows[0].serverAt });
-      this.#lookAtSchema(rows[0]?.livesWith ?? 0);
-      await this.#lookAtHead(rows[0], seen);
+      this.#checkSchema(rows[0]?.livesWith ?? 0);
+      await this.#compareHead(rows[0], seen);
       isCompared();
       const isMine = rows.some(({ id, isCounted }) => id === mine.id && isCounted);
       if (!isMine) {
@@ -226,7 +226,7 @@ export class Nodes implements NodeStore, OwnNode {
       mine.leaseUntil = sentAt + leaseMs;
       if (rows[0]?.holdsRows) this.#sweep(mine.id);
       for (const command of rows[0]?.commands ?? []) this.#carryOut(command);
-      this.#lookAtDaemons(rows.filter(({ id, isDaemon }) => isDaemon && id !== mine.id));
+      this.#noteDaemons(rows.filter(({ id, isDaemon }) => isDaemon && id !== mine.id));
       await this.#endStill(rows, sessionId, mine.id);
     } catch {
       // the lease runs out unless a later beat is answered
@@ -240,7 +240,7 @@ export class Nodes implements NodeStore, OwnNode {
     });
   }
 
-  #lookAtDaemons(daemons: readonly BeatRow[]): void {
+  #noteDaemons(daemons: readonly BeatRow[]): void {
     const before = this.#daemons;
     this.#daemons = new Set(daemons.map(({ id }) => id));
     if ([...before].some((id) => !this.#daemons.has(id))) this.#shown?.onNodesChanged();
@@ -250,7 +250,7 @@ export class Nodes implements NodeStore, OwnNode {
    * The head is older than the one this node has seen, or its number has another event: a standby that lacked the last commits
    * has become the primary. The budget already spent is no longer known either.
    */
-  async #lookAtHead(row: BeatRow | undefined, seen: ChainLink | undefined): Promise<void> {
+  async #compareHead(row: BeatRow | undefined, seen: ChainLink | undefined): Promise<void> {
     if (row === undefined) return;
     const head = { id: row.headId, hash: row.headHash };
     const isLost = seen !== undefined && (head.id < seen.id || (row.seenHash !== null && row.seenHash !== seen.hash));
@@ -259,12 +259,12 @@ export class Nodes implements NodeStore, OwnNode {
     if (isLost) this.#shown?.onLost?.({ fromId: Math.min(head.id + 1, seen.id), toId: seen.id });
   }
 
-  #lookAtSchema(livesWith: number): void {
+  #checkSchema(livesWith: number): void {
     if (livesWith <= newestSchema || this.#outgrown !== undefined) return;
     this.#outgrown = outgrown(placeOf(this.#db.address), { needed: livesWith, newest: newestSchema });
   }
 
-  #carryOut({ seq, ...command }: KeptCommand): void {
+  #carryOut({ seq, ...command }: StoredCommand): void {
     if (this.#shown === undefined || this.#underWay.has(seq)) return;
     this.#underWay.add(seq);
     const keep = 'UPDATE rankd.node_commands SET outcome = @outcome WHERE seq = @seq';

@@ -4,20 +4,20 @@ import { thisSystem } from '../../base/system.ts';
 import { storeAccepted } from '../../core/events.ts';
 import type {
   Clock,
-  KeptRole,
   Migration,
   Names,
   NamesQuery,
   RowCounts,
   ServerFacts,
   StoreCheck,
+  StoredRole,
   StoreOperations,
   StoreReport,
 } from '../../ports/index.ts';
 import { appendEvents } from '../sql/audit.ts';
 import type { Reader } from '../sql/database.ts';
 import { type Database, onDatabase } from './engine/database.ts';
-import { type ClusterMemory, KnownCluster, untold } from './known-cluster.ts';
+import { type ClusterMemory, KnownCluster, unreported } from './known-cluster.ts';
 import { migrate, missingObjects, newestSchema, schemaVersion } from './schema/migrate.ts';
 
 type DatabaseOperations = Omit<StoreOperations, 'lockDaemon' | 'isDaemonRunning' | 'backUp' | 'streamBackup'>;
@@ -47,7 +47,7 @@ export function postgresOperations({ address, clock, clusters }: ServerPlace): D
     async server() {
       const cluster = new KnownCluster(address);
       const schema = await onDatabase(address, (db) => schemaVersion(db, address), cluster);
-      const { found = untold } = cluster;
+      const { found = unreported } = cluster;
       const [place, known] = [placeOf(address), clusters.find()];
       const accept = async (by: string) => {
         const accepted = storeAccepted(place, { known: known ?? null, found }, { by, at: clock.now() });
@@ -145,7 +145,7 @@ async function findNames(db: Reader, { placesLike, placesOf, usersLike }: NamesQ
       'SELECT name, mode FROM rankd.keys WHERE revoked_at IS NULL ORDER BY name COLLATE "C"',
     ),
     db.all<{ placeId: number }>(placesSql, { placesLike, placesOf }),
-    db.all<KeptRole>(rolesSql),
+    db.all<StoredRole>(rolesSql),
     usersLike === undefined ? [] : db.all<{ name: string }>(usersSql, { like: `${escaped(usersLike)}%` }),
   ]);
   return { keys, places: places.map(({ placeId }) => placeId), roles, users: users.map(({ name }) => name) };

@@ -19,7 +19,7 @@ import { idempotencyStore } from './idempotency.ts';
 import { VersionedKeys } from './key-cache.ts';
 import { type ClusterMemory, KnownCluster } from './known-cluster.ts';
 import { memberQueueStore } from './member-queue.ts';
-import { type Beating, Nodes, nodeIn } from './nodes.ts';
+import { type LeaseClock, Nodes, nodeIn } from './nodes.ts';
 import { requireAlone } from './schema/alone.ts';
 import { migrate, newestSchema } from './schema/migrate.ts';
 import { ServerClock } from './server-clock.ts';
@@ -30,7 +30,7 @@ export interface PostgresStoreOptions extends OpenOptions {
   /** By default the server's clock; tests pass their own. */
   clock: Clock;
   /** The clock for this handle's lease: by default the time of this process, which no test moves. */
-  beating?: Beating;
+  beating?: LeaseClock;
   /** Where a daemon notes the id of its node: the next one of the same directory takes its place at once. */
   nodeFile?: string | undefined;
   /** Where it is noted which cluster the address leads to. */

@@ -17,7 +17,7 @@ type ChangeQueries = Pick<
   | 'latestChange'
   | 'lastAppliedAt'
   | 'lastWritten'
-  | 'lastChangedSomebodyAt'
+  | 'lastRankedOthersAt'
   | 'listChanges'
   | 'pageChanges'
   | 'tallyChanges'
@@ -61,7 +61,7 @@ export function changeQueries(db: Database, node: Pick<OwnNode, 'idIfBegun'>): C
       return row && toChange(row);
     },
 
-    lastChangedSomebodyAt: (rankerId) => lastChangedSomebodyAt(db, rankerId),
+    lastRankedOthersAt: (rankerId) => lastRankedOthersAt(db, rankerId),
 
     async listChanges(filter) {
       return (await pageOf(db, filter)).changes;
@@ -112,7 +112,7 @@ export function isHeld({ hasEnded }: Dialect): string {
 const writtenTo =
   "WHERE rankee_id = @rankeeId AND NOT dry_run AND (phase = 'compensate' OR roles_before <> roles_after)";
 
-export async function lastChangedSomebodyAt(db: Reader, rankerId: number): Promise<number | undefined> {
+export async function lastRankedOthersAt(db: Reader, rankerId: number): Promise<number | undefined> {
   const row = await db.get<{ at: number }>(
     `SELECT coalesce(finished_at, requested_at) AS at FROM ${db.sql.schema}.rank_changes
      WHERE ranker_id = @rankerId AND ${mayHaveChanged} AND NOT dry_run AND roles_before <> roles_after

@@ -3,7 +3,7 @@ import { idempotencyWindowMs, type RankChange } from '../../core/model.ts';
 import type { BeginQuestion, ChangeStore, Clock, JudgeChange } from '../../ports/index.ts';
 import { appendEvents } from './audit.ts';
 import { findCaller } from './callers.ts';
-import { findChange, isHeld, lastChangedSomebodyAt, standingOf } from './change-queries.ts';
+import { findChange, isHeld, lastRankedOthersAt, standingOf } from './change-queries.ts';
 import { type ChangeRow, changeFields, insertChange, selectChange, toChange, updateChange } from './change-row.ts';
 import type { Database, OwnNode, Reader, Transaction, WriteTransaction } from './database.ts';
 import { holdsOf, holdsOfChange, upsertHolds } from './holds.ts';
@@ -133,7 +133,7 @@ async function beginFacts(
     standingOf(db, rankeeId),
     holdsOf(db, change),
     keyId === undefined ? undefined : findCaller(db, { keyId, placeId, secretId, now }),
-    rankerId === 0 ? undefined : lastChangedSomebodyAt(db, rankerId),
+    rankerId === 0 ? undefined : lastRankedOthersAt(db, rankerId),
     Promise.all(windows.map((window) => changedMembers(db, { window, now }))),
   ]);
   return { now, ...standing, holds, caller, rankerChangedAt, changedMembers: changed };

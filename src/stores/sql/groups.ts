@@ -1,5 +1,5 @@
 import type { RoleMeaning } from '../../core/role-settings.ts';
-import type { GroupStore, KeptRole, ServedGroup } from '../../ports/index.ts';
+import type { GroupStore, ServedGroup, StoredRole } from '../../ports/index.ts';
 import { appendEvents } from './audit.ts';
 import type { Database, Reader } from './database.ts';
 import { allowed, type RowOf, withoutNulls } from './rows.ts';
@@ -14,7 +14,7 @@ export function groupStore(db: Database): GroupStore {
 
     async findRoles(group) {
       const query = `SELECT role_id AS id, name, rank FROM ${schema}.group_roles WHERE group_title = @group`;
-      return db.all<KeptRole>(query, { group });
+      return db.all<StoredRole>(query, { group });
     },
 
     async keepRoles(group, roles) {

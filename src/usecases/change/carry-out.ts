@@ -30,7 +30,7 @@ interface StepRefusal {
   isInDoubt?: boolean;
 }
 
-const lookAfterMs = doubling(150, 2_000);
+const readAfterMs = doubling(150, 2_000);
 /** The wait before a later step is retried. */
 const secondTryMs = 500;
 
@@ -128,7 +128,7 @@ async function write(
     wasSent = true;
     return lease;
   };
-  const bounds = { ...call, fence, looksAfter: !isUnderWay }; // a running change continues for as long as it can
+  const bounds = { ...call, fence, readsAfter: !isUnderWay }; // a running change continues for as long as it can
   try {
     const answer = await (step.kind === 'assign'
       ? platform.assignRole(change, bounds)
@@ -152,14 +152,14 @@ async function confirm(
     return { kind: 'done', seen: answer.roleIds };
   const answeredAt = clock.monotonic();
   const provesAt = await readsReliableFrom();
-  for (let looks = 0; ; looks += 1) {
+  for (let reads = 0; ; reads += 1) {
     const readAt = clock.monotonic();
     const seen = await platform.getMember(userId, call).catch(() => undefined); // a failed read decides nothing
     if (seen !== undefined && hasTakenEffect(step, seen.roleIds) && readAt >= provesAt)
       return { kind: 'done', seen: seen.roleIds };
     const isPastLag = seen !== undefined && readAt - answeredAt >= platform.readLagMs;
     if (isPastLag && written.kind === 'accepted') return { kind: 'refused', error: withoutEffect(answer) };
-    if (!(await slept(clock.sleep(lookAfterMs(looks), call.signal))))
+    if (!(await slept(clock.sleep(readAfterMs(reads), call.signal))))
       return { kind: 'unknown', error: outcomeUnknown(call.signal.reason) };
   }
 }
@@ -248,8 +248,8 @@ export function fenceOf(
 const tryForMs = 120_000;
 const tryEveryMs = 1_000;
 /** A live node learns this from one of its next heartbeats. */
-const lookEveryMs = 100;
-const maxLooks = 20;
+const checkEveryMs = 100;
+const maxChecks = 20;
 
 type LateWriteContext = Pick<Ranking, 'store' | 'clock' | 'trust'>;
 
@@ -259,9 +259,9 @@ type LateWriteContext = Pick<Ranking, 'store' | 'clock' | 'trust'>;
  * can judge it, and `rankd status` names the member. `leftMs`: the remaining lease of this node. Never rejects.
  */
 export async function recoverLateWrite(app: LateWriteContext, change: RankChange, leftMs: () => number): Promise<void> {
-  for (let look = 0; look < maxLooks; look += 1) {
+  for (let checks = 0; checks < maxChecks; checks += 1) {
     if (leftMs() > 0) return; // no node has declared this one dead, so none has taken over
-    await app.clock.sleep(lookEveryMs);
+    await app.clock.sleep(checkEveryMs);
   }
   const giveUpAt = app.clock.monotonic() + tryForMs;
   let isNoted = false;

@@ -8,7 +8,7 @@ import type { Direction, RankChange, RankRequest } from '../../core/model.ts';
 import { type Run, runMany } from '../run-many.ts';
 import { changeRank } from './change-rank.ts';
 import { errorOf, outcomeUnknown } from './change-record.ts';
-import { isReportStillTrue } from './late-look.ts';
+import { isReportStillTrue } from './late-read.ts';
 import { backgroundDeadlineMs, type ChangeCommand, type Ranking } from './ranking.ts';
 
 /** The same change for many members. */
@@ -92,7 +92,7 @@ export async function noteList(
 }
 
 /** The results of the run after late reads: a change that Roblox turned out not to hold is not confirmed. */
-export async function listAfterLateLooks(
+export async function listAfterLateReads(
   app: Pick<Ranking, 'store'>,
   run: Run<ListedMember, MemberChange>,
 ): Promise<Run<ListedMember, MemberChange>> {

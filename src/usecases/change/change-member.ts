@@ -112,7 +112,7 @@ async function finish(app: Ranking, { change, approved, success }: Intent, call:
     const kept = await recordOutcome(app, change.id, { ...outcome, rolesAfter });
     if (kept === undefined) return await afterTakeOver(app, change, outcome);
     if (kept.state === 'applied') app.trust.noteApplied(kept, readsShowItAt(app));
-    else if (isInDoubt) app.trust.addLook(change, readsShowItAt(app));
+    else if (isInDoubt) app.trust.addRead(change, readsShowItAt(app));
     return { change: withOutcome(change, outcome, app.clock.now()), error };
   } catch (cause) {
     // if the store fails, it presumably has the change

@@ -327,7 +327,7 @@ export async function pacesOf(
 ): Promise<Paces> {
   const [changedAt, activeAt] = await Promise.all([
     policy.cooldowns.length > 0 ? store.lastAppliedAt(rankeeId) : undefined,
-    policy.rankerCooldownMs > 0 ? store.lastChangedSomebodyAt(rankerId) : undefined,
+    policy.rankerCooldownMs > 0 ? store.lastRankedOthersAt(rankerId) : undefined,
   ]);
   return { changedAt, activeAt };
 }

@@ -18,7 +18,7 @@ export interface Alarm {
 }
 
 /** A pending late read of a change. */
-export interface LateLook {
+export interface LateRead {
   /** As reported, if it is applied. If Roblox refused it, the intent, with the target roles. */
   change: RankChange;
   /** On `Clock.monotonic()`. */
@@ -29,7 +29,7 @@ export interface LateLook {
 }
 
 /** False for refused changes: they do not show whether success responses can be trusted. */
-export function isOfApplied({ change }: LateLook): boolean {
+export function isOfApplied({ change }: LateRead): boolean {
   return change.state === 'applied';
 }
 
@@ -41,13 +41,13 @@ const sampleSize = 20;
  * Further late reads are dropped: a read much later would prove nothing. Refusals that a script repeats don't crowd out
  * the others.
  */
-const maxLooks = { applied: 1_000, refused: 100 };
+const maxReads = { applied: 1_000, refused: 100 };
 
 /** Tracks whether the platform's responses can be trusted in this process, and which changes need a late read. */
 export class PlatformTrust {
   readonly #report: (alarm: Alarm) => void;
   readonly #surprises: Surprises;
-  #looks: LateLook[] = [];
+  #reads: LateRead[] = [];
   #arrival = Promise.withResolvers<void>();
   #changes = 0;
   #era = 0;
@@ -96,34 +96,34 @@ export class PlatformTrust {
    */
   noteApplied(change: RankChange, dueAt: number): void {
     this.#changes += 1;
-    const isFirst = !this.#isProven && this.#looks.every((look) => !isOfApplied(look) || look.era < this.#era);
-    if (isFirst || change.demotion || this.#changes % sampleSize === 0) this.addLook(change, dueAt);
+    const isFirst = !this.#isProven && this.#reads.every((read) => !isOfApplied(read) || read.era < this.#era);
+    if (isFirst || change.demotion || this.#changes % sampleSize === 0) this.addRead(change, dueAt);
   }
 
   /** Schedules a late read of the change after `dueAt` (on `Clock.monotonic()`). */
-  addLook(change: RankChange, dueAt: number): void {
-    const look = { change, dueAt, tries: 0, era: this.#era };
-    const alike = this.#looks.filter((other) => isOfApplied(other) === isOfApplied(look));
-    if (alike.length >= (isOfApplied(look) ? maxLooks.applied : maxLooks.refused)) return;
-    this.#looks.push(look);
+  addRead(change: RankChange, dueAt: number): void {
+    const read = { change, dueAt, tries: 0, era: this.#era };
+    const alike = this.#reads.filter((other) => isOfApplied(other) === isOfApplied(read));
+    if (alike.length >= (isOfApplied(read) ? maxReads.applied : maxReads.refused)) return;
+    this.#reads.push(read);
     this.#arrival.resolve();
   }
 
   /** The pending late reads. */
-  get looks(): readonly LateLook[] {
-    return this.#looks;
+  get reads(): readonly LateRead[] {
+    return this.#reads;
   }
 
   /** Takes the late read that is due first. Waits for one if there is none. Rejects if `signal` is aborted. */
-  async nextLook(signal: AbortSignal): Promise<LateLook> {
-    while (this.#looks.length === 0) await abortable(this.#arrival.promise, signal);
-    return this.#looks.reduce((first, look) => (look.dueAt < first.dueAt ? look : first));
+  async nextRead(signal: AbortSignal): Promise<LateRead> {
+    while (this.#reads.length === 0) await abortable(this.#arrival.promise, signal);
+    return this.#reads.reduce((first, read) => (read.dueAt < first.dueAt ? read : first));
   }
 
   /** Removes a late read that is done or no longer useful. */
-  endLook(look: LateLook): void {
-    this.#looks = this.#looks.filter((other) => other !== look);
-    if (this.#looks.length === 0) this.#arrival = Promise.withResolvers();
+  endRead(read: LateRead): void {
+    this.#reads = this.#reads.filter((other) => other !== read);
+    if (this.#reads.length === 0) this.#arrival = Promise.withResolvers();
   }
 
   /**
@@ -135,15 +135,15 @@ export class PlatformTrust {
   }
 
   /** Results for an earlier key prove nothing about a new one. */
-  noteAgreement({ era }: LateLook): void {
+  noteAgreement({ era }: LateRead): void {
     if (era === this.#era) this.#isProven = true;
     this.#isDoubted = false;
   }
 
   /** `held`: the roles (ids) that were read instead. */
-  noteDisagreement(look: LateLook, held: number[]): void {
-    const { id, rankeeId, rolesBefore, rolesAfter } = look.change;
-    const isHeld = !isOfApplied(look);
+  noteDisagreement(read: LateRead, held: number[]): void {
+    const { id, rankeeId, rolesBefore, rolesAfter } = read.change;
+    const isHeld = !isOfApplied(read);
     const facts = { changeId: id, rankeeId, said: isHeld ? rolesBefore : rolesAfter, held };
     const what = isHeld
       ? 'Roblox holds a change that it had refused, unless someone made it by hand; rankd reconciles it again'
@@ -166,7 +166,7 @@ export class PlatformTrust {
     this.#isProven = false;
     this.#isDoubted = true;
     this.#surprises.note('change', surprise);
-    const message = `${what}, and answers to writes are not believed until a later look agrees`;
+    const message = `${what}, and answers to writes are not believed until a later read agrees`;
     this.#report({ level: 'error', message, facts: { ...facts, problem: 'trust' } });
   }
 

@@ -35,10 +35,10 @@ export class QueuePosition implements AsyncDisposable {
   }
 
   /**
-   * The same, together with the result of `look` at the time of the turn. It is read last and in the same trip, so it
+   * The same, together with the result of `read` at the time of the turn. It is read last and in the same trip, so it
    * is never older than the newest change.
    */
-  async comesWith<T>(call: CallContext, look: () => Promise<T>): Promise<{ after: string | undefined; found: T }> {
+  async comesWith<T>(call: CallContext, read: () => Promise<T>): Promise<{ after: string | undefined; found: T }> {
     await this.#turn.comes(call.signal);
     for (;;) {
       const moved = this.#moved();
@@ -46,7 +46,7 @@ export class QueuePosition implements AsyncDisposable {
       const [isNext, { latestId, open }, found] = await Promise.all([
         this.#isNext(),
         this.#app.store.latestChange(this.#rankeeId),
-        look(),
+        read(),
       ]);
       if (open !== undefined && isAbandoned(this.#app, open) && (await reconcileFirst(this.#app, open.change, call)))
         continue;

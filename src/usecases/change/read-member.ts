@@ -4,7 +4,7 @@ import { heldIds } from '../../core/role-scheme.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from './ranking.ts';
 
-const lookAfterMs = doubling(250, 2_000);
+const readAfterMs = doubling(250, 2_000);
 
 type Reading = Pick<Ranking, 'store' | 'platform' | 'clock' | 'recentWrites'>;
 
@@ -24,11 +24,11 @@ export async function readMember(
 ): Promise<Member | undefined> {
   const last = stillLagging(app, await written);
   const sureAt = app.clock.monotonic() + lagLeftMs(app, last);
-  for (let looks = 0; ; looks += 1) {
+  for (let reads = 0; ; reads += 1) {
     const isSure = last === undefined || app.clock.monotonic() >= sureAt;
     const member = await app.platform.getMember(userId, call);
     if (isSure || member === undefined || (await shows(app, member, last, call))) return member;
-    await app.clock.sleep(lookAfterMs(looks), call.signal);
+    await app.clock.sleep(readAfterMs(reads), call.signal);
   }
 }
 

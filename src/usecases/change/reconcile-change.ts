@@ -207,7 +207,7 @@ export interface RecoveryTries {
 }
 
 /** Reconciling a change takes one read of the member, or a second one once reads no longer lag. */
-const looksEach = 2;
+const readsEach = 2;
 /** The minimum number of concurrent tries, however little is left of the platform's budget. */
 const fewest = 5;
 /**
@@ -266,10 +266,10 @@ function forgetFinished(last: RecoveryTries['last'], open: OpenChange[]): void {
 
 /** The number of further tries that may begin. Half of the budget for reading members is reserved for callers. */
 function roomFor({ platform }: Pick<Ranking, 'platform'>, underWay: number): number {
-  const looks = platform.pace().find(({ operation }) => operation === 'memberships');
-  if (looks === undefined) return Number.POSITIVE_INFINITY;
-  const spare = looks.left - looks.waiting - looks.limit / 2 - underWay; // each running try still needs a read
-  return Math.max(fewest - underWay, Math.floor(spare / looksEach), 0);
+  const reads = platform.pace().find(({ operation }) => operation === 'memberships');
+  if (reads === undefined) return Number.POSITIVE_INFINITY;
+  const spare = reads.left - reads.waiting - reads.limit / 2 - underWay; // each running try still needs a read
+  return Math.max(fewest - underWay, Math.floor(spare / readsEach), 0);
 }
 
 async function recover(app: Ranking, change: RankChange, stop: AbortSignal): Promise<void> {

@@ -34,7 +34,7 @@ export async function credentialFindings({ platform, clock }: Ranking, call: Cal
   const refusal = refusalOfCredential(credential);
   if (refusal !== undefined) return [fail('credential', refusal.message, refusal.hint ?? '')];
   const warnings = await credentialWarnings({ platform, clock }, call);
-  if (credential.state === 'untold') {
+  if (credential.state === 'unreported') {
     const look = 'check on the Creator Dashboard that the key is active and allows this address';
     return warnings.map((text) => warn('credential', text, look));
   }
@@ -144,7 +144,7 @@ function permission(acting: ActingAccount | undefined): Finding[] {
 /** The reachable roles that would attract a thief. Computed once for the whole list of roles. */
 function privileges(reached: Role[], { privilegedRoles }: Policy): Finding[] {
   const check = 'privileged';
-  const { privileged, untold } = privilegesAmong(reached, privilegedRoles);
+  const { privileged, unreported } = privilegesAmong(reached, privilegedRoles);
   const isOpen = privilegedRoles === 'allow';
   const found =
     privileged.length === 0
@@ -158,8 +158,8 @@ function privileges(reached: Role[], { privilegedRoles }: Policy): Finding[] {
             ),
           ]
         : [ok(check, `only the operator, and keys made with --privileged, may give and take ${listRoles(privileged)}`)];
-  if (untold.length === 0 || Array.isArray(privilegedRoles)) return found;
-  const text = `Roblox does not show the permissions of these roles: ${listRoles(untold)}`;
+  if (unreported.length === 0 || Array.isArray(privilegedRoles)) return found;
+  const text = `Roblox does not show the permissions of these roles: ${listRoles(unreported)}`;
   const fix = 'list those with power over others: policy.privileged_roles: [RANK, ...]; an empty list if there is none';
   return [...found, isOpen ? ok(check, text) : warn(check, text, fix)];
 }

@@ -82,7 +82,7 @@ export async function credentialWarnings(
   await platform.roles(call);
   const now = clock.now();
   const warnings: string[] = [];
-  if (state === 'untold')
+  if (state === 'unreported')
     warnings.push(
       'Roblox does not report the state of the Roblox key, nor which account it acts as: rankd makes changes, and Roblox decides',
     );

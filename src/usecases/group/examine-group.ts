@@ -52,7 +52,7 @@ function refusedKey({ state, refusal }: Credential, groupId: number): RankdError
     valid: 'Roblox does not accept this key.',
     invalid:
       refusal === undefined ? 'Roblox does not accept this key.' : `Roblox does not accept this key (${refusal}).`,
-    untold: 'Roblox does not accept this key.',
+    unreported: 'Roblox does not accept this key.',
     disabled: 'This key is disabled.',
     expired: 'This key has expired.',
   };

@@ -52,7 +52,7 @@ export async function showChange(ports: Ports, id: string): Promise<ChangeView> 
 }
 
 /** The change as stored now: a late read may have made it unknown. */
-export async function asKept({ store }: Pick<Ports, 'store'>, change: RankChange): Promise<RankChange> {
+export async function asStored({ store }: Pick<Ports, 'store'>, change: RankChange): Promise<RankChange> {
   return (await store.findChange(change.id)) ?? change;
 }
 

@@ -19,7 +19,7 @@ export class WallClock {
   }
 
   /** Call it regularly. `jumpedMs` is the jump of the wall clock since the last call, if any. */
-  look(): { isSteady: boolean; jumpedMs?: number } {
+  check(): { isSteady: boolean; jumpedMs?: number } {
     const now = { wall: this.#clock.now(), monotonic: this.#clock.monotonic() };
     const last = this.#last ?? now;
     this.#last = now;

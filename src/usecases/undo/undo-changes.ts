@@ -8,7 +8,7 @@ import { isSimulatedGroup } from '../../core/group-title.ts';
 import { undoing } from '../../core/undo.ts';
 import type { ChangeSelection } from '../../ports/index.ts';
 import { outcomeUnknown } from '../change/change-record.ts';
-import { isReportStillTrue } from '../change/late-look.ts';
+import { isReportStillTrue } from '../change/late-read.ts';
 import type { Ranking } from '../change/ranking.ts';
 import { type Run, runMany } from '../run-many.ts';
 import {
@@ -206,7 +206,7 @@ export function undoSummary(run: UndoRun): string {
 }
 
 /** The results of the run after late reads: a change that Roblox turned out not to hold is not confirmed. */
-export async function afterLateLooks(app: Pick<Ranking, 'store'>, run: UndoRun): Promise<UndoRun> {
+export async function afterLateReads(app: Pick<Ranking, 'store'>, run: UndoRun): Promise<UndoRun> {
   const results = run.results.map(async (result): Promise<Rankee & MemberUndo> => {
     const isApplied = result.state === 'put_back';
     if (!isApplied && result.state !== 'refused') return result;

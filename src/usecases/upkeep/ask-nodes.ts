@@ -2,7 +2,7 @@ import { RankdError } from '../../base/errors.ts';
 import type { SeenNode } from '../../core/nodes.ts';
 import type { Clock, NodeCommand, NodeStore } from '../../ports/index.ts';
 
-const lookEveryMs = 100;
+const askEveryMs = 100;
 
 /** A node's outcome of a command; without one if it did not respond in time. */
 export interface NodeAnswer {
@@ -28,7 +28,7 @@ export async function askNodes(
         const answer = await nodes.outcomeOf(commandId);
         if (answer !== undefined) return { name, ...answer };
         if (!isAlive) break;
-        await clock.sleep(lookEveryMs);
+        await clock.sleep(askEveryMs);
       }
       return { name };
     }),

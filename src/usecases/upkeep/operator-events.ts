@@ -107,7 +107,7 @@ export class CredentialEvents {
 function standingOf({ deadCredential, latestCredential, clock }: DaemonContext): Standing | undefined {
   if (deadCredential() !== undefined) return 'refuse';
   const latest = latestCredential();
-  if (latest === undefined || latest.state === 'untold') return undefined;
+  if (latest === undefined || latest.state === 'unreported') return undefined;
   return latest.expiresAt !== undefined && latest.expiresAt - clock.now() < soonMs ? 'expire_soon' : 'accept';
 }
 

@@ -3,14 +3,14 @@ import type { ChangeSelection } from '../../ports/index.ts';
 import {
   type ListCommand,
   type ListedMember,
-  listAfterLateLooks,
+  listAfterLateReads,
   noteList,
   planList,
   runList,
 } from '../change/change-list.ts';
 import type { DaemonContext } from '../daemon-context.ts';
 import { listDocument } from '../history/change-document.ts';
-import { afterLateLooks, findUndoTargets, runUndo, type UndoRun, type UndoTargets } from '../undo/undo-changes.ts';
+import { afterLateReads, findUndoTargets, runUndo, type UndoRun, type UndoTargets } from '../undo/undo-changes.ts';
 import { undoDocument } from '../undo/undo-document.ts';
 
 /** More members than an operator would review before agreeing. */
@@ -85,7 +85,7 @@ export class PageRuns implements AsyncDisposable {
         work: async (control) => {
           const isEmpty = members.length === 0;
           const run = isEmpty ? nothing : await runUndo(app, { members, answered, changes, command }, control);
-          return resultOf(await afterLateLooks(app, run));
+          return resultOf(await afterLateReads(app, run));
         },
         failed: (error) => resultOf({ ...nothing, left: members, error }),
       };
@@ -99,7 +99,7 @@ export class PageRuns implements AsyncDisposable {
       return {
         ...{ id: plan.id, members: members.length },
         work: async (control) => {
-          const run = await listAfterLateLooks(app, await runList(app, { plan, command, members }, control));
+          const run = await listAfterLateReads(app, await runList(app, { plan, command, members }, control));
           const isDone = run.left.length === 0 && run.results.every((result) => 'change' in result);
           if (isDone) await noteList(app, 'end', { plan, command, members });
           return { list: listDocument({ plan, run }) };

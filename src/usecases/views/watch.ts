@@ -5,7 +5,7 @@ import type { DaemonStatus } from '../upkeep/status-document.ts';
 /** The parts of the page. */
 type View = 'status' | 'budget' | 'changes' | 'keys' | 'suspensions' | 'webhooks' | 'chart' | 'run';
 
-const lookEveryMs = 500;
+const readEveryMs = 500;
 const daemonEveryMs = 2_000;
 /** After a database that could not be read. */
 const restMs = 5_000;
@@ -37,9 +37,9 @@ export async function watchViews({ live, status, tell }: Watching, stop: AbortSi
   const { clock, log } = live.current;
   let seen: Seen | undefined;
   while (!stop.aborted) {
-    let waitMs = lookEveryMs;
+    let waitMs = readEveryMs;
     try {
-      const now = await look(live.current, status, seen);
+      const now = await readViews(live.current, status, seen);
       if (seen !== undefined && now.views.size > 0) tell(now.views);
       seen = now.seen;
     } catch (error) {
@@ -63,7 +63,7 @@ interface DaemonMarks {
   status: string;
 }
 
-async function look(
+async function readViews(
   app: DaemonContext,
   status: () => Promise<DaemonStatus>,
   seen: Seen | undefined,

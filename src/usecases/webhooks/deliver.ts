@@ -147,12 +147,12 @@ async function nextForProgram(round: Round): Promise<OutboxEvent | 'again' | und
 }
 
 async function nextByCursor(round: Round, part: Part): Promise<OutboxEvent | 'again' | undefined> {
-  const found = await look(round, part, 1);
+  const found = await peek(round, part, 1);
   return found === 'again' ? found : found[0];
 }
 
 /** The next events by the cursor; `again` if some were too old and are now skipped. */
-async function look({ app, webhook, progress }: Round, part: Part, limit: number): Promise<OutboxEvent[] | 'again'> {
+async function peek({ app, webhook, progress }: Round, part: Part, limit: number): Promise<OutboxEvent[] | 'again'> {
   const cursor = part === 'alarms' ? webhook.alarmCursor : webhook.cursor;
   const after = Math.max(cursor, progress.lookedTo[part]);
   const { events, upTo } = await nextEvents(app, { webhook, part }, { after, limit });
@@ -203,7 +203,7 @@ async function toDiscord(round: Round): Promise<boolean> {
   if (progress.gathering === undefined) return sendAgain(round);
   const { until, digests } = progress.gathering;
   if (app.clock.monotonic() < until) return false;
-  const events = await look(round, 'log', maxGathered);
+  const events = await peek(round, 'log', maxGathered);
   if (events === 'again') return true;
   const isMore = await sendPlanned(
     round,
@@ -221,7 +221,7 @@ async function toDiscord(round: Round): Promise<boolean> {
  */
 async function gatheringOf(round: Round): Promise<Progress['gathering']> {
   const { app, progress } = round;
-  const first = await look(round, 'log', 1);
+  const first = await peek(round, 'log', 1);
   if (first.length === 0) return undefined;
   const now = app.clock.monotonic();
   const { lastSent } = progress;
@@ -231,7 +231,7 @@ async function gatheringOf(round: Round): Promise<Progress['gathering']> {
 
 /** `undefined` if there is none. */
 async function sendAlarms(round: Round): Promise<boolean | undefined> {
-  const events = await look(round, 'alarms', 10);
+  const events = await peek(round, 'alarms', 10);
   if (events === 'again') return true;
   if (events.length === 0) return undefined;
   return sendPlanned(round, [alarmMessage(await viewEvents(round.app, events), round.webhook.mention)]);

@@ -125,7 +125,7 @@ async function testEvent({ store, clock }: Tools, { name }: Webhook): Promise<{ 
 }
 
 /** The name of a webhook in Discord. Throws `not_found` if there is no longer one at this address. */
-export async function lookAtDiscord(
+export async function readDiscordWebhook(
   { sender, webhooks }: Sending,
   { address }: WebhookAddress,
 ): Promise<{ name: string; channelId: string } | undefined> {

@@ -218,7 +218,7 @@ export function breakerContract(at: StoreCase): void {
     test('allows one of several changes that were decided concurrently', async () => {
       const first = by(1);
       expect(await beginBy(first)).toBe(true);
-      expect(await at.store.lastChangedSomebodyAt(9)).toBe(first.requestedAt);
+      expect(await at.store.lastRankedOthersAt(9)).toBe(first.requestedAt);
       await expect(beginBy(by(2))).rejects.toMatchObject({ code: 'cooldown', retryAfterMs: rankerCooldownMs });
       expect(await beginBy(by(3, { rankerId: 0 }))).toBe(true);
       expect(await beginBy(by(4, { rankerId: 0 }))).toBe(true);
@@ -237,7 +237,7 @@ export function breakerContract(at: StoreCase): void {
       const change = by(3);
       await beginBy(change);
       await finish(at, change.id, refused);
-      expect(await at.store.lastChangedSomebodyAt(9)).toBeUndefined();
+      expect(await at.store.lastRankedOthersAt(9)).toBeUndefined();
       expect(await beginBy(by(4))).toBe(true);
     });
   });

@@ -151,11 +151,11 @@ test('an unknown account lets one call start, whose response reports the rest', 
   finish(shared, { limit: 4, windowMs, remaining: 3, resetMs: 6_000 }, 100);
   expect(ask(shared, 100, { count: 9 })).toBe(3);
 
-  const untold = account();
-  spendAll(untold, 0);
-  ask(untold, 0);
-  expect(ask(untold, 9_999, { count: 3 })).toBe(0);
-  expect(ask(untold, 10_000, { count: 9 })).toBe(4);
+  const unreported = account();
+  spendAll(unreported, 0);
+  ask(unreported, 0);
+  expect(ask(unreported, 9_999, { count: 3 })).toBe(0);
+  expect(ask(unreported, 10_000, { count: 9 })).toBe(4);
 });
 
 test('the first caller finds out how much of a lost account is left, although another node wants slots too', () => {

@@ -180,8 +180,8 @@ const demands = [
   { wanted: 1, share: 0.4 },
 ];
 
-/** One node makes a few calls in other lanes, as rankd does for late looks. */
-const ownLanes = ['late look', 'readiness'];
+/** One node makes a few calls in other lanes, as rankd does for late reads. */
+const ownLanes = ['late read', 'readiness'];
 
 test('three nodes that want twice the budget for ten windows get their shares, use all of it and are never refused', async () => {
   const clock = new ManualClock();

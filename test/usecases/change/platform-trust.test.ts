@@ -6,8 +6,8 @@ import { ManualClock } from '../../support/manual-clock.ts';
 
 test('a script that repeats refusals can not fill the list of late reads, which has room for applied changes', () => {
   const trust = new PlatformTrust(new Surprises(new ManualClock()), () => undefined);
-  for (let count = 0; count < 2_000; count += 1) trust.addLook(newChange(), 0);
-  expect(trust.looks).toHaveLength(100);
+  for (let count = 0; count < 2_000; count += 1) trust.addRead(newChange(), 0);
+  expect(trust.reads).toHaveLength(100);
   for (let count = 0; count < 2_000; count += 1) trust.noteApplied(newChange({ state: 'applied', demotion: true }), 0);
-  expect(trust.looks).toHaveLength(1_100);
+  expect(trust.reads).toHaveLength(1_100);
 });

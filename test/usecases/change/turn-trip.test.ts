@@ -9,7 +9,7 @@ test(
   onOpenCloud(
     async ({ app }) => {
       const asked: string[] = [];
-      const noted = <Name extends 'lastWritten' | 'lastAppliedAt' | 'lastChangedSomebodyAt'>(name: Name) => {
+      const noted = <Name extends 'lastWritten' | 'lastAppliedAt' | 'lastRankedOthersAt'>(name: Name) => {
         const ask = async (id: number) => {
           asked.push(name);
           return app.store[name](id);
@@ -21,13 +21,13 @@ test(
         ...app.store,
         ...noted('lastWritten'),
         ...noted('lastAppliedAt'),
-        ...noted('lastChangedSomebodyAt'),
+        ...noted('lastRankedOthersAt'),
         latestChange: (id) => open.then(() => app.store.latestChange(id)),
       };
       const request = { rankeeId: sampleUsers.trainee, rankeeName: '', rankerId: 5, rankerName: 'Ann', newRankId: 20 };
       using deadline = deadlineIn(app.clock, app.deadlineMs);
       const changing = changeRank({ ...app, store }, { caller: { by: 'key:1', dryRun: false }, request }, deadline);
-      const all = ['lastAppliedAt', 'lastChangedSomebodyAt', 'lastWritten'];
+      const all = ['lastAppliedAt', 'lastRankedOthersAt', 'lastWritten'];
       await expect.poll(() => asked.toSorted()).toEqual(all);
       letGo();
       expect((await changing).change).toMatchObject({ state: 'applied' });

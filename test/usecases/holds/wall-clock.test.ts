@@ -9,9 +9,9 @@ test('a wall clock that jumps forward is believed once it has gone steadily for 
   const pass = (ms: number, jumpedMs = 0) => {
     at.wall += ms + jumpedMs;
     at.monotonic += ms;
-    return clock.look();
+    return clock.check();
   };
-  expect(clock.look()).toEqual({ isSteady: true });
+  expect(clock.check()).toEqual({ isSteady: true });
   expect(pass(5_000, 4 * minute)).toEqual({ isSteady: true });
   expect(pass(5_000, -24 * 60 * minute)).toEqual({ isSteady: true, jumpedMs: -24 * 60 * minute });
   expect(pass(5_000, 365 * 24 * 60 * minute)).toEqual({ isSteady: false, jumpedMs: 365 * 24 * 60 * minute });

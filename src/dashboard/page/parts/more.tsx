@@ -1,15 +1,15 @@
 interface MoreProps {
-  isLooking: boolean;
+  isLoading: boolean;
   onClick: () => void;
   children: string;
 }
 
 /** The button below a list that has more entries. */
-export function More({ isLooking, onClick, children }: MoreProps) {
+export function More({ isLoading, onClick, children }: MoreProps) {
   return (
     <div class="row">
-      <button type="button" disabled={isLooking} onClick={onClick}>
-        {isLooking ? 'Looking…' : children}
+      <button type="button" disabled={isLoading} onClick={onClick}>
+        {isLoading ? 'Looking…' : children}
       </button>
     </div>
   );

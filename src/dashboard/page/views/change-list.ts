@@ -14,7 +14,7 @@ export interface Listed extends Changes {
 export class ChangeList {
   readonly live: Live<Changes>;
   readonly listed: Signal<Listed | undefined> = signal(undefined);
-  readonly isLooking = signal(false);
+  readonly isLoading = signal(false);
   readonly #query: string;
 
   constructor(query: string) {
@@ -32,8 +32,8 @@ export class ChangeList {
    * part of the history.
    */
   async more(): Promise<void> {
-    if (this.isLooking.peek()) return;
-    this.isLooking.value = true;
+    if (this.isLoading.peek()) return;
+    this.isLoading.value = true;
     try {
       for (;;) {
         const before = this.listed.peek();
@@ -47,7 +47,7 @@ export class ChangeList {
         await new Promise((resolve) => setTimeout(resolve, gapMs));
       }
     } finally {
-      this.isLooking.value = false;
+      this.isLoading.value = false;
     }
   }
 

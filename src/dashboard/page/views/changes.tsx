@@ -46,7 +46,7 @@ export function Changes() {
       <Search active={active} error={isAboutField ? error : undefined} />
       {error !== undefined && !isAboutField && <Problem error={error} />}
       {listed !== undefined && !isAboutField && (
-        <section class="sheet" aria-label="Rank changes" aria-busy={list.isLooking.value}>
+        <section class="sheet" aria-label="Rank changes" aria-busy={list.isLoading.value}>
           {listed.changes.length > 0 && (
             <ChangesTable
               changes={listed.changes}
@@ -57,13 +57,13 @@ export function Changes() {
             />
           )}
           {listed.changes.length === 0 && listed.next === null && <NoChanges isSearch={query !== ''} />}
-          {list.isLooking.value && listed.changes.length === 0 && (
+          {list.isLoading.value && listed.changes.length === 0 && (
             <p class="empty soft">Looking through older changes…</p>
           )}
         </section>
       )}
       {listed !== undefined && listed.next !== null && listed.changes.length > 0 && !isAboutField && (
-        <More isLooking={list.isLooking.value} onClick={() => void list.more()}>
+        <More isLoading={list.isLoading.value} onClick={() => void list.more()}>
           Older changes
         </More>
       )}

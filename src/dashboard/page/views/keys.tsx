@@ -45,7 +45,7 @@ export function Keys() {
           </section>
           {next !== null && (
             <More
-              isLooking={pages < keyPages.value && keys.error.value === undefined}
+              isLoading={pages < keyPages.value && keys.error.value === undefined}
               onClick={() => {
                 keyPages.value = pages + 1;
                 keys.touch();

@@ -1,13 +1,13 @@
 import type pg from 'pg';
 import { codeOf } from '../../../base/errors.ts';
 import type { ServerAddress } from '../../../base/net.ts';
-import { untold } from '../known-cluster.ts';
+import { unreported } from '../known-cluster.ts';
 import { serverTime } from '../server-clock.ts';
 import { checksNothing, frozen, oldestServer, otherEncoding, standby, superseded, tooOld } from './postgres-error.ts';
 
 /** The facts about a new connection's server, and about its settings for the user or the database. */
 export interface Inspection {
-  /** The `system_identifier` of the cluster, or `untold`. */
+  /** The `system_identifier` of the cluster, or `unreported`. */
   cluster: string;
   /** The server's time. */
   time: number;
@@ -30,7 +30,7 @@ export async function inspectServer(client: pg.Client, address: ServerAddress): 
   const readOnly = settings['default_transaction_read_only'];
   if (readOnly?.value === 'on' && !ofUser.has(readOnly.source)) throw frozen(address, readOnly.source);
   if (settings['session_replication_role']?.value !== 'origin') throw checksNothing(address);
-  if (identity.cluster !== untold && isSuperseded(identity)) throw superseded(address);
+  if (identity.cluster !== unreported && isSuperseded(identity)) throw superseded(address);
   return { ...identity, time, ...transactionsUnder(settings) };
 }
 
@@ -113,13 +113,13 @@ const factsSql = `
          (SELECT json_object_agg(name, json_build_object('value', reset_val, 'source', source)) FROM pg_settings
           WHERE name IN (${settingNames.map((name) => `'${name}'`).join(', ')})) AS settings`;
 
-/** Which cluster it is, and how often a standby of it became its primary: `untold` if the user may not ask. */
+/** Which cluster it is, and how often a standby of it became its primary: `unreported` if the user may not ask. */
 async function askIdentity(client: pg.Client): Promise<{ cluster: string; timeline: number }> {
   try {
     return await ask(client, identitySql);
   } catch (error) {
     if (!keepsItself.has(codeOf(error))) throw error;
-    return { cluster: untold, timeline: 0 };
+    return { cluster: unreported, timeline: 0 };
   }
 }
 

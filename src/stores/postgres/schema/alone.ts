@@ -2,7 +2,7 @@ import { placeOf } from '../../../base/net.ts';
 import { othersWork } from '../../schema-errors.ts';
 import type { Database } from '../engine/database.ts';
 import { endAfterMs } from '../failure-detector.ts';
-import { type Beating, beatEveryMs } from '../nodes.ts';
+import { beatEveryMs, type LeaseClock } from '../nodes.ts';
 import { schemaVersion } from './migrate.ts';
 
 /**
@@ -11,7 +11,7 @@ import { schemaVersion } from './migrate.ts';
  */
 export async function requireAlone(
   db: Database,
-  { own, newest, predecessor = '' }: { own: Beating; newest: number; predecessor?: string | undefined },
+  { own, newest, predecessor = '' }: { own: LeaseClock; newest: number; predecessor?: string | undefined },
 ): Promise<number> {
   const version = await schemaVersion(db, db.address);
   if (version === 0 || version >= newest) return version;

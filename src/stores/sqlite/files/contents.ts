@@ -9,8 +9,8 @@ import type {
   Clock,
   CopiedContents,
   CopyPlace,
-  KeptRow,
   StoreContents,
+  StoredRow,
 } from '../../../ports/index.ts';
 import { type CopyTarget, copiedTables, copyContents, pagesOf } from '../../copy-contents.ts';
 import { Connection } from '../engine/connection.ts';
@@ -81,7 +81,7 @@ async function readFile<T>(
 
 function contentsOf(db: Connection): StoreContents {
   return {
-    rows: (table) => pagesOf(table, { source: table, ask: (sql, after) => db.all<KeptRow>(sql, after) }),
+    rows: (table) => pagesOf(table, { source: table, ask: (sql, after) => db.all<StoredRow>(sql, after) }),
     numbers: async () => newestRows(db),
   };
 }

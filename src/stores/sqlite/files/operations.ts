@@ -4,10 +4,10 @@ import Database from 'better-sqlite3';
 import { codeOf, RankdError } from '../../../base/errors.ts';
 import type {
   Clock,
-  KeptRole,
   Names,
   NamesQuery,
   StoreCheck,
+  StoredRole,
   StoreOperations,
   StoreReport,
 } from '../../../ports/index.ts';
@@ -121,7 +121,7 @@ export function findNames(dataDir: string, { placesLike, placesOf, usersLike }: 
 
 function rolesOf(database: Database.Database): Names['roles'] {
   return database
-    .prepare<[], KeptRole>(
+    .prepare<[], StoredRole>(
       `SELECT role_id AS id, name, rank FROM group_roles
        WHERE group_title IS (SELECT group_title FROM served_group) OR NOT EXISTS (SELECT 1 FROM served_group)
        ORDER BY group_title, rank, role_id`,

@@ -1,19 +1,19 @@
 import type { RankingApp } from '../app.ts';
-import { askLook } from '../control/ask.ts';
+import { askLateRead } from '../control/ask.ts';
 import type { RankChange } from '../core/model.ts';
-import { withLateLooks } from '../usecases/change/late-look.ts';
+import { withLateReads } from '../usecases/change/late-read.ts';
 import type { Cli } from './cli.ts';
 
 /**
  * Runs work that changes ranks, and makes sure that the ranks are read again: by the daemon of the data directory,
  * or else here, before the answer is printed. A signal ends the wait.
  */
-export function whileLooking<T>(cli: Cli, app: RankingApp, work: () => Promise<T>): Promise<T> {
+export function withVerification<T>(cli: Cli, app: RankingApp, work: () => Promise<T>): Promise<T> {
   const stopping = new AbortController();
   void cli.io.stopSignal.then(() => stopping.abort());
   const handOver = async ({ id, state }: RankChange) => {
     const isApplied = state === 'applied';
-    if (isApplied && (await askLook(cli.dataDir, id))) return true;
+    if (isApplied && (await askLateRead(cli.dataDir, id))) return true;
     if (app.platform.readLagMs === 0 || stopping.signal.aborted) return false;
     const inTime = `in ${app.platform.readLagMs / 1000} s`;
     if (!isApplied) cli.say(`${reportedAsRefused} ${inTime}.`);
@@ -23,7 +23,7 @@ export function whileLooking<T>(cli: Cli, app: RankingApp, work: () => Promise<T
       );
     return false;
   };
-  return withLateLooks(app, { stop: stopping.signal, handOver }, work);
+  return withLateReads(app, { stop: stopping.signal, handOver }, work);
 }
 
 function whyHere(daemons: 'silent' | string[]): string {
