@@ -45,6 +45,12 @@ export function resolveAlongside(scheme: RoleScheme, asked: RoleName): Role {
   return resolveAmong(scheme, asked, { candidates: alongsideRoles(scheme), acting: undefined });
 }
 
+/** The requested role, whose holders are to be listed: any but the guest role. Throws as `resolveTarget`. */
+export function resolveHeld(scheme: RoleScheme, asked: RoleName): Role {
+  const candidates = scheme.roles.filter(({ kind }) => kind !== 'guest');
+  return resolveAmong(scheme, asked, { candidates, acting: undefined });
+}
+
 interface Choice {
   candidates: Role[];
   acting: ActingAccount | undefined;
@@ -104,6 +110,7 @@ function ambiguous(asked: RoleName, roles: [Role, ...Role[]]): RankdError {
 }
 
 function notGivable(scheme: RoleScheme, role: Role): string {
+  if (role.kind === 'guest') return `"${shorten(role.name, 32)}" is the guest role, which no member holds.`;
   const isSpecial = role.kind !== 'custom' && role.kind !== 'private';
   const onLadder = isManaged(scheme, role) ? 'is a rank of the ladder' : 'is not on the promotion ladder';
   const why = isSpecial ? `${standing(role)}, which can never be given` : `${onLadder} in group.ladder`;

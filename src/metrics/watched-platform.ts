@@ -27,7 +27,7 @@ export function watchedPlatform(platform: Platform, meters: Meters, clock: Pick<
     roles: (call) => timed('roles', () => platform.roles(call)),
     role: (roleId, call) => timed('role', () => platform.role(roleId, call)),
     getMember: (userId, call) => timed('member', () => platform.getMember(userId, call)),
-    membersWith: (roleId, call) => timed('members', () => platform.membersWith(roleId, call)),
+    membersWith: (list, call) => timed('members', () => platform.membersWith(list, call)),
     findUser: (name, call) => timed('user', () => platform.findUser(name, call)),
     userName: (userId, call) => timed('userName', () => platform.userName(userId, call)),
     placesOf: (universeId, call) => timed('places', () => platform.placesOf(universeId, call)),

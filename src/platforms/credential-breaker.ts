@@ -6,6 +6,8 @@ import type { Credential, Group, Member, Role } from '../core/model.ts';
 import type {
   CallContext,
   Clock,
+  MemberList,
+  MemberPage,
   Pace,
   Platform,
   Reachability,
@@ -95,8 +97,8 @@ export class CredentialBreaker implements Platform {
     return this.#read(call, () => this.#platform.getMember(userId, call));
   }
 
-  membersWith(roleId: number, call: CallContext): Promise<number[]> {
-    return this.#read(call, () => this.#platform.membersWith(roleId, call));
+  membersWith(list: MemberList, call: CallContext): Promise<MemberPage> {
+    return this.#read(call, () => this.#platform.membersWith(list, call));
   }
 
   /** This call needs no credential. */

@@ -7,6 +7,8 @@ import type {
   BudgetLedger,
   CallContext,
   Clock,
+  MemberList,
+  MemberPage,
   Pace,
   Platform,
   Reachability,
@@ -183,12 +185,12 @@ export class OpenCloudPlatform implements Platform {
     return undefined;
   }
 
-  async membersWith(roleId: number, call: CallContext): Promise<number[]> {
-    const path = `/memberships?maxPageSize=100&filter=${this.#holdersOf(roleId)}`;
-    const found = new Set<number>();
-    for await (const page of this.#pages({ ...membershipPage, path }, call))
-      for (const { userId } of page) found.add(userId);
-    return [...found];
+  async membersWith({ roleId, after }: MemberList, call: CallContext): Promise<MemberPage> {
+    const filter = roleId === undefined ? '' : `&filter=${this.#holdersOf(roleId)}`;
+    const from = after === undefined ? '' : `&pageToken=${encodeURIComponent(after)}`;
+    const path = `/memberships?maxPageSize=100${filter}${from}`;
+    const { items, nextPageToken } = await this.#get({ ...membershipPage, path }, call);
+    return { userIds: items.map(({ userId }) => userId), next: nextPageToken };
   }
 
   async findUser(name: string, call: CallContext): Promise<NamedUser | undefined> {

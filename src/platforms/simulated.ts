@@ -2,8 +2,20 @@ import type Database from 'better-sqlite3';
 import { isRankdError, RankdError } from '../base/errors.ts';
 import type { Credential, Group, Member, Role } from '../core/model.ts';
 import type { NamedUser } from '../core/user-name.ts';
-import type { CallContext, Pace, Platform, Reachability, Reservation, RoleWrite } from '../ports/index.ts';
+import type {
+  CallContext,
+  MemberList,
+  MemberPage,
+  Pace,
+  Platform,
+  Reachability,
+  Reservation,
+  RoleWrite,
+} from '../ports/index.ts';
 import { type GroupSeed, openGroup } from './simulated-group.ts';
+
+/** The number of members in a page, as on Roblox. */
+const pageSize = 100;
 
 /**
  * A group without Roblox, in an SQLite file that the CLI and the daemon share: each sees the other's writes at once. It
@@ -52,15 +64,16 @@ export class SimulatedPlatform implements Platform {
     return answer(call, () => memberOf(userId, this.#held(userId)));
   }
 
-  async membersWith(roleId: number, call: CallContext): Promise<number[]> {
-    const query = `SELECT user_id AS userId FROM members AS member JOIN roles AS role ON role.id = ?
-      WHERE role.kind = 'base' OR EXISTS (SELECT 1 FROM held_roles AS held WHERE held.user_id = member.user_id AND held.role_id = role.id)`;
-    return answer(call, () =>
-      this.#db
-        .prepare<[number], { userId: number }>(query)
-        .all(checkedId(roleId))
-        .map(({ userId }) => userId),
-    );
+  async membersWith({ roleId, after = '0' }: MemberList, call: CallContext): Promise<MemberPage> {
+    const query = `SELECT user_id FROM members AS member WHERE user_id > :after AND (:roleId IS NULL OR EXISTS (
+      SELECT 1 FROM held_roles AS held WHERE held.user_id = member.user_id AND held.role_id = :roleId))
+      ORDER BY user_id LIMIT ${pageSize}`;
+    return answer(call, () => {
+      if (!/^\d+$/.test(after)) throw new RankdError('platform_rejected', 'The simulated group has no such page.');
+      const list = { roleId: roleId === undefined ? null : checkedId(roleId), after: checkedId(Number(after)) };
+      const userIds = this.#db.prepare<typeof list, number>(query).pluck().all(list) as number[];
+      return { userIds, ...(userIds.length === pageSize && { next: String(userIds.at(-1)) }) };
+    });
   }
 
   async findUser(name: string): Promise<NamedUser | undefined> {

@@ -32,8 +32,11 @@ export interface Platform {
   role(roleId: number, call: CallContext): Promise<Omit<Role, 'kind'> | undefined>;
   /** The member; `undefined` if the user is not in the group. It is never cached. */
   getMember(userId: number, call: CallContext): Promise<Member | undefined>;
-  /** The ids of all members with this role, in no order. It takes a call for each hundred of them. */
-  membersWith(roleId: number, call: CallContext): Promise<number[]>;
+  /**
+   * One page of the members with this role, or of all members. If members come or go between two pages, one may be
+   * listed twice or not at all.
+   */
+  membersWith(list: MemberList, call: CallContext): Promise<MemberPage>;
   /**
    * Reserves room in the platform's budget for these writes: all of them can start before the deadline, whatever other
    * calls come. Sends nothing. Throws `platform_busy`, and reserves nothing, if there is not room for all.
@@ -68,6 +71,20 @@ export interface Platform {
   reachability(): Reachability;
   /** Ends running calls; no call may follow. */
   close(): Promise<void>;
+}
+
+export interface MemberList {
+  /** Everyone holds the base role: without a role, all members are listed. */
+  roleId: number | undefined;
+  /** The cursor of an earlier page of the same list; the first page without one. */
+  after?: string | undefined;
+}
+
+export interface MemberPage {
+  /** At most a hundred, in no order. It can be empty although more pages follow. */
+  userIds: number[];
+  /** The cursor of the next page; absent on the last one. */
+  next?: string | undefined;
 }
 
 /** The state of the connections to the platform. */

@@ -1,5 +1,6 @@
 import { type ErrorCode, isRankdError, type RankdError } from '../base/errors.ts';
 import { doubling } from '../base/time.ts';
+import { canStillPass } from '../core/change-codes.ts';
 import { refusalOfCredential } from '../core/credential.ts';
 import { callWithin } from '../ports/platform.ts';
 import type { Ranking } from './change/ranking.ts';
@@ -43,7 +44,7 @@ export async function runMany<Member, Result>(
   const queue = members.values();
   const work = async () => {
     for (const member of queue) {
-      const result = halt.aborted ? undefined : await insist(app, { member, act, halt }).catch(giveUp);
+      const result = halt.aborted ? undefined : await actOn(app, { member, act, halt }).catch(giveUp);
       if (result === undefined) run.left.push(member);
       else run.results.push({ ...member, ...result });
       report(run.results.length);
@@ -59,22 +60,34 @@ export async function runMany<Member, Result>(
   return run;
 }
 
-/** Retries while that can have another outcome. `undefined` if it is stopped between two tries. */
-async function insist<Member, Result>(
+function actOn<Member, Result>(
   app: Ranking,
   { member, act: { act, refused }, halt }: { member: Member; act: Act<Member, Result>; halt: AbortSignal },
 ): Promise<Result | undefined> {
-  for (let tries = 1; !halt.aborted; tries += 1) {
+  const orRefused = async (error: unknown) => {
+    if (isRankdError(error, 'platform_credential') && (await isAccepted(app))) return refused(error);
+    throw error;
+  };
+  const work = async () => (halt.aborted ? undefined : await act(member).catch(orRefused));
+  return insist(app, work, halt);
+}
+
+/** Retries while that can have another outcome. `halt` ends the waits between two tries. */
+export async function insist<T>(
+  { clock }: Pick<Ranking, 'clock'>,
+  work: () => Promise<T>,
+  halt?: AbortSignal,
+): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
     try {
-      return await act(member);
+      return await work();
     } catch (error) {
-      if (isRankdError(error, 'platform_credential') && (await isAccepted(app))) return refused(error);
-      if (tries === maxTries || !isRankdError(error) || forTheOperator.has(error.code)) throw error;
+      if (tries === maxTries || !isRankdError(error) || !canStillPass(error.code) || forTheOperator.has(error.code))
+        throw error;
       const waitMs = Math.min(Math.max(error.retryAfterMs ?? 0, waitAfterMs(tries - 1)), maxWaitMs);
-      await app.clock.sleep(waitMs, halt).catch(() => undefined);
+      await clock.sleep(waitMs, halt).catch(() => undefined);
     }
   }
-  return undefined;
 }
 
 /** True if the platform reports that the credential works: the refusal then concerns only that member. */

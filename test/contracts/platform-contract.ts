@@ -52,6 +52,7 @@ export function platformContract(name: string, open: () => Promise<PlatformUnder
     const readers = () => groupReaders(under);
     describeGroup(() => under);
     describeMembers(() => under, readers);
+    describeLists(() => under);
     describeWrites(() => under, readers);
     describeRefusals(() => under, readers);
     describeLimits(() => under, readers);
@@ -120,6 +121,26 @@ function describeMembers(under: () => PlatformUnderTest, readers: () => GroupRea
   test('a user who is not in the group is undefined', async () => {
     const { platform, call, ids } = under();
     expect(await platform.getMember(ids.stranger, call())).toBeUndefined();
+  });
+}
+
+function describeLists(under: () => PlatformUnderTest): void {
+  test('the members with a role are listed, among other roles too, and without a role everyone', async () => {
+    const { platform, call, ids, roles } = under();
+    const { userIds, next } = await platform.membersWith({ roleId: roles.trainee }, call());
+    expect(userIds).toEqual(expect.arrayContaining([ids.member, ids.veteran]));
+    for (const other of [ids.officer, ids.memberOnly, ids.stranger]) expect(userIds).not.toContain(other);
+    expect(next).toBeUndefined();
+    const all = await platform.membersWith({ roleId: undefined }, call());
+    const { stranger, ...members } = ids;
+    expect(all.userIds).toEqual(expect.arrayContaining(Object.values(members)));
+    expect(all.userIds).not.toContain(stranger);
+  });
+
+  test('a list refuses a cursor of another kind', async () => {
+    const { platform, call, roles } = under();
+    const read = platform.membersWith({ roleId: roles.trainee, after: '%' }, call());
+    await expect(read).rejects.toMatchObject({ code: 'platform_rejected' });
   });
 }
 

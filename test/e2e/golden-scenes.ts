@@ -60,6 +60,7 @@ export const scenes: Record<string, Line[]> = {
     'role remove 1001',
     'group show',
     'group roles',
+    'group members Officer',
     'history list',
     'history show chg_none',
     'history export --format jsonl --user 77',

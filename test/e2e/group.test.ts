@@ -235,3 +235,61 @@ test.concurrent('without any configuration the simulated group answers', async (
     group: { id: 1, name: 'Simulated Group', ownerId: 9000 },
   });
 });
+
+interface Members {
+  role: { id: number };
+  members: Array<{ userId: number; name: string | null }>;
+  next: string | null;
+}
+
+/** The ids of all members, read with a limit from cursor to cursor. */
+async function pagesOf(home: CliHome, role: string, limit: number): Promise<number[][]> {
+  const pages: number[][] = [];
+  for (let next: string | null | undefined; next !== null; ) {
+    const args = ['group', 'members', role, '--limit', String(limit), ...(next === undefined ? [] : ['--after', next])];
+    const listed = await home.json<Members>(...args);
+    pages.push(listed.members.map(({ userId }) => userId));
+    next = listed.next;
+  }
+  return pages;
+}
+
+test.concurrent('members lists each holder of a role once, across the pages of Roblox and its own', async () => {
+  await using world = await setUp();
+  const { home, roblox } = world;
+  configure(world);
+  const holders = Array.from({ length: 230 }, (_, index) => 30_000_000_000 + index);
+  for (const userId of holders) roblox.group.setMember(userId, [sampleRoles.captain]);
+  const captains = [sampleUsers.traineeAndCaptain, ...holders];
+  const expected = roblox.group.userIds.filter((id) => roblox.group.held(id)?.includes(sampleRoles.captain));
+  expect(expected).toEqual(expect.arrayContaining(captains));
+  const pages = await pagesOf(home, 'captain', 90);
+  expect(pages.map((page) => page.length)).toEqual([90, 90, expected.length - 180]);
+  expect(pages.flat()).toEqual(expected);
+  roblox.pagesRepeat = true;
+  expect((await pagesOf(home, 'captain', 1_000)).flat()).toEqual(expected);
+  const everyone = await home.json<Members>('group', 'members', 'Member', '--limit', '1000');
+  expect(everyone.members).toHaveLength(roblox.group.userIds.length);
+  expect(roblox.violations()).toEqual([]);
+});
+
+test.concurrent('members of the simulated group are listed up to the limit, and errors are one sentence', async () => {
+  using home = new CliHome();
+  await home.json('rank', 'set', 'Newcomer', 'Captain');
+  expect((await home.here(['group', 'members', 'Captain', '--limit', '1'])).stderr).toMatch(
+    /There are more: rankd group members \d+ --limit 1 --after 1-\n/,
+  );
+  const { stdout } = await home.here(['group', 'members', 'Captain']);
+  expect(stdout).toMatch(/^USER +NAME\n1001 +-\n(\d+ +-\n)+$/);
+  await home.json('rank', 'set', '1001', '10');
+  for (const [args, code, error] of [
+    [['Captian'], 5, /no role "Captian"\. Did you mean Captain \(rank 50\)\?/],
+    [['Guest'], 5, /"Guest" is the guest role, which no member holds\./],
+    [['Captain', '--after', 'x'], 2, /"x" is not where a list of members can continue\./],
+    [['Captain', '--after', '0-x'], 5, /The simulated group has no such page/],
+  ] as const) {
+    const refused = await home.here(['group', 'members', ...args]);
+    expect([refused.code, refused.stderr]).toEqual([expect.any(Number), expect.stringMatching(error)]);
+    expect([args, refused.code]).toEqual([args, code]);
+  }
+});

@@ -54,7 +54,7 @@ describe('a role next to the rank', () => {
       [20, 403, 'rank_not_allowed', '"Officer" is a rank of the ladder'],
       ['Member', 403, 'rank_not_allowed', '"Member" is the base role, which can never be given.'],
       ['Owner', 403, 'rank_not_allowed', '"Owner" has the rank of the owner role, which can never be given.'],
-      [0, 403, 'rank_not_allowed', '"Guest" is the guest role, which can never be given.'],
+      [0, 403, 'rank_not_allowed', '"Guest" is the guest role, which no member holds.'],
       ['Kaptain', 400, 'unknown_rank', 'Did you mean Captain (rank 50)?'],
       [77, 400, 'unknown_rank', 'Choose one of 1 (Recruit), 50 (Captain), 200 (Admin).'],
       ['', 400, 'invalid_request', 'role must be'],

@@ -11,7 +11,7 @@ export function platformWith(inner: Platform, changes: Partial<Platform>): Platf
     roles: (call) => inner.roles(call),
     role: (roleId, call) => inner.role(roleId, call),
     getMember: (userId, call) => inner.getMember(userId, call),
-    membersWith: (roleId, call) => inner.membersWith(roleId, call),
+    membersWith: (list, call) => inner.membersWith(list, call),
     reserve: (kinds, call) => inner.reserve(kinds, call),
     assignRole: (change, call) => inner.assignRole(change, call),
     unassignRole: (change, call) => inner.unassignRole(change, call),

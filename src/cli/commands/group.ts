@@ -1,15 +1,23 @@
 import { isOutsider, standingWords } from '../../core/acting-account.ts';
-import { listRoles, userTitle } from '../../core/describe.ts';
+import { listRoles, roleTitle, userTitle } from '../../core/describe.ts';
+import type { RoleName } from '../../core/role-scheme.ts';
 import { listGroupRoles, showGroup } from '../../usecases/group/group.ts';
-import { groupDocument, roleDocument } from '../../usecases/group/group-document.ts';
+import { groupDocument, membersDocument, roleDocument } from '../../usecases/group/group-document.ts';
+import { listMembers } from '../../usecases/group/members.ts';
 import type { Cli } from '../cli.ts';
-import { command, commandGroup } from '../command.ts';
+import { argument, command, commandGroup, option, type ValuesOf } from '../command.ts';
+import { asRank, wholeNumber } from '../input/arguments.ts';
 import { facts, table } from '../output/table.ts';
+
+const membersOptions = {
+  limit: option('--limit <n>', 'at most this many', wholeNumber(1, 100_000), 100),
+  after: option('--after <cursor>', 'only those after an earlier list, by the text that it ended with'),
+};
 
 export const groupCommands = commandGroup({
   name: 'group',
   about: 'the group as Roblox shows it',
-  examples: ['rankd group show', 'rankd group roles'],
+  examples: ['rankd group show', 'rankd group roles', 'rankd group members Officer'],
   commands: [
     command({
       name: 'show',
@@ -22,6 +30,15 @@ export const groupCommands = commandGroup({
       about: 'every role with its rank and id',
       examples: ['rankd group roles', 'rankd group roles --json'],
       run: roles,
+    }),
+    command({
+      name: 'members',
+      about: 'the members who hold a role, read from Roblox',
+      args: [argument('<role>', 'role name, role id or rank number', asRank)],
+      options: membersOptions,
+      help: '\nNames are shown where rankd knows them.\n',
+      examples: ['rankd group members Officer', 'rankd group members VIP --limit 10000 --json'],
+      run: members,
     }),
   ],
 });
@@ -69,6 +86,18 @@ async function roles(cli: Cli): Promise<void> {
       cli.say(
         '?: Roblox does not show what the role may do. If it has power over others, name it in policy.privileged_roles.',
       );
+  });
+}
+
+async function members(cli: Cli, role: RoleName, options: ValuesOf<typeof membersOptions>): Promise<void> {
+  await cli.withGroup(async (app, call) => {
+    const found = await listMembers(app, { role, ...options }, call);
+    const rows = found.members.map(({ id, name }) => [String(id), name || '-']);
+    cli.print(membersDocument(found), table(['user', 'name'], rows));
+    if (found.members.length === 0)
+      cli.say(`No ${options.after ? 'other ' : ''}member holds ${roleTitle(found.role)}.`);
+    if (found.next !== undefined)
+      cli.say(`There are more: rankd group members ${found.role.id} --limit ${options.limit} --after ${found.next}`);
   });
 }
 

@@ -1,5 +1,6 @@
 import type { ActingAccount, Role } from '../../core/model.ts';
 import type { GroupFacts, ListedRole, MemberRoles } from './group.ts';
+import type { ListedMembers } from './members.ts';
 
 /** The group, the acting account and the roles that it can give; null if the platform does not report the account. */
 export function groupDocument({ group, acting, givable }: GroupFacts) {
@@ -30,6 +31,15 @@ export function roleTitleDocument({ rank, id, name }: Role) {
 export function roleDocument({ role: { rank, id, name, kind, powers }, isOnLadder, isPrivileged }: ListedRole) {
   const privileges = { privileged: isPrivileged ?? null, powers: powers ?? null };
   return { rank, id, name, kind, onLadder: isOnLadder ?? null, ...privileges };
+}
+
+/** The holders of a role; a name is null if it is not known, and `next` if no more follow. */
+export function membersDocument({ role, members, next }: ListedMembers) {
+  return {
+    role: roleTitleDocument(role),
+    members: members.map(({ id, name }) => ({ userId: id, name: name || null })),
+    next: next ?? null,
+  };
 }
 
 /** A member with the roles held, ascending by rank. */

@@ -4,6 +4,7 @@ import { restingStates } from '../../core/holds.ts';
 import type { Hold, Role } from '../../core/model.ts';
 import { callWithin } from '../../ports/platform.ts';
 import { backgroundDeadlineMs, type Ranking } from '../change/ranking.ts';
+import { memberPages } from '../group/members.ts';
 import { checkHold, postponeHold } from './end-hold.ts';
 
 /** The number of concurrent ends. */
@@ -88,7 +89,9 @@ async function suspendedWithout(app: Ranking): Promise<Hold[]> {
   const missing: Hold[] = [];
   for (const [id, holds] of Map.groupBy(inForce, (hold) => roleGivenBy(hold, roles))) {
     if (id === undefined) continue;
-    const holders = new Set(await app.platform.membersWith(id, call));
+    const holders = new Set<number>();
+    for await (const { userIds } of memberPages((after) => app.platform.membersWith({ roleId: id, after }, call)))
+      for (const userId of userIds) holders.add(userId);
     missing.push(...holds.filter(({ rankeeId }) => !holders.has(rankeeId)));
   }
   return missing;
