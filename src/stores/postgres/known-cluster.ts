@@ -6,7 +6,7 @@ import { inWords, writeWhole } from '../../base/files.ts';
 import { hostAndPort, placeOf, type ServerAddress } from '../../base/net.ts';
 
 /** Replaces the identifier of a cluster whose server does not let the user read it. */
-export const unreported = 'untold';
+export const unreported = 'unreported';
 
 /** The cluster behind an address, by its `system_identifier`, as recorded by earlier processes. */
 export interface ClusterMemory {

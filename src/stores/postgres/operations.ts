@@ -5,17 +5,15 @@ import { storeAccepted } from '../../core/events.ts';
 import type {
   Clock,
   Migration,
-  Names,
-  NamesQuery,
   RowCounts,
   ServerFacts,
   StoreCheck,
-  StoredRole,
   StoreOperations,
   StoreReport,
 } from '../../ports/index.ts';
 import { appendEvents } from '../sql/audit.ts';
 import type { Reader } from '../sql/database.ts';
+import { findNames, flawsCheck, noNames, noRows, rowCountsSql, rowsCheck } from '../sql/operations.ts';
 import { type Database, onDatabase } from './engine/database.ts';
 import { type ClusterMemory, KnownCluster, unreported } from './known-cluster.ts';
 import { migrate, missingObjects, newestSchema, schemaVersion } from './schema/migrate.ts';
@@ -86,7 +84,7 @@ function mendOf(address: ServerAddress): string {
 
 async function report(db: Database, schema: number): Promise<Omit<StoreReport, 'mend'>> {
   const [rows, missingOnes, headFlaws, server] = await Promise.all([
-    countRows(db),
+    db.get<RowCounts>(rowCountsSql(db.sql)),
     missingObjects(db, schema),
     headFlaw(db),
     db.get<{ version: string; bytes: number }>(
@@ -94,31 +92,12 @@ async function report(db: Database, schema: number): Promise<Omit<StoreReport, '
     ),
   ]);
   const checks: StoreCheck[] = [
-    found('schema', missingOnes, `${schema}, the newest this rankd knows is ${newestSchema}`),
-    found('audit', headFlaws, 'its head is its newest event'),
-    {
-      name: 'rows',
-      ok: true,
-      detail: `${rows.keys} keys, ${rows.whitelist} whitelist entries, ${rows.changes} changes, ${rows.auditEvents} audit events`,
-    },
+    flawsCheck('schema', missingOnes, `${schema}, the newest this rankd knows is ${newestSchema}`),
+    flawsCheck('audit', headFlaws, 'its head is its newest event'),
+    rowsCheck(rows ?? noRows),
     { name: 'size', ok: true, detail: `${server?.bytes} bytes, on PostgreSQL ${server?.version}` },
   ];
   return { schema, newestSchema, checks };
-}
-
-function found(name: string, flaws: string[], fine: string): StoreCheck {
-  return { name, ok: flaws.length === 0, detail: flaws.length === 0 ? fine : flaws.slice(0, maxShown).join('; ') };
-}
-
-const maxShown = 3;
-
-async function countRows(db: Reader): Promise<RowCounts> {
-  const counts = await db.get<RowCounts>(`
-    SELECT (SELECT count(*) FROM rankd.keys) AS keys,
-           (SELECT count(*) FROM rankd.whitelist) AS whitelist,
-           (SELECT count(*) FROM rankd.rank_changes) AS changes,
-           (SELECT count(*) FROM rankd.audit_events) AS "auditEvents"`);
-  return counts ?? { keys: 0, whitelist: 0, changes: 0, auditEvents: 0 };
 }
 
 /** An event newer than the head was not written by rankd; a head without its event means that the event was lost. */
@@ -129,50 +108,6 @@ async function headFlaw(db: Reader): Promise<string[]> {
          LATERAL (SELECT coalesce((SELECT max(id) FROM rankd.audit_events), anchor.last_id) AS id) AS newest
     WHERE newest.id <> head.last_id`);
   return flaw === undefined ? [] : [`its head is event ${flaw.headId}, its newest event is ${flaw.eventId}`];
-}
-
-const noNames: Names = { keys: [], places: [], roles: [], users: [] };
-
-/** A longer list would not help the operator to choose. */
-const maxNames = 200;
-/** How far back the history is searched for names of users. */
-const maxChanges = 5000;
-
-/** Reads the database as it is. */
-async function findNames(db: Reader, { placesLike, placesOf, usersLike }: NamesQuery): Promise<Names> {
-  const [keys, places, roles, users] = await Promise.all([
-    db.all<Names['keys'][number]>(
-      'SELECT name, mode FROM rankd.keys WHERE revoked_at IS NULL ORDER BY name COLLATE "C"',
-    ),
-    db.all<{ placeId: number }>(placesSql, { placesLike, placesOf }),
-    db.all<StoredRole>(rolesSql),
-    usersLike === undefined ? [] : db.all<{ name: string }>(usersSql, { like: `${escaped(usersLike)}%` }),
-  ]);
-  return { keys, places: places.map(({ placeId }) => placeId), roles, users: users.map(({ name }) => name) };
-}
-
-const placesSql = `
-  SELECT DISTINCT place_id AS "placeId" FROM rankd.whitelist JOIN rankd.keys ON keys.id = key_id
-  WHERE starts_with(place_id::text, @placesLike)
-    AND CASE WHEN @placesOf::text IS NULL THEN revoked_at IS NULL ELSE @placesOf IN (keys.id, name) END
-  ORDER BY place_id LIMIT ${maxNames}`;
-
-const rolesSql = `
-  SELECT role_id AS id, name, rank FROM rankd.group_roles
-  WHERE group_title = (SELECT group_title FROM rankd.served_group) OR NOT EXISTS (SELECT 1 FROM rankd.served_group)
-  ORDER BY group_title COLLATE "C", rank, role_id`;
-
-/** Those that were looked up for the history, and those that an operator typed, which were looked up then. */
-const usersSql = `
-  SELECT name FROM (
-    SELECT name FROM rankd.user_names
-    UNION
-    SELECT rankee_name FROM (SELECT rankee_name, key_id FROM rankd.rank_changes ORDER BY seq DESC LIMIT ${maxChanges}) AS newest
-    WHERE key_id IS NULL AND rankee_name <> '') AS named
-  WHERE name ILIKE @like ORDER BY name COLLATE "C" LIMIT ${maxNames}`;
-
-function escaped(text: string): string {
-  return text.replaceAll(/[%_\\]/g, '\\$&');
 }
 
 function missing(address: ServerAddress): RankdError {

@@ -1,10 +1,10 @@
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
 import { RankdError } from '../../../base/errors.ts';
-import type { Bindings } from '../../sql/database.ts';
+import type { Bindings, Reader } from '../../sql/database.ts';
 import { hasNodeEnded } from '../files/daemon-lock.ts';
 import { retryWhileLocked, toStoreError } from './sqlite-error.ts';
-import { hasEndedFunction, Statements, valuesOf } from './statements.ts';
+import { hasEndedFunction, Statements, sqliteDialect, valuesOf } from './statements.ts';
 
 export interface ConnectionOptions {
   /** How long to wait for another process's lock, in milliseconds. */
@@ -85,6 +85,14 @@ export class Connection {
       throw toStoreError(error, this.file);
     }
   }
+}
+
+export function readerOf(connection: Connection): Reader {
+  return {
+    sql: sqliteDialect,
+    get: async (sql, bindings) => connection.get(sql, bindings),
+    all: async (sql, bindings) => connection.all(sql, bindings),
+  };
 }
 
 /** SQLite itself never waits for a lock (`timeout: 0`), as that would block the thread. */

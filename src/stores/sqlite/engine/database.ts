@@ -5,7 +5,7 @@ import { isRankdError, RankdError } from '../../../base/errors.ts';
 import { type ChainLink, chainStart } from '../../../core/audit.ts';
 import { outgrown } from '../../schema-errors.ts';
 import type { Bindings, Database, Reader, WriteTransaction } from '../../sql/database.ts';
-import { Connection, closed } from './connection.ts';
+import { Connection, closed, readerOf } from './connection.ts';
 import { OpenedFiles } from './opened-files.ts';
 import { isLocked, retryEveryMs, toStoreError } from './sqlite-error.ts';
 import { sqliteDialect, valuesOf } from './statements.ts';
@@ -94,11 +94,7 @@ export class SqliteDatabase implements Database {
       const snapshots = this.#snapshots;
       snapshots.execute('BEGIN');
       try {
-        return await work({
-          sql: this.sql,
-          get: async (sql, bindings) => snapshots.get(sql, bindings),
-          all: async (sql, bindings) => snapshots.all(sql, bindings),
-        });
+        return await work(readerOf(snapshots));
       } finally {
         snapshots.execute('COMMIT');
       }

@@ -1,6 +1,8 @@
 import type { BackupContents, RowCounts } from '../../../ports/index.ts';
+import { noRows, rowCountsSql } from '../../sql/operations.ts';
 import { Connection } from '../engine/connection.ts';
 import { notRankdDatabase } from '../engine/sqlite-error.ts';
+import { sqliteDialect } from '../engine/statements.ts';
 import { migrations } from '../schema/migrations.ts';
 import { schemaVersion } from '../schema/schema-version.ts';
 
@@ -27,7 +29,7 @@ export function examine(db: Connection): Examination {
     if (schema === 0) throw notRankdDatabase(db.file);
     return {
       schema,
-      rows: countRows(db),
+      rows: db.get<RowCounts>(rowCountsSql(sqliteDialect)) ?? noRows,
       newestRows: newestRows(db),
       damage: damageOf(db),
       danglingRows: danglingRowsOf(db),
@@ -53,15 +55,6 @@ export function flawOf({ damage, danglingRows }: Examination): string | undefine
 export function newestRows(db: Connection): Map<string, number> {
   const rows = db.all<{ name: string; seq: number }>('SELECT name, seq FROM sqlite_sequence');
   return new Map(rows.map(({ name, seq }) => [name, seq]));
-}
-
-function countRows(db: Connection): RowCounts {
-  const counts = db.get<RowCounts>(`
-    SELECT (SELECT count(*) FROM keys) AS keys,
-           (SELECT count(*) FROM whitelist) AS whitelist,
-           (SELECT count(*) FROM rank_changes) AS changes,
-           (SELECT count(*) FROM audit_events) AS auditEvents`);
-  return counts ?? { keys: 0, whitelist: 0, changes: 0, auditEvents: 0 };
 }
 
 function damageOf(db: Connection): string[] {
