@@ -23,7 +23,7 @@ const soonDays = 14;
 interface SoughtDaemon {
   /** The identity that its proofs are made with. */
   identity: string;
-  /** Where it listens on this machine. */
+  /** The address where it listens on this machine. */
   url: string;
 }
 

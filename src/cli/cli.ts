@@ -208,7 +208,7 @@ export class Cli {
     return asTyped(text, this.program, typedAs);
   }
 
-  /** Where the configuration is looked for. */
+  /** The places where the configuration may be. */
   get configSources(): ConfigLocationSources {
     const { env, cwd, user, nodeVersion: version, nodeOptions: options } = this.io;
     return { configFile: this.options.config, env, cwd, user, node: { version, options } };

@@ -54,7 +54,7 @@ export function modelFile(folder: string, { name, scripts }: Model): NewFile[] {
 
 /** The values for the scripts of a game. */
 export interface GameValues {
-  /** Where games reach rankd. */
+  /** The address where games reach rankd. */
   url: string;
   /** The name of the secret of the game that holds the key. */
   secret: string;

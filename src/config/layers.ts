@@ -184,7 +184,7 @@ export function unknownSetting(path: string): string {
   );
 }
 
-/** Where secrets of other sections than `platform` belong. */
+/** The setting and the variable for each secret of sections other than `platform`. */
 const secretPlaces: Record<string, [file: string, variable: string]> = {
   store: ['store.password_file', passwordVariable],
   erasure: ['erasure.secret_file', erasureVariable],

@@ -19,7 +19,7 @@ export function idIn(text: string): number | undefined {
   return id > 0 && Number.isSafeInteger(id) ? id : undefined;
 }
 
-/** Where the id stands in the addresses of each kind of page. */
+/** The place of the id in the addresses of each kind of page. */
 const pages = {
   user: [/\/users\/(\d+)/],
   group: [/\/(?:communities|groups|share\/g)\/(\d+)/],

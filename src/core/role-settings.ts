@@ -277,7 +277,7 @@ export function ladderOf(entries: readonly RoleEntry[], { named }: Pick<Resolved
   return entries.some(({ setting }) => setting === 'group.ladder') ? named['group.ladder'].filter(isRung) : undefined;
 }
 
-// ---- what does not fit, in words ----
+// ---- messages about misfits ----
 
 const lookUp = '`rankd group roles` lists ranks and role ids';
 

@@ -71,9 +71,9 @@ interface RouteDocs {
 
 interface KeyUse {
   scope: Scope;
-  /** Where clients put the key: in `Authorization`, there or in `x-api-key`, or where clients of another service put it. */
+  /** The header of the key: in `Authorization`, there or in `x-api-key`, or where clients of another service put it. */
   in: 'bearer' | 'bearer or header' | Family;
-  /** Where clients put the place id. */
+  /** The place of the place id in a request. */
   place: 'body' | 'query' | 'query or Roblox-Id';
 }
 

@@ -144,7 +144,7 @@ export interface Migration {
   note?: string;
 }
 
-/** How many rows there are. */
+/** The numbers of rows. */
 export interface RowCounts {
   keys: number;
   whitelist: number;
@@ -217,7 +217,7 @@ export interface StoreContents {
   numbers(): Promise<ReadonlyMap<string, number>>;
 }
 
-/** How many rows of each table were copied, and the newest event of the audit. */
+/** The number of rows copied from each table, and the newest event of the audit. */
 export interface CopiedContents {
   tables: ReadonlyMap<string, number>;
   head: { id: number; hash: string };

@@ -179,7 +179,7 @@ export interface RetentionStore {
 
 /** The records of people on the platform. */
 export interface PersonStore {
-  /** How many records mention a user, as ranker or as member, and whether one of the changes is open. */
+  /** The number of records that mention a user, as ranker or as member, and whether one of the changes is open. */
   mentionsOf(userId: number): Promise<Mentions>;
   /** The members of the newest changes (at most `limit`) whose callers gave no name, and for whom no name was stored since then (epoch milliseconds). */
   unnamedMembers(query: { since: number; limit: number }): Promise<number[]>;

@@ -103,7 +103,7 @@ function daemonLock({ dataDir }: LocalPlace): Pick<StoreOperations, 'lockDaemon'
   return { lockDaemon: () => acquireDaemonLock(dataDir), isDaemonRunning: () => isDaemonRunning(dataDir) };
 }
 
-/** Where data is copied from or to: a data directory, a file that `rankd backup` made, or a database of a server. */
+/** The source or target of a copy: a data directory, a file that `rankd backup` made, or a database of a server. */
 export async function copyPlaceOf(
   where: { dataDir: string } | { file: string } | { server: ServerAddress },
   clock: Clock,

@@ -51,7 +51,7 @@ async function deafCallers(daemon: DaemonProcess): Promise<Finding> {
 }
 
 /**
- * 1000 connections send a byte of a body now and then, and reconnect when they are ended. Meanwhile, valid callers use
+ * 1000 connections send a byte of a body now and then, and reconnect when they are ended. At the same time, valid callers use
  * new connections.
  */
 async function slowSenders(daemon: DaemonProcess): Promise<Finding> {

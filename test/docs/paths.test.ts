@@ -4,7 +4,7 @@ import { pages } from '../support/readme-commands.ts';
 
 const root = new URL('../../', import.meta.url);
 const read = (path: string) => readFileSync(new URL(path, root), 'utf8');
-/** Where a page may begin a path. */
+/** The folders in which a path of a page may begin. */
 const folders = (page: string) => ['', 'src/', page.replace(/[^/]+$/, '')];
 
 /**

@@ -84,7 +84,7 @@ function notAnswering(): RankdError {
   });
 }
 
-/** Where the daemon listens, flags and port 0 included, and the identity that its proofs are made with. */
+/** The address where the daemon listens, flags and port 0 included, and the identity that its proofs are made with. */
 async function daemonOf(cli: Cli): Promise<{ origin: string; identity: string; isSimulated: boolean }> {
   const [status, identity] = await Promise.all([askStatus(cli.dataDir), askIdentity(cli.dataDir)]);
   if (status === undefined || identity === undefined) throw silent('its commands');

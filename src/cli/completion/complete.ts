@@ -96,7 +96,7 @@ function visibleCommands(command: Command): Command[] {
   return command.parent === null ? commands : commands.filter((child) => child.name() !== 'help');
 }
 
-/** Candidates by the name between the brackets. Names that are not here, such as group ids or durations, are for the person to know. */
+/** Candidates by the name between the brackets. Others, such as group ids or durations, have none. */
 const kinds: Record<string, 'key' | 'place' | 'rank' | 'setting' | 'system' | 'user' | 'file' | 'directory'> = {
   key: 'key',
   place: 'place',

@@ -237,7 +237,7 @@ async function whoIs(asking: Asking): Promise<string> {
 
 const undoWithinMs = 10 * 60_000;
 
-/** Undoes the person's newest change through Discord, and never an older one in its place. */
+/** Undoes the person's newest change through Discord, never an older one instead. */
 async function undo(asking: Asking): Promise<string> {
   const { app, caller, interaction, facts } = asking;
   const idempotency = idempotencyFor(interaction).idempotency;

@@ -10,7 +10,7 @@ export interface Answer {
 
 /**
  * Sends one request and reads the whole response, up to `maxBodyBytes` of body. Throws if there is no response at all,
- * or if a web page came in its place, as on a network with a log-in page.
+ * or if a web page came instead, as on a network with a log-in page.
  */
 export async function fetchAnswer(
   fetch: typeof globalThis.fetch,

@@ -24,7 +24,7 @@ const increase = 0.25;
 /** The pace does not fall below this share of the limit. */
 const leastShare = 1 / 60;
 /**
- * Slots of one node that come free within this share of a window come free together, with the last of them, which
+ * Slots of one node that become free within this share of a window become free together, with the last of them, which
  * limits the size of a shared account.
  */
 const grainShare = 1 / 200;
@@ -79,7 +79,7 @@ export interface NodeDemand {
   waiting: number;
 }
 
-/** `slots` slots come free at `at`. */
+/** `slots` slots become free at `at`. */
 export interface Release {
   at: number;
   slots: number;
@@ -214,7 +214,7 @@ export function returnSlot(account: Account, { by, at }: { by: string; at?: numb
       ? one.by === by && one.for === undefined
       : one.by === by && one.for === 'reserved' && one.at === at,
   );
-  if (release === undefined) return; // it has come free already
+  if (release === undefined) return; // it is free already
   release.slots -= 1;
   if (release.slots === 0) account.spent.splice(account.spent.indexOf(release), 1);
 }
@@ -257,7 +257,7 @@ export function isUnpaced(account: Account, now: number): boolean {
 }
 
 /**
- * The time at which one of `free` slots may be taken before others come free. Heavy lanes wait until fewer slots must
+ * The time at which one of `free` slots may be taken before others become free. Heavy lanes wait until fewer slots must
  * be left: at the end one, which they never take.
  */
 function freeAt(
@@ -300,7 +300,7 @@ function adopt(account: Account, { remaining, resetMs }: { remaining: number; re
   if (unknown > 0) addRelease(account, { at: account.windowEndsAt, slots: unknown });
 }
 
-/** Adds spent slots; returns their release time. Slots that come free together for the same reason share an entry. */
+/** Adds spent slots; returns their release time. Slots that become free together for the same reason share an entry. */
 function addRelease(account: Account, release: Release): number {
   const { spent, windowMs, windowEndsAt } = account;
   const grain = windowMs * grainShare;

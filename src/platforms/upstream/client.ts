@@ -95,7 +95,7 @@ interface Failure {
   error: RankdError;
   /** True if a retry can succeed. */
   isTransient: boolean;
-  /** True if one retry is enough, as where the host's name is not known: the cause rarely passes before someone intervenes. */
+  /** True if one retry is enough, as with an unknown host name: the cause rarely passes before someone intervenes. */
   isRetriedOnce?: boolean;
   /** True if the gate already makes the next try wait. */
   isGated?: boolean;

@@ -11,7 +11,7 @@ interface Host {
 /** For so long a host counts as unreached that is not called again: a quiet daemon may need it once a day only. */
 const failureLifeMs = 600_000;
 
-/** Which hosts of the platform answer. One connection that breaks is no news where the next try may succeed: two in a row are. */
+/** The hosts of the platform that answer. One broken connection is no news, as the next try may succeed; two in a row are. */
 export class Reach {
   readonly #hosts = new Map<string, Host>();
   readonly #now: () => number;

@@ -74,7 +74,7 @@ const bySecretSql = `
   LEFT JOIN rankd.keys AS k ON k.id = secret.key_id
   LEFT JOIN rankd.whitelist AS e ON e.key_id = k.id AND e.place_id = @placeId`;
 
-/** A number that rises with each change of keys, secrets, places and the workspace, and which connection reported it. */
+/** A number that rises with each change of keys, secrets, places and the workspace, and the connection that reported it. */
 async function accessVersion(db: Database): Promise<{ version: number; sessionId: number }> {
   const { rows, sessionId } = await db.ask<{ version: number }>('SELECT version FROM rankd.access_version');
   return { version: rows[0]?.version ?? 0, sessionId };

@@ -9,7 +9,7 @@ import type { Nodes } from './nodes.ts';
  */
 export function memberQueueStore(db: Database, nodes: Nodes): MemberQueueStore {
   const held = new Set<string>();
-  /** How many changes of this process are joining the queue of a member. */
+  /** The number of changes of this process that are joining the queue of a member. */
   const joining = new Map<number, number>();
   const count = (rankeeId: number, by: number) => {
     const left = (joining.get(rankeeId) ?? 0) + by;

@@ -25,7 +25,7 @@ import {
 } from './node-statements.ts';
 import { newestSchema } from './schema/migrate.ts';
 
-/** How often a node shows that it is alive. */
+/** The interval at which a node shows that it is alive. */
 export const beatEveryMs = 1_000;
 
 /** The clock for a node's lease, and for the silence of others. */

@@ -31,9 +31,9 @@ export interface PostgresStoreOptions extends OpenOptions {
   clock: Clock;
   /** The clock for this handle's lease: by default the time of this process, which no test moves. */
   beating?: LeaseClock;
-  /** Where a daemon notes the id of its node: the next one of the same directory takes its place at once. */
+  /** The file in which a daemon notes the id of its node: the next one of the same directory takes its place at once. */
   nodeFile?: string | undefined;
-  /** Where it is noted which cluster the address leads to. */
+  /** The notes of the cluster that the address leads to. */
   clusters?: ClusterMemory | undefined;
 }
 

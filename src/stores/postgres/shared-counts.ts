@@ -20,7 +20,7 @@ interface Row {
 }
 
 /**
- * The ledger of all nodes that work with a platform's key: one row an account, which is compared and set. No lock is held
+ * The ledger of all nodes that work with a platform's key: one row for each account, which is compared and set. No lock is held
  * across a round trip, so a node that hangs blocks no other. The loser of a race gets the newer account with the response, and tries again.
  */
 export function budgetLedger(db: Database, clock: Pick<Clock, 'now'>, credential: string): BudgetLedger {

@@ -45,7 +45,7 @@ const byTime: Order = {
 /** The changes that a page reads at most, in stretches. The first finds what is common, and both together what is rare in few pages. */
 const stretches = [5_000, 20_000];
 
-/** Where a page ends: everything that comes after is older. Without a change that ends it, `seq` is 0. */
+/** The end of a page: everything that comes after is older. Without a change that ends it, `seq` is 0. */
 interface Cursor {
   at: number;
   seq: number;

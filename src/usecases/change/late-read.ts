@@ -125,7 +125,7 @@ function findingOfApplied({ rolesBefore: from, rolesAfter: to }: RankChange, hel
   return left === undefined && holdsOthers({ from, to }, held) ? 'no evidence' : 'differs';
 }
 
-/** A refused change that was not carried out does not show if success responses can be trusted. */
+/** A refused change that was not carried out does not show whether success responses can be trusted. */
 function findingOfRefused({ rolesBefore: from, rolesAfter: to }: RankChange, held: number[]): Finding {
   const left = stepsLeft({ from, to }, held);
   return left === undefined || left.length === steps({ from, to }).length ? 'no evidence' : 'differs';

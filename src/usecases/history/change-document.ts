@@ -138,7 +138,7 @@ function isFromDiscord({ by }: RankChange): boolean {
   return by.startsWith(discordPrefix);
 }
 
-/** Where the change came from: the name of a key, `discord/` and that name, `undo`, or else `page` or `shell`. */
+/** The origin of the change: the name of a key, `discord/` and that name, `undo`, or else `page` or `shell`. */
 export function wayOf({ change, keyName }: ChangeView): string {
   const { keyId, undoId, by } = change;
   if (isFromDiscord(change)) return `discord/${keyName ?? keyId}`;

@@ -21,7 +21,7 @@ function account(limit = 4): Account {
 
 const start: Ask = { kind: 'start', isHeavy: false, isBegun: false, until: 0, slotAt: 0 };
 
-/** How many of `count` calls may start. */
+/** The number of calls, out of `count`, that may start. */
 function ask(
   shared: Account,
   now: number,

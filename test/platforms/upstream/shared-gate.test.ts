@@ -38,7 +38,7 @@ function twoNodes({ limit = 20, maxInFlight = 64 } = {}) {
     const aborting = new AbortController();
     return { lane, deadlineAt: clock.monotonic() + withinMs, signal: aborting.signal, abort: () => aborting.abort() };
   };
-  /** How many of `calls` calls start within a second. */
+  /** The number of calls, out of `calls`, that start within a second. */
   const startsOf = async (gate: Gate, lane: string, calls: number) => {
     let started = 0;
     const start = () => {

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** How many commits are in the write-ahead log of a database: frames that end one have the size of the database (https://sqlite.org/fileformat2.html#walformat). */
+/** The number of commits in the write-ahead log of a database: frames that end one have the size of the database (https://sqlite.org/fileformat2.html#walformat). */
 export function commitsIn(file: string): number {
   const log = readFileSync(`${file}-wal`);
   const frameLength = 24 + log.readUInt32BE(8);

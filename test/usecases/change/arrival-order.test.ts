@@ -46,7 +46,7 @@ test('a change from the shell takes its turn among those of the daemon: earlier 
     dataDir: daemon.dataDir,
     overrides: { platform: noting(group, written, allAsked.promise), clock: shellClock },
   });
-  // And behind the second, the third has its chance to go before the shell, which looks again only once it waits.
+  // After the second, the third may go before the shell, which checks again only once it waits.
   const daemonLooks = vi.spyOn(daemon.store, 'queueStanding');
   const isThirdWaiting = () =>
     daemonLooks.mock.settledResults.filter(({ value }) => value?.isNext === false).length > 1;

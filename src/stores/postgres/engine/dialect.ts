@@ -1,7 +1,7 @@
 import type { Dialect } from '../../sql/database.ts';
 import { fromText } from './statement.ts';
 
-/** Where nodes notify one another. */
+/** The channel in which nodes notify one another. */
 export const noticeChannel = 'rankd_members';
 
 export const postgresDialect: Dialect = {

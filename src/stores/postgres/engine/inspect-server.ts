@@ -113,7 +113,7 @@ const factsSql = `
          (SELECT json_object_agg(name, json_build_object('value', reset_val, 'source', source)) FROM pg_settings
           WHERE name IN (${settingNames.map((name) => `'${name}'`).join(', ')})) AS settings`;
 
-/** Which cluster it is, and how often a standby of it became its primary: `unreported` if the user may not ask. */
+/** The cluster, and the number of times that a standby of it became its primary: `unreported` if the user may not ask. */
 async function askIdentity(client: pg.Client): Promise<{ cluster: string; timeline: number }> {
   try {
     return await ask(client, identitySql);

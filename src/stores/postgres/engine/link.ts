@@ -37,7 +37,7 @@ export interface Session {
 
 export interface Answer<Row> {
   rows: Row[];
-  /** How many rows were changed. */
+  /** The number of changed rows. */
   count: number;
 }
 

@@ -71,7 +71,7 @@ export class Connection {
     this.#database.close();
   }
 
-  /** Within a transaction nothing is tried again: what it has read so far may be outdated, so the whole transaction is retried. */
+  /** Within a transaction, nothing is retried: what it has read so far may be outdated, so the whole transaction is retried. */
   #retry<T>(work: () => T): T {
     if (this.#database.inTransaction) return this.#guard(work);
     return retryWhileLocked(() => this.#guard(work), this.lockTimeoutMs);

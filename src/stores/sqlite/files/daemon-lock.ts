@@ -35,7 +35,7 @@ export function isNodeName(name: string): boolean {
   return /^node_\w+\.lock$/.test(name);
 }
 
-/** True once a node's process has ended or its handle was closed, and then for ever. The file of its lock is removed. */
+/** True once a node's process has ended or its handle was closed, and from then on. The file of its lock is removed. */
 export function hasNodeEnded(dataDir: string, id: string): boolean {
   return removeIfFree(join(dataDir, nodeLockName(id)));
 }

@@ -21,7 +21,7 @@ export interface MigrateOptions {
  * Brings a database to the newest schema, an empty file included. An older one is copied first, to
  * `rankd.db.before-v<new version>`. Two processes can do this at once: the second finds it done. Returns what was done.
  *
- * Throws `config_invalid` where the file is not rankd's and `schema_newer` where a later rankd wrote it; neither is
+ * Throws `config_invalid` if the file is not rankd's and `schema_newer` if a later rankd wrote it; neither is
  * touched.
  */
 export function migrate(

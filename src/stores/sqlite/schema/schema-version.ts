@@ -11,8 +11,8 @@ import { migrations } from './migrations.ts';
 export const applicationId = 0x726e6b64;
 
 /**
- * How many migrations the database has seen; 0 where it is empty.
- * Throws `config_invalid` where the file is not rankd's and `schema_newer` where a later rankd wrote it.
+ * The number of migrations that the database has seen; 0 if it is empty.
+ * Throws `config_invalid` if the file is not rankd's, and `schema_newer` if a later rankd wrote it.
  */
 export function schemaVersion(db: Connection, newestKnown: number): number {
   const { id, version, objects } = db.get<{ id: number; version: number; objects: number }>(headerSql) ?? emptyHeader;
@@ -38,7 +38,7 @@ function schemaNewer(db: Connection, { version, newestKnown }: { version: number
   );
 }
 
-/** Which rankd brought the database to this schema; `undefined` if this rankd can't read that note. */
+/** The rankd that brought the database to this schema; `undefined` if this rankd can't read that note. */
 function writerOf(db: Connection, version: number): string | undefined {
   try {
     const row = db.get<{ rankd: string }>('SELECT rankd FROM schema_steps WHERE version = @version', { version });
