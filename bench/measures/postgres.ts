@@ -157,7 +157,7 @@ async function changes(server: PostgresServer, rounds: number): Promise<Finding[
   return [
     {
       ...{ what: 'a rank change on PostgreSQL, begin and finish', against: 'two bare commits of the same server' },
-      ...{ figure: 'p50', unit: '×', goal: { atMost: 2 }, ...ratio(pairs, (ms) => ms) },
+      ...{ figure: 'p50', unit: '×', goal: { atMost: 4 }, ...ratio(pairs, (ms) => ms) },
     },
   ];
 }
@@ -229,7 +229,7 @@ async function trips(server: PostgresServer, rounds: number): Promise<Finding[]>
     },
     {
       ...{ ...common, what, figure: 'all trips to the server' },
-      ...spreadOf(pairs.map(({ baseline }) => baseline.all)),
+      ...{ goal: { atMost: 15 }, ...spreadOf(pairs.map(({ baseline }) => baseline.all)) },
     },
   ];
 }
