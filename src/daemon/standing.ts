@@ -30,12 +30,12 @@ export function logStartupSummary(app: DaemonContext, { platform }: Config): Asy
 }
 
 async function tell(app: DaemonContext, groupId: number, stop: AbortSignal): Promise<void> {
-  while (!stop.aborted && !(await isTold(app, groupId, stop)))
+  while (!stop.aborted && !(await hasLoggedGroup(app, groupId, stop)))
     await app.clock.sleep(againAfterMs, stop).catch(() => undefined);
 }
 
 /** False if the platform could not be reached. */
-async function isTold(app: DaemonContext, groupId: number, stop: AbortSignal): Promise<boolean> {
+async function hasLoggedGroup(app: DaemonContext, groupId: number, stop: AbortSignal): Promise<boolean> {
   using within = callWithin(app.clock, timeoutMs, 'start');
   const call = { ...within, signal: AbortSignal.any([within.signal, stop]) };
   try {

@@ -27,7 +27,7 @@ export function httpWebhookSender(clock: Clock, look: Lookup = lookup): WebhookS
         if (error instanceof Forbidden) return { isAnswered: false, error: error.message };
         const seconds = Math.round(request.timeoutMs / 1000);
         const failure = deadline.signal.aborted ? new TimedOut(`${seconds} s`) : error;
-        return { isAnswered: false, error: `${inWords(failure)}${besideProxy(request)}` };
+        return { isAnswered: false, error: `${inWords(failure)}${proxyNote(request)}` };
       }
     },
 
@@ -37,7 +37,7 @@ export function httpWebhookSender(clock: Clock, look: Lookup = lookup): WebhookS
       const mayCall = judgeOf(url, allowPrivate);
       const found = literal === undefined ? await addressesOf(look, url.hostname) : [literal];
       if (found instanceof Error || found.length === 0) {
-        const doubt = `${inWords(found)}${besideProxy({ address, proxy })}`;
+        const doubt = `${inWords(found)}${proxyNote({ address, proxy })}`;
         return url.protocol === 'http:' && allowPrivate.length === 0
           ? { refusal: `${plainText} (${doubt})` }
           : { doubt };
@@ -197,7 +197,7 @@ function inWords(error: unknown): string {
 }
 
 /** A target that is judged by its address can't be called through a proxy, which itself resolves the name. */
-function besideProxy({ address, proxy }: Pick<WebhookRequest, 'address' | 'proxy'>): string {
+function proxyNote({ address, proxy }: Pick<WebhookRequest, 'address' | 'proxy'>): string {
   const variable = proxyFor(address, proxy);
   return variable === undefined ? '' : `; webhooks do not use the proxy in ${variable}`;
 }

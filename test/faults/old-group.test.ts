@@ -104,17 +104,17 @@ describe('without the public role list', () => {
   describe('and with memberships that do not reveal it either', () => {
     const refusal = (answer: Answer) => [answer.status, codeOf(answer), messageOf(answer).includes('have rank 1')];
     const rankOne = base < recruit ? [base, recruit] : [recruit, base];
-    const toldAs = (rolesField: 'absent' | 'withBase') => (fake: OpenCloudApp['fake']) => {
+    const rolesListed = (rolesField: 'absent' | 'withBase') => (fake: OpenCloudApp['fake']) => {
       fake.hasPublicRoles = false;
       fake.rolesField = rolesField;
       fake.group.removeMember(rita); // no member holds the other role
     };
 
     test.each([
-      { what: 'without a ladder', prepare: toldAs('absent') },
-      { what: 'on a ladder', prepare: toldAs('absent'), ladder: [1, 10, 20, 50] },
-      { what: 'on a ladder of ids', prepare: toldAs('absent'), ladder: [...rankOne, 10, 20, 50] },
-      { what: 'of members who list the base role', prepare: toldAs('withBase') },
+      { what: 'without a ladder', prepare: rolesListed('absent') },
+      { what: 'on a ladder', prepare: rolesListed('absent'), ladder: [1, 10, 20, 50] },
+      { what: 'on a ladder of ids', prepare: rolesListed('absent'), ladder: [...rankOne, 10, 20, 50] },
+      { what: 'of members who list the base role', prepare: rolesListed('withBase') },
     ])(
       'changes that depend on the base role are refused, others are made, and the list is read once in 30 seconds: $what',
       ({ what: _, ...options }) =>

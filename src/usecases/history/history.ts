@@ -46,8 +46,8 @@ export async function* changePages(ports: Ports, selection: ChangeSelection): As
 /** The change with this id. Throws `not_found`. */
 export async function showChange(ports: Ports, id: string): Promise<ChangeView> {
   const change = await ports.store.findChange(id);
-  const [told] = await withNames(ports, change === undefined ? [] : [change]);
-  if (told !== undefined) return told;
+  const [view] = await withNames(ports, change === undefined ? [] : [change]);
+  if (view !== undefined) return view;
   throw new RankdError('not_found', `There is no rank change with the id "${id}".`, { hint: 'rankd history list' });
 }
 

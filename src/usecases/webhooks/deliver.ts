@@ -113,13 +113,13 @@ async function toProgram(round: Round): Promise<boolean> {
   const one = await nextForProgram(round);
   if (one === 'again') return true;
   if (one === undefined) return false;
-  const [told] = await viewEvents(app, [one]);
-  if (told === undefined) return false;
+  const [view] = await viewEvents(app, [one]);
+  if (view === undefined) return false;
   const workspace = await app.store.getWorkspace();
-  const id = eventId(workspace.id, told.sequence);
-  const body = eventBody(told, { workspaceId: workspace.id, groupTitle: app.group.title });
+  const id = eventId(workspace.id, view.sequence);
+  const body = eventBody(view, { workspaceId: workspace.id, groupTitle: app.group.title });
   const outcome = await sendSigned(app, round.target, { id, body }, signal);
-  await record(round, [told], outcome);
+  await record(round, [view], outcome);
   await app.clock.sleep(pauseMs, signal);
   return webhook.state === 'enabled';
 }

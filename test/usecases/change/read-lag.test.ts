@@ -77,7 +77,7 @@ test('a write without a conclusive answer is not proven by a read from before th
   const { fake } = world;
   expect(await world.ask({ userId, rank: 50 })).toMatchObject({ status: 200 });
   fake.expectNeverWithoutRole(userId);
-  fake.faults.add({ operation: 'assign', kind: 'body', body: aboutSomebodyElse });
+  fake.faults.add({ operation: 'assign', kind: 'body', body: aboutAnotherMember });
   fake.latencyMs = 800;
   const asked = world.ask({ userId, rank: 10 });
   await expect.poll(() => fake.journal.writes(userId).length, { interval: 1 }).toBe(3);
@@ -87,7 +87,7 @@ test('a write without a conclusive answer is not proven by a read from before th
   expect(fake.group.held(userId)).toEqual([captain]);
 });
 
-const aboutSomebodyElse = JSON.stringify({
+const aboutAnotherMember = JSON.stringify({
   path: 'groups/700/memberships/MTAwMg',
   user: 'users/1002',
   role: `groups/700/roles/${officer}`,
