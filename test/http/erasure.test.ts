@@ -1,7 +1,9 @@
 import { createHmac } from 'node:crypto';
+import { once } from 'node:events';
+import { type IncomingMessage, request } from 'node:http';
 import { expect, onTestFinished, test } from 'vitest';
 import { Secret } from '../../src/config/secret.ts';
-import { openTestApp, type TestApp, type TestAppOptions } from '../support/open-test-app.ts';
+import { openTestApp, type TestApp, type TestAppOptions, testConfig } from '../support/open-test-app.ts';
 
 const secret = 'the secret on the Creator Dashboard';
 const path = '/roblox/webhook';
@@ -123,4 +125,18 @@ test('a signed body without its fields is a bad request that names them', async 
 test('without a secret, the address does not exist', async () => {
   const app = await open({ erasure: { secret: undefined } });
   expect(await post(app, notification('f-1', 1001))).toMatchObject({ status: 404 });
+});
+
+test('a reload that removes the secret accepts no signature with an empty one, not even of a request that began before', async () => {
+  const app = await open();
+  const body = notification('g-1', 1001);
+  const headers = { 'roblox-signature': signatureOf(body, { key: '' }), 'content-length': body.length };
+  const begun = request(app.url + path, { method: 'POST', headers });
+  begun.write(body.slice(0, 1));
+  await expect.poll(() => app.app.requests.count).toBe(1);
+  await app.live.applyConfig(testConfig(app.dataDir), async () => undefined);
+  begun.end(body.slice(1));
+  const [response] = (await once(begun, 'response')) as [IncomingMessage];
+  expect(response.resume().statusCode).toBe(404);
+  expect(await app.store.listAudit({ limit: 9 })).not.toContainEqual(expect.objectContaining({ by: 'roblox' }));
 });

@@ -34,8 +34,9 @@ const erasure = z.object({
 
 async function receive(exchange: Exchange): Promise<{ success: true; message: string; requestId: string }> {
   const { app, request } = exchange;
-  const secret = app.erasureSecret?.reveal() ?? '';
-  const refusal = refusalOfSignature(request, { secret, now: app.clock.now() });
+  const { erasureSecret } = app;
+  if (erasureSecret === undefined) throw new RankdError('not_found', 'This address does not exist.'); // a reload removed it
+  const refusal = refusalOfSignature(request, { secret: erasureSecret.reveal(), now: app.clock.now() });
   if (refusal !== undefined) throw refuse(exchange, refusal);
   const body = jsonBody(request);
   const { NotificationId: id, EventType: type } = parseFields(notification, body);
