@@ -19,7 +19,7 @@ import { keepServedGroup } from '../usecases/group/served-group.ts';
 import { Console, type RunLine } from './console.ts';
 import { chosenWith, type DaemonAndConfig, isSimulatedHere, otherGroup, refuseLostDatabase } from './daemon-here.ts';
 import type { GlobalOptions, Io } from './io.ts';
-import { asTyped } from './output/help.ts';
+import { hintsAsTyped } from './output/help.ts';
 import { type Shown, screenOf } from './output/table.ts';
 import { TerminalLine, whileWaiting } from './output/terminal.ts';
 import { jsonLine, printableLines } from './output/text.ts';
@@ -204,8 +204,8 @@ export class Cli {
   }
 
   /** The text with its commands as the user would type them here. */
-  asTyped(text: string, typedAs = this.io.typedAs): string {
-    return asTyped(text, this.program, typedAs);
+  asTyped(text: string, { isJson = false } = {}): string {
+    return hintsAsTyped(text, { ...this, isJson });
   }
 
   /** The places where the configuration may be. */

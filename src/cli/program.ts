@@ -33,7 +33,7 @@ import { filled } from './input/arguments.ts';
 import { isAgreed } from './input/confirm.ts';
 import type { Io } from './io.ts';
 import { ExitCode, exitCodes, formatError } from './output/errors.ts';
-import { allCommands, asTyped, examples, withExamplesFor, withHelpCommand } from './output/help.ts';
+import { allCommands, asTyped, examples, hintsAsTyped, withExamplesFor, withHelpCommand } from './output/help.ts';
 import { jsonLine } from './output/text.ts';
 
 const versionAsked = 'rankd.version';
@@ -64,7 +64,7 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
     }
     const error = asRankdError(inWords(cause));
     const isVerbose = program.opts()['verbose'] === true;
-    io.stderr(asTyped(formatError(error, { asJson, isVerbose }), program, io.typedAs));
+    io.stderr(hintsAsTyped(formatError(error, { asJson, isVerbose }), { program, io, isJson: asJson }));
     return exitCodes[error.code];
   }
 }

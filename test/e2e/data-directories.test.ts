@@ -1,7 +1,8 @@
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { systems } from '../../src/base/system.ts';
 import { DaemonProcess } from '../support/daemon-process.ts';
 import { openCloudHome } from '../support/open-cloud-home.ts';
 import { CliHome } from '../support/run-cli.ts';
@@ -90,4 +91,22 @@ test.concurrent('the keys of a trial are valid for a service after the step that
   const verdict = await home.here(['key', 'verify', '-'], { input: secret, dataDir: service });
   expect(verdict).toMatchObject({ code: 0, stdout: 'yes: key "my-game"\n' });
   expect((await home.here(['service', 'install', '--dir', home.cwd, '--force'])).stderr).not.toContain('takes along');
+});
+
+test.concurrent('hints name the configuration and the database that the command named, and in JSON on Windows, too', async () => {
+  using home = new CliHome();
+  mkdirSync(home.path('my second'));
+  writeFileSync(home.path('cloud.key'), 'a-key', { mode: 0o600 });
+  const named = ['--config', 'second.yaml', '--data-dir', 'my second'];
+  const flags = ['--group', '4199740', '--credential-file', 'cloud.key', '--no-check', '--key', 'game'];
+  const again = "rankd --config second.yaml --data-dir 'my second'";
+  const { stderr } = await home.here(['init', ...flags, ...named]);
+  expect(stderr).toContain(`Start it: ${again} serve\n`);
+  expect(stderr).toContain(`: ${again} whitelist add PLACE --key game\n`);
+  expect((await home.here(['key', 'show', 'gam', ...named])).stderr).toContain(`try: ${again} key `);
+  const other = await home.here(['key', 'show', 'gam', ...named, '--json'], {
+    system: systems.windows,
+    typedAs: '.\\rankd',
+  });
+  expect(JSON.parse(other.stderr).try).toContain('.\\rankd --config second.yaml --data-dir "my second" key ');
 });

@@ -288,6 +288,11 @@ test('init and reload in another folder than the daemon report that it reads ano
     `was started without a configuration file, so it does not read ${mine}. `,
   );
   expect((await home.json<{ status: object }>('status')).status).toMatchObject({ configFile: null });
+  const there = home.path('empty');
+  mkdirSync(there);
+  expect((await home.here(['reload'], { cwd: there })).stdout).toBe(
+    'ok: nothing has changed: there is no configuration file, and a changed variable needs a restart\n',
+  );
   writeFileSync(its, '');
   symlinkSync(its, home.path('link.yaml'));
   expect((await home.here(['reload', '--config', 'link.yaml'])).stdout).toMatch(/^ok: /);

@@ -333,7 +333,7 @@ test.concurrent('install without root is refused with 77, and without systemd wi
   expect(await runUnprivileged(['service', 'install', '--dir', dir], home.dataDir)).toEqual({
     code: 77,
     stdout: '',
-    stderr: `error: This user may not write ${dir}/rankd.service.\ntry: sudo rankd service install\n`,
+    stderr: `error: This user may not write ${dir}/rankd.service.\ntry: sudo rankd --data-dir ${home.dataDir} service install\n`,
   });
   const closed = home.path('closed');
   mkdirSync(closed);
@@ -341,7 +341,7 @@ test.concurrent('install without root is refused with 77, and without systemd wi
   chmodSync(closed, 0o500);
   expect(await runUnprivileged(['service', 'remove', '--dir', closed], home.dataDir)).toMatchObject({
     code: 77,
-    stderr: `error: This user may not remove ${closed}/rankd.service.\ntry: sudo rankd service remove\n`,
+    stderr: `error: This user may not remove ${closed}/rankd.service.\ntry: sudo rankd --data-dir ${home.dataDir} service remove\n`,
   });
   const result = await home.here(['service', 'install', '--dir', home.path('none')]);
   expect(result).toMatchObject({ code: 3, stdout: '' });

@@ -55,7 +55,7 @@ version        0.1.0 (Node.js ${process.versions.node})
 uptime         UP
 listens on     ${daemon.url}
 group          SIMULATED: nothing here touches Roblox
-configuration  none: the defaults
+configuration  no file: variables and defaults
 Roblox key     accepted
 game keys      NONE is accepted, so no game can do anything
 requests       0 in flight

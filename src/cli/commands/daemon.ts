@@ -236,11 +236,15 @@ function textOf(
   { file, applied, needRestart }: Extract<ReloadOutcome, { state: 'applied' }>,
   verdict: string,
 ): Array<string | Shown> {
-  const from = file ?? 'the defaults, as there is no configuration file';
   const rows = [...rowsOf(applied, 'at once'), ...rowsOf(needRestart, 'needs a restart')];
-  if (rows.length === 0) return [`${verdict}nothing has changed in ${from}`];
-  return [`${verdict}taken up from ${from}\n`, table(['setting', 'before', 'now', 'holds'], rows)];
+  if (rows.length === 0) return [`${verdict}nothing has changed${file === null ? `: ${noFile}` : ` in ${file}`}`];
+  return [
+    `${verdict}taken up from ${file ?? 'the variables and defaults'}\n`,
+    table(['setting', 'before', 'now', 'holds'], rows),
+  ];
 }
+
+const noFile = 'there is no configuration file, and a changed variable needs a restart';
 
 function rowsOf(changes: ChangedSetting[], holds: string): string[][] {
   return changes.map((change) => [change.name, ...valuesOf(change), holds]);

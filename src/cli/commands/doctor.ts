@@ -153,7 +153,7 @@ async function allFindings(cli: Cli, { offline, url }: DoctorOptions): Promise<F
   findings.push(
     ...(await examined('config', async () => {
       loaded = await cli.loadConfig();
-      return [ok('config', loaded.file ?? 'no file: everything has its default')];
+      return [ok('config', loaded.file ?? 'no file: variables and defaults')];
     })),
   );
   if (loaded !== undefined) findings.push(...(await configured(cli, loaded, { offline, isUsable })));

@@ -64,9 +64,7 @@ const unusedDatabase = 'DATABASE_URL is set but not used; to use it: RANKD_STORE
 
 /** Most lines name no command, and are not searched for one. */
 function linesAsTyped(cli: Cli, { isJson }: { isJson: boolean }): (line: string) => string {
-  const { typedAs } = cli.io;
-  const inLine = isJson ? JSON.stringify(typedAs).slice(1, -1) : typedAs;
-  return (line) => (line.includes('rankd ') ? cli.asTyped(line, inLine) : line);
+  return (line) => (line.includes('rankd ') ? cli.asTyped(line, { isJson }) : line);
 }
 
 /** Reports where the daemon listens, for which group, and what to do next. */

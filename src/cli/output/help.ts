@@ -1,6 +1,9 @@
 import { realpathSync } from 'node:fs';
 import type { Command } from 'commander';
 import { type System, thisSystem } from '../../base/system.ts';
+import { withoutKeys } from '../../core/api-key.ts';
+import type { Io } from '../io.ts';
+import { printable } from './text.ts';
 
 const heading = '\nExamples:\n';
 
@@ -73,6 +76,24 @@ export function asTyped(text: string, program: Command, typedAs: string): string
     .concat('help')
     .join('|');
   return text.replaceAll(new RegExp(`\\brankd (?=(?:${names})\\b|--?\\w|\\[)`, 'g'), () => typedAs && `${typedAs} `);
+}
+
+/**
+ * As `asTyped`, for what a command prints: its hints are about the configuration and the database that its options name,
+ * unless the text names others, or a help text. `isJson`: the text is written as JSON already.
+ */
+export function hintsAsTyped(
+  text: string,
+  { program, io, isJson }: { program: Command; io: Pick<Io, 'typedAs' | 'system'>; isJson: boolean },
+): string {
+  const { config, dataDir } = program.opts<{ config?: string; dataDir?: string }>();
+  const flags = Object.entries({ '--config': config, '--data-dir': dataDir }).flatMap(([flag, value]) =>
+    value === undefined || text.includes(flag) || text.includes(' --help')
+      ? []
+      : [flag, io.system.quote(withoutKeys(printable(value)))],
+  );
+  const typed = io.typedAs && [io.typedAs, ...flags].join(' ');
+  return asTyped(text, program, isJson ? JSON.stringify(typed).slice(1, -1) : typed);
 }
 
 /**
