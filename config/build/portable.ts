@@ -48,7 +48,7 @@ const { only, ...options } = new Command('npm run portable --')
   .opts<{ only?: string[]; out: string }>();
 const out = resolve(options.out);
 
-/** The folder for unfinished files, inside of the folder for the archives. */
+/** The folder for unfinished files, inside the folder for the archives. */
 let work = '';
 try {
   main();

@@ -111,7 +111,7 @@ export type KeyMode = 'live' | 'test';
 export const directions = ['promote', 'demote'] as const;
 export type Direction = (typeof directions)[number];
 
-/** A key's restrictions of the policy, and its rate. If absent, only the policy applies. */
+/** The limits of a key beyond the policy's, and its rate. An absent limit leaves only the policy's. */
 export interface KeyRules {
   /** The key may give no rank above this one. */
   maxRank?: number;

@@ -28,7 +28,7 @@ const clients = {
     })
     local decoded = HttpService:JSONDecode(response.Body)
     return { taken = response.Success and decoded.success, status = response.StatusCode, told = decoded }`,
-  /** Like scripts for its third version; like its in-game center, it sends no content type. */
+  /** As scripts for its third version send it; like its in-game center, without a content type. */
   'old rankgun': `
     local HttpService = game:GetService("HttpService")
     local paths = { setRank = "set-rank", promote = "promote", demote = "demote" }

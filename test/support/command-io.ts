@@ -12,7 +12,7 @@ export interface RunOptions {
   dataDir?: string;
   /** For a command in this process: the system whose commands and paths it prints, instead of this one. */
   system?: System;
-  /** Of a command in this process: the version of Node.js that it takes itself to run on. */
+  /** For a command in this process: the version of Node.js that it believes it runs on. */
   nodeVersion?: string;
   /** Of a command in this process: the command that a user types for `rankd`, which is the default. */
   typedAs?: string;

@@ -5,7 +5,7 @@ import type { Clock, LoginLink } from '../../ports/index.ts';
 export const sessionLifeMs = 12 * 3_600_000;
 /** After this much idle time, the session is read-only. */
 const idleMs = 30 * 60_000;
-/** More than any group of operators has open; the oldest makes room. */
+/** More sessions than operators have open at a time; a new one replaces the oldest. */
 const maxSessions = 100;
 
 /** A session. Times are on `Clock.now()`, for people. */

@@ -22,7 +22,7 @@ import {
   refusalOfSignature,
 } from './interaction.ts';
 
-/** Discord gives up after 3 s, and a person who types before that. */
+/** Discord gives up after 3 s, and a person who is typing gives up sooner. */
 const choicesWithinMs = 900;
 const maxChoices = 25;
 /** Longer than for other requests, because no HTTP response waits for a command. */

@@ -27,7 +27,7 @@ export function idempotencyStore(db: Database, nodes: Nodes): IdempotencyStore {
     if (isFreeHere) held.set(slot, undefined);
     let isClaimed = false;
     try {
-      // In this order: once the claim is granted, a change that the previous holder of the claim began is visible.
+      // The order matters: once the claim is granted, a change that its previous holder began is visible.
       const [[claimed], change, [running]] = await Promise.all([
         db.work<{ version: string }>(claimSql, { ...claim, node, isFreeHere }),
         findByIdempotencyKey(db.behindWork, claim),

@@ -127,7 +127,7 @@ export class Nodes implements NodeStore, OwnNode {
     return row && { outcome: JSON.parse(row.outcome) };
   }
 
-  /** Calls `sweep` after each answered beat that found rows of this node: it removes those that nothing in this process holds. */
+  /** Calls `sweep` after each successful heartbeat that found rows of this node; `sweep` removes those that nothing in this process holds. */
   releaseOrphansWith(sweep: (node: string) => Promise<void>): void {
     this.#sweeps.push(sweep);
   }

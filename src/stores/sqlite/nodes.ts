@@ -133,7 +133,7 @@ export function idempotencyStore(db: SqliteDatabase): IdempotencyStore & Disposa
         claims.set(slot, fingerprint);
         mine.add(slot);
       }
-      // In this order: once the claim is granted, a change that the previous holder of the claim began is visible.
+      // The order matters: once the claim is granted, a change that its previous holder began is visible.
       const change = await findByIdempotencyKey(db, { ...key, since });
       if (change === undefined)
         return running === undefined ? { is: 'claimed' } : { is: 'running', fingerprint: running };
