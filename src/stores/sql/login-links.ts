@@ -2,7 +2,7 @@ import type { LoginLink, LoginLinkStore } from '../../ports/index.ts';
 import type { Database } from './database.ts';
 import type { RowOf } from './rows.ts';
 
-/** More than operators need within five minutes; the oldest makes room. */
+/** More links than operators need within five minutes; a new one replaces the oldest. */
 const maxLinks = 100;
 
 export function loginLinkStore(db: Database): LoginLinkStore {

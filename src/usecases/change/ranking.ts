@@ -62,7 +62,7 @@ export interface ChangeCaller {
   placeId?: number;
   /** The secret of the request's key. */
   secretId?: string;
-  /** The key's restrictions of the policy; absent for the operator. */
+  /** The key's limits beyond the policy's; absent for the operator. */
   rules?: KeyRules;
   /** True for a test key: everything is checked and answered, but nothing is written. */
   dryRun: boolean;
