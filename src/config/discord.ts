@@ -47,7 +47,7 @@ export function discordSection() {
       .check(unique<DiscordRowSettings>('discord.commands', ['role']))
       .optional()
       .describe(
-        'Roles in Discord whose commands rankd accepts, each with its key; the first role that a person has counts.',
+        'Roles in Discord whose commands rankd accepts, each with its key; the first that a person has applies.',
       ),
     api_base_url: url('https://discord.com/api/v10').describe('Address of the API of Discord.'),
   }).check(({ value, issues }) => {

@@ -158,7 +158,7 @@ export const settingsSchema = section({
       high_changes: whole(1, 1_000_000)
         .default(5)
         .describe(
-          'Different members so counted that one key may change per window; all keys together, three times as many.',
+          'Different members that one key may change in this way per window; all keys together, three times as many.',
         ),
       window: duration('10m', { min: '1s', max: '30d' }).describe('Time over which changes are counted.'),
     }),

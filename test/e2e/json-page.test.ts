@@ -9,10 +9,8 @@ import { startWebhookSink } from '../support/webhook-sink.ts';
 /** Commands whose output has a format of its own, which --json does not change. */
 const asTheyAre = ['completion', 'man', 'openapi', 'config schema', 'service print', 'script', 'history export'];
 
-/** Commands that need what a test's home lacks: a group on Roblox, a server in Discord, root, or another store. */
-const elsewhere = [
-  ...['serve', 'init', 'discord setup', 'service install', 'service remove', 'restore', 'store copy', 'store accept'],
-];
+/** Commands that need what a test's home lacks: a server in Discord, systemd, or PostgreSQL; and `serve`, which prints its log. */
+const elsewhere = ['serve', 'discord setup', 'service install', 'service remove', 'store accept'];
 
 /** A line of each other command, in an order in which each finds what it needs. */
 const lines = [
@@ -60,6 +58,13 @@ const lines = [
   ...['reload', 'dashboard', 'dashboard logout', 'backup copy.db', 'db check', 'db migrate', 'version'],
 ];
 
+/** A line of each command that runs without a daemon. */
+const withoutDaemon = [
+  'restore copy.db -y',
+  'store copy --from copy.db --to copied',
+  'init --group 4199740 --credential-file roblox.key --no-check --force',
+];
+
 type Document = Record<string, unknown>;
 
 test('docs/json.md has the fields of each document that --json prints; otherwise, run this file with -u', async () => {
@@ -80,10 +85,12 @@ async function printed(): Promise<Array<[line: string, document: Document]>> {
   );
   writeFileSync(home.path('users.txt'), '1001\n');
   const secret = await home.createKey();
-  await using _ = await DaemonHere.start(home);
+  writeFileSync(home.path('roblox.key'), 'a-key-of-open-cloud', { mode: 0o600 });
+  const daemon = await DaemonHere.start(home);
   const documents: Array<[string, Document]> = [];
   let change = '';
-  for (const line of lines) {
+  for (const line of [...lines, ...withoutDaemon]) {
+    if (line === withoutDaemon[0]) await daemon[Symbol.asyncDispose]();
     const input = line.startsWith('webhook') ? sink.url : secret;
     const run = () => home.here([...line.replace('CHANGE', change).split(' '), '--json'], { input });
     if (line.startsWith('webhook deliveries')) await expect.poll(async () => (await run()).stdout).toContain('"id"');
@@ -113,9 +120,9 @@ function pageOf(documents: Array<[string, Document]>): string {
 With \`--json\`, every command prints one JSON document on standard output, on one line. \`v\` is the version of its format (1). Fields may be
 added without a new version: ignore those that you do not know. Times are ISO 8601 in UTC, ids are numbers, and missing values are \`null\`.
 
-- \`simulated\` is true where nothing touched Roblox.
+- \`simulated\` is true if nothing touched Roblox.
 - \`next\` is the value of \`--after\` for the next page, or \`null\`.
-- \`resolved\` lists the users, roles and keys that names on the command line meant. \`warnings\` lists what rankd would print as warnings.
+- \`resolved\` lists the users, roles and keys that the names on the command line refer to. \`warnings\` lists what rankd would print as warnings.
 - An error is a document on standard error: \`success\` (false), \`code\`, \`error\`, \`message\`, and \`try\` with the next step.
 
 With [jq](https://jqlang.org), this prints the names of the keys that work:
@@ -133,6 +140,7 @@ ${objects.flatMap(({ name, fields }) => wrapped(`- **${name}**: ${fieldsOf(field
 ${rows.join('\n')}
 
 Without a daemon, \`status\` has only \`state\` and the fields from \`openChanges\` on.
+${wrapped(`This page leaves out ${listed(elsewhere)}.`, '').join('\n')}
 ${wrapped(`These commands have a fixed format, which \`--json\` does not change: ${listed(asTheyAre)}.`, '').join('\n')}
 
 <!-- test/e2e/json-page.test.ts writes this page, with -u, from what the commands print -->

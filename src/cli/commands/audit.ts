@@ -28,7 +28,7 @@ const usualLimit = 20;
 const listOptions = {
   by: option(
     '--by <who>',
-    'only events by this one: cli:ann@host, key:key_…, discord:44…, daemon; `cli` is every operator',
+    'only events by this operator, key or daemon: cli:ann@host, key:key_…, discord:44…, daemon; `cli` is every operator',
   ),
   action: option('--action <name>', 'only this action, or all that begin with it: `rank.refused`, `key`'),
   subject: option('--subject <id>', 'only events about this key, place, workspace or rank change'),
@@ -68,14 +68,14 @@ export const auditCommands = commandGroup({
     }),
     command({
       name: 'verify',
-      about: 'find edits of the audit and gaps in it; ends with 5 if there is one',
+      about: 'find edits of the audit and gaps in it; exits with 5 if there is one',
       options: {
         head: option('--head <hash>', 'also check that this noted head hash is still in the chain', headHash),
         headFile: option('--head-file <file>', 'also compare every head that was noted in this file (audit.head_file)'),
       },
       help: `
 Each event holds a SHA-256 over itself and the event before it. If an event was edited, removed, inserted or moved, the
-command names its number and ends with 5.
+command names its number and exits with 5.
 
 The chain alone can't show everything: anyone who can write the database file can compute the whole chain again, or cut
 off its newest events and the note of how many there were. Store heads somewhere else: with the setting audit.head_file the

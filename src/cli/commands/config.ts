@@ -48,7 +48,7 @@ export const configCommands = commandGroup({
     }),
     command({
       name: 'path',
-      about: 'print the file that is read, or where rankd looks for one',
+      about: 'print the configuration file in use, or where rankd looks for one',
       examples: ['rankd config path'],
       run: path,
     }),

@@ -138,7 +138,7 @@ const logoutTimeoutMs = 10_000;
 export const reloadCommand = command({
   name: 'reload',
   about:
-    'make the running daemon read its configuration again, all or nothing: the file and the flags it was started with; of daemons that share a database, each does',
+    'make the running daemon read its configuration again, all or nothing: the file and the flags it was started with; all daemons that share a database do so',
   options: {
     node: option('--node <name>', 'only the daemon with this name in `rankd status`, of those that share a database'),
     relearn: flag(

@@ -33,18 +33,18 @@ export const databaseCommands = commandGroup({
   commands: [
     command({
       name: 'check',
-      about: 'read all of it and show what is wrong; ends with 5 if anything is; works while a daemon runs',
+      about: 'read the whole database and show what is wrong; exits with 5 if anything is; works while a daemon runs',
       examples: ['rankd db check', 'rankd db check --json'],
       run: check,
     }),
     command({
       name: 'migrate',
       about:
-        'bring it to the schema of this rankd, also while a daemon runs; SQLite stores a copy of it first, for PostgreSQL the line for a dump is shown. Without a daemon, every command does this automatically',
+        'migrate the database to the schema of this rankd, also while a daemon runs; on SQLite, rankd stores a copy first, and on PostgreSQL it shows the command for a dump. Without a daemon, every command does this automatically',
       options: {
         dryRun: flag(
           '--dry-run',
-          'try it and leave the database as it is: SQLite migrates and checks a copy, PostgreSQL takes the migration back',
+          'try it and leave the database as it is: SQLite migrates and checks a copy, PostgreSQL rolls the migration back',
         ),
       },
       examples: ['rankd db migrate --dry-run', 'rankd db migrate'],

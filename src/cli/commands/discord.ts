@@ -36,7 +36,7 @@ const setupOptions = {
   server: option('--server <id>', 'id of the Discord server', asDiscordId),
   row: option(
     '--row <role=key...>',
-    'a role id, and the key for those who have that role; the first one counts',
+    'a role id, and the key for those who have that role; the first match applies',
     asRow,
   ),
   tokenFile: option(
@@ -70,7 +70,7 @@ export const discordCommands = commandGroup({
     }),
     command({
       name: 'unlink',
-      about: 'end such a link',
+      about: 'unlink a person in Discord from the Roblox user',
       args: [person],
       examples: ['rankd discord unlink 4400000000000000005'],
       run: async (cli, discordId) => {

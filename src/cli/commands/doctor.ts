@@ -84,7 +84,7 @@ type DoctorOptions = ValuesOf<typeof doctorOptions>;
 export const doctorCommand = command({
   name: 'doctor',
   about:
-    'check for everything that stops rankd from working, or soon will; changes nothing, ends with 5 if something FAILs',
+    'check for everything that stops rankd from working, or soon will; changes nothing; exits with 5 if a check FAILs',
   options: doctorOptions,
   examples: [
     'rankd doctor',

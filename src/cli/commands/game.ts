@@ -59,7 +59,7 @@ export const gameCommands = commandGroup({
 
 export const scriptCommand = command({
   name: 'script',
-  about: "print the module with which your game's own scripts change ranks; it has your address in it",
+  about: "print the module with which your game's own scripts change ranks; it includes your address",
   options: {
     url,
     secret,

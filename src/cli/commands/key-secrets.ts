@@ -107,7 +107,7 @@ export const hashCommand = command({
 });
 
 function dash(command: 'verify' | 'hash') {
-  const about = 'a dash: the key comes from standard input, so that no history stores it';
+  const about = 'a dash: the key comes from standard input, so the shell does not store it in its history';
   const made = argument('[-]', about, (text) => (text === '-' ? text : readsInput(command)));
   made.argChoices = ['-'];
   return made;

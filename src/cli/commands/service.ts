@@ -27,7 +27,7 @@ export const serviceCommands = commandGroup({
     }),
     command({
       name: 'install',
-      about: 'write that file and let the system read it; this does not start the daemon yet',
+      about: 'write that file and make the system read it; the daemon does not start yet',
       options: {
         dir: option('--dir <dir>', 'the folder for the file, instead of the one that the system reads'),
         force: flag('--force', 'replace another file of that name'),

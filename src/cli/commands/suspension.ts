@@ -26,7 +26,7 @@ import { printDryRun } from './dry-run.ts';
 
 const user = argument('<user>', userHelp, asUser);
 const reason = option('--reason <text>', 'why, in your own words; the history stores it', asReason);
-const until = option('--until <time>', 'until when, such as 2027-01-31 or 2027-01-31T18:00Z', asEnd);
+const until = option('--until <time>', 'the end, such as 2027-01-31 or 2027-01-31T18:00Z', asEnd);
 /** How long a hold is to last: `for` and `until` exclude each other. */
 export const holdOptions = { for: option('--for <duration>', 'how long, such as 3d, 12h or 30m', asLength), until };
 export type HoldOptions = ValuesOf<typeof holdOptions>;
@@ -72,21 +72,21 @@ export const suspensionCommands = commandGroup({
   commands: [
     command({
       name: 'list',
-      about: 'those in force, newest first',
+      about: 'the suspensions and temporary ranks in force, newest first',
       options: listOptions,
       examples: ['rankd suspension list', 'rankd suspension list --all --json'],
       run: list,
     }),
     command({
       name: 'show',
-      about: 'everything about one of them',
+      about: 'everything about one suspension or temporary rank',
       args: [argument('<user>', `${userHelp}, or the id of a suspension`, asHoldOrUser)],
       examples: ['rankd suspension show 1001', 'rankd suspension show hold_4Jk2mQ'],
       run: show,
     }),
     command({
       name: 'extend',
-      about: 'extend one of them',
+      about: 'extend a suspension or a temporary rank',
       args: [user],
       options: {
         for: option('--for <duration>', 'how much longer, counted from its present end', asLength),

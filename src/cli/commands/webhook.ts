@@ -106,7 +106,7 @@ export const webhookCommands = commandGroup({
     }),
     command({
       name: 'test',
-      about: 'send one test event; ends with 5 if the target refuses it, and 69 if it cannot be reached',
+      about: 'send one test event; exits with 5 if the target refuses it, and 69 if it cannot be reached',
       args: [name],
       examples: ['rankd webhook test staff-log'],
       run: test,
@@ -136,9 +136,9 @@ export const webhookCommands = commandGroup({
     }),
     command({
       name: 'enable',
-      about: 'deliver again, from where it stopped; events older than 7 days are left out',
+      about: 'deliver again, from where it stopped; events older than 7 days are skipped',
       args: [name],
-      options: { from: choice('--from <when>', 'now: leave out every event that waits', ['now']) },
+      options: { from: choice('--from <when>', 'now: skip every waiting event', ['now']) },
       examples: ['rankd webhook enable staff-log', 'rankd webhook enable staff-log --from now'],
       run: enable,
     }),

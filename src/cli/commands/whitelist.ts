@@ -62,7 +62,7 @@ export const whitelistCommands = commandGroup({
     }),
     command({
       name: 'remove',
-      about: 'refuse the key from these places and forget them',
+      about: 'refuse the key from these places, and remove them from the list',
       args: [places],
       options: { ...placeOptions, ifExists: flag('--if-exists', 'a place that is not on the list is no error') },
       examples: ['rankd whitelist remove 920587237', 'rankd whitelist remove --file - < places.txt'],
@@ -95,7 +95,7 @@ export const whitelistCommands = commandGroup({
     }),
     command({
       name: 'check',
-      about: 'report whether the key may be used from a place; ends with 5 if the answer is no',
+      about: 'report whether the key may be used from a place; exits with 5 if the answer is no',
       args: [argument('<place>', 'place or universe id', asPlaceId)],
       options: { key },
       examples: ['rankd whitelist check 920587237', 'rankd whitelist check 920587237 --key my-game'],
