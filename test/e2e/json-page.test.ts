@@ -122,7 +122,8 @@ added without a new version: ignore those that you do not know. Times are ISO 86
 
 - \`simulated\` is true if nothing touched Roblox.
 - \`next\` is the value of \`--after\` for the next page, or \`null\`.
-- \`resolved\` lists the users, roles and keys that the names on the command line refer to. \`warnings\` lists what rankd would print as warnings.
+- \`resolved\` lists the users, roles and keys that the names on the command line refer to. \`warnings\` lists the
+  warnings that rankd would print.
 - An error is a document on standard error: \`success\` (false), \`code\`, \`error\`, \`message\`, and \`try\` with the next step.
 
 With [jq](https://jqlang.org), this prints the names of the keys that work:
