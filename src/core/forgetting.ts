@@ -10,8 +10,10 @@ export interface Mentions {
   changes: number;
   /** The number of audit events that name the person. */
   events: number;
-  /** True if a change of this member has begun and not ended. */
+  /** True if a change that names the person has begun and not ended: its end could write the names again. */
   isOpen: boolean;
+  /** True if any record names the person, also one that is neither a change nor an event. */
+  isNamed: boolean;
 }
 
 /** A user and the pseudonym that replaces the user id. */
@@ -41,10 +43,11 @@ export function judgeForgetting(
   forgetting: Forgetting,
   actor: Actor,
 ): (mentions: Mentions, emptied: readonly AuditMention[], byPerson: readonly string[]) => Verdict<WithoutPerson> {
-  return ({ isOpen, changes, events }, emptied, byPerson) => {
+  return ({ isOpen, isNamed, changes, events }, emptied, byPerson) => {
+    if (!isNamed) return { refusal: notNamed(forgetting.userId) };
     if (isOpen) {
       return {
-        refusal: new RankdError('conflict', `A rank change of user ${forgetting.userId} is under way.`, {
+        refusal: new RankdError('conflict', `A rank change that names user ${forgetting.userId} is under way.`, {
           hint: 'run the command again in a minute',
         }),
       };
@@ -64,6 +67,10 @@ export function judgeForgetting(
       ],
     };
   };
+}
+
+export function notNamed(userId: number): RankdError {
+  return new RankdError('not_found', `No record names user ${userId}.`, { hint: 'check the user id' });
 }
 
 /** A new request waits for the operator; one of a user whom no record names is done at once, and stored without the user. */

@@ -90,7 +90,9 @@ test.concurrent('a request of a member whose rank is being changed waits, and th
   await store.close();
   expect([code, stdout]).toEqual([
     4,
-    expect.stringMatching(/^User 1001: A rank change of user 1001 is under way\.\nUser 1002 is forgotten .*\n$/),
+    expect.stringMatching(
+      /^User 1001: A rank change that names user 1001 is under way\.\nUser 1002 is forgotten .*\n$/,
+    ),
   ]);
   expect(await home.json('forget', '--requested', '--dry-run')).toMatchObject({ requests: [{ userId: 1001 }] });
 });

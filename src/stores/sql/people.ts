@@ -76,7 +76,7 @@ export function personStore(db: Database): PersonStore {
       return db.write(async (transaction) => {
         const [known] = await erasuresWhere(transaction, 'id = @id', { id });
         if (known !== undefined) return known;
-        const { change: request, events } = allowed(judge(await isNamed(transaction, userId)));
+        const { change: request, events } = allowed(judge((await mentionsOf(transaction, userId)).isNamed));
         putErasure(transaction, request);
         await appendEvents(transaction, events);
         return request;
@@ -117,32 +117,21 @@ export function personStore(db: Database): PersonStore {
   };
 }
 
-async function actorsOf(db: Reader, userId: number): Promise<string[]> {
-  return (await discordPeopleOf(db, userId)).map(actorOf);
-}
-
 async function mentionsOf(db: Reader, userId: number): Promise<Mentions> {
   const { schema } = db.sql;
+  const named = namesPerson(db.sql);
   const found = await db.get<RowOf<Mentions>>(
-    `SELECT (SELECT count(*) FROM ${schema}.rank_changes WHERE ${namesPerson(db.sql)}) AS changes,
+    `SELECT (SELECT count(*) FROM ${schema}.rank_changes WHERE ${named}) AS changes,
             (SELECT count(DISTINCT event_id) FROM ${schema}.audit_people WHERE user_id = @userId) AS events,
-            EXISTS (SELECT 1 FROM ${schema}.rank_changes WHERE rankee_id = @userId AND ${isOpenChange}) AS "isOpen"`,
-    { userId, byPerson: await actorsOf(db, userId) },
+            EXISTS (SELECT 1 FROM ${schema}.rank_changes WHERE ${named} AND ${isOpenChange}) AS "isOpen",
+            EXISTS (SELECT 1 FROM ${schema}.holds WHERE ${named})
+              OR EXISTS (SELECT 1 FROM ${schema}.user_names WHERE user_id = @userId)
+              OR EXISTS (SELECT 1 FROM ${schema}.discord_people WHERE user_id = @userId)
+              OR EXISTS (SELECT 1 FROM ${schema}.erasure_requests WHERE user_id = @userId AND done_at IS NULL) AS "isNamed"`,
+    { userId, byPerson: (await discordPeopleOf(db, userId)).map(actorOf) },
   );
-  return { changes: found?.changes ?? 0, events: found?.events ?? 0, isOpen: Boolean(found?.isOpen) };
-}
-
-/** Whether any record names the user, one without an event in the audit included. */
-async function isNamed(db: Reader, userId: number): Promise<boolean> {
-  const { schema } = db.sql;
-  const { changes, events } = await mentionsOf(db, userId);
-  const found = await db.get<{ isNamed: boolean | number }>(
-    `SELECT EXISTS (SELECT 1 FROM ${schema}.holds WHERE ${namesPerson(db.sql)})
-         OR EXISTS (SELECT 1 FROM ${schema}.user_names WHERE user_id = @userId)
-         OR EXISTS (SELECT 1 FROM ${schema}.discord_people WHERE user_id = @userId) AS "isNamed"`,
-    { userId, byPerson: await actorsOf(db, userId) },
-  );
-  return changes + events > 0 || Boolean(found?.isNamed);
+  const { changes = 0, events = 0 } = found ?? {};
+  return { changes, events, isOpen: Boolean(found?.isOpen), isNamed: changes + events > 0 || Boolean(found?.isNamed) };
 }
 
 function putErasure(transaction: Transaction, request: ErasureRequest): void {

@@ -43,7 +43,7 @@ export async function listRequesters({ store }: Pick<Ports, 'store'>): Promise<R
   );
 }
 
-/** Forgets these users, each in one transaction that also ends their requests. A user whose rank is being changed is left out. */
+/** Forgets these users, each in one transaction that also ends their requests. A user whom an open change names is left out, and one whom another run has forgotten. */
 export async function forgetRequesters(
   { store, clock }: StoreAndClock,
   requesters: Requester[],
@@ -59,7 +59,7 @@ export async function forgetRequesters(
       );
       results.push({ ...requester, changes, events, pseudonym: forgetting.pseudonym });
     } catch (error) {
-      if (!isRankdError(error, 'conflict')) throw error;
+      if (!isRankdError(error, 'conflict', 'not_found')) throw error;
       results.push({ ...requester, error });
     }
   }

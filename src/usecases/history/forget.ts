@@ -1,6 +1,5 @@
-import { RankdError } from '../../base/errors.ts';
 import { newPseudonym } from '../../core/audit.ts';
-import { judgeForgetting, type Mentions } from '../../core/forgetting.ts';
+import { judgeForgetting, type Mentions, notNamed } from '../../core/forgetting.ts';
 import type { Ports } from '../../ports/index.ts';
 
 /** The number of a person's records, and the pseudonym that replaces the person from now on. */
@@ -11,7 +10,7 @@ interface Forgotten extends Pick<Mentions, 'changes' | 'events'> {
 
 /**
  * Removes a user's id and names from history and audit. Throws `not_found` if no record names the user, and `conflict`
- * while a rank change of the user is running. Calls `agreed` before it does anything.
+ * while a rank change that names the user is running. Calls `agreed` before it does anything.
  */
 export async function forgetPerson(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
@@ -19,9 +18,7 @@ export async function forgetPerson(
   agreed: (mentions: Mentions) => Promise<void>,
 ): Promise<Forgotten> {
   const mentions = await store.mentionsOf(userId);
-  if (mentions.changes + mentions.events === 0) {
-    throw new RankdError('not_found', `Neither history nor audit names user ${userId}.`, { hint: 'check the user id' });
-  }
+  if (!mentions.isNamed) throw notNamed(userId);
   if (dryRun) return { ...mentions, pseudonym: undefined };
   await agreed(mentions);
   const forgetting = { userId, pseudonym: newPseudonym() };

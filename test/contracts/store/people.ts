@@ -30,13 +30,20 @@ export function personContract(at: StoreCase): void {
 
     test('takes the id, the names and the texts out of every change that names the person, and no other', async () => {
       const other = await at.store.findChange('chg_other');
-      expect(await forget()).toEqual({ changes: 2, events: 1, isOpen: false });
+      expect(await forget()).toEqual({ changes: 2, events: 1, isOpen: false, isNamed: true });
       expect(await at.other.findChange('chg_rankee')).toMatchObject({ rankeeId: -77, rankeeName: '' });
       expect(await at.other.findChange('chg_ranker')).toMatchObject({ rankeeId: 2002, rankerId: -77, rankerName: '' });
       const kept = JSON.stringify(await at.other.listChanges({ limit: 10 }));
       for (const trace of ['1001', 'Newcomer', 'ffff']) expect(kept).not.toContain(trace);
       expect(await at.other.findChange('chg_other')).toStrictEqual(other);
-      expect(await at.other.mentionsOf(1001)).toEqual({ changes: 0, events: 0, isOpen: false });
+      expect(await at.other.mentionsOf(1001)).toEqual({ changes: 0, events: 0, isOpen: false, isNamed: false });
+    });
+
+    test('twice, as two runs that were agreed to at the same time, is refused the second time, with nothing written', async () => {
+      await forget();
+      const { length } = await at.store.listAudit({ limit: 10 });
+      await expect(forget()).rejects.toMatchObject({ code: 'not_found' });
+      expect(await at.store.listAudit({ limit: 10 })).toHaveLength(length);
     });
 
     test('puts the pseudonym into the audit, whose chain stays intact, and is itself an event', async () => {
@@ -52,19 +59,18 @@ export function personContract(at: StoreCase): void {
       expect({ isIntact, notedHead }).toEqual({ isIntact: true, notedHead: 'found' });
     });
 
-    test('is refused while a change of the member is open, with nothing written', async () => {
-      await at.other.beginChange(
-        newChange({ id: 'chg_open', rankeeId: 1001, state: 'pending' }),
-        { windows: [] },
-        () => ({
-          do: 'begin',
-          holds: [],
-          events: [],
-        }),
-      );
-      await expect(forget()).rejects.toMatchObject({ code: 'conflict' });
-      expect(await at.store.mentionsOf(1001)).toEqual({ changes: 3, events: 1, isOpen: true });
-    });
+    test.each([
+      { role: 'member', rankeeId: 1001, rankerId: 3003 },
+      { role: 'ranker', rankeeId: 3003, rankerId: 1001 },
+    ])(
+      'is refused while a change with the person as $role is open, with nothing written',
+      async ({ role: _, ...people }) => {
+        const open = newChange({ id: 'chg_open', ...people, state: 'pending' });
+        await at.other.beginChange(open, { windows: [] }, () => ({ do: 'begin', holds: [], events: [] }));
+        await expect(forget()).rejects.toMatchObject({ code: 'conflict' });
+        expect(await at.store.mentionsOf(1001)).toEqual({ changes: 3, events: 1, isOpen: true, isNamed: true });
+      },
+    );
   });
 
   describe('requests to be forgotten', () => {
