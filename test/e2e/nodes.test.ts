@@ -288,7 +288,13 @@ describe('several daemons on one database', () => {
     const dead = await atDesk('status');
     expect(dead.code).toBe(69);
     expect(dead.stdout).toMatch(/east\s+NO LEASE/);
+    const logout = atDesk('dashboard', 'logout', '--json');
+    await expect.poll(() => sql(`SELECT seq FROM rankd.node_commands WHERE does = 'logout' AND outcome IS NULL`)).toHaveLength(1);
     await sql(`UPDATE rankd.nodes SET ended_by = 'node_x' WHERE name = 'east'`);
+    expect(await logout).toMatchObject({
+      code: 69,
+      stderr: expect.stringContaining('east, whose sessions may continue'),
+    });
     expect((await nodes()).map(({ name, state }) => [name, state])).toEqual([['east', 'ended']]);
     [daemons.east, daemons.west] = await Promise.all([start('east'), start('west')]);
     expect((await nodes()).map(({ name, state }) => [name, state])).toEqual([
