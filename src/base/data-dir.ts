@@ -226,7 +226,7 @@ function dataDirError(cause: unknown, dataDir: string): RankdError {
     case 'ENOTDIR':
     case 'ELOOP':
       return new RankdError('config_invalid', `The data directory ${dataDir} is not a directory.`, {
-        hint: 'name a directory with --data-dir',
+        hint: 'name a directory with --data-dir or RANKD_DATA_DIR',
         cause,
       });
     case 'ENOENT': {
@@ -235,7 +235,7 @@ function dataDirError(cause: unknown, dataDir: string): RankdError {
       const link = brokenLinkTo(dataDir);
       if (link === undefined)
         return new RankdError('store_unavailable', `No folder can be made at ${dataDir}.`, {
-          hint: 'name another directory with --data-dir',
+          hint: 'name another directory with --data-dir or RANKD_DATA_DIR',
           cause,
         });
       return new RankdError(

@@ -18,7 +18,7 @@ import {
 import { codeOf, RankdError } from '../base/errors.ts';
 import type { Layer } from './layers.ts';
 import { type ConfigLocation, missingConfig } from './locate.ts';
-import { type Location, type Problem, pathText } from './problem.ts';
+import { describeFlaw, type Location, type Problem, pathText } from './problem.ts';
 import { sections, settings } from './settings.ts';
 
 /** The contents of `rankd.yaml`, with the position of everything in it. */
@@ -222,23 +222,6 @@ function onePerLine(flaws: YAMLError[], lineOf: (offset: number) => number): YAM
   const seen = new Set<number>();
   return flaws.filter(({ pos }) => seen.size < seen.add(lineOf(pos[0])).size);
 }
-
-/** Describes a parser error without its message, which can quote a secret. */
-function describeFlaw({ code }: YAMLError): string {
-  return flawTexts[code] ?? `invalid YAML (${code.toLowerCase().replaceAll('_', ' ')})`;
-}
-
-const flawTexts: Partial<Record<YAMLError['code'], string>> = {
-  BAD_INDENT: 'invalid YAML: the indentation differs from the lines around it, or a bracket above is still open',
-  BLOCK_AS_IMPLICIT_KEY:
-    'invalid YAML: a line below this value is indented too far, or a second name: is on the same line',
-  MISSING_CHAR: 'invalid YAML: a character is missing here, such as a colon, a comma, a quote or a bracket',
-  MULTILINE_IMPLICIT_KEY: 'invalid YAML: a colon is missing here, or a line below is indented too far',
-  MULTIPLE_DOCS: 'a second document (---) starts here; only one is allowed',
-  TAB_AS_INDENT: 'invalid YAML: indented with a tab; use spaces',
-  TAG_RESOLVE_FAILED: 'has a tag (!name), which rankd does not support; remove it',
-  UNEXPECTED_TOKEN: 'invalid YAML: unexpected here',
-};
 
 type Report = (text: string, offset?: number) => void;
 

@@ -1,6 +1,6 @@
-import { parseDocument } from 'yaml';
+import { LineCounter, parseDocument } from 'yaml';
 import { suggest } from '../base/text.ts';
-import { type Location, type Problem, pathText } from './problem.ts';
+import { describeFlaw, inQuotes, type Location, type Problem, pathText } from './problem.ts';
 import { erasureVariable, keyFile, keyVariable, panelPortVariable, passwordVariable, portVariable } from './secret.ts';
 import { type EntrySetting, keySettings, type Setting, sections, settings, webhookSettings } from './settings.ts';
 
@@ -33,11 +33,13 @@ export function flagLayer(flags: Record<string, string>, folder: string): Layer 
 /** Settings from `RANKD_…` variables; an empty one counts as unset. */
 export function environmentLayer(env: Record<string, string | undefined>, folder: string): Layer {
   const variables = new Map(settings.map((setting) => [setting.path, setting.env]));
+  const textOf = ({ env: name }: Setting) => (name && env[name]) || undefined;
+  const flaws = new Map(settings.flatMap((setting) => flawsOf(setting, textOf(setting)?.trim() ?? '')));
   return {
     source: 'environment',
-    values: valuesOf((setting) => (setting.env && env[setting.env]) || undefined),
+    values: valuesOf((setting) => (flaws.has(setting) ? undefined : textOf(setting))),
     folder,
-    problems: strayVariables(env),
+    problems: [...strayVariables(env), ...flaws.values()],
     locationOf: (path) => {
       const isInEntry = path.length > 1 && settingPath(path) === 'keys';
       return { at: variables.get(settingPath(path)), ...(isInEntry && { setting: pathText(path) }) };
@@ -88,6 +90,19 @@ function readList(text: string): unknown {
   } catch {
     return text;
   }
+}
+
+/** The problem of a text that has no value of the setting at all. The quotes of a shell stay in the form of a hosting platform. */
+function flawsOf(setting: Setting, text: string): Array<[Setting, Problem]> {
+  const { env: at, type } = setting;
+  const isQuoted = /^(["']).*\1$/s.test(text) && ['text', 'number', 'boolean', 'mappings'].includes(type);
+  if (isQuoted) return [[setting, { at, text: inQuotes }]];
+  if (type !== 'mappings') return [];
+  const lineCounter = new LineCounter();
+  const [flaw] = parseDocument(text, { logLevel: 'silent', prettyErrors: false, lineCounter }).errors;
+  if (flaw === undefined) return [];
+  const { line, col } = lineCounter.linePos(flaw.pos[0]);
+  return [[setting, { at: `${at}:${line}:${col}`, text: describeFlaw(flaw) }]];
 }
 
 /** The items of `a, b`, or of a list as YAML writes it: `[a, "b"]`. */

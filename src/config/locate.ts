@@ -87,7 +87,7 @@ function requireExisting({ path, name }: ConfigLocation): void {
 
 export function missingConfig(name: string, cause: unknown): RankdError {
   return new RankdError('config_invalid', `The configuration file ${name} does not exist.`, {
-    hint: 'check the path; config/rankd.example.yaml shows every setting',
+    hint: 'check the path that --config or RANKD_CONFIG names; config/rankd.example.yaml shows every setting',
     cause,
   });
 }

@@ -1,3 +1,4 @@
+import type { YAMLError } from 'yaml';
 import { RankdError } from '../base/errors.ts';
 
 /** The place of a problem. */
@@ -69,3 +70,22 @@ function distinct(problems: readonly Problem[]): Problem[] {
 function line({ at, setting, text }: Problem): string {
   return `${[at, setting].filter((part) => part !== undefined).join(' ')}: ${text}`;
 }
+
+export const inQuotes = 'is in quotes; leave them out';
+
+/** Describes a parser error without its message, which can quote a secret. */
+export function describeFlaw({ code }: YAMLError): string {
+  return flawTexts[code] ?? `invalid YAML (${code.toLowerCase().replaceAll('_', ' ')})`;
+}
+
+const flawTexts: Partial<Record<YAMLError['code'], string>> = {
+  BAD_INDENT: 'invalid YAML: the indentation differs from the lines around it, or a bracket above is still open',
+  BLOCK_AS_IMPLICIT_KEY:
+    'invalid YAML: a line below this value is indented too far, or a second name: is on the same line',
+  MISSING_CHAR: 'invalid YAML: a character is missing here, such as a colon, a comma, a quote or a bracket',
+  MULTILINE_IMPLICIT_KEY: 'invalid YAML: a colon is missing here, or a line below is indented too far',
+  MULTIPLE_DOCS: 'a second document (---) starts here; only one is allowed',
+  TAB_AS_INDENT: 'invalid YAML: indented with a tab; use spaces',
+  TAG_RESOLVE_FAILED: 'has a tag (!name), which rankd does not support; remove it',
+  UNEXPECTED_TOKEN: 'invalid YAML: unexpected here',
+};

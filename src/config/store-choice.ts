@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { isOnThisMachine, isSocket, type ServerAddress } from '../base/net.ts';
 import { crypto } from '../base/node-modules.ts';
+import { inQuotes } from './problem.ts';
 import { findSecret, passwordVariable, readSecretText } from './secret.ts';
 
 /** The values of `store.tls`. */
@@ -117,6 +118,7 @@ const parameters: Record<string, { isValid(text: string): boolean; expected: str
  */
 function readStoreUrl(text: string): StoreUrl | { flaw: string } {
   if (/^postgres(ql)?:\/\/([^/?#]*@)?[^/?#@]*,[^/?#@]*([/?#]|$)/i.test(text.trim())) return { flaw: severalServers };
+  if (/^\s*["']/.test(text)) return { flaw: inQuotes };
   const whole = text.trim().replace(/^(\w+:\/\/[^/?#]*@)(?=(:\d*)?\/)/, `$1${noHost}`);
   const url = URL.canParse(whole) ? new URL(whole) : undefined;
   if (url === undefined || !['postgres:', 'postgresql:'].includes(url.protocol) || url.hash !== '')

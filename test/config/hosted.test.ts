@@ -56,7 +56,12 @@ describe('RANKD_KEYS', () => {
 
   test.each([
     ['a word', 'game', 'RANKD_KEYS: is "game"; expected a list of keys, in YAML or JSON'],
-    ['text that is not YAML', `[{name: game, hash: ${hash}`, 'RANKD_KEYS: is a text; expected a list of keys'],
+    [
+      'text that is not YAML',
+      `[{name: game, hash: ${hash}`,
+      'RANKD_KEYS:1:85: invalid YAML: the indentation differs from the lines around it, or a bracket above is still open',
+    ],
+    ['the quotes of a shell', `'[{name: game, hash: ${hash}}]'`, 'RANKD_KEYS: is in quotes; leave them out'],
     ['one key without a list', `{name: game, hash: ${hash}}`, 'RANKD_KEYS: is a mapping; expected a list of keys'],
     [
       'a secret for a hash',
@@ -75,6 +80,13 @@ describe('RANKD_KEYS', () => {
     expect(message.split('\n')).toHaveLength(1);
     expect(message).toContain(says);
   });
+});
+
+test('a value in the quotes of a shell is refused by a sentence that names the variable and repeats no value', () => {
+  const env = { RANKD_STORE_URL: '"postgres://ann:geheim@db.example.com/rankd"', RANKD_GROUP_ID: "'12'" };
+  expect(box.failure({ env }).message).toBe(
+    'The configuration has 2 problems:\nRANKD_GROUP_ID: is in quotes; leave them out\nRANKD_STORE_URL: is in quotes; leave them out',
+  );
 });
 
 test('an id for the workspace that is none is refused', () => {

@@ -289,7 +289,9 @@ describe('several daemons on one database', () => {
     expect(dead.code).toBe(69);
     expect(dead.stdout).toMatch(/east\s+NO LEASE/);
     const logout = atDesk('dashboard', 'logout', '--json');
-    await expect.poll(() => sql(`SELECT seq FROM rankd.node_commands WHERE does = 'logout' AND outcome IS NULL`)).toHaveLength(1);
+    await expect
+      .poll(() => sql(`SELECT seq FROM rankd.node_commands WHERE does = 'logout' AND outcome IS NULL`))
+      .toHaveLength(1);
     await sql(`UPDATE rankd.nodes SET ended_by = 'node_x' WHERE name = 'east'`);
     expect(await logout).toMatchObject({
       code: 69,

@@ -324,6 +324,12 @@ describe('a wrong setting of the server is one sentence, and nothing is created'
       78,
       /RANKD_STORE_URL: is not the URL of a store/,
     ],
+    [
+      'the quotes of a shell',
+      (url) => ({ RANKD_STORE_URL: `'${url}'` }),
+      78,
+      /RANKD_STORE_URL: is in quotes; leave them out/,
+    ],
     ['a parameter', (url) => ({ RANKD_STORE_URL: `${url}?sslmod=require` }), 78, /has the parameter sslmod,/],
     [
       'several servers',

@@ -223,7 +223,7 @@ describe('a failed copy is one sentence, and creates nothing at the target', () 
       'backup.db',
       '/dev/null/new',
       78,
-      /is not a directory[\s\S]*try: name a .*--from or --to/,
+      /is not a directory[\s\S]*try: name a .*--from or --to\n/,
     ],
     ['a URL with a parameter', 'postgres://a@b/c?ssl=1', 'new', 78, /--from: has the parameter ssl,/],
     ['an empty database', 'EMPTY', 'new', 3, /There is no data of rankd in/],

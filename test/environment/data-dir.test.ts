@@ -105,7 +105,7 @@ const unusable: BadDirectory[] = [
           name: 'a path where the system makes no directories',
           make: () => '/proc/rankd/data',
           code: 69,
-          says: ['No folder can be made at DIR'],
+          says: ['No folder can be made at DIR', 'with --data-dir or RANKD_DATA_'],
         },
       ]
     : []),

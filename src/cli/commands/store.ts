@@ -75,7 +75,10 @@ async function copy(cli: Cli, where: { from: string; to: string }): Promise<void
 function inOptionsOfCopy(error: unknown): never {
   const { code, message, hint } = asRankdError(error);
   if (!hint?.includes('--data-dir')) throw error;
-  throw new RankdError(code, message, { cause: error, hint: hint.replace('--data-dir', '--from or --to') });
+  throw new RankdError(code, message, {
+    cause: error,
+    hint: hint.replace(/--data-dir( or RANKD_DATA_DIR)?/, '--from or --to'),
+  });
 }
 
 async function place(cli: Cli, { option, where }: { option: string; where: string }): Promise<CopyPlace> {
