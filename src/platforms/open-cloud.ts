@@ -223,18 +223,13 @@ export class OpenCloudPlatform implements Platform {
       schema: 'PlaceList',
       parse: parsePlacePage,
     } as const;
-    const path = `/v1/universes/${universeId}/places?limit=100`;
-    const read = (cursor = '') =>
-      this.#develop.request({ ...request, path: `${path}${cursor && `&cursor=${encodeURIComponent(cursor)}`}` }, call);
-    const places = new Map<number, Place>();
-    for (let cursor: string | undefined = ''; cursor !== undefined; ) {
-      const { items, nextPageToken }: Page<Place> = await read(cursor).catch((cause) => {
+    const list = { path: `/v1/universes/${universeId}/places?limit=100`, parameter: 'cursor' } as const;
+    const read = (path: string): Promise<Page<Place>> =>
+      this.#develop.request({ ...request, path }, call).catch((cause) => {
         throw placesUnlisted(universeId, cause);
       });
-      const before = places.size;
-      for (const place of items) places.set(place.id, place);
-      cursor = places.size > before ? nextPageToken : undefined;
-    }
+    const places = new Map<number, Place>();
+    for await (const page of pagesOf(list, read)) for (const place of page) places.set(place.id, place);
     return [...places.values()];
   }
 
@@ -317,22 +312,9 @@ export class OpenCloudPlatform implements Platform {
     return this.#openCloud.request({ ...request, method: 'GET' }, call);
   }
 
-  /**
-   * All pages of a list, until a page token repeats. The other parameters must be the same for every page; otherwise
-   * Open Cloud refuses the token.
-   */
-  async *#pages<T>({ path, ...rest }: Read<Page<T>>, call: CallContext): AsyncGenerator<T[]> {
-    const tokens = new Set<string>();
-    let pagePath = path;
-    for (let emptyPages = 0; emptyPages < maxEmptyPages; ) {
-      const { items, nextPageToken } = await this.#get({ ...rest, path: pagePath }, call);
-      yield items;
-      if (nextPageToken === undefined || tokens.has(nextPageToken)) return;
-      tokens.add(nextPageToken);
-      pagePath = `${path}&pageToken=${encodeURIComponent(nextPageToken)}`;
-      emptyPages = items.length === 0 ? emptyPages + 1 : 0;
-    }
-    throw new RankdError('platform_rejected', `Roblox keeps returning empty pages of a list. Try again later.`);
+  /** The other parameters must be the same for every page; otherwise Open Cloud refuses the token. */
+  #pages<T>({ path, ...rest }: Read<Page<T>>, call: CallContext): AsyncGenerator<T[]> {
+    return pagesOf({ path, parameter: 'pageToken' }, (path) => this.#get({ ...rest, path }, call));
   }
 
   /** A role that moves between pages during the read can appear twice. A group without roles does not exist. */
@@ -399,6 +381,24 @@ const membershipPage = {
   schema: 'ListGroupMembershipsResponse',
   parse: parseMembershipPage,
 } as const;
+
+/** All pages of a list, until a page token repeats. `parameter`: the one that takes the token. */
+async function* pagesOf<T>(
+  { path, parameter }: { path: string; parameter: 'pageToken' | 'cursor' },
+  read: (path: string) => Promise<Page<T>>,
+): AsyncGenerator<T[]> {
+  const tokens = new Set<string>();
+  let pagePath = path;
+  for (let emptyPages = 0; emptyPages < maxEmptyPages; ) {
+    const { items, nextPageToken } = await read(pagePath);
+    yield items;
+    if (nextPageToken === undefined || tokens.has(nextPageToken)) return;
+    tokens.add(nextPageToken);
+    pagePath = `${path}&${parameter}=${encodeURIComponent(nextPageToken)}`;
+    emptyPages = items.length === 0 ? emptyPages + 1 : 0;
+  }
+  throw new RankdError('platform_rejected', `Roblox keeps returning empty pages of a list. Try again later.`);
+}
 
 /**
  * The member in the response to a write; `undefined` if it shows none, or another user. The write was accepted

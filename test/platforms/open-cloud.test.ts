@@ -380,6 +380,13 @@ describe('a member', () => {
   });
 });
 
+test('the places of an experience are all listed, also those behind an empty page', async () => {
+  fake.experiences[98] = { 1001: 'Lobby' };
+  const body = '{"data":[],"nextPageCursor":"0","previousPageCursor":null}';
+  fake.faults.add({ operation: 'places', kind: 'body', body });
+  expect(await platform.placesOf(98, callIn(1_000))).toEqual([{ id: 1001, name: 'Lobby' }]);
+});
+
 describe('the credential', () => {
   const scope = (operations: string[], groupIds?: string[]) => [
     { name: 'group', operations, ...(groupIds && { groupIds }) },
