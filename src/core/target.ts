@@ -227,21 +227,24 @@ export function flawOfSuspendedRole(
   return `policy.suspension.role is ${roleTitle(role)}, which is not below the acting account`;
 }
 
-/** The rank that a request expects the member to have. */
+/** The rank or role that a request expects the member to have. */
 export interface ExpectedRank {
   /** The member's rank has to be this one. */
   ifRank?: RoleName | undefined;
+  /** The id of a role that the member has to hold. */
+  holding?: number | undefined;
   /** The rank as the game knew it, if the policy compares it: a name of no role is ignored. */
   oldRankName?: string | undefined;
 }
 
-/** The refusal of a change that expects another rank than the member has. Throws `unknown_rank` if no role has the expected one. */
+/** The refusal of a change that expects another rank or role than the member has. Throws `unknown_rank` if no role has the expected one. */
 export function refusalOfOtherRank(
   { scheme, member }: { scheme: RoleScheme; member: Member },
-  { ifRank, oldRankName }: ExpectedRank,
+  { ifRank, holding, oldRankName }: ExpectedRank,
   request: RankRequest,
 ): RankdError | undefined {
   const held = heldRoles(scheme.roles, member);
+  if (holding !== undefined && !held.some(({ id }) => id === holding)) return lost(scheme, holding, request);
   const highest = highestRole(scheme, held);
   if (ifRank !== undefined && !isRankOf(scheme, highest, ifRank)) return differs(request, highest, `${ifRank}`);
   const named = oldRankName === undefined ? [] : rolesCalled(scheme.roles, oldRankName);
@@ -254,6 +257,12 @@ function isRankOf(scheme: RoleScheme, highest: Role | undefined, expected: RoleN
   if (roles.length === 0 && expected !== 0) throw unknownRank(scheme, expected);
   if (typeof expected === 'number' && expected <= 255) return (highest?.rank ?? 0) === expected;
   return highest !== undefined && roles.includes(highest);
+}
+
+function lost({ roles }: RoleScheme, roleId: number, request: RankRequest): RankdError {
+  const role = roles.find(({ id }) => id === roleId);
+  const title = role === undefined ? `role ${roleId}` : roleTitle(role);
+  return new RankdError('rank_differs', `${memberTitle(request)} no longer holds ${title}. Nothing was changed.`);
 }
 
 function differs(request: RankRequest, found: Role | undefined, expected: string): RankdError {

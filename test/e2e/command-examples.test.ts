@@ -192,7 +192,7 @@ discord:
     [/3f2a…/, () => publicKey],
     [/\b4711\b/, () => String(event)],
     [/\b12884901999\b/, () => String(roles.roles.find(({ name }) => name === 'Captain')?.id)],
-    [/\bVIP\b/, () => 'Recruit'],
+    [/\bVIP\b/g, () => 'Recruit'],
     [/2026-05-01T18:00Z/, () => from(-1)],
     [/2026-05-01T19:00Z/, () => from(1)],
     [/2027-01-31/, () => from(48).slice(0, 10)],

@@ -11,7 +11,7 @@ beforeEach(() => {
 afterEach(() => home[Symbol.dispose]());
 
 interface List {
-  list: { id: string; members: Array<{ line: number; rankeeId: number; state: string; code: string | null }> };
+  list: { id: string; members: Array<{ line: number | null; rankeeId: number; state: string; code: string | null }> };
 }
 
 const file = (content: string) => writeFileSync(home.path('passed.txt'), content);
@@ -28,7 +28,7 @@ test('a list gives its members the rank, skips refused ones, and reports their l
   expect(stdout).toMatch(
     /^LINE {2}MEMBER .*\n5 +1010 +refused +Member 1010 holds Admin .*\n7 +4242 +refused +User 4242 is not a member of the group\.\nlist_\w+: of 5 members, 2 changed; 1 had the rank already; 2 refused\.\n$/,
   );
-  expect(stderr).toContain('The same command tries these lines again, and leaves the others alone.');
+  expect(stderr).toContain('The same command tries these members again, and leaves the others alone.');
   expect([await rankOf(1001), await rankOf(1005)]).toEqual([20, 20]);
   const { changes } = await home.json<{ changes: Array<Record<string, string>> }>('history', 'list', '--user', '1001');
   expect(changes[0]).toMatchObject({
@@ -97,4 +97,45 @@ test('on a terminal it asks once, and a no changes no member; elsewhere it needs
   expect(no.io.talk).toMatch(/Promote 2 members\? .*Nothing was changed\./s);
   const yes = await ask('y');
   expect([yes.code, await rankOf(1001), await rankOf(1005)]).toEqual([0, 20, 20]);
+});
+
+test('--holding changes every member with the role, and then finds none left', async () => {
+  const args = ['rank', 'set', 'Officer', '--holding', 'Captain'];
+  expect((await home.here(args)).stderr).toContain(
+    'Give 2 members with the role Captain (rank 50) the rank Officer? This needs confirmation',
+  );
+  const { list } = await home.json<List>(...args, '-y');
+  expect(list.members.toSorted((one, other) => one.rankeeId - other.rankeeId)).toMatchObject(
+    [1003, 1007].map((rankeeId) => ({ line: null, rankeeId, state: 'changed' })),
+  );
+  expect([await rankOf(1003), await rankOf(1007)]).toEqual([20, 20]);
+  const again = await home.here(args);
+  expect([again.code, again.stdout]).toEqual([0, 'No member holds Captain (rank 50).\n']);
+});
+
+test('a list of a role ends once the members whom it refused no longer hold the role', async () => {
+  const args = ['rank', 'promote', '--holding', 'Recruit', '--if-rank', 'Captain', '-y'];
+  expect((await home.here(args)).code).toBe(5);
+  await home.here(['rank', 'set', '1008', '20']);
+  expect((await home.here(args)).stdout).toBe('No member holds Recruit (rank 1).\n');
+  const { events } = await home.json<{ events: unknown[] }>('audit', 'list', '--action', 'rank.list');
+  expect(events).toMatchObject([{ detail: { does: 'end' } }, { detail: { does: 'begin', members: 1 } }]);
+});
+
+test('the owner and the acting account are refused in a list of all who hold a role', async () => {
+  const { code, stdout } = await home.here(['rank', 'set', 'Officer', '--holding', 'Member', '--at-least', '-y']);
+  expect(code).toBe(5);
+  expect(stdout).toMatch(/^MEMBER .*\n(.*\n)*9000 +refused .*\n(.*\n)*9001 +refused /);
+  expect(stdout).toMatch(/list_\w+: of 13 members, 4 changed; 7 had the rank already; 2 refused\.\n$/);
+});
+
+test.each<[string, string[], RegExp]>([
+  ['a user next to the role', ['rank', 'promote', '1001', '--holding', 'Trainee'], /members who hold that role\./],
+  ['no rank', ['rank', 'set', '--holding', 'Trainee'], /members who hold that role\./],
+  ['a file next to the role', ['rank', 'promote', '--holding', 'Trainee', '--file', '-'], /cannot be used with/],
+  ['a mistyped role', ['rank', 'promote', '--holding', 'Traine'], /Did you mean Trainee \(rank 10\)\?/],
+])('%s is reported before a member is read', async (_what, command, message) => {
+  const { code, stderr } = await home.here([...command, '-y']);
+  expect([code, stderr]).toEqual([expect.toBeOneOf([2, 5]), expect.stringMatching(message)]);
+  expect((await home.json<{ changes: [] }>('history', 'list')).changes).toEqual([]);
 });

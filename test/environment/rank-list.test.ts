@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
 import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts';
 
-const { trainee, officer } = sampleRoles;
+const { trainee, officer, captain } = sampleRoles;
 
 interface List {
   list: { id: string; members: Array<{ line: number; rankeeId: number; state: string; code: string | null }> };
@@ -21,6 +21,31 @@ function withTrainees({ home, roblox }: OpenCloudHome, count: number): number[] 
 }
 
 const args = ['rank', 'promote', '--file', 'passed.txt', '-y'];
+
+const byRole = ['rank', 'promote', '--holding', 'Trainee', '-y'];
+
+test('the holders of a role are promoted once each, although SIGKILL ends the first command half-way', async () => {
+  await using system = await openCloudHome();
+  const { home, roblox } = system;
+  const members = withTrainees(system, 12);
+  const holders = [...members, sampleUsers.trainee];
+  roblox.group.setMember(sampleUsers.traineeAndCaptain, [captain]);
+  const written = roblox.journal.writes().length;
+  roblox.latencyMs = 200;
+  const first = home.start(byRole);
+  const ended = once(first, 'exit');
+  await expect.poll(() => roblox.journal.writes().length - written, { interval: 5 }).toBeGreaterThan(5);
+  first.kill('SIGKILL');
+  await ended;
+  roblox.latencyMs = 0;
+  const { list } = await home.json<List>(...byRole);
+  expect(list.members.length).toBeLessThan(13); // the others are no longer among the holders
+  expect(list.members.filter(({ state }) => state !== 'changed' && state !== 'done')).toEqual([]);
+  expect(holders.map((userId) => roblox.group.held(userId))).toEqual(holders.map(() => [officer]));
+  const { events } = await home.json<{ events: Array<{ subject: string }> }>('audit', 'list', '--action', 'rank.list');
+  expect(events).toMatchObject(['end', 'begin'].map((does) => ({ subject: list.id, detail: { does } })));
+  expect(roblox.violations()).toEqual([]);
+}, 60_000);
 
 test.each([['SIGKILL'], ['SIGINT']] as const)(
   'a list that ends half-way by %s is continued by the same command, and no member is promoted twice',

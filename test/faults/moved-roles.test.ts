@@ -338,3 +338,22 @@ describe('the refusal of a low acting account is not repeated from the cache', (
       { prepare: ({ group }) => void group.roles.push(director) },
     )());
 });
+
+test('a member who loses the role that a list is about before their turn is refused', () =>
+  onOpenCloud(async ({ app }) => {
+    const command = { step: undefined, request, holding: trainee, command: 'rankd rank set', by: operator.by };
+    const members = [bob, eve].map((rankeeId) => ({ rankeeId, rankeeName: '' }));
+    const plan = await planList(app, command, members);
+    const control = { stop: new AbortController().signal, report: () => undefined };
+    const { results } = await runList(app, { plan, command, members }, control);
+    expect(results.toSorted((one, other) => one.rankeeId - other.rankeeId)).toMatchObject([
+      { rankeeId: bob, state: 'changed' },
+      {
+        ...{ rankeeId: eve, state: 'refused' },
+        error: {
+          code: 'rank_differs',
+          message: `Member ${eve} no longer holds Trainee (rank 10). Nothing was changed.`,
+        },
+      },
+    ]);
+  })());

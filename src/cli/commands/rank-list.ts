@@ -1,7 +1,8 @@
 import type { RankingApp } from '../../app.ts';
 import { counted } from '../../base/text.ts';
 import type { AskedUser } from '../../core/asked-user.ts';
-import type { Direction, RoleChangeKind } from '../../core/model.ts';
+import { roleTitle } from '../../core/describe.ts';
+import type { Direction, Role, RoleChangeKind } from '../../core/model.ts';
 import type { RoleName } from '../../core/role-scheme.ts';
 import type { CallContext } from '../../ports/index.ts';
 import {
@@ -14,21 +15,27 @@ import {
   planList,
   runList,
 } from '../../usecases/change/change-list.ts';
+import { findHolders } from '../../usecases/group/members.ts';
 import { listDocument, listMessage, withId } from '../../usecases/history/change-document.ts';
 import { findListed } from '../../usecases/pasted-list.ts';
 import type { Run } from '../../usecases/run-many.ts';
 import type { Cli } from '../cli.ts';
 import { confirm } from '../input/confirm.ts';
 import { readUsers } from '../input/lists.ts';
-import { alongsideOf, rankOf, userOf } from '../input/people.ts';
+import { alongsideOf, heldOf, rankOf, userOf } from '../input/people.ts';
 import { withVerification } from '../late-reads.ts';
 import { ExitCode, exitCodeOfRun, formatError } from '../output/errors.ts';
 import { table } from '../output/table.ts';
 import { Progress } from '../output/terminal.ts';
 
-/** A change of rank for every user in a file. */
-interface AskedList {
-  file: string;
+/** The members: every user in a file, or every member who holds a role. */
+export interface ListSource {
+  file?: string | undefined;
+  holding?: RoleName | undefined;
+}
+
+/** The same change for many members. */
+interface AskedList extends ListSource {
   /** `step`: the next rank up or down, instead of `rank`. */
   step?: Direction | undefined;
   /** A role next to the rank, in `rank`. */
@@ -42,14 +49,20 @@ interface AskedList {
 
 type ListRun = Run<ListedMember, MemberChange> & { isInterrupted: boolean };
 
-/** Checks every line, asks once, and then changes one member after the other, even if an earlier change failed. */
+/** Finds all members, asks once, and then changes one member after the other, even if an earlier change failed. */
 export async function changeList(cli: Cli, asked: AskedList): Promise<void> {
-  const lines = await readUsers(cli.io, asked.file);
+  const lines = asked.file === undefined ? [] : await readUsers(cli.io, asked.file);
   const work = async (app: RankingApp, call: CallContext) => {
-    const command = await commandOf(cli, app, asked, call);
-    const members = await findListed(app, lines);
+    const held = asked.holding === undefined ? undefined : await heldOf(cli, app, asked.holding, call);
+    const command = await commandOf(cli, app, { asked, held }, call);
+    const members = held === undefined ? await findListed(app, lines) : await readHolders(cli, app, held, call);
     const plan = await planList(app, command, members);
-    await confirm(cli, questionOf(asked, { plan, members }));
+    if (held !== undefined && members.length === 0) {
+      if (plan.isContinued) await noteList(app, 'end', { plan, command, members });
+      const run = { results: [], left: [], error: undefined };
+      return cli.print({ list: listDocument({ plan, run }) }, `No member holds ${roleTitle(held)}.`);
+    }
+    await confirm(cli, questionOf(asked, { plan, members, held }));
     if (plan.isContinued) cli.say(`${plan.id} continues: members already ranked are skipped.`);
     const run = await carryOut(cli, app, { plan, command, members });
     const isDone = run.left.length === 0 && run.results.every((result) => 'change' in result);
@@ -62,9 +75,10 @@ export async function changeList(cli: Cli, asked: AskedList): Promise<void> {
 async function commandOf(
   cli: Cli,
   app: RankingApp,
-  { step, kind, rank, ranker, reason, ifRank, atLeast }: AskedList,
+  { asked, held }: { asked: AskedList; held: Role | undefined },
   call: CallContext,
 ): Promise<ListCommand> {
+  const { step, kind, rank, ranker, reason, ifRank, atLeast } = asked;
   const by = ranker === 0 ? { id: 0, name: 'operator' } : await userOf(cli, app, ranker, call);
   const find = kind === undefined ? rankOf : alongsideOf;
   const newRankId = step === undefined ? await find(cli, app, rank, call) : 0;
@@ -73,20 +87,28 @@ async function commandOf(
     step,
     ...(kind !== undefined && { kind }),
     ...(ifRank !== undefined && { ifRank }),
+    ...(held !== undefined && { holding: held.id }),
     ...(atLeast && { atLeast }),
     request: { rankerId: by.id, rankerName: by.name, newRankId, ...(reason !== undefined && { reason }) },
-    command: `rankd ${kind === undefined ? `rank ${step ?? 'set'}` : `role ${verbs[kind]}`} --file`,
+    command: `rankd ${kind === undefined ? `rank ${step ?? 'set'}` : `role ${verbs[kind]}`} --${held === undefined ? 'file' : 'holding'}`,
     by: cli.by,
   };
 }
 
 const verbs = { role_added: 'add', role_removed: 'remove' } as const;
 
+async function readHolders(cli: Cli, app: RankingApp, held: Role, call: CallContext): Promise<ListedMember[]> {
+  using _held = cli.line.hold();
+  const report = (found: number) => cli.line.show(`reading the members with ${roleTitle(held)}: ${found}`);
+  const holders = await findHolders(app, held, { call, report });
+  return holders.map(({ id, name }) => ({ rankeeId: id, rankeeName: name }));
+}
+
 function questionOf(
   { step, kind, rank }: AskedList,
-  { plan, members }: { plan: PlannedList; members: ListedMember[] },
+  { plan, members, held }: { plan: PlannedList; members: ListedMember[]; held: Role | undefined },
 ): string {
-  const whom = counted(members.length, 'member');
+  const whom = counted(members.length, 'member') + (held === undefined ? '' : ` with the role ${roleTitle(held)}`);
   if (plan.isContinued) return `Go on with ${plan.id}, for those of ${whom} whom it has not reached yet?`;
   if (kind !== undefined)
     return kind === 'role_added' ? `Give ${whom} the role ${rank}?` : `Take the role ${rank} from ${whom}?`;
@@ -120,20 +142,22 @@ const words = {
   unknown: 'not confirmed yet',
 } as const satisfies Record<MemberChange['state'], string>;
 
-/** Prints a summary, and the lines that failed. The exit code shows whether anything is left to do. */
+/** Prints a summary, and the members that failed. The exit code shows whether anything is left to do. */
 function printList(cli: Cli, { plan, run }: { plan: PlannedList; run: ListRun }): void {
   const failed = run.results
     .filter(({ state }) => state === 'refused' || state === 'unknown')
-    .sort((one, other) => one.line - other.line);
+    .sort((one, other) => (one.line ?? 0) - (other.line ?? 0));
+  const hasLines = failed.some(({ line }) => line !== undefined);
   const rows = failed.map((result) => [
-    ...[String(result.line), withId(result.rankeeName, result.rankeeId), words[result.state], listMessage(result)],
+    ...(hasLines ? [String(result.line)] : []),
+    ...[withId(result.rankeeName, result.rankeeId), words[result.state], listMessage(result)],
   ]);
-  const headings = ['line', 'member', 'outcome', 'detail'];
+  const headings = [...(hasLines ? ['line'] : []), 'member', 'outcome', 'detail'];
   cli.print({ list: listDocument({ plan, run }) }, table(headings, rows, { wrapsLast: true }), summaryOf(plan, run));
   if (run.error !== undefined && !cli.options.json)
     cli.io.stderr(cli.asTyped(formatError(run.error, { asJson: false })));
   if (run.left.length > 0) cli.say('Run the same command again to continue with the rest.');
-  else if (failed.length > 0) cli.say('The same command tries these lines again, and leaves the others alone.');
+  else if (failed.length > 0) cli.say('The same command tries these members again, and leaves the others alone.');
   const code = exitCodeOfRun(run);
   if (code !== 0) throw new ExitCode(code);
 }

@@ -25,9 +25,11 @@ import { alongsideOf, rankOf, userOf } from '../input/people.ts';
 import { withVerification } from '../late-reads.ts';
 import { table } from '../output/table.ts';
 import { printDryRun } from './dry-run.ts';
-import { changeList } from './rank-list.ts';
+import { changeList, type ListSource } from './rank-list.ts';
 import { type HoldOptions, holdOptions, lengthOf, suspendCommands } from './suspension.ts';
 
+/** In the help of an argument that names the user. */
+export const leftOut = 'left out with --file or --holding';
 const rankHelp = 'rank number (1..255), role id or role name';
 /** 0: the operator, who is not a player. */
 const ranker = option('--ranker <user>', 'the user who asks for it, whom the policy then checks', asRanker, 0);
@@ -37,9 +39,10 @@ const testOptions = {
   ranker,
   reason: option('--reason <text>', 'the reason that the request gives', asReason),
 };
-/** The options of every change for one member or a file of them. */
+/** The options of every change for one member or many. */
 export const changeOptions = {
   file: option('--file <file>', 'every user in this file, one on each line; - for standard input'),
+  holding: option('--holding <role>', 'every member who holds this role', asRank).conflicts('file'),
   ranker,
   reason: option('--reason <text>', 'why, in your own words; the history stores it', asReason),
 };
@@ -69,9 +72,9 @@ export const rankCommands = commandGroup({
     }),
     command({
       name: 'set',
-      about: "change a member's rank, or that of every user in a file",
-      usage: '[options] <user> <rank> | <rank> --file <file>',
-      args: [argument('[user]', `${userHelp}; left out with --file`), argument('[rank]', rankHelp, asRank)],
+      about: "change a member's rank, or that of many",
+      usage: '[options] <user> <rank> | <rank> --file <file> | <rank> --holding <role>',
+      args: [argument('[user]', `${userHelp}; ${leftOut}`), argument('[rank]', rankHelp, asRank)],
       options: setOptions,
       examples: [
         'rankd rank set 1001 20',
@@ -80,24 +83,28 @@ export const rankCommands = commandGroup({
         'rankd rank set 1001 20 --for 7d',
         'rankd rank set 1001 Officer --if-rank Trainee',
         'rankd rank set Officer --file passed.txt --reason training',
+        'rankd rank set Officer --holding Trainee',
       ],
       run: set,
     }),
     ...directions.map((direction) =>
       command({
         name: direction,
-        about: `give a member, or every user in a file, the next ${direction === 'promote' ? 'higher' : 'lower'} rank`,
-        usage: '[options] <user> | --file <file>',
-        args: [argument('[user]', `${userHelp}; left out with --file`, asUser)],
+        about: `give a member, or many, the next ${direction === 'promote' ? 'higher' : 'lower'} rank`,
+        usage: '[options] <user> | --file <file> | --holding <role>',
+        args: [argument('[user]', `${userHelp}; ${leftOut}`, asUser)],
         options: stepOptions,
         examples: [
           `rankd rank ${direction} 1001`,
           `rankd rank ${direction} 1001 --ranker 1003`,
           `rankd rank ${direction} --file names.txt --reason training`,
+          `rankd rank ${direction} --holding Officer`,
         ],
-        run: (cli, user, { file, ...options }) => {
-          if (file !== undefined && user !== undefined) throw twice();
-          if (file !== undefined) return changeList(cli, { file, step: direction, rank: 0, ...options });
+        run: (cli, user, options) => {
+          if (isForMany(options)) {
+            if (user !== undefined) throw twice(options);
+            return changeList(cli, { step: direction, rank: 0, ...options });
+          }
           if (user === undefined) throw missing('user', `rankd rank ${direction} --help`);
           return change(cli, { user, rank: 0, ...options }, direction);
         },
@@ -136,26 +143,26 @@ function set(
 
 type ManyOptions = Partial<ValuesOf<typeof setOptions>> & { ranker: AskedUser; kind?: RoleChangeKind };
 
-/** With --file, the only argument is the rank or role. */
+/** With --file or --holding, the only argument is the rank or role. */
 export async function changeOneOrMany(
   cli: Cli,
   { first, rank, noun, help }: { first: string | undefined; rank: RoleName | undefined; noun: string; help: string },
-  { file, ...options }: ManyOptions,
+  { file, holding, ...options }: ManyOptions,
 ): Promise<void> {
-  if (file === undefined) {
+  if (!isForMany({ file, holding })) {
     if (first === undefined) throw missing('user', help);
     const user = parsed('user', first, { parse: asUser, help });
     if (rank === undefined) throw missing(noun, help);
     return change(cli, { user, rank, ...options });
   }
-  if (first === undefined || rank !== undefined) throw twice();
+  if (first === undefined || rank !== undefined) throw twice({ file });
   const { lift, for: forMs, until, ...rest } = options;
   if (lift || forMs !== undefined || until !== undefined) {
     throw new RankdError('usage', '--for, --until and --lift are for one member at a time.', {
-      hint: 'leave them out, or name one user in place of --file',
+      hint: `leave them out, or name one user in place of --${file === undefined ? 'holding' : 'file'}`,
     });
   }
-  return changeList(cli, { file, rank: parsed(noun, first, { parse: asRank, help }), ...rest });
+  return changeList(cli, { file, holding, rank: parsed(noun, first, { parse: asRank, help }), ...rest });
 }
 
 function parsed<Value>(
@@ -178,10 +185,16 @@ function missing(argument: string, help: string): RankdError {
   return new RankdError('usage', `Missing required argument '${argument}'.`, { hint: help });
 }
 
-function twice(): RankdError {
-  return new RankdError('usage', 'With --file, the users are listed in the file, one on each line.', {
-    hint: 'rankd rank set RANK --file FILE, or rankd rank promote --file FILE',
-  });
+function isForMany({ file, holding }: ListSource): boolean {
+  return file !== undefined || holding !== undefined;
+}
+
+function twice({ file }: ListSource): RankdError {
+  const [words, option] =
+    file === undefined
+      ? ['With --holding, the users are the members who hold that role.', '--holding ROLE']
+      : ['With --file, the users are listed in the file, one on each line.', '--file FILE'];
+  return new RankdError('usage', words, { hint: `rankd rank set RANK ${option}, or rankd rank promote ${option}` });
 }
 
 async function test(

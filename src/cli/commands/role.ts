@@ -1,10 +1,10 @@
 import { argument, command, commandGroup } from '../command.ts';
 import { asRank, userHelp } from '../input/arguments.ts';
-import { changeOneOrMany, changeOptions } from './rank.ts';
+import { changeOneOrMany, changeOptions, leftOut } from './rank.ts';
 import { holdOptions } from './suspension.ts';
 
 const args = [
-  argument('[user]', `${userHelp}; left out with --file`),
+  argument('[user]', `${userHelp}; ${leftOut}`),
   argument('[role]', 'role name, role id or rank number', asRank),
 ] as const;
 
@@ -15,11 +15,16 @@ export const roleCommands = commandGroup({
   commands: [
     command({
       name: 'add',
-      about: 'give a member, or every user in a file, a role that is not on the ladder; the rank stays',
-      usage: '[options] <user> <role> | <role> --file <file>',
+      about: 'give a member, or many, a role that is not on the ladder; the rank stays',
+      usage: '[options] <user> <role> | <role> --file <file> | <role> --holding <role>',
       args,
       options: { ...changeOptions, ...holdOptions },
-      examples: ['rankd role add 1001 VIP', 'rankd role add 1001 VIP --for 7d', 'rankd role add VIP --file buyers.txt'],
+      examples: [
+        'rankd role add 1001 VIP',
+        'rankd role add 1001 VIP --for 7d',
+        'rankd role add VIP --file buyers.txt',
+        'rankd role add VIP --holding Officer',
+      ],
       run: (cli, first, rank, asked) =>
         changeOneOrMany(
           cli,
@@ -29,11 +34,15 @@ export const roleCommands = commandGroup({
     }),
     command({
       name: 'remove',
-      about: 'take a role that is not on the ladder from a member, or from every user in a file; the rank stays',
-      usage: '[options] <user> <role> | <role> --file <file>',
+      about: 'take a role that is not on the ladder from a member, or from many; the rank stays',
+      usage: '[options] <user> <role> | <role> --file <file> | <role> --holding <role>',
       args,
       options: changeOptions,
-      examples: ['rankd role remove 1001 VIP', 'rankd role remove VIP --file refunds.txt --reason refunded'],
+      examples: [
+        'rankd role remove 1001 VIP',
+        'rankd role remove VIP --file refunds.txt --reason refunded',
+        'rankd role remove VIP --holding VIP',
+      ],
       run: (cli, first, rank, asked) =>
         changeOneOrMany(
           cli,

@@ -1,7 +1,8 @@
 import type { AskedUser } from '../../core/asked-user.ts';
 import { roleTitle } from '../../core/describe.ts';
+import type { Role } from '../../core/model.ts';
 import { nameForRequest, type RoleName } from '../../core/role-scheme.ts';
-import { resolveAlongside } from '../../core/target.ts';
+import { resolveAlongside, resolveHeld } from '../../core/target.ts';
 import type { NamedUser } from '../../core/user-name.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from '../../usecases/change/ranking.ts';
@@ -51,10 +52,21 @@ export async function alongsideOf(
   asked: RoleName,
   call: CallContext,
 ): Promise<number> {
-  const { id, name, rank } = await group.judged((scheme) => resolveAlongside(scheme, asked), call);
-  if (typeof asked === 'string')
-    cli.tell(`"${asked}" is ${roleTitle({ name, rank })}, role ${id}.`, { asked, roleId: id, name, rank });
-  return id;
+  const role = await group.judged((scheme) => resolveAlongside(scheme, asked), call);
+  tellRole(cli, asked, role);
+  return role.id;
+}
+
+/** Finds the role whose holders are meant, and reports which role a name stood for. Throws as `resolveHeld`. */
+export async function heldOf(
+  cli: Cli,
+  { group }: Pick<Ranking, 'group'>,
+  asked: RoleName,
+  call: CallContext,
+): Promise<Role> {
+  const role = await group.judged((scheme) => resolveHeld(scheme, asked), call);
+  tellRole(cli, asked, role);
+  return role;
 }
 
 /** Finds the role with this name, and reports which role it is. Throws as `GroupView.target`. */
@@ -65,7 +77,11 @@ export async function roleOf(
   call: CallContext,
 ): ReturnType<Ranking['group']['target']> {
   const found = await group.target(asked, call);
-  const { id, name, rank } = found.target;
-  cli.tell(`"${asked}" is ${roleTitle(found.target)}, role ${id}.`, { asked, roleId: id, name, rank });
+  tellRole(cli, asked, found.target);
   return found;
+}
+
+function tellRole(cli: Cli, asked: RoleName, { id, name, rank }: Role): void {
+  if (typeof asked === 'string')
+    cli.tell(`"${asked}" is ${roleTitle({ name, rank })}, role ${id}.`, { asked, roleId: id, name, rank });
 }

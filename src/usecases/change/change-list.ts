@@ -12,7 +12,7 @@ import { isReportStillTrue } from './late-read.ts';
 import { backgroundDeadlineMs, type ChangeCommand, type Ranking } from './ranking.ts';
 
 /** The same change for many members. */
-export interface ListCommand extends Pick<ChangeCommand, 'kind' | 'ifRank' | 'atLeast'> {
+export interface ListCommand extends Pick<ChangeCommand, 'kind' | 'ifRank' | 'holding' | 'atLeast'> {
   /** Instead of `newRankId`. */
   step: Direction | undefined;
   request: Omit<RankRequest, 'rankeeId' | 'rankeeName' | 'command'>;
@@ -22,8 +22,8 @@ export interface ListCommand extends Pick<ChangeCommand, 'kind' | 'ifRank' | 'at
 }
 
 export interface ListedMember {
-  /** The line in the list. */
-  line: number;
+  /** The line in the list; absent if the members come from Roblox. */
+  line?: number | undefined;
   rankeeId: number;
   rankeeName: string;
 }
@@ -36,7 +36,7 @@ export type MemberChange =
 /** A run that begins, or continues an earlier one. */
 export interface PlannedList {
   id: string;
-  /** SHA-256 (hex) of the request and the members. */
+  /** SHA-256 (hex) of the request, and of the members or the role that they hold. */
   content: string;
   /** True if an earlier command began it and has not completed every member. */
   isContinued: boolean;
@@ -45,16 +45,19 @@ export interface PlannedList {
 /** For this long, the same command continues with the remaining members; after that, it starts over. */
 const continuesForMs = 24 * 3_600_000;
 
-/** Decides if this list starts or continues. The same members, in any order, with the same rank are the same list. */
+/**
+ * Decides if this list starts or continues. The same members, in any order, with the same rank are the same list, and so are the
+ * holders of one role: those who were changed may no longer hold it.
+ */
 export async function planList(
   { store, group, clock }: Pick<Ranking, 'store' | 'group' | 'clock'>,
-  { step, kind, request, ifRank, atLeast }: ListCommand,
+  { step, kind, request, ifRank, holding, atLeast }: ListCommand,
   members: readonly ListedMember[],
 ): Promise<PlannedList> {
   const ids = members.map(({ rankeeId }) => rankeeId).sort((one, other) => one - other);
   const content = crypto().hash(
     'sha256',
-    JSON.stringify([group.title, step ?? request.newRankId, ids, kind, ifRank, atLeast]),
+    JSON.stringify([group.title, step ?? request.newRankId, holding ?? ids, kind, ifRank, atLeast]),
   );
   const events = await store.listAudit({ action: 'rank.list', since: clock.now() - continuesForMs, limit: 10_000 });
   const latest = events.find(({ detail }) => detail['content'] === content);
@@ -112,14 +115,18 @@ async function changeListed(
   app: Ranking,
   { command, list, member }: { command: ListCommand; list: string; member: ListedMember },
 ): Promise<MemberChange> {
-  const { step, kind, by, ifRank, atLeast } = command;
+  const { step, kind, by, ifRank, holding, atLeast } = command;
   const { rankeeId, rankeeName } = member;
   using deadline = deadlineIn(app.clock, backgroundDeadlineMs(app));
   let changeId: string | undefined;
   try {
     const request = { ...command.request, rankeeId, rankeeName, command: `${command.command}, ${list}` };
     const asked = { caller: { by, dryRun: false }, request, list };
-    const expecting = { ...(ifRank !== undefined && { ifRank }), ...(atLeast && { atLeast }) };
+    const expecting = {
+      ...(ifRank !== undefined && { ifRank }),
+      ...(holding !== undefined && { holding }),
+      ...(atLeast && { atLeast }),
+    };
     const { change, error, replayed } = await changeRank(
       app,
       { ...asked, ...expecting, ...(step && { step }), ...(kind && { kind }) },

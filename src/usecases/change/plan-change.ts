@@ -35,7 +35,7 @@ export interface PlannedChange {
 
 type AskedPlan = Pick<
   ChangeCommand,
-  'request' | 'kind' | 'step' | 'stepCount' | 'roleName' | 'ifRank' | 'atLeast' | 'hold'
+  'request' | 'kind' | 'step' | 'stepCount' | 'roleName' | 'ifRank' | 'holding' | 'atLeast' | 'hold'
 > & {
   /** rankd's own last change of the member, if it is known already. */
   written?: Promise<RankChange | undefined> | undefined;
@@ -48,7 +48,7 @@ export async function planChange(
   call: CallContext,
   examiner: Examiner = strict,
 ): Promise<PlannedChange> {
-  const { request, kind, step, roleName, hold } = command;
+  const { request, kind, step, roleName, ifRank, holding, hold } = command;
   const acting = await examiner.find(
     'platform',
     async () => {
@@ -96,7 +96,7 @@ export async function planChange(
       requireFit(scheme, hold);
       const { member } = found;
       const oldRankName = app.policy.stale === 'refuse' ? request.oldRankName : undefined;
-      const otherRank = refusalOfOtherRank({ scheme, member }, { ifRank: command.ifRank, oldRankName }, request);
+      const otherRank = refusalOfOtherRank({ scheme, member }, { ifRank, holding, oldRankName }, request);
       if (otherRank !== undefined) throw otherRank;
       return { plan: planFor(app, command, { target, member, scheme }), target };
     },

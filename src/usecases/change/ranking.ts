@@ -81,6 +81,8 @@ export interface ChangeCommand {
   roleName?: string;
   /** The change applies only if this is the member's rank. */
   ifRank?: RoleName;
+  /** The change applies only if the member holds the role with this id. */
+  holding?: number;
   /** A member who already has this rank or a higher one is not changed. */
   atLeast?: boolean;
   /** The change begins a hold, or ends one. */

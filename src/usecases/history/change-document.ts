@@ -210,7 +210,7 @@ export function listDocument({ plan, run }: { plan: PlannedList; run: Run<Listed
   return {
     id: plan.id,
     members: run.results.map((result) => ({
-      line: result.line,
+      line: result.line ?? null,
       rankeeId: result.rankeeId,
       rankeeName: result.rankeeName,
       state: result.state,
@@ -218,7 +218,7 @@ export function listDocument({ plan, run }: { plan: PlannedList; run: Run<Listed
       code: 'error' in result ? result.error.code : null,
       message: listMessage(result),
     })),
-    left: run.left.map(({ line, rankeeId, rankeeName }) => ({ line, rankeeId, rankeeName })),
+    left: run.left.map(({ line, rankeeId, rankeeName }) => ({ line: line ?? null, rankeeId, rankeeName })),
     stoppedBy: error === undefined ? null : { code: error.code, message: error.message },
   };
 }
