@@ -42,7 +42,7 @@ export type PrivilegedRoles = 'allow' | 'operator' | number[];
 /** The facts for the rules. */
 export interface PolicyCase {
   policy: Policy;
-  /** The key's restrictions of the policy; `undefined` for the operator. */
+  /** The key's limits beyond the policy's; `undefined` for the operator. */
   key: KeyRules | undefined;
   request: RankRequest;
   scheme: RoleScheme;
