@@ -194,6 +194,7 @@ describe('bodies', () => {
     ['/api/undo', { ids: Array.from({ length: 501 }, (_, n) => `chg_${n}`) }, 'ids'],
     ['/api/keys/pause', { key: ['main'] }, 'key'],
     ['/api/keys/pause', { key: 'x'.repeat(101) }, 'key'],
+    ['/api/suspensions/test', { user: '1001' }, 'user'],
     ['/api/suspensions/lift', { user: '1001' }, 'user'],
     ['/api/suspensions/lift', { user: -1 }, 'user'],
     ['/api/suspensions/lift', { user: 1001, force: 'yes' }, 'force'],

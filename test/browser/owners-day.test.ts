@@ -330,6 +330,10 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     await scene.home.json('rank', 'suspend', '1005', '--for', '3d', '--reason', 'spam');
     await ann.go('suspensions');
     await ann.page.getByRole('button', { name: /^Lift/ }).click();
+    await ann.page
+      .getByRole('dialog')
+      .getByText(/1005.* holds .* again/)
+      .waitFor();
     await ann.page.getByLabel(/^Reason/).fill('appeal');
     await ann.page.getByRole('dialog').getByRole('button', { name: 'Lift' }).click();
     await ann.page.getByRole('dialog', { name: 'Done' }).getByRole('button', { name: 'Close' }).click();

@@ -68,6 +68,21 @@ export async function checkHold(app: Ranking, check: HoldCheck, within?: CallCon
   }
 }
 
+/**
+ * The message of the change that `check` would make, or the hold as it would be if there is nothing to change. Throws
+ * the refusal. Nothing is changed, and nothing is recorded.
+ */
+export async function rehearseHold(
+  app: Ranking,
+  check: HoldCheck,
+  call: CallContext,
+): Promise<{ message: string } | { hold: Hold }> {
+  const intent = await intentFor(app, { ...check, caller: { ...check.caller, dryRun: true } }, call);
+  if ('hold' in intent) return intent;
+  await intent.approve();
+  return { message: intent.success };
+}
+
 /** Records that the hold could not be ended now: it is retried later. */
 export async function postponeHold(
   { store, clock }: Pick<Ranking, 'store' | 'clock'>,

@@ -5,7 +5,7 @@ import type { Hold } from '../../core/model.ts';
 import type { CallContext } from '../../ports/index.ts';
 import { claimIdempotencyKey } from '../change/change-rank.ts';
 import type { ChangeCaller, Idempotency, Ranking } from '../change/ranking.ts';
-import { type CheckedHold, checkHold, type HoldAsker } from './end-hold.ts';
+import { type CheckedHold, checkHold, type HoldAsker, rehearseHold } from './end-hold.ts';
 import { openHold } from './open-hold.ts';
 
 type Holding = Pick<Ranking, 'store' | 'group'>;
@@ -62,14 +62,35 @@ async function lift(
   { rankeeId, caller, force, reason, asked, idempotency }: LiftCommand,
   call?: CallContext,
 ): Promise<Required<CheckedHold>> {
-  const hold = (await openHold(app, rankeeId)) ?? (force ? await overtaken(app, rankeeId) : undefined);
-  if (hold === undefined) throw notSuspended(rankeeId);
-  const refusal = refusalOfLift(hold, caller.keyId);
-  if (refusal !== undefined) throw refusal;
+  const hold = await holdToLift(app, { rankeeId, caller, force });
   const checked = await checkHold(app, { hold, caller, as: 'lifted', force, reason, asked, idempotency }, call);
   const { finished } = checked;
   if (finished === undefined) throw refusalOf(checked.hold, caller);
   return { ...checked, finished };
+}
+
+/** The message that `liftHold` would end with now. Throws as it does. Nothing is changed, and nothing is recorded. */
+export async function rehearseLift(
+  app: Ranking,
+  command: Pick<LiftCommand, 'rankeeId' | 'caller' | 'force'>,
+  call: CallContext,
+): Promise<string> {
+  const { caller, force } = command;
+  const hold = await holdToLift(app, command);
+  const rehearsed = await rehearseHold(app, { hold, caller, as: 'lifted', force }, call);
+  if ('hold' in rehearsed) throw refusalOf(rehearsed.hold, caller);
+  return rehearsed.message;
+}
+
+async function holdToLift(
+  app: Ranking,
+  { rankeeId, caller, force }: Pick<LiftCommand, 'rankeeId' | 'caller' | 'force'>,
+): Promise<Hold> {
+  const hold = (await openHold(app, rankeeId)) ?? (force ? await overtaken(app, rankeeId) : undefined);
+  if (hold === undefined) throw notSuspended(rankeeId);
+  const refusal = refusalOfLift(hold, caller.keyId);
+  if (refusal !== undefined) throw refusal;
+  return hold;
 }
 
 function notSuspended(rankeeId: number): RankdError {

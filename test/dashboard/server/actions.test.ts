@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { actions } from '../../../src/dashboard/server/actions.ts';
+import { callWithin } from '../../../src/ports/platform.ts';
 import { hostileTexts } from '../../attack/hostile.ts';
 import { roles } from '../../support/open-test-app.ts';
 import { openTestPage, type TestPage } from '../../support/open-test-page.ts';
@@ -85,7 +86,11 @@ describe('a member', () => {
       suspension: { kind: 'suspension', reason: null },
       changes: [{ hold: { does: 'begin' } }, {}, {}, {}],
     });
-    await does('suspensions/lift', { user: 1001, reason: 'appeal' });
+    const { message } = await does('suspensions/test', { user: 1001 });
+    expect(message).toMatch(/^Newcomer \(1001\) .*Officer/);
+    expect(await memberOf('1001')).toMatchObject({ suspension: { kind: 'suspension' }, changes: { length: 4 } });
+    const lifted = await does('suspensions/lift', { user: 1001, reason: 'appeal' });
+    expect(lifted.change.message).toBe(message);
     expect(await memberOf('1001')).toMatchObject({ suspension: null, member: { highest: roles.officer } });
     await does('rank/change', { user: 1001, does: 'set', rank: roles.trainee, for: '7d' });
     expect(await memberOf('1001')).toMatchObject({
@@ -93,6 +98,20 @@ describe('a member', () => {
       member: { highest: roles.trainee },
     });
     await does('suspensions/lift', { user: 1001 });
+  });
+
+  test('who was changed elsewhere during a suspension: the test says so, and what force would do', async () => {
+    await does('rank/change', { user: 1003, does: 'suspend', for: '3d' });
+    const { clock, platform } = page.app.app;
+    using call = callWithin(clock, 5_000, 'operator');
+    await platform.assignRole({ userId: 1003, roleId: roles.trainee }, call);
+    expect(await ann.post('/api/suspensions/test', { user: 1003 })).toMatchObject({
+      status: 409,
+      json: { code: 'conflict' },
+    });
+    expect(await memberOf('1003')).toMatchObject({ suspension: { state: 'active' } });
+    const { message } = await does('suspensions/test', { user: 1003, force: true });
+    expect((await does('suspensions/lift', { user: 1003, force: true })).change.message).toBe(message);
   });
 
   test('whose rank has changed since the test is left alone', async () => {

@@ -61,6 +61,8 @@ interface ConfirmProps {
   verb: string;
   /** True if it cannot be undone. */
   isGrave?: boolean;
+  /** False while a dry run refuses it, or has not ended. */
+  isAllowed?: boolean;
   /** The fields of the form. */
   children?: ComponentChildren;
   /** `once`: the idempotency key, the same for each try. */
@@ -69,12 +71,21 @@ interface ConfirmProps {
 }
 
 /** Asks for confirmation of an action and for its fields, and shows the error if it fails. */
-export function Confirm({ title, lead, verb, isGrave = false, children, act, onClose }: ConfirmProps) {
+export function Confirm({
+  title,
+  lead,
+  verb,
+  isGrave = false,
+  isAllowed = true,
+  children,
+  act,
+  onClose,
+}: ConfirmProps) {
   const error = useSignal<ApiError | undefined>(undefined);
   const isBusy = useSignal(false);
   const once = useMemo(newKey, []);
   const confirm = async (form: HTMLFormElement) => {
-    if (isBusy.value) return;
+    if (isBusy.value || !isAllowed) return;
     isBusy.value = true;
     error.value = undefined;
     try {
@@ -90,7 +101,7 @@ export function Confirm({ title, lead, verb, isGrave = false, children, act, onC
       <button type="button" onClick={onClose}>
         Cancel
       </button>
-      <button type="submit" class={isGrave ? 'main grave' : 'main'} disabled={isBusy.value}>
+      <button type="submit" class={isGrave ? 'main grave' : 'main'} disabled={isBusy.value || !isAllowed}>
         {verb}
       </button>
     </>

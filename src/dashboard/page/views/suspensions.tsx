@@ -1,4 +1,5 @@
 import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
 import { type ApiError, send } from '../api.ts';
 import type { Change, Hold } from '../documents.ts';
 import { roles, suspensions, useLive } from '../live.ts';
@@ -8,7 +9,7 @@ import { Confirm } from '../parts/dialog.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { mayChange, Reason, textOf } from '../parts/form.tsx';
 import type { IconName } from '../parts/icon.tsx';
-import { Shell } from '../parts/notice.tsx';
+import { Problem, Shell } from '../parts/notice.tsx';
 import { Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import { addressOf } from '../route.ts';
@@ -141,14 +142,36 @@ function verbOf({ kind }: Hold): string {
 export function Lift({ hold, onClose }: { hold: Hold; onClose: () => void }) {
   const alongside = useLive(roles).data?.alongside ?? [];
   const mayForce = useSignal(false);
+  const force = useSignal(false);
+  const tested = useSignal<string | ApiError | undefined>(undefined);
   const outcome = useSignal<Change | undefined>(undefined);
+  const asked = { user: hold.rankeeId, force: force.value };
+  const offerForce = (error: ApiError) => {
+    if (error.details.code === 'conflict') mayForce.value = true;
+  };
+  useEffect(() => {
+    let isGone = false;
+    tested.value = undefined;
+    void send<{ message: string }>('suspensions/test', asked)
+      .then(({ message }) => message)
+      .catch((error: ApiError) => {
+        offerForce(error);
+        return error;
+      })
+      .then((result) => {
+        if (!isGone) tested.value = result;
+      });
+    return () => {
+      isGone = true;
+    };
+  }, [force.value]);
   const lift = async (values: FormData, once: string) => {
     try {
-      const asked = { user: hold.rankeeId, force: values.get('force') !== null, reason: textOf(values, 'reason') };
-      outcome.value = (await send<{ change: Change }>('suspensions/lift', asked, once)).change;
+      const reason = textOf(values, 'reason');
+      outcome.value = (await send<{ change: Change }>('suspensions/lift', { ...asked, reason }, once)).change;
       suspensions.touch();
     } catch (error) {
-      if ((error as ApiError).details.code === 'conflict') mayForce.value = true;
+      offerForce(error as ApiError);
       throw error;
     }
   };
@@ -156,17 +179,29 @@ export function Lift({ hold, onClose }: { hold: Hold; onClose: () => void }) {
   return (
     <Confirm
       title={`${verbOf(hold)} the ${holdName(hold, alongside)} of ${memberName(hold)}?`}
-      lead="The member gets the earlier roles back at once."
+      lead="Nothing has been changed yet."
       verb={verbOf(hold)}
+      isAllowed={typeof tested.value === 'string'}
       act={lift}
       onClose={() => {
         if (outcome.value === undefined) onClose();
       }}
     >
+      <div aria-live="polite">
+        {tested.value === undefined && <p class="soft">Checking…</p>}
+        {typeof tested.value === 'string' && <p class="preview strong name">{tested.value}</p>}
+        {typeof tested.value === 'object' && <Problem error={tested.value} />}
+      </div>
       <Reason />
       {mayForce.value && (
         <label class="row check">
-          <input type="checkbox" name="force" />
+          <input
+            type="checkbox"
+            name="force"
+            onChange={({ currentTarget }) => {
+              force.value = currentTarget.checked;
+            }}
+          />
           Do it anyway, and replace the roles that the member has now
         </label>
       )}
