@@ -154,8 +154,9 @@ export class LazyDashboard implements AsyncDisposable {
     }
   }
 
+  /** Also invalidates links in the store, which may be older than this process. */
   async logAllOut(by: string): Promise<{ sessions: number }> {
-    return { sessions: (await this.#dashboard?.logAllOut(by)) ?? 0 };
+    return { sessions: await (await this.#load()).logAllOut(by) };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,5 +1,5 @@
 import type { DashboardConfig } from '../../src/config/config.ts';
-import { Dashboard } from '../../src/dashboard/server/dashboard.ts';
+import { Dashboard, type DashboardOptions } from '../../src/dashboard/server/dashboard.ts';
 import type { SessionKind } from '../../src/dashboard/server/sessions.ts';
 import { daemonStatus } from '../../src/usecases/upkeep/status-document.ts';
 import { openTestApp, type TestApp, type TestAppOptions } from './open-test-app.ts';
@@ -9,6 +9,7 @@ import { PageVisitor } from './page-visitor.ts';
 export interface TestPage extends AsyncDisposable {
   app: TestApp;
   dashboard: Dashboard;
+  options: DashboardOptions;
   /** A visitor with a link who has not logged in yet. */
   withLink(kind?: SessionKind): Promise<PageVisitor>;
   loggedIn(kind?: SessionKind): Promise<PageVisitor>;
@@ -23,10 +24,11 @@ export async function openTestPage({
   const settings = { enabled: false, host: '127.0.0.1', port: 0, url: undefined, path: undefined, ...config };
   const { trustedProxies = ['127.0.0.0/8'] } = options.config?.server ?? {};
   const page = { live: app.live, config: settings, trustedProxies, pageFolder, typedAs: 'rankd', publicUrl: undefined };
-  const dashboard = new Dashboard({ ...page, status: async () => statusOf(app) });
+  const given = { ...page, status: async () => statusOf(app) };
+  const dashboard = new Dashboard(given);
   const withLink = async (kind?: SessionKind) => new PageVisitor((await dashboard.link('cli:ann@host', kind)).url);
   return {
-    ...{ app, dashboard, withLink },
+    ...{ app, dashboard, options: given, withLink },
     async loggedIn(kind) {
       const visitor = await withLink(kind);
       await visitor.logIn();

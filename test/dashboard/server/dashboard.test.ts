@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { LazyDashboard } from '../../../src/daemon/daemon.ts';
 import { openTestPage } from '../../support/open-test-page.ts';
 import { SkippableClock } from '../../support/paced-clock.ts';
 import { tempDir } from '../../support/temp-dir.ts';
@@ -45,6 +46,14 @@ test('the answer to a link that is too old says to make another one', async () =
   const visitor = await page.withLink();
   clock.skip(5 * minuteMs);
   expect(await visitor.logIn()).toMatchObject({ status: 403, json: { code: 'link_refused', try: 'rankd dashboard' } });
+});
+
+test('a log-out of all invalidates a link from before a restart, too', async () => {
+  await using page = await openTestPage();
+  await using restarted = new LazyDashboard(page.options);
+  const visitor = await page.withLink();
+  expect(await restarted.logAllOut('cli:ann@host')).toEqual({ sessions: 0 });
+  expect(await visitor.logIn()).toMatchObject({ status: 403, json: { code: 'link_refused' } });
 });
 
 test('after an idle half hour, the page still shows data but changes nothing; activity, or a change, starts the time again', async () => {
