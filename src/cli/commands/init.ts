@@ -215,7 +215,9 @@ function reportGroup(cli: Cli, { group, acting, accountName, expiresAt, canWrite
   cli.say(`Group: ${group.name} (${group.id}), ${counted(group.memberCount, 'member')}.`);
   if (group.isLocked) cli.say('Roblox has locked this group: nothing in it can be changed until it is unlocked.');
   if (canWrite === undefined)
-    cli.say('Roblox does not show whether it may change roles in this group: it needs group:write.');
+    cli.say(
+      'Roblox does not show whether the key may change roles in this group: if changes are denied, give it group:write.',
+    );
   if (canWrite === false)
     cli.say(
       'Roblox does not list group:write for this group among its scopes: if changes are denied, give it that scope.',
