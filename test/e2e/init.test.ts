@@ -318,7 +318,7 @@ test('facts that Roblox does not report are shown as unknown, and do not stop in
   expect(code).toBe(0);
   expect(stderr).toMatch(/^The key works\.$/m);
   expect(stderr).toMatch(
-    /not show whether it may change roles.*group:write\.\n.*not show which account it acts as, nor/,
+    /not show whether the key may change roles.*group:write\.\n.*not show which account it acts as, nor/,
   );
   expect(stderr).not.toContain('Ranks it can give');
 });
@@ -331,7 +331,9 @@ test('a key that Roblox does not describe does not stop init, and one without th
   roblox.faults.add({ operation: 'introspect', kind: 'status 403', body: '<html>no</html>', times: 99 });
   const { code, stderr } = await home.here(['init', ...flags, '--force'], { env });
   expect(code).toBe(0);
-  expect(stderr).toMatch(/not show whether it may change roles.*\n.*not show which account it acts as/);
+  expect(stderr).toMatch(
+    /not show whether the key may change roles.*give it group:write\.\n.*not show which account it acts as/,
+  );
 });
 
 test('without a check it works while Roblox is down, and with one it reports that and writes nothing', async () => {
