@@ -1,6 +1,7 @@
 import { RankdError } from '../base/errors.ts';
+import { suggest } from '../base/text.ts';
 import type { Io } from './io.ts';
-import { ExitCode } from './output/errors.ts';
+import { ExitCode, formatError } from './output/errors.ts';
 
 /** Runs one command line, without Node.js and rankd. Resolves with the exit code; never throws. */
 export type RunLine = (line: string[], io: Io) => Promise<number>;
@@ -70,6 +71,7 @@ export class Console implements AsyncDisposable {
     if (line === 'stop') this.#stop.resolve(line);
     else if (this.#question !== undefined) this.#question.resolve(line);
     else if (line === '') this.#interrupt?.();
+    else if (meansStop(line)) this.io.stderr(formatError(notStop(line), { asJson: false }));
     else this.#commands = this.#commands.then(() => this.#carryOut(wordsOf(line), env));
   }
 
@@ -104,6 +106,15 @@ function wordsOf(line: string): string[] {
   const plain = words.map((word) => word.replaceAll(/"([^"]*)"|'([^']*)'/g, '$1$2'));
   const start = plain[0] === 'npx' ? 1 : 0;
   return plain.slice(plain[start] === 'rankd' ? start + 1 : 0);
+}
+
+/** True for a typo of `stop`, which the program does not suggest because it is none of its commands. */
+function meansStop(line: string): boolean {
+  return suggest(line, ['stop', 'exit', 'quit']) !== undefined;
+}
+
+function notStop(line: string): RankdError {
+  return new RankdError('usage', `Unknown command '${line}'.`, { hint: 'stop' });
 }
 
 function notHidden(): RankdError {

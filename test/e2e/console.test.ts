@@ -47,6 +47,8 @@ describe('a line on the console of `serve --console`', () => {
   test.each([
     ['kye create my-game', "error: Unknown command 'kye'.\ntry: key --help\n"],
     ['stauts', "error: Unknown command 'stauts'.\ntry: status\n"],
+    ['stpo', "error: Unknown command 'stpo'.\ntry: stop\n"],
+    ['exit', "error: Unknown command 'exit'.\ntry: stop\n"],
     ['/help me', "error: Unknown command '/help'.\ntry: help\n"],
   ])('that is no command, such as %s, names the help of the nearest one', async (line, answer) => {
     daemon.type(line);
