@@ -39,7 +39,7 @@ async function open({ config = {}, ...options }: TestAppOptions = {}): Promise<S
   onTestFinished(() => app.close());
   const url = `${app.url}/discord/interactions`;
   const key: Scene['key'] = (name, rest = {}) => {
-    const request = { name, mode: 'live', scopes: ['verify', 'rank', 'suspend'], ...rest } as const;
+    const request = { name, mode: 'live', scopes: ['verify', 'rank', 'roles', 'suspend'], ...rest } as const;
     return createDiscordKey(app.app, { ...request, scopes: [...request.scopes], by });
   };
   await key('hr');
@@ -199,6 +199,21 @@ test('each command changes ranks as its counterpart on the command line does, an
   expect(await app.heldBy(1001)).toEqual([roles.officer, roles.base]);
   const [, , , , first] = (await app.store.listChanges({ limit: 9, states: ['applied'] })).toReversed();
   expect(first).toMatchObject({ rankerId: 0, rankerName: 'Annie', by: expect.stringMatching(/^discord:[\da-f]{32}$/) });
+});
+
+test('/role gives and takes a role next to the rank, by the policy: a reason, and a cooldown that depends on the rank', async () => {
+  const cooldowns = [{ from: 20, forMs: 86_400_000 }];
+  const { say, app } = await open({
+    config: { group: { ladder: [10, 20], rankOne: 'custom' }, policy: { reason: 'required', cooldowns } },
+  });
+  const role = (user: string, action: string, reason?: string) =>
+    say('role', { user, action, role: 'Captain', ...(reason && { reason }) });
+  expect(await role('1001', 'add')).toContain('gives no reason');
+  expect(await role('1001', 'add', 'gamepass')).toContain('now also holds Captain (rank 50)');
+  expect(await role('1001', 'remove', 'refund')).toContain('no longer holds Captain (rank 50)');
+  expect(await app.heldBy(1001)).toEqual([roles.trainee, roles.base]);
+  expect(await role('1002', 'add', 'gamepass')).toContain('now also holds Captain');
+  expect(await role('1002', 'remove', 'refund')).toContain('less than 24 hours ago');
 });
 
 const refused: Array<[string, Record<string, string>, RegExp]> = [
