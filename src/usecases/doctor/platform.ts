@@ -42,13 +42,11 @@ export async function credentialFindings({ platform, clock }: Ranking, call: Cal
     credential.canWrite === false
       ? 'check the key on the Creator Dashboard: its scopes and its expiry'
       : 'renew the key on the Creator Dashboard, put it into its file, then: rankd reload';
+  const scope = credential.canWrite
+    ? ', and may change roles in this group'
+    : '; Roblox does not show whether it may change roles in this group: if changes are denied, give it group:write';
   return warnings.length === 0
-    ? [
-        ok(
-          'credential',
-          `valid${credential.canWrite ? ', and may change roles in this group' : '; Roblox does not show whether it may change roles in this group'}`,
-        ),
-      ]
+    ? [ok('credential', `valid${scope}`)]
     : warnings.map((text) => warn('credential', text, fix));
 }
 
