@@ -71,12 +71,13 @@ test('it makes a key, verifies it, serves and stops, in an empty environment', a
 test('hints are what to type there: by its path, from its folder, or by its name where PATH leads to it', () => {
   const hint = (...given: Parameters<typeof run>) => /^try: (.*)$/m.exec(run(...given).stderr)?.[1];
   const line = ['key', 'show', 'nobody', ...data];
-  expect(hint(line)).toBe(`${portable}/rankd key list`);
-  expect(hint(line, { cwd: portable })).toBe('./rankd key list');
+  const rest = `${data.join(' ')} key list`;
+  expect(hint(line)).toBe(`${portable}/rankd ${rest}`);
+  expect(hint(line, { cwd: portable })).toBe(`./rankd ${rest}`);
   const folder = join(temp.path, 'on-path');
   mkdirSync(folder);
   symlinkSync(join(portable, 'rankd'), join(folder, 'rankd'));
-  expect(hint(line, { env: [`PATH=${folder}:/bin`] })).toBe('rankd key list');
+  expect(hint(line, { env: [`PATH=${folder}:/bin`] })).toBe(`rankd ${rest}`);
 });
 
 test('the unit of systemd starts the Node.js of the archive', () => {
