@@ -7,8 +7,8 @@ import type {
   CallContext,
   Clock,
   MemberList,
-  MemberPage,
   Pace,
+  Page,
   Platform,
   Reachability,
   Reservation,
@@ -97,7 +97,7 @@ export class CredentialBreaker implements Platform {
     return this.#read(call, () => this.#platform.getMember(userId, call));
   }
 
-  membersWith(list: MemberList, call: CallContext): Promise<MemberPage> {
+  membersWith(list: MemberList, call: CallContext): Promise<Page<number>> {
     return this.#read(call, () => this.#platform.membersWith(list, call));
   }
 

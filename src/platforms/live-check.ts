@@ -101,11 +101,11 @@ const checks: Record<string, Look> = {
       seen.hasSecondPage = page > 1;
       const { json } = await platform.read(`/roles?maxPageSize=20${token === undefined ? '' : `&pageToken=${token}`}`);
       found.push(...departures(json, 'ListGroupRolesResponse'));
-      const { items, nextPageToken } = readable(json, 'ListGroupRolesResponse', parseRolePage);
+      const { items, next } = readable(json, 'ListGroupRolesResponse', parseRolePage);
       const isNew = ({ id }: ListedRole) => seen.roles.every((role) => role.id !== id);
       if (page > 1 && !items.some(isNew)) return [...found, 'nextPageToken: the list begins again'];
       seen.roles.push(...items.filter(isNew));
-      token = nextPageToken && encodeURIComponent(nextPageToken);
+      token = next && encodeURIComponent(next);
       if (token === undefined) break;
     }
     const ranks = seen.roles.map(({ rank }) => rank);
@@ -122,8 +122,8 @@ const checks: Record<string, Look> = {
   async pages(platform, { hasSecondPage }) {
     if (hasSecondPage) return []; // the list above had two
     const first = parseRolePage((await platform.read('/roles?maxPageSize=1')).json);
-    if (first.nextPageToken === undefined) return ['nextPageToken: missing after a page of 1'];
-    const token = encodeURIComponent(first.nextPageToken);
+    if (first.next === undefined) return ['nextPageToken: missing after a page of 1'];
+    const token = encodeURIComponent(first.next);
     const second = parseRolePage((await platform.read(`/roles?maxPageSize=1&pageToken=${token}`)).json);
     if (first.items.length !== 1 || second.items.length !== 1) return ['maxPageSize: pages of 1 have another size'];
     return first.items[0]?.id === second.items[0]?.id ? ['pageToken: the second page is the first again'] : [];

@@ -8,15 +8,15 @@ import type {
   CallContext,
   Clock,
   MemberList,
-  MemberPage,
   Pace,
+  Page,
   Platform,
   Reachability,
   Reservation,
   RoleWrite,
   WriteKind,
 } from '../ports/index.ts';
-import { baseRoleOmitted } from '../ports/platform.ts';
+import { baseRoleOmitted, readPages } from '../ports/platform.ts';
 import { BaseRole, type BaseRoleMemory } from './upstream/base-role.ts';
 import { UpstreamClient, type UpstreamTuning } from './upstream/client.ts';
 import { type Gates, type Operation, openGates, WriteReservation } from './upstream/operations.ts';
@@ -26,7 +26,6 @@ import {
   type ListedRole,
   type Membership,
   memberOf,
-  type Page,
   parseBaseRoleId,
   parseCredential,
   parseGroup,
@@ -72,9 +71,6 @@ export interface OpenCloudTuning extends UpstreamTuning {
   /** The timeout of a name lookup. */
   userNamesTimeoutMs: number;
 }
-
-/** A page may be empty although more pages follow; this many empty pages in a row are an error. */
-const maxEmptyPages = 3;
 
 /** A group on Roblox, through Open Cloud v2 with an API key. Calls act as the account that owns the key. */
 export class OpenCloudPlatform implements Platform {
@@ -176,7 +172,8 @@ export class OpenCloudPlatform implements Platform {
   async getMember(userId: number, call: CallContext): Promise<Member | undefined> {
     const filter = encodeURIComponent(`user == 'users/${userId}'`);
     const pages = this.#pages({ ...membershipPage, path: `/memberships?filter=${filter}` }, call);
-    for await (const [membership] of pages) {
+    for await (const { items } of pages) {
+      const [membership] = items;
       if (membership === undefined) continue;
       const member = sameUser(memberOf(membership), userId);
       this.#baseRole.noteMembership(membership);
@@ -185,12 +182,11 @@ export class OpenCloudPlatform implements Platform {
     return undefined;
   }
 
-  async membersWith({ roleId, after }: MemberList, call: CallContext): Promise<MemberPage> {
+  async membersWith({ roleId, after }: MemberList, call: CallContext): Promise<Page<number>> {
     const filter = roleId === undefined ? '' : `&filter=${this.#holdersOf(roleId)}`;
-    const from = after === undefined ? '' : `&pageToken=${encodeURIComponent(after)}`;
-    const path = `/memberships?maxPageSize=100${filter}${from}`;
-    const { items, nextPageToken } = await this.#get({ ...membershipPage, path }, call);
-    return { userIds: items.map(({ userId }) => userId), next: nextPageToken };
+    const path = `/memberships?maxPageSize=100${filter}${at('pageToken', after)}`;
+    const { items, next } = await this.#get({ ...membershipPage, path }, call);
+    return { items: items.map(({ userId }) => userId), next };
   }
 
   async findUser(name: string, call: CallContext): Promise<NamedUser | undefined> {
@@ -223,13 +219,14 @@ export class OpenCloudPlatform implements Platform {
       schema: 'PlaceList',
       parse: parsePlacePage,
     } as const;
-    const list = { path: `/v1/universes/${universeId}/places?limit=100`, parameter: 'cursor' } as const;
-    const read = (path: string): Promise<Page<Place>> =>
-      this.#develop.request({ ...request, path }, call).catch((cause) => {
+    const read = (cursor: string | undefined): Promise<Page<Place>> => {
+      const path = `/v1/universes/${universeId}/places?limit=100${at('cursor', cursor)}`;
+      return this.#develop.request({ ...request, path }, call).catch((cause) => {
         throw placesUnlisted(universeId, cause);
       });
+    };
     const places = new Map<number, Place>();
-    for await (const page of pagesOf(list, read)) for (const place of page) places.set(place.id, place);
+    for await (const { items } of readPages(read)) for (const place of items) places.set(place.id, place);
     return [...places.values()];
   }
 
@@ -313,17 +310,17 @@ export class OpenCloudPlatform implements Platform {
   }
 
   /** The other parameters must be the same for every page; otherwise Open Cloud refuses the token. */
-  #pages<T>({ path, ...rest }: Read<Page<T>>, call: CallContext): AsyncGenerator<T[]> {
-    return pagesOf({ path, parameter: 'pageToken' }, (path) => this.#get({ ...rest, path }, call));
+  #pages<T>({ path, ...rest }: Read<Page<T>>, call: CallContext): AsyncGenerator<Page<T>> {
+    return readPages((cursor) => this.#get({ ...rest, path: `${path}${at('pageToken', cursor)}` }, call));
   }
 
   /** A role that moves between pages during the read can appear twice. A group without roles does not exist. */
   async #listRoles(call: CallContext): Promise<ListedRole[]> {
     const roles = new Map<number, ListedRole>();
-    for await (const page of this.#pages({ ...rolePage, path: '/roles?maxPageSize=20' }, call)) {
+    for await (const { items } of this.#pages({ ...rolePage, path: '/roles?maxPageSize=20' }, call)) {
       const before = roles.size;
-      for (const role of page) roles.set(role.id, role);
-      if (roles.size === before && page.length > 0) break; // the pages repeat
+      for (const role of items) roles.set(role.id, role);
+      if (roles.size === before && items.length > 0) break; // the pages repeat
     }
     if (roles.size === 0) throw unavailable('the list of roles is empty');
     return [...roles.values()];
@@ -382,22 +379,8 @@ const membershipPage = {
   parse: parseMembershipPage,
 } as const;
 
-/** All pages of a list, until a page token repeats. `parameter`: the one that takes the token. */
-async function* pagesOf<T>(
-  { path, parameter }: { path: string; parameter: 'pageToken' | 'cursor' },
-  read: (path: string) => Promise<Page<T>>,
-): AsyncGenerator<T[]> {
-  const tokens = new Set<string>();
-  let pagePath = path;
-  for (let emptyPages = 0; emptyPages < maxEmptyPages; ) {
-    const { items, nextPageToken } = await read(pagePath);
-    yield items;
-    if (nextPageToken === undefined || tokens.has(nextPageToken)) return;
-    tokens.add(nextPageToken);
-    pagePath = `${path}&${parameter}=${encodeURIComponent(nextPageToken)}`;
-    emptyPages = items.length === 0 ? emptyPages + 1 : 0;
-  }
-  throw new RankdError('platform_rejected', `Roblox keeps returning empty pages of a list. Try again later.`);
+function at(parameter: string, cursor: string | undefined): string {
+  return cursor === undefined ? '' : `&${parameter}=${encodeURIComponent(cursor)}`;
 }
 
 /**

@@ -5,8 +5,8 @@ import type { NamedUser } from '../core/user-name.ts';
 import type {
   CallContext,
   MemberList,
-  MemberPage,
   Pace,
+  Page,
   Platform,
   Reachability,
   Reservation,
@@ -64,15 +64,15 @@ export class SimulatedPlatform implements Platform {
     return answer(call, () => memberOf(userId, this.#held(userId)));
   }
 
-  async membersWith({ roleId, after = '0' }: MemberList, call: CallContext): Promise<MemberPage> {
+  async membersWith({ roleId, after = '0' }: MemberList, call: CallContext): Promise<Page<number>> {
     const query = `SELECT user_id FROM members AS member WHERE user_id > :after AND (:roleId IS NULL OR EXISTS (
       SELECT 1 FROM held_roles AS held WHERE held.user_id = member.user_id AND held.role_id = :roleId))
       ORDER BY user_id LIMIT ${pageSize}`;
     return answer(call, () => {
       if (!/^\d+$/.test(after)) throw new RankdError('platform_rejected', 'The simulated group has no such page.');
       const list = { roleId: roleId === undefined ? null : checkedId(roleId), after: checkedId(Number(after)) };
-      const userIds = this.#db.prepare<typeof list, number>(query).pluck().all(list) as number[];
-      return { userIds, ...(userIds.length === pageSize && { next: String(userIds.at(-1)) }) };
+      const items = this.#db.prepare<typeof list, number>(query).pluck().all(list) as number[];
+      return { items, ...(items.length === pageSize && { next: String(items.at(-1)) }) };
     });
   }
 

@@ -1,5 +1,5 @@
 import { type Clock, deadlineIn } from '../base/clock.ts';
-import type { RankdError } from '../base/errors.ts';
+import { RankdError } from '../base/errors.ts';
 import type { Surprise } from '../base/surprises.ts';
 import type { Credential, Group, Member, Place, Role } from '../core/model.ts';
 import type { NamedUser } from '../core/user-name.ts';
@@ -33,10 +33,10 @@ export interface Platform {
   /** The member; `undefined` if the user is not in the group. It is never cached. */
   getMember(userId: number, call: CallContext): Promise<Member | undefined>;
   /**
-   * One page of the members with this role, or of all members. If members come or go between two pages, one may be
-   * listed twice or not at all.
+   * The ids of at most a hundred members with this role, or of all members, in no order. If members come or go between
+   * two pages, one may be listed twice or not at all.
    */
-  membersWith(list: MemberList, call: CallContext): Promise<MemberPage>;
+  membersWith(list: MemberList, call: CallContext): Promise<Page<number>>;
   /**
    * Reserves room in the platform's budget for these writes: all of them can start before the deadline, whatever other
    * calls come. Sends nothing. Throws `platform_busy`, and reserves nothing, if there is not room for all.
@@ -80,9 +80,9 @@ export interface MemberList {
   after?: string | undefined;
 }
 
-export interface MemberPage {
-  /** At most a hundred, in no order. It can be empty although more pages follow. */
-  userIds: number[];
+export interface Page<T> {
+  /** It can be empty although more pages follow. */
+  items: T[];
   /** The cursor of the next page; absent on the last one. */
   next?: string | undefined;
 }
@@ -172,4 +172,25 @@ export function callWithin(clock: Clock, ms: number, lane: string): CallContext 
 export function withShare(call: CallContext, { clock, share }: { clock: Clock; share: number }): CallContext {
   const now = clock.monotonic();
   return { ...call, deadlineAt: now + (call.deadlineAt - now) * share };
+}
+
+/** A list is broken if this many pages in a row are empty. */
+const maxEmptyPages = 3;
+
+/** The pages of a list, each with its own cursor, from `first` on until a cursor repeats. */
+export async function* readPages<T>(
+  read: (cursor: string | undefined) => Promise<Page<T>>,
+  first?: string,
+): AsyncGenerator<Page<T> & { cursor: string | undefined }> {
+  const cursors = new Set([first]);
+  let cursor = first;
+  for (let emptyPages = 0; emptyPages < maxEmptyPages; ) {
+    const page = await read(cursor);
+    yield { ...page, cursor };
+    if (page.next === undefined || cursors.has(page.next)) return;
+    cursor = page.next;
+    cursors.add(cursor);
+    emptyPages = page.items.length === 0 ? emptyPages + 1 : 0;
+  }
+  throw new RankdError('platform_rejected', 'Roblox keeps returning empty pages of a list. Try again later.');
 }

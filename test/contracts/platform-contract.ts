@@ -127,14 +127,14 @@ function describeMembers(under: () => PlatformUnderTest, readers: () => GroupRea
 function describeLists(under: () => PlatformUnderTest): void {
   test('the members with a role are listed, among other roles too, and without a role everyone', async () => {
     const { platform, call, ids, roles } = under();
-    const { userIds, next } = await platform.membersWith({ roleId: roles.trainee }, call());
-    expect(userIds).toEqual(expect.arrayContaining([ids.member, ids.veteran]));
-    for (const other of [ids.officer, ids.memberOnly, ids.stranger]) expect(userIds).not.toContain(other);
+    const { items, next } = await platform.membersWith({ roleId: roles.trainee }, call());
+    expect(items).toEqual(expect.arrayContaining([ids.member, ids.veteran]));
+    for (const other of [ids.officer, ids.memberOnly, ids.stranger]) expect(items).not.toContain(other);
     expect(next).toBeUndefined();
     const all = await platform.membersWith({ roleId: undefined }, call());
     const { stranger, ...members } = ids;
-    expect(all.userIds).toEqual(expect.arrayContaining(Object.values(members)));
-    expect(all.userIds).not.toContain(stranger);
+    expect(all.items).toEqual(expect.arrayContaining(Object.values(members)));
+    expect(all.items).not.toContain(stranger);
   });
 
   test('a list refuses a cursor of another kind', async () => {

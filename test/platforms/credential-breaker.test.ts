@@ -33,7 +33,7 @@ function breakerUnderTest() {
     roles: () => answer('roles', []),
     role: () => answer('role', undefined),
     getMember: () => answer('member', member),
-    membersWith: () => answer('members', { userIds: [] }),
+    membersWith: () => answer('members', { items: [] }),
     findUser: () => answer('user', undefined),
     placesOf: () => answer('places', []),
     userName: () => answer('userName', undefined),

@@ -1,16 +1,11 @@
 import type { Credential, Group, Member, Place, Power, Role } from '../../core/model.ts';
 import type { NamedUser } from '../../core/user-name.ts';
+import type { Page } from '../../ports/index.ts';
 
 /**
  * The platform's resources as transmitted (Open Cloud v2: ids are strings, references are paths). Each parser throws if
  * a required field is missing or has the wrong type. Other fields may have any shape.
  */
-export interface Page<T> {
-  items: T[];
-  /** Absent on the last page. */
-  nextPageToken: string | undefined;
-}
-
 export interface ListedRole {
   id: number;
   name: string;
@@ -143,7 +138,7 @@ export function parsePlacePage(json: unknown): Page<Place> {
   const items = list(data)
     .map(record)
     .map((place) => ({ id: id(place['id']), name: text(place['name']) }));
-  return { items, nextPageToken: isNone(nextPageCursor) ? undefined : text(nextPageCursor) };
+  return { items, next: isNone(nextPageCursor) ? undefined : text(nextPageCursor) };
 }
 
 /** GetUser. */
@@ -191,7 +186,7 @@ function parsePage<T>(json: unknown, field: string, parseItem: (item: unknown) =
   const { [field]: items, nextPageToken } = record(json);
   return {
     items: list(items).map(parseItem),
-    nextPageToken: typeof nextPageToken === 'string' && nextPageToken !== '' ? nextPageToken : undefined,
+    next: typeof nextPageToken === 'string' && nextPageToken !== '' ? nextPageToken : undefined,
   };
 }
 

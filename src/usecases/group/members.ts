@@ -3,8 +3,8 @@ import type { Role } from '../../core/model.ts';
 import type { RoleName } from '../../core/role-scheme.ts';
 import { resolveHeld } from '../../core/target.ts';
 import type { NamedUser } from '../../core/user-name.ts';
-import type { CallContext, MemberPage } from '../../ports/index.ts';
-import { callWithin } from '../../ports/platform.ts';
+import type { CallContext } from '../../ports/index.ts';
+import { callWithin, readPages } from '../../ports/platform.ts';
 import { backgroundDeadlineMs, type Ranking } from '../change/ranking.ts';
 import { namesOf } from '../people/users.ts';
 import { insist } from '../run-many.ts';
@@ -24,15 +24,14 @@ export async function listMembers(
   call: CallContext,
 ): Promise<ListedMembers> {
   const role = await app.group.judged((scheme) => resolveHeld(scheme, asked), call);
-  const start = placeOf(after);
   const found = new Set<number>();
   let next: string | undefined;
-  let { skip } = start;
-  pages: for await (const { from, userIds } of memberPages(reader(app, role), start.from)) {
-    for (const [index, id] of userIds.entries()) {
+  let { skip, first } = readCursor(after);
+  pages: for await (const { cursor = '', items } of pagesOf(app, role, first)) {
+    for (const [index, id] of items.entries()) {
       if (index < skip) continue;
       if (found.size === limit) {
-        next = `${index}-${from ?? ''}`;
+        next = `${index}-${cursor}`;
         break pages;
       }
       found.add(id);
@@ -43,13 +42,13 @@ export async function listMembers(
   return { role, members: [...found].map((id) => ({ id, name: names.get(id) ?? '' })), next };
 }
 
-/** A cursor has the cursor of a page, and the number of its members that come before. */
-function placeOf(cursor: string | undefined): { skip: number; from: string | undefined } {
-  if (cursor === undefined) return { skip: 0, from: undefined };
-  const [, skip, from] = /^(\d{1,3})-(.*)$/s.exec(cursor) ?? [];
-  if (skip !== undefined) return { skip: Number(skip), from: from || undefined };
-  throw new RankdError('usage', `"${cursor.slice(0, 40)}" is not where a list of members can continue.`, {
-    hint: 'give --after the text that the list before ended with, or leave it out',
+/** The list continues on the page `first`, after `skip` of its members. */
+function readCursor(cursor: string | undefined): { skip: number; first: string | undefined } {
+  if (cursor === undefined) return { skip: 0, first: undefined };
+  const [, skip, first] = /^(\d{1,3})-(.*)$/s.exec(cursor) ?? [];
+  if (skip !== undefined) return { skip: Number(skip), first: first || undefined };
+  throw new RankdError('usage', `"${cursor.slice(0, 40)}" is not a cursor of a list of members.`, {
+    hint: 'give --after the text at the end of the previous list, or leave it out',
   });
 }
 
@@ -64,9 +63,9 @@ export async function findHolders(
 ): Promise<NamedUser[]> {
   if (role.kind === 'base') refuseTooMany(role, (await app.platform.group(call)).memberCount);
   const found = new Map<number, NamedUser>();
-  for await (const { userIds } of memberPages(reader(app, role))) {
-    const names = await namesOf(app, userIds);
-    for (const id of userIds) found.set(id, { id, name: names.get(id) ?? '' });
+  for await (const { items } of pagesOf(app, role)) {
+    const names = await namesOf(app, items);
+    for (const id of items) found.set(id, { id, name: names.get(id) ?? '' });
     refuseTooMany(role, found.size);
     report(found.size);
   }
@@ -80,34 +79,12 @@ function refuseTooMany({ name }: Role, count: number): void {
   });
 }
 
-type ReadPage = (after: string | undefined) => Promise<MemberPage>;
-
 /** Each page has its own deadline, and is read again after a failure that can pass. */
-function reader(app: Ranking, { id, kind }: Role): ReadPage {
-  return (after) =>
+function pagesOf(app: Ranking, { id, kind }: Role, first?: string): ReturnType<typeof readPages<number>> {
+  const read = (after: string | undefined) =>
     insist(app, async () => {
       using call = callWithin(app.clock, backgroundDeadlineMs(app), 'operator');
       return await app.platform.membersWith({ roleId: kind === 'base' ? undefined : id, after }, call);
     });
-}
-
-/** A page may be empty although more pages follow; this many empty pages in a row are an error. */
-const maxEmptyPages = 3;
-
-/** The pages of a list from a cursor on, until a cursor repeats. A list that changes in between can show a member twice. */
-export async function* memberPages(
-  read: ReadPage,
-  first?: string,
-): AsyncGenerator<MemberPage & { from: string | undefined }> {
-  const cursors = new Set([first]);
-  let from = first;
-  for (let emptyPages = 0; emptyPages < maxEmptyPages; ) {
-    const page = await read(from);
-    yield { ...page, from };
-    if (page.next === undefined || cursors.has(page.next)) return;
-    from = page.next;
-    cursors.add(from);
-    emptyPages = page.userIds.length === 0 ? emptyPages + 1 : 0;
-  }
-  throw new RankdError('platform_rejected', 'Roblox keeps returning empty pages of a list. Try again later.');
+  return readPages(read, first);
 }

@@ -2,9 +2,8 @@ import { isRankdError, type RankdError } from '../../base/errors.ts';
 import { canStillPass } from '../../core/change-codes.ts';
 import { restingStates } from '../../core/holds.ts';
 import type { Hold, Role } from '../../core/model.ts';
-import { callWithin } from '../../ports/platform.ts';
+import { callWithin, readPages } from '../../ports/platform.ts';
 import { backgroundDeadlineMs, type Ranking } from '../change/ranking.ts';
-import { memberPages } from '../group/members.ts';
 import { checkHold, postponeHold } from './end-hold.ts';
 
 /** The number of concurrent ends. */
@@ -90,8 +89,8 @@ async function suspendedWithout(app: Ranking): Promise<Hold[]> {
   for (const [id, holds] of Map.groupBy(inForce, (hold) => roleGivenBy(hold, roles))) {
     if (id === undefined) continue;
     const holders = new Set<number>();
-    for await (const { userIds } of memberPages((after) => app.platform.membersWith({ roleId: id, after }, call)))
-      for (const userId of userIds) holders.add(userId);
+    for await (const { items } of readPages((after) => app.platform.membersWith({ roleId: id, after }, call)))
+      for (const userId of items) holders.add(userId);
     missing.push(...holds.filter(({ rankeeId }) => !holders.has(rankeeId)));
   }
   return missing;
