@@ -125,16 +125,7 @@ async function openRankd() {
     'policy.breaker.enabled': 'false',
     'limits.rank': '0',
   };
-  const { groupId, apiKey, baseUrl, legacyBaseUrl, usersBaseUrl, developBaseUrl } = fake;
-  const platform = new OpenCloudPlatform({
-    groupId,
-    apiKey,
-    baseUrl,
-    legacyBaseUrl,
-    usersBaseUrl,
-    developBaseUrl,
-    clock,
-  });
+  const platform = new OpenCloudPlatform({ ...fake, clock });
   const daemon = await startDaemon({
     config: loadConfig({ flags, env: {}, cwd: dataDir }).config,
     dataDir,

@@ -191,10 +191,8 @@ async function tryWrites(memberId: number, change: (roblox: FakeOpenCloud) => un
   const roblox = await startFakeOpenCloud();
   onTestFinished(() => roblox.close());
   change(roblox);
-  const { groupId, apiKey, baseUrl, legacyBaseUrl, usersBaseUrl } = roblox;
   const clock = { ...systemClock, now: systemClock.now, sleep: async () => {} };
-  const options = { groupId, apiKey, baseUrl, legacyBaseUrl, usersBaseUrl, clock, memberId };
-  const findings = await checkLive({ ...options, signal: AbortSignal.timeout(10_000) });
+  const findings = await checkLive({ ...roblox, clock, memberId, signal: AbortSignal.timeout(10_000) });
   return { roblox, found: findings.filter(({ result }) => result !== 'ok') };
 }
 

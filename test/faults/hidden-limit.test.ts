@@ -14,16 +14,7 @@ async function burst(prepare: (fake: FakeOpenCloud) => void): Promise<number> {
   const fake = await startFakeOpenCloud({ clock, latencyMs: 100, limits: { memberships: 600 } });
   try {
     prepare(fake);
-    const { groupId, apiKey, baseUrl, legacyBaseUrl, usersBaseUrl, developBaseUrl } = fake;
-    const platform = new OpenCloudPlatform({
-      groupId,
-      apiKey,
-      baseUrl,
-      legacyBaseUrl,
-      usersBaseUrl,
-      developBaseUrl,
-      clock,
-    });
+    const platform = new OpenCloudPlatform({ ...fake, clock });
     const { signal } = new AbortController();
     const deadlineAt = clock.monotonic() + 600_000;
     await Promise.all(

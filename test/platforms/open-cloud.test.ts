@@ -34,18 +34,7 @@ function platformOn(
     baseRoleMemory?: BaseRoleMemory;
   } = {},
 ) {
-  const { groupId, apiKey, baseUrl, legacyBaseUrl, usersBaseUrl, developBaseUrl } = fake;
-  return new OpenCloudPlatform({
-    groupId,
-    apiKey,
-    baseUrl,
-    legacyBaseUrl,
-    usersBaseUrl,
-    developBaseUrl,
-    clock: pacedTime,
-    tuning,
-    ...options,
-  });
+  return new OpenCloudPlatform({ ...fake, clock: pacedTime, tuning, ...options });
 }
 
 function callIn(ms: number, signal = deadlineIn(pacedTime, ms).signal): CallContext {

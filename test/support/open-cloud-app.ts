@@ -104,9 +104,9 @@ export async function openCloudAppOn<TestClock extends Clock>(
   opened.defer(() => fake.close());
   options.prepare?.(fake);
   const { path: dataDir } = opened.use(await freshDataDir());
-  const { groupId, apiKey, baseUrl, legacyBaseUrl, usersBaseUrl, developBaseUrl } = fake;
   const openCloud = new OpenCloudPlatform({
-    ...{ groupId, apiKey, baseUrl, legacyBaseUrl, usersBaseUrl, developBaseUrl, clock },
+    ...fake,
+    clock,
     tuning: { ...tuning, ...options.tuning },
   });
   const logLines: string[] = [];

@@ -26,7 +26,7 @@ export function blocksOf(page: string, language: string): string[] {
 export function rankdLines(page: string): Array<{ line: string; words: string[] }> {
   const code = [...read(page).matchAll(/^```(?:sh|powershell|cron)\n(.+?)^```$|^```.+?^```$|`([^`\n]+)`/gms)];
   const lines = code
-    .flatMap(([, block, span]) => oneALine(block ?? span ?? ''))
+    .flatMap(([, block, span]) => commandLines(block ?? span ?? ''))
     .map((line) => line.replace(/ # .*/, '').replaceAll(/\$\(.*?\)|".*?"/g, 'X'));
   return lines.flatMap((line) =>
     [...line.matchAll(/(?<![\w./@=-]|-u )rankd (?=[a-z-])([^|&;<>`]*)/g)].map(([, rest = '']) => ({
@@ -46,18 +46,13 @@ function pageCommands(page: string, heading: string): string[] {
   const [level = ''] = heading.split(' ');
   const [untilNext = ''] = section.split(new RegExp(`^#{1,${level.length}} `, 'm'));
   const blocks = [...untilNext.matchAll(/```sh\n(.+?)```/gs)];
-  const commands = blocks.flatMap(([, block = '']) =>
-    block
-      .trim()
-      .replaceAll(/ \\\n */g, ' ')
-      .split('\n'),
-  );
+  const commands = blocks.flatMap(([, block = '']) => commandLines(block.trim()));
   if (commands.length === 0) throw new Error(`${page} has no commands below "${heading}"`);
   return commands;
 }
 
 /** The command lines of a block; a backslash continues a line. */
-function oneALine(block: string): string[] {
+function commandLines(block: string): string[] {
   return block.replaceAll(/ \\\n */g, ' ').split('\n');
 }
 

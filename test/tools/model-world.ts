@@ -46,19 +46,10 @@ export class ModelWorld implements AsyncDisposable {
   #requests = 0;
 
   private constructor(fake: FakeOpenCloud, hasLadder: boolean) {
-    const { groupId, apiKey, baseUrl, legacyBaseUrl, usersBaseUrl, developBaseUrl } = fake;
     const dataDir = this.#dir.path;
     const flags = { 'server.port': '0', 'platform.kind': 'simulated', 'policy.breaker.enabled': 'false' };
     const { config } = loadConfig({ flags, env: {}, cwd: dataDir });
-    const platform = new OpenCloudPlatform({
-      groupId,
-      apiKey,
-      baseUrl,
-      legacyBaseUrl,
-      usersBaseUrl,
-      developBaseUrl,
-      clock,
-    });
+    const platform = new OpenCloudPlatform({ ...fake, clock });
     this.fake = fake;
     if (hasLadder) config.group.ladder = [...ladder];
     this.#options = { config, dataDir, overrides: { platform, clock } };

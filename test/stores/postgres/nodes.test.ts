@@ -89,14 +89,14 @@ test('without an answered heartbeat for 5 s, a node neither holds nor begins any
   await begin(one.store, change);
   expect(await one.store.holds(change.id)).toBe(true);
   const left = one.store.leaseLeft();
-  const resumeSession = await withoutBeats(one.address);
+  const resumeBeats = await withoutBeats(one.address);
   await one.time.skip(1_000);
   expect(left()).toBe(4_000);
   await one.time.skip(4_000);
   expect(left()).toBe(0);
   expect(await one.store.holds(change.id)).toBe(false);
   await expect(begin(one.store, newChange({ rankeeId: 8 }))).rejects.toMatchObject({ code: 'store_unavailable' });
-  await resumeSession();
+  await resumeBeats();
   await one.pass(40, () => one.store.holds(change.id));
   expect(await one.store.holds(change.id)).toBe(true);
   expect(left()).toBeGreaterThan(3_000);
@@ -398,10 +398,10 @@ test('a daemon without a lease is not ready, nor is one whose database a later r
   await using app = await openTestApp({ store });
   const readiness = async () => codeOf(await send(`${app.url}/readyz`, { method: 'GET' }));
   expect(await readiness()).toBeUndefined();
-  const resumeSession = await withoutBeats(address);
+  const resumeBeats = await withoutBeats(address);
   await time.skip(5_000);
   expect(await readiness()).toBe('store_unavailable');
-  await resumeSession();
+  await resumeBeats();
   await expect
     .poll(async () => {
       await time.advance(1_000);

@@ -41,7 +41,7 @@ export interface FakeOpenCloudOptions {
   developPort?: number;
 }
 
-/** A running fake: its controls, its state, and its addresses. Four hosts, as on Roblox. */
+/** A running fake: its controls, its state, and its addresses. Four hosts, as on Roblox. `OpenCloudPlatform` takes it as its options. */
 export interface FakeOpenCloud extends World {
   baseUrl: string;
   legacyBaseUrl: string;
