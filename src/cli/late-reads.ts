@@ -19,7 +19,7 @@ export function withVerification<T>(cli: Cli, app: RankingApp, work: () => Promi
     if (!isApplied) cli.say(`${reportedAsRefused} ${inTime}.`);
     else
       cli.say(
-        `Roblox says that it is done. This command reads it again ${inTime}, as ${whyHere(await cli.servedBy(app))}.`,
+        `Roblox reports success. This command reads the member again ${inTime}, because ${whyHere(await cli.servedBy(app))}.`,
       );
     return false;
   };
@@ -32,4 +32,4 @@ function whyHere(daemons: 'silent' | string[]): string {
 }
 
 const reportedAsRefused =
-  'Roblox refused the change, but a read cannot yet show whether it was made anyway. This command reads once more,';
+  "Roblox refused the change, but a read can't show yet whether it was made anyway. This command reads the member again";

@@ -6,13 +6,13 @@ import { everyCommand } from '../support/every-command.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { startWebhookSink } from '../support/webhook-sink.ts';
 
-/** Commands whose output has a format of its own, which --json does not change. */
+/** Commands with a fixed format, which --json does not change. */
 const asTheyAre = ['completion', 'man', 'openapi', 'config schema', 'service print', 'script', 'history export'];
 
 /** Commands that need what a test's home lacks: a server in Discord, systemd, or PostgreSQL; and `serve`, which prints its log. */
 const elsewhere = ['serve', 'discord setup', 'service install', 'service remove', 'store accept'];
 
-/** A line of each other command, in an order in which each finds what it needs. */
+/** One line for each other command, in an order in which each finds what it needs. */
 const lines = [
   'webhook add bot --no-test --out bot.secret',
   ...[

@@ -49,7 +49,7 @@ describe.concurrent('a change by a command is verified by a late read', () => {
     await using at = await world();
     const { code, stdout, stderr } = await at.rank(member, '20');
     expect({ code, stdout, stderr }).toMatchObject({ code: 0, stdout: expect.stringContaining('is now Officer') });
-    expect(stderr).toContain('This command reads it again in 8 s, as no daemon runs.');
+    expect(stderr).toContain('This command reads the member again in 8 s, because no daemon runs.');
     const [planned = 0, late = 0, ...more] = at.reads(member);
     expect(more).toEqual([]);
     expect(late - planned).toBeGreaterThanOrEqual(lagMs);
@@ -65,7 +65,9 @@ describe.concurrent('a change by a command is verified by a late read', () => {
     const elsewhere = ['rank', 'set', String(member), '20', '--data-dir', at.home.path('elsewhere')];
     const { code, stderr } = await at.home.here(elsewhere, { env: withStore });
     expect({ code, stderr }).toMatchObject({ code: 0 });
-    expect(stderr).toContain('reads it again in 8 s, as the daemons of this database run on other machines.');
+    expect(stderr).toContain(
+      'reads the member again in 8 s, because the daemons of this database run on other machines.',
+    );
     expect(stderr).toMatch(/This is stored in .*; the daemon \S+ serves it\./);
   });
 
@@ -86,7 +88,7 @@ describe.concurrent('a change by a command is verified by a late read', () => {
     await using at = await world();
     const { code, stdout, stderr } = await at.refusedWhileReadsLag(() => at.rank(member, '20'));
     expect({ code, stdout }).toEqual({ code: 75, stdout: '' });
-    expect(stderr).toMatch(/^Roblox refused the change, but .* reads once more, in 8 s\./);
+    expect(stderr).toMatch(/^Roblox refused the change, but .* reads the member again in 8 s\./);
     expect(stderr).toContain('could not be confirmed');
     expect(await at.latestChange()).toMatchObject({ state: 'unknown' });
   });
