@@ -2,12 +2,13 @@ import { RankdError } from '../../base/errors.ts';
 import { counted } from '../../base/text.ts';
 import type { AskedUser } from '../../core/asked-user.ts';
 import {
+  forgetPerson,
   forgetRequesters,
+  forgottenDocument,
   listRequesters,
   type Requester,
   requesterDocument,
-} from '../../usecases/history/erasures.ts';
-import { forgetPerson, forgottenDocument } from '../../usecases/history/forget.ts';
+} from '../../usecases/history/forget.ts';
 import type { Cli } from '../cli.ts';
 import { argument, command, flag } from '../command.ts';
 import { asUser } from '../input/arguments.ts';

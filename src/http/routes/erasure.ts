@@ -2,15 +2,15 @@ import type { IncomingHttpHeaders } from 'node:http';
 import * as z from 'zod';
 import { RankdError, type RefusalReason } from '../../base/errors.ts';
 import { crypto } from '../../base/node-modules.ts';
-import { receiveErasure } from '../../usecases/history/erasures.ts';
+import { receiveErasure } from '../../usecases/history/forget.ts';
 import { refuse } from '../callers.ts';
 import { memberId, notAnObject, parseFields } from '../fields.ts';
 import { jsonBody } from '../request-body.ts';
 import { type Exchange, route } from '../route.ts';
 
 /**
- * Roblox posts to its webhooks. A delivery that gets no 2xx within 5 s is repeated, 5 times in all, and the same `NotificationId` is the
- * same notification. Source: "Webhook notifications" in Roblox's creator documentation.
+ * Receives the notifications of a Roblox webhook. Roblox sends each up to 5 times, with the same `NotificationId`, until
+ * it gets a 2xx within 5 s. Source: "Webhook notifications" in Roblox's creator documentation.
  */
 export const robloxWebhook = route({
   method: 'POST',
@@ -19,11 +19,11 @@ export const robloxWebhook = route({
   handler: receive,
 });
 
-const shown = /^[ -~]+$/;
+const printable = /^[ -~]+$/;
 const notification = z.object(
   {
-    NotificationId: z.string({ error: 'is missing' }).min(1).max(256).regex(shown, { error: 'is not an id' }),
-    EventType: z.string({ error: 'is missing' }).max(64).regex(shown, { error: 'is not a name' }),
+    NotificationId: z.string({ error: 'is missing' }).min(1).max(256).regex(printable, { error: 'is not an id' }),
+    EventType: z.string({ error: 'is missing' }).max(64).regex(printable, { error: 'is not a name' }),
   },
   notAnObject,
 );
@@ -49,7 +49,7 @@ async function outcomeOf(
   { id, type, body }: { id: string; type: string; body: unknown },
 ): Promise<string> {
   if (type === 'SampleNotification') return 'The test notification has arrived, and its signature fits.';
-  if (type !== 'RightToErasureRequest') return 'rankd has no use for notifications of this type.';
+  if (type !== 'RightToErasureRequest') return 'rankd ignores notifications of this type.';
   const { EventTime: at, EventPayload: payload } = parseFields(erasure, body);
   const requestedAt = typeof at === 'string' ? Date.parse(at) : Number.NaN;
   const { doneAt } = await receiveErasure(app, { id, userId: payload.UserId, requestedAt });
@@ -61,7 +61,10 @@ async function outcomeOf(
 /** Roblox's documentation calls a window of 10 minutes reasonable. */
 const maxSkewMs = 10 * 60_000;
 
-/** The header is `t=SECONDS,v1=BASE64`: the HMAC-SHA256 of the time, a dot and the bytes of the body. Without a secret on Roblox's side, `v1` is missing. */
+/**
+ * The header is `t=SECONDS,v1=BASE64`: the HMAC-SHA256 of the time, a dot and the bytes of the body. If the webhook has
+ * no secret on Roblox's side, `v1` is missing.
+ */
 function refusalOfSignature(
   { headers, body }: { headers: IncomingHttpHeaders; body: unknown },
   { secret, now }: { secret: string; now: number },
