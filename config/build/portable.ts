@@ -41,7 +41,7 @@ const systems: Record<string, { node: string; addon: string }> = {
 const fileTime = new Date('2020-01-01T00:00:00Z');
 
 const { only, ...options } = new Command('npm run portable --')
-  .description('Makes the archives of rankd as it was built last, with Node.js, and their checksums.')
+  .description('Makes archives of the last build of rankd with Node.js, and their checksums.')
   .addOption(new Option('--only <systems...>', 'the systems; all, if none is named').choices(Object.keys(systems)))
   .option('--out <folder>', 'the folder for the archives', join(root, 'portable'))
   .parse()

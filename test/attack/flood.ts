@@ -12,7 +12,7 @@ import { figuresOf } from '../tools/process-figures.ts';
  * exceeds its bound.
  */
 const { seconds } = new Command('npm run flood --')
-  .description('Floods the built daemon without a key; ends with 1 where a figure is beyond its bound.')
+  .description('Floods the built daemon without a key; exits with 1 if a figure exceeds its bound.')
   .option('--seconds <n>', 'how long each flood lasts', wholeNumber(10, 100_000), 60)
   .parse()
   .opts<{ seconds: number }>();

@@ -6,7 +6,7 @@ import { wholeNumber } from '../../src/cli/input/arguments.ts';
  * `npm run fuzz -- --runs 100000`: the random tests with this many requests each, instead of the few in every test run.
  */
 const { runs, races } = new Command('npm run fuzz --')
-  .description('The tests at random, with more of everything than every test run has.')
+  .description('Runs the tests that use random input, many more times than `npm test` does.')
   .option('--runs <n>', 'hostile requests of each test', wholeNumber(1, 100_000_000), 100_000)
   .option(
     '--races <n>',

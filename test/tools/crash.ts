@@ -8,10 +8,15 @@ import { runCrashes } from './crash-run.ts';
  * exits with 1 if anything was lost.
  */
 const { rounds, kills, sideBySide, seed, engine, nodes } = new Command('npm run crash --')
-  .description('Kills the built daemon at work, again and again; ends with 1 where anything was lost.')
+  .description('Kills the built daemon at work, again and again; exits with 1 if anything was lost.')
   .option('--rounds <n>', 'how many', wholeNumber(1, 1_000_000), 50)
-  .option('--kills <n>', 'how often before what is left is reconciled and compared', wholeNumber(1, 1_000), 2)
-  .option('--side-by-side <n>', 'groups, each with daemons of its own, that share the rounds', wholeNumber(1, 100), 4)
+  .option(
+    '--kills <n>',
+    'how many kills before the rest is reconciled and the records are compared',
+    wholeNumber(1, 1_000),
+    2,
+  )
+  .option('--side-by-side <n>', 'groups, each with its own daemons, that share the rounds', wholeNumber(1, 100), 4)
   .option(
     '--engine <name>',
     'sqlite, or postgres: then daemons and PostgreSQL are killed, stopped and cut off',

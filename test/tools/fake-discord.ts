@@ -21,9 +21,9 @@ const { port, command, to, ...given } = new Command('npm run fake-discord --')
   )
   .option(
     '--command <name>',
-    'use a slash command by the fake that runs on this port, print what the person reads, and end',
+    'use a slash command through the fake that runs on this port, print what the person reads, and end',
   )
-  .option('--user <user>', 'option of the command, as are the next three')
+  .option('--user <user>', 'option of the command, like the next three')
   .option('--rank <rank>')
   .option('--duration <duration>')
   .option('--reason <text>')

@@ -30,8 +30,8 @@ const { port, group, latency, lag, limit, writeScope, publicRoles } = new Comman
     7300,
   )
   .option('--group <id>', 'the group it has', wholeNumber(1, 2 ** 53 - 1), 700)
-  .option('--latency <ms>', 'time that every answer takes', wholeNumber(0, 600_000), 50)
-  .option('--lag <ms>', 'time that reads of members are behind', wholeNumber(0, 600_000), 0)
+  .option('--latency <ms>', 'delay of every answer', wholeNumber(0, 600_000), 50)
+  .option('--lag <ms>', 'time by which reads of members lag', wholeNumber(0, 600_000), 0)
   .option('--limit <n>', 'calls a minute for each operation, instead of the documented ones', wholeNumber(1, 1_000_000))
   .option('--no-write-scope', 'gives a key without group:write, whose writes get 200 and have no effect')
   .option('--no-public-roles', 'the public role list does not answer')

@@ -9,10 +9,10 @@ import { runRevocations } from './revocation-run.ts';
  */
 const { daemons, requests } = new Command('npm run revocation --')
   .description(
-    'Revokes keys under load at several daemons on one PostgreSQL; ends with 1 if one was accepted afterwards.',
+    'Revokes keys under load at several daemons on one PostgreSQL; exits with 1 if one was accepted afterwards.',
   )
   .option('--daemons <n>', 'how many', wholeNumber(1, 20), 3)
-  .option('--requests <n>', 'how many requests are to begin after a revocation', wholeNumber(1, 10_000_000), 10_000)
+  .option('--requests <n>', 'how many requests begin after a revocation', wholeNumber(1, 10_000_000), 10_000)
   .parse()
   .opts<{ daemons: number; requests: number }>();
 

@@ -14,7 +14,7 @@ import { type Program, RankdByHand } from './rankd-by-hand.ts';
  */
 const { node } = new Command('npm run smoke --')
   .description(
-    'Installs the package as it was built last, runs it through a first rank change and the day to day on this system, and reports failures.',
+    'Installs the last build as a package, makes a first rank change, runs the commands of daily use, and reports failures.',
   )
   .option('--node <file>', 'the Node.js that runs it', process.execPath)
   .parse()

@@ -13,11 +13,11 @@ import { SeededRandom } from './random.ts';
  * inconsistent.
  */
 const { minutes, limit, seed } = new Command('npm run soak --')
-  .description('Steady load with faults; ends with 1 where memory or handles grow, or anything disagrees.')
-  .option('--minutes <n>', 'how long; one or two tell little of growth', wholeNumber(1, 10_000), 10)
+  .description('Applies steady load with faults; exits with 1 if memory or handles grow, or if records disagree.')
+  .option('--minutes <n>', 'how long; one or two are too few to show growth', wholeNumber(1, 10_000), 10)
   .option(
     '--limit <n>',
-    'changes asked for, and calls allowed of each operation, a minute',
+    'changes requested a minute, and calls allowed for each operation',
     wholeNumber(1, 100_000),
     300,
   )

@@ -14,8 +14,8 @@ import { freePort, Shell } from './shell.ts';
  * on a fake Open Cloud. Exits with 1 if a rank change fails or takes longer than bench/README.md allows.
  */
 const { latency } = new Command('npm run walk --')
-  .description('Types the commands of README and docs/go-live.md and takes the time to the first rank change.')
-  .option('--latency <ms>', 'time that every answer of the fake Open Cloud takes', wholeNumber(0, 600_000), 200)
+  .description('Types the commands of README and docs/go-live.md and measures the time to the first rank change.')
+  .option('--latency <ms>', 'delay of every answer of the fake Open Cloud', wholeNumber(0, 600_000), 200)
   .parse()
   .opts<{ latency: number }>();
 const limitSeconds = { simulated: 60, real: 300 };

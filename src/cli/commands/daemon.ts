@@ -143,7 +143,7 @@ export const reloadCommand = command({
     node: option('--node <name>', 'only the daemon with this name in `rankd status`, of those that share a database'),
     relearn: flag(
       '--relearn',
-      'settings that name roles mean the roles that their entries name now, instead of those that they named when rankd read them first',
+      'look up the roles that settings name again: a setting then follows the role that has its name now, not the one that had it before',
     ),
   },
   examples: [

@@ -86,7 +86,7 @@ async function reportMigration(cli: Cli, migration: Migration): Promise<void> {
 export const backupCommand = command({
   name: 'backup',
   about:
-    'copy the database into a file while the daemon runs; the copy is checked before it gets its name. The Roblox key and the simulated group are not in it',
+    'copy the database into a file, also while the daemon runs; the copy is checked before it gets its name. The Roblox key and the simulated group are not in it',
   args: [argument('<file>', 'the copy to make, or - for standard output')],
   options: { force: flag('--force', 'replace the file if it exists') },
   examples: [
@@ -144,7 +144,7 @@ function cutOff(cause: Error): never {
 
 export const restoreCommand = command({
   name: 'restore',
-  about: 'put a backup in the place of the database, with the daemon stopped; the previous database stays next to it',
+  about: 'replace the database with a backup, with the daemon stopped; the previous database stays next to it',
   args: [argument('<file>', 'a file that `rankd backup` made, or - for standard input')],
   options: { dryRun: flag('--dry-run', 'only check the file; works while a daemon runs') },
   examples: [

@@ -21,7 +21,7 @@ export const groupCommands = commandGroup({
   commands: [
     command({
       name: 'show',
-      about: 'name, owner, the account rankd acts with and what it can give',
+      about: 'its name and owner, the account that rankd acts with, and the ranks that it can give',
       examples: ['rankd group show', 'rankd group show --json'],
       run: show,
     }),

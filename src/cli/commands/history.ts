@@ -36,7 +36,7 @@ const exportOptions = {
 
 export const historyCommands = commandGroup({
   name: 'history',
-  about: 'every rank change that was asked for',
+  about: 'every rank change that was requested',
   examples: [
     'rankd history list',
     'rankd history show chg_VbflntX4kQ2mX7Lp',

@@ -51,7 +51,7 @@ const initOptions = {
   ),
   system: option(
     '--system <system>',
-    'write commands for this admin system of the game too, by its name in rankd game list',
+    'also write the commands for this admin system of the game, named as in rankd game list',
     filled,
   ),
   force: flag('--force', 'save existing files with .old at the end of their names'),

@@ -30,7 +30,7 @@ const key = argument('<key>', 'id or name of the key');
 
 const createOptions = {
   test: flag('--test', 'a key that runs every check and changes nothing'),
-  expires: option('--expires <duration>', 'the key is not accepted after this time, e.g. 90d', lifetime),
+  expires: option('--expires <duration>', 'the key expires after this time, e.g. 90d', lifetime),
   scope: choices('--scope <scope...>', 'what the key may do', scopes, [...usualScopes]),
   ifNotExists: flag('--if-not-exists', 'if a key of this name exists, leave it as it is and report how it differs'),
   forDiscord: flag('--for-discord', 'a key without a secret, for people in Discord who have a certain role').conflicts([

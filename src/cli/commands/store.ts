@@ -24,9 +24,9 @@ export const storeCommands = commandGroup({
     command({
       name: 'copy',
       about:
-        'copy all data from one place to another that has none yet, with all daemons stopped, and compare both. WHERE is a data directory, a file that `rankd backup` made, or the URL of a database: postgres://USER@HOST/DATABASE',
+        'copy all data from one store to an empty one, with all daemons stopped, and compare the two. WHERE is a data directory, a file that `rankd backup` made, or the URL of a database: postgres://USER@HOST/DATABASE',
       options: {
-        from: neededOption('--from <where>', 'the place that has the data; it stays as it is', filled),
+        from: neededOption('--from <where>', 'the store that has the data; it stays as it is', filled),
         to: neededOption('--to <where>', 'a data directory without a database, or an empty database', filled),
       },
       examples: [
