@@ -32,7 +32,10 @@ export function isLoopback(address: string): boolean {
   return membershipOf(['127.0.0.0/8', '::1'])(address);
 }
 
-/** The error of a listener in words for the operator. `portFrom`: the variable with the port, if no setting has it. A bug in rankd is returned unchanged. */
+/**
+ * The error of a listener in words for the operator. A bug in rankd is returned unchanged. `portFrom`: the variable with
+ * the port, if no setting has it.
+ */
 export function listenError(
   cause: unknown,
   {

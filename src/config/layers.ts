@@ -92,7 +92,10 @@ function readList(text: string): unknown {
   }
 }
 
-/** The problem of a text that has no value of the setting at all. The quotes of a shell stay in the form of a hosting platform. */
+/**
+ * The problem of a text that can't be read as a value of the setting. In quotes, it was meant for a shell: the forms of
+ * hosting platforms do not remove them.
+ */
 function flawsOf(setting: Setting, text: string): Array<[Setting, Problem]> {
   const { env: at, type } = setting;
   const isQuoted = /^(["']).*\1$/s.test(text) && ['text', 'number', 'boolean', 'mappings'].includes(type);

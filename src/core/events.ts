@@ -107,8 +107,8 @@ export function personForgotten(
 
 /** The platform passed on that a user wants to be forgotten. A user whom no record names is not named here either. */
 export function erasureRequested({ id, userId, doneAt }: ErasureRequest, actor: Actor): DomainEvent {
-  if (doneAt !== undefined) return event('person.request', id, { isKnown: false }, actor);
-  return { ...event('person.request', id, { isKnown: true }, actor), people: { rankeeId: userId } };
+  const isKnown = doneAt === undefined;
+  return { ...event('person.request', id, { isKnown }, actor), ...(isKnown && { people: { rankeeId: userId } }) };
 }
 
 /** A list of rank changes, made one after another: a run begins, or has completed the list. */

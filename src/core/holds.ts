@@ -172,8 +172,8 @@ function afterApplied(change: RankChange, of: HoldsOfMember, now: number): HoldU
 
 /**
  * True if the change neither gives nor takes a role that the temporary rank or role gave or took: it continues, and the
- * other roles that the member gains or loses in the meantime are the member's afterwards, too. A change of the rank can
- * only leave alone what is a single role.
+ * other roles that the member gains or loses in the meantime are the member's afterwards, too. A change of the rank ends
+ * every temporary rank or role except one that gave a single role and took none.
  */
 export function leavesAlone(
   { kind, undoOf, hold: part, rolesBefore, rolesAfter }: Pick<RankChange, ChangedRoles>,

@@ -20,22 +20,23 @@ const againAfterMs = 5_000;
  */
 export function logStartupSummary(app: DaemonContext, { platform }: Config): AsyncDisposable {
   const stopping = new AbortController();
-  const told = platform.kind === 'simulated' ? Promise.resolve() : tell(app, platform.groupId, stopping.signal);
+  const logged =
+    platform.kind === 'simulated' ? Promise.resolve() : logOnceReached(app, platform.groupId, stopping.signal);
   return {
     async [Symbol.asyncDispose]() {
       stopping.abort();
-      await told;
+      await logged;
     },
   };
 }
 
-async function tell(app: DaemonContext, groupId: number, stop: AbortSignal): Promise<void> {
-  while (!stop.aborted && !(await hasLoggedGroup(app, groupId, stop)))
+async function logOnceReached(app: DaemonContext, groupId: number, stop: AbortSignal): Promise<void> {
+  while (!stop.aborted && !(await logGroup(app, groupId, stop)))
     await app.clock.sleep(againAfterMs, stop).catch(() => undefined);
 }
 
 /** False if the platform could not be reached. */
-async function hasLoggedGroup(app: DaemonContext, groupId: number, stop: AbortSignal): Promise<boolean> {
+async function logGroup(app: DaemonContext, groupId: number, stop: AbortSignal): Promise<boolean> {
   using within = callWithin(app.clock, timeoutMs, 'start');
   const call = { ...within, signal: AbortSignal.any([within.signal, stop]) };
   try {

@@ -40,7 +40,7 @@ export function startWorkers(live: LiveContext, heads: AuditHeadWriter): () => P
     if (await isInCharge(live.current, 'pruning'))
       await pruneRecords(live.current, live.current.retention, stopping.signal);
   });
-  const looking = makeLateReads(() => live.current, {
+  const lateReads = makeLateReads(() => live.current, {
     stop: stopping.signal,
     report: (error) => app.log.error({ err: error }, 'a change could not be read again'),
   });
@@ -63,7 +63,7 @@ export function startWorkers(live: LiveContext, heads: AuditHeadWriter): () => P
     await Promise.all([
       recovery,
       credential,
-      looking,
+      lateReads,
       pruning,
       noting,
       naming,

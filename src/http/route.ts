@@ -71,9 +71,9 @@ interface RouteDocs {
 
 interface KeyUse {
   scope: Scope;
-  /** The header of the key: in `Authorization`, there or in `x-api-key`, or where clients of another service put it. */
+  /** The header with the key: `Authorization`, that or `x-api-key`, or the one that clients of another service send. */
   in: 'bearer' | 'bearer or header' | Family;
-  /** The place of the place id in a request. */
+  /** The part of the request with the place id. */
   place: 'body' | 'query' | 'query or Roblox-Id';
 }
 

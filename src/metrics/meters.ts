@@ -22,19 +22,8 @@ export const callerRefusals: Partial<Record<ErrorCode, readonly RefusalReason[]>
 
 /** The operations of the platform. */
 export const platformOperations = [
-  ...([
-    'group',
-    'roles',
-    'role',
-    'member',
-    'members',
-    'user',
-    'userName',
-    'places',
-    'assign',
-    'unassign',
-    'credential',
-  ] as const),
+  ...(['group', 'roles', 'role', 'member', 'members', 'user', 'userName', 'places'] as const),
+  ...(['assign', 'unassign', 'credential'] as const),
 ];
 const platformOutcomes = [
   ...(['ok', 'platform_busy', 'platform_unavailable', 'platform_credential', 'platform_rejected'] as const),

@@ -68,9 +68,9 @@ interface Seen {
   baseId: number | undefined;
 }
 
-type Look = (platform: LivePlatform, seen: Seen) => Promise<string[]>;
+type Check = (platform: LivePlatform, seen: Seen) => Promise<string[]>;
 
-const checks: Record<string, Look> = {
+const checks: Record<string, Check> = {
   async key(platform, seen) {
     const json = await platform.introspect();
     const { authorizedUserId, enabled, expired, scopes } = json;

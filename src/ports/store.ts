@@ -200,8 +200,8 @@ export interface PersonStore {
   /** The requests that are not done, those that arrived first at the beginning. */
   waitingErasures(): Promise<ErasureRequest[]>;
   /**
-   * Forgets a person in one transaction: rewrites each change and hold that names the person, and each request of the person that waits, replaces the user id in the audit by the
-   * pseudonym, removes the salts and a stored name, and adds the events of `judge`. `judge` is synchronous and pure, may run more than
+   * Forgets a person in one transaction: rewrites each change and hold that names the person, and each waiting request of the person,
+   * replaces the user id in the audit by the pseudonym, removes the salts and a stored name, and adds the events of `judge`. `judge` is synchronous and pure, may run more than
    * once, and gets every mention in the audit; no other write comes between its facts and its verdict. The replaced values disappear from
    * the store's files once no process has them open. Throws the refusal of `judge`, with nothing changed.
    */
@@ -227,7 +227,7 @@ export interface LoginLink {
 }
 
 export interface LoginLinkStore {
-  /** Stores a link under the hash of its secret until `expiresAt`, and forgets those that have expired by `now`, and all but the 100 newest. */
+  /** Stores a link under the hash of its secret until `expiresAt`. Removes those that have expired by `now`, and all but the 100 newest. */
   keepLoginLink(link: LoginLink & { hash: string; expiresAt: number }, now: number): Promise<void>;
   /** Takes a link that has not expired by `now`, so that no other call gets it. */
   takeLoginLink(hash: string, now: number): Promise<LoginLink | undefined>;

@@ -158,9 +158,9 @@ export class UpstreamClient {
   async request<T>(request: UpstreamRequest<T>, call: CallContext): Promise<T> {
     let last: RankdError | undefined;
     let unknown: RankdError | undefined;
-    let lookMs = 0;
+    let readMs = 0;
     for (let tries = 0; ; tries += 1) {
-      await this.#enter(request, { ...call, deadlineAt: call.deadlineAt - lookMs }).catch((late) => {
+      await this.#enter(request, { ...call, deadlineAt: call.deadlineAt - readMs }).catch((late) => {
         const isStillBusy = last?.code === 'platform_busy' && late.code === 'platform_busy'; // the later one has the newer wait
         throw unknown ?? (isStillBusy ? late : (last ?? late));
       });
@@ -169,7 +169,7 @@ export class UpstreamClient {
       if ('value' in result) return result.value;
       last = result.error;
       if (call.readsAfter && last.code === 'platform_busy')
-        lookMs = Math.max(this.shortestTryMs(request.gate), this.#clock.monotonic() - sentAt);
+        readMs = Math.max(this.shortestTryMs(request.gate), this.#clock.monotonic() - sentAt);
       if (last.code === 'outcome_unknown') unknown ??= last;
       if (
         !result.isTransient ||

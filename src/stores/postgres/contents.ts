@@ -42,7 +42,7 @@ function contentsOf(reader: Reader): StoreContents {
       pagesOf(table, {
         source: `rankd.${table}`,
         asKey: (column) => (isText(column) ? `${column} COLLATE "C"` : column),
-        ask: async (sql, after) => (await reader.all<Record<string, unknown>>(sql, after)).map(toKept),
+        ask: async (sql, after) => (await reader.all<Record<string, unknown>>(sql, after)).map(toStored),
       }),
     async numbers() {
       const rows = await reader.all<{ table: string; number: number }>(numbersSql);
@@ -62,7 +62,7 @@ const numbersSql = `
   WHERE relnamespace = 'rankd'::regnamespace
   UNION ALL SELECT 'audit_events', last_id FROM rankd.audit_head`;
 
-function toKept(row: Record<string, unknown>): StoredRow {
+function toStored(row: Record<string, unknown>): StoredRow {
   const cells = Object.entries(row).map(([column, value]) => [
     column,
     typeof value === 'boolean' ? Number(value) : value,

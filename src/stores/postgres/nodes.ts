@@ -102,8 +102,8 @@ export class Nodes implements NodeStore, OwnNode {
   async listNodes(): Promise<SeenNode[]> {
     const rows = await this.#db.all<NodeRow>(listSql, {});
     return rows.map(({ id, name, status, ...row }) => {
-      const told = JSON.parse(status) as NodeStatus;
-      return { id, name, state: stateOf(row, told), status: told };
+      const shown = JSON.parse(status) as NodeStatus;
+      return { id, name, state: stateOf(row, shown), status: shown };
     });
   }
 
@@ -212,7 +212,7 @@ export class Nodes implements NodeStore, OwnNode {
       const seen = this.#db.lastHead;
       const isCompared = this.#db.comparesHead();
       const { rows, sessionId } = await this.#db.beat<BeatRow>(beatSql, {
-        ...{ id: mine.id, seenId: seen?.id, ...this.#told() },
+        ...{ id: mine.id, seenId: seen?.id, ...this.#shownStatus() },
       });
       if (rows[0] !== undefined) this.#db.onTime({ askedAt: sentAt, serverAt: rows[0].serverAt });
       this.#checkSchema(rows[0]?.livesWith ?? 0);
@@ -275,7 +275,7 @@ export class Nodes implements NodeStore, OwnNode {
       .finally(() => this.#underWay.delete(seq));
   }
 
-  #told(): { name?: string; status?: string } {
+  #shownStatus(): { name?: string; status?: string } {
     return this.#shown === undefined ? {} : { name: this.#shown.name, status: JSON.stringify(this.#shown.status()) };
   }
 

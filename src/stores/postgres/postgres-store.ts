@@ -30,10 +30,10 @@ export interface PostgresStoreOptions extends OpenOptions {
   /** By default the server's clock; tests pass their own. */
   clock: Clock;
   /** The clock for this handle's lease: by default the time of this process, which no test moves. */
-  beating?: LeaseClock;
+  leaseClock?: LeaseClock;
   /** The file in which a daemon notes the id of its node: the next one of the same directory takes its place at once. */
   nodeFile?: string | undefined;
-  /** The notes of the cluster that the address leads to. */
+  /** Remembers the cluster that the address leads to. */
   clusters?: ClusterMemory | undefined;
 }
 
@@ -41,7 +41,7 @@ export interface PostgresStoreOptions extends OpenOptions {
 export async function openPostgresStore({
   address,
   clock: given,
-  beating = systemClock,
+  leaseClock = systemClock,
   nodeFile,
   clusters,
   onNew,
@@ -52,12 +52,12 @@ export async function openPostgresStore({
   const cluster = new KnownCluster(address, clusters);
   const db = new Database(address, { onTime: (reading) => server?.note(reading), cluster });
   try {
-    const version = await requireAlone(db, { own: beating, newest: newestSchema, predecessor: nodeIn(nodeFile) });
+    const version = await requireAlone(db, { own: leaseClock, newest: newestSchema, predecessor: nodeIn(nodeFile) });
     const isDone = version < newestSchema && (await migrate(db, clock));
     cluster.remember();
     if (version === 0) onNew?.();
     else if (isDone) onMigrated?.({ database: placeOf(address), from: version, to: newestSchema, copy: null });
-    return createPostgresStore(db, clock, new Nodes(db, { clock, own: beating, file: nodeFile }));
+    return createPostgresStore(db, clock, new Nodes(db, { clock, own: leaseClock, file: nodeFile }));
   } catch (error) {
     await db.close();
     throw error;

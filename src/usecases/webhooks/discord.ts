@@ -56,7 +56,7 @@ export function asPlainLine({ events }: PlannedMessage): DiscordMessage {
 /** A line for each event, as many as fit; the last message has the number of further ones. */
 function digest(events: readonly EventView[], atMost: number): PlannedMessage[] {
   const parts: Array<{ lines: string[]; events: EventView[] }> = [];
-  let told = 0;
+  let listed = 0;
   for (const event of events.slice(0, maxLines)) {
     const line = lineOf(event);
     const part = parts.at(-1);
@@ -65,9 +65,9 @@ function digest(events: readonly EventView[], atMost: number): PlannedMessage[] 
       part.events.push(event);
     } else if (parts.length < atMost) parts.push({ lines: [line], events: [event] });
     else break;
-    told += 1;
+    listed += 1;
   }
-  const more = events.slice(told);
+  const more = events.slice(listed);
   const last = parts.at(-1);
   if (more.length > 0 && last !== undefined) {
     const since = new Date(more[0]?.event.at ?? 0).toISOString();
@@ -98,19 +98,19 @@ function lengthOf(lines: readonly string[]): number {
 const nameLength = 80;
 
 /** An event as an embed for people. */
-export function embedOf(told: EventView): Embed {
-  const at = isoTime(told.event.at);
-  return { ...(told.told === undefined ? ofRankd(told) : ofChange(told, told.told)), timestamp: at };
+export function embedOf(one: EventView): Embed {
+  const at = isoTime(one.event.at);
+  return { ...(one.view === undefined ? ofRankd(one) : ofChange(one, one.view)), timestamp: at };
 }
 
 /** One line about an event, for digests and for refused embeds. `isPlain`: without links. */
-export function lineOf({ type, event, told, sequence }: EventView): string {
-  if (told === undefined)
+export function lineOf({ type, event, view, sequence }: EventView): string {
+  if (view === undefined)
     return `${titles[type] ?? type}: ${quoted(subjectOf(event.detail, event.subject), nameLength)}`;
-  const { change } = told;
+  const { change } = view;
   const sign = type === 'rank.changed' ? signs[moveOf(change)] : '✖';
   const why = type === 'rank.changed' ? '' : ` (${change.code ?? type})`;
-  return `${sign} ${memberOf(told)} (${change.rankeeId}) ${rolesOf(told, '')}${why} · ${sequence}`;
+  return `${sign} ${memberOf(view)} (${change.rankeeId}) ${rolesOf(view, '')}${why} · ${sequence}`;
 }
 
 const signs = { promotion: '⬆', demotion: '⬇', sideways: '↔' } as const;
@@ -118,11 +118,11 @@ const signs = { promotion: '⬆', demotion: '⬇', sideways: '↔' } as const;
 /** A summary of several events, e.g. `37 promotions, 4 demotions, 2 refused in 20 s, by key my-game`. */
 export function summaryOf(events: readonly EventView[]): string {
   const kinds = new Map<string, number>();
-  for (const told of events) kinds.set(kindOf(told), (kinds.get(kindOf(told)) ?? 0) + 1);
+  for (const one of events) kinds.set(kindOf(one), (kinds.get(kindOf(one)) ?? 0) + 1);
   const counts = [...kinds].map(([kind, count]) => (pluralized.has(kind) ? counted(count, kind) : `${count} ${kind}`));
   const times = events.map(({ event }) => event.at);
   const seconds = Math.max(1, Math.round((Math.max(...times) - Math.min(...times)) / 1000));
-  const ways = new Set(events.flatMap(({ told }) => (told === undefined ? [] : [wayOf(told)])));
+  const ways = new Set(events.flatMap(({ view }) => (view === undefined ? [] : [wayOf(view)])));
   const [way] = ways;
   const by = ways.size === 1 && way !== undefined ? `, by ${quoted(way, nameLength)}` : '';
   return `${counts.join(', ')} in ${seconds} s${by}`;
@@ -130,27 +130,27 @@ export function summaryOf(events: readonly EventView[]): string {
 
 const pluralized = new Set(['promotion', 'demotion', 'added role', 'removed role', 'other event']);
 
-function kindOf({ type, told }: EventView): string {
-  if (told === undefined) return 'other event';
+function kindOf({ type, view }: EventView): string {
+  if (view === undefined) return 'other event';
   if (type === 'rank.refused') return 'refused';
   if (type === 'rank.failed') return 'failed';
-  const { kind } = told.change;
+  const { kind } = view.change;
   if (kind !== undefined) return kind === 'role_added' ? 'added role' : 'removed role';
-  const move = moveOf(told.change);
+  const move = moveOf(view.change);
   return move === 'sideways' ? 'moved sideways' : move;
 }
 
-function ofChange({ type, sequence }: EventView, told: ChangeView): Embed {
-  const { change } = told;
+function ofChange({ type, sequence }: EventView, view: ChangeView): Embed {
+  const { change } = view;
   const simulated = isSimulatedGroup(change.group) ? 'SIMULATED · ' : '';
-  const from = change.placeId === undefined ? wayOf(told) : `${wayOf(told)}, place ${change.placeId}`;
+  const from = change.placeId === undefined ? wayOf(view) : `${wayOf(view)}, place ${change.placeId}`;
   return {
-    title: `${memberOf(told)} ${outcomeWords(type, told)}`,
+    title: `${memberOf(view)} ${outcomeWords(type, view)}`,
     url: profileOf(change.rankeeId),
-    color: colorOf(type, told),
-    description: descriptionOf(type, told),
+    color: colorOf(type, view),
+    description: descriptionOf(type, view),
     fields: [
-      { name: 'By', value: profileLink(quoted(askerOf(told), nameLength), change.rankerId), inline: true },
+      { name: 'By', value: profileLink(quoted(askerOf(view), nameLength), change.rankerId), inline: true },
       { name: 'From', value: quoted(from, 2 * nameLength), inline: true },
       ...(change.reason === undefined ? [] : [{ name: 'Why', value: quoted(change.reason, 300) }]),
     ],
@@ -183,9 +183,9 @@ function colorOf(type: WebhookEventType, { change }: ChangeView): number {
   return change.undoOf === undefined ? colors[moveOf(change)] : colors.undo;
 }
 
-function descriptionOf(type: WebhookEventType, told: ChangeView): string {
-  const roles = rolesOf(told, '**');
-  const { message } = told.change;
+function descriptionOf(type: WebhookEventType, view: ChangeView): string {
+  const roles = rolesOf(view, '**');
+  const { message } = view.change;
   return type === 'rank.changed' || message === '' ? roles : `${roles}\n${quoted(message, 500)}`;
 }
 
@@ -227,8 +227,7 @@ const titles: Partial<Record<WebhookEventType, string>> = {
   'events.skipped': 'Events were left out',
 };
 
-function ofRankd(told: EventView): Embed {
-  const { type, event, sequence } = told;
+function ofRankd({ type, event, sequence }: EventView): Embed {
   const { detail, subject, by } = event;
   const facts = type === 'undo.finished' ? undoFacts(detail) : Object.entries(detail);
   const lines = facts

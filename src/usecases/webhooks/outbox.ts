@@ -159,7 +159,7 @@ export interface EventView {
   type: WebhookEventType;
   event: OutboxEvent['event'];
   /** The change behind it, as it was at that time. */
-  told?: ChangeView;
+  view?: ChangeView;
 }
 
 /** Adds names to events, and leaves out events that are not for webhooks. */
@@ -171,42 +171,42 @@ export async function viewEvents(
   const named = changes.length === 0 ? [] : await withNames(ports, changes);
   const found = [...named];
   return events.flatMap((one) => {
-    const told = one.change === undefined ? undefined : found.shift();
+    const view = one.change === undefined ? undefined : found.shift();
     const type = typeOf(one);
     if (type === undefined) return [];
-    return [{ sequence: one.event.id, type, event: one.event, ...(told !== undefined && { told }) }];
+    return [{ sequence: one.event.id, type, event: one.event, ...(view !== undefined && { view }) }];
   });
 }
 
 /** The body of an event for programs. `groupTitle` is the daemon's, for events that are not about a change. */
 export function eventBody(
-  { sequence, type, event, told }: EventView,
+  { sequence, type, event, view }: EventView,
   { workspaceId, groupTitle }: { workspaceId: string; groupTitle: string },
 ): string {
-  const title = told?.change.group ?? groupTitle;
+  const title = view?.change.group ?? groupTitle;
   const data = {
     sequence,
     workspaceId,
     groupId: groupIdIn(title) ?? null,
     ...(isSimulatedGroup(title) && { simulated: true }),
-    ...(told === undefined ? aboutNoChange({ type, event }) : aboutChange(told, type)),
+    ...(view === undefined ? aboutNoChange({ type, event }) : aboutChange(view, type)),
   };
   return JSON.stringify({ type, timestamp: isoTime(event.at), data });
 }
 
-function aboutNoChange(told: Pick<EventView, 'type' | 'event'>) {
-  const { by, subject, detail } = told.event;
-  const fix = fixOf(told.type, told.event);
+function aboutNoChange({ type, event }: Pick<EventView, 'type' | 'event'>) {
+  const { by, subject, detail } = event;
+  const fix = fixOf(type, event);
   return { by, subject, detail, ...(fix !== undefined && { try: fix }) };
 }
 
-function aboutChange(told: ChangeView, type: WebhookEventType) {
-  const { undoOf, hold } = told.change;
+function aboutChange(view: ChangeView, type: WebhookEventType) {
+  const { undoOf, hold } = view.change;
   return {
-    ...(type === 'rank.changed' && { direction: moveOf(told.change) }),
+    ...(type === 'rank.changed' && { direction: moveOf(view.change) }),
     ...(undoOf !== undefined && { undoOf }),
     ...(hold !== undefined && { suspensionId: hold.id }),
-    change: withShortLists(detailedChangeDocument(told)),
+    change: withShortLists(detailedChangeDocument(view)),
   };
 }
 

@@ -10,7 +10,7 @@ test('an older schema is not migrated by a start while another node works on it;
   const { address } = await postgresDatabase();
   const db = new Database(address);
   const [time, otherTime] = [new ManualClock(), new ManualClock()];
-  const other = await openPostgresStore({ address, clock: new ManualClock(), beating: otherTime });
+  const other = await openPostgresStore({ address, clock: new ManualClock(), leaseClock: otherTime });
   onTestFinished(async () => {
     await Promise.all([db.close(), other.close()]);
   });

@@ -12,11 +12,15 @@ test('a write that a server lost in a crash is not reported as stored, even if a
   await using server = await startPostgres({ settings: ['wal_writer_delay=10000'] });
   await using proxy = await startStoreProxy(server.port);
   const clock = new ManualClock();
-  const beating = new ManualClock(); // one of their beats would flush the data that the test wants lost
+  const leaseClock = new ManualClock(); // one of their beats would flush the data that the test wants lost
   const at = { user: server.user, database: 'postgres', password: undefined, tls: false as const };
   const address = { ...at, host: server.socketDir, port: server.port };
-  const near = await openPostgresStore({ address, clock, beating });
-  const far = await openPostgresStore({ address: { ...at, host: '127.0.0.1', port: proxy.port }, clock, beating });
+  const near = await openPostgresStore({ address, clock, leaseClock });
+  const far = await openPostgresStore({
+    address: { ...at, host: '127.0.0.1', port: proxy.port },
+    clock,
+    leaseClock,
+  });
   onTestFinished(async () => void (await Promise.all([near.close(), far.close()])));
   for (const store of [far, near]) await begin(store, newChange());
   const breaking = {

@@ -37,7 +37,7 @@ test('over a new connection every node is watched from the start, and so is a no
 
 test('a node whose heartbeat arrives in the moment in which another ends it continues', async () => {
   const { address } = await postgresDatabase();
-  const store = await openPostgresStore({ address, clock: new ManualClock(), beating: new ManualClock() });
+  const store = await openPostgresStore({ address, clock: new ManualClock(), leaseClock: new ManualClock() });
   const db = new Database(address);
   onTestFinished(async () => void (await Promise.all([store.close(), db.close()])));
   await store.enqueue(7);

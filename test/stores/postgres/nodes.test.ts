@@ -27,8 +27,8 @@ async function twoNodes() {
       sleeps += 1;
       return time.sleep(ms, signal);
     };
-    const beating = { monotonic: () => time.monotonic(), sleep };
-    const store = await openPostgresStore({ address, clock: new ManualClock(), beating });
+    const leaseClock = { monotonic: () => time.monotonic(), sleep };
+    const store = await openPostgresStore({ address, clock: new ManualClock(), leaseClock });
     onTestFinished(() => store.close());
     /** Lets seconds pass one by one, each with a beat and its answer: then the node sleeps again, unless it was ended. */
     const pass = async (seconds: number, until: () => Promise<boolean> = async () => false) => {
@@ -130,10 +130,10 @@ test('a change whose node left no row is held until that was seen to stand still
   const clock = new ManualClock();
   const time = new ManualClock();
   await using gone = new AsyncDisposableStack();
-  const one = gone.adopt(await openPostgresStore({ address, clock, beating: new ManualClock() }), (store) =>
+  const one = gone.adopt(await openPostgresStore({ address, clock, leaseClock: new ManualClock() }), (store) =>
     store.close(),
   );
-  const other = gone.adopt(await openPostgresStore({ address, clock, beating: time }), (store) => store.close());
+  const other = gone.adopt(await openPostgresStore({ address, clock, leaseClock: time }), (store) => store.close());
   const change = newChange();
   await begin(one, change);
   await forgetNodes(address);
@@ -218,7 +218,7 @@ test('a command to a daemon is carried out once, by the addressed one, and its s
 test('a daemon that others have ended joins again, and is ready again', async () => {
   const { address } = await postgresDatabase();
   const time = new ManualClock();
-  const store = await openPostgresStore({ address, clock: new ManualClock(), beating: time });
+  const store = await openPostgresStore({ address, clock: new ManualClock(), leaseClock: time });
   await store.nodes?.showNode(daemonNamed('east'));
   const [before] = (await store.nodes?.listNodes()) ?? [];
   await onServer(address, `UPDATE rankd.nodes SET ended_by = 'node_x'`);
@@ -306,7 +306,7 @@ describe('keys that several nodes declare', () => {
   test('a node that had to join again has the same declarations as before', async () => {
     const { address } = await postgresDatabase();
     const [time, clock] = [new ManualClock(), new ManualClock()];
-    const store = await openPostgresStore({ address, clock, beating: time });
+    const store = await openPostgresStore({ address, clock, leaseClock: time });
     onTestFinished(() => store.close());
     const changed = vi.fn();
     await store.nodes?.showNode(daemonNamed('east', { onNodesChanged: changed }));
@@ -393,7 +393,7 @@ test('a change that waits for the same member on another node continues as soon 
 test('a daemon without a lease is not ready, nor is one whose database a later rankd has changed', async () => {
   const { address } = await postgresDatabase();
   const time = new ManualClock();
-  const store = await openPostgresStore({ address, clock: new ManualClock(), beating: time });
+  const store = await openPostgresStore({ address, clock: new ManualClock(), leaseClock: time });
   await store.nodes?.showNode(daemonNamed('east'));
   await using app = await openTestApp({ store });
   const readiness = async () => codeOf(await send(`${app.url}/readyz`, { method: 'GET' }));
@@ -443,7 +443,7 @@ test.each([
   async (_what, instead, writes, range) => {
     const { address } = await postgresDatabase();
     const time = new ManualClock();
-    const store = await openPostgresStore({ address, clock: new ManualClock(), beating: time });
+    const store = await openPostgresStore({ address, clock: new ManualClock(), leaseClock: time });
     onTestFinished(() => store.close());
     const lost: unknown[] = [];
     await store.nodes?.showNode({ ...daemonNamed('east'), onLost: (found) => void lost.push(found) });

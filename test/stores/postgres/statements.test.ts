@@ -37,7 +37,7 @@ test('a daemon has six connections at most, and relies on nothing that one of th
   const { address } = await postgresDatabase();
   const line = await tap(address);
   const time = new ManualClock();
-  const store = await openPostgresStore({ address: line.address, clock: systemClock, beating: time });
+  const store = await openPostgresStore({ address: line.address, clock: systemClock, leaseClock: time });
   onTestFinished(() => store.close());
   await using app = await openTestApp({ store });
   const key = await app.createKey();
@@ -94,7 +94,7 @@ test('a change is on disk when it is reported, whatever the server’s settings;
     await setTo(setting);
     const time = new ManualClock();
     const clock = new ManualClock();
-    const store = await openPostgresStore({ address, clock, beating: time });
+    const store = await openPostgresStore({ address, clock, leaseClock: time });
     onTestFinished(() => store.close());
     const change = newChange({ rankeeId: setting.length });
     expect(await begin(store, change)).toBe(true);
