@@ -1,10 +1,10 @@
 import type { Change } from '../documents.ts';
 import { isLeftFromSimulation } from '../live.ts';
-import { Chip, type Tone } from './chip.tsx';
-import { Icon, type IconName } from './icon.tsx';
+import { Chip, type Look } from './chip.tsx';
+import { Icon } from './icon.tsx';
 import { lengthInWords } from './time.tsx';
 
-const states: Record<Change['state'], { tone: Tone; icon: IconName }> = {
+const states: Record<Change['state'], Look> = {
   pending: { tone: 'open', icon: 'waiting' },
   applied: { tone: 'good', icon: 'yes' },
   refused: { tone: 'warn', icon: 'barred' },

@@ -1,9 +1,12 @@
 import { Icon, type IconName } from './icon.tsx';
 
-export type Tone = 'good' | 'warn' | 'bad' | 'open' | 'odd' | 'quiet';
+/** The color and the icon of a state, which is never shown by color alone. */
+export interface Look {
+  tone: 'good' | 'warn' | 'bad' | 'open' | 'odd' | 'quiet';
+  icon: IconName;
+}
 
-/** A state, which is never shown by color alone. */
-export function Chip({ tone, icon, children }: { tone: Tone; icon: IconName; children: string }) {
+export function Chip({ tone, icon, children }: Look & { children: string }) {
   return (
     <span class={`chip ${tone}`}>
       <Icon name={icon} />

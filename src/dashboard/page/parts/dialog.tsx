@@ -55,7 +55,7 @@ export function Dialog({ title, lead, footer, children, onClose, onSubmit }: Dia
   );
 }
 
-interface ConfirmProps {
+interface ConfirmProps<Result> {
   title: string;
   lead: string;
   verb: string;
@@ -66,12 +66,14 @@ interface ConfirmProps {
   /** The fields of the form. */
   children?: ComponentChildren;
   /** `once`: the idempotency key, the same for each try. */
-  act: (values: FormData, once: string) => Promise<unknown>;
+  act: (values: FormData, once: string) => Promise<Result>;
+  /** Gets the result of `act`; by default, the dialog closes. */
+  onDone?: (result: Result) => void;
   onClose: () => void;
 }
 
 /** Asks for confirmation of an action and for its fields, and shows the error if it fails. */
-export function Confirm({
+export function Confirm<Result>({
   title,
   lead,
   verb,
@@ -79,8 +81,9 @@ export function Confirm({
   isAllowed = true,
   children,
   act,
+  onDone,
   onClose,
-}: ConfirmProps) {
+}: ConfirmProps<Result>) {
   const error = useSignal<ApiError | undefined>(undefined);
   const isBusy = useSignal(false);
   const once = useMemo(newKey, []);
@@ -89,8 +92,8 @@ export function Confirm({
     isBusy.value = true;
     error.value = undefined;
     try {
-      await act(new FormData(form), once);
-      onClose();
+      const result = await act(new FormData(form), once);
+      (onDone ?? onClose)(result);
     } catch (failed) {
       error.value = failed as ApiError;
     }

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { Icon, type IconName } from './icon.tsx';
 import { isRoomy, isWide } from './window.ts';
 
 export interface Column {
@@ -51,5 +52,33 @@ function Spoken({ title, spoken }: { title: string | undefined; spoken: string }
       {title !== undefined && <span aria-hidden="true">{title}</span>}
       <span class="unseen">{spoken}</span>
     </>
+  );
+}
+
+/** Shown in place of an empty list: its meaning, and the next step. */
+export function Empty({ icon, title, children }: { icon: IconName; title: string; children: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <Icon name={icon} />
+      <h2>{title}</h2>
+      {children}
+    </div>
+  );
+}
+
+interface MoreProps {
+  isLoading: boolean;
+  onClick: () => void;
+  children: string;
+}
+
+/** The button below a list that has more entries. */
+export function More({ isLoading, onClick, children }: MoreProps) {
+  return (
+    <div class="row">
+      <button type="button" disabled={isLoading} onClick={onClick}>
+        {isLoading ? 'Loading…' : children}
+      </button>
+    </div>
   );
 }

@@ -1,8 +1,7 @@
 import { useSignal } from '@preact/signals';
 import type { Bar } from '../documents.ts';
 import { chart } from '../live.ts';
-import { Empty } from '../parts/empty.tsx';
-import { Table } from '../parts/table.tsx';
+import { Empty, Table } from '../parts/table.tsx';
 import { locale } from '../parts/time.tsx';
 import { Plot } from './plot.tsx';
 import { LiveView } from './view.tsx';

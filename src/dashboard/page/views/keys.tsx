@@ -1,20 +1,18 @@
 import { useSignal } from '@preact/signals';
 import type { Key } from '../documents.ts';
 import { isLeftFromSimulation, keyPages, keys } from '../live.ts';
-import { Chip, type Tone } from '../parts/chip.tsx';
-import { Empty } from '../parts/empty.tsx';
+import { Chip, type Look } from '../parts/chip.tsx';
 import { mayChange } from '../parts/form.tsx';
-import { Icon, type IconName } from '../parts/icon.tsx';
-import { More } from '../parts/more.tsx';
+import { Icon } from '../parts/icon.tsx';
 import { Shell } from '../parts/notice.tsx';
-import { shownColumns, Table } from '../parts/table.tsx';
+import { Empty, More, shownColumns, Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import { addressOf } from '../route.ts';
 import { KeyDetails, type Minted, MintedSecret, NewKey } from './key-actions.tsx';
 import { People } from './people.tsx';
 import { counted, LiveView, NewButton } from './view.tsx';
 
-const states: Record<Key['state'], { tone: Tone; icon: IconName }> = {
+const states: Record<Key['state'], Look> = {
   active: { tone: 'good', icon: 'yes' },
   rotating: { tone: 'open', icon: 'waiting' },
   paused: { tone: 'warn', icon: 'paused' },

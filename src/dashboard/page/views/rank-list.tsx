@@ -3,17 +3,16 @@ import { type ApiError, send } from '../api.ts';
 import type { List, Run } from '../documents.ts';
 import { roles, useLive } from '../live.ts';
 import { Member } from '../parts/change-words.tsx';
-import type { Tone } from '../parts/chip.tsx';
+import type { Look } from '../parts/chip.tsx';
 import { Confirm, OtherProblem } from '../parts/dialog.tsx';
 import { Field, FormError, Reason, textOf } from '../parts/form.tsx';
-import type { IconName } from '../parts/icon.tsx';
 import { Notice } from '../parts/notice.tsx';
 import { RoleField } from '../parts/roles.tsx';
 import { Table } from '../parts/table.tsx';
 import { MemberOutcomes, RunDialog } from './run-dialog.tsx';
 import { counted } from './view.tsx';
 
-const looks: Record<List['members'][number]['state'], { tone: Tone; icon: IconName; words: string }> = {
+const looks: Record<List['members'][number]['state'], Look & { words: string }> = {
   changed: { tone: 'good', icon: 'yes', words: 'changed' },
   already: { tone: 'quiet', icon: 'yes', words: 'no change needed' },
   done: { tone: 'quiet', icon: 'yes', words: 'done before' },
@@ -143,7 +142,7 @@ function ListDialog({ asked, members, onClose }: { asked: AskedList; members: Li
   }
   const start = async (_: FormData, once: string) => {
     const users = members.map(({ rankeeId }) => rankeeId).join('\n');
-    run.value = (await send<{ run: Run }>('list/run', { ...asked, users }, once)).run.id;
+    return (await send<{ run: Run }>('list/run', { ...asked, users }, once)).run.id;
   };
   return (
     <Confirm
@@ -151,9 +150,10 @@ function ListDialog({ asked, members, onClose }: { asked: AskedList; members: Li
       lead="Each member is checked when their turn comes. Nothing has been changed yet."
       verb={`Change ${counted(members.length, 'member')}`}
       act={start}
-      onClose={() => {
-        if (run.value === undefined) onClose();
+      onDone={(id) => {
+        run.value = id;
       }}
+      onClose={onClose}
     >
       <Table caption="The members of the list" columns={['Member', { title: 'Line', class: 'number' }]}>
         {members.map((member) => (

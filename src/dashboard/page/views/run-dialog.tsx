@@ -4,9 +4,8 @@ import { read } from '../api.ts';
 import type { Run } from '../documents.ts';
 import { Live, useLive } from '../live.ts';
 import { Member } from '../parts/change-words.tsx';
-import { Chip, type Tone } from '../parts/chip.tsx';
+import { Chip, type Look } from '../parts/chip.tsx';
 import { Dialog } from '../parts/dialog.tsx';
-import type { IconName } from '../parts/icon.tsx';
 import { Notice, Problem } from '../parts/notice.tsx';
 import { Table } from '../parts/table.tsx';
 import { CloseButton } from './rank-dialog.tsx';
@@ -52,7 +51,7 @@ export function RunDialog<Result>({ id, thing, resultOf, summary, onClose, child
 interface MemberOutcomesProps<State extends string> {
   members: Array<{ rankeeId: number; rankeeName: string; state: State; message: string }>;
   /** The look of each state. */
-  looks: Record<State, { tone: Tone; icon: IconName; words: string }>;
+  looks: Record<State, Look & { words: string }>;
   stoppedBy: { message: string } | null;
   /** Further remarks above the table. */
   children: ComponentChildren;

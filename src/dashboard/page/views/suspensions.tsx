@@ -4,19 +4,17 @@ import { type ApiError, send } from '../api.ts';
 import type { Change, Hold } from '../documents.ts';
 import { roles, suspensions, useLive } from '../live.ts';
 import { Member, memberName } from '../parts/change-words.tsx';
-import { Chip, type Tone } from '../parts/chip.tsx';
+import { Chip, type Look } from '../parts/chip.tsx';
 import { Confirm } from '../parts/dialog.tsx';
-import { Empty } from '../parts/empty.tsx';
 import { mayChange, Reason, textOf } from '../parts/form.tsx';
-import type { IconName } from '../parts/icon.tsx';
 import { Problem, Shell } from '../parts/notice.tsx';
-import { Table } from '../parts/table.tsx';
+import { Empty, Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import { addressOf } from '../route.ts';
 import { Done } from './rank-dialog.tsx';
 import { counted, LiveView } from './view.tsx';
 
-const states: Record<Hold['state'], { tone: Tone; icon: IconName }> = {
+const states: Record<Hold['state'], Look> = {
   active: { tone: 'open', icon: 'waiting' },
   ending: { tone: 'open', icon: 'back' },
   ended: { tone: 'quiet', icon: 'yes' },
@@ -168,8 +166,9 @@ export function Lift({ hold, onClose }: { hold: Hold; onClose: () => void }) {
   const lift = async (values: FormData, once: string) => {
     try {
       const reason = textOf(values, 'reason');
-      outcome.value = (await send<{ change: Change }>('suspensions/lift', { ...asked, reason }, once)).change;
+      const { change } = await send<{ change: Change }>('suspensions/lift', { ...asked, reason }, once);
       suspensions.touch();
+      return change;
     } catch (error) {
       offerForce(error as ApiError);
       throw error;
@@ -183,9 +182,10 @@ export function Lift({ hold, onClose }: { hold: Hold; onClose: () => void }) {
       verb={verbOf(hold)}
       isAllowed={typeof tested.value === 'string'}
       act={lift}
-      onClose={() => {
-        if (outcome.value === undefined) onClose();
+      onDone={(change) => {
+        outcome.value = change;
       }}
+      onClose={onClose}
     >
       <div aria-live="polite">
         {tested.value === undefined && <p class="soft">Checking…</p>}

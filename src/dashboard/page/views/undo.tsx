@@ -2,13 +2,12 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
 import { type ApiError, newKey, read, send } from '../api.ts';
 import type { Run, Undo, UndoPreview } from '../documents.ts';
-import type { Tone } from '../parts/chip.tsx';
+import type { Look } from '../parts/chip.tsx';
 import { Dialog } from '../parts/dialog.tsx';
-import type { IconName } from '../parts/icon.tsx';
 import { Notice, Problem } from '../parts/notice.tsx';
 import { MemberOutcomes, RunDialog } from './run-dialog.tsx';
 
-const looks: Record<Undo['members'][number]['state'], { tone: Tone; icon: IconName; words: string }> = {
+const looks: Record<Undo['members'][number]['state'], Look & { words: string }> = {
   would_put_back: { tone: 'open', icon: 'back', words: 'would be put back' },
   put_back: { tone: 'good', icon: 'yes', words: 'put back' },
   already: { tone: 'quiet', icon: 'yes', words: 'already so' },

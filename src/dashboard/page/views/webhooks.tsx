@@ -2,18 +2,16 @@ import { useSignal } from '@preact/signals';
 import { type ApiError, send } from '../api.ts';
 import type { TestedWebhook, Webhook } from '../documents.ts';
 import { webhooks } from '../live.ts';
-import { Chip, type Tone } from '../parts/chip.tsx';
+import { Chip, type Look } from '../parts/chip.tsx';
 import { Confirm } from '../parts/dialog.tsx';
-import { Empty } from '../parts/empty.tsx';
 import { Choices, mayChange, TextField, textOf } from '../parts/form.tsx';
-import type { IconName } from '../parts/icon.tsx';
 import { Shell } from '../parts/notice.tsx';
 import { SecretDialog } from '../parts/secret.tsx';
-import { Table } from '../parts/table.tsx';
+import { Empty, Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import { counted, LiveView, NewButton } from './view.tsx';
 
-const states: Record<Webhook['state'], { tone: Tone; icon: IconName }> = {
+const states: Record<Webhook['state'], Look> = {
   enabled: { tone: 'good', icon: 'yes' },
   failing: { tone: 'bad', icon: 'warning' },
   disabled: { tone: 'quiet', icon: 'paused' },
