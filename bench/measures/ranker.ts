@@ -15,7 +15,7 @@ export async function ranker({ rounds }: { rounds: number }): Promise<Finding[]>
   const of = (turns: 'busy' | 'alone' | 'waited') => measured.flatMap((once) => once[turns]);
   const waiting = await measureWaiting();
   const against = 'bare Fastify, same platform calls';
-  const late = { against: 'the sum of its three round trips', figure: 'p50', unit: '×' } as const;
+  const farAway = { against: 'the sum of its three round trips', figure: 'p50', unit: '×' } as const;
   return [
     { what, against, figure: 'req/s', unit: '×', goal: { atLeast: 0.57 }, ...ratio(of('busy'), throughput) },
     {
@@ -34,11 +34,11 @@ export async function ranker({ rounds }: { rounds: number }): Promise<Finding[]>
       ...difference(of('waited'), p50),
     },
     {
-      ...{ ...late, what: `${what}, platform answers in ${roundTripMs} ms, one caller`, goal: { atMost: 1.05 } },
+      ...{ ...farAway, what: `${what}, platform answers in ${roundTripMs} ms, one caller`, goal: { atMost: 1.05 } },
       ...spreadOf(waiting.one.map((ms) => ms / (3 * roundTripMs))),
     },
     {
-      ...{ ...late, what: `${what}, platform answers in ${roundTripMs} ms, 64 callers` },
+      ...{ ...farAway, what: `${what}, platform answers in ${roundTripMs} ms, 64 callers` },
       ...spreadOf(waiting.many.map((ms) => ms / (3 * roundTripMs))),
     },
   ];

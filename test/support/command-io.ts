@@ -14,7 +14,7 @@ export interface RunOptions {
   system?: System;
   /** For a command in this process: the version of Node.js that it believes it runs on. */
   nodeVersion?: string;
-  /** Of a command in this process: the command that a user types for `rankd`, which is the default. */
+  /** For a command in this process: the command that a user types for `rankd`, which is the default. */
   typedAs?: string;
   /** True if Ctrl-C arrives as soon as the command has begun. */
   isInterrupted?: boolean;

@@ -55,10 +55,8 @@ async function forgetUser(cli: Cli, user: AskedUser, dryRun: boolean): Promise<v
       ),
     { isWriting: !dryRun },
   );
-  const { pseudonym } = forgotten;
-  const done = `User ${userId} is forgotten in ${howMuch(forgotten)}, which name ${pseudonym} instead.`;
   const planned = `${howMuch(forgotten)} name user ${userId}; nothing was changed.`;
-  cli.print(forgottenDocument(forgotten), dryRun ? planned : done);
+  cli.print(forgottenDocument(forgotten), dryRun ? planned : doneText({ userId, ...forgotten }));
   if (!dryRun) cli.say('Backups, and the log of the daemon, still name the user.');
 }
 
@@ -72,10 +70,8 @@ async function forgetRequested(cli: Cli, dryRun: boolean): Promise<void> {
   cli.say(cli.shown([requestersTable(requesters)]));
   await confirm(cli, `Forget ${requesters.length === 1 ? 'this user' : `these ${requesters.length} users`}, for good?`);
   const results = await cli.withWrites((ports) => forgetRequesters(ports, requesters, { by: cli.by }));
-  const outcomes = results.map(({ userId, pseudonym, error, ...found }) =>
-    error === undefined
-      ? `User ${userId} is forgotten in ${howMuch(found)}, which name ${pseudonym} instead.`
-      : `User ${userId}: ${error.message}`,
+  const outcomes = results.map((result) =>
+    result.error === undefined ? doneText(result) : `User ${result.userId}: ${result.error.message}`,
   );
   cli.print({ dryRun, requests: results.map(requesterDocument) }, outcomes.join('\n'));
   cli.say('Backups, and the log of the daemon, still name these users.');
@@ -91,6 +87,12 @@ function requestersTable(requesters: readonly Requester[]): Shown {
   );
 }
 
-function howMuch({ changes, events }: { changes: number; events: number }): string {
+type Found = Pick<Requester, 'changes' | 'events'>;
+
+function doneText(done: Found & { userId: number; pseudonym?: number | undefined }): string {
+  return `User ${done.userId} is forgotten in ${howMuch(done)}, which name ${done.pseudonym} instead.`;
+}
+
+function howMuch({ changes, events }: Found): string {
   return `${counted(changes, 'rank change')} and ${counted(events, 'audit event')}`;
 }

@@ -109,7 +109,7 @@ function questionOf(
   { plan, members, held }: { plan: PlannedList; members: ListedMember[]; held: Role | undefined },
 ): string {
   const whom = counted(members.length, 'member') + (held === undefined ? '' : ` with the role ${roleTitle(held)}`);
-  if (plan.isContinued) return `Go on with ${plan.id}, for those of ${whom} whom it has not reached yet?`;
+  if (plan.isContinued) return `Continue ${plan.id} for those of ${whom} whom it has not reached yet?`;
   if (kind !== undefined)
     return kind === 'role_added' ? `Give ${whom} the role ${rank}?` : `Take the role ${rank} from ${whom}?`;
   if (step !== undefined) return `${step === 'promote' ? 'Promote' : 'Demote'} ${whom}?`;

@@ -20,19 +20,17 @@ import { openHold } from '../../usecases/holds/open-hold.ts';
 import { requireKey } from '../../usecases/keys/find-key.ts';
 import type { Cli } from '../cli.ts';
 import { argument, command, commandGroup, flag, option, type ValuesOf } from '../command.ts';
-import { asPlaceId, asRank, asRanker, asReason, asUser, userHelp } from '../input/arguments.ts';
+import { asPlaceId, asRank, asReason, asUser, userHelp } from '../input/arguments.ts';
 import { alongsideOf, rankOf, userOf } from '../input/people.ts';
 import { withVerification } from '../late-reads.ts';
 import { table } from '../output/table.ts';
 import { printDryRun } from './dry-run.ts';
 import { changeList, type ListSource } from './rank-list.ts';
-import { type HoldOptions, holdOptions, lengthOf, suspendCommands } from './suspension.ts';
+import { type HoldOptions, holdOptions, lengthOf, ranker, reason, suspendCommands } from './suspension.ts';
 
 /** In the help of an argument that names the user. */
 export const leftOut = 'left out with --file or --holding';
 const rankHelp = 'rank number (1..255), role id or role name';
-/** 0: the operator, who is not a player. */
-const ranker = option('--ranker <user>', 'the user who asks for it, whom the policy then checks', asRanker, 0);
 const testOptions = {
   key: option('--key <key>', 'as this key (id or name); without it, as the operator'),
   place: option('--place <id>', 'from this place', asPlaceId),
@@ -44,7 +42,7 @@ export const changeOptions = {
   file: option('--file <file>', 'every user in this file, one on each line; - for standard input'),
   holding: option('--holding <role>', 'every member who holds this role', asRank).conflicts('file'),
   ranker,
-  reason: option('--reason <text>', 'why, in your own words; the history stores it', asReason),
+  reason,
 };
 const stepOptions = {
   ...changeOptions,

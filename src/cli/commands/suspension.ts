@@ -25,7 +25,9 @@ import { facts, table, when } from '../output/table.ts';
 import { printDryRun } from './dry-run.ts';
 
 const user = argument('<user>', userHelp, asUser);
-const reason = option('--reason <text>', 'why, in your own words; the history stores it', asReason);
+/** 0: the operator, who is not a player. */
+export const ranker = option('--ranker <user>', 'the user who asks for it, whom the policy then checks', asRanker, 0);
+export const reason = option('--reason <text>', 'why, in your own words; the history stores it', asReason);
 const until = option('--until <time>', 'the end, such as 2027-01-31 or 2027-01-31T18:00Z', asEnd);
 /** How long a hold is to last: `for` and `until` exclude each other. */
 export const holdOptions = { for: option('--for <duration>', 'how long, such as 3d, 12h or 30m', asLength), until };
@@ -34,7 +36,7 @@ export type HoldOptions = ValuesOf<typeof holdOptions>;
 const suspendOptions = {
   ...holdOptions,
   role: option('--role <rank>', 'the role that the member holds until then, instead of policy.suspension.role', asRank),
-  ranker: option('--ranker <user>', 'the user who asks for it, whom the policy then checks', asRanker, 0),
+  ranker,
   reason,
   dryRun: flag('--dry-run', 'make every check and show which roles it would take; change nothing'),
 };
@@ -137,11 +139,10 @@ async function unsuspend(
     const { hold, finished } = await withVerification(cli, app, () =>
       liftHold(app, { rankeeId, caller, force, reason }),
     );
-    const change = finished && (await asStored(app, finished.change));
-    const refusal = change && errorOf(change, finished.error);
+    const change = await asStored(app, finished.change);
+    const refusal = errorOf(change, finished.error);
     if (refusal !== undefined) throw refusal;
-    const document = { change: change ? changeDocument({ change }) : null, suspension: holdDocument(hold) };
-    cli.print(document, change?.message ?? hold.message);
+    cli.print({ change: changeDocument({ change }), suspension: holdDocument(hold) }, change.message);
   };
   await cli.withRanking(work, { isWriting: true });
 }

@@ -100,7 +100,7 @@ describe('a member', () => {
     await does('suspensions/lift', { user: 1001 });
   });
 
-  test('who was changed elsewhere during a suspension: the test says so, and what force would do', async () => {
+  test('who was changed elsewhere during a suspension: the test reports that, and what force would do', async () => {
     await does('rank/change', { user: 1003, does: 'suspend', for: '3d' });
     const { clock, platform } = page.app.app;
     using call = callWithin(clock, 5_000, 'operator');

@@ -197,10 +197,10 @@ class World {
     await this.#group.give(member, newest.before.roles);
     await requestLateRead(this.app, newest.id);
     const ended = new AbortController();
-    const looks = makeLateReads(() => this.app, { stop: ended.signal, report: () => undefined });
+    const reading = makeLateReads(() => this.app, { stop: ended.signal, report: () => undefined });
     while (this.app.trust.reads.length > 0) await delay(1);
     ended.abort();
-    await looks;
+    await reading;
     const tries = { underWay: new Set<string>(), last: new Map<string, number>() };
     await recoverChanges(this.app, { report: () => undefined, stop, tries });
     const what = `${newest.id} is refuted`;
