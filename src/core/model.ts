@@ -52,6 +52,12 @@ export interface Place {
   name: string;
 }
 
+/** A platform user, by present name. */
+export interface NamedUser {
+  id: number;
+  name: string;
+}
+
 /** A member with all roles that the platform reported. The base role may or may not be listed. */
 export interface Member {
   userId: number;

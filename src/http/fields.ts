@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import * as z from 'zod';
 import { RankdError } from '../base/errors.ts';
 import { withoutKeys } from '../core/api-key.ts';
-import { isUserName } from '../core/user-name.ts';
+import { isUserName } from '../core/asked-user.ts';
 
 /** The fields that requests share, and their schemas. */
 

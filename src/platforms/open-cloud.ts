@@ -1,8 +1,7 @@
 import { asRankdError, isRankdError, RankdError } from '../base/errors.ts';
 import type { OutboundProxy } from '../base/outbound-proxy.ts';
 import { type Surprise, Surprises } from '../base/surprises.ts';
-import type { Credential, Group, Member, Place, Role } from '../core/model.ts';
-import type { NamedUser } from '../core/user-name.ts';
+import type { Credential, Group, Member, NamedUser, Place, Role } from '../core/model.ts';
 import type {
   BudgetLedger,
   CallContext,

@@ -1,8 +1,7 @@
 import { closeSync, openSync } from 'node:fs';
 import Database from 'better-sqlite3';
 import { codeOf, RankdError } from '../base/errors.ts';
-import type { Member, Role } from '../core/model.ts';
-import type { NamedUser } from '../core/user-name.ts';
+import type { Member, NamedUser, Role } from '../core/model.ts';
 
 /** The initial state of a simulated group. Every id is at most 2^53-1. */
 export interface GroupSeed {

@@ -1,7 +1,6 @@
 import type Database from 'better-sqlite3';
 import { isRankdError, RankdError } from '../base/errors.ts';
-import type { Credential, Group, Member, Role } from '../core/model.ts';
-import type { NamedUser } from '../core/user-name.ts';
+import type { Credential, Group, Member, NamedUser, Role } from '../core/model.ts';
 import type {
   CallContext,
   MemberList,

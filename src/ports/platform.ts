@@ -1,8 +1,7 @@
 import { type Clock, deadlineIn } from '../base/clock.ts';
 import { RankdError } from '../base/errors.ts';
 import type { Surprise } from '../base/surprises.ts';
-import type { Credential, Group, Member, Place, Role } from '../core/model.ts';
-import type { NamedUser } from '../core/user-name.ts';
+import type { Credential, Group, Member, NamedUser, Place, Role } from '../core/model.ts';
 
 /**
  * The group on the platform. An adapter knows nothing of callers, plans or audit. Repeating any call is safe.

@@ -1,9 +1,8 @@
 import type { AskedUser } from '../../core/asked-user.ts';
 import { roleTitle } from '../../core/describe.ts';
-import type { Role } from '../../core/model.ts';
+import type { NamedUser, Role } from '../../core/model.ts';
 import { nameForRequest, type RoleName } from '../../core/role-scheme.ts';
 import { resolveAlongside, resolveHeld } from '../../core/target.ts';
-import type { NamedUser } from '../../core/user-name.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from '../../usecases/change/ranking.ts';
 import { findUser } from '../../usecases/people/users.ts';

@@ -1,5 +1,4 @@
-import type { Credential, Group, Member, Place, Power, Role } from '../../core/model.ts';
-import type { NamedUser } from '../../core/user-name.ts';
+import type { Credential, Group, Member, NamedUser, Place, Power, Role } from '../../core/model.ts';
 import type { Page } from '../../ports/index.ts';
 
 /**

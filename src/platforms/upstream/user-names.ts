@@ -1,5 +1,5 @@
 import { abortable, deadlineIn } from '../../base/clock.ts';
-import type { NamedUser } from '../../core/user-name.ts';
+import type { NamedUser } from '../../core/model.ts';
 import type { CallContext, Clock } from '../../ports/index.ts';
 import { FairQueue } from './wait-queue.ts';
 

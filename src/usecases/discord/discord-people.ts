@@ -32,9 +32,3 @@ export async function unlinkPerson(
 ): Promise<void> {
   await store.updateDiscordPerson(discordId, judgeUnlink(discordId, { by, at: clock.now() }));
 }
-
-/** Everyone who is linked. */
-export async function listLinks({ store }: Pick<Ports, 'store'>): Promise<Array<DiscordPerson & { userId: number }>> {
-  const people = await store.listDiscordPeople();
-  return people.flatMap(({ userId, ...rest }) => (userId === undefined ? [] : [{ ...rest, userId }]));
-}

@@ -1,13 +1,17 @@
 import { isoOrNull } from '../../base/time.ts';
+import type { DiscordPerson } from '../../core/discord-person.ts';
 import type { Ports } from '../../ports/index.ts';
 import { namesOf } from '../people/users.ts';
-import { listLinks } from './discord-people.ts';
 
-type NamedLink = Awaited<ReturnType<typeof listLinks>>[number] & { userName: string | undefined };
+interface NamedLink extends DiscordPerson {
+  userId: number;
+  userName: string | undefined;
+}
 
 /** Everyone in Discord who is linked to a Roblox user, with the names as far as they are known. */
 export async function listNamedLinks(ports: Pick<Ports, 'store' | 'clock'>): Promise<NamedLink[]> {
-  const links = await listLinks(ports);
+  const people = await ports.store.listDiscordPeople();
+  const links = people.flatMap(({ userId, ...rest }) => (userId === undefined ? [] : [{ ...rest, userId }]));
   const names = await namesOf(
     ports,
     links.map(({ userId }) => userId),

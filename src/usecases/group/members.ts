@@ -1,8 +1,7 @@
 import { RankdError } from '../../base/errors.ts';
-import type { Role } from '../../core/model.ts';
+import type { NamedUser, Role } from '../../core/model.ts';
 import type { RoleName } from '../../core/role-scheme.ts';
 import { resolveHeld } from '../../core/target.ts';
-import type { NamedUser } from '../../core/user-name.ts';
 import type { CallContext } from '../../ports/index.ts';
 import { callWithin, readPages } from '../../ports/platform.ts';
 import { backgroundDeadlineMs, type Ranking } from '../change/ranking.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { RankdError } from '../../../src/base/errors.ts';
-import type { NamedUser } from '../../../src/core/user-name.ts';
+import type { NamedUser } from '../../../src/core/model.ts';
 import { openGates } from '../../../src/platforms/upstream/operations.ts';
 import { UserNames } from '../../../src/platforms/upstream/user-names.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
