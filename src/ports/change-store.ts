@@ -20,8 +20,8 @@ export interface ChangeSelection {
   keyId?: string | undefined;
   placeId?: number | undefined;
   /**
-   * The actor in the history: `key:<id>` or `cli:<user>@<host>`. The part before the colon alone includes all of them:
-   * `cli` is every operator.
+   * The actor in the history: `key:<id>`, `cli:<user>@<host>` or `web:<user>@<host>`. The part before the colon alone
+   * includes all of that kind: `cli` is every operator in a shell.
    */
   by?: string | undefined;
   undoId?: string | undefined;

@@ -136,7 +136,7 @@ export interface AuditFilter {
   since?: number | undefined;
   /** Epoch milliseconds, not included. */
   until?: number | undefined;
-  /** The whole name, or the part before the colon: `cli` is every operator. */
+  /** The whole name, or the part before the colon: `cli` is every operator in a shell. */
   by?: string | undefined;
   /** The whole action, or the part before the dot: `key` is every `key.…`. */
   action?: string | undefined;

@@ -28,7 +28,7 @@ const usualLimit = 20;
 const listOptions = {
   by: option(
     '--by <who>',
-    'only events by this operator, key or daemon: cli:ann@host, key:key_…, discord:44…, daemon; `cli` is every operator',
+    'only events by this operator, key or daemon: cli:ann@host, web:ann@host, key:key_…, discord:44…, daemon; `cli` alone means everyone in a shell, `web` on the page, `discord` in Discord',
   ),
   action: option('--action <name>', 'only this action, or all that begin with it: `rank.refused`, `key`'),
   subject: option('--subject <id>', 'only events about this key, place, workspace or rank change'),
