@@ -66,8 +66,19 @@ test.each<[string, string[], string, RegExp]>([
   ],
   ['a list with nobody in it', ['rank', 'promote'], '# nobody\n\n', /There is no user in standard input\./],
   ['a rank that the group does not have', ['rank', 'set', '21'], '1001\n', /The group has no rank 21\./],
-  ['a user beside the file', ['rank', 'demote', '1001'], '1001\n', /With --file, the users are listed/],
-  ['no rank', ['rank', 'set'], '1001\n', /With --file, the users are listed/],
+  [
+    'a user beside the file',
+    ['rank', 'demote', '1001'],
+    '1001\n',
+    /With --file, the users .*\ntry: rankd rank demote --file FILE/,
+  ],
+  [
+    'a user and a role',
+    ['role', 'add', '1001', 'VIP'],
+    '1001\n',
+    /With --file, .*\ntry: rankd role add ROLE --file FILE/,
+  ],
+  ['no rank', ['rank', 'set'], '1001\n', /Missing required argument 'rank'\.\ntry: rankd rank set --help/],
   [
     'an end for all of them',
     ['rank', 'set', '20', '--for', '3d'],
@@ -130,8 +141,12 @@ test('the owner and the acting account are refused in a list of all who hold a r
 });
 
 test.each<[string, string[], RegExp]>([
-  ['a user next to the role', ['rank', 'promote', '1001', '--holding', 'Trainee'], /members who hold that role\./],
-  ['no rank', ['rank', 'set', '--holding', 'Trainee'], /members who hold that role\./],
+  [
+    'a user next to the role',
+    ['rank', 'promote', '1001', '--holding', 'Trainee'],
+    /that role\.\ntry: rankd rank promote --h/,
+  ],
+  ['no rank', ['rank', 'set', '--holding', 'Trainee'], /Missing required argument 'rank'\./],
   ['a file next to the role', ['rank', 'promote', '--holding', 'Trainee', '--file', '-'], /cannot be used with/],
   ['a mistyped role', ['rank', 'promote', '--holding', 'Traine'], /Did you mean Trainee \(rank 10\)\?/],
 ])('%s is reported before a member is read', async (_what, command, message) => {

@@ -100,7 +100,7 @@ export const rankCommands = commandGroup({
         ],
         run: (cli, user, options) => {
           if (isForMany(options)) {
-            if (user !== undefined) throw twice(options);
+            if (user !== undefined) throw twice(options, `rankd rank ${direction}`);
             return changeList(cli, { step: direction, rank: 0, ...options });
           }
           if (user === undefined) throw missing('user', `rankd rank ${direction} --help`);
@@ -136,7 +136,7 @@ function set(
   rank: RoleName | undefined,
   options: ValuesOf<typeof setOptions>,
 ): Promise<void> {
-  return changeOneOrMany(cli, { first, rank, noun: 'rank', help: 'rankd rank set --help' }, options);
+  return changeOneOrMany(cli, { first, rank, noun: 'rank', line: 'rankd rank set' }, options);
 }
 
 type ManyOptions = Partial<ValuesOf<typeof setOptions>> & { ranker: AskedUser; kind?: RoleChangeKind };
@@ -144,16 +144,18 @@ type ManyOptions = Partial<ValuesOf<typeof setOptions>> & { ranker: AskedUser; k
 /** With --file or --holding, the only argument is the rank or role. */
 export async function changeOneOrMany(
   cli: Cli,
-  { first, rank, noun, help }: { first: string | undefined; rank: RoleName | undefined; noun: string; help: string },
+  { first, rank, noun, line }: { first: string | undefined; rank: RoleName | undefined; noun: string; line: string },
   { file, holding, ...options }: ManyOptions,
 ): Promise<void> {
+  const help = `${line} --help`;
   if (!isForMany({ file, holding })) {
     if (first === undefined) throw missing('user', help);
     const user = parsed('user', first, { parse: asUser, help });
     if (rank === undefined) throw missing(noun, help);
     return change(cli, { user, rank, ...options });
   }
-  if (first === undefined || rank !== undefined) throw twice({ file });
+  if (first === undefined) throw missing(noun, help);
+  if (rank !== undefined) throw twice({ file }, `${line} ${noun.toUpperCase()}`);
   const { lift, for: forMs, until, ...rest } = options;
   if (lift || forMs !== undefined || until !== undefined) {
     throw new RankdError('usage', '--for, --until and --lift are for one member at a time.', {
@@ -187,12 +189,12 @@ function isForMany({ file, holding }: ListSource): boolean {
   return file !== undefined || holding !== undefined;
 }
 
-function twice({ file }: ListSource): RankdError {
+function twice({ file }: ListSource, line: string): RankdError {
   const [words, option] =
     file === undefined
       ? ['With --holding, the users are the members who hold that role.', '--holding ROLE']
       : ['With --file, the users are listed in the file, one on each line.', '--file FILE'];
-  return new RankdError('usage', words, { hint: `rankd rank set RANK ${option}, or rankd rank promote ${option}` });
+  return new RankdError('usage', words, { hint: `${line} ${option}` });
 }
 
 async function test(

@@ -26,11 +26,7 @@ export const roleCommands = commandGroup({
         'rankd role add VIP --holding Officer',
       ],
       run: (cli, first, rank, asked) =>
-        changeOneOrMany(
-          cli,
-          { first, rank, noun: 'role', help: 'rankd role add --help' },
-          { ...asked, kind: 'role_added' },
-        ),
+        changeOneOrMany(cli, { first, rank, noun: 'role', line: 'rankd role add' }, { ...asked, kind: 'role_added' }),
     }),
     command({
       name: 'remove',
@@ -46,7 +42,7 @@ export const roleCommands = commandGroup({
       run: (cli, first, rank, asked) =>
         changeOneOrMany(
           cli,
-          { first, rank, noun: 'role', help: 'rankd role remove --help' },
+          { first, rank, noun: 'role', line: 'rankd role remove' },
           { ...asked, kind: 'role_removed' },
         ),
     }),
