@@ -55,7 +55,7 @@ export function chooseStore({ settings, env, isUrlInFile, folderOf }: StoreSourc
     );
   }
   const password = passwordOf(address.password, {
-    passwordFile: passwordFile && resolve(folderOf('password_file'), passwordFile),
+    file: passwordFile && resolve(folderOf('password_file'), passwordFile),
     env,
   });
   if ('problem' in password) return problem('password_file', password.problem);
@@ -173,10 +173,9 @@ function decoded(text: string): string | undefined {
 /** Takes the first of these that is set: the variable, the URL, the systemd credential `store_password`, the file. */
 function passwordOf(
   inUrl: string | undefined,
-  { passwordFile, env }: { passwordFile: string | undefined; env: Record<string, string | undefined> },
+  { file, env }: { file: string | undefined; env: Record<string, string | undefined> },
 ): { text?: string; warning?: string } | { problem: string } {
   if (inUrl && !env[passwordVariable]) return { text: inUrl };
-  const file = passwordFile;
   return findSecret(env, { variable: passwordVariable, credential: 'store_password', file, what: 'password' });
 }
 

@@ -36,8 +36,8 @@ type ForgettingActor = Forgetting & { byPerson: readonly string[] };
 const forgottenText = 'It named a person who was forgotten.';
 
 /**
- * Decides whether the person may be forgotten now, and returns the records without the person. `emptied`: where the audit names them;
- * `byPerson`: how history and audit name what they did in Discord.
+ * Decides whether the person may be forgotten now, and returns the records without the person. `emptied`: the audit's
+ * mentions of the person; `byPerson`: the names in history and audit for the person's actions in Discord.
  */
 export function judgeForgetting(
   forgetting: Forgetting,

@@ -18,8 +18,8 @@ import {
   withoutNulls,
 } from './rows.ts';
 
-/** A member can have any number of changes. */
-const maxNamed = 100;
+/** More rows than users are read for a name: the newest changes with it can all be of one user. */
+const maxRowsOfName = 100;
 
 export function personStore(db: Database): PersonStore {
   const { schema, anyOf, sameText } = db.sql;
@@ -41,11 +41,12 @@ export function personStore(db: Database): PersonStore {
       const found = await Promise.all([
         db.all<{ id: number }>(
           `SELECT rankee_id AS id FROM ${schema}.rank_changes
-           WHERE ${sameText('rankee_name', '@name')} AND rankee_id > 0 ORDER BY seq DESC LIMIT ${maxNamed}`,
+           WHERE ${sameText('rankee_name', '@name')} AND rankee_id > 0 ORDER BY seq DESC LIMIT ${maxRowsOfName}`,
           { name },
         ),
         db.all<{ id: number }>(
-          `SELECT user_id AS id FROM ${schema}.user_names WHERE ${sameText('name', '@name')} ORDER BY found_at DESC, user_id LIMIT ${maxNamed}`,
+          `SELECT user_id AS id FROM ${schema}.user_names
+           WHERE ${sameText('name', '@name')} ORDER BY found_at DESC, user_id LIMIT ${maxRowsOfName}`,
           { name },
         ),
       ]);

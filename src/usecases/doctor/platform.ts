@@ -35,8 +35,8 @@ export async function credentialFindings({ platform, clock }: Ranking, call: Cal
   if (refusal !== undefined) return [fail('credential', refusal.message, refusal.hint ?? '')];
   const warnings = await credentialWarnings({ platform, clock }, call);
   if (credential.state === 'unreported') {
-    const look = 'check on the Creator Dashboard that the key is active and allows this address';
-    return warnings.map((text) => warn('credential', text, look));
+    const fix = 'check on the Creator Dashboard that the key is active and allows this address';
+    return warnings.map((text) => warn('credential', text, fix));
   }
   const fix =
     credential.canWrite === false
@@ -81,9 +81,6 @@ export async function groupFindings(app: Ranking, call: CallContext): Promise<Fi
   ];
 }
 
-const namesWork =
-  'Roblox looks up user names without a log-in; if that ends, give the id of a user whom the history does not name';
-
 /** Looks up the name of the acting account: that needs no key, and Roblox has announced the end of such calls. */
 export async function namesFindings(app: Ranking, call: CallContext): Promise<Finding[]> {
   const acting = await app.group.acting(call).catch(() => undefined);
@@ -91,17 +88,15 @@ export async function namesFindings(app: Ranking, call: CallContext): Promise<Fi
   if (name === undefined) return [];
   try {
     await app.platform.findUser(name, call);
-    return [ok('names', namesWork)];
+    const text =
+      'Roblox looks up user names without a log-in; if that ends, give the id of a user whom the history does not name';
+    return [ok('names', text)];
   } catch (error) {
     if (!isRankdError(error, 'platform_rejected')) return []; // an unreachable host is reported anyway
     const text = `${error.message} By name, rankd finds only users in its history`;
-    return [
-      warn(
-        'names',
-        text,
-        'give user ids, in commands, on the page and in Discord; games that use the module Rankd send ids anyway',
-      ),
-    ];
+    const fix =
+      'give user ids, in commands, on the page and in Discord; games that use the module Rankd send ids anyway';
+    return [warn('names', text, fix)];
   }
 }
 
