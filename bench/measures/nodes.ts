@@ -34,7 +34,7 @@ const lagMs = 5_000;
 
 async function kills(server: PostgresServer): Promise<Finding[]> {
   const all = await Promise.all(Array.from({ length: killed }, (_, index) => killOne(server, `killed_${index}`)));
-  const common = { what: 'a rank change whose daemon was killed in it', against: 'beside another daemon', unit: 'ms' };
+  const common = { what: 'a rank change whose daemon was killed', against: 'next to another daemon', unit: 'ms' };
   return [
     {
       ...{ ...common, unit: 'ms', figure: 'taken over after', goal: { atMost: 8_000 } },

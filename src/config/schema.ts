@@ -130,7 +130,7 @@ export const settingsSchema = section({
     ranker_check: oneOf(['off', 'claimed', 'verify'])
       .default('off')
       .describe(
-        'off; claimed: the request must name another player as ranker; verify: who also ranks higher on Roblox.',
+        'off; claimed: the request must name another player as ranker; verify: that player must also rank higher on Roblox.',
       ),
     min_ranker_rank: whole(1, 255)
       .default(1)

@@ -41,7 +41,7 @@ const duration = z
 const changeFields = {
   ...memberFields,
   reason: optionalText.describe('Why, in your own words; 200 characters of it are stored with the change.'),
-  rankerId: userId.nullish().describe('User id of the player who asks; 0, or omitted: not a player.'),
+  rankerId: userId.nullish().describe('User id of the player who asks; 0, or omitted, if none does.'),
   rankerName: optionalText.describe('Name of the player who asks.'),
   rankeeName: optionalText.describe('Name of the member whose rank changes, for the history and the answer.'),
   command: optionalText.describe('The command that led to the change; stored with it.'),
@@ -95,7 +95,7 @@ const suspensionAnswer = changeAnswer.extend({
   until: z
     .int()
     .nullable()
-    .describe('When rankd gives the roles back, in seconds since 1970; null if only a person does that.'),
+    .describe('When rankd gives the roles back, in seconds since 1970; null if the suspension has no end.'),
   suspensionId: z
     .string()
     .regex(/^hold_\w+$/)

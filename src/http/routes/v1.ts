@@ -12,7 +12,7 @@ import { changeCodes, type Exchange, type FoundKey, placeIdHelp, type Route, rou
 const rankBody = z.object(
   {
     rankerName: text.describe('Name of the player who asks for the change.'),
-    rankerId: userId.describe('User id of the player who asks; 0: not a player.'),
+    rankerId: userId.describe('User id of the player who asks; 0 if none does.'),
     rankeeName: text.describe('Name of the member whose rank changes.'),
     rankeeId: memberId.describe('User id of the member whose rank changes, above 0.'),
     newRankId: id.describe('The rank number in the group (1 to 255), or a role id (above 255).'),
