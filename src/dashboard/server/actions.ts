@@ -5,7 +5,7 @@ import { userIn, userWords } from '../../core/asked-user.ts';
 import { isDiscordId } from '../../core/discord-person.ts';
 import { isSimulatedGroup } from '../../core/group-title.ts';
 import type { KeyRulesChange } from '../../core/key-changes.ts';
-import { directions, type Key, type RoleChangeKind, scopes } from '../../core/model.ts';
+import { directions, type Hold, type Key, type RoleChangeKind, scopes } from '../../core/model.ts';
 import { resolveAlongside } from '../../core/target.ts';
 import { defaultEvents } from '../../core/webhooks/event-types.ts';
 import { isWebhookName } from '../../core/webhooks/webhook.ts';
@@ -111,6 +111,8 @@ const webhookName = named(isWebhookName, '1 to 40 lower-case letters, digits and
 const discordId = named(isDiscordId, 'the id of a Discord user: digits alone, such as 1100000000000000001');
 /** The changes of a role next to the rank. */
 const roleKinds: Partial<Record<string, RoleChangeKind>> = { give: 'role_added', take: 'role_removed' };
+/** The changes that can end by themselves. */
+const holdKinds: Partial<Record<string, Hold['kind']>> = { suspend: 'suspension', set: 'temporary', give: 'temporary' };
 const changes = ['set', 'give', 'take', ...directions] as const;
 const members = { users: text(60_000), does: oneOf(changes), rank: optional(role), reason };
 const oneMember = {
@@ -293,18 +295,22 @@ async function changeOf(
   if (does === 'suspend' && lasts === undefined) throw new FieldError('for', 'is missing: say for how long');
   const name = (await namesOf(app, [user])).get(user) ?? '';
   const hold = await holdOf(app, does, lasts);
-  const kind = roleKinds[does];
   return {
     caller: { by, dryRun: false },
     request: {
       ...{ rankeeId: user, rankeeName: name, rankerId: 0, rankerName: 'operator', command: 'dashboard' },
       ...{ newRankId, ...(reason !== undefined && { reason }) },
     },
-    ...(does === 'promote' || does === 'demote' ? { step: does } : {}),
-    ...(kind !== undefined && { kind }),
+    ...kindOf(does),
     ...(hold !== undefined && { hold }),
     ...(ifRank !== undefined && { ifRank }),
   };
+}
+
+function kindOf(does: string): Pick<ChangeCommand, 'step' | 'kind'> {
+  const step = directions.find((direction) => direction === does);
+  const kind = roleKinds[does];
+  return { ...(step && { step }), ...(kind && { kind }) };
 }
 
 /** The requested rank or role; 0 if the change finds it by itself. */
@@ -320,9 +326,8 @@ async function holdOf(
   lasts: number | 'ever' | undefined,
 ): Promise<HoldAsked | undefined> {
   if (lasts === undefined) return undefined;
-  if (does === 'promote' || does === 'demote' || does === 'take')
-    throw new FieldError('for', `is not for ${does}: set a rank, or give a role`);
-  const kind = does === 'suspend' ? 'suspension' : 'temporary';
+  const kind = holdKinds[does];
+  if (kind === undefined) throw new FieldError('for', `is not for ${does}: set a rank, or give a role`);
   if (lasts === 'ever') return { kind };
   await inField('for', () => requireLength(app, lasts));
   return { kind, endsAt: app.clock.now() + lasts };
@@ -331,17 +336,16 @@ async function holdOf(
 /** A list of members, like `rankd rank set RANK --file FILE`. Its lines are checked here. */
 async function listOf(app: DaemonContext, { users, does, rank, reason }: Values<typeof members>, by: string) {
   const newRankId = roleOf({ does, rank });
-  const kind = roleKinds[does];
   using call = callWithin(app.clock, app.deadlineMs, 'operator');
   // An unknown rank or role is refused once, not for each line.
-  if (kind !== undefined)
+  if (does in roleKinds)
     await inField('rank', () => app.group.judged((scheme) => resolveAlongside(scheme, newRankId), call));
   else if (does === 'set') await app.group.target(newRankId, call);
   const found = await inField('users', () => findListed(app, usersIn(users, 'the list')));
   if (found.length > maxMembers) throw new FieldError('users', `can be at most ${maxMembers} members at once`);
   const command: ListCommand = {
-    step: does === 'promote' || does === 'demote' ? does : undefined,
-    ...(kind !== undefined && { kind }),
+    step: undefined,
+    ...kindOf(does),
     request: { rankerId: 0, rankerName: 'operator', newRankId, ...(reason !== undefined && { reason }) },
     ...{ command: 'dashboard', by },
   };

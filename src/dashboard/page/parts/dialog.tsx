@@ -2,8 +2,9 @@ import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useId, useMemo, useRef } from 'preact/hooks';
 import { type ApiError, newKey } from '../api.ts';
+import type { Change } from '../documents.ts';
 import { FormError } from './form.tsx';
-import { Problem } from './notice.tsx';
+import { Notice, Problem } from './notice.tsx';
 
 interface DialogProps {
   title: string;
@@ -52,6 +53,25 @@ export function Dialog({ title, lead, footer, children, onClose, onSubmit }: Dia
         <footer>{footer}</footer>
       </form>
     </dialog>
+  );
+}
+
+/** The outcome of an applied change. */
+export function Done({ change, onClose }: { change: Change; onClose: () => void }) {
+  return (
+    <Dialog title="Done" footer={<CloseButton onClose={onClose} />} onClose={onClose}>
+      <Notice tone="good">
+        <p role="status">{change.message}</p>
+      </Notice>
+    </Dialog>
+  );
+}
+
+export function CloseButton({ onClose }: { onClose: () => void }) {
+  return (
+    <button type="button" class="main" onClick={onClose}>
+      Close
+    </button>
   );
 }
 

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { type ApiError, newKey, send } from '../api.ts';
 import type { Change, Member, RankTest } from '../documents.ts';
-import { Dialog, OtherProblem } from '../parts/dialog.tsx';
+import { Dialog, Done, OtherProblem } from '../parts/dialog.tsx';
 import { FormError, Reason, TextField, textOf } from '../parts/form.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { Hint, Notice } from '../parts/notice.tsx';
@@ -155,25 +155,6 @@ export function RankDialog({ does, member, name, among, onClose }: RankDialogPro
         <OtherProblem error={error.value} />
       </FormError.Provider>
     </Dialog>
-  );
-}
-
-/** The outcome of an applied change. */
-export function Done({ change, onClose }: { change: Change; onClose: () => void }) {
-  return (
-    <Dialog title="Done" footer={<CloseButton onClose={onClose} />} onClose={onClose}>
-      <Notice tone="good">
-        <p role="status">{change.message}</p>
-      </Notice>
-    </Dialog>
-  );
-}
-
-export function CloseButton({ onClose }: { onClose: () => void }) {
-  return (
-    <button type="button" class="main" onClick={onClose}>
-      Close
-    </button>
   );
 }
 

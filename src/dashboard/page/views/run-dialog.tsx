@@ -5,10 +5,9 @@ import type { Run } from '../documents.ts';
 import { Live, useLive } from '../live.ts';
 import { Member } from '../parts/change-words.tsx';
 import { Chip, type Look } from '../parts/chip.tsx';
-import { Dialog } from '../parts/dialog.tsx';
+import { CloseButton, Dialog } from '../parts/dialog.tsx';
 import { Notice, Problem } from '../parts/notice.tsx';
 import { Table } from '../parts/table.tsx';
-import { CloseButton } from './rank-dialog.tsx';
 import { counted } from './view.tsx';
 
 interface RunDialogProps<Result> {

@@ -5,13 +5,12 @@ import type { Change, Hold } from '../documents.ts';
 import { roles, suspensions, useLive } from '../live.ts';
 import { Member, memberName } from '../parts/change-words.tsx';
 import { Chip, type Look } from '../parts/chip.tsx';
-import { Confirm } from '../parts/dialog.tsx';
+import { Confirm, Done } from '../parts/dialog.tsx';
 import { mayChange, Reason, textOf } from '../parts/form.tsx';
 import { Problem, Shell } from '../parts/notice.tsx';
 import { Empty, Table } from '../parts/table.tsx';
 import { Time } from '../parts/time.tsx';
 import { addressOf } from '../route.ts';
-import { Done } from './rank-dialog.tsx';
 import { counted, LiveView } from './view.tsx';
 
 const states: Record<Hold['state'], Look> = {
