@@ -86,9 +86,9 @@ async function accessFindings(
 
 /** By the access list of the folder, which the files in it inherit. */
 function listFindings(dataDir: string, { system, list }: { system: System; list: string | undefined }): Finding[] {
-  const crowd = list === undefined ? undefined : openGroupIn(list);
+  const group = list === undefined ? undefined : openGroupIn(list);
   const close = system.commands.closeFolder(dataDir);
-  if (crowd !== undefined) return [warn('data', `${crowd} can get at ${dataDir}`, close)];
+  if (group !== undefined) return [warn('data', `${group} can get at ${dataDir}`, close)];
   return [ok('data', `${dataDir} is ${list === undefined ? '' : 'private and '}writable`)];
 }
 

@@ -33,14 +33,14 @@ export function openGroupIn(sddl: string): string | undefined {
   if (/D:[A-Z]*NO_ACCESS_CONTROL/.test(sddl)) return 'Everyone';
   const entries = sddl.matchAll(/\((\w+);\w*;(\w+);[^;]*;[^;]*;([\w-]+)(?:;[^)]*)?\)/g);
   for (const [, type, rights = '', account = ''] of entries) {
-    const crowd = crowds[account];
-    if (crowd !== undefined && allowing.has(`${type}`) && reachesData(rights)) return crowd;
+    const group = openGroups[account];
+    if (group !== undefined && allowing.has(`${type}`) && reachesData(rights)) return group;
   }
   return undefined;
 }
 
 /** By their abbreviations and ids (https://learn.microsoft.com/windows/win32/secauthz/sid-strings). */
-const crowds: Record<string, string> = {
+const openGroups: Record<string, string> = {
   WD: 'Everyone',
   'S-1-1-0': 'Everyone',
   AN: 'whoever has no account',

@@ -126,8 +126,8 @@ describe('on Windows', () => {
     ['D:(D;;FA;;;WD)(A;;FA;;;SY)', undefined],
     ['D:(A;;0x100000;;;WD)', undefined],
     ['D:(A;;FA;;;SY)S:AI(AU;SAFA;FA;;;WD)', undefined],
-  ])('the access list %s lets in: %s', (list, crowd) => {
-    expect(openGroupIn(list)).toBe(crowd);
+  ])('the access list %s lets in: %s', (list, group) => {
+    expect(openGroupIn(list)).toBe(group);
   });
 
   test('doctor warns of a data directory that others can read, with the command that closes it', async () => {

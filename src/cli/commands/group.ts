@@ -11,7 +11,7 @@ import { facts, table } from '../output/table.ts';
 
 const membersOptions = {
   limit: option('--limit <n>', 'at most this many', wholeNumber(1, 100_000), 100),
-  after: option('--after <cursor>', 'only those after an earlier list, by the text that it ended with'),
+  after: option('--after <cursor>', 'continue an earlier list, by the cursor that it ended with'),
 };
 
 export const groupCommands = commandGroup({

@@ -48,7 +48,7 @@ test('the answer to a link that is too old says to make another one', async () =
   expect(await visitor.logIn()).toMatchObject({ status: 403, json: { code: 'link_refused', try: 'rankd dashboard' } });
 });
 
-test('a log-out of all invalidates a link from before a restart, too', async () => {
+test('a log-out of all sessions also invalidates a link from before a restart', async () => {
   await using page = await openTestPage();
   await using restarted = new LazyDashboard(page.options);
   const visitor = await page.withLink();
