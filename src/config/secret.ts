@@ -65,7 +65,10 @@ export function readSecretText(path: string, { isCredential }: { isCredential: b
   }
 }
 
-/** Takes a secret from the first of these that is set: the variable, the systemd credential, the file. `what` names it in a problem. */
+/**
+ * Takes a secret from the first of these that is set: the variable, the systemd credential, the file. White
+ * space around it is removed: secrets of Kubernetes often end with a line break. `what` names the secret in a problem.
+ */
 export function findSecret(
   env: Record<string, string | undefined>,
   {
@@ -75,7 +78,7 @@ export function findSecret(
     what,
   }: { variable: string; credential: string; file: string | undefined; what: string },
 ): { text?: string; warning?: string } | { problem: string } {
-  const given = env[variable];
+  const given = env[variable]?.trim();
   if (given) return { text: given };
   const credential = systemdCredential(env, name);
   const path = credential ?? file;

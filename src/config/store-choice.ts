@@ -175,7 +175,7 @@ function passwordOf(
   inUrl: string | undefined,
   { file, env }: { file: string | undefined; env: Record<string, string | undefined> },
 ): { text?: string; warning?: string } | { problem: string } {
-  if (inUrl && !env[passwordVariable]) return { text: inUrl };
+  if (inUrl && !env[passwordVariable]?.trim()) return { text: inUrl };
   return findSecret(env, { variable: passwordVariable, credential: 'store_password', file, what: 'password' });
 }
 

@@ -386,7 +386,7 @@ describe('variables that start with RANKD_', () => {
   });
 });
 
-test('the secret of the erasure webhook is no setting, and its file must exist and not be empty', () => {
+test('the secret of the erasure webhook is no setting; its file must exist and not be empty; a line break after it is ignored', () => {
   box.write('empty.secret', '\n');
   const refused = (text: string) => box.complaints(`erasure: {${text}}`).join('\n');
   expect(refused('secret: geheim')).toMatch(
@@ -395,7 +395,7 @@ test('the secret of the erasure webhook is no setting, and its file must exist a
   expect(refused('secret_file: none.secret')).toMatch(/1:24 erasure\.secret_file: .*none\.secret does not exist$/);
   expect(refused('secret_file: empty.secret')).toMatch(/is empty; put the secret into it$/);
   box.write('rankd.yaml', 'erasure: {secret_file: empty.secret}');
-  const { erasure } = box.load({ env: { RANKD_ERASURE_SECRET: 'geheim' } }).config;
+  const { erasure } = box.load({ env: { RANKD_ERASURE_SECRET: 'geheim\n' } }).config;
   expect([erasure.secret?.reveal(), JSON.stringify(erasure)]).toEqual(['geheim', '{"secret":"[redacted]"}']);
 });
 
