@@ -120,6 +120,9 @@ test('a signed body without its fields is a bad request that names them', async 
     [notification('e\u0000', 5), 'NotificationId'],
   ] as const)
     expect(await post(app, body)).toMatchObject({ status: 400, json: { message: expect.stringContaining(named) } });
+  expect(await post(app, '{"NotificationId":"e-3","EventType":"RightToErasureRequest"}')).toMatchObject({
+    json: { message: 'EventPayload is missing.' },
+  });
 });
 
 test('without a secret, the address does not exist', async () => {

@@ -28,7 +28,7 @@ const notification = z.object(
   notAnObject,
 );
 const erasure = z.object({
-  EventTime: z.unknown(),
+  EventTime: z.unknown().optional(),
   EventPayload: z.object({ UserId: memberId }, { error: 'is missing' }),
 });
 
