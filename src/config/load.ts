@@ -164,6 +164,11 @@ function putIn(tree: Record<string, unknown>, [name, ...rest]: string[], value: 
 }
 
 function problemsOf(issue: z.core.$ZodIssue, layers: readonly Layer[], file: ConfigFile | undefined): Problem[] {
+  // Of a value or a list, only the list has problems inside: those of its entries.
+  const inside = issue.code === 'invalid_union' && issue.errors.find((of) => of.some(({ path }) => path.length > 0));
+  if (inside) {
+    return inside.flatMap((one) => problemsOf({ ...one, path: [...issue.path, ...one.path] }, layers, file));
+  }
   const setting = settingPath(issue.path);
   const layer = layers.find(({ values }) => values.has(setting)) ?? file;
   if (issue.code === 'unrecognized_keys') {

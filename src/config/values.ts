@@ -106,7 +106,7 @@ export function durationByRank(preset: string, limits: { min: string; max: strin
   const error = `a duration from ${limits.min} to ${limits.max}, such as ${limits.example}, or a list of {from: RANK, for: DURATION}`;
   const one = bounded(limits).transform((forMs) => (forMs === 0 ? [] : [{ from: 0, forMs }]));
   const entry = z
-    .strictObject({ from: whole(1, 255), for: bounded(limits) })
+    .strictObject({ from: whole(1, 255), for: bounded(limits) }, { error: '{from: RANK, for: DURATION}' })
     .transform(({ from, for: forMs }) => ({ from, forMs }));
   return z.union([one, z.array(entry)], { error }).prefault(preset);
 }

@@ -177,10 +177,15 @@ describe('a wrong value is refused at its place, with the value and the expected
       'policy.cooldown[0].from: is 0; expected a whole number from 1 to 255',
     ],
     ['policy: {cooldown: [{from: 20, for: 1d, until: 5}]}', 'policy.cooldown[0].until: unknown setting'],
-    ...['{from: 20}', '7d'].map((entry) => [
-      `policy: {cooldown: [${entry}]}`,
-      'policy.cooldown: is a list; expected a duration from 0s to 30d, such as 30s, or a list of {from: RANK, for: DURATION}',
-    ]),
+    ...[
+      ['{from: 20}', '[0].for: has no value; expected a duration from 0s to 30d, such as 30s'],
+      ['{from: Officer, for: 1d}', '[0].from: is "Officer"; expected a whole number from 1 to 255'],
+      ['7d', '[0]: is "7d"; expected {from: RANK, for: DURATION}'],
+    ].map(([entry, problem]) => [`policy: {cooldown: [${entry}]}`, `policy.cooldown${problem}`]),
+    [
+      'policy: {privileged_roles: [5, {}]}',
+      'policy.privileged_roles[1]: is a mapping; expected a rank, a role id, or the name of a role of at most 100 characters',
+    ],
     [
       'policy: {cooldown: [{from: 20, for: 1d}, {from: 20, for: 7d}]}',
       'policy.cooldown[1].from: is 20; expected a unique from; policy.cooldown[0] has the same',
