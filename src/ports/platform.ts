@@ -75,7 +75,7 @@ export interface Platform {
 export interface MemberList {
   /** Everyone holds the base role: without a role, all members are listed. */
   roleId: number | undefined;
-  /** The cursor of an earlier page of the same list; the first page without one. */
+  /** The `next` of an earlier page of the same list; absent for the first page. */
   after?: string | undefined;
 }
 

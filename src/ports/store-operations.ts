@@ -91,7 +91,10 @@ export interface StoreCheck {
   detail: string;
 }
 
-/** The cluster behind an address, by the `system_identifier` that a server and its standbys share, or `unreported` if the user may not read it. */
+/**
+ * The cluster behind an address, by the `system_identifier` that a server and its standbys share, or `unreported` if the
+ * user may not read it.
+ */
 export interface KnownServer {
   /** In words for the operator. */
   place: string;

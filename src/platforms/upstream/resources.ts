@@ -5,6 +5,7 @@ import type { Page } from '../../ports/index.ts';
  * The platform's resources as transmitted (Open Cloud v2: ids are strings, references are paths). Each parser throws if
  * a required field is missing or has the wrong type. Other fields may have any shape.
  */
+
 export interface ListedRole {
   id: number;
   name: string;

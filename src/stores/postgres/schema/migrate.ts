@@ -49,7 +49,8 @@ export async function migrateWithin(
 export const newestSchema = migrations.length;
 
 /**
- * The number of migrations that the database has seen; 0 if it has no data of rankd. Throws `config_invalid` if its schema `rankd` belongs to another program, and `schema_newer` if a later rankd wrote it that this one can't live with.
+ * The number of migrations that the database has seen; 0 if it has no data of rankd. Throws `config_invalid` if its
+ * schema `rankd` belongs to another program, and `schema_newer` if it is of a later rankd, and this one can't use it.
  */
 export async function schemaVersion(db: Reader, address: ServerAddress): Promise<number> {
   const found = await db.get<{ hasSchema: boolean; hasSteps: boolean }>(
