@@ -43,7 +43,7 @@ export function openGroupIn(sddl: string): string | undefined {
 const openGroups: Record<string, string> = {
   WD: 'Everyone',
   'S-1-1-0': 'Everyone',
-  AN: 'whoever has no account',
+  AN: 'any user without an account',
   AU: 'every user who is logged on',
   'S-1-5-11': 'every user who is logged on',
   IU: 'every user who is logged on here',

@@ -177,7 +177,7 @@ async function add(cli: Cli, name: string, options: ValuesOf<typeof addOptions>)
   const chosen = events === undefined ? undefined : eventsFrom(events);
   const target = addressFrom(await readAddressText(cli, urlFile), kind);
   const sending = await sendingOf(cli);
-  const known = await whileWaiting(cli.line, 'looking at the target', async () => {
+  const known = await whileWaiting(cli.line, 'checking the target', async () => {
     await refuseForbidden(sending, target, (doubt) => cli.warn(doubt));
     return target.kind === 'discord' ? readDiscordWebhook(sending, target) : undefined;
   });

@@ -33,7 +33,7 @@ export async function requestWebhook(cli: Cli, config: Config): Promise<FirstWeb
     if (text === '') return undefined;
     const read = readAddress(text, 'discord');
     if ('refusal' in read) throw asAnswer(read.refusal);
-    await whileWaiting(cli.line, 'looking at the channel', async () => {
+    await whileWaiting(cli.line, 'checking the channel', async () => {
       await refuseForbidden(sending, read, (doubt) => cli.warn(doubt));
       await readDiscordWebhook(sending, read);
     }).catch((error) => {

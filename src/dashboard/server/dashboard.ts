@@ -221,9 +221,9 @@ export class Dashboard implements AsyncDisposable {
   /** Watches for changes while a page is connected. */
   #watch(): void {
     if (this.#watched !== undefined) return;
-    const nobody = new AbortController();
-    this.#watched = nobody;
-    const stop = AbortSignal.any([nobody.signal, this.#closing.signal]);
+    const unread = new AbortController();
+    this.#watched = unread;
+    const stop = AbortSignal.any([unread.signal, this.#closing.signal]);
     const { live, status } = this.#options;
     this.#watching = watchViews({ live, status, tell: (views) => this.streams.tell(views) }, stop);
   }

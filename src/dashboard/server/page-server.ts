@@ -166,7 +166,7 @@ function servePage(
 
   const answer = async (route: Route, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     noting(request, () => requireOwnPage(request, site().origins));
-    if (route.needs === 'nobody') {
+    if (route.needs === 'nothing') {
       const login = await route.answer(page, sentBy(request, reply)).catch(slowDown);
       return sendAnswer(reply, login);
     }

@@ -72,7 +72,7 @@ export interface Answer {
 
 /** `session`: needs a session; `reading`: is also limited in rate; `changing`: also needs a user at the page. */
 export type Route =
-  | { needs: 'nobody'; answer(page: Page, sent: Sent): Promise<Answer> }
+  | { needs: 'nothing'; answer(page: Page, sent: Sent): Promise<Answer> }
   | { needs: 'session' | 'reading' | 'changing'; answer(page: Page, asked: Asked): Promise<Answer> };
 
 /** At most this many keys and suspensions are listed at once; the command line lists more. */
@@ -83,7 +83,7 @@ const maxListed = 100;
  */
 export const routes: Readonly<Record<string, Route>> = {
   'POST /api/login': {
-    needs: 'nobody',
+    needs: 'nothing',
     async answer({ sessions, typedAs }, { app, fields }) {
       const link = await takeLoginLink(app, String(fields['link']));
       if (link === undefined)

@@ -6,8 +6,8 @@ const calledOff = AbortSignal.abort(new Error('called off'));
 const { signal } = new AbortController();
 
 test.each([
-  ['somebody is before them', true],
-  ['nobody is', false],
+  ['another caller is before them', true],
+  ['no caller is', false],
 ])('a caller who gives up before their turn blocks no other, and lets no other pass, if %s', async (_, isBusy) => {
   const turns = new MemberTurns();
   const before = isBusy ? turns.arrive(member, 'a') : undefined;

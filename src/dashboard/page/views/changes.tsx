@@ -55,9 +55,7 @@ export function Changes() {
             />
           )}
           {listed.changes.length === 0 && listed.next === null && <NoChanges isSearch={query !== ''} />}
-          {list.isLoading.value && listed.changes.length === 0 && (
-            <p class="empty soft">Looking through older changes…</p>
-          )}
+          {list.isLoading.value && listed.changes.length === 0 && <p class="empty soft">Searching older changes…</p>}
         </section>
       )}
       {listed !== undefined && listed.next !== null && listed.changes.length > 0 && !isAboutField && (
@@ -95,7 +93,7 @@ function NoChanges({ isSearch }: { isSearch: boolean }) {
     return (
       <Empty icon="changes" title="No change matches">
         <p>
-          Take a filter away, or <a href={addressOf('changes')}>look at all changes</a>.
+          Remove a filter, or <a href={addressOf('changes')}>show all changes</a>.
         </p>
       </Empty>
     );
