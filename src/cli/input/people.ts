@@ -56,7 +56,7 @@ export async function alongsideOf(
   return role.id;
 }
 
-/** Finds the role whose holders are meant, and reports which role a name stood for. Throws as `resolveHeld`. */
+/** Finds a role that members can hold, and reports which role a name means. Throws as `resolveHeld`. */
 export async function heldOf(
   cli: Cli,
   { group }: Pick<Ranking, 'group'>,
