@@ -45,8 +45,8 @@ export async function showNode({ daemon: { app, url }, live, page, startedAt }: 
     status,
     onLost: (range) => void tellLost({ ...app.current, name }, range),
     onNodesChanged: () => void live.redeclare(),
-    carryOut: async ({ does, by, relearns }) =>
-      does === 'logout' ? page.logAllOut(by) : withoutExcerpts(await live.reload(by, { relearns })),
+    carryOut: async ({ does, by }) =>
+      does === 'logout' ? page.logAllOut(by) : withoutExcerpts(await live.reload(by, { relearns: does === 'relearn' })),
   });
 }
 

@@ -335,12 +335,12 @@ export interface ShownNode {
   onLost?(range: { fromId: number; toId: number }): void;
 }
 
-/** An operator's request to a daemon from any machine. `by`: the actor in the audit. */
+/** An operator's request to a daemon from any machine. */
 export interface NodeCommand {
-  does: 'reload' | 'logout';
+  /** `relearn`: a reload that also resolves every entry that names roles again. */
+  does: 'reload' | 'relearn' | 'logout';
+  /** The actor in the audit. */
   by: string;
-  /** For a reload: true if every entry that names roles is to be read again. */
-  relearns: boolean;
 }
 
 /** The daemons that share one store, and the messages between them. A store for a single daemon has none. */

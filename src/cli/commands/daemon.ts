@@ -182,7 +182,7 @@ async function reloadNodes(
   cli: Cli,
   { name, relearns }: { name: string | undefined; relearns: boolean },
 ): Promise<void> {
-  const command = { does: 'reload', by: cli.by, relearns } as const;
+  const command = { does: relearns ? 'relearn' : 'reload', by: cli.by } as const;
   const asking = { command, name, timeoutMs: reloadTimeoutMs };
   const answers = await askAllNodes(cli, 'the daemons read their configurations', asking);
   const reloads = answers.map((answer) => ({ ...answer, outcome: answer.outcome as ReloadOutcome | undefined }));
@@ -347,7 +347,7 @@ async function endSessions(cli: Cli): Promise<void> {
 
 /** Throws `daemon_unavailable` if one of the daemons that share the database does not answer. */
 async function endSessionsOfNodes(cli: Cli): Promise<{ sessions: number }> {
-  const command = { does: 'logout', by: cli.by, relearns: false } as const;
+  const command = { does: 'logout', by: cli.by } as const;
   const answers = await askAllNodes(cli, 'the daemons end the sessions', { command, timeoutMs: logoutTimeoutMs });
   const silent = answers.filter(({ outcome }) => outcome === undefined).map(({ name }) => name);
   if (silent.length > 0) {

@@ -89,7 +89,7 @@ export const beatSql = `
          (SELECT encode(hash, 'hex') FROM rankd.audit_events WHERE id = @seenId::bigint) AS "seenHash",
          EXISTS (SELECT 1 FROM rankd.idempotency_claims WHERE node = @id)
            OR EXISTS (SELECT 1 FROM rankd.member_queue WHERE node = @id) AS "holdsRows",
-         (SELECT json_agg(json_build_object('seq', seq, 'does', does, 'by', asked_by, 'relearns', relearns) ORDER BY seq)
+         (SELECT json_agg(json_build_object('seq', seq, 'does', does, 'by', asked_by) ORDER BY seq)
           FROM rankd.node_commands WHERE node = @id AND outcome IS NULL) AS commands
   FROM rankd.nodes WHERE ended_by IS NULL`;
 
@@ -102,7 +102,7 @@ export const takeTaskSql = `
   RETURNING task`;
 
 export const askSql = `
-  INSERT INTO rankd.node_commands (node, does, asked_by, relearns) VALUES (@nodeId, @does, @by, @relearns) RETURNING seq::text AS id`;
+  INSERT INTO rankd.node_commands (node, does, asked_by) VALUES (@nodeId, @does, @by) RETURNING seq::text AS id`;
 
 export const endSql = `
   WITH ended AS (UPDATE rankd.nodes SET ended_by = @mine WHERE id = @id AND beat = @beat AND ended_by IS NULL RETURNING id),

@@ -202,16 +202,16 @@ test('a command to a daemon is carried out once, by the addressed one, and its s
   const carriedOut: string[] = [];
   const taking = (name: string) =>
     daemonNamed(name, {
-      carryOut: async ({ does, by, relearns }) => {
-        carriedOut.push(`${name}: ${does} for ${by}, ${relearns}`);
+      carryOut: async ({ does, by }) => {
+        carriedOut.push(`${name}: ${does} for ${by}`);
         return { state: 'applied', by: 'a\0b' };
       },
     });
   await Promise.all([east.nodes?.showNode(taking('east')), west.nodes?.showNode(taking('west'))]);
   const id = (await desk.nodes?.listNodes())?.[0]?.id ?? '';
-  const commandId = (await desk.nodes?.askNode(id, { does: 'reload', by: 'cli:ann@desk', relearns: true })) ?? '';
+  const commandId = (await desk.nodes?.askNode(id, { does: 'relearn', by: 'cli:ann@desk' })) ?? '';
   await expect.poll(() => desk.nodes?.outcomeOf(commandId)).toEqual({ outcome: { state: 'applied', by: 'a\0b' } });
-  expect(carriedOut).toEqual(['east: reload for cli:ann@desk, true']);
+  expect(carriedOut).toEqual(['east: relearn for cli:ann@desk']);
   await Promise.all([east.close(), west.close(), desk.close()]);
 });
 

@@ -111,7 +111,6 @@ export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
     node     text   NOT NULL REFERENCES rankd.nodes (id) ON DELETE CASCADE,
     does     text   NOT NULL,
     asked_by text   NOT NULL,
-    relearns boolean NOT NULL DEFAULT false,
     outcome  text
   );
   CREATE INDEX commands_of_a_node ON rankd.node_commands (node);
