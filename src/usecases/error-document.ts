@@ -13,6 +13,7 @@ const usualHints: Partial<Record<ErrorCode, string>> = {
   ambiguous_rank: 'rankd group roles',
   ambiguous_name: 'rankd group roles',
   rank_not_allowed: 'rankd group roles',
+  rank_differs: 'rankd rank show USER',
   no_session: 'rankd dashboard',
   link_refused: 'rankd dashboard',
   session_idle: 'rankd dashboard',

@@ -80,7 +80,9 @@ test.concurrent('--if-rank and --at-least decide by the rank that the member has
   const change = (...line: string[]) => home.here(['rank', ...line]);
   expect(await change('promote', trainee, '--if-rank', 'Officer')).toMatchObject({
     code: 5,
-    stderr: expect.stringContaining('is Trainee (rank 10), not Officer. Nothing was changed.'),
+    stderr: expect.stringContaining(
+      'is Trainee (rank 10), not Officer. Nothing was changed.\ntry: rankd rank show USER\n',
+    ),
   });
   expect((await change('set', trainee, '50', '--if-rank', '10')).code).toBe(0);
   expect((await change('set', trainee, '20', '--at-least')).stdout).toMatch(/already is Captain/);
