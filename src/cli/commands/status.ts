@@ -25,7 +25,8 @@ const watchEveryMs = 2_000;
 
 export const statusCommand = command({
   name: 'status',
-  about: 'how the daemon of this data directory is doing, and those that share its database; exit code 69 if none runs',
+  about:
+    'how the daemon of this data directory is doing, and those that share its database; exit code 69 if none serves requests',
   options: { watch: flag('--watch', 'show it again every two seconds, until interrupted') },
   examples: ['rankd status', 'rankd status --watch', 'rankd status --json'],
   run: (cli, { watch }) => (watch ? watchStatus(cli) : status(cli)),
