@@ -27,6 +27,11 @@ test.each(['SQLite', 'PostgreSQL'])(
     writeFileSync(home.path('bot.token'), `${discord.botToken}\n`, { mode: 0o600 });
     const setup = ['discord', 'setup', '--application', ids.application, '--public-key', discordPublicKey];
     const rest = ['--server', ids.server, '--row', `${ids.hr}=hr`, '--token-file', 'bot.token', '-y'];
+    const missing = await home.here([...setup, ...rest.with(-2, 'no.token')]);
+    expect([missing.code, missing.stderr]).toEqual([
+      3,
+      expect.stringMatching(/no\.token, can't be read\.\ntry: name a file/),
+    ]);
     const done = await home.run([...setup, ...rest]);
     expect(done, done.stderr).toMatchObject({
       code: 0,

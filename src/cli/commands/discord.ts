@@ -247,7 +247,7 @@ function readTokenFile(file: string): string {
   } catch (cause) {
     throw new RankdError('not_found', `The file with the bot token, ${file}, can't be read.`, {
       cause,
-      hint: tokenHint,
+      hint: 'name a file that exists and that you may read',
     });
   }
 }
