@@ -27,14 +27,22 @@ const { port, command, to, ...given } = new Command('npm run fake-discord --')
   .option('--rank <rank>')
   .option('--duration <duration>')
   .option('--reason <text>')
+  .option('--action <action>', 'option of the command role: add or remove')
+  .option('--group-role <role>', 'option of the command role: the role in the group')
   .option('--role <id>', 'the role of the person', ids.hr)
   .option('--as <id>', 'the Discord id of the person', ids.ann)
   .option('--to <url>', 'where rankd is', 'http://127.0.0.1:7265/discord/interactions')
   .parse()
-  .opts<{ port: number; command?: string; to: string; role: string; as: string } & Record<string, string>>();
+  .opts<
+    { port: number; command?: string; to: string; role: string; as: string; groupRole?: string } & Record<
+      string,
+      string
+    >
+  >();
 if (command !== undefined) {
-  const { role, as: userId, ...rest } = given;
-  const body = JSON.stringify({ to, command: { name: command, options: rest, roles: [role], userId } });
+  const { role, as: userId, groupRole, ...rest } = given;
+  const options = { ...rest, ...(groupRole !== undefined && { role: groupRole }) };
+  const body = JSON.stringify({ to, command: { name: command, options, roles: [role], userId } });
   const answer = await fetch(`http://127.0.0.1:${port}/fake/command`, { method: 'POST', body }).catch(() => undefined);
   process.stdout.write(
     `${(await answer?.text()) ?? `Start npm run fake-discord first: nothing listens on port ${port}.`}\n`,
