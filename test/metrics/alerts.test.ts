@@ -188,7 +188,8 @@ test('a scrape that has no time to wait for Roblox does not make rankd unready f
   fake.faults.add({ operation: 'roles', kind: 'hang', times: always });
   const begun = clock.monotonic();
   await clock.passUntil(scrape(metricsUrl));
-  expect(clock.monotonic() - begun).toBeGreaterThanOrEqual(3_000);
+  // its 3 s, less a last back-off of at most 100 ms that would end after them
+  expect(clock.monotonic() - begun).toBeGreaterThanOrEqual(2_900);
   fake.faults.clear();
   expect(await readyz()).toBe(200);
 });

@@ -101,11 +101,13 @@ export class ManualClock implements Clock {
   }
 }
 
-/** The number of turns of the event loop without an event. */
+/** The number of turns of the event loop without an event, and the least time that they take: the kernel needs it to deliver what was sent. */
 const quietTurns = 10;
+const quietMs = 0.3;
 const settling = new Set<{ since: number; resolve: () => void }>();
 let turn = 0;
 let busyTurn = 0;
+let busyAt = 0;
 let seenEvents = -1;
 let isOtherAwaited = () => false;
 
@@ -128,11 +130,12 @@ function settle(): Promise<void> {
 function watchTurn(): void {
   turn += 1;
   const { events } = performance.nodeTiming.uvMetricsInfo;
-  if (events !== seenEvents) busyTurn = turn;
+  const now = performance.now();
+  if (events !== seenEvents) [busyTurn, busyAt] = [turn, now];
   seenEvents = events;
-  const isQuietFor = (since: number) => turn - Math.max(since, busyTurn) >= quietTurns;
+  const isQuietFor = (since: number) => turn - Math.max(since, busyTurn) >= quietTurns && now - busyAt >= quietMs;
   const isWaiting = [...settling].some(({ since }) => isQuietFor(since)) && (isOtherAwaited() || isFileAwaited());
-  if (isWaiting) busyTurn = turn;
+  if (isWaiting) [busyTurn, busyAt] = [turn, now];
   for (const one of settling) {
     if (!isQuietFor(one.since)) continue;
     settling.delete(one);

@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setImmediate as endOfTurn } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { openRanking, type RankingApp } from '../../src/app.ts';
 import { createLog } from '../../src/base/log.ts';
@@ -215,8 +215,9 @@ async function quiet({ journal }: FakeOpenCloud, app: DaemonContext): Promise<vo
     journal.requests('introspect').length > 0 &&
     journal.requests('roles').length > 1 &&
     journal.entries.every(({ endedAt }) => endedAt !== undefined);
-  while (!isQuiet() && app.deadCredential() === undefined) await delay(2);
-  await delay(2);
+  // in turns of the event loop, as a manual clock may move on while a test waits in real time
+  while (!isQuiet() && app.deadCredential() === undefined) await endOfTurn();
+  for (let turns = 0; turns < 5; turns += 1) await endOfTurn();
 }
 
 async function makeKey(
