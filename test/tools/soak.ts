@@ -32,8 +32,10 @@ const limits = { group: limit, roles: limit, memberships: limit, assign: limit, 
 await using bench = await openBench({ memberCount: 200, limits, latencyMs: 20, lagMs: 1_000 });
 const random = new SeededRandom(seed);
 const callers = new Callers(bench, random);
-// With a larger heap, V8 leaves garbage for minutes, which looks like a leak. With this little, growth means a leak.
-await using daemon = await bench.startDaemon({ NODE_OPTIONS: '--max-old-space-size=64' });
+// With a larger heap, V8 leaves garbage for minutes, which looks like a leak. With this little, growth means a leak. The
+// space for new objects is as in the systemd unit: without that limit, it grows with each burst.
+const heap = '--max-old-space-size=64 --max-semi-space-size=8';
+await using daemon = await bench.startDaemon({ NODE_OPTIONS: heap });
 const pid = daemon.process.pid ?? 0;
 const samples: ProcessFigures[] = [];
 const ended = AbortSignal.timeout(runsMs);
