@@ -88,11 +88,6 @@ export interface MemberQueueStore {
   /** Releases a position; does nothing if it was released before. */
   leave(position: string): Promise<void>;
   /**
-   * Calls `onMove` when a request leaves a member's queue, or a change of the member ends, if this handle is notified of it, until it is disposed. It
-   * only makes a regular poll happen earlier. `undefined` if the store has no notices, as with SQLite.
-   */
-  watchQueue(rankeeId: number, onMove: () => void): Disposable | undefined;
-  /**
    * `isNext`: no other live node has a request ahead of this position. Without a position, it is about the end of the queue,
    * where a change that arrives now would be.
    */

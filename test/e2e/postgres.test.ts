@@ -519,7 +519,7 @@ describe('a server that rankd can’t work with is reported in one sentence', ()
       'no connection left',
       { version: 180_004, refuses: '53300' },
       69,
-      /no connection left for rankd[\s\S]*each daemon of rankd needs six/,
+      /no connection left for rankd[\s\S]*each daemon of rankd needs five/,
     ],
     [
       'a pooler that allows no transactions',

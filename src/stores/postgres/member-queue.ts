@@ -1,6 +1,6 @@
 import type { MemberQueueStore } from '../../ports/index.ts';
 import type { Database } from './engine/database.ts';
-import { hasEnded, noticeChannel } from './engine/dialect.ts';
+import { hasEnded } from './engine/dialect.ts';
 import type { Nodes } from './nodes.ts';
 
 /**
@@ -42,8 +42,6 @@ export function memberQueueStore(db: Database, nodes: Nodes): MemberQueueStore {
       await giveUp(position);
     },
 
-    watchQueue: (rankeeId, onMove) => db.hear(String(rankeeId), onMove),
-
     async queueStanding({ rankeeId, position }) {
       const [row] = await db.work<{ next: string; isNext: boolean }>(standing, {
         ...{ rankeeId, mine: nodes.idIfBegun ?? '' },
@@ -63,9 +61,7 @@ const enqueue = `
 const ofNode = `
   SELECT seq::text AS position, rankee_id AS "rankeeId" FROM rankd.member_queue WHERE node = @node`;
 
-const leave = `
-  WITH gone AS (DELETE FROM rankd.member_queue WHERE seq = @position RETURNING rankee_id)
-  SELECT pg_notify('${noticeChannel}', rankee_id::text) FROM gone`;
+const leave = 'DELETE FROM rankd.member_queue WHERE seq = @position';
 
 const standing = `
   SELECT (coalesce(max(seq), 0) + 1)::text AS next,

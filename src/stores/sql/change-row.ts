@@ -65,14 +65,13 @@ export function updateChange(
   before: RankChange,
   { after, isHeld }: { after: RankChange; isHeld: boolean },
 ): void {
-  const { schema, wakeQueue } = transaction.sql;
+  const { schema } = transaction.sql;
   const [old, bindings] = [toBindings(before), toBindings(after)];
   const differing = fields.filter((field) => bindings[field] !== old[field]);
   const assignments = differing.map((field) => `${columns[field]} = @${field}`);
   if (!isHeld) assignments.push('node = NULL');
   if (assignments.length === 0) return;
-  transaction.run(
-    `UPDATE ${schema}.rank_changes SET ${assignments.join(', ')} WHERE id = @oldId ${isHeld ? '' : wakeQueue}`,
-    { ...bindings, oldId: before.id },
-  );
+  transaction.run(`UPDATE ${schema}.rank_changes SET ${assignments.join(', ')} WHERE id = @oldId`, {
+    ...{ ...bindings, oldId: before.id },
+  });
 }

@@ -73,8 +73,6 @@ export interface Dialect {
   readonly forUpdate: string;
   /** Whether the node that an expression names has ended. It counts as alive until that is known. */
   hasEnded(node: string): string;
-  /** Ends an update of changes that leaves them without a node: it wakes the queue of their members. */
-  readonly wakeQueue: string;
 }
 
 /** The node of a handle. */

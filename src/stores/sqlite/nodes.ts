@@ -94,8 +94,6 @@ export function memberQueueStore(db: SqliteDatabase, own: OwnNode): SqliteMember
 
     settle: () => settle().catch(() => undefined), // the next call tries again
 
-    watchQueue: () => undefined,
-
     async queueStanding({ rankeeId, position }) {
       const ahead = await db.all<{ seq: number; node: string; isGone: number }>(
         `SELECT seq, node, node IS NOT @mine AND ${hasEnded('node')} AS isGone

@@ -16,8 +16,6 @@ export class QueuePosition implements AsyncDisposable {
   readonly #turn: MemberTurn;
   #position: string | undefined;
   #joining: Promise<string> | undefined;
-  #watch: Disposable | undefined;
-  #wake: () => void = () => undefined;
 
   constructor(app: Ranking, { rankeeId, lane }: { rankeeId: number; lane: string }) {
     this.#app = app;
@@ -41,7 +39,6 @@ export class QueuePosition implements AsyncDisposable {
   async comesWith<T>(call: CallContext, read: () => Promise<T>): Promise<{ after: string | undefined; found: T }> {
     await this.#turn.comes(call.signal);
     for (;;) {
-      const moved = this.#moved();
       // In one trip: a change that begins between the answers makes this one stale when it begins.
       const [isNext, { latestId, open }, found] = await Promise.all([
         this.#isNext(),
@@ -52,21 +49,12 @@ export class QueuePosition implements AsyncDisposable {
         continue;
       if (open === undefined && isNext) return { after: latestId, found };
       await this.#join(); // later changes, on any node, wait for this one
-      this.#watch ??= this.#app.store.watchQueue(this.#rankeeId, () => this.#wake());
-      await Promise.race([this.#app.clock.sleep(pollMs, call.signal), moved]);
+      await this.#app.clock.sleep(pollMs, call.signal);
     }
-  }
-
-  /** Resolves once the store notifies that the queue has moved. */
-  #moved(): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#wake = resolve;
-    return promise;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#turn[Symbol.dispose]();
-    this.#watch?.[Symbol.dispose]();
     const position = await this.#joining?.catch(() => undefined);
     // The store itself releases a position whose release failed, as soon as it responds.
     if (position !== undefined) await this.#app.store.leave(position).catch(() => undefined);

@@ -6,9 +6,6 @@ import { engineOf } from '../../../src/stores/engine.ts';
 import { openPostgresStore } from '../../../src/stores/postgres/postgres-store.ts';
 import { newestSchema } from '../../../src/stores/postgres/schema/migrate.ts';
 import { recordOutcome } from '../../../src/usecases/change/change-record.ts';
-import { MemberTurns } from '../../../src/usecases/change/member-turns.ts';
-import { QueuePosition } from '../../../src/usecases/change/queue-position.ts';
-import type { Ranking } from '../../../src/usecases/change/ranking.ts';
 import { applied, begin, newChange, newSecret } from '../../contracts/store/samples.ts';
 import { codeOf } from '../../support/answers.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -364,30 +361,6 @@ test('a task of one node alone is that of the first who asks, until it ends', as
   await one.close();
   expect(await other.nodes?.hasTask('pruning')).toBe(true);
   await other.close();
-});
-
-test('a change that waits for the same member on another node continues as soon as that one is finished, before its next poll', async () => {
-  const { address } = await postgresDatabase();
-  const open = () => openPostgresStore({ address, clock: new ManualClock() });
-  const [one, other] = await Promise.all([open(), open()]);
-  const change = newChange();
-  await begin(one, change);
-  const position = await one.enqueue(change.rankeeId);
-  const clock = new ManualClock(); // time stands still: no poll is due
-  const app = { store: other, clock, turns: new MemberTurns(), ownedChangeIds: new Set() } as unknown as Ranking;
-  await using waiting = new QueuePosition(app, { rankeeId: change.rankeeId, lane: 'test' });
-  const call = { signal: new AbortController().signal, deadlineAt: Number.POSITIVE_INFINITY, lane: 'test' };
-  const came = vi.fn();
-  const through = waiting.comes(call).then(came);
-  const ahead = async () =>
-    Number((await other.queueStanding({ rankeeId: change.rankeeId })).position) - Number(position);
-  await expect.poll(ahead).toBe(2);
-  await onServer(address, 'SELECT pg_sleep(0.1)'); // it has polled, and listens
-  await recordOutcome({ store: one, clock }, change.id, applied);
-  expect(came).not.toHaveBeenCalled();
-  await one.leave(position);
-  await through;
-  await Promise.all([one.close(), other.close()]);
 });
 
 test('a daemon without a lease is not ready, nor is one whose database a later rankd has changed', async () => {

@@ -10,7 +10,7 @@ import type {
 } from '../../sql/database.ts';
 import { KnownCluster } from '../known-cluster.ts';
 import type { ClockReading } from '../server-clock.ts';
-import { noticeChannel, postgresDialect } from './dialect.ts';
+import { postgresDialect } from './dialect.ts';
 import { Link, type Session } from './link.ts';
 import { isCollision, isLost, toStoreError } from './postgres-error.ts';
 
@@ -18,6 +18,8 @@ export interface DatabaseOptions {
   onTime?: ((reading: ClockReading) => void) | undefined;
   cluster?: KnownCluster | undefined;
 }
+
+type Job = 'read' | 'snapshot' | 'write' | 'work' | 'beat';
 
 /**
  * One handle on a database. It has a connection for each of its jobs, made once it is needed: no read waits behind a transaction, and no
@@ -37,15 +39,7 @@ export class Database implements StoreDatabase {
   #wroteOn = 0;
   /** Set by a write that failed, on a full disk for example. Reset by the caller that finds that writes succeed again. */
   hasFailedToWrite = false;
-  readonly #reading: Link;
-  readonly #snapshots: Link;
-  readonly #writing: Link;
-  readonly #working: Link;
-  readonly #beating: Link;
-  readonly #links: Link[];
-  readonly #listening: Link;
-  /** The listeners for each message. */
-  readonly #hearers = new Map<string, Set<() => void>>();
+  readonly #links: Readonly<Record<Job, Link>>;
   #lastRead: Promise<unknown> = Promise.resolve();
   #lastWrite: Promise<unknown> = Promise.resolve();
 
@@ -55,18 +49,8 @@ export class Database implements StoreDatabase {
     this.onTime = onTime;
     const known = cluster ?? new KnownCluster(address);
     const options = { onTime, checkCluster: (found: string) => known.check(found) };
-    const told = (message: string) => {
-      for (const hearer of this.#hearers.get(message) ?? []) hearer();
-    };
-    this.#listening = new Link(address, { ...options, hears: { channel: noticeChannel, told } });
-    this.#links = Array.from({ length: 5 }, () => new Link(address, options));
-    [this.#reading, this.#snapshots, this.#writing, this.#working, this.#beating] = this.#links as [
-      Link,
-      Link,
-      Link,
-      Link,
-      Link,
-    ];
+    const link = () => new Link(address, options);
+    this.#links = { read: link(), snapshot: link(), write: link(), work: link(), beat: link() };
   }
 
   async get<Row extends object>(sql: string, bindings?: Bindings): Promise<Row | undefined> {
@@ -80,7 +64,7 @@ export class Database implements StoreDatabase {
   /** Like `all`, but also returns which connection answered. If that one soon breaks, the statement is sent again on a new one. */
   async ask<Row extends object>(sql: string, bindings?: Bindings): Promise<{ rows: Row[]; sessionId: number }> {
     const ask = async () => {
-      const session = await this.#reading.session();
+      const session = await this.#links.read.session();
       return { rows: (await session.sendAlone<Row>(sql, bindings)).rows, sessionId: session.id };
     };
     const askedAt = systemClock.monotonic();
@@ -90,12 +74,12 @@ export class Database implements StoreDatabase {
 
   /** The settings of the user or the database that transactions override. */
   async overriddenSettings(): Promise<readonly string[]> {
-    return (await this.#reading.session()).overridden;
+    return (await this.#links.read.session()).overridden;
   }
 
   /** Whether a pooler shares the server's connections: the process that it names is then not the one that answers. */
   async isPooled(): Promise<boolean> {
-    const session = await this.#reading.session();
+    const session = await this.#links.read.session();
     const { rows } = await this.#guard(() => session.send<{ pid: number }>('SELECT pg_backend_pid() AS pid'));
     return rows[0]?.pid !== session.serverPid;
   }
@@ -105,7 +89,7 @@ export class Database implements StoreDatabase {
    * `write`. Resolves with the rows that it returns.
    */
   async work<Row extends object>(sql: string, bindings?: Bindings): Promise<Row[]> {
-    return this.#guard(async () => (await (await this.#working.session()).sendAlone<Row>(sql, bindings)).rows);
+    return this.#guard(async () => (await (await this.#links.work.session()).sendAlone<Row>(sql, bindings)).rows);
   }
 
   /** Reads that follow the statements already given to `work`. */
@@ -120,34 +104,18 @@ export class Database implements StoreDatabase {
 
   /** Like `ask`, on a separate connection: nothing else that this handle does delays a beat. */
   async beat<Row extends object>(sql: string, bindings?: Bindings): Promise<{ rows: Row[]; sessionId: number }> {
-    const session = await this.#beating.session();
+    const session = await this.#links.beat.session();
     return this.#guard(async () => ({
       rows: (await session.sendAlone<Row>(sql, bindings)).rows,
       sessionId: session.id,
     }));
   }
 
-  /**
-   * Calls `told` whenever a connection receives a notice of `message` in `noticeChannel`, until it is disposed. A notice can be lost, and behind a
-   * pooler none may arrive: it only makes a regular poll happen earlier.
-   */
-  hear(message: string, told: () => void): Disposable {
-    const hearers = this.#hearers.get(message) ?? new Set();
-    this.#hearers.set(message, hearers.add(told));
-    this.#listening.session().catch(() => undefined);
-    return {
-      [Symbol.dispose]: () => {
-        hearers.delete(told);
-        if (hearers.size === 0) this.#hearers.delete(message);
-      },
-    };
-  }
-
   /** Several reads of one snapshot of the database. `work` may run again. */
   read<T>(work: (reader: Reader) => Promise<T>): Promise<T> {
     const snapshot = () =>
       this.#guard(async () => {
-        const session = await this.#snapshots.session();
+        const session = await this.#links.snapshot.session();
         return new Transaction(session, session.beginReading).complete(work);
       });
     const result = this.#lastRead.then(snapshot, snapshot);
@@ -161,7 +129,7 @@ export class Database implements StoreDatabase {
    */
   write<T>(work: (transaction: WriteTransaction) => Promise<T>): Promise<T> {
     const tryToWrite = async () => {
-      const session = await this.#writing.session();
+      const session = await this.#links.write.session();
       const transaction = new WriteTransaction(session);
       try {
         const result = await transaction.complete(work);
@@ -201,7 +169,7 @@ export class Database implements StoreDatabase {
    */
   underLock<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
     return this.#guard(async () => {
-      const session = await this.#writing.session();
+      const session = await this.#links.write.session();
       const begin = `${session.begin}; SELECT pg_advisory_xact_lock(hashtext('rankd schema'))`;
       return new Transaction(session, begin).complete(work);
     });
@@ -209,7 +177,7 @@ export class Database implements StoreDatabase {
 
   async close(): Promise<void> {
     await Promise.allSettled([this.#lastRead, this.#lastWrite]);
-    await Promise.all([this.#listening, ...this.#links].map((link) => link.close()));
+    await Promise.all(Object.values(this.#links).map((link) => link.close()));
   }
 
   /**
@@ -221,7 +189,7 @@ export class Database implements StoreDatabase {
     const giveUpAt = systemClock.monotonic() + findOutForMs;
     for (;;) {
       try {
-        const session = await this.#writing.session();
+        const session = await this.#links.write.session();
         return await new Transaction(session, session.begin).complete(async (transaction) => {
           await transaction.get(lockHead);
           return (await transaction.get(eventSql, { id, hash })) !== undefined;

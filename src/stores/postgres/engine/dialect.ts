@@ -1,9 +1,6 @@
 import type { Dialect } from '../../sql/database.ts';
 import { fromText } from './statement.ts';
 
-/** The channel in which nodes notify one another. */
-export const noticeChannel = 'rankd_members';
-
 export const postgresDialect: Dialect = {
   schema: 'rankd',
   anyOf: (column, list) => `${column} = ANY(${list})`,
@@ -26,9 +23,6 @@ export const postgresDialect: Dialect = {
   chainEnd: `SELECT last_id AS id, encode(hash, 'hex') AS hash FROM rankd.audit_head`,
   forUpdate: 'FOR UPDATE',
   hasEnded,
-  wakeQueue: `RETURNING (
-    SELECT pg_notify('${noticeChannel}', waiting.rankee_id::text) FROM rankd.member_queue AS waiting
-    WHERE waiting.rankee_id = rank_changes.rankee_id LIMIT 1)`,
 };
 
 /** In SQL: whether the node that an expression names has ended. It counts as alive until its row says so. */

@@ -42,9 +42,10 @@ export interface Answer<Row> {
 }
 
 export interface LinkOptions {
+  /** Gets the server's time. */
   onTime: (reading: ClockReading) => void;
+  /** Gets the identifier of the cluster, and may throw. */
   checkCluster: (cluster: string) => void;
-  hears?: Hearing;
 }
 
 /** A connection to the server that is made when first needed, and again if it broke. Its errors are those of the driver. */
@@ -57,14 +58,10 @@ export class Link {
   #failure: { error: unknown; at: number } | undefined;
   #isClosed = false;
 
-  readonly #hears: Hearing | undefined;
-
-  /** `onTime` gets the server's time, and `checkCluster`, which may throw, the cluster's identifier. `hears`: the connection listens for notices. */
-  constructor(address: ServerAddress, { onTime, checkCluster, hears }: LinkOptions) {
+  constructor(address: ServerAddress, { onTime, checkCluster }: LinkOptions) {
     this.#address = address;
     this.#onTime = onTime;
     this.#checkCluster = checkCluster;
-    this.#hears = hears;
   }
 
   /** Throws a RankdError if no connection can be made. */
@@ -102,7 +99,6 @@ export class Link {
       this.#checkCluster(inspection.cluster);
       this.#onTime({ askedAt, serverAt: inspection.time });
       const session = sessionOn(client, inspection);
-      if (this.#hears !== undefined) await hear(client, this.#hears);
       this.#client = client;
       this.#failure = undefined;
       return session;
@@ -114,17 +110,6 @@ export class Link {
       throw failure;
     }
   }
-}
-
-/** A channel of NOTIFY, and the listeners for each message in it. */
-export interface Hearing {
-  channel: string;
-  told(message: string): void;
-}
-
-async function hear(client: pg.Client, { channel, told }: Hearing): Promise<void> {
-  client.on('notification', ({ payload = '' }) => told(payload));
-  await client.query(`LISTEN ${channel}`);
 }
 
 /** https://www.postgresql.org/docs/current/errcodes-appendix.html: read_only_sql_transaction */

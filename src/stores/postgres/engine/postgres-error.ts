@@ -229,7 +229,7 @@ function noDatabase(address: ServerAddress, cause: unknown): RankdError {
 
 function noConnection(_: ServerAddress, cause: unknown): RankdError {
   return unavailable('The PostgreSQL server has no connection left for rankd.', {
-    hint: 'each daemon of rankd needs six: raise max_connections of the server, or see who else is connected',
+    hint: 'each daemon of rankd needs five: raise max_connections of the server, or see who else is connected',
     cause,
   });
 }

@@ -85,7 +85,6 @@ export const sqliteDialect: Dialect = {
                     (SELECT lower(hex(hash)) FROM audit_anchor)) AS hash`,
   forUpdate: '',
   hasEnded: (node) => `${hasEndedFunction}(${node})`,
-  wakeQueue: '',
 };
 
 /** A function that each connection has: whether no process holds the lock of a node. */
