@@ -399,23 +399,25 @@ function memberShown(json: unknown, userId: number): Member | undefined {
 function namesUnavailable(cause: unknown): RankdError {
   if (isRankdError(cause, 'platform_credential')) return namesEnded(cause);
   const { code, message, hint, connection, retryAfterMs = 5_000 } = asRankdError(cause);
+  if (code === 'platform_rejected')
+    return new RankdError(code, `${message} Send the user id instead of the name.`, {
+      ...{ cause, hint: `check platform.users_base_url; if it is right, ${giveTheId}` },
+    });
   return new RankdError(
     code === 'platform_busy' ? code : 'platform_unavailable',
     connection === undefined
       ? "Roblox's user names can't be looked up at the moment. Send the user id, or try again later."
       : `${message} Send the user id instead of the name, or try again later.`,
-    {
-      ...{ cause, retryAfterMs, connection },
-      hint: connection === undefined ? 'give the user id, the number in the address of the profile page' : hint,
-    },
+    { cause, retryAfterMs, connection, hint: connection === undefined ? giveTheId : hint },
   );
 }
+
+const giveTheId = 'give the user id, the number in the address of the profile page';
 
 /** Roblox announced in April 2026 that it removes access without a log-in (devforum 4579220). A retry does not help then. */
 function namesEnded(cause: RankdError): RankdError {
   const message = 'Roblox no longer looks up user names for programs without a log-in. Send the user id.';
-  const hint = 'give the user id, the number in the address of the profile page';
-  return new RankdError('platform_rejected', message, { cause, hint });
+  return new RankdError('platform_rejected', message, { cause, hint: giveTheId });
 }
 
 function placesUnlisted(universeId: number, cause: unknown): unknown {

@@ -170,3 +170,18 @@ test.each([
       fake.faults.clear();
     })(),
 );
+
+test.each(['status 404', 'status 410'] as const)(
+  'an address that answers a look-up of names with %s is not worth another try, and the error names its setting',
+  (kind) =>
+    onOpenCloud(async ({ app: { platform }, call, fake }) => {
+      fake.faults.add({ operation: 'userNames', kind, times: 100 });
+      const looked = platform.findUser('Newcomer', call());
+      await expect(looked).rejects.toMatchObject({
+        ...{ code: 'platform_rejected', retryAfterMs: undefined },
+        ...{ message: expect.not.stringContaining('at the moment') },
+        ...{ hint: expect.stringContaining('platform.users_base_url') },
+      });
+      fake.faults.clear();
+    })(),
+);
