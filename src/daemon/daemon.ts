@@ -52,7 +52,7 @@ export function startDaemon(options: DaemonOptions): Promise<Daemon> {
     closers.push(app);
     closers.push(warnOfPlatform(app));
     await checkGroup(app.current);
-    await declareConfigured(app.current, options.config);
+    for (const note of await declareConfigured(app.current, options.config)) app.current.log.warn(note);
     await app.takeEffect();
     const heads = new AuditHeadWriter();
     await heads.note(app.current);

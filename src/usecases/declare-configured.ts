@@ -17,11 +17,12 @@ export async function declareConfigured(
   { keys, webhooks, discord, workspace }: Pick<Config, 'keys' | 'webhooks' | 'discord' | 'workspace'>,
 ): Promise<string[]> {
   await declareWorkspace(app, workspace);
-  await refuseGameKeys(app, { keys, discord });
+  const missing = await checkDiscordKeys(app, { keys, discord });
   await refuseWebhookClashes(app, webhooks.targets);
   const stillDeclared = await declareKeys(app, keys);
   const webhooksElsewhere = await declareWebhooks(app, webhooks.targets);
   return [
+    ...missing,
     ...stillDeclared.map((one) => describeDeclared('key', one)),
     ...webhooksElsewhere.map((one) => describeDeclared('webhook', one)),
   ];
@@ -36,20 +37,31 @@ async function declareWorkspace({ store }: Pick<Ports, 'store'>, wanted: Config[
   throw new ConfigError([{ at: wanted.at, setting: 'workspace.id', text }], { file: undefined });
 }
 
-/** Throws `config_invalid` if a row for Discord names the key of a game. A missing or revoked key only refuses commands. */
-async function refuseGameKeys(
+/**
+ * Throws `config_invalid` if a row for Discord names the key of a game. A missing or revoked key refuses only the commands of its row, so it
+ * stops no game: resolves with a note for each.
+ */
+async function checkDiscordKeys(
   { store }: Pick<Ports, 'store'>,
   { keys, discord }: Pick<Config, 'keys' | 'discord'>,
-): Promise<void> {
+): Promise<string[]> {
   const problems: Problem[] = [];
-  for (const [index, { key: name, at }] of (discord?.rows ?? []).entries()) {
+  const missing: string[] = [];
+  for (const [index, { role, key: name, at }] of (discord?.rows ?? []).entries()) {
     const declared = keys.find((one) => one.name === name)?.rules;
-    const { isForDiscord } = declared ?? (await keyOfName(store, name)) ?? { isForDiscord: true };
-    if (isForDiscord) continue;
+    const key = declared ?? (await keyOfName(store, name));
+    if (key?.isForDiscord) continue;
+    if (key === undefined) {
+      missing.push(
+        `people with the role ${role} of Discord can change no rank: there is no key "${name}"; run rankd key create ${name} --for-discord`,
+      );
+      continue;
+    }
     const text = `is the key "${name}" of a game; expected one that was made with rankd key create NAME --for-discord`;
     problems.push({ at, setting: `discord.commands[${index}].key`, text });
   }
   if (problems.length > 0) throw new ConfigError(problems, { file: undefined });
+  return missing;
 }
 
 async function keyOfName(store: Pick<Ports['store'], 'findKey'>, name: string): Promise<Key | undefined> {

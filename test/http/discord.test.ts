@@ -5,6 +5,7 @@ import { Interactions } from '../../src/http/discord/interactions.ts';
 import type { Exchange } from '../../src/http/route.ts';
 import { Throttle } from '../../src/http/throttle.ts';
 import type { CallContext } from '../../src/ports/index.ts';
+import { declareConfigured } from '../../src/usecases/declare-configured.ts';
 import { linkPerson } from '../../src/usecases/discord/discord-people.ts';
 import { createDiscordKey } from '../../src/usecases/keys/keys.ts';
 import { discordConfig, discordIds as ids, interactionOf, signed } from '../support/discord-interactions.ts';
@@ -278,6 +279,17 @@ test('the key of a game serves no row, even if it has the name that a key for Di
   await app.createKey({ name: 'hr', rules: { isAnyPlace: true } });
   expect(await say('promote', { user: '1001' })).toContain('"hr" behind your role can\'t be used now');
   expect(await app.heldBy(1001)).toEqual([roles.trainee, roles.base]);
+});
+
+test('a row whose key does not exist stops neither a start nor a reload; both warn of it, as the rest of rankd works', async () => {
+  const section = discordConfig('http://127.0.0.1:1');
+  await using app = await openTestApp({ config: { discord: section } });
+  const missing = section.rows.map(({ key }) =>
+    expect.stringContaining(`there is no key "${key}"; run rankd key create`),
+  );
+  const warnings = app.logLines.map((line) => JSON.parse(line)).filter(({ level }) => level === 'warn');
+  expect(warnings.map(({ msg }) => msg)).toEqual(missing);
+  expect(await declareConfigured(app.app, { ...testConfig(app.dataDir), discord: section })).toEqual(missing);
 });
 
 test('without the section the address does not exist; a new configuration adds and removes it', async () => {
