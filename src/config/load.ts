@@ -82,7 +82,8 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
     ...{ variable: erasureVariable, credential: 'erasure_secret', what: 'secret' },
     file: absolute('erasure.secret_file', settings?.erasure.secret_file),
   });
-  const ofErasure = 'problem' in erasure ? [{ ...locationOf('erasure.secret_file'), text: erasure.problem }] : [];
+  const flaw = 'problem' in erasure ? erasure.problem : flawOfErasureSecret(erasure.text);
+  const ofErasure = flaw === undefined ? [] : [{ ...locationOf('erasure.secret_file'), text: flaw }];
   const text = 'is a folder; expected the path of a file in it';
   const ofHeadFile = isFolder(files.headFile) ? [{ ...locationOf('audit.head_file'), text }] : [];
   const wrong = [
@@ -120,6 +121,12 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
       ...('warning' in erasure && erasure.warning !== undefined ? [erasure.warning] : []),
     ],
   };
+}
+
+/** Anyone can send requests with a guessed secret, and an eavesdropper on one can try secrets without sending any. */
+function flawOfErasureSecret(text: string | undefined): string | undefined {
+  if (text === undefined || text.length >= 16) return undefined;
+  return 'the secret has fewer than 16 characters, so it could be guessed; make one with openssl rand -hex 32';
 }
 
 /** False also for a path that this user may not look at: the daemon reports that when it opens the file. */
@@ -198,7 +205,8 @@ function storeSettingsOf(origins: ReadonlyMap<string, Origin>): StoreSettings {
     const value = origins.get(`store.${name}`)?.value;
     return typeof value === 'string' ? value : undefined; // the schema refuses anything else
   };
-  return { url: text('url'), password_file: text('password_file'), ca_file: text('ca_file'), tls: text('tls') };
+  const names = ['url', 'password_file', 'ca_file', 'tls', 'node'] as const;
+  return Object.fromEntries(names.map((name) => [name, text(name)]));
 }
 
 /** Redacts the store's URL, which can contain a password. */

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { Origin } from './layers.ts';
 import type { Problem } from './problem.ts';
-import { keyFile, keyVariable, readSecretText, Secret, systemdCredential } from './secret.ts';
+import { isQuoted, keyFile, keyVariable, readSecretText, Secret, systemdCredential } from './secret.ts';
 
 /** The platform to run on, with the settings that only this platform needs. */
 export type PlatformChoice =
@@ -138,7 +138,7 @@ export function flawOfKey(key: string): string | undefined {
   if (isCookie(key))
     return 'this is a .ROBLOSECURITY cookie, which logs in as you; rankd needs an Open Cloud key (API Keys on the Creator Dashboard)';
   if (/^rk_(live|test)_/.test(key)) return 'this is a game key of rankd; use the Roblox key here';
-  if (/^(["'`]).*\1$/.test(key)) return 'the key is in quotes; remove them';
+  if (isQuoted(key)) return 'the key is in quotes; remove them';
   return /^[!-~]+$/.test(key)
     ? undefined
     : 'the key has spaces, line breaks or other characters that no Roblox key has';

@@ -79,12 +79,19 @@ export function findSecret(
   }: { variable: string; credential: string; file: string | undefined; what: string },
 ): { text?: string; warning?: string } | { problem: string } {
   const given = env[variable]?.trim();
-  if (given) return { text: given };
+  if (given) return isQuoted(given) ? { problem: `${variable} is in quotes; remove them` } : { text: given };
   const credential = systemdCredential(env, name);
   const path = credential ?? file;
   if (path === undefined) return {};
   const read = readSecretText(path, { isCredential: credential !== undefined });
-  return 'text' in read && read.text === '' ? { problem: `${path} is empty; put the ${what} into it` } : read;
+  if ('problem' in read) return read;
+  if (read.text === '') return { problem: `${path} is empty; put the ${what} into it` };
+  return isQuoted(read.text) ? { problem: `${path} is in quotes; remove them` } : read;
+}
+
+/** True for a text in quotes that a shell would have removed. */
+export function isQuoted(text: string): boolean {
+  return /^(["'`]).*\1$/s.test(text);
 }
 
 function readFailure(error: unknown): string {

@@ -14,6 +14,7 @@ export interface StoreSettings {
   password_file?: string | undefined;
   ca_file?: string | undefined;
   tls?: string | undefined;
+  node?: string | undefined;
 }
 
 export interface StoreSources {
@@ -35,7 +36,7 @@ export interface StoreChoice {
 /** The address of the store with its secrets, or the problems of its settings. No problem repeats a value. */
 export function chooseStore({ settings, env, isUrlInFile, folderOf }: StoreSources): StoreChoice {
   const { url, password_file: passwordFile } = settings;
-  if (url === undefined) return { problems: [], warnings: [] };
+  if (url === undefined) return { problems: [], warnings: withoutUrl(settings, env) };
   const problem = (setting: keyof StoreSettings, text: string) => ({ problems: [{ setting, text }], warnings: [] });
   const read = readStoreUrl(url);
   if ('flaw' in read) return problem('url', read.flaw);
@@ -82,6 +83,14 @@ export function chooseStore({ settings, env, isUrlInFile, folderOf }: StoreSourc
     problems: [],
     warnings: password.warning === undefined ? [] : [password.warning],
   };
+}
+
+/** An operator who configures a server wants its database. */
+function withoutUrl(settings: StoreSettings, env: StoreSources['env']): string[] {
+  const set = Object.entries(settings).flatMap(([name, value]) => (value === undefined ? [] : `store.${name}`));
+  const all = [...set, ...(env[passwordVariable] ? [passwordVariable] : [])];
+  if (all.length === 0) return [];
+  return [`There is no store.url, so the data are in SQLite and this has no effect: ${all.join(', ')}.`];
 }
 
 const needsPassword = `which needs a password, because without a checked certificate only that proves which server answers: set ${passwordVariable} or store.password_file, or use verify`;

@@ -158,6 +158,16 @@ describe('the URL of the store', () => {
     expect(message).not.toContain('geheim');
   });
 
+  test.each([
+    [{ RANKD_STORE_TLS: 'require' }, 'store.tls'],
+    [{ RANKD_STORE_NODE: 'east-1', RANKD_STORE_PASSWORD: 'geheim' }, 'store.node, RANKD_STORE_PASSWORD'],
+  ])('has settings that have no effect without it, which a warning names: %j', (env, names) => {
+    expect(box.load({ env }).warnings).toEqual([
+      `There is no store.url, so the data are in SQLite and this has no effect: ${names}.`,
+    ]);
+    expect(box.load({ env: { ...env, RANKD_STORE_URL: url, RANKD_STORE_PASSWORD: 'geheim' } }).warnings).toEqual([]);
+  });
+
   test('with store.tls: require and no password is refused: only a password proves which server answers', () => {
     const env = { RANKD_STORE_URL: 'postgres://ann@db.example.com/rankd', RANKD_STORE_TLS: 'require' };
     expect(box.failure({ env }).message).toContain('RANKD_STORE_TLS: is require, which needs a password');

@@ -152,7 +152,7 @@ describe('a flag wins over the environment, that over the file, that over the de
   test.each(ofVariables)('%s', (path, env) => {
     const [inFile, inEnv, inFlag] =
       samples[path] ?? expect.fail(`add three values of ${path} to the samples in this file`);
-    for (const key of ['a', 'b', 'c']) box.write(`${key}.key`, key);
+    for (const key of ['a', 'b', 'c']) box.write(`${key}.key`, key.repeat(16));
     const lines = path.split('.').map((name, depth) => `${'  '.repeat(depth)}${name}:`);
     const other = path.startsWith('platform.') || path === 'group.id' ? '' : 'platform: {kind: simulated}\n';
     const needed = [

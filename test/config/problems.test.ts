@@ -400,8 +400,25 @@ test('the secret of the erasure webhook is no setting; its file must exist and n
   expect(refused('secret_file: none.secret')).toMatch(/1:24 erasure\.secret_file: .*none\.secret does not exist$/);
   expect(refused('secret_file: empty.secret')).toMatch(/is empty; put the secret into it$/);
   box.write('rankd.yaml', 'erasure: {secret_file: empty.secret}');
-  const { erasure } = box.load({ env: { RANKD_ERASURE_SECRET: 'geheim\n' } }).config;
-  expect([erasure.secret?.reveal(), JSON.stringify(erasure)]).toEqual(['geheim', '{"secret":"[redacted]"}']);
+  const { erasure } = box.load({ env: { RANKD_ERASURE_SECRET: 'geheimgeheim1234\n' } }).config;
+  expect([erasure.secret?.reveal(), JSON.stringify(erasure)]).toEqual(['geheimgeheim1234', '{"secret":"[redacted]"}']);
+});
+
+test('a secret in quotes, as panels leave them, is refused, and so is one that can be guessed; no problem repeats it', () => {
+  const url = 'postgres://ann@db.example.com/rankd';
+  const refused = (env: Record<string, string>) => box.failure({ env }).message;
+  expect(refused({ RANKD_ERASURE_SECRET: '"geheimgeheim1234"' })).toMatch(
+    /: RANKD_ERASURE_SECRET is in quotes; remove them$/,
+  );
+  expect(refused({ RANKD_STORE_URL: url, RANKD_STORE_PASSWORD: "'geheim'" })).toMatch(
+    /: RANKD_STORE_PASSWORD is in quotes; remove them$/,
+  );
+  box.write('quoted.secret', '"geheimgeheim1234"\n');
+  expect(box.complaints('erasure: {secret_file: quoted.secret}')).toEqual([
+    expect.stringMatching(/1:24 erasure\.secret_file: \S+quoted\.secret is in quotes; remove them$/),
+  ]);
+  expect(refused({ RANKD_ERASURE_SECRET: 'abc' })).toMatch(/fewer than 16 characters[^a]*[^bc]*/);
+  expect(refused({ RANKD_ERASURE_SECRET: 'g3heim' })).not.toContain('g3heim');
 });
 
 test('a folder for audit.head_file is refused at its place', () => {

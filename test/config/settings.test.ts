@@ -68,7 +68,7 @@ test('the example with every setting applied is valid', () => {
   box.write('rankd.yaml', complete);
   box.write('roblox.key', 's3cret');
   box.write('store.password', 's3cret');
-  box.write('erasure.secret', 's3cret');
+  box.write('erasure.secret', 's3cret'.repeat(3));
   box.write('store-ca.pem', new Authority().pem);
   const { config, origins, warnings } = box.load();
   expect(config).toMatchObject({

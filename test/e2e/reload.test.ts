@@ -178,13 +178,13 @@ test('a new secret for the erasure webhook, in the same file, is taken up and re
     const headers = { 'roblox-signature': `t=${time},v1=${signature}` };
     return (await fetch(`${daemon.url}/roblox/webhook`, { method: 'POST', headers, body })).status;
   };
-  expect(await statusOf('first')).toBe(404);
-  expect((await reload('first')).stdout).toMatch(/^erasure\.secret_file +- +erasure\.secret +at once$/m);
-  expect([await statusOf('first'), await statusOf('second')]).toEqual([200, 401]);
-  const second = await reload('second');
+  expect(await statusOf('first'.repeat(4))).toBe(404);
+  expect((await reload('first'.repeat(4))).stdout).toMatch(/^erasure\.secret_file +- +erasure\.secret +at once$/m);
+  expect([await statusOf('first'.repeat(4)), await statusOf('second'.repeat(4))]).toEqual([200, 401]);
+  const second = await reload('second'.repeat(4));
   expect(second.stdout).toMatch(/^erasure\.secret_file /m);
-  expect(second.stdout).not.toContain('second');
-  expect([await statusOf('first'), await statusOf('second')]).toEqual([401, 200]);
+  expect(second.stdout).not.toContain('second'.repeat(4));
+  expect([await statusOf('first'.repeat(4)), await statusOf('second'.repeat(4))]).toEqual([401, 200]);
 });
 
 test('rankd reload without a daemon reports that and how to start one', async () => {
