@@ -25,6 +25,9 @@ interface Row {
   roles: number[] | undefined;
 }
 
+/** Each attempt runs a command. */
+const poll = { interval: 300, timeout: 30_000 };
+
 const always = Number.POSITIVE_INFINITY;
 const back = { state: 'ended', roles: [officer, captain] };
 
@@ -92,7 +95,7 @@ test.concurrent('suspensions whose end comes while the daemon is down for a week
   await using world = await openCloudHome();
   const { home, roblox } = world;
   appendFileSync(home.path('rankd.yaml'), 'policy: { suspension: { role: Recruit }, breaker: { demotions: 50 } }\n');
-  const clock = new SteppedClock(home.path('clock'));
+  const clock = new SteppedClock(home.path('clock'), { isFast: true });
   const members = Object.values(rows).map((row, index) => ({ userId: 21_000 + index, ...row }));
   const holds = async () => {
     const { suspensions } = await home.json<{ suspensions: Suspension[] }>('suspension', 'list', '--all');
@@ -122,7 +125,7 @@ test.concurrent('suspensions whose end comes while the daemon is down for a week
           : seen[step] !== leave || kept[index]?.awaySince !== null,
       );
     };
-    await expect.poll(isSeen, { timeout: 20_000 }).toBe(true);
+    await expect.poll(isSeen, poll).toBe(true);
   }
   for (const { unseen, userId } of members) unseen?.(roblox.group, userId);
   clock.step(7 * 86_400_000);
@@ -143,12 +146,12 @@ test.concurrent('suspensions whose end comes while the daemon is down for a week
     });
   };
   await expect
-    .poll(standing, { timeout: 30_000 })
+    .poll(standing, poll)
     .toEqual(members.map(({ state, meanwhile = new RegExp(`^${state} null `) }) => expect.stringMatching(meanwhile)));
   roblox.faults.clear();
   await reload();
   const states = async () => (await holds()).map((hold) => hold?.state);
-  await expect.poll(states, { timeout: 30_000 }).toEqual(members.map(({ state }) => state));
+  await expect.poll(states, poll).toEqual(members.map(({ state }) => state));
   const told = members.map(({ userId }) => roblox.group.held(userId));
   expect(told).toEqual(members.map(({ roles }) => roles?.toSorted((a, b) => a - b)));
   const { message } = (await changes()).find(({ rankeeId }) => rankeeId === 21_001) ?? {};
@@ -174,7 +177,7 @@ test.concurrent('a return that policy or Roblox refuses is stuck: an alarm, doct
     writeFileSync(home.path('rankd.yaml'), `${configured}webhooks: { allow_private: [127.0.0.1] }\n${more}`);
   configure('');
   await home.here(['webhook', 'add', 'bot', '--events', 'alarms', '--no-test'], { input: sink.url });
-  const clock = new SteppedClock(home.path('clock'));
+  const clock = new SteppedClock(home.path('clock'), { isFast: true });
   for (const { userId, before } of refusals) roblox.group.setMember(userId, before);
   {
     await using _daemon = await world.startDaemon(clock.env);
@@ -194,7 +197,7 @@ test.concurrent('a return that policy or Roblox refuses is stuck: an alarm, doct
     const [line = ''] = /STUCK: .* can't be given the earlier roles/.exec(await status()) ?? [];
     return line.match(/Member \d+/g) ?? [];
   };
-  await expect.poll(stuck, { timeout: 20_000 }).toHaveLength(3);
+  await expect.poll(stuck, poll).toHaveLength(3);
   const told = () => sink.received.map(({ event }) => event.type);
   await expect.poll(told).toEqual(refusals.map(() => 'suspension.stuck'));
   const doctor = await home.here(['doctor']);
@@ -205,16 +208,16 @@ test.concurrent('a return that policy or Roblox refuses is stuck: an alarm, doct
   roblox.group.setMember(actor, [admin]);
   const reload = async () => expect((await home.here(['reload'])).code).toBe(0);
   await reload();
-  await expect.poll(stuck, { timeout: 20_000 }).toHaveLength(2);
+  await expect.poll(stuck, poll).toHaveLength(2);
   const codes = async () => {
     const { suspensions } = await home.json<{ suspensions: Suspension[] }>('suspension', 'list');
     return suspensions.map(({ rankeeId, code }) => `${rankeeId} ${code}`).toSorted();
   };
-  await expect.poll(codes).toEqual(refusals.slice(0, 2).map(({ userId, code }) => `${userId} ${code}`));
+  await expect.poll(codes, poll).toEqual(refusals.slice(0, 2).map(({ userId, code }) => `${userId} ${code}`));
   configure('');
   captains.rank = 50;
   await reload();
-  await expect.poll(stuck, { timeout: 20_000 }).toHaveLength(0);
+  await expect.poll(stuck, poll).toHaveLength(0);
   await expect
     .poll(() => refusals.map(({ userId }) => roblox.group.held(userId)))
     .toEqual(refusals.map(({ before }) => before));

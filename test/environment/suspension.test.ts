@@ -11,6 +11,9 @@ const { recruit, trainee, captain } = sampleRoles;
 const roles = [trainee, captain].toSorted((a, b) => a - b);
 const day = 86_400_000;
 
+/** Each attempt runs a command. */
+const poll = { interval: 300, timeout: 20_000 };
+
 /** The state of the newest suspension; `undefined` if there is none. */
 async function state({ home }: OpenCloudHome): Promise<string | undefined> {
   return (await suspensionsIn(home))[0]?.state;
@@ -27,7 +30,7 @@ const wrote = ({ roblox }: OpenCloudHome, count: number) =>
 test('a suspension whose command is killed as it begins, and whose daemon is killed at its end a week later, gives exactly the earlier roles back', async () => {
   await using world = await openCloudHome();
   const { home, roblox } = world;
-  const clock = new SteppedClock(home.path('clock'));
+  const clock = new SteppedClock(home.path('clock'), { isFast: true });
 
   roblox.faults.add({ operation: 'unassign', kind: 'slow', delayMs: 1_500 });
   const command = home.start(['rank', 'suspend', String(userId), '--for', '3d'], { env: clock.env });
@@ -37,7 +40,7 @@ test('a suspension whose command is killed as it begins, and whose daemon is kil
   expect(await state(world)).toBeUndefined();
   {
     await using daemon = await world.startDaemon(clock.env);
-    await expect.poll(() => state(world)).toBe('active');
+    await expect.poll(() => state(world), poll).toBe('active');
     expect(roblox.group.held(userId)).toEqual([]);
     const answer = await daemon.rank(world.secret, { rankeeId: userId });
     expect([answer.status, JSON.parse(answer.text).code]).toEqual([403, 'member_suspended']);
@@ -53,7 +56,7 @@ test('a suspension whose command is killed as it begins, and whose daemon is kil
   await wrote(world, writes + 1);
   await killed.stop('SIGKILL');
   await using _daemon = await world.startDaemon(clock.env);
-  await expect.poll(() => state(world)).toBe('ended');
+  await expect.poll(() => state(world), poll).toBe('ended');
   expect(roblox.group.held(userId)).toEqual(roles);
   expect(roblox.violations()).toEqual([]);
 });
@@ -69,7 +72,7 @@ test('a daemon that is killed at each write of suspensions and of their ends los
   await using world = await openCloudHome();
   const { home, roblox } = world;
   appendFileSync(home.path('rankd.yaml'), 'policy: { suspension: { role: Recruit } }\n');
-  const clock = new SteppedClock(home.path('clock'));
+  const clock = new SteppedClock(home.path('clock'), { isFast: true });
   const members = stops.map((stop, index) => ({ userId: 22_000 + index, ...stop }));
   for (const { userId, begin } of members) {
     roblox.group.setMember(userId, roles);
@@ -98,7 +101,7 @@ test('a daemon that is killed at each write of suspensions and of their ends los
   await Promise.all(asked);
   {
     await using _daemon = await world.startDaemon(clock.env);
-    await expect.poll(states, { timeout: 20_000 }).toEqual(members.map(() => 'active'));
+    await expect.poll(states, poll).toEqual(members.map(() => 'active'));
     expect(held()).toEqual(members.map(() => [recruit]));
   }
   for (const { userId, back } of members) roblox.faults.add({ ...back, kind: 'slow', delayMs: 5_000, userId });
@@ -108,7 +111,7 @@ test('a daemon that is killed at each write of suspensions and of their ends los
   await reached(before.map((count, index) => count + index + 1));
   await killed.stop('SIGKILL');
   await using _daemon = await world.startDaemon(clock.env);
-  await expect.poll(states, { timeout: 20_000 }).toEqual(members.map(() => 'ended'));
+  await expect.poll(states, poll).toEqual(members.map(() => 'ended'));
   expect(held()).toEqual(members.map(() => roles));
   expect(roblox.violations()).toEqual([]);
 });
