@@ -13,21 +13,21 @@ import { arbitraryRankCase, customsOf, openPolicy, type RankCase } from '../supp
 
 const rank = fc.integer({ min: 1, max: 254 });
 
-const policies: fc.Arbitrary<Policy> = fc.record({
-  minRank: fc.oneof(fc.constant(1), rank),
-  maxRank: fc.oneof(fc.constant(254), rank),
-  lockedRoles: fc.array(rank, { maxLength: 3 }),
-  privilegedRoles: fc.constant('allow'),
-  protectedMembers: fc.constant([]),
-  protectedRoles: fc.array(rank, { maxLength: 2 }),
-  steps: fc.constantFrom('any', 'adjacent'),
-  selfRank: fc.constantFrom('allow', 'deny'),
-  rankerCheck: fc.constantFrom('off', 'claimed', 'verify'),
-  minRankerRank: rank,
-  reason: fc.constantFrom<Policy['reason'][]>('optional', 'required'),
-  cooldowns: fc.constantFrom([], [{ from: 0, forMs: 60_000 }]),
-  rankerCooldownMs: fc.constantFrom(0, 60_000),
-});
+const policies: fc.Arbitrary<Policy> = fc
+  .record({
+    minRank: fc.oneof(fc.constant(1), rank),
+    maxRank: fc.oneof(fc.constant(254), rank),
+    lockedRoles: fc.array(rank, { maxLength: 3 }),
+    protectedRoles: fc.array(rank, { maxLength: 2 }),
+    steps: fc.constantFrom<Policy['steps'][]>('any', 'adjacent'),
+    selfRank: fc.constantFrom<Policy['selfRank'][]>('allow', 'deny'),
+    rankerCheck: fc.constantFrom<Policy['rankerCheck'][]>('off', 'claimed', 'verify'),
+    minRankerRank: rank,
+    reason: fc.constantFrom<Policy['reason'][]>('optional', 'required'),
+    cooldowns: fc.constantFrom([], [{ from: 0, forMs: 60_000 }]),
+    rankerCooldownMs: fc.constantFrom(0, 60_000),
+  })
+  .map((drawn) => ({ ...openPolicy, ...drawn }));
 
 const rules: fc.Arbitrary<KeyRules> = fc.record(
   { minRank: rank, maxRank: rank, direction: fc.constantFrom(...directions), selfRank: fc.constant('deny') },

@@ -6,6 +6,7 @@ import { type PolicySettings, policyFor, strayNames } from '../../src/core/polic
 import type { RoleScheme } from '../../src/core/role-scheme.ts';
 import { resolveRoles, roleEntries } from '../../src/core/role-settings.ts';
 import { resolveTarget } from '../../src/core/target.ts';
+import { openPolicy } from '../support/arbitrary-group.ts';
 
 const longName = 'x'.repeat(100);
 const titles: Array<[number, string, Role['kind']?]> = [
@@ -140,24 +141,11 @@ describe('the name of a role', () => {
 });
 
 const settings: PolicySettings = {
-  ...{
-    minRank: 1,
-    maxRank: 254,
-    privilegedRoles: 'allow',
-    protectedMembers: [],
-    steps: 'any',
-    selfRank: 'allow',
-    stale: 'ignore',
-  },
-  ...{
-    rankerCheck: 'off',
-    minRankerRank: 1,
-    reason: 'optional',
-    cooldowns: [],
-    rankerCooldownMs: 0,
-    lockedRoles: [],
-    protectedRoles: [],
-  },
+  ...openPolicy,
+  privilegedRoles: 'allow',
+  lockedRoles: [],
+  protectedRoles: [],
+  stale: 'ignore',
 };
 
 describe('a list of the policy', () => {

@@ -1,5 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import { policyRules } from '../../src/core/policy.ts';
 import { openCloudHome } from '../support/open-cloud-home.ts';
 import { CliHome } from '../support/run-cli.ts';
 
@@ -44,19 +45,8 @@ test.concurrent('rank test lists every check in order, and names the deciding se
   expect(run.allowed).toBe(false);
   expect(run.checks.map(({ name }) => name)).toEqual([
     ...['workspace', 'key', 'scope', 'whitelist', 'breaker', 'suspension', 'platform', 'rank', 'member'],
-    ...[
-      'ceiling',
-      'floor',
-      'locked roles',
-      'privileged roles',
-      'protected members',
-      'direction',
-      'steps',
-      'reason',
-      'self-rank',
-      'ranker',
-    ],
-    ...['cooldown', 'ranker cooldown', 'acting account', 'ranker rank'],
+    ...policyRules.map(({ name }) => name),
+    ...['acting account', 'ranker rank'],
   ]);
   expect(failed(run)).toEqual(['direction', 'steps', 'self-rank', 'ranker', 'ranker rank']);
   const { code, stdout } = await home.here(['rank', 'test', trainee, '50', '--key', 'game', '--ranker', trainee]);

@@ -21,6 +21,7 @@ import type { PolicyCase } from '../../../src/core/rules/rule.ts';
 import { judgeActive, judgeAdding, judgeRemoval } from '../../../src/core/whitelist.ts';
 import type { KeyRecord, NewSecret, Store } from '../../../src/ports/index.ts';
 import { recordCompensating, recordOutcome } from '../../../src/usecases/change/change-record.ts';
+import { openPolicy } from '../../support/arbitrary-group.ts';
 
 export const operator = 'cli:ann@host';
 export const largestId = 2 ** 53 - 1;
@@ -92,12 +93,8 @@ const officer = { id: 300, name: 'Officer', rank: 20, kind: 'custom' } as const;
 
 /** The policy case of a promotion that all rules allow. */
 export function policyCaseOf(request: RankChange, policy: Partial<PolicyCase['policy']> = {}): PolicyCase {
-  const lists = { lockedRoles: [], privilegedRoles: 'allow' as const, protectedMembers: [], protectedRoles: [] };
   return {
-    policy: {
-      ...{ minRank: 0, maxRank: 255, ...lists, steps: 'any', selfRank: 'allow', rankerCheck: 'off' },
-      ...{ minRankerRank: 0, reason: 'optional', cooldowns: [], rankerCooldownMs: 0, ...policy },
-    },
+    policy: { ...openPolicy, ...policy },
     key: undefined,
     request,
     scheme: { roles: [member, builder, officer], ladder: undefined, rankOne: 'custom' },
