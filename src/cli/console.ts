@@ -23,6 +23,7 @@ export class Console implements AsyncDisposable {
   #commands: Promise<unknown> = Promise.resolve();
   #question: PromiseWithResolvers<string> | undefined;
   #interrupt: (() => void) | undefined;
+  #isStopping = false;
 
   constructor(base: Io, run: RunLine) {
     const print = (text: string) => {
@@ -62,13 +63,20 @@ export class Console implements AsyncDisposable {
   /** Waits for the command that runs. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#input?.[Symbol.dispose]();
-    this.#stop.resolve('stop');
+    this.#end('stop');
     this.#question?.reject(new ExitCode(130));
     await this.#commands;
   }
 
+  /** No command begins from now on. */
+  #end(cause: string): void {
+    this.#isStopping = true;
+    this.#stop.resolve(cause);
+  }
+
   #take(line: string, env: Io['env']): void {
-    if (line === 'stop') this.#stop.resolve(line);
+    if (this.#isStopping) return;
+    if (line === 'stop') this.#end(line);
     else if (this.#question !== undefined) this.#question.resolve(line);
     else if (line === '') this.#interrupt?.();
     else if (meansStop(line)) this.io.stderr(formatError(notStop(line), { asJson: false }));
@@ -76,6 +84,7 @@ export class Console implements AsyncDisposable {
   }
 
   async #carryOut(words: string[], env: Io['env']): Promise<void> {
+    if (this.#isStopping) return;
     const interrupted = Promise.withResolvers<string>();
     this.#interrupt = () => interrupted.resolve('SIGINT');
     const stopSignal = Promise.race([this.io.stopSignal, this.#stop.promise, interrupted.promise]);

@@ -88,17 +88,21 @@ describe('a line on the console of `serve --console`', () => {
   });
 });
 
-test('stop ends the daemon, also while a command waits for an answer', async () => {
+test('stop ends the daemon, also while a command waits for an answer; no later line is carried out', async () => {
   using home = new CliHome();
   await home.json('key', 'create', 'my-game');
   await using daemon = await DaemonHere.start(home, { args: ['--console'] });
   await daemon.console;
   daemon.type('key revoke my-game');
+  daemon.type('workspace suspend -y'); // waits for the command before it
   await expect.poll(() => daemon.out).toContain('[y/N]');
   daemon.type('stop');
+  daemon.type('y');
+  daemon.type('key create too-late');
   expect(await daemon.ended).toBe(0);
   expect(daemon.log).toMatch(/stopping: .* signal=stop\n.* stopped\n/);
-  expect(await home.json('key', 'show', 'my-game')).toMatchObject({ key: { state: 'active' } });
+  expect(await home.json('key', 'list')).toMatchObject({ keys: [{ name: 'my-game', state: 'active' }] });
+  expect(await home.json('workspace', 'show')).toMatchObject({ workspace: { active: true } });
 });
 
 describe('bin/panel.js', () => {

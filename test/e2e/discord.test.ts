@@ -32,6 +32,7 @@ test.each(['SQLite', 'PostgreSQL'])(
       3,
       expect.stringMatching(/no\.token, can't be read\.\ntry: name a file/),
     ]);
+    expect(await home.json('key', 'list')).toMatchObject({ keys: [] });
     const done = await home.run([...setup, ...rest]);
     expect(done, done.stderr).toMatchObject({
       code: 0,
@@ -100,7 +101,7 @@ test('on a terminal setup asks for everything, makes the keys, and never shows t
   const about = [ids.application, '12', discordPublicKey, ids.server];
   const rows = [ids.hr, 'hr', ids.hr, ids.trainers, '', ''];
   discord.isInServer = false;
-  const early = new TerminalIo(home, [...about, ...rows, 'y', '', 'short', discord.botToken]);
+  const early = new TerminalIo(home, [...about, ...rows, 'short', discord.botToken, 'y', '']);
   expect(await runCli(['discord', 'setup'], early)).not.toBe(0);
   for (const text of ['64 hex digits', 'This role has a row already.', 'This is not a bot token', 'Missing Access'])
     expect(early.talk).toContain(text);

@@ -124,12 +124,11 @@ async function setup(cli: Cli, options: ValuesOf<typeof setupOptions>): Promise<
   });
   const rows = options.row ?? discord?.rows ?? (await askForRows(cli));
   const apiBaseUrl = asBaseUrl(String(origins.get('discord.api_base_url')?.value)) ?? usualApi;
-  await cli.withWrites(async (ports, isSimulated) => {
-    for (const { key } of rows) await requireKeyForDiscord(cli, ports, { name: key, isSimulated });
-  });
   const install = `https://discord.com/oauth2/authorize?client_id=${application}&scope=applications.commands&guild_id=${server}`;
   cli.say(`Add the application to the server, if you have not yet: open\n${install}`);
   const token = await readToken(cli, options.tokenFile);
+  const names = [...new Set(rows.map(({ key }) => key))];
+  await cli.withWrites((ports, isSimulated) => requireKeys(cli, ports, { names, isSimulated }));
   const sending = { sender: openWebhookSender(systemClock) };
   await whileWaiting(cli.line, 'waiting for Discord', () =>
     registerCommands(sending, { application, server, apiBaseUrl }, token),
@@ -200,30 +199,41 @@ async function askForRows({ io }: Cli): Promise<Row[]> {
   }
 }
 
-/** Makes the key if the operator agrees. Throws `conflict` for the key of a game. */
-async function requireKeyForDiscord(
+/** Makes the missing keys if the operator agrees to all of them. Throws `conflict` for the key of a game. */
+async function requireKeys(
   cli: Cli,
   ports: Pick<Ports, 'store' | 'clock'>,
-  { name, isSimulated }: { name: string; isSimulated: () => Promise<boolean> },
+  { names, isSimulated }: { names: string[]; isSimulated: () => Promise<boolean> },
 ): Promise<void> {
-  const key = await ports.store.findKey(name);
-  if (key?.name === name && key.revokedAt === undefined) {
-    if (key.isForDiscord) return;
-    throw new RankdError('conflict', `The key "${name}" is for a game; a role in Discord needs a key for Discord.`, {
-      hint: 'choose another name, and let rankd make that key',
+  const missing: string[] = [];
+  for (const name of names) if (!(await isKeyForDiscord(ports, name))) missing.push(name);
+  for (const name of missing) await requireConsent(cli, name);
+  for (const name of missing) {
+    await createDiscordKey(ports, {
+      ...{ name, mode: 'live', scopes: [...usualScopes], by: cli.by },
+      ...((await isSimulated()) && { isSimulated: true }),
     });
+    cli.say(`Made the key "${name}". Narrow what it may do: rankd key set ${name} --max-rank RANK --direction promote`);
   }
+}
+
+/** False if there is no such key. Throws `conflict` for the key of a game. */
+async function isKeyForDiscord({ store }: Pick<Ports, 'store'>, name: string): Promise<boolean> {
+  const key = await store.findKey(name);
+  if (key?.name !== name || key.revokedAt !== undefined) return false;
+  if (key.isForDiscord) return true;
+  throw new RankdError('conflict', `The key "${name}" is for a game; a role in Discord needs a key for Discord.`, {
+    hint: 'choose another name, and let rankd make that key',
+  });
+}
+
+async function requireConsent(cli: Cli, name: string): Promise<void> {
   const question = `There is no key "${name}" for Discord. Make it?`;
   const isWanted = cli.options.yes || (cli.io.isTerminal && (await isAgreed(cli, question, { preset: true })));
-  if (!isWanted)
-    throw new RankdError('not_found', `There is no key "${name}" for Discord.`, {
-      hint: `rankd key create ${name} --for-discord, or add -y`,
-    });
-  await createDiscordKey(ports, {
-    ...{ name, mode: 'live', scopes: [...usualScopes], by: cli.by },
-    ...((await isSimulated()) && { isSimulated: true }),
+  if (isWanted) return;
+  throw new RankdError('not_found', `There is no key "${name}" for Discord.`, {
+    hint: `rankd key create ${name} --for-discord, or add -y`,
   });
-  cli.say(`Made the key "${name}". Narrow what it may do: rankd key set ${name} --max-rank RANK --direction promote`);
 }
 
 async function readToken({ io }: Cli, file: string | undefined): Promise<string> {
