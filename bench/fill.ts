@@ -25,11 +25,11 @@ export function fill(rankd: Rankd, { keys, changes }: Size): string[] {
   using db = openForFilling(fileOf(rankd));
   db.run(
     `INSERT INTO rank_changes (id, group_title, state, message, rankee_id, rankee_name, ranker_id, ranker_name, new_rank_id,
-                               role_id, roles_before, roles_after, phase, key_id, place_id, done_by, dry_run, demotion, top_rank,
+                               role_id, roles_before, roles_after, phase, key_id, place_id, done_by, dry_run, demotion, privileged, top_rank,
                                requested_at, finished_at)
      SELECT 'chg_fill' || value, 'the simulated group', iif(value % 100 = 0, 'refused', 'applied'),
             'Member is now Officer (rank 20), was Trainee (rank 10).', 1000 + value % 1000000, 'Member' || (value % 1000000), 7 + value % 1000, 'Builder', 20, 120, '[110]', '[120]', 'forward', 'key_fill' || (1 + value % @keys), @place + value % 50,
-            'key:key_fill' || (1 + value % @keys), 0, 0, 20, @now - @everyMs * (@count - value), @now - @everyMs * (@count - value) + 5
+            'key:key_fill' || (1 + value % @keys), 0, 0, 0, 20, @now - @everyMs * (@count - value), @now - @everyMs * (@count - value) + 5
      FROM ${numbers}`,
     { after: 0, count: changes, now: Date.now(), place, keys, everyMs },
   );

@@ -23,10 +23,10 @@ beforeAll(() => {
   migrate(db, new ManualClock());
   db.run(
     `INSERT INTO rank_changes (id, group_title, state, message, rankee_id, rankee_name, ranker_id, ranker_name, new_rank_id,
-                               roles_before, roles_after, phase, key_id, place_id, done_by, dry_run, demotion, top_rank, requested_at)
+                               roles_before, roles_after, phase, key_id, place_id, done_by, dry_run, demotion, privileged, top_rank, requested_at)
      SELECT 'chg_' || value, 'the simulated group', iif(value <= 60, 'refused', 'applied'), '', value % 700,
             CASE WHEN value <= 60 THEN 'Ann_2' WHEN value % 10 = 0 THEN 'Many' || (value % 400) ELSE 'Ann_1' END, value % 3, '', 20, '[1]', '[2]',
-            'forward', 'key_main', 42, 'key:key_main', 0, 0, 20, value * 10
+            'forward', 'key_main', 42, 'key:key_main', 0, 0, 0, 20, value * 10
      FROM (WITH RECURSIVE n (value) AS (SELECT 1 UNION ALL SELECT value + 1 FROM n WHERE value < @count) SELECT value FROM n)`,
     { count },
   );

@@ -94,7 +94,7 @@ export async function missingObjects(db: Reader, version: number): Promise<strin
 
 function madeBy(steps: typeof migrations): string[] {
   const sql = steps.map((migration) => migration.sql).join('\n');
-  const tables = sql.matchAll(/CREATE (?:UNLOGGED )?TABLE rankd\.(\w+)|CREATE (?:UNIQUE )?INDEX (\w+)/g);
+  const tables = sql.matchAll(/CREATE (?:UNLOGGED )?TABLE (?:rankd\.)?(\w+)|CREATE (?:UNIQUE )?INDEX (\w+)/g);
   const triggers = sql.matchAll(/CREATE TRIGGER (\w+) [A-Z ]+ ON rankd\.(\w+)/g);
   return [
     ...[...tables].map(([, table, index]) => String(table ?? index)),
