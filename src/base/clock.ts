@@ -40,8 +40,8 @@ export interface Deadline extends Disposable {
   readonly at: number;
 }
 
-/** One error for all cancelled timers: creating one for each would cost more than the timer. */
-const released = new Error('no caller waits for this any more');
+/** The reason of every cancelled timer: the error that `abort` creates by default costs more than the timer. */
+export const released = new Error('no caller waits for this any more');
 
 /** A deadline `ms` milliseconds from now. */
 export function deadlineIn(clock: Clock, ms: number): Deadline {

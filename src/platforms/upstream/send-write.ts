@@ -1,4 +1,5 @@
 import type { Agent, AgentOptions, ClientRequest, IncomingMessage } from 'node:http';
+import { released } from '../../base/clock.ts';
 import { RankdError } from '../../base/errors.ts';
 import { http, https } from '../../base/node-modules.ts';
 import { version } from '../../base/version.ts';
@@ -60,7 +61,7 @@ export class WriteSender {
       request.destroy();
       throw isSent ? cause : new RequestNotSent('the request was not sent', { cause });
     } finally {
-      ended.abort();
+      ended.abort(released);
     }
   }
 
