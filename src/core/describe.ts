@@ -2,7 +2,7 @@ import { shorten } from '../base/text.ts';
 import { isoTime } from '../base/time.ts';
 import type { Hold, HoldPart, RankChange, RankRequest, Role, RoleChangeKind } from './model.ts';
 import type { RolePlan } from './role-plan.ts';
-import type { RoleScheme } from './role-scheme.ts';
+import { type RoleScheme, rolesNamed } from './role-scheme.ts';
 
 /** A member in messages: `Sam (1001)`, or `Member 1001` if the caller gave no name. */
 export function memberTitle({ rankeeName, rankeeId }: Pick<RankRequest, 'rankeeName' | 'rankeeId'>): string {
@@ -71,6 +71,15 @@ export function restoredMessage(
   const others = between.map(({ id }) => id).join(', ');
   const also = others === '' ? '' : ` This takes back ${others} as well, made in between.`;
   return `${memberTitle(request)} holds ${roles.map(roleTitle).join(', ')} again.${also}`;
+}
+
+/** Which role rank 1 means if the base role shares it with another; `undefined` if it does not, or nothing decides. */
+export function sharedRankOne(scheme: RoleScheme): string | undefined {
+  const base = scheme.roles.find(({ kind }) => kind === 'base');
+  const [named, ...others] = base === undefined ? [] : rolesNamed(scheme, base.rank);
+  const other = scheme.roles.find(({ id, rank }) => id !== named?.id && rank === named?.rank);
+  if (named === undefined || other === undefined || others.length > 0) return undefined;
+  return `${other.name} and ${named.name} share rank ${named.rank}: the number ${named.rank} means ${named.name}, and the role id ${other.id} means ${other.name} (group.rank_1 in rankd.yaml decides)`;
 }
 
 /** The maximum size of a list in a message, in bytes of UTF-8. */

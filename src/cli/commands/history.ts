@@ -86,7 +86,8 @@ async function list(cli: Cli, { limit, ...options }: ValuesOf<typeof listOptions
       { changes: changes.map(changeDocument) },
       table(['when', 'state', 'who', 'member', 'change', 'via', 'reason', 'why not', 'id'], changes.map(toRow)),
     );
-    if (changes.length === 0) cli.say('There is no such rank change.');
+    if (changes.length === 0)
+      cli.say(Object.values(options).some(Boolean) ? 'There is no such rank change.' : 'There is no rank change yet.');
     if (changes.length === limit) cli.say(`The newest ${limit} are shown; --limit shows more.`);
   });
 }

@@ -10,7 +10,7 @@ import { isSameFile, newConfigPath } from '../../config/locate.ts';
 import type { Chosen } from '../../config/settings.ts';
 import { askStatus } from '../../control/ask.ts';
 import { ownerRisk, standingWords } from '../../core/acting-account.ts';
-import { listRoles, userTitle } from '../../core/describe.ts';
+import { listRoles, sharedRankOne, userTitle } from '../../core/describe.ts';
 import type { ActingAccount, Role } from '../../core/model.ts';
 import { nameForRequest, type RoleScheme } from '../../core/role-scheme.ts';
 import { privilegesAmong } from '../../core/rules/ranks.ts';
@@ -133,15 +133,19 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
   await serve(cli, { simulate: false, console: false });
 }
 
-/** The last that a person sees: it is shown this once. */
+/** The last that a person sees. */
 async function showKey(
   cli: Cli,
   { key, secret }: MintedKey,
   { document, keptIn }: { document: object; keptIn: string | undefined },
 ): Promise<void> {
-  cli.say(`\nThe game key is shown this once${keptIn === undefined ? '' : `, and is in ${keptIn}`}:\n`);
+  cli.say(
+    keptIn === undefined
+      ? '\nThe game key is shown this once:\n'
+      : `\nThe game key, which you need not save elsewhere, because it is in ${keptIn}:\n`,
+  );
   await printSecret(cli, key, { ...document, secret }, secret);
-  cli.say(`\nSave it as a secret named rankd in the Creator Dashboard (your experience, Secrets).`);
+  cli.say(`\nIt belongs into a secret named rankd on the Creator Dashboard (your experience, Secrets).`);
 }
 
 /**
@@ -209,14 +213,17 @@ async function configWith(cli: Cli, { groupId, secret }: { groupId: number; secr
   });
 }
 
-function reportGroup(cli: Cli, { group, acting, accountName, expiresAt, canWrite, givable }: ExaminedAsNamed): void {
+function reportGroup(
+  cli: Cli,
+  { group, acting, accountName, expiresAt, canWrite, givable, scheme }: ExaminedAsNamed,
+): void {
   const until = expiresAt === undefined ? '' : `, until ${isoDay(expiresAt)}`;
   cli.say(`The key works${until}.`);
   cli.say(`Group: ${group.name} (${group.id}), ${counted(group.memberCount, 'member')}.`);
   if (group.isLocked) cli.say('Roblox has locked this group: nothing in it can be changed until it is unlocked.');
   if (canWrite === undefined)
     cli.say(
-      'Roblox does not show whether the key may change roles in this group: if changes are denied, give it group:write.',
+      'Roblox does not show whether the key may change roles in this group. See that it has group:write: Creator Dashboard, API Keys.',
     );
   if (canWrite === false)
     cli.say(
@@ -230,13 +237,15 @@ function reportGroup(cli: Cli, { group, acting, accountName, expiresAt, canWrite
   const risk = ownerRisk(acting);
   if (risk !== undefined) cli.say(`warning: ${risk.text}.\ntry: ${risk.fix}`);
   cli.say(`Ranks it can give: ${listRoles(givable)}.`);
+  const shared = sharedRankOne(scheme);
+  if (shared !== undefined) cli.say(`${shared}.`);
   cli.say(privilegeWords(givable));
 }
 
 function privilegeWords(givable: Role[]): string {
   const { privileged, unreported } = privilegesAmong(givable, 'operator');
   if (unreported.length > 0)
-    return `Roblox does not show what ${listRoles(unreported)} may do. If one of them has power over others, name it: policy.privileged_roles.`;
+    return `Roblox does not show what ${listRoles(unreported)} may do. If one of them may rank, remove or accept members, list it in rankd.yaml: policy.privileged_roles: [RANK, ...]`;
   if (privileged.length === 0) return 'None of them has power over others.';
   return `Of these, ${listRoles(privileged)} have power over others, so only the operator may give and take them (policy.privileged_roles).`;
 }

@@ -142,7 +142,7 @@ async function firstSteps(
   const place = { id: demoPlace, note: 'made for the first run' };
   const { secret } = await createKey(ports, { ...demoKey, place, by });
   return `
-A demo key was made, and place ${demoPlace} put on its whitelist. The key is shown this once:
+A demo key was made, and place ${demoPlace} put on its whitelist. It works only on this simulated group, so you need not save it:
 
   ${secret}
 

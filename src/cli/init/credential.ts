@@ -19,7 +19,8 @@ interface Credential {
 
 /**
  * Takes the group and the platform's key from the flags, or asks for them on the terminal, and returns them with what `examine`
- * finds. A key that is typed in goes to `folder`. If `examine` throws `platform_credential` for it, another key is asked for.
+ * finds. A key that is typed in goes to `folder`. If `examine` throws `platform_credential`, another key
+ * is asked for; if it throws `not_found`, another group.
  */
 export async function obtainCredential<Found>(
   io: Io,
@@ -35,15 +36,27 @@ export async function obtainCredential<Found>(
   const isNew = credentialFile === undefined || credentialFile === '-';
   const file = isNew ? resolve(folder, 'roblox.key') : resolve(io.cwd, credentialFile);
   if (isNew && !force) requireRoom(file, `use it with --credential-file ${io.system.quote(file)}, or move it away`);
-  const groupId =
-    group ?? (await ask(io, { question: 'Group id (the number in the address of its page): ', parse: asGroupId }));
-  const look = async (secret: string) => ({ secret, found: await examine({ groupId, secret }) });
+  let groupId = group ?? (await askForGroup(io));
+  const look = async (secret: string): Promise<{ secret: string; found: Found }> => {
+    try {
+      return { secret, found: await examine({ groupId, secret }) };
+    } catch (error) {
+      if (group !== undefined || !isRankdError(error, 'not_found')) throw error;
+      io.stderr(`${printableLines(error.message)}\n`);
+      groupId = await askForGroup(io);
+      return look(secret);
+    }
+  };
   const { secret, found } =
     credentialFile === undefined ? await askForKey(io, look) : await look(await readKey(io, credentialFile, file));
   return { groupId, credential: { secret, file, isNew }, found };
 }
 
-const question = 'Roblox key (not shown): ';
+function askForGroup(io: Io): Promise<number> {
+  return ask(io, { question: 'Group id (the number in the address of its page): ', parse: asGroupId });
+}
+
+const question = 'Roblox key (Creator Dashboard, API Keys; nothing shows while you paste it): ';
 
 function askForKey<Seen>(io: Io, look: (secret: string) => Promise<Seen>): Promise<Seen> {
   const hidden = { ask: (question: string) => io.askHidden(question), stderr: (text: string) => io.stderr(text) };

@@ -80,5 +80,8 @@ function isTaken(cli: Cli, name: string): Promise<boolean> {
 async function askForPlace({ io }: Cli): Promise<number | undefined> {
   if (!io.isTerminal) return undefined;
   const parse = (text: string) => (text === '' ? undefined : asPlaceId(text));
-  return ask(io, { question: 'Place id of the game (Enter for none yet): ', parse });
+  return ask(io, {
+    question: 'Place id of the game (the number in the address of its page; Enter for none yet): ',
+    parse,
+  });
 }

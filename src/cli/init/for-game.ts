@@ -46,8 +46,13 @@ export async function requestForGame(
 
 const urlQuestion = {
   question: 'Public address, such as https://rankd.example.com (Enter: none yet): ',
-  parse: (text: string) => (text === '' ? undefined : asGameUrl(text)),
+  parse: (text: string) => (text === '' ? undefined : asFullName(asGameUrl(text))),
 };
+
+function asFullName(url: string): string {
+  if (/[.:]/.test(new URL(url).hostname)) return url;
+  throw new InvalidArgumentError(`${url} has no full name, such as rankd.example.com.`);
+}
 
 function systemQuestion(game: GameScripts) {
   return {
@@ -58,7 +63,7 @@ function systemQuestion(game: GameScripts) {
         return text.toLowerCase() === 'none' ? undefined : modelNamed({ systems: game.systems }, text);
       } catch (error) {
         if (!isRankdError(error, 'not_found')) throw error;
-        throw new InvalidArgumentError(error.message);
+        throw new InvalidArgumentError(`Type one of ${[...game.systems.keys()].join(', ')}, or none.`);
       }
     },
   };

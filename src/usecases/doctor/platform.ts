@@ -4,10 +4,10 @@ import { proxyFor, unusedProxyFor } from '../../base/outbound-proxy.ts';
 import type { Config, OpenCloudConfig } from '../../config/config.ts';
 import { isOutsider, ownerRisk, reaches, standingWords } from '../../core/acting-account.ts';
 import { refusalOfCredential } from '../../core/credential.ts';
-import { listRoles, userTitle } from '../../core/describe.ts';
+import { listRoles, sharedRankOne, userTitle } from '../../core/describe.ts';
 import type { ActingAccount, Role } from '../../core/model.ts';
 import { policyFor } from '../../core/policy-names.ts';
-import { givableRoles, isUnclear, type RoleScheme, rolesNamed } from '../../core/role-scheme.ts';
+import { givableRoles, isUnclear, type RoleScheme } from '../../core/role-scheme.ts';
 import { privilegesAmong } from '../../core/rules/ranks.ts';
 import type { Policy } from '../../core/rules/rule.ts';
 import type { CallContext, Reachability } from '../../ports/index.ts';
@@ -44,7 +44,7 @@ export async function credentialFindings({ platform, clock }: Ranking, call: Cal
       : 'renew the key on the Creator Dashboard, put it into its file, then: rankd reload';
   const scope = credential.canWrite
     ? ', and may change roles in this group'
-    : '; Roblox does not show whether it may change roles in this group: if changes are denied, give it group:write';
+    : '; Roblox does not show whether it may change roles in this group: see on the Creator Dashboard, API Keys, that it has group:write';
   return warnings.length === 0
     ? [ok('credential', `valid${scope}`)]
     : warnings.map((text) => warn('credential', text, fix));
@@ -153,7 +153,8 @@ function privileges(reached: Role[], { privilegedRoles }: Policy): Finding[] {
         : [ok(check, `only the operator, and keys made with --privileged, may give and take ${listRoles(privileged)}`)];
   if (unreported.length === 0 || Array.isArray(privilegedRoles)) return found;
   const text = `Roblox does not show the permissions of these roles: ${listRoles(unreported)}`;
-  const fix = 'list those with power over others: policy.privileged_roles: [RANK, ...]; an empty list if there is none';
+  const fix =
+    'list those that may rank, remove or accept members in rankd.yaml, as policy.privileged_roles: [RANK, ...]; an empty list if there is none';
   return [...found, isOpen ? ok(check, text) : warn(check, text, fix)];
 }
 
@@ -172,12 +173,8 @@ function rankOne(scheme: RoleScheme): Finding[] {
     const text = `Roblox does not show which of these every member holds: ${listRoles(unclear)}; changes that depend on that are refused`;
     return [warn('ranks', text, 'check that platform.legacy_base_url can be reached from this machine')];
   }
-  const base = scheme.roles.find(({ kind }) => kind === 'base');
-  const [named, ...others] = base === undefined ? [] : rolesNamed(scheme, base.rank);
-  const isShared = scheme.roles.some(({ id, rank }) => id !== base?.id && rank === base?.rank);
-  if (base === undefined || named === undefined || others.length > 0 || !isShared) return [];
-  const other = named === base ? 'the base role' : `not the base role ${base.name} (role id ${base.id})`;
-  return [ok('ranks', `rank ${base.rank} means ${named.name} (role id ${named.id}), ${other}: group.rank_1`)];
+  const text = sharedRankOne(scheme);
+  return text === undefined ? [] : [ok('ranks', text)];
 }
 
 /** A rank that two roles share is refused as ambiguous: games have to send the role id. */
