@@ -63,7 +63,6 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
   expect(screen).toContain('Roblox does not accept this key (401 0: Invalid API Key).\n');
   expect(screen).toContain('Roblox has no such group (404 ');
   expect(screen).toContain('Member and Recruit share rank 1: the number 1 means Recruit');
-  expect(screen).toContain('which you need not save elsewhere, because it is in my-game.key');
   expect(screen).toContain('https://rankd has no full name');
   expect(screen).toContain('It acts as user RankBot (9001), rank 200');
   expect(screen).toContain('with group:write for group');
@@ -109,7 +108,7 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
     expect.stringContaining('a secret named rankd'), // the instructions for the key that is shown once
     '',
   ]);
-  expect(screen).toContain('and is in my-game.key:\n');
+  expect(screen).toContain('because it is in my-game.key:\n');
   expect(readFileSync(home.path('my-game.key'), 'utf8')).toBe(`${secret}\n`);
   expect(statSync(home.path('my-game.key')).mode & 0o777).toBe(0o600);
   await using daemon = await DaemonHere.start(home, { env });

@@ -145,7 +145,7 @@ async function showKey(
       : `\nThe game key, which you need not save elsewhere, because it is in ${keptIn}:\n`,
   );
   await printSecret(cli, key, { ...document, secret }, secret);
-  cli.say(`\nIt belongs into a secret named rankd on the Creator Dashboard (your experience, Secrets).`);
+  cli.say(`\nPut it into a secret named rankd on the Creator Dashboard (your experience, Secrets).`);
 }
 
 /**
