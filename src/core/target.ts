@@ -38,7 +38,7 @@ export function resolveTarget(scheme: RoleScheme, asked: RoleName, acting?: Acti
  */
 export function resolveAlongside(scheme: RoleScheme, asked: RoleName): Role {
   if (scheme.ladder === undefined) {
-    throw new RankdError('needs_ladder', 'A role can be given or taken next to the rank only if group.ladder is set.', {
+    throw new RankdError('needs_ladder', 'Extra roles need group.ladder: without a ladder, every role is a rank.', {
       hint: `list the ranks in group.ladder ${atItsOrigin}; all other roles can then be given next to them`,
     });
   }

@@ -101,7 +101,7 @@ export const meanings = {
   rank_differs:
     'The member does not have the rank that the request expects (`ifRank`, or `oldRankName` with policy.stale); the message has the rank found.',
   reason_required: 'The policy requires a reason for each change, and the request gives none.',
-  needs_ladder: 'Roles next to the rank need `group.ladder` in the configuration.',
+  needs_ladder: 'Extra roles need `group.ladder` in the configuration.',
   configuration_misfit:
     'A setting of rankd names a role that the group no longer has, and this change depends on it; only the operator can correct that.',
   user_not_found: 'No Roblox user has that name.',

@@ -50,7 +50,7 @@ export interface ChangeTally {
   state: ChangeState;
   /** As in `RankChange`. */
   demotion: boolean;
-  /** True if they were applied and left the ranks as they were, such as a change of a role next to the rank. */
+  /** True if they were applied and left the ranks as they were, such as a change of an extra role. */
   isQuiet: boolean;
   count: number;
 }

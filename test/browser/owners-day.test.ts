@@ -90,14 +90,14 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     visitor.expectNoComplaint();
   });
 
-  test('a role next to the rank is given for a time, which is ended, and given for good, and taken', async () => {
+  test('an extra role is given for a time, which is ended, and given for good, and taken', async () => {
     const { page } = ann;
     await scene.home.json('rank', 'set', '1001', 'Trainee');
     await ann.go('rank?user=1001');
     const change = async (verb: string, lasts?: string) => {
       await page.getByRole('button', { name: `${verb} role…` }).click();
       const dialog = await dialogOf(ann, new RegExp(`^${verb} `));
-      await dialog.getByLabel('Role next to the rank').selectOption({ label: 'Captain (50)' });
+      await dialog.getByLabel('Extra role').selectOption({ label: 'Captain (50)' });
       if (lasts !== undefined) await dialog.getByLabel(/^For how long/).fill(lasts);
       await dialog.getByText(verb === 'Give' ? '+ Captain' : '− Captain').waitFor();
       await dialog.getByText('The rank stays Trainee.').waitFor();
@@ -187,7 +187,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     await form.locator('.field:has([name=name]) [role=alert]').waitFor();
     await form.getByLabel('Name').fill('lobby');
     await form.getByLabel(/^Places/).fill('https://www.roblox.com/games/77/Lobby');
-    await form.getByLabel('give and take roles next to the rank').check();
+    await form.getByLabel('give and take extra roles').check();
     await form.getByLabel('Highest rank it can touch').selectOption({ label: 'Officer (20)' });
     await form.getByRole('button', { name: 'Make the key' }).dblclick();
     const shown = await dialogOf(ann, 'The secret of lobby');

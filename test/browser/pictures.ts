@@ -61,7 +61,7 @@ for (const colorScheme of ['light', 'dark'] as const)
     await page.keyboard.press('Escape');
     await page.getByRole('button', { name: 'Give role…' }).waitFor({ state: 'detached' });
     await page.getByRole('button', { name: 'Take role…' }).click();
-    await page.getByLabel('Role next to the rank').selectOption({ index: 1 });
+    await page.getByLabel('Extra role').selectOption({ index: 1 });
     await page.locator('dialog .preview').waitFor();
     await take('role');
     await page.keyboard.press('Escape');

@@ -9,8 +9,12 @@ import { startWebhookSink } from '../support/webhook-sink.ts';
 /** Commands with a fixed format, which --json does not change. */
 const asTheyAre = ['completion', 'man', 'openapi', 'config schema', 'service print', 'script', 'history export'];
 
-/** Commands that need what a test's home lacks: a server in Discord, systemd, or PostgreSQL; and `serve`, which prints its log. */
-const elsewhere = ['serve', 'discord setup', 'service install', 'service remove', 'store accept'];
+/** Commands that this page can't show, each with the reason. */
+const elsewhere: Record<string, string> = {
+  serve: 'prints its log',
+  'discord setup': 'needs a server in Discord',
+  'store accept': 'needs PostgreSQL',
+};
 
 /** One line for each other command, in an order in which each finds what it needs. */
 const lines = [
@@ -37,6 +41,8 @@ const lines = [
 const withoutDaemon = [
   'restore copy.db -y',
   'store copy --from copy.db --to copied',
+  'service install --dir .',
+  'service remove --dir .',
   'init --group 4199740 --credential-file roblox.key --no-check --force',
 ];
 
@@ -46,7 +52,7 @@ test('docs/json.md has the fields of each document that --json prints; otherwise
   const documents = await printed();
   const named = documents.map(([line]) => /^[a-z]+(?: [a-z]+)?/.exec(line)?.[0] ?? line);
   const missing = everyCommand.filter((name) => !named.some((one) => one === name || one.startsWith(`${name} `)));
-  expect(missing.toSorted()).toEqual([...asTheyAre, ...elsewhere].toSorted());
+  expect(missing.toSorted()).toEqual([...asTheyAre, ...Object.keys(elsewhere)].toSorted());
   await expect(pageOf(documents)).toMatchFileSnapshot('../../docs/json.md');
 });
 
@@ -90,6 +96,7 @@ function pageOf(documents: Array<[string, Document]>): string {
   const rows = [...byFields].flatMap(([fields, found]) =>
     wrapped(`- ${listed(found.map(([line]) => line))}: ${fields}`, '  '),
   );
+  const reasons = Object.entries(elsewhere).map(([name, why]) => `\`${name}\` (${why})`);
   return `# What \`--json\` prints
 
 With \`--json\`, every command prints one JSON document on standard output, on one line. \`v\` is the version of its format (1). Fields may be
@@ -116,7 +123,7 @@ ${objects.flatMap(({ name, fields }) => wrapped(`- **${name}**: ${fieldsOf(field
 ${rows.join('\n')}
 
 Without a daemon, \`status\` has only \`state\` and the fields from \`openChanges\` on.
-${wrapped(`This page leaves out ${listed(elsewhere)}.`, '').join('\n')}
+${wrapped(`Not shown here: ${reasons.join(', ')}.`, '').join('\n')}
 ${wrapped(`These commands have a fixed format, which \`--json\` does not change: ${listed(asTheyAre)}.`, '').join('\n')}
 
 <!-- test/e2e/json-page.test.ts writes this page, with -u, from what the commands print -->

@@ -4,7 +4,7 @@ import { applied, openScene } from './scene.ts';
 test.each([
   ['rankd:addRole({ rankee = 1001, role = "VIP" })', 'add', 'VIP'],
   ['rankd:removeRole({ rankee = 1001, role = " 15 " })', 'remove', 15],
-])('%s asks for that role next to the rank', async (call, operation, role) => {
+])('%s asks for that extra role', async (call, operation, role) => {
   await using scene = await openScene({ serve: (request) => applied(request) });
   expect(await scene.run(`return ${call}`)).toMatchObject({ ok: true });
   const [{ url = '', body = '' } = {}] = scene.game.requests;

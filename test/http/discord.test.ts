@@ -202,7 +202,7 @@ test('each command changes ranks as its counterpart on the command line does, an
   expect(first).toMatchObject({ rankerId: 0, rankerName: 'Annie', by: expect.stringMatching(/^discord:[\da-f]{32}$/) });
 });
 
-test('/role gives and takes a role next to the rank, by the policy: a reason, and a cooldown that depends on the rank', async () => {
+test('/role gives and takes an extra role, by the policy: a reason, and a cooldown that depends on the rank', async () => {
   const cooldowns = [{ from: 20, forMs: 86_400_000 }];
   const { say, app } = await open({
     config: { group: { ladder: [10, 20], rankOne: 'custom' }, policy: { reason: 'required', cooldowns } },

@@ -16,7 +16,7 @@ async function openScene() {
 
 const newest = async ({ store }: TestApp) => (await store.listChanges({ limit: 1 }))[0];
 
-describe('a role next to the rank', () => {
+describe('an extra role', () => {
   test('is given and taken by name, number or id, while the rank and every other role stay', async () => {
     await using scene = await openScene();
     const { app, ask } = scene;

@@ -18,7 +18,7 @@ import { ladder } from './model-rules.ts';
 export interface Ask {
   userId: number;
   rank: number;
-  /** A role next to the rank, named by its rank. */
+  /** An extra role, named by its rank. */
   kind?: RoleChangeKind | undefined;
   idempotencyKey?: string | undefined;
 }

@@ -38,7 +38,7 @@ export interface ListSource {
 interface AskedList extends ListSource {
   /** `step`: the next rank up or down, instead of `rank`. */
   step?: Direction | undefined;
-  /** A role next to the rank, in `rank`. */
+  /** An extra role, in `rank`. */
   kind?: RoleChangeKind | undefined;
   rank: RoleName;
   ranker: AskedUser;

@@ -10,7 +10,7 @@ const args = [
 
 export const roleCommands = commandGroup({
   name: 'role',
-  about: "members' roles next to their ranks, such as VIP",
+  about: "members' extra roles, such as VIP",
   examples: ['rankd role add 1001 VIP', 'rankd role remove @Newcomer VIP'],
   commands: [
     command({

@@ -44,7 +44,7 @@ export async function rankOf(
   return nameForRequest(scheme, target);
 }
 
-/** The same for a role next to the rank. Throws as `resolveAlongside`, once instead of for each member of a list. */
+/** The same for an extra role. Throws as `resolveAlongside`, once instead of for each member of a list. */
 export async function alongsideOf(
   cli: Cli,
   { group }: Pick<Ranking, 'group'>,

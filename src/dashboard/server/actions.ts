@@ -109,7 +109,7 @@ const keyName = named(
 );
 const webhookName = named(isWebhookName, '1 to 40 lower-case letters, digits and dashes');
 const discordId = named(isDiscordId, 'the id of a Discord user: digits alone, such as 1100000000000000001');
-/** The changes of a role next to the rank. */
+/** The changes of an extra role. */
 const roleKinds: Partial<Record<string, RoleChangeKind>> = { give: 'role_added', take: 'role_removed' };
 /** The changes that can end by themselves. */
 const holdKinds: Partial<Record<string, Hold['kind']>> = { suspend: 'suspension', set: 'temporary', give: 'temporary' };

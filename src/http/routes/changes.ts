@@ -204,7 +204,7 @@ export const changeRoutes: readonly Route[] = [
     ...{ ...alongside, path: '/v2/roles/add' },
     docs: {
       id: 'addRole',
-      summary: 'Give a member a role next to the rank',
+      summary: 'Give a member an extra role',
       description:
         'Gives a role that is not on the ladder of the configuration; the rank and all other roles stay. The key needs the scope roles.',
     },
@@ -217,7 +217,7 @@ export const changeRoutes: readonly Route[] = [
     ...{ ...alongside, path: '/v2/roles/remove' },
     docs: {
       id: 'removeRole',
-      summary: 'Take a role next to the rank from a member',
+      summary: 'Take an extra role from a member',
       description:
         'Takes a role that is not on the ladder of the configuration; the rank and all other roles stay. The key needs the scope roles.',
     },

@@ -75,7 +75,7 @@ export interface ChangeCommand {
   step?: Direction;
   /** The number of ranks up or down; 1 by default. */
   stepCount?: number;
-  /** Requests one role next to the rank, instead of a rank. */
+  /** Requests one extra role, instead of a rank. */
   kind?: RoleChangeKind;
   /** Requests the role with this name, instead of `newRankId`. */
   roleName?: string;

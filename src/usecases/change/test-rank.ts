@@ -49,7 +49,7 @@ export async function testRank(app: Ranking, command: TestRankCommand, call: Cal
       return undefined;
     });
   if (of !== 'rank' && approved !== undefined)
-    list.skip('steps', `not asked of a ${of === 'role' ? 'role next to the rank' : 'suspension'}`);
+    list.skip('steps', `not asked of ${of === 'role' ? 'an extra role' : 'a suspension'}`);
   list.skipRest(approved === undefined ? notReached : 'nothing to change');
   return { checks: list.checks, approved: list.isClean ? approved : undefined };
 }

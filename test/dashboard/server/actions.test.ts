@@ -138,7 +138,7 @@ describe('a member', () => {
   });
 });
 
-test('a role next to the rank is given for a time, to one member and to a list, and taken, each after a test', async () => {
+test('an extra role is given for a time, to one member and to a list, and taken, each after a test', async () => {
   await using laddered = await openTestPage({ config: { group: { ladder: [10, 20], rankOne: 'custom' } } });
   const { app } = laddered;
   const bea = await laddered.loggedIn();

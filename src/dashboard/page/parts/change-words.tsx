@@ -75,7 +75,7 @@ export function holdWords({ does, kind, endsAt }: NonNullable<Change['hold']>, r
   return words[does];
 }
 
-/** The old and the new role, with an arrow that points up or down; a suspension or its end as such; a role next to the rank alone. */
+/** The old and the new role, with an arrow that points up or down; a suspension or its end as such; an extra role alone. */
 export function Move({ change }: { change: Change }) {
   if (change.hold !== null && change.hold.does !== 'override' && change.hold.kind !== 'temporary')
     return <HoldMove change={change} hold={change.hold} />;

@@ -20,7 +20,7 @@ const scopes = [
   { value: 'verify', words: 'check that the key works', isChosen: true },
   { value: 'rank', words: 'change ranks', isChosen: true },
   { value: 'suspend', words: 'suspend members, and lift such suspensions' },
-  { value: 'roles', words: 'give and take roles next to the rank' },
+  { value: 'roles', words: 'give and take extra roles' },
 ];
 
 export function NewKey({ onMinted, onClose }: { onMinted: (minted: Minted) => void; onClose: () => void }) {

@@ -35,10 +35,10 @@ export const kinds = {
   give: {
     verb: 'Give role',
     title: (name) => `Give ${name} a role`,
-    role: 'Role next to the rank',
+    role: 'Extra role',
     length: [forATime, 'such as 12h or 7d; then the role is taken again'],
   },
-  take: { verb: 'Take role', title: (name) => `Take a role from ${name}`, role: 'Role next to the rank' },
+  take: { verb: 'Take role', title: (name) => `Take a role from ${name}`, role: 'Extra role' },
 } satisfies Record<string, Kind>;
 
 const typingMs = 400;

@@ -101,7 +101,7 @@ export function ListForm() {
               )}
             </Field>
             {does.value === 'set' && <RoleField name="rank" label="New rank" />}
-            {isOfRole && <RoleField name="rank" label="Role next to the rank" among={alongside} />}
+            {isOfRole && <RoleField name="rank" label="Extra role" among={alongside} />}
             <Reason />
           </div>
           <OtherProblem error={error.value} />
