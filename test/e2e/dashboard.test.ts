@@ -142,6 +142,7 @@ test('status shows the address of the page, who is logged in, and that the works
   expect((await visitor.read('/api/status')).status.workspaceActive).toBe(false);
   await home.json('workspace', 'resume');
   using stream = await visitor.listen();
+  expect(await home.here(['dashboard', 'logout', '--view'])).toMatchObject({ code: 2 }); // it would not end only those
   const { sessions } = await home.json<{ sessions: number }>('dashboard', 'logout');
   expect(sessions).toBeGreaterThan(0);
   await expect.poll(() => stream.events.at(-1)).toBe('logout');

@@ -293,7 +293,7 @@ export const dashboardCommand = command({
     hours: option('--hours <n>', 'how long the session lasts', wholeNumber(1, maxHours), usualHours),
   },
   examples: ['rankd dashboard', 'rankd dashboard --open', 'rankd dashboard --view --hours 4', 'rankd dashboard logout'],
-  run: (cli, logout, options) => (logout === undefined ? dashboard(cli, options) : endSessions(cli)),
+  run: (cli, logout, options) => (logout === undefined ? dashboard(cli, options) : endSessions(cli, options)),
 });
 
 async function dashboard(
@@ -340,7 +340,16 @@ function noLastingPage(daemons: string[]): RankdError {
   );
 }
 
-async function endSessions(cli: Cli): Promise<void> {
+async function endSessions(cli: Cli, { open, view }: { open: boolean; view: boolean }): Promise<void> {
+  const stray = [...(open ? ['--open'] : []), ...(view ? ['--view'] : [])];
+  if (stray.length > 0)
+    throw new RankdError(
+      'usage',
+      `${stray.join(' and ')} can't go with logout, which ends every session of the page.`,
+      {
+        hint: 'rankd dashboard logout',
+      },
+    );
   const { sessions } = (await cli.isOnServer()) ? await endSessionsOfNodes(cli) : await ask(cli, askDashboardLogout);
   cli.print({ sessions }, `${counted(sessions, 'session')} ended; earlier links no longer work.`);
 }
