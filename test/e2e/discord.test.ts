@@ -129,7 +129,7 @@ test('after kill -9 between acknowledgement and reply, the change is reconciled,
   await first.stop('SIGKILL');
   expect(discord.replies).toEqual([]);
   const second = await at.startDaemon();
-  await expect.poll(async () => (await at.latestChange()).state, { timeout: 20_000 }).toBe('applied');
+  await expect.poll(async () => (await at.latestChange()).state, { interval: 300, timeout: 20_000 }).toBe('applied');
   const again = await discord.post(`${second.url}/discord/interactions`, sent.body);
   expect(await discord.replyTo(again)).toContain('holds the new rank; confirmed after the fact');
   const { changes } = await at.home.json<{ changes: object[] }>('history', 'list');

@@ -80,7 +80,7 @@ describe('a daemon that fails next to another one', () => {
     east.process.kill('SIGSTOP');
     fake.latencyMs = 0;
     expect(await latest(2002)).toBe('pending');
-    await expect.poll(() => latest(2002), { timeout: 40_000 }).toBe('applied'); // by west
+    await expect.poll(() => latest(2002), { interval: 300, timeout: 40_000 }).toBe('applied'); // by west
     east.process.kill('SIGCONT');
     const answer = await asked;
     expect([answer.status, codeOf(answer)], answer.text).toEqual([200, undefined]);

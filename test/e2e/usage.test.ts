@@ -1,6 +1,5 @@
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, test } from 'vitest';
 import { runCli as runProgram } from '../../src/cli/program.ts';
 import { TerminalIo } from '../support/command-io.ts';
@@ -153,8 +152,7 @@ describe.concurrent('printed commands repeat how rankd was started, so they neve
 });
 
 describe.concurrent('started by npx, which leaves no rankd on the path', () => {
-  const script = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
-  const env = { npm_command: 'exec' };
+  const options = { typedAs: 'npx rankd' }; // as above, in a clone
 
   test.each([
     [['key', 'create', 'game'], 'try: npx rankd whitelist add PLACE --key game'],
@@ -166,17 +164,18 @@ describe.concurrent('started by npx, which leaves no rankd on the path', () => {
     [['key', '--help'], 'Usage: npx rankd key '],
     [['--help'], 'Usage: npx rankd ['],
   ])('%j: the commands it prints can be typed as they stand', async (args, expected) => {
-    const { stdout, stderr } = await runCli(args, { env, script });
+    using home = new CliHome();
+    const { stdout, stderr } = await home.here(args, options);
     expect(stdout + stderr).toContain(expected);
     expect(stdout + stderr).not.toContain('npx npx');
   });
 
   test('results are unchanged', async () => {
     using home = new CliHome();
-    await home.run(['rank', 'set', '1001', '20']);
+    await home.here(['rank', 'set', '1001', '20']);
     const [plain, throughNpx] = await Promise.all([
-      home.run(['history', 'list', '--json']),
-      home.run(['history', 'list', '--json'], { env, script }),
+      home.here(['history', 'list', '--json']),
+      home.here(['history', 'list', '--json'], options),
     ]);
     expect(throughNpx.stdout).toBe(plain.stdout);
   });

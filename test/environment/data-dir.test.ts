@@ -116,9 +116,7 @@ test.concurrent.each(unusable)('$name: exit code $code, two lines, and nothing o
   const dataDir = bad.make(path) ?? path;
   const before = contentOf(dataDir);
   for (const command of commands) {
-    const { code, stdout, stderr } = await (command[0] === 'serve'
-      ? home.run(command, { dataDir })
-      : home.here(command, { dataDir }));
+    const { code, stdout, stderr } = await home.here(command, { dataDir });
     expect({ code, stdout }).toEqual({ code: bad.code, stdout: '' });
     expect(stderr).toMatch(/^error: .+\ntry: .+\n$/);
     for (const part of bad.says) expect(stderr).toContain(part.replaceAll('DIR', dataDir));

@@ -62,6 +62,6 @@ test('a second SIGTERM ends it at once with 130, and the next start reconciles t
   expect(await world.latestChange()).toMatchObject({ state: 'pending' });
 
   await world.startDaemon();
-  await expect.poll(() => world.latestChange()).toMatchObject({ state: 'applied' });
+  await expect.poll(() => world.latestChange(), { interval: 300 }).toMatchObject({ state: 'applied' });
   expect(roblox.group.held(trainee)).toEqual([sampleRoles.officer]);
 });

@@ -10,7 +10,8 @@ import { TempDir } from './temp-dir.ts';
 /** rankd under its installed name, as on the user's path. */
 export const binary = fileURLToPath(new URL('rankd', import.meta.url));
 
-const compileCache = fileURLToPath(new URL('../../node_modules/.cache/rankd-tests', import.meta.url));
+/** All processes of the tests share it. */
+export const compileCache = fileURLToPath(new URL('../../node_modules/.cache/rankd-tests', import.meta.url));
 
 export interface CliResult {
   code: number | null;
@@ -46,7 +47,7 @@ export class CliHome {
     return join(this.cwd, name);
   }
 
-  /** The environment of a process in this home, without the tests' own variables. All share one compile cache. */
+  /** The environment of a process in this home, without the tests' own variables. */
   get env(): Record<string, string | undefined> {
     return {
       PATH: process.env['PATH'],

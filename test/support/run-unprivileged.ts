@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { binary, type CliResult } from './run-cli.ts';
+import { binary, type CliResult, compileCache } from './run-cli.ts';
 
 /** Runs the built `rankd` on a data directory as a user to whom permissions apply, even if the tests run as root. */
 export async function runUnprivileged(
@@ -15,7 +15,7 @@ export async function runUnprivileged(
     execFile(
       file,
       rest,
-      { env: { PATH: process.env['PATH'], HOME: dataDir, ...env }, cwd: '/' },
+      { env: { PATH: process.env['PATH'], HOME: dataDir, NODE_COMPILE_CACHE: compileCache, ...env }, cwd: '/' },
       (error, stdout, stderr) => resolve({ code: error === null ? 0 : Number(error.code), stdout, stderr }),
     );
   });
