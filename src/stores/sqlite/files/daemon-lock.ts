@@ -47,6 +47,7 @@ export function removeFreeLocks(dataDir: string): void {
 
 function removeIfFree(file: string): boolean {
   if (!existsSync(file)) return true;
+  if (held.has(file)) return false;
   const lock = takeLock(file);
   lock?.release({ remove: true });
   return lock !== undefined;
@@ -81,6 +82,9 @@ export interface ProcessLock {
   release(options?: { remove?: boolean }): void;
 }
 
+/** The files of the locks that this thread holds. They need no check, which opens a database, for each open change of this node. */
+const held = new Set<string>();
+
 /**
  * Takes the lock of a file that exists. `undefined` if another process, or another part of this one, has it. `timeoutMs`: how long to wait for
  * a process that only checks the lock. Throws as `openStore` if the file can't be used.
@@ -95,8 +99,10 @@ export function takeLock(file: string, { timeoutMs = 0 } = {}): ProcessLock | un
     if (isLocked(error)) return undefined;
     throw toStoreError(error, file);
   }
+  held.add(file);
   return {
     release({ remove = false } = {}) {
+      held.delete(file);
       if (remove) removeIfPossible(file);
       database.close();
       if (remove) removeIfPossible(file);
