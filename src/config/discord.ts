@@ -39,7 +39,7 @@ export function discordSection() {
       .regex(/^[\da-f]{64}$/i, { error: keyError })
       .transform((text) => text.toLowerCase())
       .optional()
-      .describe('Public key from the same page, 64 hex digits; it is no secret.'),
+      .describe('Public key from the same page, 64 hex digits; it is not a secret.'),
     server: discordId().optional().describe('Id of the one Discord server whose commands rankd accepts, in quotes.'),
     commands: z
       .array(discordRow, { error: 'a list of rows with role and key' })
