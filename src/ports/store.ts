@@ -210,7 +210,6 @@ export interface PersonStore {
   ): Promise<Mentions>;
 }
 
-/** People in Discord: those who used a command there, and those whom the operator linked to a Roblox user. `forgetPerson` removes them. */
 /** A link to the operator's page that logs in once. */
 export interface LoginLink {
   /** The operator who made it: `web:<user>@<host>`. */
@@ -229,6 +228,7 @@ export interface LoginLinkStore {
   dropLoginLinks(): Promise<void>;
 }
 
+/** People in Discord: those who used a command there, and those whom the operator linked to a Roblox user. `forgetPerson` removes them. */
 export interface DiscordStore {
   findDiscordPerson(discordId: string): Promise<DiscordPerson | undefined>;
   /** All of them, in no particular order. */

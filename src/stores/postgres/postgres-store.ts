@@ -1,18 +1,7 @@
 import { systemClock } from '../../base/clock.ts';
 import { placeOf, type ServerAddress } from '../../base/net.ts';
 import type { Clock, OpenOptions, Store } from '../../ports/index.ts';
-import { auditStore, retentionStore } from '../sql/audit.ts';
-import { changeQueries } from '../sql/change-queries.ts';
-import { changeSearch } from '../sql/change-search.ts';
-import { changeWrites } from '../sql/change-writes.ts';
-import { declaredKeyStore } from '../sql/declared-keys.ts';
-import { groupStore } from '../sql/groups.ts';
-import { holdStore } from '../sql/holds.ts';
-import { keyStore } from '../sql/keys.ts';
-import { loginLinkStore } from '../sql/login-links.ts';
-import { discordStore, personStore } from '../sql/people.ts';
-import { webhookStore } from '../sql/webhooks.ts';
-import { whitelistStore, workspaceStore } from '../sql/workspace.ts';
+import { commonStore } from '../sql/store.ts';
 import { declarationsOf } from './declarations.ts';
 import { Database } from './engine/database.ts';
 import { idempotencyStore } from './idempotency.ts';
@@ -66,35 +55,19 @@ export async function openPostgresStore({
 
 function createPostgresStore(db: Database, clock: Clock, nodes: Nodes): Store {
   const queue = memberQueueStore(db, nodes);
-  const declarations = declarationsOf(nodes);
   const keys = new VersionedKeys(db, () => clock.now());
   const ping = async () => {
     await db.get('SELECT 1 AS one FROM rankd.workspace');
   };
   return {
-    ...workspaceStore(db),
-    ...keyStore(db, clock),
+    ...commonStore(db, { clock, node: nodes, declarations: declarationsOf(nodes) }),
     freshen: () => keys.freshen(),
     lookUpKey: (query) => keys.lookUpKey(query),
-    ...declaredKeyStore(db, clock, declarations),
-    ...whitelistStore(db),
-    ...changeWrites(db, clock, nodes),
-    ...changeQueries(db, nodes),
-    ...changeSearch(db),
     ...queue,
     ...idempotencyStore(db, nodes),
-    ...holdStore(db),
-    ...groupStore(db),
-    ...auditStore(db, clock),
-    ...retentionStore(db),
-    ...personStore(db),
-    ...discordStore(db),
-    ...loginLinkStore(db),
-    ...webhookStore(db, declarations),
     nodes,
     limits: limitStore(db, clock),
     budgetLedger: (credential) => budgetLedger(db, clock, credential),
-    clock,
     outgrown: () => nodes.outgrown,
     ping,
     async pingWrites() {

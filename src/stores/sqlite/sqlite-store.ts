@@ -4,19 +4,8 @@ import { isOnReadOnlyFileSystem, privateFile, tightenFile } from '../../base/dat
 import type { Clock, KeyRecord, OpenOptions, Store } from '../../ports/index.ts';
 import { KeyCache } from '../key-cache.ts';
 import { othersWork, unmigrated } from '../schema-errors.ts';
-import { auditStore, retentionStore } from '../sql/audit.ts';
 import { type RecordRow, recordColumns, toRecord } from '../sql/callers.ts';
-import { changeQueries } from '../sql/change-queries.ts';
-import { changeSearch } from '../sql/change-search.ts';
-import { changeWrites } from '../sql/change-writes.ts';
-import { declaredKeyStore } from '../sql/declared-keys.ts';
-import { groupStore } from '../sql/groups.ts';
-import { holdStore } from '../sql/holds.ts';
-import { keyStore } from '../sql/keys.ts';
-import { loginLinkStore } from '../sql/login-links.ts';
-import { discordStore, personStore } from '../sql/people.ts';
-import { webhookStore } from '../sql/webhooks.ts';
-import { whitelistStore, workspaceStore } from '../sql/workspace.ts';
+import { commonStore } from '../sql/store.ts';
 import { Connection } from './engine/connection.ts';
 import { SqliteDatabase } from './engine/database.ts';
 import { sqliteDialect } from './engine/statements.ts';
@@ -106,29 +95,14 @@ export function createSqliteStore(db: SqliteDatabase, clock: Clock): Store {
   };
   let trial: Promise<void> | undefined;
   return {
-    ...workspaceStore(db),
-    ...keyStore(db, clock),
+    ...commonStore(db, { clock, node, declarations: undefined }),
     freshen: () => keys.freshen(),
     lookUpKey: (query) => keys.lookUpKey(query),
-    ...declaredKeyStore(db, clock, undefined),
-    ...whitelistStore(db),
-    ...changeWrites(db, clock, node),
-    ...changeQueries(db, node),
-    ...changeSearch(db),
     ...queue,
     ...idempotency,
-    ...holdStore(db),
-    ...groupStore(db),
-    ...auditStore(db, clock),
-    ...retentionStore(db),
-    ...personStore(db),
-    ...discordStore(db),
-    ...loginLinkStore(db),
-    ...webhookStore(db, undefined),
     nodes: undefined,
     limits: undefined,
     budgetLedger: () => undefined,
-    clock,
     outgrown: () => db.outgrown(),
     ping,
     async pingWrites() {
