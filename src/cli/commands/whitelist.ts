@@ -119,7 +119,7 @@ async function add(
   const { entries, ...done } = await cli.withWrites((ports) => addPlaces(ports, { key, placeIds, note, by: cli.by }));
   printOutcomes(cli, done.key, entries);
   cli.say(
-    'The id must be the one that the game sends as placeid: game.PlaceId, or game.GameId (the universe id) if your script sends that.',
+    `Games with the key "${done.key.name}" may call from there. They send game.PlaceId; for a script that sends game.GameId, add that id.`,
   );
 }
 
