@@ -147,9 +147,9 @@ test('a name or a secret of another key ends the start with 78 and the line; a r
   expect(stderr).toMatch(/rankd\.yaml:7:11 keys\[1\]\.hash: is that of the key "game"/);
 
   configure(home);
-  await using daemon = await DaemonProcess.start(home);
+  await using daemon = await DaemonHere.start(home);
   configure(home, { name: 'game', hash: fresh.hash });
-  daemon.process.kill('SIGHUP');
+  daemon.reload();
   await expect.poll(() => daemon.log).toContain('the new configuration was refused');
   expect((await daemon.verify(secret)).status).toBe(200);
 });

@@ -1,7 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { DaemonHere } from '../support/daemon-here.ts';
-import { DaemonProcess } from '../support/daemon-process.ts';
 import { openCloudHome } from '../support/open-cloud-home.ts';
 import { blocksOf } from '../support/readme-commands.ts';
 import { CliHome } from '../support/run-cli.ts';
@@ -50,7 +49,7 @@ test('the platform of a new configuration is measured as well', async () => {
   using home = new CliHome();
   const file = home.path('rankd.yaml');
   writeFileSync(file, 'metrics: { enabled: true, port: 0 }\n');
-  await using daemon = await DaemonProcess.start(home);
+  await using daemon = await DaemonHere.start(home);
   const reads = async () =>
     sampleOf(await scrape(daemon.metricsUrl ?? ''), 'rankd_platform_calls_total', {
       operation: 'roles',
@@ -60,7 +59,7 @@ test('the platform of a new configuration is measured as well', async () => {
   const before = await reads();
   const group = new URL('../fixtures/group.yaml', import.meta.url).pathname;
   writeFileSync(file, `metrics: { enabled: true, port: 0 }\nplatform: { group_file: "${group}" }\n`);
-  daemon.process.kill('SIGHUP');
+  daemon.reload();
   await expect.poll(() => daemon.log).toContain('the configuration was reloaded');
   await expect.poll(reads, { timeout: 5_000 }).toBeGreaterThan(before); // scrapes within a second share a rendering
 });

@@ -42,7 +42,7 @@ describe('the first run', () => {
     expect(first).toMatch(/SIMULATED GROUP: .*To rank in a real group: rankd init/);
     expect(first).toMatch(/ POST \/v1\/ranker 200 \d+ ms demo: 1001 Trainee → Officer {2}/);
     expect(first.match(/rk_live_\w{36}/g)).toHaveLength(3);
-    expect((await home.run(['rank', 'show', '1001'])).stdout).toContain('Officer');
+    expect((await home.here(['rank', 'show', '1001'])).stdout).toContain('Officer');
     const second = await serveOnTerminal(home, async () => undefined, ['--simulate']);
     expect(second).not.toContain('rk_live_');
     expect(second).toMatch(/SIMULATED GROUP: .*start it without --simulate/);
@@ -165,16 +165,16 @@ describe('serve', () => {
   test('a taken port ends with exit code 69 and explains how to use another', async () => {
     await using first = await DaemonHere.start(home);
     const { port } = new URL(first.url);
-    const result = await home.run(['serve', '--port', port], { dataDir: home.path('other') });
+    const result = await home.here(['serve', '--port', port], { dataDir: home.path('other') });
     expect(result.code).toBe(69);
     expect(result.stderr).toContain(`127.0.0.1:${port}`);
     expect(result.stderr).toContain('try: stop it, or choose another port');
   });
 
   test('a wrong setting ends with exit code 78 and names it, a wrong flag with 2', async () => {
-    const setting = await home.run(['serve'], { env: { RANKD_SERVER_PORT: 'eighty' } });
+    const setting = await home.here(['serve'], { env: { RANKD_SERVER_PORT: 'eighty' } });
     expect(setting).toMatchObject({ code: 78, stderr: expect.stringContaining('RANKD_SERVER_PORT') });
-    const flag = await home.run(['serve', '--port', 'eighty']);
+    const flag = await home.here(['serve', '--port', 'eighty']);
     expect(flag).toMatchObject({ code: 2, stderr: expect.stringContaining('--port') });
   });
 });
@@ -184,13 +184,13 @@ test('a daemon logs once its group, its account and its number of keys, or why t
   await world.home.createKey('second');
   const messages = (log: string) =>
     log.split('\n').flatMap((line) => (line.includes('"msg"') ? [JSON.parse(line).msg as string] : []));
-  const daemon = await world.startDaemon();
+  const daemon = await world.serve();
   await expect
     .poll(() => messages(daemon.log))
     .toEqual(['ranks in Sample Fellowship (700) as user RankBot (9001); 2 game keys']);
   await daemon.stop();
   world.roblox.group.removeMember(sampleUsers.actor);
-  const outside = await world.startDaemon();
+  const outside = await world.serve();
   await expect.poll(() => messages(outside.log)).toEqual(["can't rank yet"]);
   expect(outside.log).toMatch(
     /The account rankd acts with \(9001\) is not a member of the group.*"hint":"let user 9001 join/,
@@ -201,7 +201,7 @@ test('a mistyped group id is one line of the log, with the problem and the fix, 
   await using world = await openCloudHome();
   const yaml = readFileSync(world.home.path('rankd.yaml'), 'utf8');
   writeFileSync(world.home.path('rankd.yaml'), yaml.replace(/id: \d+/, 'id: 701'));
-  const daemon = await world.startDaemon();
+  const daemon = await world.serve();
   const lines = () =>
     daemon.log.split('\n').filter((line) => line.startsWith('{"level":"warn"') || line.includes('"error"'));
   await expect.poll(lines).toHaveLength(1);

@@ -324,7 +324,7 @@ test.concurrent('a game whose module is older than the daemon is named, and what
   using home = new CliHome();
   const created = await home.here(['key', 'create', 'games', '--any-place', '--json', '-y']);
   const { secret } = JSON.parse(created.stdout) as { secret: string };
-  await using daemon = await DaemonProcess.start(home);
+  await using daemon = await DaemonHere.start(home);
   for (const [place, client] of [
     [77, '0.0.9'],
     [78, '0.1.0'],

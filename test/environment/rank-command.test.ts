@@ -5,7 +5,7 @@ import { expect, test } from 'vitest';
 import { systemClock } from '../../src/base/clock.ts';
 import { engineOf } from '../../src/stores/engine.ts';
 import { begin, finish, newChange, unknown } from '../contracts/store/samples.ts';
-import { DaemonProcess } from '../support/daemon-process.ts';
+import { DaemonHere } from '../support/daemon-here.ts';
 import { sampleRoles, sampleUsers } from '../support/fake-open-cloud/index.ts';
 import { openCloudHome } from '../support/open-cloud-home.ts';
 
@@ -68,7 +68,7 @@ test.concurrent('Ctrl-C while a change from the shell is under way: it is comple
 test.concurrent('a command that changes ranks refuses to do so in another group than the running daemon', async () => {
   await using world = await openCloudHome();
   const { home, roblox } = world;
-  await using _daemon = await DaemonProcess.start(home, { args: ['--simulate'] });
+  await using _daemon = await DaemonHere.start(home, { args: ['--simulate'] });
   for (const command of [
     ['rank', 'set', String(userId), '20'],
     ['history', 'undo', '--key', 'game', '--since', '1h', '--yes'],

@@ -114,7 +114,7 @@ try: run rankd as that user, or name your own directory with --data-dir
     });
   }
   expect(readdirSync(home.dataDir)).toEqual([]);
-  expect((await home.run(['key', 'create', 'a'])).code).toBe(77);
+  expect((await home.here(['key', 'create', 'a'])).code).toBe(77);
   expect([statSync(home.dataDir).uid, modeOf(home.dataDir)]).toEqual([service, '777']);
 });
 
@@ -123,7 +123,7 @@ test.each([0o777, 0o775, 0o755])(
   async (mode) => {
     mkdirSync(home.dataDir);
     chmodSync(home.dataDir, mode);
-    const { code, stderr } = await home.run(['key', 'create', 'a']);
+    const { code, stderr } = await home.here(['key', 'create', 'a']);
     expect({ code, stderr }).toEqual({
       code: 0,
       stderr: expect.stringContaining(
@@ -131,7 +131,7 @@ test.each([0o777, 0o775, 0o755])(
       ),
     });
     expect(modeOf(home.dataDir)).toBe('700');
-    expect((await home.run(['key', 'list'])).stderr).toBe('');
+    expect((await home.here(['key', 'list'])).stderr).toBe('');
   },
 );
 
@@ -144,7 +144,7 @@ test('a data directory with other files in it is refused if others may write to 
     ['serve', '--port', '0'],
     ['db', 'check'],
   ]) {
-    expect(await home.run(args)).toMatchObject({
+    expect(await home.here(args)).toMatchObject({
       code: 77,
       stdout: '',
       stderr: `error: Other users may write to the data directory ${home.dataDir}, and could put other keys into it.
@@ -152,11 +152,11 @@ try: name a new directory in it: --data-dir ${join(home.dataDir, 'rankd')}
 `,
     });
   }
-  const doctor = await home.run(['doctor', '--offline']);
+  const doctor = await home.here(['doctor', '--offline']);
   expect(doctor).toMatchObject({ code: 5, stdout: expect.stringMatching(/^FAIL {2}data +other users/m) });
   expect([readdirSync(home.dataDir), modeOf(home.dataDir)]).toEqual([['notes.txt'], '777']);
   const dataDir = join(home.dataDir, 'rankd');
-  expect(await home.run(['key', 'create', 'a'], { dataDir })).toMatchObject({ code: 0 });
+  expect(await home.here(['key', 'create', 'a'], { dataDir })).toMatchObject({ code: 0 });
 });
 
 test('a database that is a link is refused by every command', async () => {
@@ -171,7 +171,7 @@ test('a database that is a link is refused by every command', async () => {
     ['db', 'check'],
     ['backup', '-'],
   ]) {
-    expect(await home.run(args)).toMatchObject({
+    expect(await (args[0] === 'serve' ? home.run(args) : home.here(args))).toMatchObject({
       code: 78,
       stdout: '',
       stderr: expect.stringContaining(`error: ${join(home.dataDir, 'rankd.db')} is a link; rankd stores its files`),

@@ -55,7 +55,7 @@ test('a member whose write Roblox refuses although the key is valid is reported 
   const { home, roblox, secret } = system;
   const victims = [20_001, 20_002, 20_003, 20_004, 20_005, 20_006];
   for (const userId of victims) roblox.group.setMember(userId, [sampleRoles.officer]);
-  await using daemon = await system.startDaemon();
+  await using daemon = await system.serve();
   for (const rankeeId of victims) {
     expect((await daemon.rank(secret, { rankeeId, newRankId: 50 })).status).toBe(200);
   }
@@ -73,12 +73,12 @@ test('a key that Roblox does not accept ends the undo at once, and reports the r
   await using system = await openCloudHome();
   const { home, roblox, secret } = system;
   const before = roblox.group.held(sampleUsers.officer);
-  await using daemon = await system.startDaemon();
+  await using daemon = await system.serve();
   expect((await daemon.rank(secret, { rankeeId: sampleUsers.officer, newRankId: 10 })).status).toBe(200);
   await daemon.stop(); // it would also ask about the key
   roblox.credential.enabled = false;
   const asked = roblox.journal.entries.length;
-  const result = await home.run(['history', 'undo', '--key', 'game', '--since', '1h', '-y', '--json']);
+  const result = await home.here(['history', 'undo', '--key', 'game', '--since', '1h', '-y', '--json']);
   expect(result.code).toBe(77);
   expect(result.json()).toMatchObject({
     undo: { left: [sampleUsers.officer], stoppedBy: { code: 'platform_credential' } },
