@@ -9,7 +9,7 @@ import { ModelWorld } from '../../tools/model-world.ts';
 const { trainee: userId } = sampleUsers;
 const { trainee, officer, captain } = sampleRoles;
 
-test('a second change is planned from what the first one left, though reads do not show it yet', async () => {
+test.concurrent('a second change is planned from what the first one left, though reads do not show it yet', async () => {
   await using world = await ModelWorld.open();
   world.fake.lagMs = 6_750;
   expect(await world.ask({ userId, rank: 50 })).toMatchObject({ status: 200 });
@@ -17,7 +17,7 @@ test('a second change is planned from what the first one left, though reads do n
   expect(world.fake.group.held(userId)).toEqual([officer]);
 });
 
-test('a member who was just given another rank is not reported with the old one, though reads still show it', async () => {
+test.concurrent('a member who was just given another rank is not reported with the old one, though reads still show it', async () => {
   await using world = await ModelWorld.open();
   world.fake.lagMs = 6_750;
   expect(await world.ask({ userId, rank: 50 })).toMatchObject({ status: 200 });
@@ -25,7 +25,7 @@ test('a member who was just given another rank is not reported with the old one,
   expect(world.fake.group.held(userId)).toEqual([trainee]);
 });
 
-test('a read from before the last change is not believed either where many requests were refused since', async () => {
+test.concurrent('a read from before the last change is not believed either where many requests were refused since', async () => {
   await using world = await ModelWorld.open();
   world.fake.lagMs = 6_750;
   expect(await world.ask({ userId, rank: 50 })).toMatchObject({ status: 200 });
@@ -35,7 +35,7 @@ test('a read from before the last change is not believed either where many reque
   expect(world.fake.group.held(userId)).toEqual([trainee]);
 });
 
-test('a step up or down begins from what the last change left, though reads do not show it yet', async () => {
+test.concurrent('a step up or down begins from what the last change left, though reads do not show it yet', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   roblox.lagMs = 700;
@@ -44,7 +44,7 @@ test('a step up or down begins from what the last change left, though reads do n
   expect(roblox.group.held(userId)).toEqual([trainee]);
 });
 
-test('a later change by someone else is seen once reads can no longer lag', async () => {
+test.concurrent('a later change by someone else is seen once reads can no longer lag', async () => {
   await using world = await ModelWorld.open();
   expect(await world.ask({ userId, rank: 50 })).toMatchObject({ status: 200 });
   world.fake.group.setMember(userId, [officer]);
@@ -52,7 +52,7 @@ test('a later change by someone else is seen once reads can no longer lag', asyn
   expect(world.fake.group.held(userId)).toEqual([trainee]);
 });
 
-test('a change after a reverted one does not begin from an intermediate state', async () => {
+test.concurrent('a change after a reverted one does not begin from an intermediate state', async () => {
   await using world = await ModelWorld.open();
   world.fake.lagMs = 1_000;
   world.fake.faults.add({ operation: 'unassign', kind: 'status 403', roleId: trainee, times: 2 });
@@ -63,7 +63,7 @@ test('a change after a reverted one does not begin from an intermediate state', 
   expect(await world.reconcile()).toEqual([]);
 });
 
-test('a change that could not be reverted at once does not count as reverted because reads still show the old state', async () => {
+test.concurrent('a change that could not be reverted at once does not count as reverted because reads still show the old state', async () => {
   await using world = await ModelWorld.open();
   world.fake.lagMs = 6_750;
   world.fake.faults.add({ operation: 'unassign', kind: 'status 403', times: 4 });
@@ -72,7 +72,9 @@ test('a change that could not be reverted at once does not count as reverted bec
   expect(world.fake.group.held(userId)).toEqual([trainee]);
 });
 
-test('a write without a conclusive answer is not proven by a read from before the last change', async () => {
+test.concurrent('a write without a conclusive answer is not proven by a read from before the last change', async ({
+  expect,
+}) => {
   await using world = await ModelWorld.open();
   const { fake } = world;
   expect(await world.ask({ userId, rank: 50 })).toMatchObject({ status: 200 });
@@ -94,7 +96,7 @@ const aboutAnotherMember = JSON.stringify({
   roles: [`groups/700/roles/${officer}`],
 });
 
-test('once the clock was seen to jump, every change counts as just written for as long as reads lag', async () => {
+test.concurrent('once the clock was seen to jump, every change counts as just written for as long as reads lag', async () => {
   const clock: ManualClock & { jumpedAt?: number } = new ManualClock();
   const written = newChange({ state: 'applied', finishedAt: clock.now() - 60_000 });
   const app = {
