@@ -121,13 +121,13 @@ export function connectionFailure(
 ): ConnectionFailure {
   const { cause, code } = knownCause(error) ?? { cause: 'failed' as const, code: codesIn(error)[0] };
   const { words, hint, ...meaning }: Meaning = meanings[cause];
-  const told = code === undefined ? words : `${words} (${code})`;
+  const described = code === undefined ? words : `${words} (${code})`;
   const isPermanent = meaning.isPermanent ?? false;
   if (usedProxy !== undefined && firstCauses.has(cause)) {
     const proxy = `the proxy in ${usedProxy}`;
     return {
       cause,
-      words: `${proxy} can't be reached, as ${told}`,
+      words: `${proxy} can't be reached, as ${described}`,
       hint: `check the address of ${proxy}`,
       isPermanent,
     };
@@ -135,7 +135,7 @@ export function connectionFailure(
   const isProxyMissing = unusedProxy !== undefined && reachCauses.has(cause);
   return {
     cause,
-    words: isProxyMissing ? `${told}, and the proxy in ${unusedProxy.variable} is not used` : told,
+    words: isProxyMissing ? `${described}, and the proxy in ${unusedProxy.variable} is not used` : described,
     hint: isProxyMissing ? useProxy(unusedProxy) : hint(at),
     isPermanent,
   };

@@ -342,8 +342,8 @@ function refuseExisting(file: string, hint: string): void {
 function alreadyThere(file: string, hint: string): RankdError {
   const isFolder = existsSync(file) && statSync(file).isDirectory();
   const message = `${file} already exists and was left as it is.`;
-  const { code, ...told } = isFolder ? folder(file) : { code: 'already_exists' as const, message, hint };
-  return new RankdError(code, told.message, { hint: told.hint });
+  const { code, ...texts } = isFolder ? folder(file) : { code: 'already_exists' as const, message, hint };
+  return new RankdError(code, texts.message, { hint: texts.hint });
 }
 
 type Failure = (file: string) => { code: RankdError['code']; message: string; hint: string };

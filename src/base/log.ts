@@ -67,9 +67,9 @@ function withoutStack(error: Error): object {
 function readableLine(json: string, paint: Paints): string {
   const { time, level, msg, err, problem: _, ...fields } = JSON.parse(json) as Record<string, unknown>;
   const request = msg === 'request' ? requestText(fields) : undefined;
-  const told =
+  const shown =
     request === undefined ? Object.entries(fields) : Object.entries(fields).filter(([name]) => !inText.includes(name));
-  const pairs = told.map(
+  const pairs = shown.map(
     ([name, value]) => `${name}=${typeof value === 'string' ? oneLine(value) : JSON.stringify(value)}`,
   );
   const { stack: frames, message, hint } = (err ?? {}) as { stack?: string; message?: string; hint?: string };

@@ -15,7 +15,7 @@ export interface Model {
   typed?: string;
 }
 
-const told: Record<string, Pick<Model, 'place' | 'typed'>> = {
+const described: Record<string, Pick<Model, 'place' | 'typed'>> = {
   Rankd: { place: 'ServerScriptService' },
   BasicAdmin: { place: 'the folder Plugins of your Basic Admin Essentials', typed: ':promote NAME' },
   Adonis: { place: 'Adonis_Loader > Config > Plugins', typed: ':promote NAME' },
@@ -25,11 +25,13 @@ const told: Record<string, Pick<Model, 'place' | 'typed'>> = {
 };
 
 /** The admin systems that there are models for. */
-export const systemNames: readonly string[] = Object.keys(told).filter((name) => told[name]?.typed !== undefined);
+export const systemNames: readonly string[] = Object.keys(described).filter(
+  (name) => described[name]?.typed !== undefined,
+);
 
 /** Scripts without a stated place go next to Rankd. */
 export function modelOf(name: string, scripts: GameScript[]): Model {
-  return { name, scripts, ...(told[name] ?? { place: 'ServerScriptService' }) };
+  return { name, scripts, ...(described[name] ?? { place: 'ServerScriptService' }) };
 }
 
 /** The model with this name, for an admin system or, if `pieces` are given, of a script that ranks by itself. Throws `not_found`. */

@@ -10,8 +10,8 @@ export async function readAccessList(
   // An absolute path: Windows looks for a bare name in the current folder first.
   const powershell = win32.join(systemFolder(env), 'WindowsPowerShell', 'v1.0', 'powershell.exe');
   const line = ['-NoProfile', '-NonInteractive', '-Command', '(Get-Acl -LiteralPath $env:RANKD_ASKED_PATH).Sddl'];
-  const told = promisify(execFile)(powershell, line, { env: { ...env, RANKD_ASKED_PATH: path }, timeout: timeoutMs });
-  return told.then(
+  const output = promisify(execFile)(powershell, line, { env: { ...env, RANKD_ASKED_PATH: path }, timeout: timeoutMs });
+  return output.then(
     ({ stdout }) => stdout.trim() || undefined,
     () => undefined,
   );

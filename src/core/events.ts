@@ -63,10 +63,10 @@ export const auditActions: readonly string[] = Object.entries(actions).flatMap((
 );
 
 function event(action: Action, subject: string, detail: Record<string, unknown>, { by, at }: Actor): DomainEvent {
-  const told = JSON.parse(
+  const masked = JSON.parse(
     JSON.stringify(detail, (_, value) => (typeof value === 'string' ? withoutKeys(value) : value)),
   );
-  return { at, by: withoutKeys(by), action, subject: withoutKeys(subject), detail: told };
+  return { at, by: withoutKeys(by), action, subject: withoutKeys(subject), detail: masked };
 }
 
 // ---- rank changes ----

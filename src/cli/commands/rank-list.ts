@@ -165,8 +165,8 @@ function printList(cli: Cli, { plan, run }: { plan: PlannedList; run: ListRun })
 function summaryOf({ id }: PlannedList, { results, left }: ListRun): string {
   const states = Object.keys(words) as Array<MemberChange['state']>;
   const counts = states.map((state) => [results.filter((result) => result.state === state).length, words[state]]);
-  const told = [...counts, [left.length, 'not come to']].flatMap(([count, what]) =>
+  const parts = [...counts, [left.length, 'not come to']].flatMap(([count, what]) =>
     count === 0 ? [] : [`${count} ${what}`],
   );
-  return `${id}: of ${counted(results.length + left.length, 'member')}, ${told.join('; ')}.`;
+  return `${id}: of ${counted(results.length + left.length, 'member')}, ${parts.join('; ')}.`;
 }

@@ -235,10 +235,10 @@ function webhooksText(webhooks: DaemonStatus['webhooks']): string | null {
   if (webhooks === null || webhooks.length === 0) return null;
   const troubled = webhooks.filter(({ state }) => state !== 'enabled');
   if (troubled.length === 0) return `${webhooks.length} in order`;
-  const told = troubled.map(({ name, state, backlog, lastError }) => {
+  const lines = troubled.map(({ name, state, backlog, lastError }) => {
     return `${name} ${state === 'disabled' ? 'is DISABLED' : 'FAILS'}, ${waitingText(backlog)}: ${lastError ?? 'by an operator'}`;
   });
-  return `${told.join('; ')}; rankd webhook list`;
+  return `${lines.join('; ')}; rankd webhook list`;
 }
 
 function oldSecretsText(secrets: readonly OldSecretInUse[]): Cell {

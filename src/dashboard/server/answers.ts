@@ -49,8 +49,8 @@ export function sendPageError({ error: cause, request, reply }: Parameters<typeo
   if (document.retryAfter !== undefined) reply.header('retry-after', document.retryAfter);
   request.notes.error = error;
   if (isOurs) request.notes.failure = cause;
-  const told = { ...document, try: pageHintOf(error), ...(isOurs && { message }), ...field, requestId: request.id };
-  void sendDocument(reply.code(pageStatuses[error.code]), told);
+  const shown = { ...document, try: pageHintOf(error), ...(isOurs && { message }), ...field, requestId: request.id };
+  void sendDocument(reply.code(pageStatuses[error.code]), shown);
   return reply;
 }
 

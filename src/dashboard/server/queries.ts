@@ -101,15 +101,15 @@ async function rankerOf(app: DaemonContext, ranker: string): Promise<number> {
   const name = ranker.replace(/^@/, '');
   if (!isUserName(name)) throw new FieldError('ranker', 'must be a user id, or a whole user name');
   using call = callWithin(app.clock, app.deadlineMs, 'operator');
-  return (await told('ranker', () => findUser(app, name, call))).id;
+  return (await namingField('ranker', () => findUser(app, name, call))).id;
 }
 
 async function keyIdOf(app: DaemonContext, key: string): Promise<string> {
-  return (await told('key', () => requireKey(app, key))).id;
+  return (await namingField('key', () => requireKey(app, key))).id;
 }
 
 /** Adds the name of the field to an error about a missing record. */
-async function told<T>(field: string, work: () => Promise<T>): Promise<T> {
+async function namingField<T>(field: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

@@ -164,7 +164,7 @@ export function parseCredential(json: unknown, groupId: number): Credential {
 
 /** A scope was also observed as `{"name":"asset-permissions:write","operations":null}`. */
 function mayWrite(scopes: Record<string, unknown>[], groupId: number): boolean | undefined {
-  const told = scopes
+  const answers = scopes
     .filter(({ name }) => name === 'group' || name === 'group:write')
     .map(({ name, operations, groupIds }) => {
       const isOfGroup = Array.isArray(groupIds)
@@ -174,8 +174,8 @@ function mayWrite(scopes: Record<string, unknown>[], groupId: number): boolean |
       if (!Array.isArray(operations)) return undefined;
       return operations.includes('write') ? isOfGroup : false;
     });
-  if (told.includes(true)) return true;
-  return told.includes(undefined) ? undefined : false;
+  if (answers.includes(true)) return true;
+  return answers.includes(undefined) ? undefined : false;
 }
 
 /**

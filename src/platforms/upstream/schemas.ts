@@ -161,11 +161,11 @@ function compare(value: unknown, schema: Schema, schemas: Schemas, at: string): 
     return value.flatMap((item, index) => compare(item, schema.items ?? {}, schemas, `${at}[${index}]`));
   if (typeof value !== 'object' || value === null) return [];
   // JSON made from protobuf may have null instead of an absent field.
-  const told = Object.entries(value).filter(([, inner]) => inner !== null);
+  const described = Object.entries(value).filter(([, inner]) => inner !== null);
   const missing = (schema.required ?? [])
-    .filter((field) => !told.some(([name]) => name === field))
+    .filter((field) => !described.some(([name]) => name === field))
     .map((field) => `${at}.${field}: missing`);
-  const wrong = told.flatMap(([field, inner]) => {
+  const wrong = described.flatMap(([field, inner]) => {
     const expected = schema.properties?.[field];
     return expected === undefined
       ? [`${at}.${isName(field) ? field : '?'}: unknown field`]
