@@ -67,7 +67,7 @@ const turns: Record<
   'made private': { does: (role, partner) => [{ ...role, isPrivate: true }, partner], isPrivate: true },
 };
 
-describe.each(Object.keys(forms) as Form[])('settings that name roles by %s mean the same roles', (form) => {
+describe.concurrent.each(Object.keys(forms) as Form[])('settings that name roles by %s mean the same roles', (form) => {
   const { locked, guarded, powerful, rung, parked } = roles;
   const by = (role: FakeRole) => forms[form](role);
   const policy = {
@@ -78,8 +78,9 @@ describe.each(Object.keys(forms) as Form[])('settings that name roles by %s mean
   const ladder = [10, 20, by(locked), by(powerful), by(rung)];
   const prepare: (fake: OpenCloudApp['fake']) => void = ({ group }) => group.roles.push(...named, ...partners);
 
-  test(
-    'whatever happens to them on Roblox, with one alarm for each misfit, and one event once it fits again',
+  test('whatever happens to them on Roblox, with one alarm for each misfit, and one event once it fits again', ({
+    expect,
+  }) =>
     onOpenCloud(
       async (system) => {
         const { fake, clock } = system;
@@ -151,9 +152,7 @@ describe.each(Object.keys(forms) as Form[])('settings that name roles by %s mean
         }
       },
       { ladder, policy, prepare, scopes },
-    ),
-    120_000,
-  );
+    )());
 });
 
 /** The settings above, each as often as it has an entry for one of those roles. */
