@@ -154,7 +154,7 @@ describe('serve', () => {
   });
 
   test('a daemon whose npx was ended stops, too: npm ends its shell, and does not forward the signal', async () => {
-    const env = { PATH: process.env['PATH'], HOME: home.folder, RANKD_DATA_DIR: home.dataDir, npm_command: 'exec' };
+    const env = { ...home.env, npm_command: 'exec' };
     const shell = spawn('sh', ['-c', `'${process.execPath}' '${binary}' serve --port 0; true`], { cwd: home.cwd, env });
     const log = text(shell.stderr); // ends when the last writer is gone
     await once(shell.stdout, 'data');

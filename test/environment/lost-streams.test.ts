@@ -129,10 +129,9 @@ test.runIf(mayMount)(
 
 /** A daemon that logs all requests to a pipe; `stderr` is its other end, which is not read yet. */
 async function daemonWithPausedLog() {
-  const env = { PATH: process.env['PATH'], HOME: home.folder, RANKD_DATA_DIR: home.dataDir };
   const child = spawn(process.execPath, [binary, 'serve', '--port', '0', '--json', '--verbose'], {
     cwd: home.cwd,
-    env,
+    env: home.env,
   });
   const [greeting] = await once(child.stdout.setEncoding('utf8'), 'data');
   const stderr = child.stderr.pause();
@@ -170,7 +169,7 @@ function shell(line: string, options: SpawnOptions = {}) {
   return spawn('bash', ['-c', line, 'bash', process.execPath, binary], {
     ...options,
     cwd: home.cwd,
-    env: { PATH: process.env['PATH'], HOME: home.folder, RANKD_DATA_DIR: home.dataDir },
+    env: home.env,
     stdio: ['ignore', 'ignore', 'pipe'],
   });
 }
