@@ -1,6 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../../src/ports/index.ts';
+import '../../src/webhooks/http-sender.ts'; // rankd loads it with its first request to Discord, and no clock waits for a load
 
 interface Sleeper {
   wakeAt: number;
