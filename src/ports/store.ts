@@ -233,6 +233,8 @@ export interface DiscordStore {
   findDiscordPerson(discordId: string): Promise<DiscordPerson | undefined>;
   /** All of them, in no particular order. */
   listDiscordPeople(): Promise<DiscordPerson[]>;
+  /** The newest Roblox names that changes, as far as they are read, gave those of these users who are linked, as member or as ranker. */
+  linkedNames(userIds: readonly number[]): Promise<Map<number, string>>;
   /** Adds or changes a person as `judge` says, with its events, and throws its refusal. `judge` is synchronous and pure, and may run more than once. */
   updateDiscordPerson(discordId: string, judge: JudgePerson): Promise<DiscordPerson>;
 }

@@ -406,6 +406,8 @@ test('someone who is linked is the ranker: the rules about rankers apply, and wi
   expect(await say('promote', { user: '1001' })).toContain('is now Officer');
   const [change] = await app.store.listChanges({ limit: 1 });
   expect(change).toMatchObject({ rankerId: 1003, rankerName: 'Annie', keyId: expect.any(String) });
+  await app.rank(await app.createKey(), { rankeeId: 1002, rankeeName: 'Sam', rankerId: 1003, rankerName: 'Builder' });
+  expect(await say('link')).toBe('You are linked to the Roblox user Builder (1003).');
 });
 
 test('more than 30 commands a minute of one person are refused, over all rows, and choices do not count', async () => {

@@ -21,7 +21,7 @@ import { findMemberRoles } from '../../usecases/group/group.ts';
 import { changeTitle, whoAsked } from '../../usecases/history/change-document.ts';
 import { liftHold, requireLength } from '../../usecases/holds/holds.ts';
 import { openHold } from '../../usecases/holds/open-hold.ts';
-import { findUser, namesOf, userNameIfKnown } from '../../usecases/people/users.ts';
+import { findUser, namesOf, namesOfLinked, userNameIfKnown } from '../../usecases/people/users.ts';
 import { undoMember } from '../../usecases/undo/undo-member.ts';
 import { type AskedChange, asRoleName, idempotencyOf, warnOfPause, withoutOmitted } from '../changes.ts';
 import { limitsOf, type Throttle } from '../throttle.ts';
@@ -280,6 +280,6 @@ async function undo(asking: Asking): Promise<string> {
 async function showLink({ app, person: { userId, discordId } }: Asking): Promise<string> {
   if (userId === undefined)
     return `You are not linked to a Roblox user. The operator can link you: rankd discord link ${discordId} USER`;
-  const name = (await namesOf(app, [userId])).get(userId);
+  const name = (await namesOfLinked(app, [userId])).get(userId);
   return `You are linked to the Roblox user ${name === undefined ? userId : `${name} (${userId})`}.`;
 }

@@ -1,5 +1,5 @@
 import type { AuditMention } from '../../core/audit.ts';
-import { actorOf, type DiscordPerson } from '../../core/discord-person.ts';
+import { actorOf, type DiscordPerson, discordPrefix } from '../../core/discord-person.ts';
 import type { Mentions } from '../../core/forgetting.ts';
 import type { ErasureRequest } from '../../core/model.ts';
 import type { DiscordStore, PersonStore } from '../../ports/index.ts';
@@ -20,6 +20,8 @@ import {
 
 /** More rows than users are read for a name: the newest changes with it can all be of one user. */
 const maxRowsOfName = 100;
+/** The newest changes of a user that are read for a name. */
+const maxRowsOfUser = 100;
 
 export function personStore(db: Database): PersonStore {
   const { schema, anyOf, sameText } = db.sql;
@@ -155,6 +157,25 @@ export function discordStore(db: Database): DiscordStore {
     },
 
     listDiscordPeople: () => peopleWhere(db, 'TRUE', {}),
+
+    async linkedNames(userIds) {
+      const { schema, anyOf, startsWith } = db.sql;
+      // In a change asked for in Discord, the ranker has the name shown there.
+      const namesAs = (person: 'rankee' | 'ranker', isName: string) =>
+        `SELECT name, seq FROM (SELECT seq, done_by, ${person}_name AS name FROM ${schema}.rank_changes
+                                WHERE ${person}_id = user_id ORDER BY seq DESC LIMIT ${maxRowsOfUser}) AS ${person}
+         WHERE ${isName}`;
+      const rows = await db.all<{ id: number; name: string | null }>(
+        `SELECT user_id AS id,
+                (SELECT name FROM (${namesAs('rankee', `name <> ''`)}
+                                   UNION ALL
+                                   ${namesAs('ranker', `name <> '' AND NOT ${startsWith('done_by', '@prefix')}`)}) AS named
+                 ORDER BY seq DESC LIMIT 1) AS name
+         FROM ${schema}.discord_people WHERE ${anyOf('user_id', '@userIds')}`,
+        { userIds, prefix: discordPrefix },
+      );
+      return new Map(rows.flatMap(({ id, name }) => (name === null ? [] : [[id, name]])));
+    },
 
     async updateDiscordPerson(discordId, judge) {
       const put = `INSERT INTO ${db.sql.schema}.discord_people ${upserted(columns, 'discord_id')}`;

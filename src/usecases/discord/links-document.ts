@@ -1,7 +1,7 @@
 import { isoOrNull } from '../../base/time.ts';
 import type { DiscordPerson } from '../../core/discord-person.ts';
 import type { Ports } from '../../ports/index.ts';
-import { namesOf } from '../people/users.ts';
+import { namesOfLinked } from '../people/users.ts';
 
 interface NamedLink extends DiscordPerson {
   userId: number;
@@ -12,7 +12,7 @@ interface NamedLink extends DiscordPerson {
 export async function listNamedLinks(ports: Pick<Ports, 'store' | 'clock'>): Promise<NamedLink[]> {
   const people = await ports.store.listDiscordPeople();
   const links = people.flatMap(({ userId, ...rest }) => (userId === undefined ? [] : [{ ...rest, userId }]));
-  const names = await namesOf(
+  const names = await namesOfLinked(
     ports,
     links.map(({ userId }) => userId),
   );

@@ -69,6 +69,14 @@ export async function namesOf(
   return store.userNames([...new Set(userIds)], { since: clock.now() - nameLifeMs });
 }
 
+/** The same of users who are linked to people in Discord; a name from the history can be old. */
+export async function namesOfLinked(
+  { store, clock }: Pick<Ports, 'store' | 'clock'>,
+  userIds: number[],
+): Promise<Map<number, string>> {
+  return new Map([...(await store.linkedNames(userIds)), ...(await namesOf({ store, clock }, userIds))]);
+}
+
 /** The user's name, as stored or as the platform reports it; then it is stored. `undefined` if neither has it now. */
 export async function nameOf(
   { store, platform, clock }: Pick<Ports, 'store' | 'platform' | 'clock'>,

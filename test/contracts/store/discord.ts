@@ -7,6 +7,7 @@ import type { StoreCase } from './store-case.ts';
 
 const ann = newDiscordPerson('1100000000000000007');
 const bob = newDiscordPerson('1100000000000000008');
+const cy = newDiscordPerson('1100000000000000009');
 
 export function discordContract(at: StoreCase): void {
   const actor = () => ({ by: operator, at: at.clock.now() });
@@ -33,6 +34,34 @@ export function discordContract(at: StoreCase): void {
         ['discord.link', actorOf(ann), { rankerId: 1002 }],
         ['discord.unlink', actorOf(ann), { rankerId: 1002 }],
       ]);
+    });
+
+    test('have the newest Roblox name that a change gave their user, and not the name shown in Discord', async () => {
+      for (const [person, userId] of [
+        [ann, 1001],
+        [bob, 1002],
+        [cy, 1003],
+      ] as const)
+        await link(person, userId);
+      const ended = { state: 'applied', finishedAt: at.clock.now(), rankeeId: 7, rankeeName: '' } as const;
+      const changes = [
+        { rankeeId: 1001, rankeeName: 'OldAnn' },
+        { rankerId: 1001, rankerName: 'NewAnn' },
+        { rankeeId: 1001, rankerId: 1001, rankerName: '' },
+        { rankerId: 1001, rankerName: 'Annie', by: actorOf(ann) },
+        { rankerId: 1002, rankerName: 'OldBob' },
+        { rankeeId: 1002, rankeeName: 'NewBob', by: actorOf(ann) },
+        { rankeeId: 1004, rankeeName: 'Unlinked' },
+      ];
+      for (const [index, change] of changes.entries())
+        await record(at.store, newChange({ ...ended, id: `chg_${index}`, ...change }));
+      expect(await at.other.linkedNames([1001, 1002, 1003, 1004])).toEqual(
+        new Map([
+          [1001, 'NewAnn'],
+          [1002, 'NewBob'],
+        ]),
+      );
+      expect(await at.other.linkedNames([1002])).toEqual(new Map([[1002, 'NewBob']]));
     });
 
     test('who are not linked cannot be unlinked, with nothing written', async () => {

@@ -32,6 +32,14 @@ test('the breaker counts within the window alone', async () => {
   );
 });
 
+test('names of linked users are read from their own changes alone, newest first', async () => {
+  const plans = await plansOf((store) => store.linkedNames([7]));
+  expect(plans.filter((plan) => plan.includes('rank_changes'))).toEqual([
+    'SEARCH main.rank_changes USING INDEX changes_of_a_member (rankee_id=?)',
+    'SEARCH main.rank_changes USING INDEX changes_asked_by (ranker_id=?)',
+  ]);
+});
+
 /** SQLite's query plan for each read of `ask`: a `SCAN` reads a whole table, a `TEMP B-TREE` sorts. */
 async function plansOf(ask: (store: Store) => Promise<unknown>): Promise<string[]> {
   const clock = new ManualClock();
