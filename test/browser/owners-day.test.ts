@@ -355,6 +355,14 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     sink.answers(500);
     await ann.page.getByRole('button', { name: 'Test staff-log' }).click();
     await ann.soon(ann.page.getByText(/500/));
+    await ann.page.setViewportSize({ width: 360, height: 740 });
+    const name = await ann.row('staff-log').getByRole('rowheader').boundingBox();
+    const buttons = await ann.row('staff-log').getByRole('button').all();
+    const boxes = await Promise.all(buttons.map((button) => button.boundingBox()));
+    expect(new Set(boxes.map((box) => box?.y)).size).toBe(1);
+    expect(boxes[0]?.y).toBeGreaterThanOrEqual((name?.y ?? 0) + (name?.height ?? 0));
+    expect(await ann.fits()).toBe(true);
+    await ann.page.setViewportSize({ width: 1360, height: 850 });
   });
 });
 

@@ -135,7 +135,7 @@ const columns = [
 
 function WebhooksTable({ list }: { list: Webhook[] }) {
   return (
-    <Table caption="Webhooks" columns={columns}>
+    <Table caption="Webhooks" columns={columns} class="stacked">
       {list.map((webhook) => (
         <Row key={webhook.id} webhook={webhook} />
       ))}
