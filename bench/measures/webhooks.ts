@@ -27,10 +27,10 @@ export async function webhooks({ rounds }: { rounds: number }): Promise<Finding[
     firstMember = report.lastMember;
     return { ...report, cpuMsEach: (cpuMs(pid) - cpuBeforeMs) / amount };
   };
-  let isTelling = false;
-  const turn = (tells: boolean) => async () => {
-    if (tells !== isTelling) await (tells ? addWebhooks(rankd, targets.url) : removeWebhooks(rankd));
-    isTelling = tells;
+  let isReporting = false;
+  const turn = (reports: boolean) => async () => {
+    if (reports !== isReporting) await (reports ? addWebhooks(rankd, targets.url) : removeWebhooks(rankd));
+    isReporting = reports;
     return await send(turnRequests);
   };
   const sides = { ours: turn(true), baseline: turn(false) };

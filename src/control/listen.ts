@@ -193,9 +193,9 @@ async function answer(control: Control, request: IncomingMessage, response: Serv
     response.writeHead(400).end();
     return;
   }
-  const told = JSON.stringify(await control[operation.name](about as string & AskedLink));
+  const json = JSON.stringify(await control[operation.name](about as string & AskedLink));
   response.setHeader('content-type', 'application/json; charset=utf-8');
-  response.end(told);
+  response.end(json);
 }
 
 function linkOf(request: IncomingMessage): AskedLink | undefined {

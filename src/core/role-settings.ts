@@ -75,7 +75,7 @@ export interface RoleMeaning {
   /** Empty if the entry could never be resolved. */
   roles: Array<Pick<Role, 'id' | 'name' | 'rank'>>;
   /** The text of the last alarm about this entry; null if it fits. */
-  told: string | null;
+  alarm: string | null;
 }
 
 /** An entry that no longer identifies its role. */
@@ -199,7 +199,7 @@ function resolveEntry(group: Roles, one: RoleEntry, meanings: readonly RoleMeani
   if (meaning === undefined) {
     if (now.flaw !== undefined || now.isUnclear) return { ...fits, ...now };
     const roles = now.roles.map(({ id, name, rank }) => ({ id, name, rank }));
-    return { ...fits, roles: now.roles, learned: { setting, entry: String(entry), roles, told: null } };
+    return { ...fits, roles: now.roles, learned: { setting, entry: String(entry), roles, alarm: null } };
   }
   const roles = group.roles.filter(({ id }) => meaning.roles.some((was) => was.id === id));
   const usable = kindOf(setting).meansOne ? roles.filter(canBeHeld) : roles;
@@ -416,7 +416,7 @@ export function judgeMeanings(
       const isUnread = one.roles.length === 0;
       const isReplaced = (isUnread || isRenewed(one)) && learned.some((read) => isSameEntry(one, read));
       const stays = !isReplaced && (!prunes || isUnread || isWritten(one));
-      if (!stays && one.told !== null) events.push(configurationFits(one, actor));
+      if (!stays && one.alarm !== null) events.push(configurationFits(one, actor));
       return stays;
     });
     const added = learned.filter((read) => !staying.some((one) => isSameEntry(one, read)));
@@ -442,15 +442,15 @@ export function judgeAlarms(
   return (kept) => {
     const events: DomainEvent[] = [];
     const unknown = misfits.filter((misfit) => !kept.some((one) => isSameEntry(one, misfit)));
-    const added = unknown.map(({ setting, entry }): RoleMeaning => ({ setting, entry, roles: [], told: null }));
+    const added = unknown.map(({ setting, entry }): RoleMeaning => ({ setting, entry, roles: [], alarm: null }));
     const change = [...kept, ...added].flatMap((one): RoleMeaning[] => {
       const misfit = misfits.find((candidate) => isSameEntry(candidate, one));
       if (misfit !== undefined) {
-        if (misfit.message !== one.told) events.push(configurationDrifted(misfit, actor));
-        return [{ ...one, told: misfit.message }];
+        if (misfit.message !== one.alarm) events.push(configurationDrifted(misfit, actor));
+        return [{ ...one, alarm: misfit.message }];
       }
-      if (one.told !== null) events.push(configurationFits(one, actor));
-      return one.roles.length === 0 ? [] : [{ ...one, told: null }];
+      if (one.alarm !== null) events.push(configurationFits(one, actor));
+      return one.roles.length === 0 ? [] : [{ ...one, alarm: null }];
     });
     return { change, events };
   };

@@ -19,12 +19,12 @@ interface Problem {
 export function loadGroupFile(file: string): GroupSeed {
   const lines = new LineCounter();
   const document = parseDocument(read(file), { lineCounter: lines, prettyErrors: false });
-  const told = ({ offset, what }: { offset: number; what: string }) => {
+  const withLocation = ({ offset, what }: { offset: number; what: string }) => {
     const { line, col } = lines.linePos(offset);
     return `${file}:${line}:${col} ${what}`;
   };
   if (document.errors.length > 0) {
-    throw invalid(document.errors.map(({ pos, message }) => told({ offset: pos[0], what: message })));
+    throw invalid(document.errors.map(({ pos, message }) => withLocation({ offset: pos[0], what: message })));
   }
   const { seed, problems } = check(plain(document, file));
   if (seed !== undefined && problems.length === 0) return seed;
@@ -32,7 +32,7 @@ export function loadGroupFile(file: string): GroupSeed {
     offset: offsetOf(document, path),
     what: `${dotted(path)} ${what}`,
   }));
-  throw invalid(located.sort((a, b) => a.offset - b.offset).map(told));
+  throw invalid(located.sort((a, b) => a.offset - b.offset).map(withLocation));
 }
 
 function read(file: string): string {
@@ -71,12 +71,12 @@ function problemsOf(issue: z.core.$ZodIssue): Problem[] {
   return issue.keys.map((key) => ({ path: [...path, key], what: 'is not a setting of a group file' }));
 }
 
-function invalid(told: string[]): RankdError {
-  const [only] = told;
+function invalid(problems: string[]): RankdError {
+  const [only] = problems;
   const what =
-    told.length === 1
+    problems.length === 1
       ? `The group file is not valid: ${only}`
-      : `The group file has ${told.length} problems:\n  ${told.join('\n  ')}`;
+      : `The group file has ${problems.length} problems:\n  ${problems.join('\n  ')}`;
   return new RankdError('config_invalid', what, {
     hint: `correct it; a group file has ${fields.join(', ')}: see docs/settings.md`,
   });

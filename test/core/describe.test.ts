@@ -17,36 +17,40 @@ const muted = named('Muted', 1);
 const roles = [member, muted, trainee, helper, officer, vip, patron];
 const request: RankRequest = { rankerName: '', rankerId: 0, rankeeName: 'Bob', rankeeId: 7, newRankId: 0 };
 
-function told(held: Role[], target: Role, ladder?: Role[]): string {
+function described(held: Role[], target: Role, ladder?: Role[]): string {
   const scheme: RoleScheme = { roles, ladder, rankOne: 'custom' };
   const plan = rolePlan(scheme, { userId: 7, roleIds: held.map(({ id }) => id) }, target);
   return successMessage(request, plan);
 }
 
 test('the message names the earlier role: one that was held, not another of its rank', () => {
-  expect(told([trainee], officer)).toBe('Bob (7) is now Officer (rank 20), was Trainee (rank 10).');
-  expect(told([helper], officer)).toBe('Bob (7) is now Officer (rank 20), was Helper (rank 10).');
-  expect(told([], officer)).toBe('Bob (7) is now Officer (rank 20), was Member (rank 1).');
-  expect(told([muted], officer)).toBe('Bob (7) is now Officer (rank 20), was Muted (rank 1).');
+  expect(described([trainee], officer)).toBe('Bob (7) is now Officer (rank 20), was Trainee (rank 10).');
+  expect(described([helper], officer)).toBe('Bob (7) is now Officer (rank 20), was Helper (rank 10).');
+  expect(described([], officer)).toBe('Bob (7) is now Officer (rank 20), was Member (rank 1).');
+  expect(described([muted], officer)).toBe('Bob (7) is now Officer (rank 20), was Muted (rank 1).');
 });
 
 test('with a ladder, the role before is the one on the ladder, whatever other roles are held', () => {
   const ladder = [trainee, officer];
-  expect(told([trainee, patron], officer, ladder)).toBe('Bob (7) is now Officer (rank 20), was Trainee (rank 10).');
-  expect(told([patron], officer, ladder)).toBe('Bob (7) is now Officer (rank 20), was Member (rank 1).');
-  expect(told([trainee, helper], officer, ladder)).toBe('Bob (7) is now Officer (rank 20), was Trainee (rank 10).');
+  expect(described([trainee, patron], officer, ladder)).toBe(
+    'Bob (7) is now Officer (rank 20), was Trainee (rank 10).',
+  );
+  expect(described([patron], officer, ladder)).toBe('Bob (7) is now Officer (rank 20), was Member (rank 1).');
+  expect(described([trainee, helper], officer, ladder)).toBe(
+    'Bob (7) is now Officer (rank 20), was Trainee (rank 10).',
+  );
 });
 
 test('the message for a member who has the rank already reports the loss of lower roles of the ladder', () => {
   const still = "Bob (7) is still Officer (rank 20), without the ladder's lower roles.";
-  expect(told([trainee, officer], officer, [trainee, officer])).toBe(still);
-  expect(told([trainee, officer, vip], officer, [trainee, officer])).toBe(still);
-  expect(told([officer], officer, [trainee, officer])).toBe('Bob (7) already is Officer (rank 20).');
+  expect(described([trainee, officer], officer, [trainee, officer])).toBe(still);
+  expect(described([trainee, officer, vip], officer, [trainee, officer])).toBe(still);
+  expect(described([officer], officer, [trainee, officer])).toBe('Bob (7) already is Officer (rank 20).');
 });
 
 test('the message names a lost role of the same rank', () => {
-  expect(told([muted], member)).toBe('Bob (7) is now Member (rank 1), was Muted (rank 1).');
-  expect(told([vip], officer)).toBe('Bob (7) is now Officer (rank 20), was VIP (rank 20).');
+  expect(described([muted], member)).toBe('Bob (7) is now Member (rank 1), was Muted (rank 1).');
+  expect(described([vip], officer)).toBe('Bob (7) is now Officer (rank 20), was VIP (rank 20).');
 });
 
 test('the message of an undo names the restored roles, highest first, and the later changes that it reverted', () => {

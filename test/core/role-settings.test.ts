@@ -162,7 +162,7 @@ function judged(judge: ReturnType<typeof judgeAlarms>, kept: RoleMeaning[]) {
 }
 
 describe('an entry that could never be resolved', () => {
-  test.each(Object.keys(settings) as RoleSetting[])('is told: %s', (setting) => {
+  test.each(Object.keys(settings) as RoleSetting[])('raises an alarm: %s', (setting) => {
     const { misfits, learned } = read(settings[setting]('Astronaut'), group);
     expect(misfits).toMatchObject([{ setting, entry: 'Astronaut', isUnread: true }]);
     expect(misfits[0]?.message).toBe(`${setting} does not fit the group: no role of the group is called "Astronaut".`);
@@ -172,16 +172,16 @@ describe('an entry that could never be resolved', () => {
 
   test('is resolved once such a role exists, which ends the alarm', () => {
     const given = { lockedRoles: ['Helper'] };
-    const told = judged(judgeAlarms(read(given, group).misfits, actor), []);
-    expect(told).toMatchObject({
+    const alarmed = judged(judgeAlarms(read(given, group).misfits, actor), []);
+    expect(alarmed).toMatchObject({
       change: [{ entry: 'Helper', roles: [] }],
       events: [{ action: 'configuration.drift' }],
     });
-    const { learned, misfits } = read(given, [...group, second({})], told.change);
+    const { learned, misfits } = read(given, [...group, second({})], alarmed.change);
     expect(misfits).toEqual([]);
     const taken = { entries: roleEntries({ ...none, ...given }), learned, isRenewed: () => false, prunes: false };
-    expect(judged(judgeMeanings(taken, actor), told.change)).toMatchObject({
-      change: [{ entry: 'Helper', roles: [{ id: 5_999 }], told: null }],
+    expect(judged(judgeMeanings(taken, actor), alarmed.change)).toMatchObject({
+      change: [{ entry: 'Helper', roles: [{ id: 5_999 }], alarm: null }],
       events: [{ action: 'configuration.fit' }],
     });
   });
@@ -264,7 +264,7 @@ describe('the meanings that are stored', () => {
     setting: 'policy.locked_roles',
     entry: '99',
     roles: [{ id, name: 'x', rank: 99 }],
-    told: 'x',
+    alarm: 'x',
   };
   const keep = (kept: RoleMeaning[], isRenewed: (one: { entry: string }) => boolean, prunes: boolean) =>
     judged(judgeMeanings({ entries, learned, isRenewed, prunes }, actor), kept);

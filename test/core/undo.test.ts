@@ -17,7 +17,7 @@ function timeline(names: string): RankChange[] {
     .reverse();
 }
 
-function told(names: string, selected: string): unknown {
+function selectedBy(names: string, selected: string): unknown {
   const result = undoing(timeline(names), ({ id }) => selected.split(' ').includes(id));
   switch (result.kind) {
     case 'put_back':
@@ -52,7 +52,7 @@ test.each([
   ['over and over', 'a u<a v<u w<a', 'a', ['already', 'undo_w']],
   ['an undo of a deleted change is a change like any other', 'a u<gone', 'a', ['since', 'u']],
 ])('%s', (_, names, selected, expected) => {
-  expect(told(names, selected)).toEqual(expected);
+  expect(selectedBy(names, selected)).toEqual(expected);
 });
 
 test('only an applied change that altered roles took effect', () => {

@@ -77,7 +77,7 @@ async function fill(store: Store): Promise<void> {
     entry: awkwardText,
     roles: [{ id: 70, name: 'Officer', rank: 20 }],
   };
-  await store.updateMeanings('group 7', () => ({ change: [{ ...meaning, told: 'renamed' }], events: [] }));
+  await store.updateMeanings('group 7', () => ({ change: [{ ...meaning, alarm: 'renamed' }], events: [] }));
   await store.keepUserName({ id: 8, name: 'Builder', at: clock.now() }, { since: 0 });
   const webhook = {
     ...({ id: 'wh_a', name: 'a', kind: 'standard', shown: 'a/***', createdAt: 5 } as const),

@@ -286,8 +286,8 @@ function discordOutcome(answer: Answered, now: number): Outcome {
   const error = inWords(answer);
   if (status === 429) {
     const body = jsonIn(answer.text);
-    const told = typeof body['retry_after'] === 'number' ? body['retry_after'] * 1000 : undefined;
-    const waitMs = told ?? retryAfterMs(answer.header('retry-after'), now) ?? 1_000;
+    const bodyMs = typeof body['retry_after'] === 'number' ? body['retry_after'] * 1000 : undefined;
+    const waitMs = bodyMs ?? retryAfterMs(answer.header('retry-after'), now) ?? 1_000;
     const isGlobal = body['global'] === true || answer.header('x-ratelimit-global') !== undefined;
     return { kind: 'busy', status, error, retryAfterMs: Math.min(maxRetryAfterMs, waitMs) + 100, isGlobal };
   }

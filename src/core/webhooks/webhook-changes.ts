@@ -150,9 +150,9 @@ export function declaredEdit(
     return JSON.stringify(now) === JSON.stringify(known) ? [] : [now];
   });
   const ended = before.filter(({ name }) => !declared.some((one) => one.name === name));
-  const told = put.filter((now) => definitionOf(now) !== definitionOf(before.find(({ id }) => id === now.id)));
+  const redefined = put.filter((now) => definitionOf(now) !== definitionOf(before.find(({ id }) => id === now.id)));
   const events = [
-    ...told.map((webhook) => webhookEvent('declare', webhook, detailOf(webhook), actor)),
+    ...redefined.map((webhook) => webhookEvent('declare', webhook, detailOf(webhook), actor)),
     ...ended.map((webhook) => webhookEvent('remove', webhook, { reason: 'no longer declared' }, actor)),
   ];
   return { change: { put, remove: ended.map(({ id }) => id), ...declarations }, events };

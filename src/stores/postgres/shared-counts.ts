@@ -182,7 +182,7 @@ const spendSql = `
   INSERT INTO rankd.limit_counts AS kept (name, tokens, at, burst, per_ms, was_allowed)
   SELECT name, tokens, @now::bigint - ago_ms, burst, per_ms, true
   FROM unnest(@names::text[], @left::float8[], @bursts::float8[], @perMs::float8[], @agoMs::bigint[])
-    AS told (name, tokens, burst, per_ms, ago_ms)
+    AS spent (name, tokens, burst, per_ms, ago_ms)
   ORDER BY name
   ON CONFLICT (name) DO UPDATE SET
     tokens = greatest(${refilled} - (excluded.burst - excluded.tokens), - excluded.burst), ${moved}

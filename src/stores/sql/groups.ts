@@ -30,8 +30,8 @@ export function groupStore(db: Database): GroupStore {
     },
 
     async updateMeanings(group, judge) {
-      const insert = `INSERT INTO ${schema}.role_meanings (group_title, setting, entry, roles, told)
-                      VALUES (@group, @setting, @entry, @roles, @told)`;
+      const insert = `INSERT INTO ${schema}.role_meanings (group_title, setting, entry, roles, alarm)
+                      VALUES (@group, @setting, @entry, @roles, @alarm)`;
       return db.write(async (transaction) => {
         const { change, events } = allowed(judge(await meaningsOf(transaction, group)));
         transaction.run(`DELETE FROM ${schema}.role_meanings WHERE group_title = @group`, { group });
@@ -67,7 +67,7 @@ export function groupStore(db: Database): GroupStore {
 }
 
 async function meaningsOf(db: Reader, group: string): Promise<RoleMeaning[]> {
-  const query = `SELECT setting, entry, roles, told FROM ${db.sql.schema}.role_meanings WHERE group_title = @group`;
+  const query = `SELECT setting, entry, roles, alarm FROM ${db.sql.schema}.role_meanings WHERE group_title = @group`;
   const rows = await db.all<Omit<RoleMeaning, 'roles'> & { roles: string }>(query, { group });
   return rows.map(({ roles, ...row }) => ({ ...row, roles: JSON.parse(roles) }));
 }

@@ -314,7 +314,7 @@ export function tables(forms: TableForms): string {
     setting     text NOT NULL,
     entry       text NOT NULL,
     ${json('roles')} NOT NULL,
-    told        text,
+    alarm       text,
     PRIMARY KEY (group_title, setting, entry)
   ) ${byKey};
 `;

@@ -26,21 +26,24 @@ export function groupContract(at: StoreCase): void {
   });
 
   test('the meanings of settings are stored for every handle and each group, as judged, with their events or not at all', async () => {
-    const locked = { setting: 'policy.locked_roles', entry: '🦊 "x"', told: null };
+    const locked = { setting: 'policy.locked_roles', entry: '🦊 "x"', alarm: null };
     const kept: RoleMeaning = { ...locked, roles: [{ id: 2 ** 53 - 1, name: "O'Neil", rank: 254 }] };
-    const told: RoleMeaning = { ...locked, entry: '120', roles: [], told: 'gone' };
-    const event = configurationFits(told, { by: 'daemon', at: 1 });
+    const drifted: RoleMeaning = { ...locked, entry: '120', roles: [], alarm: 'gone' };
+    const event = configurationFits(drifted, { by: 'daemon', at: 1 });
     expect(await at.store.findMeanings('group 7')).toEqual([]);
-    const written = await at.store.updateMeanings('group 7', () => ({ change: [kept, told], events: [event] }));
-    expect(written).toEqual([kept, told]);
-    expect(await at.other.findMeanings('group 7')).toEqual(expect.arrayContaining([kept, told]));
+    const written = await at.store.updateMeanings('group 7', () => ({ change: [kept, drifted], events: [event] }));
+    expect(written).toEqual([kept, drifted]);
+    expect(await at.other.findMeanings('group 7')).toEqual(expect.arrayContaining([kept, drifted]));
     expect(await at.other.findMeanings('group 8')).toEqual([]);
     expect(await at.other.listAudit({ action: 'configuration', limit: 9 })).toMatchObject([
       { subject: locked.setting },
     ]);
     const refusal = new RankdError('conflict', 'No.');
     await expect(at.other.updateMeanings('group 7', () => ({ refusal }))).rejects.toBe(refusal);
-    await at.other.updateMeanings('group 7', (now) => ({ change: now.filter((one) => one.told !== null), events: [] }));
-    expect(await at.store.findMeanings('group 7')).toEqual([told]);
+    await at.other.updateMeanings('group 7', (now) => ({
+      change: now.filter((one) => one.alarm !== null),
+      events: [],
+    }));
+    expect(await at.store.findMeanings('group 7')).toEqual([drifted]);
   });
 }

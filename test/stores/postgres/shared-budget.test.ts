@@ -74,10 +74,10 @@ async function nodesOn(options: { sendsHeaders: boolean }) {
 type Joined = Awaited<ReturnType<Awaited<ReturnType<typeof nodesOn>>['join']>>;
 
 test.each([
-  { told: 'tells its count', sendsHeaders: true },
-  { told: 'says nothing of it', sendsHeaders: false },
+  { count: 'reports its count', sendsHeaders: true },
+  { count: 'does not report it', sendsHeaders: false },
 ])(
-  'three nodes that need twice the budget, one of them late, get their share and no refusal, if the platform $told',
+  'three nodes that need twice the budget, one of them late, get their share and no refusal, if the platform $count',
   async ({ sendsHeaders }) => {
     const { clock, join, pass, carriedOut, refused } = await nodesOn({ sendsHeaders });
     const nodes: Joined[] = [];
@@ -115,12 +115,12 @@ test.each([
 );
 
 test.each([
-  { who: 'a node that knew it', told: 'tells its count', sendsHeaders: true },
-  { who: 'a node that knew it', told: 'says nothing of it', sendsHeaders: false },
-  { who: 'a node that starts then', told: 'tells its count', sendsHeaders: true },
-  { who: 'a node that starts then', told: 'says nothing of it', sendsHeaders: false },
+  { who: 'a node that knew it', count: 'reports its count', sendsHeaders: true },
+  { who: 'a node that knew it', count: 'does not report it', sendsHeaders: false },
+  { who: 'a node that starts then', count: 'reports its count', sendsHeaders: true },
+  { who: 'a node that starts then', count: 'does not report it', sendsHeaders: false },
 ])(
-  'an account that a failover has lost counts as spent for a window except for one call, for $who, if the platform $told',
+  'an account that a failover has lost counts as spent for a window except for one call, for $who, if the platform $count',
   async ({ who, sendsHeaders }) => {
     const { address, clock, join, pass, carriedOut, refused } = await nodesOn({ sendsHeaders });
     const first = await join('first');
