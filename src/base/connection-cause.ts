@@ -66,7 +66,7 @@ const meanings = {
     isPermanent: true,
   },
   tls_failed: {
-    words: 'it agrees on no TLS version or cipher',
+    words: 'it shares no TLS version or cipher with rankd',
     hint: (at) =>
       `check which versions of TLS ${at} takes, and whether a proxy or a virus scanner answers in its place`,
     isPermanent: true,

@@ -176,7 +176,7 @@ export class Cli {
     this.io.stderr(`${printableLines(this.asTyped(text))}\n`);
   }
 
-  /** Reports on stderr, also with -q and --json, that an older database was migrated: an older rankd can't use it from now on. */
+  /** Reports on stderr, even with -q and --json, that an older database was migrated: an older rankd can't use it from now on. */
   readonly onMigrated = ({ database, from, to, copy }: Migration): void => {
     this.line.clear();
     const text = `The database ${database} was migrated from schema ${from} to ${to}; ${copy === null ? 'rankd made no copy of it' : `a copy from before is ${copy}`}.`;

@@ -129,7 +129,7 @@ function flawOfErasureSecret(text: string | undefined): string | undefined {
   return 'the secret has fewer than 16 characters, so it could be guessed; make one with openssl rand -hex 32';
 }
 
-/** False also for a path that this user may not look at: the daemon reports that when it opens the file. */
+/** False even for a path that this user may not look at: the daemon reports that when it opens the file. */
 function isFolder(path: string | undefined): boolean {
   try {
     return path !== undefined && statSync(path).isDirectory();

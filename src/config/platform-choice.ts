@@ -144,7 +144,7 @@ export function flawOfKey(key: string): string | undefined {
     : 'the key has spaces, line breaks or other characters that no Roblox key has';
 }
 
-/** Recognizes the warning at the start of a cookie, also in quotes, after the cookie's name, or broken into lines. */
+/** Recognizes the warning at the start of a cookie, even in quotes, after the cookie's name, or broken into lines. */
 function isCookie(text: string): boolean {
   return /ROBLOSECURITY|_?\|?WARNING:?-*DO-*NOT-*SHARE/i.test(text.replaceAll(/[\s"'`]+/g, ''));
 }

@@ -84,7 +84,7 @@ export const settingsSchema = section({
       'Address at which games reach rankd, such as https://rankd.example.com; rankd writes it into the files for games.',
     ),
     deadline: duration('20s', { min: '1s', max: '5m' }).describe(
-      'Time limit for every response; games were seen to give up after about 30 s.',
+      'Time limit for every response; games have been seen to give up after about 30 s.',
     ),
     max_connections: whole(1, 1_000_000)
       .default(1000)
@@ -241,7 +241,7 @@ export const settingsSchema = section({
     ),
     head_file: filePath()
       .optional()
-      .describe('File that gets the hash of each audit event, for audit verify; best an append-only file.'),
+      .describe('File that gets the hash of each audit event, for audit verify; preferably an append-only file.'),
   }),
   erasure: section({
     secret_file: filePath()

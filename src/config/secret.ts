@@ -20,7 +20,7 @@ export const keyFile = 'platform.api_key_file';
 
 const redacted = '[redacted]';
 
-/** A value that only `reveal` returns. Printed, logged or serialised, it reads `[redacted]`. */
+/** A value that only `reveal` returns. Printed, logged or serialized, it reads `[redacted]`. */
 export class Secret {
   readonly #value: string;
 

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../base/errors.ts';
 
-/** The domain's types: plain data without behaviour. Ids are integers up to 2^53-1, times are epoch milliseconds. */
+/** The domain's types: plain data without behavior. Ids are integers up to 2^53-1, times are epoch milliseconds. */
 
 // ---- the group on the platform ----
 

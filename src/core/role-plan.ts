@@ -24,7 +24,7 @@ export interface RolePlan {
    * The highest counting role before the change; `undefined` if there was none. After it, the target is the highest.
    */
   highestBefore: Role | undefined;
-  /** Set if the target is only given or taken, next to the rank. */
+  /** Set if the target is an extra role, which is given or taken while the rank stays. */
   kind?: RoleChangeKind;
 }
 

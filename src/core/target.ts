@@ -33,13 +33,13 @@ export function resolveTarget(scheme: RoleScheme, asked: RoleName, acting?: Acti
 }
 
 /**
- * The requested role, to be given or taken next to the rank: a custom role that is not on the ladder. Throws
+ * The requested extra role, to be given or taken: a custom role that is not on the ladder. Throws
  * `needs_ladder` without a ladder, and otherwise as `resolveTarget`.
  */
 export function resolveAlongside(scheme: RoleScheme, asked: RoleName): Role {
   if (scheme.ladder === undefined) {
     throw new RankdError('needs_ladder', 'Extra roles need group.ladder: without a ladder, every role is a rank.', {
-      hint: `list the ranks in group.ladder ${atItsOrigin}; all other roles can then be given next to them`,
+      hint: `list the ranks in group.ladder ${atItsOrigin}; all other roles are then extra roles`,
     });
   }
   return resolveAmong(scheme, asked, { candidates: alongsideRoles(scheme), acting: undefined });
@@ -148,9 +148,9 @@ export function nextRole(
 ): Role {
   const height = heightOf(highestRole(scheme, heldRoles(scheme.roles, member)));
   const direction = step === 'promote' ? 'up' : 'down';
-  let next = neighbour(scheme, { height, direction }, lockedRoles);
+  let next = neighbor(scheme, { height, direction }, lockedRoles);
   for (let left = stepCount - 1; left > 0 && next !== undefined; left -= 1)
-    next = neighbour(scheme, { height: heightOf(next), direction }, lockedRoles);
+    next = neighbor(scheme, { height: heightOf(next), direction }, lockedRoles);
   if (next !== undefined) return next;
   const end = step === 'promote' ? 'highest' : 'lowest';
   const message =
@@ -164,7 +164,7 @@ export function nextRole(
  * The next rung above or below a height; `undefined` if there is none. Throws `ambiguous_rank`, and `platform_unavailable` if that
  * depends on which role is the base role.
  */
-export function neighbour(
+export function neighbor(
   scheme: RoleScheme,
   { height, direction }: { height: number; direction: 'up' | 'down' },
   lockedRoles: number[] = [],

@@ -101,7 +101,7 @@ export interface KnownServer {
   /** The cluster that rankd worked with before; `undefined` if the data directory has no record of one. */
   known: string | undefined;
   found: string;
-  /** Makes the found cluster the known one, also for a running daemon of the data directory; the audit there records it, unless the database is still empty. */
+  /** Makes the found cluster the known one, including for a running daemon of the data directory; the audit there records it, unless the database is still empty. */
   accept(by: string): Promise<void>;
 }
 

@@ -222,7 +222,7 @@ export function callableWith(allowPrivate: readonly string[]): (address: string)
   return (address) => isPublic(address) || isAllowed(address);
 }
 
-/** The address in the host of a URL, if it is numeric; `URL` has normalised forms such as `0x7f.1`. */
+/** The address in the host of a URL, if it is numeric; `URL` has normalized forms such as `0x7f.1`. */
 export function literalIn({ hostname }: URL): string | undefined {
   const bare = hostname.replace(/^\[(.*)\]$/, '$1');
   return isIP(bare) > 0 ? bare : undefined;

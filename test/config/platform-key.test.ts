@@ -161,7 +161,7 @@ describe('a misplaced secret is never shown', () => {
   });
 });
 
-test('printing, logging or serialising the configuration does not show the key', () => {
+test('printing, logging or serializing the configuration does not show the key', () => {
   const { config, origins } = box.load({ env: { RANKD_GROUP_ID: '5', RANKD_PLATFORM_API_KEY: 's3cret' } });
   const { platform } = config;
   const shown = [

@@ -201,7 +201,7 @@ describe('a wrong value is refused at its place, with the value and the expected
     expect(lines[0]?.replace(/^\S+ /, '')).toBe(complaint);
   });
 
-  test('a section that is not a mapping, also if a variable sets one of its settings', () => {
+  test('a section that is not a mapping, even if a variable sets one of its settings', () => {
     expect(box.complaints('log: info', { env: { RANKD_LOG_LEVEL: 'warn' } })).toEqual([
       'rankd.yaml:1:6 log: is "info"; expected a mapping of settings',
     ]);

@@ -108,7 +108,7 @@ describe('the checksum', () => {
     );
   });
 
-  test('detects swapped neighbours, and one extra character', () => {
+  test('detects swapped neighbors, and one extra character', () => {
     fc.assert(
       fc.property(arbitraryKey, fc.nat(42), fc.constantFrom(...base62, '\n', ' '), (key, at, more) => {
         const swapped =

@@ -32,7 +32,7 @@ test.each([true, false])(
 const scheme = { roles: [role(1, 'base'), role(5), role(20)] };
 
 test.each([-30, 0, 5, 30, 59])(
-  'a member who came back a second after being suspended is suspended again, also if the clock of rankd is %i s ahead of that of Roblox',
+  'a member who came back a second after being suspended is suspended again, even if the clock of rankd is %i s ahead of that of Roblox',
   (aheadS) => {
     const begun = 1_000_000;
     const hold = { ...holdOf([1, 20], [1, 5]), beginsAt: begun + 1_000 * aheadS };

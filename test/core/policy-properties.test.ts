@@ -8,7 +8,7 @@ import { direction, steps } from '../../src/core/rules/moves.ts';
 import { refusalOfRanker } from '../../src/core/rules/rankers.ts';
 import { ceiling, floor } from '../../src/core/rules/ranks.ts';
 import { isNamed, type Policy, type PolicyCase, type PolicyRule } from '../../src/core/rules/rule.ts';
-import { neighbour } from '../../src/core/target.ts';
+import { neighbor } from '../../src/core/target.ts';
 import { arbitraryRankCase, customsOf, openPolicy, type RankCase } from '../support/arbitrary-group.ts';
 
 const rank = fc.integer({ min: 1, max: 254 });
@@ -138,7 +138,7 @@ function caseOf({ scheme, member, target }: RankCase): PolicyCase {
 /** `undefined` at the end, and if two roles share the next rank. */
 function nextOf({ scheme }: RankCase, from: number, way: 'up' | 'down') {
   try {
-    return neighbour(scheme, { height: from, direction: way });
+    return neighbor(scheme, { height: from, direction: way });
   } catch {
     return undefined;
   }

@@ -25,7 +25,7 @@ import {
 import { ladderOf, resolveRoles } from '../../src/core/role-settings.ts';
 import { isNamed } from '../../src/core/rules/rule.ts';
 import type { Step } from '../../src/core/steps.ts';
-import { neighbour, nextRole, resolveTarget, suspendedRole } from '../../src/core/target.ts';
+import { neighbor, nextRole, resolveTarget, suspendedRole } from '../../src/core/target.ts';
 import {
   arbitraryLadder,
   arbitraryRankCase,
@@ -464,7 +464,7 @@ describe('in a group from before March 2026, whose base role shares rank 1 with 
     expect(code).toBe('ambiguous_rank');
     expect(message).toContain(`${cadet.id} (Cadet), ${recruit.id} (Recruit).`);
     expect(resolveTarget({ ...twice, rankOne: 'base' }, 1)).toBe(member);
-    expect(codeOf(() => neighbour({ ...twice, rankOne: 'base' }, { height: 0, direction: 'up' }))).toBe(
+    expect(codeOf(() => neighbor({ ...twice, rankOne: 'base' }, { height: 0, direction: 'up' }))).toBe(
       'ambiguous_rank',
     );
   });
@@ -496,9 +496,9 @@ describe('in a group from before March 2026, whose base role shares rank 1 with 
   });
 
   test('the base role is below it: it is the next step down and up, and a change from it to the base role takes away', () => {
-    expect(neighbour(old(), { height: 10, direction: 'down' })).toBe(recruit);
-    expect(neighbour(old(), { height: 1, direction: 'down' })).toBe(member);
-    expect(neighbour(old(), { height: 0, direction: 'up' })).toBe(recruit);
+    expect(neighbor(old(), { height: 10, direction: 'down' })).toBe(recruit);
+    expect(neighbor(old(), { height: 1, direction: 'down' })).toBe(member);
+    expect(neighbor(old(), { height: 0, direction: 'up' })).toBe(recruit);
     const down = rolePlan(old(), { userId: 7, roleIds: [recruit.id] }, member);
     expect([takesAway(down), rise(down) < 0]).toEqual([true, true]);
     const up = rolePlan(old(), { userId: 7, roleIds: [] }, recruit);
@@ -508,41 +508,41 @@ describe('in a group from before March 2026, whose base role shares rank 1 with 
   test('a list that locks or protects rank 1 means both roles: it protects no less than it seems to', () => {
     for (const one of [member, recruit]) expect(isNamed(one, [1])).toBe(true);
     expect([isNamed(member, [recruit.id]), isNamed(recruit, [recruit.id])]).toEqual([false, true]);
-    expect(neighbour(old(), { height: 10, direction: 'down' }, [1])).toBeUndefined();
+    expect(neighbor(old(), { height: 10, direction: 'down' }, [1])).toBeUndefined();
   });
 });
 
-describe('the neighbouring role', () => {
+describe('the neighboring role', () => {
   test('is the nearest that can be given, up and down', () => {
-    expect(neighbour(scheme(), { height: 10, direction: 'up' })).toBe(role('mid'));
-    expect(neighbour(scheme(), { height: 10, direction: 'down' })).toBe(role('Member'));
-    expect(neighbour(scheme(), { height: 60, direction: 'down' })).toBe(role('mid'));
+    expect(neighbor(scheme(), { height: 10, direction: 'up' })).toBe(role('mid'));
+    expect(neighbor(scheme(), { height: 10, direction: 'down' })).toBe(role('Member'));
+    expect(neighbor(scheme(), { height: 60, direction: 'down' })).toBe(role('mid'));
   });
 
   test('skips roles off the ladder', () => {
-    expect(neighbour(scheme('low', 'high'), { height: 10, direction: 'up' })).toBe(role('high'));
-    expect(neighbour(scheme('low', 'high'), { height: 100, direction: 'down' })).toBe(role('low'));
+    expect(neighbor(scheme('low', 'high'), { height: 10, direction: 'up' })).toBe(role('high'));
+    expect(neighbor(scheme('low', 'high'), { height: 100, direction: 'down' })).toBe(role('low'));
   });
 
   test('is none beyond the ends: never the owner role, never the guest role', () => {
-    expect(neighbour(scheme(), { height: 100, direction: 'up' })).toBeUndefined();
-    expect(neighbour(scheme(), { height: 0, direction: 'down' })).toBeUndefined();
-    expect(neighbour(scheme('low'), { height: 10, direction: 'up' })).toBeUndefined();
-    expect(neighbour(scheme(), { height: 255, direction: 'up' })).toBeUndefined();
+    expect(neighbor(scheme(), { height: 100, direction: 'up' })).toBeUndefined();
+    expect(neighbor(scheme(), { height: 0, direction: 'down' })).toBeUndefined();
+    expect(neighbor(scheme('low'), { height: 10, direction: 'up' })).toBeUndefined();
+    expect(neighbor(scheme(), { height: 255, direction: 'up' })).toBeUndefined();
   });
 
   test('is refused if two roles share the rank, unless the ladder holds one of them', () => {
     for (const from of [{ height: 50, direction: 'up' } as const, { height: 100, direction: 'down' } as const]) {
-      expect(codeOf(() => neighbour(scheme(), from))).toBe('ambiguous_rank');
-      expect(neighbour(scheme('mid', 'twinA', 'high'), from)).toBe(role('twinA'));
+      expect(codeOf(() => neighbor(scheme(), from))).toBe('ambiguous_rank');
+      expect(neighbor(scheme('mid', 'twinA', 'high'), from)).toBe(role('twinA'));
     }
   });
 
   test('is never a locked one, even if that shares its rank with another', () => {
     const [up, down] = [{ height: 10, direction: 'up' } as const, { height: 100, direction: 'down' } as const];
-    expect(neighbour(scheme(), up, [50, idBase + 70])).toBe(role('twinB'));
-    expect(neighbour(scheme(), down, [70])).toBe(role('mid'));
-    expect(neighbour(scheme(), up, [50, 70, 100])).toBeUndefined();
+    expect(neighbor(scheme(), up, [50, idBase + 70])).toBe(role('twinB'));
+    expect(neighbor(scheme(), down, [70])).toBe(role('mid'));
+    expect(neighbor(scheme(), up, [50, 70, 100])).toBeUndefined();
   });
 
   test('up and down again comes back, on every ladder', () => {
@@ -550,8 +550,8 @@ describe('the neighbouring role', () => {
       const rungs = [baseOf(group.roles), ...(group.ladder ?? [])];
       rungs.forEach((rung, index) => {
         const height = heightOf(rung);
-        expect(neighbour(group, { height, direction: 'up' })).toBe(rungs[index + 1]);
-        expect(neighbour(group, { height, direction: 'down' })).toBe(rungs[index - 1]);
+        expect(neighbor(group, { height, direction: 'up' })).toBe(rungs[index + 1]);
+        expect(neighbor(group, { height, direction: 'down' })).toBe(rungs[index - 1]);
       });
     });
   });

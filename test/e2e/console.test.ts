@@ -88,7 +88,7 @@ describe('a line on the console of `serve --console`', () => {
   });
 });
 
-test('stop ends the daemon, also while a command waits for an answer; no later line is carried out', async () => {
+test('stop ends the daemon, even while a command waits for an answer; no later line is carried out', async () => {
   using home = new CliHome();
   await home.json('key', 'create', 'my-game');
   await using daemon = await DaemonHere.start(home, { args: ['--console'] });
@@ -149,7 +149,7 @@ describe('bin/panel.js', () => {
   test('ends on the line stop', async () => {
     using home = new CliHome();
     using panel = startPanel(home, { SERVER_PORT: '0' });
-    await panel.until(/To end rankd, type stop\./);
+    await panel.until(/Type stop to stop rankd\./);
     panel.child.stdin.write('stop\n');
     expect(await once(panel.child, 'exit')).toEqual([0, null]);
   });

@@ -22,7 +22,7 @@ test('unexpected behavior of Roblox is reported by status and doctor, and a relo
   const doctor = await home.here(['doctor', '--offline', '--json']);
   expect(doctor.code).toBe(5);
   expect(doctor.json<{ findings: unknown[] }>().findings).toContainEqual({
-    check: 'behaviour',
+    check: 'behavior',
     grade: 'FAIL',
     text: expect.stringContaining(words),
     fix: expect.stringContaining('rankd reload'),

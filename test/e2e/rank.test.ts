@@ -65,7 +65,7 @@ test.concurrent('rank test ends its list with the check that fails; -v and --jso
   expect((await home.here([...line, '-v'])).stdout).toMatch(/^skip +cooldown +not reached$/m);
 });
 
-test.concurrent('--if-rank and --at-least decide by the rank that the member has, also for a file', async () => {
+test.concurrent('--if-rank and --at-least decide by the rank that the member has, for a file too', async () => {
   using home = new CliHome();
   const change = (...line: string[]) => home.here(['rank', ...line]);
   expect(await change('promote', trainee, '--if-rank', 'Officer')).toMatchObject({

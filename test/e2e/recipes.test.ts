@@ -15,9 +15,9 @@ const each = recipes
     rows: [...text.matchAll(/^\| `rankd (.+?)` \| (?:`(\w+)`|yes): /gm)].map(([, line = '', code]) => ({ line, code })),
   }));
 
-test('there are recipes for a points game, a staff panel and a training centre', () => {
+test('there are recipes for a points game, a staff panel and a training center', () => {
   expect(each.map(({ title, rows }) => [title, rows.length > 3])).toEqual(
-    ['Points game', 'Staff panel', 'Training centre'].map((title) => [title, true]),
+    ['Points game', 'Staff panel', 'Training center'].map((title) => [title, true]),
   );
 });
 

@@ -33,7 +33,7 @@ function fakeProgram(home: CliHome, ...names: string[]): { env: Record<string, s
   return { env: { PATH: `${folder}:${process.env['PATH']}` }, calls: () => readFileSync(`${folder}/calls`, 'utf8') };
 }
 
-test.concurrent('print shows config/rankd.service with the paths of this machine, also with --json', async () => {
+test.concurrent('print shows config/rankd.service with the paths of this machine, with --json too', async () => {
   using home = new CliHome();
   expect(await home.run(['service', 'print'])).toMatchObject({ code: 0, stdout: unitOfThisMachine });
   expect(await home.json('service', 'print')).toEqual({ v: 1, unit: unitOfThisMachine });

@@ -136,7 +136,7 @@ const table = `
 
 /**
  * The calls of the change. `actor` and `member`: reads of their roles. `add` and `remove`: the only write of a change
- * that gives or takes Officer next to the rank.
+ * that gives or takes Officer as an extra role.
  */
 const requests = {
   introspect: { operation: 'introspect' },

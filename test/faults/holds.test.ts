@@ -361,7 +361,7 @@ async function undo({ app, clock }: System, ids: string[]) {
 }
 
 test.concurrent(
-  'a suspension that was lifted is in force again once the lift is undone, until its old end',
+  'a suspension that was lifted is in force again once the lift is undone, until its original end',
   withHolds(async (system) => {
     const { suspend, hold, held, pass, ask, app, clock } = system;
     await suspend(ann, { forMs: 60 * minute });

@@ -267,7 +267,7 @@ test.each(['role', 'roles'] as const)('a change whose role can not be confirmed 
 );
 
 test.each(['/v1/ranker', '/v2/promote', '/v2/suspend', '/v2/unsuspend'])(
-  'a caller waits for three calls, one after the other, also if the roles have to be confirmed: %s',
+  'a caller waits for three calls, one after the other, even if the roles have to be confirmed: %s',
   async (path) => {
     const clock = new ManualClock();
     const latencyMs = 150;

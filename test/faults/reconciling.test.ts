@@ -421,7 +421,7 @@ test(
 );
 
 test(
-  'a change that was begun in another group is not reconciled by reading this one',
+  'a change that began in another group is not reconciled by reading this one',
   onOpenCloud(
     async (system) => {
       const { app } = system;

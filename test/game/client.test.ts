@@ -538,7 +538,7 @@ describe('the queue', () => {
     expect(scene.game.mostInFlight).toBe(4);
   });
 
-  test('keeps that order also while the first one is tried again', async () => {
+  test('keeps that order even while the first one is tried again', async () => {
     await using scene = await openScene({
       serve: inTurn({ raise: 'HttpError: ConnectFail' }, applied),
     });

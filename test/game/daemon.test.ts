@@ -97,7 +97,7 @@ test('a change with `once` is made once, whichever server of the game asks, and 
     expect(fake.group.held(sampleUsers.trainee)).toEqual([officer]);
   }));
 
-test('a refusal of a change that is made once is repeated, also when its cause is gone; another text is another change', () =>
+test('a refusal of a change that is made once is repeated, even when its cause is gone; another text is another change', () =>
   withDaemon(basicAdmin, async (scene, { fake, clock }) => {
     const ask = (once: string) =>
       scene.run<string>(

@@ -183,7 +183,7 @@ test.each([
   ['the key twice', (good: string) => [good, good]],
   ['the key first', (good: string) => [good, `rk_live_${'0'.repeat(40)}`]],
   ['the key last', (good: string) => ['nothing', good]],
-])('two Authorization headers are refused, also on a connection that was let in before: %s', async (_what, both) => {
+])('two Authorization headers are refused, even on a connection that was let in before: %s', async (_what, both) => {
   const request = (lines: string[]) =>
     `POST /v1/apikey HTTP/1.1\r\nhost: rankd\r\n${lines.map((line) => `${line}\r\n`).join('')}content-length: 14\r\n\r\n{"placeid":${place}}`;
   const doubled = both(key).map((one) => `authorization: Bearer ${one}`);

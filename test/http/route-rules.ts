@@ -21,7 +21,7 @@ export interface KeyRoute {
   /** The slash command of a person whose role in Discord has the key. */
   command?: string;
   body: (member: number) => Record<string, unknown>;
-  /** The role is given or taken next to the rank, which needs a ladder. */
+  /** The role is given or taken as an extra role, which needs a ladder. */
   isAlongside?: boolean;
 }
 

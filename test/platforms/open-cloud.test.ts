@@ -188,7 +188,7 @@ describe('the base role', () => {
     expect(baseRoleMemory.kept()).toBe(base);
   });
 
-  test('is the only role of rank 1, with nothing asked, also after a second one comes', async () => {
+  test('is the only role of rank 1, with nothing asked, even after a second one comes', async () => {
     fake.group.roles = fake.group.roles.filter(({ id }) => id !== recruit);
     expect(await rankOne()).toEqual([['base', base]]);
     fake.group.roles.push({ id: 5, name: 'Recruit', rank: 1 });

@@ -33,7 +33,7 @@ const listOptions = {
   action: option('--action <name>', 'only this action, or all that begin with it: `rank.refused`, `key`'),
   subject: option('--subject <id>', 'only events about this key, place, workspace or rank change'),
   key: option('--key <key>', 'only events that involve this key (id, or name: then the newest key that had it)'),
-  since: option('--since <when>', 'only from then on: 24h ago, or 2026-05-01T18:00Z', moment),
+  since: option('--since <when>', 'only events since then: 24h ago, or 2026-05-01T18:00Z', moment),
   until: option('--until <when>', 'only events before then', moment),
   limit: option(
     '--limit <n>',

@@ -20,7 +20,7 @@ const groupTimeoutMs = 5_000;
 
 export const configCommands = commandGroup({
   name: 'config',
-  about: 'the configuration that is in force',
+  about: 'the current configuration',
   examples: ['rankd config check', 'rankd config show --origin'],
   commands: [
     command({

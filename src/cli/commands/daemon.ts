@@ -138,7 +138,7 @@ const logoutTimeoutMs = 10_000;
 export const reloadCommand = command({
   name: 'reload',
   about:
-    'make the running daemon read its configuration again, all or nothing: the file and the flags it was started with; all daemons that share a database do so',
+    'make the running daemon, and all that share its database, read the configuration file again and apply it as a whole or not at all; flags stay as they were at the start',
   options: {
     node: option('--node <name>', 'only the daemon with this name in `rankd status`, of those that share a database'),
     relearn: flag(

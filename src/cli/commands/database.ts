@@ -40,7 +40,7 @@ export const databaseCommands = commandGroup({
     command({
       name: 'migrate',
       about:
-        'migrate the database to the schema of this rankd, also while a daemon runs; on SQLite, rankd stores a copy first, and on PostgreSQL it shows the command for a dump. Without a daemon, every command does this automatically',
+        'migrate the database to the schema of this rankd, even while a daemon runs; on SQLite, rankd stores a copy first, and on PostgreSQL it shows the command for a dump. Without a daemon, every command does this automatically',
       options: {
         dryRun: flag(
           '--dry-run',
@@ -86,7 +86,7 @@ async function reportMigration(cli: Cli, migration: Migration): Promise<void> {
 export const backupCommand = command({
   name: 'backup',
   about:
-    'copy the database into a file, also while the daemon runs; the copy is checked before it gets its name. The Roblox key and the simulated group are not in it',
+    'copy the database into a file, even while the daemon runs; rankd checks the copy before the file gets its name. The Roblox key and the simulated group are not in it',
   args: [argument('<file>', 'the copy to make, or - for standard output')],
   options: { force: flag('--force', 'replace the file if it exists') },
   examples: [
@@ -144,7 +144,7 @@ function cutOff(cause: Error): never {
 
 export const restoreCommand = command({
   name: 'restore',
-  about: 'replace the database with a backup, with the daemon stopped; the previous database stays next to it',
+  about: 'replace the database with a backup, with the daemon stopped; the previous database is saved next to it',
   args: [argument('<file>', 'a file that `rankd backup` made, or - for standard input')],
   options: { dryRun: flag('--dry-run', 'only check the file; works while a daemon runs') },
   examples: [

@@ -52,7 +52,7 @@ export const discordCommands = commandGroup({
   commands: [
     command({
       name: 'setup',
-      about: 'register the slash commands in a server, and print the lines for rankd.yaml; it can be run again',
+      about: 'register the slash commands in a server, and print the lines for rankd.yaml; you can run it again',
       options: setupOptions,
       examples: [
         'rankd discord setup',

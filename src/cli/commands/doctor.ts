@@ -209,7 +209,7 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
   ];
   let daemon: DaemonStatus | undefined;
   findings.push(
-    ...(await examined('behaviour', async () => {
+    ...(await examined('behavior', async () => {
       daemon = (await isRunning()) ? await askStatus(cli.dataDir) : undefined;
       const other = otherGroup(daemon, config);
       return [...(other ? [warn('daemon', other.message, hintOf(other))] : []), ...trustFindings(daemon)];

@@ -21,7 +21,7 @@ export const groupCommands = commandGroup({
   commands: [
     command({
       name: 'show',
-      about: 'its name and owner, the account that rankd acts with, and the ranks that it can give',
+      about: 'its name, its owner, the account that rankd acts with, and the ranks that rankd can give',
       examples: ['rankd group show', 'rankd group show --json'],
       run: show,
     }),

@@ -52,7 +52,7 @@ const setOptions = {
   ...stepOptions,
   atLeast: flag('--at-least', 'skip a member who already has this rank or a higher one'),
   ...holdOptions,
-  lift: flag('--lift', 'also if the member is suspended; this ends the suspension'),
+  lift: flag('--lift', 'even if the member is suspended, which ends the suspension'),
 };
 
 export const rankCommands = commandGroup({

@@ -55,7 +55,7 @@ export async function serve(given: Cli, options: ValuesOf<typeof serveOptions>):
   await greet(cli, running.daemon, { started, isNew, isChosen: options.simulate });
   await using _commands = console;
   await console?.open({ dataDir: cli.dataDir, configFile: started.file });
-  if (console !== undefined) cli.say('Type commands here, such as: rankd status. To end rankd, type stop.');
+  if (console !== undefined) cli.say('Type commands here, such as: rankd status. Type stop to stop rankd.');
   await running.stopOn(stopped);
 }
 

@@ -44,7 +44,7 @@ same confirmation, pace and records as any change. The policy's ceiling, floor, 
 are configured now; cooldowns, steps and the breaker do not apply. A member is left alone and listed if
 their newest change is not a selected one, or if Roblox shows other roles than that change left. Changes by
 an undo itself are selected by its id only, with --undo, or by their own ids. A suspension or temporary rank that a
-selected change ended is in force again, until its old end; if that has passed, the member gets the roles from before it.
+selected change ended is in force again, until its original end; if that has passed, the member gets the roles from before it.
 
 Ctrl-C ends it once the members in hand are done; a second one ends it at once. Run the same command again to continue with
 the rest.

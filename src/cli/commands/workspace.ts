@@ -21,7 +21,7 @@ export const workspaceCommands = commandGroup({
       about: 'refuse every key from the next request on, until it is resumed',
       examples: ['rankd workspace suspend', 'rankd workspace suspend -y'],
       run: async (cli) => {
-        await confirm(cli, 'Suspend the workspace, so that every key is refused?');
+        await confirm(cli, 'Suspend the workspace and refuse every key?');
         await change(cli, { active: false });
       },
     }),
@@ -38,7 +38,7 @@ export const workspaceCommands = commandGroup({
       args: [oneOf('<plan>', 'the plan', ['top', 'free'])],
       examples: ['rankd workspace plan top', 'rankd workspace plan free -y'],
       run: async (cli, plan) => {
-        if (plan === 'free') await confirm(cli, 'Leave the top plan, so that every key is refused?');
+        if (plan === 'free') await confirm(cli, 'Leave the top plan and refuse every key?');
         await change(cli, { plan });
       },
     }),

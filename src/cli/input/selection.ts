@@ -15,7 +15,7 @@ export const selection = {
     'only changes by this operator, as the audit names them: cli:ann@host, web:ann@host, discord:44…; `cli` alone means everyone in a shell, `web` on the page, `discord` in Discord',
   ),
   user: option('--user <user>', 'only changes of this member (id or name)', asUser),
-  since: option('--since <when>', 'only from then on: 24h ago, or 2026-05-01T18:00Z', moment),
+  since: option('--since <when>', 'only changes since then: 24h ago, or 2026-05-01T18:00Z', moment),
   until: option('--until <when>', 'only changes before then', moment),
 };
 

@@ -28,7 +28,7 @@ export function originsOf({ port, url }: { port: number; url: string | undefined
  */
 export function requireOwnHost({ headers }: Pick<IncomingMessage, 'headers'>, { hosts }: Origins): void {
   if (hosts.has((headers.host ?? '').toLowerCase())) return;
-  throw RankdError.withoutStack('wrong_host', 'The page is not known by this name.', {
+  throw RankdError.withoutStack('wrong_host', 'The page is not served under this host name.', {
     hint: 'use the address that `rankd dashboard` prints; behind a proxy, set dashboard.url in rankd.yaml',
   });
 }

@@ -238,7 +238,7 @@ export const changeRoutes: readonly Route[] = [
       id: 'suspend',
       summary: 'Suspend a member for a time',
       description:
-        'Takes all roles from the member, and gives exactly them back at the end. Until then no game can change the rank. The key needs the scope suspend.',
+        'Takes all roles from the member, and gives back exactly those roles at the end. Until then no game can change the rank. The key needs the scope suspend.',
     },
     body: {
       ...{ ...body, name: 'SuspendRequest', schema: suspendBody },
@@ -259,7 +259,7 @@ export const changeRoutes: readonly Route[] = [
       id: 'unsuspend',
       summary: 'End a suspension',
       description:
-        'Gives the member exactly the earlier roles back. The key needs the scope suspend, and the rules for a promotion to these roles apply. It ends only suspensions that a key began.',
+        'Gives the member back exactly the earlier roles. The key needs the scope suspend, and the rules for a promotion to these roles apply. It ends only suspensions that a key began.',
     },
     body: { ...{ ...body, name: 'StepRequest', schema: stepBody }, example: { robloxUserId: 1001 } },
     answers: [

@@ -105,7 +105,7 @@ function refuseOtherGroups({ group: { title } }: Pick<Ranking, 'group'>, { id, g
   if (group === title) return;
   throw new RankdError(
     'platform_rejected',
-    `Change ${id} was begun in ${group}, and ${title} is configured now; it can only be reconciled there.`,
+    `Change ${id} began in ${group}, but rankd is now configured for ${title}. It can be reconciled only in ${group}.`,
     { hint: 'put the earlier group and its key back into the configuration until the change is reconciled' },
   );
 }

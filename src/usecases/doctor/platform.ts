@@ -23,10 +23,10 @@ import { type Finding, fail, ok, warn } from './finding.ts';
 export function trustFindings(daemon: DaemonStatus | undefined): Finding[] {
   const { stop, believesAnswers } = daemon?.platformTrust ?? { stop: null, believesAnswers: true };
   if (stop !== null)
-    return [fail('behaviour', stop, 'check the log, give members back the roles that they lost, then: rankd reload')];
+    return [fail('behavior', stop, 'check the log, give members back the roles that they lost, then: rankd reload')];
   const text =
     'Roblox did not hold a change that it had confirmed; its answers are not believed until a late read agrees';
-  return believesAnswers ? [] : [warn('behaviour', text, 'rankd history list shows the outcome')];
+  return believesAnswers ? [] : [warn('behavior', text, 'rankd history list shows the outcome')];
 }
 
 export async function credentialFindings({ platform, clock }: Ranking, call: CallContext): Promise<Finding[]> {

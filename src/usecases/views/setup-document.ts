@@ -38,7 +38,7 @@ export async function viewSetup(app: DaemonContext, daemon: DaemonStatus) {
     ['workspace', async () => workspaceFindings(await showWorkspace(app))],
     ['credential', () => (isReal ? credentialFindings(app, call) : [])],
     ['group', () => groupFindings(app, call)],
-    ['behaviour', () => trustFindings(daemon)],
+    ['behavior', () => trustFindings(daemon)],
     ['suspension', async () => suspensionFindings(await stuckHolds(app))],
     ['keys', () => keyFindings(keys, { kind: daemon.platform })],
     ['webhooks', async () => webhookFindings(await viewWebhooks(app))],

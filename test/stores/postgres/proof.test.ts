@@ -70,7 +70,7 @@ describe.each(places)('over %s', (where, place) => {
     },
   );
 
-  test('a server that proves by SCRAM that it knows the password is believed, also if it says nothing else of PostgreSQL', async () => {
+  test('a server that proves by SCRAM that it knows the password is believed, even if it says nothing else of PostgreSQL', async () => {
     const fake = { asks: ['SCRAM'], proves: { password }, refuses: '53100' } as const;
     const { host, port } = await startFakePostgres({ ...fake, ...place() });
     await expect(open({ ...own, host, port, tls })).rejects.toMatchObject({ message: expect.stringContaining('disk') });
@@ -125,7 +125,7 @@ describe('a socket', () => {
     });
 });
 
-test.runIf(process.getuid?.() === 0)('a socket is judged also for a user id without an account', () => {
+test.runIf(process.getuid?.() === 0)('a socket is judged even for a user id without an account', () => {
   const path = tempDir();
   chmodSync(path, 0o755);
   writeFileSync(join(path, '.s.PGSQL.5432'), '');

@@ -142,7 +142,7 @@ test('each write to keys, secrets, places and the workspace moves the version of
   expect(await onServer(address, 'SELECT 1 FROM rankd.secret_uses')).toHaveLength(1);
 });
 
-test('a number that JavaScript can’t hold is refused, not rounded, also in a list', async () => {
+test('a number that JavaScript can’t hold is refused, not rounded, not even in a list', async () => {
   const { address } = await postgresDatabase();
   const db = new Database(address);
   onTestFinished(() => db.close());

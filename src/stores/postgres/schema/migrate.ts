@@ -13,7 +13,7 @@ import { migrations } from './migrations.ts';
  */
 export async function migrate(db: Database, clock: Pick<Clock, 'now'>, { isTrial = false } = {}): Promise<boolean> {
   if ((await schemaVersion(db, db.address)) >= newestSchema) return false;
-  const trial = new Error('nothing of this is kept');
+  const trial = new Error('this trial is rolled back');
   try {
     return await db.underLock(async (transaction) => {
       const from = await schemaVersion(transaction, db.address);
