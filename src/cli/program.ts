@@ -214,7 +214,9 @@ function usageError({ code, message }: CommanderError, command: Command): RankdE
     .replace(/^option '(?:-\w, )?(--[\w-]+)[^']*' argument '(.*)' is invalid\./s, "`$1` can't be '$2'.");
   const what = plain.charAt(0).toUpperCase() + plain.slice(1).replace(/\.$/, '');
   const [, typed = ''] = /'(.*)'/s.exec(problem) ?? [];
-  const hint = code === 'commander.excessArguments' || typed === '--url' ? instead[path] : undefined;
+  const isAddress = typed.includes('://') && path.startsWith('rankd webhook ');
+  const isOtherForm = code === 'commander.excessArguments' || typed === '--url' || isAddress;
+  const hint = isOtherForm ? instead[path] : undefined;
   if (hint !== undefined) return new RankdError('usage', `${what}.`, { hint });
   const meant = suggest(typed, guesses.match(/[\w-]+/g) ?? []); // commander also suggests words that are less similar
   const hasCommands = command.commands.some((one) => one.name() === meant && one.commands.length > 0);

@@ -41,9 +41,10 @@ export function maskKey(secret: string): string {
 }
 
 /**
- * Masks API keys in text from callers and operators, who put them into addresses, arguments and wrong fields by
- * mistake. All such text passes through here before rankd stores, logs or shows it. Also finds a key without its
- * prefix, percent-encoded, in base64, or broken by white space. Leaves keys that `maskKey` has already masked.
+ * Masks API keys, and the secret part of addresses of webhooks in Discord, in text from callers and operators, who put
+ * them into addresses, arguments and wrong fields by mistake. All such text passes through here before rankd stores,
+ * logs or shows it. Also finds a key without its prefix, percent-encoded, in base64, or broken by white space. Leaves
+ * keys that `maskKey` has already masked.
  */
 export function withoutKeys(text: string): string {
   const disguised = [decodedPercents(text), text.replaceAll(/\s+/g, '')].find(
@@ -55,7 +56,9 @@ export function withoutKeys(text: string): string {
 }
 
 function masked(text: string): string {
-  const named = text.replaceAll(/rk_(live|test)_\w{4,}/gi, 'rk_$1_…');
+  const named = text
+    .replaceAll(/rk_(live|test)_\w{4,}/gi, 'rk_$1_…')
+    .replaceAll(/(\/webhooks\/\d{1,20}\/)[\w-]{20,}/gi, '$1…');
   return keyPartsIn(named).reduce((rest, part) => rest.replaceAll(part, '…'), named);
 }
 

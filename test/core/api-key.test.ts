@@ -76,6 +76,13 @@ describe('a key in a text', () => {
     }
   });
 
+  test('is masked, as is the secret part of an address of a webhook in Discord', () => {
+    const address = `https://discord.com/api/webhooks/1487000000000000857/${'aB3_-'.repeat(13)}aB3`;
+    for (const form of [address, `${address}?wait=true`, address.replace('/api/', '/api/v10/')]) {
+      expect(withoutKeys(`There is no webhook named ${form}.`)).not.toContain('aB3');
+    }
+  });
+
   test('is masked, and other text stays as it is', () => {
     for (const text of [
       'passed the exam 100%',

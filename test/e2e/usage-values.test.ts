@@ -31,6 +31,7 @@ test.each<[args: string[], code: number, words: RegExp]>([
   [['audit', 'list', '--action', 'key.revoked'], 2, /no action "key.revoked"\.\ntry: --action key.revoke\n/],
   [['audit', 'list', '--action', 'nonsense'], 2, /\ntry: --action takes one of rank\.pending, /],
   [['rank', 'promote', 'Newcomer', 'Ann'], 2, /oo many arguments.*\ntry: several members.*--file FILE/],
+  [['webhook', 'add', 'https://bot.example/x'], 2, /name can't be.*\ntry: the address.*--url-file FILE/],
   [['webhook', 'add', 'bot', 'https://bot.example/x'], 2, /oo many arguments.*\ntry: the address.*--url-file FILE/],
   [
     ['webhook', 'add', 'bot', '--url', 'https://bot.example/x'],
