@@ -1,5 +1,4 @@
 import { isUtf8 } from 'node:buffer';
-import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import {
   type Document,
@@ -16,8 +15,9 @@ import {
   type YAMLMap,
 } from 'yaml';
 import { codeOf, RankdError } from '../base/errors.ts';
+import { readAtMost } from '../base/files.ts';
 import type { Layer } from './layers.ts';
-import { type ConfigLocation, missingConfig } from './locate.ts';
+import { type ConfigLocation, maxConfigBytes, missingConfig } from './locate.ts';
 import { describeFlaw, type Location, type Problem, pathText } from './problem.ts';
 import { sections, settings } from './settings.ts';
 
@@ -87,10 +87,14 @@ export function readConfigFile(location: ConfigLocation): ConfigFile {
 
 function readText({ path, name }: ConfigLocation): string {
   const bytes = readBytes({ path, name });
-  if (bytes.length > maxBytes) {
-    throw new RankdError('config_invalid', `${name} has ${bytes.length} bytes; rankd reads at most ${maxBytes}.`, {
-      hint: 'name the right file with --config; to make thousands of game keys, use `rankd key create`',
-    });
+  if (bytes.length > maxConfigBytes) {
+    throw new RankdError(
+      'config_invalid',
+      `${name} has more than ${maxConfigBytes} bytes, the most that rankd reads.`,
+      {
+        hint: 'name the right file with --config; to make thousands of game keys, use `rankd key create`',
+      },
+    );
   }
   if (isUtf8(bytes)) return bytes.toString('utf8');
   const encoding = isUtf16(bytes) ? 'as UTF-16' : 'in another encoding than UTF-8, such as Latin-1';
@@ -99,12 +103,9 @@ function readText({ path, name }: ConfigLocation): string {
   });
 }
 
-/** Every command parses the file and can't be interrupted while it does. A file with 8000 declared keys is smaller. */
-const maxBytes = 1_000_000;
-
 function readBytes({ path, name }: ConfigLocation): Buffer {
   try {
-    return readFileSync(path);
+    return readAtMost(path, maxConfigBytes);
   } catch (cause) {
     throw unreadable(name, cause);
   }

@@ -1,8 +1,14 @@
-import { readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { codeOf, RankdError } from '../base/errors.ts';
+import { readAtMost } from '../base/files.ts';
 import type { ServerAddress } from '../base/net.ts';
-import { type ConfigLocation, type ConfigLocationSources, locateConfig, trustedConfig } from './locate.ts';
+import {
+  type ConfigLocation,
+  type ConfigLocationSources,
+  locateConfig,
+  maxConfigBytes,
+  trustedConfig,
+} from './locate.ts';
 import { ConfigError, type Problem } from './problem.ts';
 import { chooseStore, type StoreSettings, tlsModes } from './store-choice.ts';
 
@@ -67,7 +73,9 @@ async function findStore(sources: ConfigLocationSources, named?: NamedStore): Pr
 function fileWithStore(sources: ConfigLocationSources, { isUrlElsewhere = false } = {}): ConfigLocation | undefined {
   const location = locateConfig(sources);
   try {
-    return location && /(^|[\s{,])["']?store["']?\s*:/.test(readFileSync(location.path, 'utf8')) ? location : undefined;
+    return location && /(^|[\s{,])["']?store["']?\s*:/.test(readAtMost(location.path, maxConfigBytes).toString())
+      ? location
+      : undefined;
   } catch (error) {
     return codeOf(error) === 'EACCES' && !isUrlElsewhere ? location : undefined; // code that needs the file reports other errors
   }
@@ -125,7 +133,9 @@ async function parseYaml(text: string): Promise<{ store?: unknown } | null | 'in
 
 function readText({ path, name }: ConfigLocation): string {
   try {
-    return readFileSync(path, 'utf8').replace(/^\uFEFF/, '');
+    return readAtMost(path, maxConfigBytes)
+      .toString()
+      .replace(/^\uFEFF/, '');
   } catch (cause) {
     if (codeOf(cause) !== 'EACCES') throw cause;
     const message = `This user may not read ${name}, so rankd does not know which store to open.`;

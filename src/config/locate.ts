@@ -23,6 +23,9 @@ export interface ConfigLocation {
   name: string;
 }
 
+/** Every command parses the file and can't be interrupted while it does. A file with 8000 declared keys is smaller. */
+export const maxConfigBytes = 1_000_000;
+
 /**
  * Returns the configuration file to read, if there is one. Throws `config_invalid` if a named file does not exist, and `no_permission` if
  * rankd found the file in a default place and another user may have written it.

@@ -68,7 +68,7 @@ describe('a very long file', () => {
 
   test('of more than a megabyte is not parsed', () => {
     expect(box.complaints(`${'# nothing\n'.repeat(100_000)}#`)).toEqual([
-      'rankd.yaml has 1000001 bytes; rankd reads at most 1000000.',
+      'rankd.yaml has more than 1000000 bytes, the most that rankd reads.',
     ]);
   });
 

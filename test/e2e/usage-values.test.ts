@@ -18,6 +18,16 @@ test.each<[args: string[], code: number, words: RegExp]>([
   [['whitelist', 'add', '--file', 'folder'], 2, /folder is a folder.*\ntry: name a file/],
   [['--data-dir', '', 'key', 'list'], 2, /--data-dir/],
   [['--config', '', 'config', 'check'], 2, /--config/],
+  [
+    ['--config', '/dev/zero', 'config', 'check'],
+    78,
+    /\/dev\/zero has more than 1000000 bytes.*\ntry: name the right file/,
+  ],
+  [
+    ['whitelist', 'add', '--file', '/dev/zero'],
+    2,
+    /\/dev\/zero has more than 64000000 bytes.*\ntry: name the right file/,
+  ],
   [['rank', 'test', '1001', '20', '--place', '42'], 2, /--place.*\ntry: add --key/],
   [['history', 'undo', '--undo', 'undo_typo', '-y'], 3, /undo_typo.*\ntry: rankd audit list --action history.undo/],
   [['history', 'export', '--json', '--format', 'csv'], 2, /--json/],

@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 import { openWebhookSender } from '../../app.ts';
 import { systemClock } from '../../base/clock.ts';
 import { RankdError } from '../../base/errors.ts';
+import { readAtMost } from '../../base/files.ts';
 import { asBaseUrl } from '../../base/net.ts';
 import type { Config } from '../../config/config.ts';
 import type { DiscordConfig } from '../../config/discord.ts';
@@ -253,7 +253,7 @@ async function readToken({ io }: Cli, file: string | undefined): Promise<string>
 
 function readTokenFile(file: string): string {
   try {
-    return readFileSync(file, 'utf8');
+    return readAtMost(file, 65_536).toString();
   } catch (cause) {
     throw new RankdError('not_found', `The file with the bot token, ${file}, can't be read.`, {
       cause,

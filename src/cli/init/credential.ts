@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 import { isRankdError, RankdError } from '../../base/errors.ts';
-import { requireRoom } from '../../base/files.ts';
+import { readAtMost, requireRoom } from '../../base/files.ts';
 import { flawOfKey } from '../../config/platform-choice.ts';
 import { hintOf } from '../../usecases/error-document.ts';
 import { asGroupId } from '../input/arguments.ts';
@@ -85,7 +84,7 @@ async function readKey(io: Io, credentialFile: string, file: string): Promise<st
 
 function readSecret(file: string): string {
   try {
-    return readFileSync(file, 'utf8');
+    return readAtMost(file, 65_536).toString();
   } catch (cause) {
     throw new RankdError('not_found', `The file with the Roblox key, ${file}, can't be read.`, {
       cause,

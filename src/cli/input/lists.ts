@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { codeOf, RankdError } from '../../base/errors.ts';
+import { readAtMost } from '../../base/files.ts';
 import { placesIn, usersIn } from '../../usecases/pasted-list.ts';
 import type { Io } from '../io.ts';
 
@@ -34,9 +34,13 @@ export async function readInput(io: Io, file: string): Promise<string> {
   });
 }
 
+/** A list of five million user ids is smaller. */
+const maxBytes = 64_000_000;
+
 function readText(io: Io, file: string): string {
+  let bytes: Buffer;
   try {
-    return readFileSync(resolve(io.cwd, file), 'utf8');
+    bytes = readAtMost(resolve(io.cwd, file), maxBytes);
   } catch (cause) {
     if (codeOf(cause) === 'EISDIR') {
       throw new RankdError('usage', `${file} is a folder.`, {
@@ -54,4 +58,8 @@ function readText(io: Io, file: string): string {
       },
     );
   }
+  if (bytes.length <= maxBytes) return bytes.toString();
+  throw new RankdError('usage', `${file} has more than ${maxBytes} bytes, the most that rankd reads.`, {
+    hint: 'name the right file, or split it',
+  });
 }
