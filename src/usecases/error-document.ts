@@ -1,6 +1,6 @@
 import { type ErrorCode, type RankdError, reasons } from '../base/errors.ts';
 import { ConfigError } from '../config/problem.ts';
-import { withoutKeys } from '../core/api-key.ts';
+import { withoutSecrets } from '../core/api-key.ts';
 
 /** Default hints for errors without one. */
 const usualHints: Partial<Record<ErrorCode, string>> = {
@@ -39,7 +39,7 @@ export function errorDocument(error: RankdError) {
     success: false,
     error: reasons[code],
     code,
-    message: withoutKeys(error.message),
+    message: withoutSecrets(error.message),
     try: hintOf(error),
     ...(retryAfterMs !== undefined && { retryAfter: Math.ceil(retryAfterMs / 1000) }),
     ...(error instanceof ConfigError && { problems: error.problems }),

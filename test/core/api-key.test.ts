@@ -1,7 +1,16 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { hashKey, keyMode, maskKey, mintKey, newChangeId, newId, withoutKeys } from '../../src/core/api-key.ts';
+import {
+  hashKey,
+  keyMode,
+  maskKey,
+  mintKey,
+  newChangeId,
+  newId,
+  withoutKeys,
+  withoutSecrets,
+} from '../../src/core/api-key.ts';
 import type { KeyMode } from '../../src/core/model.ts';
 
 const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
@@ -79,7 +88,7 @@ describe('a key in a text', () => {
   test('is masked, as is the secret part of an address of a webhook in Discord', () => {
     const address = `https://discord.com/api/webhooks/1487000000000000857/${'aB3_-'.repeat(13)}aB3`;
     for (const form of [address, `${address}?wait=true`, address.replace('/api/', '/api/v10/')]) {
-      expect(withoutKeys(`There is no webhook named ${form}.`)).not.toContain('aB3');
+      expect(withoutSecrets(`There is no webhook named ${form}.`)).not.toContain('aB3');
     }
   });
 

@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs';
 import type { Command } from 'commander';
 import { type System, thisSystem } from '../../base/system.ts';
-import { withoutKeys } from '../../core/api-key.ts';
+import { withoutSecrets } from '../../core/api-key.ts';
 import type { Io } from '../io.ts';
 import { printable } from './text.ts';
 
@@ -90,7 +90,7 @@ export function hintsAsTyped(
   const flags = Object.entries({ '--config': config, '--data-dir': dataDir }).flatMap(([flag, value]) =>
     value === undefined || text.includes(flag) || text.includes(' --help')
       ? []
-      : [flag, io.system.quote(withoutKeys(printable(value)))],
+      : [flag, io.system.quote(withoutSecrets(printable(value)))],
   );
   const typed = io.typedAs && [io.typedAs, ...flags].join(' ');
   return asTyped(text, program, isJson ? JSON.stringify(typed).slice(1, -1) : typed);
