@@ -89,6 +89,8 @@ const isPrivate = membershipOf([
 function nameFinding(host: string, addresses: string[]): Finding {
   const inside = addresses.filter(isPrivate);
   if (inside.length === 0) return ok('name', `${host} is ${addresses.join(', ')}`);
+  if (isIP(host) !== 0)
+    return warn('name', `Roblox's servers can't reach ${host}`, 'use a public address: a name with TLS, or a tunnel');
   const fix = `look from another network; if ${host} is the same there, correct its DNS record`;
   return warn('name', `${host} is ${inside.join(', ')} here, which Roblox's servers can't reach`, fix);
 }

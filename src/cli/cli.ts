@@ -335,10 +335,7 @@ export class Cli {
     const file = typeof found.config === 'object' ? found.config.audit.headFile : undefined;
     const done = file === undefined ? await work(found) : await this.#notingHeads(ports, file, () => work(found));
     const { text } = await this.#engine.place();
-    const server =
-      daemon === undefined
-        ? serving(await this.servedBy(ports))
-        : `the daemon with the process id ${daemon.pid} serves it`;
+    const server = daemon === undefined ? serving(await this.servedBy(ports)) : 'the running daemon uses it';
     this.#whereKept = `This is stored in ${text}; ${server}.`;
     return done;
   }

@@ -12,8 +12,8 @@ test.concurrent('a command that wrote data reports where, and if a daemon serves
   const created = await home.here(['key', 'create', 'quiz']);
   expect(created.stderr).toContain(`There was no database in ${home.dataDir}; a new one was made there.\n`);
   expect(created.stderr).toMatch(new RegExp(`\nThis is stored in ${home.dataDir}; no daemon serves it now.\n$`));
-  await using daemon = await DaemonProcess.start(home);
-  const served = `This is stored in ${home.dataDir}; the daemon with the process id ${daemon.process.pid} serves it.\n`;
+  await using _daemon = await DaemonProcess.start(home);
+  const served = `This is stored in ${home.dataDir}; the running daemon uses it.\n`;
   for (const args of [
     ['whitelist', 'add', '42', '--key', 'quiz'],
     ['key', 'set', 'quiz', '--max-rank', '20'],

@@ -76,6 +76,11 @@ test('behind a proxy with a valid certificate, doctor --url confirms that it is 
     { check: 'certificate', grade: 'ok', text: expect.stringMatching(/^valid until \d{4}-/), fix: null },
     { check: 'answer', grade: 'ok', text: 'it is this daemon', fix: null },
   ]);
+  const [number] = await found(url.replace('localhost', '127.0.0.1'));
+  expect(number).toMatchObject({
+    text: "Roblox's servers can't reach 127.0.0.1",
+    fix: expect.stringMatching(/^use a public address/),
+  });
 });
 
 test('a certificate that games would refuse is reported with the reason, and the server is still checked', async () => {

@@ -61,7 +61,8 @@ describe('invalid keys', () => {
     const answer = await app.verify((await spoil(app, secret, clock)) ?? secret);
     expectError(answer, invalidKey);
     expect(answer.json).toMatchObject({
-      message: 'This game key is not accepted. Check that it is complete and current: rankd key verify -',
+      message:
+        'This game key is not accepted. Send the whole key, as in its file, and check that file: rankd key verify - < my-game.key',
     });
   });
 });

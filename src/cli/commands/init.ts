@@ -270,7 +270,7 @@ async function chooseLadder(cli: Cli, { ladder }: { ladder?: boolean }, givable:
   if (proposed.length === 0 || !isAsked) return undefined;
   if (ladder) return proposed;
   cli.say(
-    'With a promotion ladder, rankd keeps each member in exactly one of its roles and leaves all other roles alone.\nIf you are not sure, press Enter.',
+    'A promotion ladder has the roles that members climb. rankd keeps each member in exactly one of them, and leaves all other roles, such as VIP, alone.\nIf you are not sure, press Enter.',
   );
   return (await isAgreed(cli, `Make these the ladder: ${listRoles(proposed)}?`, { preset: true }))
     ? proposed

@@ -141,7 +141,10 @@ function keySteps({ key, url }: InitOutcome): string[] {
 
 function modelSteps({ url, system, written, leftOut }: InitOutcome): string[] {
   const write = `rankd game write${system === undefined ? '' : ` ${system.name}`}`;
-  if (url === undefined) return [`Write the models for your game, which go where it says then: ${write}`];
+  if (url === undefined)
+    return [
+      `No model for your game was written yet, because it contains the address. Then write it, and insert it where the command says: ${write}`,
+    ];
   return [
     ...(leftOut.length === 0
       ? []

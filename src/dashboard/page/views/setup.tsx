@@ -60,7 +60,11 @@ function Problems({ findings }: Pick<SetupFacts, 'findings'>) {
 type Part = [isDone: boolean | null, words: ComponentChildren];
 
 function Steps({ facts }: { facts: SetupFacts }) {
-  const { isReal, isCredentialAccepted, hasAddress, hasKey, hasPlace, isUsed } = facts;
+  const { isReal, isCredentialAccepted, hasAddress } = facts;
+  // A key of the simulation and its requests are no step towards the real group.
+  const hasKey = isReal && facts.hasKey;
+  const hasPlace = isReal && facts.hasPlace;
+  const isUsed = isReal && facts.isUsed;
   const steps: Array<{ title: string; parts: Part[] }> = [
     {
       title: 'An account and a key on Roblox',
