@@ -27,7 +27,7 @@ const meanings = {
     hint: (at) => `check that a server listens at ${at}, and that no firewall refuses connections to it`,
   },
   unreachable: {
-    words: 'the network does not lead to it',
+    words: 'the network has no route to it',
     hint: (at) => `check the network and the firewall of this machine: they do not let it reach ${at}`,
   },
   timed_out: {

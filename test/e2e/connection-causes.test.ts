@@ -59,7 +59,7 @@ const cases: Case[] = [
   },
   {
     cause: 'unreachable',
-    words: /the network does not lead to it \((ENETUNREACH|EHOSTUNREACH|EADDRNOTAVAIL)\)/,
+    words: /the network has no route to it \((ENETUNREACH|EHOSTUNREACH|EADDRNOTAVAIL)\)/,
     hint: /check the network and the firewall of this machine/,
     place: async () => '224.0.0.1:443', // no TCP connection leads to a multicast address
     isPermanent: false,
