@@ -37,7 +37,8 @@ async function open({ config = {}, ...options }: TestAppOptions = {}): Promise<S
   const fake = await startFakeDiscord();
   onTestFinished(() => fake[Symbol.asyncDispose]());
   const app = await openTestApp({ ...options, config: { discord: discordConfig(fake.apiBaseUrl), ...config } });
-  onTestFinished(() => app.close());
+  const { clock } = options; // a daemon that still has a request sleeps before it looks again
+  onTestFinished(() => (clock instanceof ManualClock ? clock.passUntil(app.close()) : app.close()));
   const url = `${app.url}/discord/interactions`;
   const key: Scene['key'] = (name, rest = {}) => {
     const request = { name, mode: 'live', scopes: ['verify', 'rank', 'roles', 'suspend'], ...rest } as const;
