@@ -11,7 +11,6 @@ import {
   openSync,
   readdirSync,
   readlinkSync,
-  readSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -25,22 +24,6 @@ import { createInterface } from 'node:readline';
 import { codeOf, RankdError } from './errors.ts';
 import { crypto } from './node-modules.ts';
 import { type System, thisSystem } from './system.ts';
-
-/** Reads a file of any kind, even an endless one such as /dev/zero. The result is longer than `maxBytes` if the file is, and is then only its start. */
-export function readAtMost(path: string, maxBytes: number): Buffer {
-  const descriptor = openSync(path, 'r');
-  return closing(descriptor, () => {
-    const chunks: Buffer[] = [];
-    for (let length = 0; length <= maxBytes; ) {
-      const chunk = Buffer.allocUnsafe(Math.min(65_536, maxBytes + 1 - length));
-      const read = readSync(descriptor, chunk);
-      if (read === 0) break;
-      chunks.push(chunk.subarray(0, read));
-      length += read;
-    }
-    return Buffer.concat(chunks);
-  });
-}
 
 interface WholeFile {
   to: string;

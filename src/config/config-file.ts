@@ -15,7 +15,7 @@ import {
   type YAMLMap,
 } from 'yaml';
 import { codeOf, RankdError } from '../base/errors.ts';
-import { readAtMost } from '../base/files.ts';
+import { readAtMost } from '../base/read-file.ts';
 import type { Layer } from './layers.ts';
 import { type ConfigLocation, maxConfigBytes, missingConfig } from './locate.ts';
 import { describeFlaw, type Location, type Problem, pathText } from './problem.ts';
@@ -87,15 +87,6 @@ export function readConfigFile(location: ConfigLocation): ConfigFile {
 
 function readText({ path, name }: ConfigLocation): string {
   const bytes = readBytes({ path, name });
-  if (bytes.length > maxConfigBytes) {
-    throw new RankdError(
-      'config_invalid',
-      `${name} has more than ${maxConfigBytes} bytes, the most that rankd reads.`,
-      {
-        hint: 'name the right file with --config; to make thousands of game keys, use `rankd key create`',
-      },
-    );
-  }
   if (isUtf8(bytes)) return bytes.toString('utf8');
   const encoding = isUtf16(bytes) ? 'as UTF-16' : 'in another encoding than UTF-8, such as Latin-1';
   throw new RankdError('config_invalid', `${name} is saved ${encoding}; rankd reads UTF-8.`, {
@@ -121,6 +112,11 @@ function unreadable(name: string, cause: unknown): RankdError {
   if (code === 'EISDIR') {
     const message = `${name} is a folder, not a file; Docker creates one if the file is missing.`;
     const hint = 'stop the container, remove the folder, put the file there, and start it again';
+    return new RankdError('config_invalid', message, { hint, cause });
+  }
+  if (code === 'EFBIG') {
+    const message = `${name} has more than ${maxConfigBytes} bytes, the most that rankd reads.`;
+    const hint = 'name the right file with --config; to make thousands of game keys, use `rankd key create`';
     return new RankdError('config_invalid', message, { hint, cause });
   }
   const hint = 'name a readable YAML file';

@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
 import { codeOf, RankdError } from '../base/errors.ts';
-import { readAtMost } from '../base/files.ts';
 import type { ServerAddress } from '../base/net.ts';
+import { readAtMost } from '../base/read-file.ts';
 import {
   type ConfigLocation,
   type ConfigLocationSources,

@@ -1,7 +1,8 @@
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { inspect } from 'node:util';
 import { codeOf } from '../base/errors.ts';
+import { readAtMost } from '../base/read-file.ts';
 import { thisSystem } from '../base/system.ts';
 
 /** The variables that hold secrets, none of which may be in the file. */
@@ -52,10 +53,13 @@ export class Secret {
 /** The content of a file with a secret, or the reason why rankd can't read it. */
 export type SecretText = { text: string; warning?: string } | { problem: string };
 
+/** More than any secret, or bundle of certificates, has. */
+const maxBytes = 1_000_000;
+
 /** Reads a file that contains a secret and nothing else. systemd sets the mode of its credentials, so theirs is not checked. */
 export function readSecretText(path: string, { isCredential }: { isCredential: boolean }): SecretText {
   try {
-    const text = readFileSync(path, 'utf8').trim();
+    const text = readAtMost(path, maxBytes).toString().trim();
     const isOpen = thisSystem.hasModes && !isCredential && (statSync(path).mode & 0o044) !== 0;
     if (!isOpen) return { text };
     const command = thisSystem.commands.closeFile(path);
@@ -100,6 +104,7 @@ function readFailure(error: unknown): string {
   if (code === 'EACCES' || code === 'EPERM') return 'is not readable for this user';
   if (code === 'EISDIR')
     return 'is a folder, not a file; Docker creates one if the file is missing: stop the container, remove the folder and put the file there';
+  if (code === 'EFBIG') return `has more than ${maxBytes} bytes, so it is another file`;
   return `cannot be read (${code})`;
 }
 

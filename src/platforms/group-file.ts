@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { type Document, isNode, LineCounter, parseDocument } from 'yaml';
 import type * as z from 'zod';
-import { RankdError } from '../base/errors.ts';
+import { codeOf, RankdError } from '../base/errors.ts';
+import { readAtMost } from '../base/read-file.ts';
 import { groupDescription } from './group-description.ts';
 import { toSeed } from './group-seed.ts';
 import type { GroupSeed } from './simulated-group.ts';
@@ -37,9 +37,9 @@ export function loadGroupFile(file: string): GroupSeed {
 
 function read(file: string): string {
   try {
-    return readFileSync(file, 'utf8');
+    return readAtMost(file, 10_000_000).toString();
   } catch (cause) {
-    throw new RankdError('config_invalid', `The group file ${file} cannot be read.`, {
+    throw new RankdError('config_invalid', `The group file ${file} cannot be read (${codeOf(cause)}).`, {
       cause,
       hint: 'check its path, and that the user who runs rankd may read it',
     });

@@ -233,7 +233,7 @@ export interface DiscordStore {
   findDiscordPerson(discordId: string): Promise<DiscordPerson | undefined>;
   /** All of them, in no particular order. */
   listDiscordPeople(): Promise<DiscordPerson[]>;
-  /** The newest Roblox names that changes, as far as they are read, gave those of these users who are linked, as member or as ranker. */
+  /** For users who are linked: the newest Roblox name that the history has, as far back as their newest changes that are read. */
   linkedNames(userIds: readonly number[]): Promise<Map<number, string>>;
   /** Adds or changes a person as `judge` says, with its events, and throws its refusal. `judge` is synchronous and pure, and may run more than once. */
   updateDiscordPerson(discordId: string, judge: JudgePerson): Promise<DiscordPerson>;

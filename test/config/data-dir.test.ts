@@ -40,7 +40,7 @@ test('the home of a user is HOME, else that of the account, else the root', () =
 
 const light = [
   ...['config/data-dir', 'config/locate', 'config/secret'],
-  ...['base/errors', 'base/system', 'base/node-modules', 'base/text', 'base/time'],
+  ...['base/errors', 'base/system', 'base/node-modules', 'base/read-file', 'base/text', 'base/time'],
 ];
 
 test.each(light)('%s.ts, which every command loads, loads only Node’s own modules and other small ones', (name) => {

@@ -91,6 +91,10 @@ test('config check reads the group file of docs/settings.md, and reports its pro
     expect(page.split('## A group file')[1]).toMatch(new RegExp(`^\\|.*\`${field}\``, 'm'));
   rmSync(home.path('group.yaml'));
   expect((await home.here(['config', 'check'])).stderr).toMatch(/^error: The group file \S+group\.yaml cannot be read/);
+  writeFileSync(home.path('rankd.yaml'), 'platform: { group_file: /dev/zero }\n');
+  expect((await home.here(['config', 'check'])).stderr).toMatch(
+    /^error: The group file \/dev\/zero cannot be read \(EFBIG\)/,
+  );
 });
 
 test('a line without any part that may be shown is not shown', async () => {

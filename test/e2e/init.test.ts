@@ -108,7 +108,7 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
     expect.stringContaining('a secret named rankd'), // the instructions for the key that is shown once
     '',
   ]);
-  expect(screen).toContain('because it is in my-game.key:\n');
+  expect(screen).toContain('which is also in my-game.key, so you need not save it elsewhere:\n');
   expect(readFileSync(home.path('my-game.key'), 'utf8')).toBe(`${secret}\n`);
   expect(statSync(home.path('my-game.key')).mode & 0o777).toBe(0o600);
   await using daemon = await DaemonHere.start(home, { env });
@@ -179,7 +179,7 @@ test('a question shows the names of roles as text: none of them controls the ter
   expect(screen).toContain('Make the game key: rankd key create my-game\n');
   expect(screen).toContain('Let it be used from your game: rankd whitelist add PLACE --key my-game\n');
   expect(screen).toContain('set it as server.public_url in rankd.yaml.\n');
-  expect(screen).toContain('insert it where the command says: rankd game write\n');
+  expect(screen).toContain('insert the model where it says: rankd game write\n');
   expect(existsSync(home.path('Rankd.rbxmx'))).toBe(false);
   expect(screen).toContain('later: rankd key create my-game, then rankd whitelist add PLACE\n');
   expect(readFileSync(home.path('rankd.yaml'), 'utf8')).not.toMatch(/^ *ladder:/m);

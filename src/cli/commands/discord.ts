@@ -3,8 +3,8 @@ import { InvalidArgumentError } from 'commander';
 import { openWebhookSender } from '../../app.ts';
 import { systemClock } from '../../base/clock.ts';
 import { RankdError } from '../../base/errors.ts';
-import { readAtMost } from '../../base/files.ts';
 import { asBaseUrl } from '../../base/net.ts';
+import { readAtMost } from '../../base/read-file.ts';
 import type { Config } from '../../config/config.ts';
 import type { DiscordConfig } from '../../config/discord.ts';
 import type { AskedUser } from '../../core/asked-user.ts';
@@ -253,7 +253,7 @@ async function readToken({ io }: Cli, file: string | undefined): Promise<string>
 
 function readTokenFile(file: string): string {
   try {
-    return readAtMost(file, 65_536).toString();
+    return readAtMost(file, 1_000_000).toString();
   } catch (cause) {
     throw new RankdError('not_found', `The file with the bot token, ${file}, can't be read.`, {
       cause,

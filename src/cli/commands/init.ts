@@ -142,7 +142,7 @@ async function showKey(
   cli.say(
     keptIn === undefined
       ? '\nThe game key is shown this once:\n'
-      : `\nThe game key, which you need not save elsewhere, because it is in ${keptIn}:\n`,
+      : `\nThe game key, which is also in ${keptIn}, so you need not save it elsewhere:\n`,
   );
   await printSecret(cli, key, { ...document, secret }, secret);
   cli.say(`\nPut it into a secret named rankd on the Creator Dashboard (your experience, Secrets).`);

@@ -1,7 +1,8 @@
 import { resolve } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 import { isRankdError, RankdError } from '../../base/errors.ts';
-import { readAtMost, requireRoom } from '../../base/files.ts';
+import { requireRoom } from '../../base/files.ts';
+import { readAtMost } from '../../base/read-file.ts';
 import { flawOfKey } from '../../config/platform-choice.ts';
 import { hintOf } from '../../usecases/error-document.ts';
 import { asGroupId } from '../input/arguments.ts';
@@ -84,7 +85,7 @@ async function readKey(io: Io, credentialFile: string, file: string): Promise<st
 
 function readSecret(file: string): string {
   try {
-    return readAtMost(file, 65_536).toString();
+    return readAtMost(file, 1_000_000).toString();
   } catch (cause) {
     throw new RankdError('not_found', `The file with the Roblox key, ${file}, can't be read.`, {
       cause,

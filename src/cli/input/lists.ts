@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import { codeOf, RankdError } from '../../base/errors.ts';
-import { readAtMost } from '../../base/files.ts';
+import { codeOf, type ErrorCode, RankdError } from '../../base/errors.ts';
+import { readAtMost } from '../../base/read-file.ts';
 import { placesIn, usersIn } from '../../usecases/pasted-list.ts';
 import type { Io } from '../io.ts';
 
@@ -38,28 +38,22 @@ export async function readInput(io: Io, file: string): Promise<string> {
 const maxBytes = 64_000_000;
 
 function readText(io: Io, file: string): string {
-  let bytes: Buffer;
   try {
-    bytes = readAtMost(resolve(io.cwd, file), maxBytes);
+    return readAtMost(resolve(io.cwd, file), maxBytes).toString();
   } catch (cause) {
-    if (codeOf(cause) === 'EISDIR') {
-      throw new RankdError('usage', `${file} is a folder.`, {
-        cause,
-        hint: 'name a file in it, or - for standard input',
-      });
-    }
-    const isMissing = ['ENOENT', 'ENOTDIR'].includes(codeOf(cause));
-    throw new RankdError(
-      isMissing ? 'not_found' : 'no_permission',
-      `${file} ${isMissing ? 'does not exist' : "can't be read"}.`,
-      {
-        cause,
-        hint: 'name a readable file, or - for standard input',
-      },
-    );
+    const [code, flaw, hint] = unreadable[codeOf(cause)] ?? ['no_permission', "can't be read", otherFile];
+    throw new RankdError(code, `${file} ${flaw}.`, { cause, hint });
   }
-  if (bytes.length <= maxBytes) return bytes.toString();
-  throw new RankdError('usage', `${file} has more than ${maxBytes} bytes, the most that rankd reads.`, {
-    hint: 'name the right file, or split it',
-  });
 }
+
+const otherFile = 'name a readable file, or - for standard input';
+const missing: Unreadable = ['not_found', 'does not exist', otherFile];
+
+type Unreadable = [code: ErrorCode, flaw: string, hint: string];
+
+const unreadable: Partial<Record<string, Unreadable>> = {
+  ENOENT: missing,
+  ENOTDIR: missing,
+  EISDIR: ['usage', 'is a folder', 'name a file in it, or - for standard input'],
+  EFBIG: ['usage', `has more than ${maxBytes} bytes, the most that rankd reads`, 'name the right file, or split it'],
+};

@@ -71,7 +71,6 @@ export function updateChange(
   const assignments = differing.map((field) => `${columns[field]} = @${field}`);
   if (!isHeld) assignments.push('node = NULL');
   if (assignments.length === 0) return;
-  transaction.run(`UPDATE ${schema}.rank_changes SET ${assignments.join(', ')} WHERE id = @oldId`, {
-    ...{ ...bindings, oldId: before.id },
-  });
+  const update = `UPDATE ${schema}.rank_changes SET ${assignments.join(', ')} WHERE id = @oldId`;
+  transaction.run(update, { ...bindings, oldId: before.id });
 }

@@ -11,11 +11,13 @@ export interface TableForms {
   bytes: string;
   flag(column: string): string;
   json(column: string): string;
-  /** The end of a table that is stored in the order of its rows' numbers, or of its key. */
+  /** The options of a table that is stored in the order of arrival. */
   rows: string;
+  /** The options of a table that is stored in the order of its primary key. */
   byKey: string;
-  /** In an index: the order of arrival, which SQLite adds to each, and a text in any case. */
+  /** The last column of an index in the order of arrival; SQLite adds it to each index. */
   bySeq: string;
+  /** A column of an index that ignores case. */
   anyCase(column: string): string;
   /** 32 bytes, all 0. */
   noHash: string;
