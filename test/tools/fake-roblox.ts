@@ -25,8 +25,8 @@ const { port, group, latency, lag, limit, writeScope, publicRoles } = new Comman
   .description('Plays Open Cloud on this machine, to try rankd by hand; ends on Ctrl-C.')
   .option(
     '--port <port>',
-    'where it listens; the public role list and the user names are on the next two ports',
-    wholeNumber(1, 65_533),
+    'where it listens; the public role list, the user names and the lists of places are on the next three ports',
+    wholeNumber(1, 65_532),
     7300,
   )
   .option('--group <id>', 'the group it has', wholeNumber(1, 2 ** 53 - 1), 700)
