@@ -270,7 +270,7 @@ export type ChangePhase = 'forward' | 'compensate';
 /** The lifetime of an idempotency key, from its first request, in milliseconds. */
 export const idempotencyWindowMs = 24 * 3_600_000;
 
-/** A change of one role next to the member's rank, which stays as it is. */
+/** A change of one extra role; the member's rank stays as it is. */
 export const roleChangeKinds = ['role_added', 'role_removed'] as const;
 export type RoleChangeKind = (typeof roleChangeKinds)[number];
 
