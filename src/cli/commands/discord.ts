@@ -135,7 +135,9 @@ async function setup(cli: Cli, options: ValuesOf<typeof setupOptions>): Promise<
   );
   const yaml = blockOf({ application, publicKey, server, rows, apiBaseUrl });
   const endpoint = endpointOf(config);
-  cli.say('The commands are registered. Replace the section discord of rankd.yaml with these lines:\n');
+  cli.say(
+    'The commands are registered. Put these lines into rankd.yaml; they replace the section discord, if there is one:\n',
+  );
   cli.print(
     { application, publicKey, server, rows: rows.map(({ role, key }) => ({ role, key })), endpoint, install, yaml },
     yaml,
