@@ -90,7 +90,7 @@ function withoutUrl(settings: StoreSettings, env: StoreSources['env']): string[]
   const set = Object.entries(settings).flatMap(([name, value]) => (value === undefined ? [] : `store.${name}`));
   const all = [...set, ...(env[passwordVariable] ? [passwordVariable] : [])];
   if (all.length === 0) return [];
-  return [`There is no store.url, so the data are in SQLite and this has no effect: ${all.join(', ')}.`];
+  return [`There is no store.url, so rankd uses SQLite and ignores ${all.join(', ')}.`];
 }
 
 const needsPassword = `which needs a password, because without a checked certificate only that proves which server answers: set ${passwordVariable} or store.password_file, or use verify`;

@@ -162,9 +162,7 @@ describe('the URL of the store', () => {
     [{ RANKD_STORE_TLS: 'require' }, 'store.tls'],
     [{ RANKD_STORE_NODE: 'east-1', RANKD_STORE_PASSWORD: 'geheim' }, 'store.node, RANKD_STORE_PASSWORD'],
   ])('has settings that have no effect without it, which a warning names: %j', (env, names) => {
-    expect(box.load({ env }).warnings).toEqual([
-      `There is no store.url, so the data are in SQLite and this has no effect: ${names}.`,
-    ]);
+    expect(box.load({ env }).warnings).toEqual([`There is no store.url, so rankd uses SQLite and ignores ${names}.`]);
     expect(box.load({ env: { ...env, RANKD_STORE_URL: url, RANKD_STORE_PASSWORD: 'geheim' } }).warnings).toEqual([]);
   });
 

@@ -223,7 +223,7 @@ function reportGroup(
   if (group.isLocked) cli.say('Roblox has locked this group: nothing in it can be changed until it is unlocked.');
   if (canWrite === undefined)
     cli.say(
-      'Roblox does not show whether the key may change roles in this group. See that it has group:write: Creator Dashboard, API Keys.',
+      'Roblox does not show whether the key may change roles in this group. Check on the Creator Dashboard, API Keys, that it has group:write.',
     );
   if (canWrite === false)
     cli.say(
@@ -270,7 +270,7 @@ async function chooseLadder(cli: Cli, { ladder }: { ladder?: boolean }, givable:
   if (proposed.length === 0 || !isAsked) return undefined;
   if (ladder) return proposed;
   cli.say(
-    'A promotion ladder has the roles that members climb. rankd keeps each member in exactly one of them, and leaves all other roles, such as VIP, alone.\nIf you are not sure, press Enter.',
+    'A promotion ladder is the list of roles that members climb. rankd keeps each member in exactly one of them, and leaves all other roles, such as VIP, alone.\nIf you are not sure, press Enter.',
   );
   return (await isAgreed(cli, `Make these the ladder: ${listRoles(proposed)}?`, { preset: true }))
     ? proposed

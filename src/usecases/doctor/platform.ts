@@ -44,7 +44,7 @@ export async function credentialFindings({ platform, clock }: Ranking, call: Cal
       : 'renew the key on the Creator Dashboard, put it into its file, then: rankd reload';
   const scope = credential.canWrite
     ? ', and may change roles in this group'
-    : '; Roblox does not show whether it may change roles in this group: see on the Creator Dashboard, API Keys, that it has group:write';
+    : '; Roblox does not show whether it may change roles in this group: check on the Creator Dashboard, API Keys, that it has group:write';
   return warnings.length === 0
     ? [ok('credential', `valid${scope}`)]
     : warnings.map((text) => warn('credential', text, fix));
