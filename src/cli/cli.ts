@@ -397,7 +397,7 @@ export class Cli {
 }
 
 function serving(daemons: 'silent' | string[]): string {
-  if (daemons === 'silent') return 'the daemon that serves it does not answer now';
-  if (daemons.length === 0) return 'no daemon serves it now';
-  return daemons.length === 1 ? `the daemon ${daemons[0]} serves it` : `the daemons ${daemons.join(', ')} serve it`;
+  if (daemons === 'silent') return 'the daemon that uses it does not answer now';
+  if (daemons.length === 0) return 'no daemon uses it now';
+  return daemons.length === 1 ? `the daemon ${daemons[0]} uses it` : `the daemons ${daemons.join(', ')} use it`;
 }

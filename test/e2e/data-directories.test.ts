@@ -7,11 +7,11 @@ import { DaemonProcess } from '../support/daemon-process.ts';
 import { openCloudHome } from '../support/open-cloud-home.ts';
 import { CliHome } from '../support/run-cli.ts';
 
-test.concurrent('a command that wrote data reports where, and if a daemon serves it', async () => {
+test.concurrent('a command that wrote data reports where, and if a daemon uses it', async () => {
   using home = new CliHome();
   const created = await home.here(['key', 'create', 'quiz']);
   expect(created.stderr).toContain(`There was no database in ${home.dataDir}; a new one was made there.\n`);
-  expect(created.stderr).toMatch(new RegExp(`\nThis is stored in ${home.dataDir}; no daemon serves it now.\n$`));
+  expect(created.stderr).toMatch(new RegExp(`\nThis is stored in ${home.dataDir}; no daemon uses it now.\n$`));
   await using _daemon = await DaemonProcess.start(home);
   const served = `This is stored in ${home.dataDir}; the running daemon uses it.\n`;
   for (const args of [

@@ -128,7 +128,7 @@ test.concurrent('--if-not-exists reports the differences between the existing ke
   expect(await home.here(same)).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/^key_/),
-    stderr: `Key "game" exists already; its secret can't be shown again.\nThis is stored in ${home.dataDir}; no daemon serves it now.\n`,
+    stderr: `Key "game" exists already; its secret can't be shown again.\nThis is stored in ${home.dataDir}; no daemon uses it now.\n`,
   });
   const other = [
     'key',

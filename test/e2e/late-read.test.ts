@@ -68,7 +68,7 @@ describe.concurrent('a change by a command is verified by a late read', () => {
     expect(stderr).toContain(
       'reads the member again in 8 s, because the daemons of this database run on other machines.',
     );
-    expect(stderr).toMatch(/This is stored in .*; the daemon \S+ serves it\./);
+    expect(stderr).toMatch(/This is stored in .*; the daemon \S+ uses it\./);
   });
 
   test('without a daemon: a change that Roblox has lost is not reported as done, and is unknown', async ({

@@ -57,7 +57,7 @@ test('the database is as it was when the backup was made, the old one stays inta
   const { code, stdout, stderr } = await home.here(['restore', 'backup.db', '-y']);
   expect({ code, stderr }).toEqual({
     code: 0,
-    stderr: `It is in ${home.dataDir} now; the next daemon there serves it.\nKeys that were revoked since the backup are accepted again, changes made since are not in the history: rankd key list\n`,
+    stderr: `It is in ${home.dataDir} now; the next daemon there uses it.\nKeys that were revoked since the backup are accepted again, changes made since are not in the history: rankd key list\n`,
   });
   expect(stdout).toBe(
     `FIELD         VALUE

@@ -272,7 +272,7 @@ test.concurrent('a daemon that hangs is distinguished from one that does not run
       expect(performance.now() - since).toBeLessThan(8_000); // each waits for 3 s
     }
     const { stderr } = await home.here(['key', 'create', 'late']);
-    expect(stderr).toContain('; the daemon that serves it does not answer now.');
+    expect(stderr).toContain('; the daemon that uses it does not answer now.');
   } finally {
     daemon.process.kill('SIGCONT');
   }

@@ -191,7 +191,7 @@ async function restore(cli: Cli, { name, file, dryRun }: RestoreAsked): Promise<
   const document = restoreDocument(restored, { file: name === 'standard input' ? '-' : file, dryRun });
   cli.print({ restore: document }, facts({ ...document, dryRun: null }));
   if (!dryRun) {
-    cli.say(`It is in ${dataDir} now; the next daemon there serves it.`);
+    cli.say(`It is in ${dataDir} now; the next daemon there uses it.`);
     cli.say(
       'Keys that were revoked since the backup are accepted again, changes made since are not in the history: rankd key list',
     );

@@ -119,7 +119,7 @@ async function add(
   const { entries, ...done } = await cli.withWrites((ports) => addPlaces(ports, { key, placeIds, note, by: cli.by }));
   printOutcomes(cli, done.key, entries);
   cli.say(
-    `Games with the key "${done.key.name}" may call from there. They send game.PlaceId; for a script that sends game.GameId, add that id.`,
+    `Games with the key "${done.key.name}" may call from there.\nThey send game.PlaceId; if your script sends game.GameId, add that id.`,
   );
 }
 
