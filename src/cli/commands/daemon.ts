@@ -138,7 +138,7 @@ const logoutTimeoutMs = 10_000;
 export const reloadCommand = command({
   name: 'reload',
   about:
-    'make the running daemon, and all that share its database, read the configuration file again and apply it as a whole or not at all; flags stay as they were at the start',
+    'make the running daemon, and all that share its database, read their configuration files again; each applies its own as a whole or not at all, and flags stay as they were at the start',
   options: {
     node: option('--node <name>', 'only the daemon with this name in `rankd status`, of those that share a database'),
     relearn: flag(

@@ -40,12 +40,12 @@ export const undoCommand = command({
   args: [argument('[change...]', 'ids of rank changes, as the list shows them')],
   options: undoOptions,
   help: `
-Each member whose rank the selected changes changed gets back exactly the roles from before the earliest of them, through the
-same confirmation, pace and records as any change. The policy's ceiling, floor, locked roles and protected members hold as they
-are configured now; cooldowns, steps and the breaker do not apply. A member is left alone and listed if
-their newest change is not a selected one, or if Roblox shows other roles than that change left. Changes by
-an undo itself are selected by its id only, with --undo, or by their own ids. A suspension or temporary rank that a
-selected change ended is in force again, until its original end; if that has passed, the member gets the roles from before it.
+Each member gets back exactly the roles from before the earliest of their selected changes, through the same confirmation, pace
+and records as any change. The policy's ceiling, floor, locked roles and protected members apply as they are configured now;
+cooldowns, steps and the breaker do not apply. rankd leaves a member alone and lists them if their newest change is not a
+selected one, or if Roblox shows other roles than that change left. The changes of an undo are selected only by its id, with
+--undo, or by their own ids. A suspension or temporary rank that a selected change ended is in force again, until its original
+end; if that has passed, the member gets the roles from before it.
 
 Ctrl-C ends it once the members in hand are done; a second one ends it at once. Run the same command again to continue with
 the rest.

@@ -154,7 +154,7 @@ function privileges(reached: Role[], { privilegedRoles }: Policy): Finding[] {
   if (unreported.length === 0 || isOpen || Array.isArray(privilegedRoles)) return found;
   const text = `Roblox does not show the permissions of these roles: ${listRoles(unreported)}`;
   const fix =
-    'list those that may rank, remove or accept members in rankd.yaml, as policy.privileged_roles: [RANK, ...]; an empty list if there is none';
+    'in rankd.yaml, list those that may rank, remove or accept members: policy.privileged_roles: [RANK, ...]; an empty list if there are none';
   return [...found, warn(check, text, fix)];
 }
 
