@@ -406,7 +406,11 @@ test('the secret of the erasure webhook is no setting; its file must exist and n
 
 test('a secret in quotes, as panels leave them, is refused, and so is one that can be guessed; no problem repeats it', () => {
   const url = 'postgres://ann@db.example.com/rankd';
-  const refused = (env: Record<string, string>) => box.failure({ env }).message;
+  const refused = (env: Record<string, string>) => {
+    const { message } = box.failure({ env });
+    expect(message).not.toContain('geheim');
+    return message;
+  };
   expect(refused({ RANKD_ERASURE_SECRET: '"geheimgeheim1234"' })).toMatch(
     /: RANKD_ERASURE_SECRET is in quotes; remove them$/,
   );
@@ -417,9 +421,7 @@ test('a secret in quotes, as panels leave them, is refused, and so is one that c
   expect(box.complaints('erasure: {secret_file: quoted.secret}')).toEqual([
     expect.stringMatching(/1:24 erasure\.secret_file: \S+quoted\.secret is in quotes; remove them$/),
   ]);
-  const short = refused({ RANKD_ERASURE_SECRET: 'g3heim' });
-  expect(short).toContain('fewer than 16 characters');
-  expect(short).not.toContain('g3heim');
+  expect(refused({ RANKD_ERASURE_SECRET: 'geheim' })).toContain('the secret has fewer than 16 characters');
 });
 
 test('a file without end is no secret', () => {

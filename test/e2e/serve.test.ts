@@ -165,7 +165,7 @@ describe('serve', () => {
   test('a taken port ends with exit code 69 and explains how to use another', async () => {
     await using first = await DaemonHere.start(home);
     const { port } = new URL(first.url);
-    const result = await home.here(['serve', '--port', port], { dataDir: home.path('other') });
+    const result = await home.run(['serve', '--port', port], { dataDir: home.path('other') });
     expect(result.code).toBe(69);
     expect(result.stderr).toContain(`127.0.0.1:${port}`);
     expect(result.stderr).toContain('try: stop it, or choose another port');

@@ -152,7 +152,7 @@ describe.concurrent('printed commands repeat how rankd was started, so they neve
 });
 
 describe.concurrent('started by npx, which leaves no rankd on the path', () => {
-  const options = { typedAs: 'npx rankd' }; // as above, in a clone
+  const options = { typedAs: 'npx rankd' }; // found above for npx in a clone
 
   test.each([
     [['key', 'create', 'game'], 'try: npx rankd whitelist add PLACE --key game'],

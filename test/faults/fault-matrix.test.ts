@@ -136,7 +136,7 @@ const table = `
 
 /**
  * The calls of the change. `actor` and `member`: reads of their roles. `add` and `remove`: the only write of a change
- * that gives or takes Officer as an extra role.
+ * in which Officer is an extra role.
  */
 const requests = {
   introspect: { operation: 'introspect' },
@@ -223,8 +223,8 @@ test('the table has every combination of request and fault exactly once', () => 
       ),
     ),
   );
-  const told = cells.map(({ request, fault, lasts, carriedOut }) => `${request} ${fault} ${lasts} ${carriedOut}`);
-  expect(told.toSorted()).toEqual(all.toSorted());
+  const inTable = cells.map(({ request, fault, lasts, carriedOut }) => `${request} ${fault} ${lasts} ${carriedOut}`);
+  expect(inTable.toSorted()).toEqual(all.toSorted());
 });
 
 /** The delay of every answer: ten in sequence just fit into the deadline of a change. */
@@ -246,7 +246,7 @@ test.concurrent.each(cells)(
   async ({ request, fault, lasts, carriedOut, expected }) => {
     const isAlongside = request === 'add' || request === 'remove';
     const systems = isAlongside ? idle.alongside : idle.ranking;
-    // How many writes fit into a deadline is that of a daemon without a past; public roles are read only at the start.
+    // How often a daemon retries before the deadline depends on earlier answers; it reads public roles only at the start.
     const isFresh = lasts === 'for good' || request === 'publicRoles';
     const reused = isFresh ? undefined : systems.pop();
     const system = reused ?? (await openSystem({ isAlongside, hasPublicRoles: request !== 'publicRoles' }));

@@ -112,7 +112,8 @@ const writes = fc.oneof(
     operate(side).removeEntries({ keyId, placeIds }, operator),
   ),
   step(fc.boolean(), async (side, active) => {
-    await operate(side).updateWorkspace({ active }, operator); // its beginning is the database's own
+    const { createdAt: _, ...workspace } = await operate(side).updateWorkspace({ active }, operator);
+    return workspace;
   }),
   step(fc.tuple(member, maybe(name)), (side, [id, one]) =>
     side.store.keepUserName({ id, name: one, at: side.clock.now() }, { since: 0 }),

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../../src/ports/index.ts';
-import '../../src/webhooks/http-sender.ts'; // rankd loads it with its first request to Discord, and no clock waits for a load
+import '../../src/webhooks/http-sender.ts'; // rankd imports it with its first request to Discord, and no manual clock waits for that
 
 interface Sleeper {
   wakeAt: number;
@@ -87,7 +87,7 @@ export class ManualClock implements Clock {
 
   #wakeNext(): void {
     const next = this.#next;
-    if (next === undefined) throw new Error('nobody sleeps: what is waited for will never come');
+    if (next === undefined) throw new Error('no sleeper is left, so the awaited promise will never settle');
     this.#move(Math.max(0, next.wakeAt - this.#elapsedMs));
     const due = [...this.#sleepers].filter(({ wakeAt }) => wakeAt <= this.#elapsedMs);
     for (const sleeper of due.sort((a, b) => a.wakeAt - b.wakeAt)) {
@@ -102,8 +102,9 @@ export class ManualClock implements Clock {
   }
 }
 
-/** The number of turns of the event loop without an event, and the least time that they take: the kernel needs it to deliver what was sent. */
+/** The number of turns of the event loop without an event. */
 const quietTurns = 10;
+/** They take at least this long: the kernel needs it to deliver sent data. */
 const quietMs = 0.3;
 const settling = new Set<{ since: number; resolve: () => void }>();
 let turn = 0;
