@@ -233,7 +233,7 @@ export interface DiscordStore {
   findDiscordPerson(discordId: string): Promise<DiscordPerson | undefined>;
   /** All of them, in no particular order. */
   listDiscordPeople(): Promise<DiscordPerson[]>;
-  /** For users who are linked: the newest Roblox name that the history has, as far back as their newest changes that are read. */
+  /** For linked users: the newest Roblox name in the history. An engine may read only the newest changes of each user. */
   linkedNames(userIds: readonly number[]): Promise<Map<number, string>>;
   /** Adds or changes a person as `judge` says, with its events, and throws its refusal. `judge` is synchronous and pure, and may run more than once. */
   updateDiscordPerson(discordId: string, judge: JudgePerson): Promise<DiscordPerson>;

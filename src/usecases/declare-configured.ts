@@ -38,8 +38,8 @@ async function declareWorkspace({ store }: Pick<Ports, 'store'>, wanted: Config[
 }
 
 /**
- * Throws `config_invalid` if a row for Discord names the key of a game. A missing or revoked key refuses only the commands of its row, so it
- * stops no game: resolves with a note for each.
+ * Throws `config_invalid` if a row for Discord names the key of a game. Resolves with a note for each missing or revoked key: without it, only
+ * the commands of its row are refused.
  */
 async function checkDiscordKeys(
   { store }: Pick<Ports, 'store'>,

@@ -133,7 +133,7 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
   await serve(cli, { simulate: false, console: false });
 }
 
-/** The last that a person sees. */
+/** The last text that a person sees. */
 async function showKey(
   cli: Cli,
   { key, secret }: MintedKey,
@@ -253,7 +253,7 @@ function privilegeWords(givable: Role[]): string {
 function permissionWords({ mayChangeRanks }: ActingAccount): string {
   return mayChangeRanks === undefined
     ? ' (whether its role may manage the ranks of others, Roblox shows only to keys with group:read)'
-    : ', and may manage the ranks of members below';
+    : ', and may manage the ranks of members below it';
 }
 
 function relativeTo(configFile: string, file: string): string {

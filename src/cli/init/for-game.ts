@@ -119,7 +119,7 @@ export function nextSteps(outcome: InitOutcome, { host, port }: { host: string; 
   const steps = [
     ...(start === undefined ? [] : [start]),
     url === undefined
-      ? 'Give rankd an address that Roblox reaches, by a proxy or a tunnel (docs/hosting.md), and set it as server.public_url in rankd.yaml.'
+      ? 'Give rankd an address that Roblox can reach, by a proxy or a tunnel (docs/hosting.md), and set it as server.public_url in rankd.yaml.'
       : `Have ${url} lead to http://${host}:${port}, by a proxy or a tunnel (docs/hosting.md), then check it: rankd doctor --url`,
     ...keySteps(outcome),
     'In Roblox Studio, File, Experience Settings, Security: switch on Allow HTTP Requests.',
@@ -134,7 +134,7 @@ function keySteps({ key, url }: InitOutcome): string[] {
   const domain = url === undefined ? '' : `, for the domain ${new URL(url).hostname}`;
   return [
     ...(key === undefined ? [`Make the game key: rankd key create ${name}`] : []),
-    ...(hasPlace ? [] : [`Let it be used from your game: rankd whitelist add PLACE --key ${name}`]),
+    ...(hasPlace ? [] : [`Let your game use the key: rankd whitelist add PLACE --key ${name}`]),
     `On the Creator Dashboard, your experience, Secrets: make a secret named rankd with the game key${domain}.`,
   ];
 }
