@@ -56,7 +56,6 @@ uptime         UP
 listens on     ${daemon.url}
 group          SIMULATED: nothing here touches Roblox
 configuration  no file: variables and defaults
-Roblox key     accepted
 game keys      NONE is accepted, so no game can do anything
 requests       0 in flight
 queue          0 calls wait for Roblox

@@ -95,7 +95,7 @@ test.concurrent('suspensions whose end comes while the daemon is down for a week
   await using world = await openCloudHome();
   const { home, roblox } = world;
   appendFileSync(home.path('rankd.yaml'), 'policy: { suspension: { role: Recruit }, breaker: { demotions: 50 } }\n');
-  const clock = new SteppedClock(home.path('clock'), { isFast: true });
+  const clock = new SteppedClock(home.path('clock'));
   const members = Object.values(rows).map((row, index) => ({ userId: 21_000 + index, ...row }));
   const holds = async () => {
     const { suspensions } = await home.json<{ suspensions: Suspension[] }>('suspension', 'list', '--all');
@@ -177,7 +177,7 @@ test.concurrent('a return that policy or Roblox refuses is stuck: an alarm, doct
     writeFileSync(home.path('rankd.yaml'), `${configured}webhooks: { allow_private: [127.0.0.1] }\n${more}`);
   configure('');
   await home.here(['webhook', 'add', 'bot', '--events', 'alarms', '--no-test'], { input: sink.url });
-  const clock = new SteppedClock(home.path('clock'), { isFast: true });
+  const clock = new SteppedClock(home.path('clock'));
   for (const { userId, before } of refusals) roblox.group.setMember(userId, before);
   {
     await using _daemon = await world.startDaemon(clock.env);

@@ -18,6 +18,7 @@ test.each<[args: string[], code: number, words: RegExp]>([
   [['whitelist', 'add', '--file', 'folder'], 2, /folder is a folder.*\ntry: name a file/],
   [['--data-dir', '', 'key', 'list'], 2, /--data-dir/],
   [['--config', '', 'config', 'check'], 2, /--config/],
+  [['rank', 'suspend', '1001', '--for', '0s'], 2, /--for.* duration above 0s/],
   [
     ['--config', '/dev/zero', 'config', 'check'],
     78,

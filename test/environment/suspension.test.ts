@@ -30,7 +30,7 @@ const wrote = ({ roblox }: OpenCloudHome, count: number) =>
 test('a suspension whose command is killed as it begins, and whose daemon is killed at its end a week later, gives exactly the earlier roles back', async () => {
   await using world = await openCloudHome();
   const { home, roblox } = world;
-  const clock = new SteppedClock(home.path('clock'), { isFast: true });
+  const clock = new SteppedClock(home.path('clock'));
 
   roblox.faults.add({ operation: 'unassign', kind: 'slow', delayMs: 1_500 });
   const command = home.start(['rank', 'suspend', String(userId), '--for', '3d'], { env: clock.env });
@@ -72,7 +72,7 @@ test('a daemon that is killed at each write of suspensions and of their ends los
   await using world = await openCloudHome();
   const { home, roblox } = world;
   appendFileSync(home.path('rankd.yaml'), 'policy: { suspension: { role: Recruit } }\n');
-  const clock = new SteppedClock(home.path('clock')); // real timers: a write that is slow for 5 s must not time out
+  const clock = new SteppedClock(home.path('clock'));
   const members = stops.map((stop, index) => ({ userId: 22_000 + index, ...stop }));
   for (const { userId, begin } of members) {
     roblox.group.setMember(userId, roles);

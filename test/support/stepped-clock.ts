@@ -6,23 +6,19 @@ const preload = `
   const rightNow = Date.now;
   Date.now = () => rightNow() + Number(readFileSync(process.env.TEST_CLOCK_OFFSET, 'utf8'));`;
 
-const fast = new URL('fast-clock-preload.ts', import.meta.url);
-
-/** The wall clock of processes started with its `env`. Their timers and monotonic clock are real, or four times as fast. */
+/** The wall clock of processes started with its `env`. Their monotonic clock is not affected. */
 export class SteppedClock {
   readonly #file: string;
-  readonly #imports: string;
 
   /** `file`: stores the offset. */
-  constructor(file: string, { offsetMs = 0, isFast = false } = {}) {
+  constructor(file: string, { offsetMs } = { offsetMs: 0 }) {
     this.#file = file;
-    this.#imports = `--import=data:text/javascript,${encodeURIComponent(preload)}${isFast ? ` --import=${fast}` : ''}`;
     this.step(offsetMs);
   }
 
   get env(): Record<string, string> {
     return {
-      NODE_OPTIONS: this.#imports,
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(preload)}`,
       TEST_CLOCK_OFFSET: this.#file,
     };
   }

@@ -252,7 +252,7 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
     if (offline) return ofDatabase;
     // Side by side, so that neither uses up the other's time if the platform hangs.
     const ofPlatform = await Promise.all([
-      examined('credential', () => credentialFindings(app, call)),
+      examined('credential', async () => (platform.kind === 'open-cloud' ? credentialFindings(app, call) : [])),
       examined('group', () => groupFindings(app, call)),
       examined('names', async () => (platform.kind === 'open-cloud' ? namesFindings(app, call) : [])),
     ]);

@@ -286,7 +286,7 @@ function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {
     'needs a restart': daemon.needRestart.length === 0 ? null : `for ${daemon.needRestart.join(', ')}`,
     database: daemon.storeProblem === null ? null : `NO LONGER USED: ${daemon.storeProblem}`,
     Roblox: unreachedText(daemon.unreached),
-    'Roblox key': credentialText(daemon.credential),
+    'Roblox key': simulated ? null : credentialText(daemon.credential),
     'rank changes': trustText(daemon.platformTrust),
     workspace:
       daemon.workspaceActive === false ? 'SUSPENDED, so no game can do anything; rankd workspace resume' : null,

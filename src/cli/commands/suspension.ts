@@ -221,8 +221,8 @@ export function lengthOf(
 function asLength(text: string): number | 'ever' {
   if (text === 'ever') return text;
   const ms = parseDuration(text);
-  if (ms !== undefined) return ms;
-  throw new InvalidArgumentError('It must be a duration such as 3d, 12h or 30m, or `ever`.');
+  if (ms !== undefined && ms > 0) return ms;
+  throw new InvalidArgumentError('It must be a duration above 0s, such as 3d, 12h or 30m, or `ever`.');
 }
 
 function asEnd(text: string): number {
