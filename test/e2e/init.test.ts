@@ -179,7 +179,7 @@ test('a question shows the names of roles as text: none of them controls the ter
   expect(screen).toContain('Make the game key: rankd key create my-game\n');
   expect(screen).toContain('Let your game use the key: rankd whitelist add PLACE --key my-game\n');
   expect(screen).toContain('set it as server.public_url in rankd.yaml.\n');
-  expect(screen).toContain('insert the model where it says: rankd game write\n');
+  expect(screen).toContain('insert it where the command says: rankd game write\n');
   expect(existsSync(home.path('Rankd.rbxmx'))).toBe(false);
   expect(screen).toContain('later: rankd key create my-game, then rankd whitelist add PLACE\n');
   expect(readFileSync(home.path('rankd.yaml'), 'utf8')).not.toMatch(/^ *ladder:/m);

@@ -143,7 +143,7 @@ test('one change is undone by its id, and all of one member by only the user id'
   expect(missing).toMatchObject({ code: 3, stderr: expect.stringContaining('There is no rank change chg_none.') });
   const io = new TerminalIo(raid.home, ['n']);
   expect(await runCli(['history', 'undo', ...changes.map(({ id }) => id)], io)).toBe(130);
-  expect(io.talk).toMatch(/Put back the roles of \S+ \(1002\) \(3 changes\)\?/);
+  expect(io.talk).toMatch(/Put back the roles of user \S+ \(1002\) \(3 changes\)\?/);
   expect(await raid.held()).toEqual(held);
 });
 
@@ -254,7 +254,7 @@ test('an undo needs a yes: off a terminal it is a usage error, on one the answer
   const no = new TerminalIo(raid.home, ['perhaps', 'N']);
   expect(await runCli(args, no)).toBe(130);
   expect(no.talk).toMatch(/Type y for yes or n for no; Enter means no\.\n.*\[y\/N\] Nothing was changed\.\n$/);
-  expect(no.talk).toMatch(/Put back the roles of \S+ \(\d+\), \S+ \(\d+\) \(2 changes\)\? \[y\/N\]/);
+  expect(no.talk).toMatch(/Put back the roles of user \S+ \(\d+\), user \S+ \(\d+\) \(2 changes\)\? \[y\/N\]/);
   expect(await raid.held()).toEqual(after);
   const yes = new TerminalIo(raid.home, ['y']);
   expect(await runCli(args, yes)).toBe(0);

@@ -2,7 +2,7 @@ import type { RankingApp } from '../../app.ts';
 import { RankdError } from '../../base/errors.ts';
 import { counted } from '../../base/text.ts';
 import { isoTime } from '../../base/time.ts';
-import { memberTitle } from '../../core/describe.ts';
+import { userTitle } from '../../core/describe.ts';
 import type { ChangeSelection } from '../../ports/index.ts';
 import { withId } from '../../usecases/history/change-document.ts';
 import { findUsableKey, withKeyId } from '../../usecases/keys/find-key.ts';
@@ -89,7 +89,9 @@ async function undo(cli: Cli, ids: string[], { undo: undoId, last, dryRun, ...op
 
 /** A few members by name, more by their number. */
 function membersTitle(members: Rankee[]): string {
-  return members.length > 3 ? counted(members.length, 'member') : members.map(memberTitle).join(', ');
+  return members.length > 3
+    ? counted(members.length, 'member')
+    : members.map(({ rankeeId, rankeeName }) => userTitle(rankeeId, rankeeName || undefined)).join(', ');
 }
 
 /** Refuses a name that could mean another key, so that no other key's changes are undone. */

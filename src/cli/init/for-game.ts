@@ -143,7 +143,7 @@ function modelSteps({ url, system, written, leftOut }: InitOutcome): string[] {
   const write = `rankd game write${system === undefined ? '' : ` ${system.name}`}`;
   if (url === undefined)
     return [
-      `No model for your game was written, because it contains the public address. Once you have one, run this, and insert the model where it says: ${write}`,
+      `Once rankd has that address, which is part of the model for your game, write the model, and insert it where the command says: ${write}`,
     ];
   return [
     ...(leftOut.length === 0
