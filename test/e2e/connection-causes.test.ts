@@ -264,6 +264,9 @@ describe.each(titled)('$title', ({ cause, words, hint, place, isChild, isOnlyFor
   const serve = () =>
     isChild ? DaemonProcess.start(home, { env: env(home) }) : DaemonHere.start(home, { env: ofCase });
 
+  /** With five minutes, a test whose call is tried again until then times out. */
+  const deadline = isPermanent ? '5m' : cause === 'timed_out' ? '3s' : '1s';
+
   /** A home whose Roblox, and the target of its webhook, are at that place. */
   beforeAll(async () => {
     home = new CliHome();
@@ -276,7 +279,8 @@ describe.each(titled)('$title', ({ cause, words, hint, place, isChild, isOnlyFor
       `group: { id: 700 }
 platform: { api_key_file: roblox.key, base_url: "${url}", legacy_base_url: "${url}", users_base_url: "${url}" }
 webhooks: { timeout: 1s, allow_private: [127.0.0.0/8, 224.0.0.0/4, '::1'] }
-${isPermanent ? '' : `server: { deadline: ${cause === 'timed_out' ? 3 : 1}s }\n`}`,
+server: { deadline: ${deadline} }
+`,
     );
     if (isChild) session = new BuiltSession(home, env(home));
   });
@@ -287,10 +291,7 @@ ${isPermanent ? '' : `server: { deadline: ${cause === 'timed_out' ? 3 : 1}s }\n`
   });
 
   test('a command names it at once, with its hint, and doctor names it once', async () => {
-    const begun = performance.now();
     const { code, stderr } = await run('group', 'show');
-    // The deadline of a call is 20 s.
-    if (isPermanent) expect(performance.now() - begun).toBeLessThan(10_000);
     expect({ code, stderr }).toEqual({ code: 69, stderr: expect.stringMatching(words) });
     expect(stderr).toMatch(hint);
     expect(stderr).not.toMatch(/caused by|geheim/);
@@ -354,10 +355,7 @@ ${isPermanent ? '' : `server: { deadline: ${cause === 'timed_out' ? 3 : 1}s }\n`
     test('a game gets its answer at once', async () => {
       const key = await home.createKey(`for-${cause}`);
       await using daemon = await serve();
-      const begun = performance.now();
       const answer = await send(`${daemon.url}/v1/ranker?placeid=1`, { method: 'POST', key, body: rankBody() });
       expect({ status: answer.status, code: codeOf(answer) }).toEqual({ status: 503, code: 'platform_unavailable' });
-      // The deadline of a request is 20 s.
-      expect(performance.now() - begun).toBeLessThan(5_000);
     });
 });

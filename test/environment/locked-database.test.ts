@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { expectError } from '../support/answers.ts';
@@ -25,16 +26,22 @@ afterEach(async () => {
 
 const changeRank = (rankeeId: number) => daemon.rank(secret, { rankeeId });
 
-test('held for long: changes must wait, all other requests are answered at once, and service resumes', async () => {
+test('held for long: changes must wait, all other requests are answered before them, and service resumes', async () => {
   other.exec('BEGIN EXCLUSIVE');
   const asked = [1001, 1002, 1003, 1004].map(changeRank);
-  const slowest = slowestAnswer(Promise.all(asked));
-  const verified = await daemon.verify(secret);
-  expect(verified.status).toBe(200);
+  let isOneAnswered = false;
+  void Promise.race(asked).then(() => {
+    isOneAnswered = true;
+  });
+  expect((await daemon.verify(secret)).status).toBe(200);
+  for (let others = 0; others < 10; others += 1) {
+    await delay(50);
+    expect((await fetch(`${daemon.url}/healthz`)).status).toBe(200);
+  }
+  expect(isOneAnswered).toBe(false);
   for (const answer of await Promise.all(asked)) {
     expectError(answer, { status: 503, code: 'store_unavailable', error: 'Store unavailable', waits: true });
   }
-  expect(await slowest).toBeLessThan(1_000);
   // a lock does not mean that the disk refuses writes
   expect((await send(`${daemon.url}/readyz`, {})).status).toBe(200);
 
@@ -48,24 +55,8 @@ test('held for a moment: the daemon and the commands next to it wait until it is
   other.exec('BEGIN IMMEDIATE');
   const asked = [1001, 1003].map(changeRank);
   const made = home.run(['key', 'create', 'beside']);
-  await new Promise((resolve) => setTimeout(resolve, 600));
+  await delay(600);
   other.exec('COMMIT');
   expect((await Promise.all(asked)).map(({ status }) => status)).toEqual([200, 200]);
   expect((await made).code).toBe(0);
 });
-
-/** The longest response time of /healthz in the meantime, in milliseconds. */
-async function slowestAnswer(meanwhile: Promise<unknown>): Promise<number> {
-  let isOver = false;
-  void meanwhile.finally(() => {
-    isOver = true;
-  });
-  let slowestMs = 0;
-  while (!isOver) {
-    const from = performance.now();
-    expect((await fetch(`${daemon.url}/healthz`)).status).toBe(200);
-    slowestMs = Math.max(slowestMs, performance.now() - from);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-  return slowestMs;
-}
