@@ -46,12 +46,19 @@ export async function requestForGame(
 
 const urlQuestion = {
   question: 'Public address, such as https://rankd.example.com (Enter: none yet): ',
-  parse: (text: string) => (text === '' ? undefined : asFullName(asGameUrl(text))),
+  parse: (text: string) => (text === '' ? undefined : asPublic(asFullName(asGameUrl(text)))),
 };
 
 function asFullName(url: string): string {
   if (/[.:]/.test(new URL(url).hostname)) return url;
   throw new InvalidArgumentError(`${url} has no full name, such as rankd.example.com.`);
+}
+
+function asPublic(url: string): string {
+  if (url.startsWith('https:')) return url;
+  throw new InvalidArgumentError(
+    "Roblox's servers can't reach this machine by that address. Type the one of your proxy or tunnel, or press Enter.",
+  );
 }
 
 function systemQuestion(game: GameScripts) {
