@@ -200,6 +200,9 @@ const instead: Readonly<Record<string, string>> = {
   ...Object.fromEntries(['add', 'set'].map((name) => [`rankd webhook ${name}`, addressApart(`rankd webhook ${name}`)])),
 };
 
+/** An argument whose only choice is its own name is a word that may follow the command, such as `dashboard logout`. */
+const loneWord = "unknown command '$1'; only $2 can follow.";
+
 /** commander's own message as one sentence, with a hint. */
 function usageError({ code, message }: CommanderError, command: Command): RankdError {
   const path = pathOf(command);
@@ -210,6 +213,7 @@ function usageError({ code, message }: CommanderError, command: Command): RankdE
   }
   const [, problem = '', guesses = ''] = /^(?:error: )?(.*?)(?:\n\(Did you mean (.*)\?\))?$/s.exec(message) ?? [];
   const plain = problem
+    .replace(/^command-argument value '(.*)' is invalid for argument '(.*?)'\. Allowed choices are \2\./s, loneWord)
     .replace(/^command-argument value '(.*)' is invalid for argument '(.*?)'\./s, "the $2 can't be '$1'.")
     .replace(/^option '(?:-\w, )?(--[\w-]+)[^']*' argument '(.*)' is invalid\./s, "`$1` can't be '$2'.");
   const what = plain.charAt(0).toUpperCase() + plain.slice(1).replace(/\.$/, '');

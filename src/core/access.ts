@@ -150,7 +150,7 @@ export function wrongMode({ id, name, mode }: Key): RankdError {
 export function invalidKey(details: RefusalDetails, hint: string): RankdError {
   return RankdError.withoutStack(
     'invalid_key',
-    'This game key is not accepted. Send the whole key, as in its file, and check the file: rankd key verify - < my-game.key',
+    'This game key is not accepted. Send the whole key, as in its file and without quotes. Check the file: rankd key verify - < my-game.key',
     { details, hint },
   );
 }

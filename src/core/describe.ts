@@ -86,7 +86,7 @@ export function sharedRankOne(scheme: RoleScheme): string | undefined {
 const maxBytes = 900;
 
 /** e.g. `1 (Member), 10 (Officer)`: each role with its rank, or with another number. */
-export function listRoles(roles: Role[], numberOf = ({ rank }: Role) => rank): string {
+export function listRoles(roles: Role[], numberOf: (role: Role) => number | string = ({ rank }) => rank): string {
   return listWithin(roles.map((role) => `${numberOf(role)} (${shorten(role.name, 32)})`));
 }
 

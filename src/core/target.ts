@@ -10,6 +10,7 @@ import {
   heldRoles,
   highestRole,
   isManaged,
+  isRank,
   isUnclear,
   nameForRequest,
   type RoleName,
@@ -126,7 +127,10 @@ function choice(scheme: RoleScheme, { candidates, acting }: Choice): string {
   const reached = candidates.filter((role) => reaches(acting, role));
   const roles = reached.length > 0 ? reached : candidates;
   if (roles.length === 0) return 'The group has no such role.';
-  return `Choose one of ${listRoles(roles, (role) => nameForRequest({ ...scheme, roles: candidates }, role))}.`;
+  return `Choose one of ${listRoles(roles, (role) => {
+    const number = nameForRequest({ ...scheme, roles: candidates }, role);
+    return isRank(number) ? number : `role id ${number}`;
+  })}.`;
 }
 
 /** The distance from the member's present rank. */

@@ -15,6 +15,10 @@ const userIdError = ({ input }: { input?: unknown }) =>
 
 /** An id as games send it: a whole JSON number up to 2^53-1, or the same as a decimal string. */
 export const id = idWith(idError);
+/** A role as /v1 names it. */
+export const rankOrRoleId = idWith(({ input }) =>
+  input === undefined ? 'is missing' : 'must be the number of a rank, or a role id',
+);
 /** The id of a player. */
 export const userId = idWith(userIdError);
 export const memberId = userId.refine((value) => value > 0, { error: 'must be above 0' });

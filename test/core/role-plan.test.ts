@@ -344,7 +344,7 @@ describe('the meaning of newRankId', () => {
     const { code, message } = refusalOf(() => resolveTarget(scheme(), 42));
     expect(code).toBe('unknown_rank');
     expect(message).toContain(
-      `1 (Member), 10 (low), 50 (mid), ${idBase + 70} (twinA), ${idBase + 71} (twinB), 100 (high)`,
+      `1 (Member), 10 (low), 50 (mid), role id ${idBase + 70} (twinA), role id ${idBase + 71} (twinB), 100 (high)`,
     );
     expect(message).not.toMatch(/Guest|Owner/);
   });
@@ -471,13 +471,13 @@ describe('in a group from before March 2026, whose base role shares rank 1 with 
 
   test('an unknown rank is answered with numbers that identify one role each', () => {
     const { message } = refusalOf(() => resolveTarget(old(), 42));
-    expect(message).toContain(`Choose one of ${member.id} (Member), 1 (Recruit), 10 (low), `);
+    expect(message).toContain(`Choose one of role id ${member.id} (Member), 1 (Recruit), 10 (low), `);
   });
 
   test('no role is proposed that the acting account cannot give', () => {
     const acting = { userId: 1, ownerId: 2, rank: 10 };
     const { message } = refusalOf(() => resolveTarget(old(), 'nothing like it', acting));
-    expect(message).toMatch(/Choose one of \d+ \(Member\), 1 \(Recruit\)\.$/);
+    expect(message).toMatch(/Choose one of role id \d+ \(Member\), 1 \(Recruit\)\.$/);
   });
 
   test('rank 1 is the base role if the ladder does not hold the other', () => {

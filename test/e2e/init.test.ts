@@ -46,6 +46,7 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
       ['Place id', '42'],
       ['Public address', 'http://rankd.example.com'],
       ['Public address', 'rankd'],
+      ['Public address', 'http://127.0.0.1:7265'],
       ['Public address', 'rankd.example.com/'],
       ['Commands for which admin system', 'Kohl'],
       ['Commands for which admin system', ''],
@@ -152,7 +153,9 @@ test('on a terminal init starts the daemon itself: Enter is enough for all quest
     ],
   });
   expect(code, screen).toBe(0);
-  expect(screen).toMatch(/rankd runs in this window until Ctrl-C\. To start it again: rankd serve\nrankd listens on /);
+  expect(screen).toMatch(
+    /Starting rankd in this window\. It runs until Ctrl-C; to start it again: rankd serve\nrankd listens on /,
+  );
   expect(screen).toContain('ranks in Sample Fellowship');
   expect(screen).not.toContain('Start it: ');
   expect(roblox.violations()).toEqual([]);
@@ -259,7 +262,7 @@ test('off a terminal without flags it ends with 2 and names them', async () => {
   expect({ code, stderr }).toEqual({
     code: 2,
     stderr:
-      'error: Off a terminal, init needs --group and --credential-file.\ntry: rankd init --group 4199740 --credential-file ./roblox.key\n',
+      'error: Without a terminal, init needs --group and --credential-file.\ntry: rankd init --group 4199740 --credential-file ./roblox.key\n',
   });
 });
 

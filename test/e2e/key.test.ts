@@ -202,7 +202,7 @@ test.concurrent('on a terminal, the place of the secret is printed once; a pipe 
   using home = new CliHome();
   const io = new TerminalIo(home);
   expect(await runProgram(['key', 'create', 'game', '--out', 'game.key'], io)).toBe(0);
-  expect([io.out, io.talk]).toEqual(['', expect.stringContaining('its secret is in game.key.')]);
+  expect([io.out, io.talk]).toEqual(['', expect.stringContaining(') is in game.key.')]);
   expect((await home.here(['key', 'create', 'other', '--out', 'other.key'])).stdout).toBe('other.key\n');
 });
 

@@ -120,7 +120,7 @@ describe('several daemons on one database', () => {
     const one = await atDesk('reload', '--node', 'west');
     expect(one).toMatchObject({
       code: 0,
-      stdout: expect.stringMatching(/^west: taken up from .*\n[\s\S]*policy\.cooldown/),
+      stdout: expect.stringMatching(/^west: loaded from .*\n[\s\S]*policy\.cooldown/),
     });
     expect(one.stdout).not.toContain('east');
     expect((await atDesk('reload', '--node', 'north')).stderr).toMatch(/called north[\s\S]*there are: east, west/);

@@ -31,14 +31,14 @@ test('rankd reload: the present file applies from the next request; settings tha
   writeFileSync(file, yaml);
   expect(await home.run(['reload'])).toMatchObject({
     code: 0,
-    stdout: `ok: taken up from ${file}
+    stdout: `ok: loaded from ${file}
 
-SETTING              BEFORE     NOW                HOLDS
+SETTING              BEFORE     NOW                TAKES EFFECT
 server.public_url    -          https://a.example  at once
 policy.locked_roles  [20]       []                 at once
 limits.rank          600        1                  at once
 limits.rank_burst    300        1                  at once
-server.host          127.0.0.1  127.0.0.9          needs a restart
+server.host          127.0.0.1  127.0.0.9          after a restart
 `,
     stderr: 'Restart the daemon for what needs it.\n',
   });

@@ -123,7 +123,7 @@ describe('the rank request', () => {
   test('names every field of the wrong type', async () => {
     const wrong = { rankerName: 5, rankeeName: null, newRankId: [20], command: {}, webhookUrl: 1 };
     expect(messageOf(await rank(rankBody(wrong)))).toBe(
-      `rankerName must be a string; rankeeName must be a string; newRankId must be a whole number from 0 to ${largest}; command must be a string; webhookUrl must be a string.`,
+      `rankerName must be a string; rankeeName must be a string; newRankId must be the number of a rank, or a role id; command must be a string; webhookUrl must be a string.`,
     );
   });
 

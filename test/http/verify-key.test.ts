@@ -62,7 +62,7 @@ describe('invalid keys', () => {
     expectError(answer, invalidKey);
     expect(answer.json).toMatchObject({
       message:
-        'This game key is not accepted. Send the whole key, as in its file, and check the file: rankd key verify - < my-game.key',
+        'This game key is not accepted. Send the whole key, as in its file and without quotes. Check the file: rankd key verify - < my-game.key',
     });
   });
 });

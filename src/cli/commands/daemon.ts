@@ -236,18 +236,18 @@ function textOf(
   { file, applied, needRestart }: Extract<ReloadOutcome, { state: 'applied' }>,
   verdict: string,
 ): Array<string | Shown> {
-  const rows = [...rowsOf(applied, 'at once'), ...rowsOf(needRestart, 'needs a restart')];
+  const rows = [...rowsOf(applied, 'at once'), ...rowsOf(needRestart, 'after a restart')];
   if (rows.length === 0) return [`${verdict}nothing has changed${file === null ? `: ${noFile}` : ` in ${file}`}`];
   return [
-    `${verdict}taken up from ${file ?? 'the variables and defaults'}\n`,
-    table(['setting', 'before', 'now', 'holds'], rows),
+    `${verdict}loaded from ${file ?? 'the variables and defaults'}\n`,
+    table(['setting', 'before', 'now', 'takes effect'], rows),
   ];
 }
 
 const noFile = 'there is no configuration file, and a changed variable needs a restart';
 
-function rowsOf(changes: ChangedSetting[], holds: string): string[][] {
-  return changes.map((change) => [change.name, ...valuesOf(change), holds]);
+function rowsOf(changes: ChangedSetting[], takesEffect: string): string[][] {
+  return changes.map((change) => [change.name, ...valuesOf(change), takesEffect]);
 }
 
 interface Declared {

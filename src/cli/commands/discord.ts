@@ -136,7 +136,7 @@ async function setup(cli: Cli, options: ValuesOf<typeof setupOptions>): Promise<
   const yaml = blockOf({ application, publicKey, server, rows, apiBaseUrl });
   const endpoint = endpointOf(config);
   cli.say(
-    'The commands are registered. Put these lines into rankd.yaml; they replace the section discord, if there is one:\n',
+    'The commands are registered. Put these lines into rankd.yaml, in place of its section discord if it has one:\n',
   );
   cli.print(
     { application, publicKey, server, rows: rows.map(({ role, key }) => ({ role, key })), endpoint, install, yaml },
@@ -175,7 +175,7 @@ async function knownOrAsked(
 ): Promise<string> {
   if (known !== undefined) return known;
   if (io.isTerminal) return ask(io, { question, parse });
-  throw new RankdError('usage', `Off a terminal, discord setup needs ${flag}, unless rankd.yaml has it.`, {
+  throw new RankdError('usage', `Without a terminal, discord setup needs ${flag}, unless rankd.yaml has it.`, {
     hint: 'rankd discord setup --help',
   });
 }
@@ -184,7 +184,7 @@ async function askForRows({ io }: Cli): Promise<Row[]> {
   if (!io.isTerminal)
     throw new RankdError(
       'usage',
-      'Off a terminal, discord setup needs --row, unless rankd.yaml has discord.commands.',
+      'Without a terminal, discord setup needs --row, unless rankd.yaml has discord.commands.',
       {
         hint: 'add --row 3300000000000000003=trainers',
       },
@@ -197,7 +197,14 @@ async function askForRows({ io }: Cli): Promise<Row[]> {
       parse: (text) => (text === '' && rows.length > 0 ? undefined : asNewRole(text, rows)),
     });
     if (role === undefined) return rows;
-    rows.push({ role, key: await ask(io, { question: 'Name of its key [staff]: ', parse: keyName, preset: 'staff' }) });
+    rows.push({
+      role,
+      key: await ask(io, {
+        question: "Name of its key, which can't be a game's [staff]: ",
+        parse: keyName,
+        preset: 'staff',
+      }),
+    });
   }
 }
 
@@ -241,7 +248,7 @@ async function requireConsent(cli: Cli, name: string): Promise<void> {
 async function readToken({ io }: Cli, file: string | undefined): Promise<string> {
   const question = 'Bot token (page Bot, Reset Token; not shown, used once and not stored): ';
   if (file === undefined && !io.isTerminal)
-    throw new RankdError('usage', 'Off a terminal, discord setup needs --token-file.', {
+    throw new RankdError('usage', 'Without a terminal, discord setup needs --token-file.', {
       hint: '--token-file bot.token, or --token-file - for standard input',
     });
   if (file === undefined) {

@@ -129,7 +129,7 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
   if (minted === undefined || options.out !== undefined) cli.print(document, cli.io.stdoutIsTerminal ? '' : file);
   else await showKey(cli, minted, { document, keptIn });
   if (!start.isNow) return;
-  cli.say('\nrankd runs in this window until Ctrl-C. To start it again: rankd serve');
+  cli.say('\nStarting rankd in this window. It runs until Ctrl-C; to start it again: rankd serve');
   await serve(cli, { simulate: false, console: false });
 }
 

@@ -47,10 +47,10 @@ export async function printMinted(
   const document = { ...extra, key: keyDocument(key, systemClock.now()) };
   if (out === undefined) {
     await printSecret(cli, key, { ...document, secret }, secret);
-    cli.say(`Key "${key.name}" (${key.id}). Save the secret now: it is not shown again.`);
+    cli.say(`Key "${key.name}" (${key.id}). Save the key now: it is not shown again.`);
   } else {
     cli.printName({ ...document, out }, out);
-    cli.say(`Key "${key.name}" (${key.id}); its secret is in ${out}.`);
+    cli.say(`Key "${key.name}" (${key.id}) is in ${out}.`);
   }
 }
 

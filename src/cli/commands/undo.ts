@@ -130,7 +130,7 @@ function refuseVague({ key, place, ranker, by, user, since }: Omit<UndoOptions, 
   throw new RankdError('usage', isNamed ? 'Say since when, with --since.' : 'Say which changes to undo.', {
     hint: isNamed
       ? 'rankd history undo --key KEY --since 1h --dry-run'
-      : 'name the id of a change, or add --user, --key, --place, --ranker, --by or --undo',
+      : 'name the id of a change, or add --last, --user, --key, --place, --ranker, --by or --undo',
   });
 }
 

@@ -29,7 +29,7 @@ export async function obtainCredential<Found>(
   examine: (given: { groupId: number; secret: string }) => Promise<Found>,
 ): Promise<{ groupId: number; credential: Credential; found: Found }> {
   if (!io.isTerminal && (group === undefined || credentialFile === undefined)) {
-    throw new RankdError('usage', 'Off a terminal, init needs --group and --credential-file.', {
+    throw new RankdError('usage', 'Without a terminal, init needs --group and --credential-file.', {
       hint: 'rankd init --group 4199740 --credential-file ./roblox.key',
     });
   }

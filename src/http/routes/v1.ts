@@ -5,7 +5,7 @@ import { callerHash } from '../../usecases/webhooks/send.ts';
 import { authenticateRequest, authorize, authorizeChange } from '../callers.ts';
 import { deadlineOf, makeChange, withoutOmitted } from '../changes.ts';
 import { sendError } from '../errors.ts';
-import { id, memberId, notAnObject, optionalText, parsePlaceId, text, userId } from '../fields.ts';
+import { id, memberId, notAnObject, optionalText, parsePlaceId, rankOrRoleId, text, userId } from '../fields.ts';
 import { jsonBody } from '../request-body.ts';
 import { changeCodes, type Exchange, type FoundKey, placeIdHelp, type Route, route, workspaceId } from '../route.ts';
 
@@ -15,7 +15,7 @@ const rankBody = z.object(
     rankerId: userId.describe('User id of the player who asks; 0 if none does.'),
     rankeeName: text.describe('Name of the member whose rank changes.'),
     rankeeId: memberId.describe('User id of the member whose rank changes, above 0.'),
-    newRankId: id.describe('The rank number in the group (1 to 255), or a role id (above 255).'),
+    newRankId: rankOrRoleId.describe('The rank number in the group (1 to 255), or a role id (above 255).'),
     command: optionalText.describe('The command that led to the change; stored with it.'),
     oldRankName: optionalText.describe(
       'The rank as the game knew it; stored with the change, and compared with `policy.stale: refuse`.',
