@@ -180,3 +180,9 @@ export function isSocket(host: string): boolean {
 export function isOnThisMachine(host: string): boolean {
   return isSocket(host) || host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
 }
+
+/** True if the internet does not lead to an address. */
+export const isPrivate = membershipOf([
+  ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.168.0.0/16'],
+  ...['::', '::1', 'fc00::/7', 'fe80::/10'],
+]);

@@ -4,7 +4,7 @@ import { request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import type { PeerCertificate, TLSSocket } from 'node:tls';
 import { type ConnectionFailure, connectionFailure, TimedOut } from '../base/connection-cause.ts';
-import { membershipOf } from '../base/net.ts';
+import { isPrivate } from '../base/net.ts';
 import { crypto } from '../base/node-modules.ts';
 import { shorten } from '../base/text.ts';
 import { isoDay } from '../base/time.ts';
@@ -80,11 +80,6 @@ async function addressesOf(host: string): Promise<string[] | Finding> {
     return fail('name', `${host} can't be reached: ${words}`, cause === 'name_unknown' ? fix : hint);
   }
 }
-
-const isPrivate = membershipOf([
-  ...['0.0.0.0/8', '10.0.0.0/8', '100.64.0.0/10', '127.0.0.0/8', '169.254.0.0/16', '172.16.0.0/12', '192.168.0.0/16'],
-  ...['::', '::1', 'fc00::/7', 'fe80::/10'],
-]);
 
 function nameFinding(host: string, addresses: string[]): Finding {
   const inside = addresses.filter(isPrivate);

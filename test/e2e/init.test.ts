@@ -47,6 +47,7 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
       ['Public address', 'http://rankd.example.com'],
       ['Public address', 'rankd'],
       ['Public address', 'http://127.0.0.1:7265'],
+      ['Public address', '192.168.1.5'],
       ['Public address', 'rankd.example.com/'],
       ['Commands for which admin system', 'Kohl'],
       ['Commands for which admin system', ''],
@@ -65,6 +66,7 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
   expect(screen).toContain('Roblox has no such group (404 ');
   expect(screen).toContain('Member and Recruit share rank 1: the number 1 means Recruit');
   expect(screen).toContain('https://rankd has no full name');
+  expect(screen).toContain("Roblox's servers can't reach 192.168.1.5.");
   expect(screen).toContain('It acts as user RankBot (9001), rank 200');
   expect(screen).toContain('with group:write for group');
   expect(screen).toContain('It must be a group id');
