@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { defineConfig } from 'tsup';
+import { oneStart } from './config/build/one-start.ts';
 import { writeNotices } from './config/build/third-party-notices.ts';
 import { readGameScripts, toModel } from './src/cli/game-models.ts';
 
@@ -17,6 +18,7 @@ export default defineConfig([
     target: 'node22',
     clean: ['!dashboard/**'],
     minifyWhitespace: true,
+    esbuildPlugins: [oneStart('src/cli/process-io.ts')],
     metafile: true,
     // Packages in CommonJS ask for Node's modules by `require`, which an ES module does not have.
     banner: {

@@ -66,6 +66,15 @@ test('rankd key list does not load the modules of Node.js for cryptography, comp
   expect(told.modules).not.toEqual(expect.arrayContaining([expect.stringMatching(/^(crypto|zlib|_?http.*)$/)]));
 });
 
+test('rankd key list loads six files of dist, because finding and linking many takes longer than reading them', () => {
+  using copy = new CopyOfRankd({ packages: true });
+  const coverage = join(copy.home, 'coverage');
+  expect(run(copy, ['key', 'list', '-q'], { NODE_V8_COVERAGE: coverage })).toMatchObject({ status: 0, stderr: '' });
+  const [name = ''] = readdirSync(coverage);
+  const { result } = JSON.parse(readFileSync(join(coverage, name), 'utf8')) as { result: Array<{ url: string }> };
+  expect(result.filter(({ url }) => url.includes('/package/dist/'))).toHaveLength(6);
+});
+
 test('a daemon listens without loading fetch, which takes longer than all of rankd’s own code', async () => {
   using copy = new CopyOfRankd({ packages: true });
   const told = new ToldModules(copy);

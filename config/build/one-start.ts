@@ -1,0 +1,26 @@
+import { dirname, resolve } from 'node:path';
+import type { Options } from 'tsup';
+
+const lazy = 'lazy';
+
+/**
+ * Bundles `start` and all its static imports into one file. By itself, the bundler makes a separate chunk for each set of
+ * lazy imports that share code, and every command would load fifty of them. Each lazy import comes after `start`, so this
+ * adds an import of `start` to it: then the same set shares all of that code.
+ */
+export function oneStart(start: string): NonNullable<Options['esbuildPlugins']>[number] {
+  return {
+    name: 'one-start',
+    setup(build) {
+      build.onResolve({ filter: /^\./ }, ({ path, kind, namespace, importer }) => {
+        const file = resolve(dirname(importer), path);
+        const isLazy = kind === 'dynamic-import' && namespace !== lazy && file !== resolve(start);
+        return isLazy ? { path: file, namespace: lazy } : undefined;
+      });
+      build.onLoad({ filter: /./, namespace: lazy }, ({ path }) => ({
+        contents: `import ${JSON.stringify(resolve(start))}; export * from ${JSON.stringify(path)};`,
+        resolveDir: dirname(path),
+      }));
+    },
+  };
+}
