@@ -18,7 +18,7 @@ import { spreadOf } from '../rounds.ts';
 /**
  * Rank changes from keys that together exceed Roblox's limit: its budget of a minute passes in `60 / speed` seconds.
  */
-const speed = 12;
+const speed = 4;
 const windows = 10;
 /** Roblox's documented budget for each operation of a change. */
 export const budget = { changes: 300, windowMs: 60_000 };
