@@ -259,7 +259,7 @@ test('the same name or the same address is refused with 4, a wrong name or event
 test('a Discord channel is checked when it is added, and gets a change', async () => {
   await using channel = await startFakeDiscord();
   const gone = await home.here(['webhook', 'add', 'log', '--kind', 'discord'], {
-    input: channel.address.replace('857/', '858/'),
+    input: channel.address.replace(/857\/(?=[^/]+$)/, '858/'),
   });
   expect(gone).toMatchObject({
     code: 2,
