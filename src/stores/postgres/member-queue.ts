@@ -43,7 +43,7 @@ export function memberQueueStore(db: Database, nodes: Nodes): MemberQueueStore {
     },
 
     async queueStanding({ rankeeId, position }) {
-      const [row] = await db.work<{ next: string; isNext: boolean }>(standing, {
+      const row = await db.get<{ next: string; isNext: boolean }>(standing, {
         ...{ rankeeId, mine: nodes.idIfBegun ?? '' },
         before: position === undefined ? Number.MAX_SAFE_INTEGER : Number(position),
       });
