@@ -22,6 +22,11 @@ export function listenUrl({ address, family, port }: AddressInfo): string {
   return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
 }
 
+/** The host of a URL, without the brackets of an IPv6 address. */
+export function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[|\]$/g, '');
+}
+
 /** The same address for programs on this machine: a server may listen on all addresses. */
 export function localUrl(url: string): string {
   return url.replace('//0.0.0.0:', '//127.0.0.1:').replace('//[::]:', '//[::1]:');
@@ -110,7 +115,7 @@ export function membershipOf(networks: readonly string[]): (address: string) => 
   };
 }
 
-/** Of a valid address. It does not call `isIPv6`, whose first call takes a fiftieth of the start of `serve`. */
+/** The family of a valid address. The first call of Node's `isIPv6` would take a fiftieth of the start of `serve`. */
 function familyOf(address: string): 'ipv4' | 'ipv6' {
   return address.includes(':') ? 'ipv6' : 'ipv4';
 }

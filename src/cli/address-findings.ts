@@ -4,7 +4,7 @@ import { request as httpsRequest } from 'node:https';
 import { isIP } from 'node:net';
 import type { PeerCertificate, TLSSocket } from 'node:tls';
 import { type ConnectionFailure, connectionFailure, TimedOut } from '../base/connection-cause.ts';
-import { isPrivate } from '../base/net.ts';
+import { hostOf, isPrivate } from '../base/net.ts';
 import { crypto } from '../base/node-modules.ts';
 import { shorten } from '../base/text.ts';
 import { isoDay } from '../base/time.ts';
@@ -29,8 +29,9 @@ interface SoughtDaemon {
 
 /** `daemon`: the daemon of this data directory, if one runs. */
 export async function addressFindings(url: string, daemon: SoughtDaemon | undefined): Promise<Finding[]> {
-  const { hostname, port, protocol } = new URL(url);
-  const host = hostname.replace(/^\[|\]$/g, '');
+  const target = new URL(url);
+  const { port, protocol } = target;
+  const host = hostOf(target);
   const addresses = isIP(host) > 0 ? [host] : await addressesOf(host);
   if (!Array.isArray(addresses)) return [...portFindings(port), addresses];
   const findings = [...portFindings(port), nameFinding(host, addresses)];

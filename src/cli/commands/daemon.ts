@@ -1,5 +1,5 @@
 import { RankdError } from '../../base/errors.ts';
-import { localUrl } from '../../base/net.ts';
+import { hostOf, localUrl } from '../../base/net.ts';
 import { crypto } from '../../base/node-modules.ts';
 import { counted } from '../../base/text.ts';
 import type { ChangedSetting } from '../../config/compare.ts';
@@ -112,8 +112,8 @@ function stranger(url: string): RankdError {
 }
 
 function optionsFor(url: string) {
-  const { hostname, port, pathname } = new URL(localUrl(url));
-  return { host: hostname.replace(/^\[|\]$/g, ''), port, path: pathname };
+  const local = new URL(localUrl(url));
+  return { host: hostOf(local), port: local.port, path: local.pathname };
 }
 
 function unwell(url: string, body: string): RankdError {

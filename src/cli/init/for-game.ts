@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { InvalidArgumentError } from 'commander';
 import { isRankdError } from '../../base/errors.ts';
 import type { NewFile } from '../../base/files.ts';
-import { isPrivate } from '../../base/net.ts';
+import { hostOf, isPrivate } from '../../base/net.ts';
 import type { Config } from '../../config/config.ts';
 import type { Cli } from '../cli.ts';
 import {
@@ -56,7 +56,7 @@ function asFullName(url: string): string {
 }
 
 function asPublic(url: string): string {
-  const host = new URL(url).hostname.replace(/^\[|\]$/g, '');
+  const host = hostOf(new URL(url));
   if (!isPrivate(host)) return url;
   throw new InvalidArgumentError(
     `Roblox's servers can't reach ${host}. Type the address of your proxy or tunnel, or press Enter.`,
