@@ -116,6 +116,17 @@ test('on a terminal setup asks for everything, makes the keys, and never shows t
   expect(keys).toMatchObject([{ name: 'hr' }, { name: 'staff' }]);
 });
 
+test("setup refuses a game's key before it asks for the token", async () => {
+  const { apiBaseUrl } = await fakeDiscord();
+  using home = new CliHome();
+  writeFileSync(home.path('rankd.yaml'), `platform: { kind: simulated }\ndiscord: { api_base_url: "${apiBaseUrl}" }\n`);
+  await home.json('key', 'create', 'my-game');
+  const io = new TerminalIo(home, [ids.application, discordPublicKey, ids.server, ids.hr, 'my-game', '']);
+  expect(await runCli(['discord', 'setup'], io)).not.toBe(0);
+  expect(io.talk).toContain('The key "my-game" is for a game');
+  expect(io.talk).not.toContain('Bot token');
+});
+
 test('after kill -9 between acknowledgement and reply, the change is reconciled, and a repeat of the command reports it', async () => {
   const { discord, apiBaseUrl } = await fakeDiscord();
   await using at = await openCloudHome();

@@ -124,11 +124,13 @@ async function setup(cli: Cli, options: ValuesOf<typeof setupOptions>): Promise<
   });
   const rows = options.row ?? discord?.rows ?? (await askForRows(cli));
   const apiBaseUrl = asBaseUrl(String(origins.get('discord.api_base_url')?.value)) ?? usualApi;
+  const names = [...new Set(rows.map(({ key }) => key))];
+  const missing = await cli.withStore((ports) => missingKeys(ports, names));
   const install = `https://discord.com/oauth2/authorize?client_id=${application}&scope=applications.commands&guild_id=${server}`;
   cli.say(`Add the application to the server, if you have not yet: open\n${install}`);
   const token = await readToken(cli, options.tokenFile);
-  const names = [...new Set(rows.map(({ key }) => key))];
-  await cli.withWrites((ports, isSimulated) => requireKeys(cli, ports, { names, isSimulated }));
+  for (const name of missing) await requireConsent(cli, name);
+  await cli.withWrites((ports, isSimulated) => makeKeys(cli, ports, { names: missing, isSimulated }));
   const sending = { sender: openWebhookSender(systemClock) };
   await whileWaiting(cli.line, 'waiting for Discord', () =>
     registerCommands(sending, { application, server, apiBaseUrl }, token),
@@ -208,32 +210,32 @@ async function askForRows({ io }: Cli): Promise<Row[]> {
   }
 }
 
-/** Makes the missing keys if the operator agrees to all of them. Throws `conflict` for the key of a game. */
-async function requireKeys(
+/** The names of which there is no key. Throws `conflict` if one is the key of a game. */
+async function missingKeys({ store }: Pick<Ports, 'store'>, names: string[]): Promise<string[]> {
+  const missing: string[] = [];
+  for (const name of names) {
+    const key = await store.findKey(name);
+    if (key?.name !== name || key.revokedAt !== undefined) missing.push(name);
+    else if (!key.isForDiscord)
+      throw new RankdError('conflict', `The key "${name}" is for a game; a role in Discord needs a key for Discord.`, {
+        hint: 'choose another name, and let rankd make that key',
+      });
+  }
+  return missing;
+}
+
+async function makeKeys(
   cli: Cli,
   ports: Pick<Ports, 'store' | 'clock'>,
   { names, isSimulated }: { names: string[]; isSimulated: () => Promise<boolean> },
 ): Promise<void> {
-  const missing: string[] = [];
-  for (const name of names) if (!(await isKeyForDiscord(ports, name))) missing.push(name);
-  for (const name of missing) await requireConsent(cli, name);
-  for (const name of missing) {
+  for (const name of names) {
     await createDiscordKey(ports, {
       ...{ name, mode: 'live', scopes: [...usualScopes], by: cli.by },
       ...((await isSimulated()) && { isSimulated: true }),
     });
     cli.say(`Made the key "${name}". Narrow what it may do: rankd key set ${name} --max-rank RANK --direction promote`);
   }
-}
-
-/** False if there is no such key. Throws `conflict` for the key of a game. */
-async function isKeyForDiscord({ store }: Pick<Ports, 'store'>, name: string): Promise<boolean> {
-  const key = await store.findKey(name);
-  if (key?.name !== name || key.revokedAt !== undefined) return false;
-  if (key.isForDiscord) return true;
-  throw new RankdError('conflict', `The key "${name}" is for a game; a role in Discord needs a key for Discord.`, {
-    hint: 'choose another name, and let rankd make that key',
-  });
 }
 
 async function requireConsent(cli: Cli, name: string): Promise<void> {
