@@ -9,6 +9,7 @@ import { commonStore } from '../sql/store.ts';
 import { Connection } from './engine/connection.ts';
 import { SqliteDatabase } from './engine/database.ts';
 import { sqliteDialect } from './engine/statements.ts';
+import { writerHere, writerOfDaemon } from './engine/writer.ts';
 import { daemonLockName, lockOutDaemons, removeFreeLocks } from './files/daemon-lock.ts';
 import { newestSchema } from './files/examine.ts';
 import { databaseName, hasDatabase, openExisting } from './files/existing.ts';
@@ -46,7 +47,7 @@ export async function openSqliteStore({
     if (migration.copy !== null) onMigrated?.(migration);
     for (const suffix of ['', '-wal', '-shm']) tightenFile(file + suffix);
     connection.useWriteAheadLog();
-    const db = new SqliteDatabase(connection, { newestSchema, isServed });
+    const db = new SqliteDatabase(connection, { newestSchema, openWriter: isServed ? writerOfDaemon : writerHere });
     if (isServed) {
       const lock = join(dataDir, daemonLockName);
       if (existsSync(lock)) db.files.add(lock);

@@ -32,6 +32,7 @@ test('writes that arrive while a commit waits for the disk are committed togethe
   const event = (subject: string) => operate({ store }).appendAudit({ by: operator, action: 'a', subject, detail: {} });
   await event('none');
   slowDown(file, 'audit_events');
+  for (const slow of ['one', 'two']) await event(slow); // then a thread waits for the disk
   const before = commitsIn(file);
   const first = event('first');
   await new Promise((resolve) => setTimeout(resolve, 50)); // it is being written to the disk
@@ -39,11 +40,12 @@ test('writes that arrive while a commit waits for the disk are committed togethe
   expect(commitsIn(file) - before).toBe(2);
 });
 
-test('a disk that is slow to answer holds up changes, but not the verification of keys', async () => {
+test('a disk that is slow to answer holds up changes, but, from the third on, not the verification of keys', async () => {
   await using app = await openTestApp();
   const key = await app.createKey();
   const { json } = await app.verify(key);
   slowDown(join(app.dataDir, 'rankd.db'), 'rank_changes');
+  for (const rankeeId of [1003, 1004]) await app.rank(key, { rankeeId });
   let isAnswered = false;
   const answer = app.rank(key).finally(() => {
     isAnswered = true;

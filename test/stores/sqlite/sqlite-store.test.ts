@@ -1,9 +1,14 @@
 import { join } from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
+import type { Clock } from '../../../src/ports/index.ts';
 import { engineOf } from '../../../src/stores/engine.ts';
+import { Connection } from '../../../src/stores/sqlite/engine/connection.ts';
+import { SqliteDatabase } from '../../../src/stores/sqlite/engine/database.ts';
+import { writerThread } from '../../../src/stores/sqlite/engine/writer.ts';
+import { databaseName } from '../../../src/stores/sqlite/files/existing.ts';
 import { migrations } from '../../../src/stores/sqlite/schema/migrations.ts';
-import { openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
+import { createSqliteStore, openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
 import { operate } from '../../contracts/store/samples.ts';
 import type { TestDatabase } from '../../contracts/store/store-case.ts';
 import { storeContract } from '../../contracts/store-contract.ts';
@@ -22,8 +27,20 @@ async function createDatabase(dir = new TempDir()): Promise<TestDatabase> {
 /** With the schema, which takes longer to create than most tests run. */
 const createMigrated = async () => createDatabase(await freshDataDir());
 
+async function createWithThread(): Promise<TestDatabase> {
+  const dir = await freshDataDir();
+  const openStore = (clock: Clock) => async () => {
+    const connection = new Connection(join(dir.path, databaseName));
+    return createSqliteStore(new SqliteDatabase(connection, { openWriter: writerThread }), clock);
+  };
+  return {
+    engine: (clock) => ({ ...engineOf({ dataDir: dir.path, clock }), openStore: openStore(clock) }),
+    [Symbol.asyncDispose]: async () => dir[Symbol.dispose](),
+  };
+}
+
 storeContract('SqliteStore', createMigrated);
-storeContract('SqliteStore of a daemon', createMigrated, { isServed: true });
+storeContract('SqliteStore of a daemon on a slow disk', createWithThread, { isServed: true });
 storeOperationsContract('SQLite', createDatabase);
 
 test('a handle writes nothing into a database that a later rankd has migrated, and says so', async () => {

@@ -15,16 +15,16 @@ import {
   outgrownCode,
   type Step,
   type StepTaker,
+  type WriterOptions,
   writerHere,
-  writerThread,
 } from './writer.ts';
 
 export interface SqliteDatabaseOptions {
   /** As in `WriterOptions`. */
   newestSchema?: number;
   isReadOnly?: boolean;
-  /** Whether other requests are served while a write waits for the disk. */
-  isServed?: boolean;
+  /** Opens the connection that writes; by default, `writerHere`. */
+  openWriter?: (options: WriterOptions) => StepTaker;
 }
 
 interface Entry {
@@ -212,8 +212,8 @@ export class SqliteDatabase implements Database {
   }
 
   #openWriter(): StepTaker {
-    const { isServed = false, ...options } = this.#options;
-    return (isServed ? writerThread : writerHere)({ file: this.file, ...options });
+    const { openWriter = writerHere, ...options } = this.#options;
+    return openWriter({ file: this.file, ...options });
   }
 
   #errorOf({ message, code }: Failure): RankdError {

@@ -1,6 +1,7 @@
 import { extname } from 'node:path';
 import { Worker } from 'node:worker_threads';
 import Database from 'better-sqlite3';
+import { systemClock } from '../../../base/clock.ts';
 import { RankdError } from '../../../base/errors.ts';
 import { openDatabase } from './connection.ts';
 import { Statements, type Values } from './statements.ts';
@@ -66,7 +67,8 @@ export class Writer {
   }
 
   #take(step: Step): Answer {
-    if (step.do !== 'begin' && !this.#database.inTransaction) throw this.#failure; // SQLite has rolled back the transaction, on a full disk for example
+    // After some failures, as on a full disk, SQLite has rolled back the whole transaction.
+    if (step.do !== 'begin' && this.#failure !== undefined && !this.#database.inTransaction) throw this.#failure;
     switch (step.do) {
       case 'begin':
         return this.#begin();
@@ -157,10 +159,43 @@ export function writerHere(options: WriterOptions): StepTaker {
   return { take: async (steps) => writer.take(steps), close: async () => writer.close() };
 }
 
+/** How long other requests may wait for the disk, in milliseconds; more than that only once in `oncePerMs`, as on a busy machine. */
+const slowMs = 10;
+const oncePerMs = 10_000;
+
+/**
+ * For a daemon: like `writerHere`, the quickest, until the disk proves slow. From then on a thread waits for it, so that a slow disk
+ * delays changes but no other request.
+ */
+export function writerOfDaemon(options: WriterOptions): StepTaker {
+  let writer = writerHere(options);
+  let isHere = true;
+  let isSlow = false;
+  let lastSlowAt = Number.NEGATIVE_INFINITY;
+  return {
+    async take(steps) {
+      if (isHere && isSlow && steps[0]?.do === 'begin') {
+        isHere = false;
+        await writer.close();
+        writer = writerThread(options);
+      }
+      const since = systemClock.monotonic();
+      const answers = await writer.take(steps);
+      const until = systemClock.monotonic();
+      if (until - since > slowMs) {
+        isSlow ||= until - lastSlowAt < oncePerMs;
+        lastSlowAt = until;
+      }
+      return answers;
+    },
+    close: () => writer.close(),
+  };
+}
+
 /** A message to the thread: steps for a database, which it opens for the first of them, or to close it. */
 export type WriterMessage = { id: number } & ({ options: WriterOptions; steps: readonly Step[] } | { close: true });
 
-/** For a daemon: a thread waits for the disk, so that a slow one delays changes but no other request. */
+/** A thread takes its steps. */
 export function writerThread(options: WriterOptions): StepTaker {
   thread ??= new Thread();
   const { ask, nextId: id } = thread;
