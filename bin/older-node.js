@@ -1,4 +1,5 @@
-// Runs on a Node that is too old. In a clone, the Node that npm ci brought takes over; elsewhere, two lines and exit code 78.
+// Runs on a Node that is too old. In a clone, the Node that npm ci installed takes over; elsewhere, this prints two lines and exits with
+// code 78.
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';

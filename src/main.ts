@@ -12,7 +12,7 @@ export async function main(): Promise<void> {
 }
 
 function outputFailed({ code, message }: NodeJS.ErrnoException): never {
-  if (code === 'EPIPE') process.exit(0); // `rankd … | head` closes the pipe early; that is no error
+  if (code === 'EPIPE') process.exit(0); // `rankd … | head` closes the pipe early, which is not an error
   process.stderr.write(`error: The result could not be written: ${message}.\ntry: check where the output goes\n`);
   process.exit(1);
 }

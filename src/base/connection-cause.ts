@@ -111,9 +111,9 @@ export interface ConnectionFailure {
 }
 
 /**
- * Derives the cause from an error of Node.js, undici or OpenSSL. `at` is the called place, for the hint. `unusedProxy`
- * is one that rankd does not use: on many networks, that is the reason. `usedProxy` is the variable with one that it
- * does use, the only place that this machine then looks up and connects to.
+ * Derives the cause from an error of Node.js, undici or OpenSSL. `at` is the called place, for the hint. `unusedProxy` is a proxy that
+ * rankd does not use: on many networks, that is the cause. `usedProxy` is the variable with the proxy that it does use: then this machine
+ * looks up and connects to that one only.
  */
 export function connectionFailure(
   error: unknown,

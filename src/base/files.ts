@@ -219,8 +219,8 @@ const retryEveryMs = 50;
  * The file that would be replaced: the target of links that belong to these users (by uid) or root; the path itself if
  * there is none or it is a folder.
  *
- * Throws `no_permission` for another user's link, which could lead to any file of ours, and `usage` for anything else
- * than a file or a folder.
+ * Throws `no_permission` for another user's link, which could lead to any file of ours, and `usage` for anything that is neither a file nor
+ * a folder.
  */
 export function behindLinks(path: string, users: readonly number[]): string {
   if (!existsSync(path)) return path;
@@ -289,7 +289,7 @@ export function asFileError(error: unknown, file: string): unknown {
 }
 
 /**
- * Words an unhandled error of the file system: one of Node.js with a path. Any other is returned unchanged. `file` is
+ * Explains an unhandled error of the file system: one of Node.js with a path. Any other is returned unchanged. `file` is
  * the path of a read, which Node.js does not include.
  */
 export function inWords(error: unknown, file?: string): unknown {

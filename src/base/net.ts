@@ -192,7 +192,7 @@ const privateNetworks = [
   ...['::', '::1', 'fc00::/7', 'fe80::/10'],
 ];
 
-/** True if the internet does not lead to an address. */
+/** True if an address can't be reached from the internet. */
 export function isPrivate(address: string): boolean {
   return membershipOf(privateNetworks)(address);
 }

@@ -76,7 +76,7 @@ export class Cli {
   }
 
   /**
-   * Runs before every command. On PostgreSQL, takes a temporary directory if this user can have none in the usual place. The command itself
+   * Runs before every command. On PostgreSQL, uses a temporary directory if this user can have none in the usual place. The command itself
    * reports a store that can't be found.
    */
   async chooseDataDir(): Promise<void> {
@@ -129,7 +129,7 @@ export class Cli {
     this.printAsIs(document, text && `${text}\n`);
   }
 
-  /** The parts as they are shown where results go. */
+  /** The parts, formatted for the output of results. */
   shown(parts: Array<string | Shown>): string {
     const screen = screenOf(this.io, systemClock.now());
     const texts = parts.map((part) => (typeof part === 'string' ? printableLines(part) : part(screen)));
@@ -233,10 +233,7 @@ export class Cli {
     return isWriting ? this.withWrites(work) : this.#withStore(work, { isReading: true });
   }
 
-  /**
-   * Runs `work`, which writes, on the store alone. `isSimulated` says whether the objects made here belong to a
-   * simulated group.
-   */
+  /** Runs `work`, which writes, on the store alone. `isSimulated` is true if the objects made here belong to a simulated group. */
   async withWrites<T>(
     work: (ports: Pick<Ports, 'store' | 'clock'>, isSimulated: () => Promise<boolean>) => Promise<T>,
   ): Promise<T> {

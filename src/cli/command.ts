@@ -80,7 +80,7 @@ export function commandGroup(spec: {
   };
 }
 
-/** An option with a value, such as `--limit <n>`. What `parse` refuses is a usage error that names the option. */
+/** An option with a value, such as `--limit <n>`. A value that `parse` refuses is a usage error, which names the option. */
 export function option(flags: string, about: string): Typed<Option, string | undefined>;
 export function option<Value>(
   flags: string,
@@ -98,7 +98,7 @@ export function option(flags: string, about: string, parse?: (text: string) => u
   return parse === undefined ? made : made.argParser(parse);
 }
 
-/** The same, if the command can't do without it. */
+/** The same, for an option that the command requires. */
 export function neededOption<Value>(
   flags: string,
   about: string,

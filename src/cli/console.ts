@@ -12,7 +12,7 @@ export type RunLine = (line: string[], io: Io) => Promise<number>;
  * gets into it.
  */
 export class Console implements AsyncDisposable {
-  /** The environment of the commands, and of the daemon: its hints are what to type here. */
+  /** The environment of the commands, and of the daemon, whose hints are lines to type here. */
   readonly io: Io;
   /** Resolves with `stop` once that line is typed. */
   readonly stopped: Promise<string>;
@@ -60,7 +60,7 @@ export class Console implements AsyncDisposable {
     this.#input = await this.io.readLines((line) => this.#take(line.trim(), env));
   }
 
-  /** Waits for the command that runs. */
+  /** Waits for the running command. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#input?.[Symbol.dispose]();
     this.#end('stop');
@@ -104,12 +104,12 @@ export class Console implements AsyncDisposable {
   }
 }
 
-/** Reads the fields that are not changed from `base`, once they are asked for. */
+/** Reads the unchanged fields from `base` when they are requested. */
 function derived(base: Io, changed: Partial<Io>): Io {
   return Object.create(base, Object.getOwnPropertyDescriptors(changed)) as Io;
 }
 
-/** The words of a line; quotes hold together what belongs together. `rankd` in front, as pages have it, is left out. */
+/** The words of a line; quoted text is one word. A leading `rankd`, as in the docs, is left out. */
 function wordsOf(line: string): string[] {
   const words = line.match(/(?:"[^"]*"|'[^']*'|\S)+/g) ?? [];
   const plain = words.map((word) => word.replaceAll(/"([^"]*)"|'([^']*)'/g, '$1$2'));

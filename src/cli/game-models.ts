@@ -24,7 +24,7 @@ const described: Record<string, Pick<Model, 'place' | 'typed'>> = {
   Chat: { place: 'ServerScriptService', typed: '/promote NAME' },
 };
 
-/** The admin systems that there are models for. */
+/** The admin systems that have models. */
 export const systemNames: readonly string[] = Object.keys(described).filter(
   (name) => described[name]?.typed !== undefined,
 );
@@ -90,7 +90,7 @@ export function configured(rankd: GameScript, values: GameValues): GameScript {
   return { ...rankd, children };
 }
 
-/** A script for a game, or a folder of them, as Roblox has it. */
+/** A script for a game, or a folder of them, as in Roblox. */
 export interface GameScript {
   name: string;
   class: 'ModuleScript' | 'Script' | 'Folder';
@@ -111,7 +111,7 @@ export interface GameScripts {
 /** A file with COMMAND in its name becomes one script for each of these commands, which differ only in their names. */
 const commands = ['demote', 'promote', 'setrank', 'suspend', 'unsuspend'];
 
-/** A file `Name.luau` is the ModuleScript of that name, and `Name.server.luau` a Script, as Rojo has it. */
+/** A file `Name.luau` is the ModuleScript of that name, and `Name.server.luau` a Script, as in Rojo. */
 export function readGameScripts(packageDir: string): GameScripts {
   const folder = join(packageDir, 'dist', 'game');
   const all = scriptsIn(folder);

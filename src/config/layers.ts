@@ -81,7 +81,7 @@ function readText(text: string, type: Setting['type']): unknown {
   return text;
 }
 
-/** The list in YAML, of which JSON is a part. */
+/** The list in YAML, which includes JSON. */
 function readList(text: string): unknown {
   const document = parseDocument(text, { logLevel: 'silent', prettyErrors: false });
   if (document.errors.length > 0) return text;

@@ -74,10 +74,9 @@ export type ChainLink = Pick<AuditRow, 'id' | 'hash'>;
 export const chainStart: ChainLink = { id: 0, hash: '0'.repeat(64) };
 
 /**
- * `missing`: rows from `id` to `toId` are gone. `unexplained`: the same at the beginning, and retention did not remove
- * them. `changed`: row `id` does not follow from the previous one. `rewritten`: row `id` differs from the one whose
- * hash was recorded. `mentions`: row `id` records that a person was forgotten, but other mentions are empty than those
- * it emptied.
+ * `missing`: rows from `id` to `toId` are gone. `unexplained`: the same at the beginning, and retention did not remove them. `changed`: row
+ * `id` does not follow from the previous one. `rewritten`: row `id` differs from the one whose hash was recorded. `mentions`: row `id`
+ * records that a person was forgotten, but the empty mentions are not those that it emptied.
  */
 export type ChainBreak =
   | { kind: 'missing' | 'unexplained'; id: number; toId: number }
@@ -130,7 +129,7 @@ export function lastToGo(before: ChainLink, rows: readonly AuditRow[], mayGo: (r
   return last;
 }
 
-/** The error with which retention leaves an audit alone. */
+/** The error that stops retention before it changes an audit. */
 function brokenAt(id: number): RankdError {
   return new RankdError('conflict', `The audit is broken at event #${id}, so retention removes none of it.`, {
     hint: 'rankd audit verify',

@@ -40,7 +40,7 @@ export interface DeclaredKey {
 }
 
 export type DeclarationVerdict =
-  /** A key is in the way: nothing is changed. */
+  /** Another key conflicts: nothing is changed. */
   | { clashes: DeclarationClash[] }
   /**
    * `ended`: the ids of keys that are no longer declared, which are revoked. `renewed` and `dropped`: the declarations

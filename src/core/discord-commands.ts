@@ -8,7 +8,7 @@ const user = {
   required: true,
   max_length: 200,
 };
-/** Also the limit for a reason that comes in another way. */
+/** Also limits a reason that is given elsewhere. */
 export const maxDiscordReason = 500;
 const reason = { type: text, name: 'reason', description: 'Why, for the history', max_length: maxDiscordReason };
 const rank = {

@@ -57,7 +57,7 @@ export function judgeUnlink(discordId: string, actor: Actor): JudgePerson {
   };
 }
 
-/** Whom `by` names in history and audit; `undefined` if that is not someone in Discord, or someone who was forgotten. */
+/** The person whom `by` names in history and audit; `undefined` if that is not a person in Discord, or one who was forgotten. */
 export function personBehind(by: string, people: readonly DiscordPerson[]): DiscordPerson | undefined {
   return by.startsWith(discordPrefix) ? people.find((one) => actorOf(one) === by) : undefined;
 }

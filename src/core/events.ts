@@ -105,7 +105,7 @@ export function personForgotten(
   return event(forgetAction, String(pseudonym), detail, actor);
 }
 
-/** The platform passed on that a user wants to be forgotten. A user whom no record names is not named here either. */
+/** The platform passed on a user's request to be forgotten. A user whom no record names is not named here either. */
 export function erasureRequested({ id, userId, doneAt }: ErasureRequest, actor: Actor): DomainEvent {
   const isKnown = doneAt === undefined;
   return { ...event('person.request', id, { isKnown }, actor), ...(isKnown && { people: { rankeeId: userId } }) };

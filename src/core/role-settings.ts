@@ -399,7 +399,7 @@ export function misfitError({ message, fix }: Pick<RoleMisfit, 'message' | 'fix'
   return new RankdError('configuration_misfit', `${message} The operator can correct it: rankd doctor.`, { hint: fix });
 }
 
-// ---- what the store has of it ----
+// ---- the stored part ----
 
 /**
  * Selects the meanings to store after these entries were resolved. The first meaning stored by any daemon counts,

@@ -35,7 +35,7 @@ export function resolveTarget(scheme: RoleScheme, asked: RoleName, acting?: Acti
 
 /**
  * The requested extra role, to be given or taken: a custom role that is not on the ladder. Throws
- * `needs_ladder` without a ladder, and otherwise as `resolveTarget`.
+ * `needs_ladder` without a ladder, and otherwise like `resolveTarget`.
  */
 export function resolveAlongside(scheme: RoleScheme, asked: RoleName): Role {
   if (scheme.ladder === undefined) {
@@ -46,7 +46,7 @@ export function resolveAlongside(scheme: RoleScheme, asked: RoleName): Role {
   return resolveAmong(scheme, asked, { candidates: alongsideRoles(scheme), acting: undefined });
 }
 
-/** The requested role, whose holders are to be listed: any but the guest role. Throws as `resolveTarget`. */
+/** The requested role, whose holders are to be listed: any but the guest role. Throws like `resolveTarget`. */
 export function resolveHeld(scheme: RoleScheme, asked: RoleName): Role {
   const candidates = scheme.roles.filter(({ kind }) => kind !== 'guest');
   return resolveAmong(scheme, asked, { candidates, acting: undefined });
@@ -61,7 +61,7 @@ function resolveAmong(scheme: RoleScheme, asked: RoleName, among: Choice): Role 
   const named = rolesRequested(scheme, asked);
   if (named.some(isUnclear)) throw undecided();
   const { candidates } = among;
-  // A number counts among the candidates alone. A name that is another role's never falls on a candidate that is only like it.
+  // A number counts among the candidates alone. The name of another role never matches a candidate that is only similar.
   const [target, ...others] =
     typeof asked === 'number'
       ? rolesRequested({ ...scheme, roles: candidates }, asked)
@@ -87,7 +87,7 @@ function unknown(asked: RoleName, candidates: Role[]): string {
   return `The group has no role "${shorten(asked, 40)}".${question}`;
 }
 
-/** A badge or a number next to the word that was mistyped is no mistake. */
+/** A badge or a number next to the mistyped word does not count as a mistake. */
 function nearestRole(roles: Role[], asked: string): Role | undefined {
   const words = wordsOf(asked);
   const parts = roles.flatMap((role) => {

@@ -148,7 +148,7 @@ async function watchCredential(live: LiveContext, stop: AbortSignal): Promise<vo
   ]);
 }
 
-/** False if another host than the one with the group is unreached: only a call that needs it finds out when that is over. */
+/** False if the unreachable host is not the one with the group: only a call that needs that host detects its recovery. */
 function isUnreached({ platform, platformWorkedAt }: DaemonContext): boolean {
   const { unreached } = platform.reachability();
   return unreached.some(({ since }) => since > platformWorkedAt().read);

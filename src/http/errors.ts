@@ -173,7 +173,7 @@ function asFamily({ code, json, ...answer }: ErrorAnswer, { statuses, errorField
   return { ...translated, json: JSON.stringify({ ...JSON.parse(json), ...errorFields(translated) }) };
 }
 
-/** Replaces Fastify's refusals by rankd's. */
+/** Replaces Fastify's refusals with rankd's. */
 export function fromFramework(error: unknown): unknown {
   const { statusCode = 500 } = Object(error) as { statusCode?: number };
   if (statusCode >= 500) return error;

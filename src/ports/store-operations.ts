@@ -60,7 +60,7 @@ export interface StoreOperations {
   examineBackup(file: string): Promise<ExaminedBackup>;
   /**
    * Replaces the database by a copy of the backup; the caller holds the daemon's lock. If it is interrupted, the database is either the
-   * old or the new one, whole. Throws as `examineBackup`, and `conflict` if another process has the database open.
+   * old or the new one, whole. Throws like `examineBackup`, and `conflict` if another process has the database open.
    */
   restore(request: RestoreRequest): Promise<Restored>;
   /** Names for the shell's completion. Finds none if the database can't be read; never throws. */

@@ -264,7 +264,7 @@ describe.each(titled)('$title', ({ cause, words, hint, place, isChild, isOnlyFor
   const serve = () =>
     isChild ? DaemonProcess.start(home, { env: env(home) }) : DaemonHere.start(home, { env: ofCase });
 
-  /** With five minutes, a test whose call is tried again until then times out. */
+  /** With five minutes, a test whose call is retried until then times out. */
   const deadline = isPermanent ? '5m' : cause === 'timed_out' ? '3s' : '1s';
 
   /** A home whose Roblox, and the target of its webhook, are at that place. */

@@ -260,7 +260,7 @@ function valuesOf({ name, before, now }: ChangedSetting): [before: string, now: 
   return [String(earlier.length), `${later.length} (${keyChanges(earlier, later)})`];
 }
 
-/** How the declared keys differ from those before, by name: hashes mean nothing to a person. */
+/** The differences between the declared keys and the earlier ones, by name: hashes mean nothing to a person. */
 function keyChanges(before: readonly Declared[], now: readonly Declared[]): string {
   const [then, today] = [byName(before), byName(now)];
   const groups = {

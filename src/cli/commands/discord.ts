@@ -210,7 +210,7 @@ async function askForRows({ io }: Cli): Promise<Row[]> {
   }
 }
 
-/** The names of which there is no key. Throws `conflict` if one is the key of a game. */
+/** The names that no key has. Throws `conflict` if one is the key of a game. */
 async function missingKeys({ store }: Pick<Ports, 'store'>, names: string[]): Promise<string[]> {
   const missing: string[] = [];
   for (const name of names) {

@@ -120,7 +120,7 @@ async function doctorLive(cli: Cli, { member, report }: DoctorOptions): Promise<
   if (!document.ok) throw new ExitCode(5);
 }
 
-/** More than 16 calls and the wait between write and read take, unless Roblox hangs. */
+/** Longer than 16 calls and the wait between write and read take, unless Roblox hangs. */
 const liveTimeoutMs = 60_000;
 
 function liveLines(checks: LiveFinding[]): string {
@@ -163,7 +163,7 @@ async function allFindings(cli: Cli, { offline, url }: DoctorOptions): Promise<F
   return findings;
 }
 
-/** Whether commands can reach a daemon here: that it has a socket, or could make one. */
+/** Whether commands can reach a daemon here: whether it has a socket, or could make one. */
 async function socketFindings({ dataDir, operations, io }: Cli): Promise<Finding[]> {
   if (!existsSync(dataDir)) return [];
   const isRunning = await operations.isDaemonRunning();
@@ -250,7 +250,7 @@ async function configured(cli: Cli, { config }: LoadedConfig, { offline, isUsabl
           ...(await examined('discord', async () => discordFindings(app, config.discord, daemon))),
         ];
     if (offline) return ofDatabase;
-    // Side by side, so that neither uses up the other's time if the platform hangs.
+    // In parallel, so that neither uses up the other's time if the platform hangs.
     const ofPlatform = await Promise.all([
       examined('credential', async () => (platform.kind === 'open-cloud' ? credentialFindings(app, call) : [])),
       examined('group', () => groupFindings(app, call)),

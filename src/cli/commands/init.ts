@@ -202,7 +202,7 @@ async function examineLive(cli: Cli, config: Config, { groupId }: { groupId: num
   });
 }
 
-/** Uses the configuration's own loader: what it refuses is refused before anything is written. */
+/** Uses the configuration's own loader, which refuses a setting before anything is written. */
 async function configWith(cli: Cli, { groupId, secret }: { groupId: number; secret: string }): Promise<LoadedConfig> {
   const { loadConfig } = await import('../../config/load.ts');
   return loadConfig({

@@ -44,7 +44,7 @@ export const ruleOptions = {
   ),
 };
 
-/** The rules that the options name. A role's name means that role, under whatever rank it has later. */
+/** The rules that the options name. A role's name means that role, even if its rank changes later. */
 export async function rulesIn(
   cli: Cli,
   { maxRank, minRank, direction, selfRank, system, privileged, anyPlace, rate }: ValuesOf<typeof ruleOptions>,
@@ -63,7 +63,7 @@ export async function rulesIn(
   };
 }
 
-/** A rank, and the role if its name was given: the bound follows that role, whatever rank it has later. */
+/** A rank, and the role if its name was given: the bound follows that role, even if its rank changes later. */
 async function boundOf(cli: Cli, asked: RoleName): Promise<{ rank: number | null; roleId: number | null }> {
   if (typeof asked === 'number') return { rank: asked, roleId: null };
   if (asked === 'none') return { rank: null, roleId: null };

@@ -14,7 +14,7 @@ import { argument, command, flag, option } from '../command.ts';
 import { asPlaceId, newFileName } from '../input/arguments.ts';
 import { ExitCode } from '../output/errors.ts';
 
-/** How secrets leave rankd and come back: to a new file or once to the screen, and by standard input, never as an argument. */
+/** Secrets go to a new file, or once to the screen, and are read from standard input, never from an argument. */
 
 export const out = option(
   '--out <file>',
@@ -113,7 +113,7 @@ function dash(command: 'verify' | 'hash') {
   return made;
 }
 
-/** Reports where the secret must come from. What was typed instead may be the secret, so it is not repeated. */
+/** Reports where the secret must come from. The argument may be the secret, so the error does not repeat it. */
 function readsInput(command: 'verify' | 'hash'): never {
   throw new RankdError('usage', `\`rankd key ${command} -\` reads the key from standard input.`, {
     hint: thisSystem.example(`rankd key ${command} - < my-game.key`),

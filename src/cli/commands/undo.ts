@@ -87,7 +87,7 @@ async function undo(cli: Cli, ids: string[], { undo: undoId, last, dryRun, ...op
   await cli.withRanking(work, { isWriting: !dryRun });
 }
 
-/** A few members by name, more by their number. */
+/** The names of a few members, or the number of many. */
 function membersTitle(members: Rankee[]): string {
   return members.length > 3
     ? counted(members.length, 'member')

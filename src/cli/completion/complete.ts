@@ -58,7 +58,7 @@ interface Candidate {
   description: string;
 }
 
-/** The words that `current` can become, after the whole `words`. */
+/** The completions of `current`, which follows the complete `words`. */
 async function complete(
   program: Command,
   { words, current }: { words: readonly string[]; current: string },
@@ -174,7 +174,7 @@ function kindOf(target: Option | Argument): string {
   return placeholder === 'id' ? (target.long ?? '').replace(/^--/, '') : placeholder;
 }
 
-/** A role by a word that means it and that no shell takes apart: its name without spaces, or else its id. */
+/** A role as one word that no shell splits: its name without spaces, or else its id. */
 function roleCandidate(roles: StoredRole[], { id, name, rank }: StoredRole): Candidate {
   const word = name.trim().replaceAll(/\s+/g, '-');
   const isMeant = /^[\p{L}\p{N}_.][\p{L}\p{N}_.-]*$/u.test(word) && /\D/.test(word);
@@ -206,7 +206,7 @@ interface Position {
   argument: Argument | undefined;
   /** True while a command may still come. */
   takesCommand: boolean;
-  /** True after `--`: what follows is not an option. */
+  /** True after `--`: no later word is an option. */
   onlyArguments: boolean;
   /** Words that fit nowhere in the tree. */
   unknown: string[];

@@ -10,7 +10,7 @@ import { asPlaceId, keyName } from '../input/arguments.ts';
 import { isAgreed } from '../input/confirm.ts';
 import { ask } from './credential.ts';
 
-/** The wanted first key of the games. */
+/** The first key that the operator wants for the games. */
 interface FirstKey {
   name: string;
   place: number | undefined;

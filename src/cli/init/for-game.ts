@@ -81,7 +81,7 @@ function systemQuestion(game: GameScripts) {
 interface GameModels {
   /** Each with its file. */
   written: Array<Model & { file: NewFile }>;
-  /** Names of files that were there already. */
+  /** Names of files that existed already. */
   leftOut: string[];
 }
 

@@ -21,7 +21,7 @@ interface FirstWebhook {
 const name = 'staff-log';
 const question = 'Address of a webhook in Discord, which gets each change (not shown; Enter for none): ';
 
-/** The webhook that the person at the terminal wants; `undefined` for none, and if there is one of this name already. */
+/** The webhook that the person at the terminal wants; `undefined` if none is wanted, or if one with this name exists. */
 export async function requestWebhook(cli: Cli, config: Config): Promise<FirstWebhook | undefined> {
   const { io } = cli;
   if (!io.isTerminal) return undefined;

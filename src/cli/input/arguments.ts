@@ -18,7 +18,7 @@ import type { RoleName } from '../../core/role-scheme.ts';
 
 export const userHelp = 'user id, name, or address of the profile page';
 
-/** Parsers for arguments and options. What they refuse is a usage error that names the option. */
+/** Parsers for arguments and options. A refused value is a usage error, which names the option. */
 
 export function wholeNumber(min: number, max: number): (text: string) => number {
   return (text) => {
@@ -28,7 +28,7 @@ export function wholeNumber(min: number, max: number): (text: string) => number 
   };
 }
 
-/** The same parser, which also takes the word `none`. */
+/** The same parser, which also accepts the word `none`. */
 export function orNone<T>(parse: (text: string) => T): (text: string) => T | 'none' {
   return (text) => (text === 'none' ? text : parse(text));
 }
@@ -71,7 +71,7 @@ function idOf(kind: 'group' | 'place', what: string): (text: string) => number {
   };
 }
 
-/** A rank, role id or role name. It takes 0 as well, because the refusal that follows lists the group's ranks. */
+/** A rank, role id or role name. It accepts 0 as well, because the refusal that follows lists the group's ranks. */
 export function asRank(text: string): RoleName {
   const rank = text === '0' ? 0 : idIn(text);
   if (rank !== undefined) return rank;

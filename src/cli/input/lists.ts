@@ -6,7 +6,7 @@ import type { Io } from '../io.ts';
 
 /**
  * The ids named as arguments and in `--file` (`-` is standard input), each once, in this order.
- * Throws `usage` if there is none, or with the lines that are not ids, and as `readInput` for the file.
+ * Throws `usage` if there is none, or for lines that are not ids, which it lists. For the file, throws like `readInput`.
  */
 export async function readIds(io: Io, { ids, file }: { ids: number[]; file: string | undefined }): Promise<number[]> {
   const listed = file === undefined ? [] : placesIn(await readInput(io, file), file === '-' ? 'standard input' : file);
@@ -17,7 +17,7 @@ export async function readIds(io: Io, { ids, file }: { ids: number[]; file: stri
   });
 }
 
-/** The users in a file (`-` is standard input), one on each line. Throws as `usersIn` and, for the file, as `readInput`. */
+/** The users in a file (`-` is standard input), one on each line. Throws like `usersIn` and, for the file, like `readInput`. */
 export async function readUsers(io: Io, file: string): Promise<ReturnType<typeof usersIn>> {
   return usersIn(await readInput(io, file), file === '-' ? 'standard input' : file);
 }

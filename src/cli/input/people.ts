@@ -9,7 +9,7 @@ import { findUser } from '../../usecases/people/users.ts';
 import type { Cli } from '../cli.ts';
 
 /**
- * Finds the user and reports which user a name stood for. The name is empty if an id was given. Throws as `findUser`.
+ * Finds the user and reports which user a name stood for. The name is empty if an id was given. Throws like `findUser`.
  */
 export async function userOf(
   cli: Cli,
@@ -44,7 +44,7 @@ export async function rankOf(
   return nameForRequest(scheme, target);
 }
 
-/** The same for an extra role. Throws as `resolveAlongside`, once instead of for each member of a list. */
+/** The same for an extra role. Throws like `resolveAlongside`, once instead of for each member of a list. */
 export async function alongsideOf(
   cli: Cli,
   { group }: Pick<Ranking, 'group'>,
@@ -56,7 +56,7 @@ export async function alongsideOf(
   return role.id;
 }
 
-/** Finds a role that members can hold, and reports which role a name means. Throws as `resolveHeld`. */
+/** Finds a role that members can hold, and reports which role a name means. Throws like `resolveHeld`. */
 export async function heldOf(
   cli: Cli,
   { group }: Pick<Ranking, 'group'>,
@@ -68,7 +68,7 @@ export async function heldOf(
   return role;
 }
 
-/** Finds the role with this name, and reports which role it is. Throws as `GroupView.target`. */
+/** Finds the role with this name, and reports which role it is. Throws like `GroupView.target`. */
 export async function roleOf(
   cli: Cli,
   { group }: Pick<Ranking, 'group'>,

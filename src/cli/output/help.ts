@@ -80,7 +80,7 @@ export function asTyped(text: string, program: Command, typedAs: string): string
 
 /**
  * As `asTyped`, for what a command prints: its hints are about the configuration and the database that its options name,
- * unless the text names others, or a help text. `isJson`: the text is written as JSON already.
+ * unless the text names others, or a help text. `isJson`: the text is JSON already.
  */
 export function hintsAsTyped(
   text: string,
@@ -97,9 +97,9 @@ export function hintsAsTyped(
 }
 
 /**
- * The command that starts rankd again the way it was started. A name that the shell does not know would not help, and
- * npx would download an unknown name from the registry, whatever package has it there. `script`: the absolute path that Node.js
- * runs. `cwd`: the current folder, if there is one. npm passes its own command to its children in the environment.
+ * The command that starts rankd again the way it was started. A shell that does not know the name `rankd` would refuse it, and npx would
+ * download whatever package has that name in the registry. `script`: the absolute path that Node.js runs. `cwd`: the current folder, if
+ * there is one. npm passes its own command to its children in the environment.
  */
 export function commandFor({ script, cwd, env, launcher }: StartedBy, system: System = thisSystem): string {
   const { sep } = system.path;

@@ -101,7 +101,7 @@ function example(lines: string[]): string[] {
   return ['.PP', '.nf', '.RS', ...lines.map(escaped), '.RE', '.fi'];
 }
 
-/** The text escaped for roff: a backslash begins a command, so does a dot or quote at the start of a line, and a dash is a hyphen. */
+/** The text escaped for roff: a backslash begins a command, a dot or quote does so at the start of a line, and a dash is a hyphen. */
 function escaped(text: string): string {
   return text
     .replaceAll('\\', '\\e')

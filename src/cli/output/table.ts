@@ -150,7 +150,7 @@ function fieldsBelow(names: string[], values: string[], columns: number): string
 }
 
 /**
- * The screen that shows a result to a person. A pipe or a file is no screen: it gets everything, without colors, with
+ * The screen that shows a result to a person. A pipe or a file is not a screen: it gets everything, without colors, with
  * times in UTC.
  */
 export interface Screen {

@@ -16,8 +16,8 @@ addEventListener('hashchange', () => {
 });
 
 /**
- * The view of the address, e.g. `#/changes?key=my-game`. Without one, it is the changes, or the way to a real group
- * while the group is simulated.
+ * The view of the address, e.g. `#/changes?key=my-game`. Without one, it is the changes, or the steps to a real group while the group is
+ * simulated.
  */
 export const route = computed((): Route => {
   const [path = '', query] = hash.value.replace(/^#\/?/, '').split('?');

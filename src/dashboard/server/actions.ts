@@ -352,7 +352,7 @@ async function listOf(app: DaemonContext, { users, does, rank, reason }: Values<
   return { command, members: found };
 }
 
-/** The rules of a key. A bound follows the role that it names, whatever rank the role has later. */
+/** The rules of a key. A bound follows the role that it names, even if its rank changes later. */
 async function rulesOf(
   app: DaemonContext,
   { minRank, maxRank, direction, isAnyPlace }: Values<typeof rules>,

@@ -82,7 +82,7 @@ export class Sessions {
     return cookie === undefined ? undefined : this.#sessions.get(hashOf(cookie));
   }
 
-  /** Whether this is the session's token. It takes the same time whatever is asked. */
+  /** Whether this is the session's token. The comparison takes the same time for every token. */
   isToken(session: Session, token: string | undefined): boolean {
     const hash = crypto()
       .createHash('sha256')

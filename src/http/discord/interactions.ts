@@ -52,12 +52,12 @@ export class Interactions {
     this.#throttle = throttle;
   }
 
-  /** Ends the wait for replies that Discord has not taken. Each of them is logged. */
+  /** Ends the wait for replies that Discord has not accepted. Each of them is logged. */
   close(): void {
     this.#stopping.abort();
   }
 
-  /** Nothing that waits comes before the acknowledgement of a command. */
+  /** A command is acknowledged before any work that waits. */
   answer(exchange: Exchange): object | Promise<object> {
     const { app, request } = exchange;
     const { discord } = app;
@@ -121,7 +121,7 @@ export class Interactions {
 
   /**
    * Commands start in order of arrival, one in each turn of the event loop in which no other arrived: of many at once, all are
-   * acknowledged before work on the first begins. With 200, that work was a third of what came before the last acknowledgement.
+   * acknowledged before work on the first begins. With 200 commands, that work took a third of the time before the last acknowledgement.
    */
   #turn(): Promise<void> {
     this.#accepted += 1;

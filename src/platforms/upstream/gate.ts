@@ -170,7 +170,7 @@ export class Gate {
     return slot;
   }
 
-  /** Throws as `reserve` does if no slot comes free in time, even if no other call waits. */
+  /** Throws like `reserve` if no slot comes free in time, even if no other call waits. */
   refuseIfLate({ deadlineAt }: Pick<CallContext, 'deadlineAt'>): void {
     if (this.#isFresh && this.#clock.monotonic() + this.#waitMs > deadlineAt) throw tooLate(this.#name, this.#waitMs);
   }

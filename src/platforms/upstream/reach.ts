@@ -8,10 +8,10 @@ interface Host {
   failing?: { error: RankdError; since: number; lastAt: number };
 }
 
-/** For so long a host counts as unreached that is not called again: a quiet daemon may need it once a day only. */
+/** A host that is not called again counts as unreached for this long: an idle daemon may need it only once a day. */
 const failureLifeMs = 600_000;
 
-/** The hosts of the platform that answer. One broken connection is no news, as the next try may succeed; two in a row are. */
+/** The hosts of the platform that answer. A single broken connection is ignored, because the next try may succeed; two in a row count. */
 export class Reach {
   readonly #hosts = new Map<string, Host>();
   readonly #now: () => number;

@@ -191,7 +191,7 @@ function restoreLine(address: ServerAddress): string {
   return `pg_restore --exit-on-error --single-transaction --dbname=${urlOf(address)} rankd.dump`;
 }
 
-/** As PostgreSQL's tools read it, and as a word of the shell. */
+/** In the form that PostgreSQL's tools read, as one word of the shell. */
 function urlOf({ host, port, database, user }: ServerAddress): string {
   const place = host.includes(':') ? `[${host}]` : encodeURIComponent(host);
   return thisSystem.quote(`postgres://${encodeURIComponent(user)}@${place}:${port}/${encodeURIComponent(database)}`);

@@ -26,7 +26,7 @@ export interface PostgresStoreOptions extends OpenOptions {
   clusters?: ClusterMemory | undefined;
 }
 
-/** Opens rankd's data in a PostgreSQL database. The schema is created if it is missing. Throws as `StoreEngine.openStore`. */
+/** Opens rankd's data in a PostgreSQL database. The schema is created if it is missing. Throws like `StoreEngine.openStore`. */
 export async function openPostgresStore({
   address,
   clock: given,

@@ -18,7 +18,7 @@ export class Node implements OwnNode {
   readonly #files: Pick<OpenedFiles, 'add' | 'remove'>;
   #mine: { id: string; lock: ProcessLock } | undefined;
 
-  /** `files`: those that this handle can't work without, to which the file of its lock is added. */
+  /** `files`: those that this handle needs to work; this adds the file of its lock. */
   constructor({ file, files }: { file: string; files: Pick<OpenedFiles, 'add' | 'remove'> }) {
     this.#dataDir = dirname(file);
     this.#files = files;

@@ -23,7 +23,7 @@ export interface SqliteStoreOptions extends OpenOptions {
   clock: Clock;
 }
 
-/** Opens `rankd.db` in the data directory. It is made if it is missing, and its schema brought up to date. Throws as `StoreEngine.openStore`. */
+/** Opens `rankd.db` in the data directory. It is made if it is missing, and its schema brought up to date. Throws like `StoreEngine.openStore`. */
 export async function openSqliteStore({
   dataDir,
   clock,

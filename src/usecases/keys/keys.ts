@@ -64,7 +64,7 @@ export async function createKey(
   return minted;
 }
 
-/** Makes a key that has no secret, for people in Discord. Throws as `createKey`. */
+/** Makes a key that has no secret, for people in Discord. Throws like `createKey`. */
 export async function createDiscordKey(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { rules = {}, by, ...request }: KeyRequest & { by: string },

@@ -215,7 +215,7 @@ class World {
     if (undone.length > 0) await this.#undo({ ids: undone.map(({ id }) => id) }, [[member, undone]]);
   }
 
-  /** Undoes all that the key did. A member whose newest change is not the key's is left alone. */
+  /** Undoes everything that the key did. A member whose newest change is not the key's is left alone. */
   async undoKey(): Promise<void> {
     const expected = members.map((member): [number, Entry[]] => {
       const { live } = this.#story(member);

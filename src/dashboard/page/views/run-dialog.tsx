@@ -49,7 +49,7 @@ export function RunDialog<Result>({ id, thing, resultOf, summary, onClose, child
 
 interface MemberOutcomesProps<State extends string> {
   members: Array<{ rankeeId: number; rankeeName: string; state: State; message: string }>;
-  /** The look of each state. */
+  /** The appearance of each state. */
   looks: Record<State, Look & { words: string }>;
   stoppedBy: { message: string } | null;
   /** Further remarks above the table. */

@@ -7,7 +7,7 @@ import { Hint, Shell } from '../parts/notice.tsx';
 import { addressOf } from '../route.ts';
 import { LiveView } from './view.tsx';
 
-/** The way to a real group, and the problems on it. */
+/** The steps to a real group, and their problems. */
 export function Setup() {
   return (
     <LiveView
@@ -61,7 +61,7 @@ type Part = [isDone: boolean | null, words: ComponentChildren];
 
 function Steps({ facts }: { facts: SetupFacts }) {
   const { isReal, isCredentialAccepted, hasAddress } = facts;
-  // A key of the simulation and its requests are no step towards the real group.
+  // A key of the simulation and its requests do not count as a step towards the real group.
   const hasKey = isReal && facts.hasKey;
   const hasPlace = isReal && facts.hasPlace;
   const isUsed = isReal && facts.isUsed;

@@ -9,7 +9,7 @@ import { migrations } from './migrations.ts';
 
 /**
  * Brings a database to the newest schema, an empty one included, in one transaction. If several processes do this at once, one migrates, and the
- * others find it done. With `isTrial` the transaction is rolled back. Returns whether this call migrated. Throws as `schemaVersion`.
+ * others find it done. With `isTrial` the transaction is rolled back. Returns whether this call migrated. Throws like `schemaVersion`.
  */
 export async function migrate(db: Database, clock: Pick<Clock, 'now'>, { isTrial = false } = {}): Promise<boolean> {
   if ((await schemaVersion(db, db.address)) >= newestSchema) return false;

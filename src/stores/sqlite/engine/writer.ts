@@ -159,7 +159,7 @@ export function writerHere(options: WriterOptions): StepTaker {
   return { take: async (steps) => writer.take(steps), close: async () => writer.close() };
 }
 
-/** How long other requests may wait for the disk, in milliseconds; more than that only once in `oncePerMs`, as on a busy machine. */
+/** How long other requests may wait for the disk, in milliseconds. A longer wait is allowed once per `oncePerMs`, as on a busy machine. */
 const slowMs = 10;
 const oncePerMs = 10_000;
 

@@ -10,7 +10,7 @@ import { isNodeName, nodeFileName } from './daemon-lock.ts';
 import { examineFile, flawOf, newestRows, newestSchema } from './examine.ts';
 import { copyInto, databaseName, onExisting, requireDatabase } from './existing.ts';
 
-/** Also throws as `writeWhole`. */
+/** Also throws like `writeWhole`. */
 export function backUp({ dataDir, file, mayReplace }: BackupTarget & { dataDir: string }): Backup {
   const to = behindLinks(file, [statSync(requireDatabase(dataDir)).uid]); // this user's
   refuseOwnFile(dataDir, file);

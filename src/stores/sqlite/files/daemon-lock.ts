@@ -87,7 +87,7 @@ const held = new Set<string>();
 
 /**
  * Takes the lock of a file that exists. `undefined` if another process, or another part of this one, has it. `timeoutMs`: how long to wait for
- * a process that only checks the lock. Throws as `openStore` if the file can't be used.
+ * a process that only checks the lock. Throws like `openStore` if the file can't be used.
  */
 export function takeLock(file: string, { timeoutMs = 0 } = {}): ProcessLock | undefined {
   const database = open(file, { timeout: timeoutMs });

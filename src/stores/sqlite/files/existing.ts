@@ -21,7 +21,7 @@ export function onExisting<T>(dataDir: string, work: (db: Connection) => T): T {
   }
 }
 
-/** The database of a data directory as it is, which may be on a read-only file system. Throws as `onExisting`. */
+/** The database of a data directory as it is, which may be on a read-only file system. Throws like `onExisting`. */
 export function openExisting(dataDir: string): { db: Connection; close(): void } {
   const file = requireDatabase(dataDir);
   if (isOnReadOnlyFileSystem(dataDir)) return openReadOnly(file);

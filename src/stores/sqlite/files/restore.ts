@@ -39,7 +39,7 @@ export function examineBackup(file: string): ExaminedBackup {
   return { ...examination, hasDigest: digest === 'right' };
 }
 
-/** Returns the path of the old database; `undefined` if there was none. Also throws as `writeWhole`. */
+/** Returns the path of the old database; `undefined` if there was none. Also throws like `writeWhole`. */
 export function restoreBackup(
   { dataDir, file, by }: RestoreRequest & { dataDir: string },
   clock: Pick<Clock, 'now'>,
