@@ -13,7 +13,7 @@ export interface StoreEngine {
 }
 
 export interface OpenOptions {
-  /** True for a daemon, which holds the daemon's lock: it answers other requests while a write waits for the disk. */
+  /** True for a daemon, which holds the daemon's lock: even on a slow disk, it answers other requests while a write waits. */
   isServed?: boolean;
   /** True for a command that only reads: then the database may be on a read-only file system. */
   isReading?: boolean;
