@@ -150,7 +150,7 @@ export class Cli {
     this.io.stdout(this.#shape(document, text));
   }
 
-  /** As `print`, but rejects if the result could not be written. */
+  /** Like `print`, but rejects if the result could not be written. */
   async printSurely(document: Record<string, unknown>, text: string): Promise<void> {
     this.line.clear();
     await this.io.stdoutBytes(Buffer.from(this.#shape(document, `${printableLines(text)}\n`)));
@@ -381,7 +381,7 @@ export class Cli {
   }
 
   /**
-   * As `withRanking`, but for reading only. Warns about settings that no longer fit the group, because reading helps to
+   * Like `withRanking`, but for reading only. Warns about settings that no longer fit the group, because reading helps to
    * fix them.
    */
   async withGroup<T>(work: (app: RankingApp, call: CallContext) => Promise<T>): Promise<T> {

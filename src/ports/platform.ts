@@ -143,15 +143,15 @@ export interface CallContext {
   reservation?: Reservation;
   /** Called before each try of a write. If it rejects, the write is not sent, and fails with that error. */
   fence?: () => Promise<WriteLease>;
-  /** True for a write after which the member is read if it is refused: one that is refused for lack of room leaves time for that. */
+  /** True if the member is read after a refusal of the write: if there is no room, the refusal leaves time for that read. */
   readsAfter?: boolean;
 }
 
-/** For how long a write may be handed over. */
+/** The time for which a write may be handed over. */
 export interface WriteLease {
-  /** How much longer, in milliseconds; `Infinity` if no other node takes over. It is read at the moment in which the write is handed over. */
+  /** The time left, in milliseconds; `Infinity` if no other node takes over. It is read when the write is handed over. */
   leftMs(): number;
-  /** The write may have been handed over after it had run out. */
+  /** Records that the write may have been handed over too late. */
   noteLate(): void;
 }
 

@@ -51,7 +51,7 @@ export interface StoreOperations {
    * Throws `already_exists`, and `usage` if the file is one that rankd works with, or is neither a file nor a folder.
    */
   backUp(target: BackupTarget): Promise<Backup>;
-  /** As `backUp`, into a stream: `send` gets the copy piece by piece. */
+  /** Like `backUp`, into a stream: `send` gets the copy piece by piece. */
   streamBackup(send: (chunk: Uint8Array) => Promise<void>): Promise<Backup>;
   /**
    * The content of a backup. Throws `not_found`, and `backup_unusable` if it is not a backup, is damaged, or has a
@@ -59,7 +59,7 @@ export interface StoreOperations {
    */
   examineBackup(file: string): Promise<ExaminedBackup>;
   /**
-   * Replaces the database by a copy of the backup; the caller holds the daemon's lock. If it is interrupted, the database is either the
+   * Replaces the database with a copy of the backup; the caller holds the daemon's lock. If it is interrupted, the database is either the
    * old or the new one, whole. Throws like `examineBackup`, and `conflict` if another process has the database open.
    */
   restore(request: RestoreRequest): Promise<Restored>;
@@ -161,7 +161,7 @@ export interface BackupContents {
 }
 
 export interface ExaminedBackup extends BackupContents {
-  /** Whether it has a digest, which matches. Without one, a changed byte may go unnoticed. */
+  /** True if it has a digest, which then matches. Without one, a changed byte may go unnoticed. */
   hasDigest: boolean;
 }
 
@@ -232,7 +232,7 @@ export interface CopyPlace {
   text: string;
   /** Throws `conflict` if a daemon works there. If the place has a lock, no daemon can start until it is disposed. */
   keepDaemonsAway(): Promise<AsyncDisposable>;
-  /** Throws `not_found` if there is no data, and as `StoreOperations` if it is not this rankd's. */
+  /** Throws `not_found` if there is no data, and like `StoreOperations` if it is not this rankd's. */
   read<T>(work: (contents: StoreContents) => Promise<T>): Promise<T>;
   /**
    * Creates the database there from the contents and compares the two; a failure leaves nothing behind. Throws `already_exists` if

@@ -59,7 +59,7 @@ export interface WorkspaceStore {
   getWorkspace(): Promise<Workspace>;
   /** Gives it this id, unless there is a key already, whose game may know the present one. Resolves with the workspace. */
   adoptWorkspaceId(id: string): Promise<Workspace>;
-  /** Changes it as `judge` says, with its events. `judge` is synchronous and pure, and may run more than once. */
+  /** Changes it as `judge` decides, with its events. `judge` is synchronous and pure, and may run more than once. */
   updateWorkspace(judge: (workspace: Workspace) => Verdict<Workspace>): Promise<Workspace>;
 }
 
@@ -67,7 +67,7 @@ export interface WhitelistStore {
   /** The entries of this key, or of all keys, ascending by place. */
   listEntries(filter: { keyId?: string }): Promise<WhitelistEntry[]>;
   /**
-   * Changes the whitelist of a key as `judge` says, with its events. `judge` gets the existing entries of these places, in
+   * Changes the whitelist of a key as `judge` decides, with its events. `judge` gets the existing entries of these places, in
    * the order of the places; it is synchronous and pure, and may run more than once. Throws `not_found` if there is no such key,
    * and the refusal of `judge`, with nothing changed.
    */
@@ -120,7 +120,7 @@ export interface GroupStore {
   keepRoles(group: string, roles: readonly StoredRole[]): Promise<void>;
   /** The roles that the entries of settings meant when rankd first read them, in no order. */
   findMeanings(group: string): Promise<RoleMeaning[]>;
-  /** Replaces all of them as `judge` says, with its events. `judge` is synchronous and pure, and may run more than once. */
+  /** Replaces all of them as `judge` decides, with its events. `judge` is synchronous and pure, and may run more than once. */
   updateMeanings(group: string, judge: (kept: RoleMeaning[]) => Verdict<RoleMeaning[]>): Promise<RoleMeaning[]>;
 }
 
@@ -157,7 +157,7 @@ export interface ChainPage {
 /** Removes old records in steps: no step holds the write lock for long. */
 export interface RetentionStore {
   /**
-   * Reads the oldest `limit` changes behind `cursor` and removes those that ended before `before` (epoch milliseconds), and with
+   * Reads the oldest `limit` changes after `cursor` and removes those that ended before `before` (epoch milliseconds), and with
    * them the holds that they began, if they are over. Open changes stay. `next` is the cursor of the next step, absent if nothing older is left.
    */
   pruneChanges(step: {
@@ -166,7 +166,7 @@ export interface RetentionStore {
     limit: number;
   }): Promise<{ removed: number; next?: string }>;
   /**
-   * Removes at most `limit` events from the beginning of the chain, none behind the event `upToId`, and anchors the chain to the last
+   * Removes at most `limit` events from the beginning of the chain, none after the event `upToId`, and anchors the chain to the last
    * of them. Returns how many. Throws `conflict` if one of them was altered: retention must not remove the evidence.
    */
   pruneAudit(step: { upToId: number; limit: number }): Promise<number>;
@@ -185,20 +185,21 @@ export interface PersonStore {
   /** Stores a name, or that the user has none, and removes all names that were stored before `since`. */
   keepUserName(user: { id: number; name: string | undefined; at: number }, query: { since: number }): Promise<void>;
   /**
-   * Stores a request as `judge` says, with its events, unless one with this id is stored. `judge` gets whether any record names the user;
+   * Stores a request as `judge` decides, with its events, unless one with this id is stored. `judge` gets whether any record names the user;
    * it is synchronous and pure, and may run more than once. Resolves with the request as stored now.
    */
   recordErasure(
     request: Pick<ErasureRequest, 'id' | 'userId'>,
     judge: (isNamed: boolean) => Verdict<ErasureRequest>,
   ): Promise<ErasureRequest>;
-  /** The requests that are not done, those that arrived first at the beginning. */
+  /** The requests that are not done, earliest arrival first. */
   waitingErasures(): Promise<ErasureRequest[]>;
   /**
    * Forgets a person in one transaction: rewrites each change and hold that names the person, and each waiting request of the person,
-   * replaces the user id in the audit by the pseudonym, removes the salts and a stored name, and adds the events of `judge`. `judge` is synchronous and pure, may run more than
-   * once, and gets every mention in the audit; no other write comes between its facts and its verdict. The replaced values disappear from
-   * the store's files once no process has them open. Throws the refusal of `judge`, with nothing changed.
+   * replaces the user id in the audit with the pseudonym, removes the salts and a stored name, and adds the events of `judge`. `judge` is
+   * synchronous and pure, may run more than once, and gets every mention in the audit; no other write comes between its facts and its
+   * verdict. The replaced values disappear from the store's files once no process has them open. Throws the refusal of `judge`, with
+   * nothing changed.
    */
   forgetPerson(
     forgetting: Forgetting,
@@ -235,7 +236,7 @@ export interface DiscordStore {
   listDiscordPeople(): Promise<DiscordPerson[]>;
   /** For linked users: the newest Roblox name in the history. An engine may read only the newest changes of each user. */
   linkedNames(userIds: readonly number[]): Promise<Map<number, string>>;
-  /** Adds or changes a person as `judge` says, with its events, and throws its refusal. `judge` is synchronous and pure, and may run more than once. */
+  /** Adds or changes a person as `judge` decides, with its events, and throws its refusal. `judge` is synchronous and pure, and may run more than once. */
   updateDiscordPerson(discordId: string, judge: JudgePerson): Promise<DiscordPerson>;
 }
 
@@ -304,10 +305,10 @@ export interface KeyStore {
   findKey(idOrName: string): Promise<Key | undefined>;
   /** The selected keys, oldest first. */
   listKeys(selection?: KeySelection): Promise<Key[]>;
-  /** Changes a key as `judge` says, with its events. Throws `not_found`, and the refusal of `judge`, with nothing changed. */
+  /** Changes a key as `judge` decides, with its events. Throws `not_found`, and the refusal of `judge`, with nothing changed. */
   updateKey(keyId: string, judge: JudgeKey): Promise<Key>;
   /**
-   * Applies the declared keys and their places, as `judge` says. If there are clashes, it resolves with them and changes nothing. If
+   * Applies the declared keys and their places, as `judge` decides. If there are clashes, it resolves with them and changes nothing. If
    * several daemons share the store, a key stays as long as the node of any handle declares it; `stillDeclared` has the keys that other nodes
    * declare and this one does not, or declares differently.
    */
@@ -342,7 +343,7 @@ export interface NodeCommand {
 
 /** The daemons that share one store, and the messages between them. A store for a single daemon has none. */
 export interface NodeStore {
-  /** Shows this handle as a daemon to all others until it is closed. Throws `store_unavailable`. */
+  /** Registers this handle as a daemon, which all others see until it is closed. Throws `store_unavailable`. */
   showNode(node: ShownNode): Promise<void>;
   /** True if this handle saw no other daemon in its latest read, at most a second ago. */
   readonly isAlone: boolean;
@@ -358,7 +359,7 @@ export interface NodeStore {
 
 /** A token bucket of all nodes together. */
 export interface SharedLimit {
-  /** Names it among all limits. */
+  /** Identifies it among all limits. */
   name: string;
   perMinute: number;
   burst: number;

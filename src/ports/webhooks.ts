@@ -47,7 +47,7 @@ export interface WebhookStore {
   /** Ascending by name. */
   listWebhooks(): Promise<Webhook[]>;
   /**
-   * Changes webhooks as `judge` says, with its events. A webhook is removed together with its deliveries. `judge` gets all webhooks, and the
+   * Changes webhooks as `judge` decides, with its events. A webhook is removed together with its deliveries. `judge` gets all webhooks, and the
    * number of the newest event; it is synchronous and pure, and may run more than once. Throws its refusal, with nothing changed.
    */
   updateWebhooks(judge: (webhooks: Webhook[], newestEvent: number) => Verdict<WebhookEdit>): Promise<void>;

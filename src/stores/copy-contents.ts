@@ -34,7 +34,10 @@ const ofOneEngine: Readonly<Record<string, readonly string[]>> = {
 
 const pageRows = 1_000;
 
-/** The rows of a table in pages. `ask` runs a statement on `source`, which stands for the table. `asKey`: how a column of the key is compared. */
+/**
+ * The rows of a table in pages. `ask` runs a statement; `source` is the table in SQL. `asKey` returns the form in which a column of the key
+ * is compared.
+ */
 export async function* pagesOf(
   table: string,
   {

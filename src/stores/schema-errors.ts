@@ -1,7 +1,7 @@
 import { RankdError } from '../base/errors.ts';
 import { version as rankdVersion } from '../base/version.ts';
 
-/** The errors of both engines about a database whose schema another rankd made. `place` is where the database lies. */
+/** The errors of both engines about a database whose schema another rankd made. `place` is the location of the database. */
 
 /** The error of a command or daemon that would have to migrate a database which others use. */
 export function othersWork(place: string, { version, newest }: { version: number; newest: number }): RankdError {

@@ -71,7 +71,10 @@ export async function findListed(
 const atOnce = 50;
 const lookUpMs = 60_000;
 
-/** The places in a text, one id or address a line; blank lines and what follows a `#` are ignored. Throws `usage` with the numbers of all other lines. */
+/**
+ * The places in a text, one id or address a line; blank lines and text after a `#` are ignored. Throws `usage` with the numbers of all
+ * other lines.
+ */
 export function placesIn(text: string, source: string): number[] {
   const filled = filledLines(text);
   const bad = filled.filter(({ content }) => placeIn(content) === undefined);

@@ -89,6 +89,6 @@ class Reader {
   }
 
   end(): void {
-    if (this.#xml.slice(this.#at).trim() !== '') throw new Error('there is more behind the end');
+    if (this.#xml.slice(this.#at).trim() !== '') throw new Error('there is more after the end');
   }
 }

@@ -191,7 +191,7 @@ export function timeText(epochMs: number, screen: Screen | undefined): string {
   return screen === undefined ? isoTime(epochMs) : shortTime(epochMs, screen.now);
 }
 
-/** As `when`, for recent events, e.g. `15 min ago`. */
+/** Like `when`, for recent events, e.g. `15 min ago`. */
 export function ago(epochMs: number | undefined | null): Cell {
   if (epochMs === undefined || epochMs === null) return '-';
   return (screen) => {

@@ -7,7 +7,7 @@ export function printable(text: string): string {
   return text.replaceAll(controlCharacters, '\uFFFD');
 }
 
-/** As `printable`, for text whose line breaks are rankd's own. */
+/** Like `printable`, for text whose line breaks are rankd's own. */
 export function printableLines(text: string): string {
   return text.split('\n').map(printable).join('\n');
 }

@@ -71,7 +71,7 @@ function delivered(attempt: Attempt, { status, restMs }: Outcome & { kind: 'deli
 
 type Failure = Outcome & { kind: 'failed' | 'refused' };
 
-/** Discord gets many events in one message, so they wait together, behind the cursor. */
+/** Discord gets many events in one message, so they wait together, after the cursor. */
 function failedMessage(attempt: Attempt, { kind, status, error, retryAfterMs }: Failure): Judged {
   const { webhook, now, random } = attempt;
   if (kind === 'refused') {

@@ -189,7 +189,7 @@ export class Gate {
     this.#update((account, now) => finish(account, reading, now));
   }
 
-  /** As `leave`, for a call that the platform refused with 429. True if calls were left by the platform's own count. */
+  /** Like `leave`, for a call that the platform refused with 429. True if calls were left by the platform's own count. */
   leaveRefused(reading: RateReading): boolean {
     const remainingBefore = this.#figures.remaining(this.#clock.monotonic());
     this.leave(reading);

@@ -31,7 +31,7 @@ export function databasePlace(address: ServerAddress, clock: Clock, clusters?: C
   };
 }
 
-/** Those of the same user and database: a daemon keeps its connections open. */
+/** Other connections of the same user to the same database: a daemon keeps its own open. */
 const othersSql = `
   SELECT count(*) AS others FROM pg_stat_activity
   WHERE datname = current_database() AND (application_name = 'rankd' OR application_name LIKE 'rankd %') AND pid <> pg_backend_pid()`;

@@ -52,7 +52,7 @@ function inTime<T>(answer: Promise<T>): Promise<T> {
   return promise;
 }
 
-/** Finds the key of a secret, whatever state it is in, with the version of access of the same moment. */
+/** Finds the key of a secret, in any state, with the version of access of the same moment. */
 async function lookUpKey(
   db: Database,
   query: KeyQuery & { now: number },

@@ -141,7 +141,7 @@ export class Nodes implements NodeStore, OwnNode {
     if (this.#shown !== undefined) await this.id();
   }
 
-  /** As `Store.outgrown`, by the last heartbeat. */
+  /** Like `Store.outgrown`, by the last heartbeat. */
   get outgrown(): RankdError | undefined {
     return this.#outgrown;
   }
@@ -295,7 +295,7 @@ function noteNode(file: string, id: string): void {
   }
 }
 
-/** The node of the daemon that worked in this directory before; its lock shows that that one is gone. */
+/** The node of the daemon that worked in this directory before; its lock shows that it is gone. */
 export function nodeIn(file: string | undefined): string | undefined {
   if (file === undefined || !existsSync(file)) return undefined;
   try {

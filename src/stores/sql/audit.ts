@@ -25,7 +25,7 @@ export function auditStore(db: Database, clock: Pick<Clock, 'now'>): AuditStore 
     },
 
     async lastBackupAt() {
-      // The literal is the one of the index `backups`.
+      // The literal is the same as in the index `backups`.
       const query = `SELECT at FROM ${db.sql.schema}.audit_events WHERE action = 'database.backup' ORDER BY id DESC LIMIT 1`;
       return (await db.get<{ at: number }>(query))?.at;
     },
@@ -58,7 +58,7 @@ export async function auditRows(db: Reader, condition: string, bindings: Binding
   return (await rowsWhere(db, condition, bindings)).map(eventOf);
 }
 
-/** Adds events at the end of the chain, in the transaction of what they report. `detail` never holds a secret or its hash. */
+/** Adds events at the end of the chain, in the transaction of the change that they report. `detail` never holds a secret or its hash. */
 export async function appendEvents(transaction: WriteTransaction, events: readonly DomainEvent[]): Promise<void> {
   if (events.length === 0) return;
   let last = await transaction.head();

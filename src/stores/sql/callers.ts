@@ -3,7 +3,7 @@ import type { KeyRecord, Plan } from '../../core/model.ts';
 import type { Dialect, Reader } from './database.ts';
 import { type KeyRow, keyColumns, toKey } from './keys.ts';
 
-/** Finds the key of an id, whatever state it is in, with its workspace and its entry for the place. `secretId` names the secret that it came with. */
+/** Finds the key of an id, in any state, with its workspace and its entry for the place. `secretId` names the secret that it came with. */
 export async function findCaller(
   db: Reader,
   {

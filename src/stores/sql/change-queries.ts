@@ -108,7 +108,7 @@ export function isHeld({ hasEnded }: Dialect): string {
   return `(node IS NOT NULL AND NOT ${hasEnded('node')})`;
 }
 
-/** The changes of a member that may have come to a write. SQLite takes an index only if its condition is repeated word for word. */
+/** The changes of a member that may have reached a write. SQLite uses an index only if its condition is repeated word for word. */
 const writtenTo =
   "WHERE rankee_id = @rankeeId AND NOT dry_run AND (phase = 'compensate' OR roles_before <> roles_after)";
 
@@ -141,7 +141,7 @@ export function conditionsOf({ schema, anyOf, anyIn, startsWith }: Dialect) {
   } as const satisfies Record<Exclude<keyof ChangeFilter, 'limit'>, string>;
 }
 
-/** By arrival: an index of times would have the engine sort all between two times again for each page. */
+/** By arrival: with an index of times, the engine would sort all changes between two times again for each page. */
 async function pageOf(db: Reader, filter: ChangeFilter & { cursor?: string | undefined }): Promise<ChangePage> {
   const at = db.sql.unindexed('requested_at');
   const conditions = {
@@ -165,7 +165,7 @@ export async function findChange(db: Reader, id: string): Promise<RankChange | u
   return row && toChange(row);
 }
 
-/** The change that was asked for with this Idempotency-Key, at `since` (epoch milliseconds) or later. */
+/** The change that was requested with this Idempotency-Key, at `since` (epoch milliseconds) or later. */
 export async function findByIdempotencyKey(
   db: Reader,
   slot: IdempotencySlot & { since: number },

@@ -23,7 +23,7 @@ const byArrival: Order = {
   conditions: conditionsOf,
 };
 
-/** The index of times is the one to read: another would be read as a whole, and sorted, for each stretch. */
+/** Reads the index of times: any other would be read as a whole, and sorted, for each stretch. */
 const byTime: Order = {
   ...{ along: 'requested_at', by: 'requested_at DESC, seq DESC' },
   async endOf(db, stretch) {
@@ -42,7 +42,10 @@ const byTime: Order = {
   }),
 };
 
-/** The changes that a page reads at most, in stretches. The first finds what is common, and both together what is rare in few pages. */
+/**
+ * The maximum number of changes that a page reads, in two stretches: the first is enough for common changes, and both together find rare
+ * ones in few pages.
+ */
 const stretches = [5_000, 20_000];
 
 /** The end of a page: everything that comes after is older. Without a change that ends it, `seq` is 0. */

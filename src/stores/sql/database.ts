@@ -13,7 +13,10 @@ export interface Database extends Reader {
    * holds until the commit. It may run more than once, and waits for nothing but its transaction.
    */
   write<T>(work: (transaction: WriteTransaction) => Promise<T>): Promise<T>;
-  /** One statement that is a transaction by itself, for what is not audited. It may run next to `write`. Resolves with the rows it returns. */
+  /**
+   * One statement that is a transaction by itself, for data that is not audited. It may run next to `write`. Resolves with the rows it
+   * returns.
+   */
   work<Row extends object>(sql: string, bindings?: Bindings): Promise<Row[]>;
 }
 
@@ -38,7 +41,7 @@ export interface WriteTransaction extends Transaction {
   moveHead(head: ChainLink): void;
 }
 
-/** A value that is missing is NULL. A list is a list only where `anyOf` takes it. */
+/** A missing value is NULL. A list is bound as a list only for `anyOf`. */
 export type Bindings = { readonly [name: string]: unknown };
 
 /** SQL that differs between the engines. */

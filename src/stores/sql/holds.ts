@@ -78,7 +78,7 @@ function concerning(holds: readonly Hold[], change: RankChange): HoldsOfMember {
   };
 }
 
-/** Writes holds as they are now. Those that are over come first: a member has one that is open. */
+/** Writes holds as they are now. Those that are over come first, because a member can have only one open hold. */
 export function upsertHolds(transaction: Transaction, holds: readonly Hold[]): void {
   for (const { rolesBefore, rolesDuring, ...hold } of holds)
     transaction.run(`INSERT INTO ${transaction.sql.schema}.holds ${putHold}`, {

@@ -8,7 +8,7 @@ const maxNames = 200;
 /** How far back the history is searched for names of users. */
 const maxChanges = 5000;
 
-/** As `StoreOperations.findNames`. */
+/** Like `StoreOperations.findNames`. */
 export async function findNames(db: Reader, { placesLike, placesOf, usersLike }: NamesQuery): Promise<Names> {
   const { schema, byBytes, startsWith } = db.sql;
   const [keys, places, roles, users] = await Promise.all([

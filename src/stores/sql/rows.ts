@@ -20,7 +20,7 @@ export type RowOf<Model> = {
 
 type Column<Value> = Value extends boolean ? boolean | number : Value extends object ? string : Value;
 
-/** A row as the model has it: a column that is NULL becomes an absent field. */
+/** A row in the form of the model: a column that is NULL becomes an absent field. */
 export type Present<Row> = {
   [Name in keyof Row as null extends Row[Name] ? never : Name]: Row[Name];
 } & {
@@ -176,13 +176,13 @@ export const discordColumns = {
   linkedAt: 'linked_at',
 } as const satisfies Record<keyof DiscordPerson, string>;
 
-/** Ends an INSERT: every value is a parameter of the name of its field. */
+/** Ends an INSERT: every value is a parameter with the name of its field. */
 export function inserted(columns: Record<string, string>): string {
   const values = Object.keys(columns).map((field) => `@${field}`);
   return `(${Object.values(columns).join(', ')}) VALUES (${values.join(', ')})`;
 }
 
-/** The same, in the place of the row with the same key, if there is one. */
+/** The same, but replaces the row with the same key, if there is one. */
 export function upserted(columns: Record<string, string>, key: string): string {
   const replaced = Object.values(columns).map((column) => `${column} = excluded.${column}`);
   return `${inserted(columns)} ON CONFLICT (${key}) DO UPDATE SET ${replaced.join(', ')}`;
@@ -210,10 +210,10 @@ export function inStates(states: readonly string[]): string {
 
 export const isOpenChange = inStates(openChangeStates);
 
-/** Matches a change whose writes the platform may have taken. */
+/** Matches a change whose writes the platform may have accepted. */
 export const mayHaveChanged = inStates(effectiveStates);
 
-/** Matches who did something by the whole name, or by the part before a colon. */
+/** Matches an actor by the whole name, or by the part before a colon. */
 export const isDoneBy = "(done_by = @by OR substr(done_by, 1, length(@by) + 1) = @by || ':')";
 
 /** Returns the change that core allows. Throws its refusal, which rolls back the transaction. */

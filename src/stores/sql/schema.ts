@@ -1,4 +1,4 @@
-/** The forms of SQL that the tables of the two engines differ in. */
+/** The SQL in which the tables of the two engines differ. */
 export interface TableForms {
   /** The number of a row in the order of arrival. */
   seq: string;

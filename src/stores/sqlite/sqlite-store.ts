@@ -122,7 +122,7 @@ export function createSqliteStore(db: SqliteDatabase, clock: Clock): Store {
   };
 }
 
-/** Finds the key of a secret, whatever state it is in, with its workspace and its entry for the place. All requests wait for it. */
+/** Finds the key of a secret, in any state, with its workspace and its entry for the place. All requests wait for it. */
 function lookUpKey(db: SqliteDatabase, query: { hash: string; placeId: number; now: number }): KeyRecord | undefined {
   const row = db.getNow<RecordRow>(bySecretSql, query);
   return row && toRecord(row, query.placeId, db.sql);

@@ -73,7 +73,7 @@ interface RestoreSteps {
 }
 
 /**
- * Replaces the database by a backup. Throws `conflict` if a daemon runs, before any question or change. A dry run only
+ * Replaces the database with a backup. Throws `conflict` if a daemon runs, before any question or change. A dry run only
  * checks the backup, even next to a running daemon.
  */
 export async function restoreBackup(

@@ -5,9 +5,9 @@ import { registeredCommands } from '../../core/discord-commands.ts';
 import type { TargetAnswer } from '../../ports/index.ts';
 import type { DaemonContext } from '../daemon-context.ts';
 
-/** Discord takes replies for 15 minutes after the command. */
+/** Discord accepts replies for 15 minutes after the command. */
 const replyWithinMs = 14 * 60_000;
-/** A reply can overtake the acknowledgement; for so long Discord may not know the message yet. */
+/** A reply can overtake the acknowledgement; for this long, Discord may not know the message yet. */
 const overtakenMs = 5_000;
 const overtakenEveryMs = 500;
 const longestPauseMs = 30_000;
@@ -20,7 +20,7 @@ export interface Reply {
   arrivedAt: number;
 }
 
-/** Replaces the message "thinking". Resolves with the reason why Discord did not take it; `undefined` if it did. */
+/** Replaces the message "thinking". Resolves with the reason why Discord did not accept it; `undefined` if it did. */
 export async function sendReply(
   { sender, clock }: Pick<DaemonContext, 'sender' | 'clock'>,
   { application, apiBaseUrl }: Pick<DiscordConfig, 'application' | 'apiBaseUrl'>,
@@ -89,7 +89,7 @@ export function inWords(answer: TargetAnswer): string {
   return `status ${answer.status}${answer.text === '' ? '' : `: ${answer.text.slice(0, 300)}`}`;
 }
 
-/** Registers the commands in the server, in place of all that the application had there. Throws `conflict` with what Discord answered. */
+/** Registers the commands in the server, and removes all others of the application there. Throws `conflict` with Discord's answer. */
 export async function registerCommands(
   { sender }: Pick<DaemonContext, 'sender'>,
   { application, server, apiBaseUrl }: Pick<DiscordConfig, 'application' | 'server' | 'apiBaseUrl'>,

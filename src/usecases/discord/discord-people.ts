@@ -1,7 +1,7 @@
 import { type DiscordPerson, judgeLink, judgeUnlink, newDiscordPerson } from '../../core/discord-person.ts';
 import type { Ports } from '../../ports/index.ts';
 
-/** The person with this Discord id, who is stored from now on: history and audit name them by what is stored. */
+/** The person with this Discord id, who is stored from now on: history and audit refer to the stored record. */
 export async function meetPerson({ store }: Pick<Ports, 'store'>, discordId: string): Promise<DiscordPerson> {
   const known = await store.findDiscordPerson(discordId);
   if (known !== undefined) return known;

@@ -16,7 +16,7 @@ export interface ListedMembers {
   next: string | undefined;
 }
 
-/** At most `limit` members who hold the role, each once. Throws `usage` for a cursor of another kind, and as `resolveHeld`. */
+/** At most `limit` members who hold the role, each once. Throws `usage` for a cursor of another kind, and like `resolveHeld`. */
 export async function listMembers(
   app: Ranking,
   { role: asked, limit, after }: { role: RoleName; limit: number; after?: string | undefined },

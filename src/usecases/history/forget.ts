@@ -64,7 +64,7 @@ export interface Requester extends Pick<Mentions, 'changes' | 'events'> {
   error?: RankdError;
 }
 
-/** The users who want to be forgotten, those whose request arrived first at the beginning. */
+/** The users who want to be forgotten, earliest request first. */
 export async function listRequesters({ store }: Pick<Ports, 'store'>): Promise<Requester[]> {
   const byUser = Map.groupBy(await store.waitingErasures(), ({ userId }) => userId);
   return Promise.all(

@@ -69,7 +69,7 @@ async function lift(
   return { ...checked, finished };
 }
 
-/** The message that `liftHold` would end with now. Throws as it does. Nothing is changed, and nothing is recorded. */
+/** The message that `liftHold` would end with now. Throws like it. Nothing is changed, and nothing is recorded. */
 export async function rehearseLift(
   app: Ranking,
   command: Pick<LiftCommand, 'rankeeId' | 'caller' | 'force'>,

@@ -24,7 +24,7 @@ export class KeyUses {
   }
 }
 
-/** Places are made up by callers, so no more of them are remembered. */
+/** Callers can make up places, so rankd remembers no more than this. */
 const maxPlaces = 100;
 
 /** The module Rankd of a game, as its requests name it. */

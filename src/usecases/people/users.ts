@@ -36,7 +36,7 @@ async function knownUser(
   return undefined;
 }
 
-/** A name that more users had is looked up on the platform. */
+/** A name that several users had is looked up on the platform. */
 const maxKnown = 3;
 
 /** A name is shown for this long, because users can change theirs. */

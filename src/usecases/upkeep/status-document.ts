@@ -77,7 +77,7 @@ export interface DaemonStatus {
   problems: Array<{ at: string; message: string }>;
   /** The address of the operator's page, and its number of sessions; null if no link was requested yet. */
   dashboard: { url: string; sessions: number } | null;
-  /** The Discord server whose commands it takes, and when Discord last sent a signed request since the start; null without `discord`. */
+  /** The Discord server whose commands it accepts, and when Discord last sent a signed request since the start; null without `discord`. */
   discord: { server: string; lastAt: string | null } | null;
 }
 

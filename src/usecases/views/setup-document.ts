@@ -15,7 +15,7 @@ import type { DaemonStatus } from '../upkeep/status-document.ts';
 import { viewWebhooks } from '../webhooks/view-webhooks.ts';
 import { showWorkspace } from '../workspace/workspace.ts';
 
-/** The parts of the way to a real group that rankd can see by itself. */
+/** The steps to a real group that rankd can check by itself. */
 interface SetupFacts {
   isReal: boolean;
   isCredentialAccepted: boolean;
@@ -26,7 +26,7 @@ interface SetupFacts {
   isUsed: boolean;
 }
 
-/** The state of the way to a real group, and the problems that `rankd doctor` finds from inside the daemon. */
+/** The state of the steps to a real group, and the problems that `rankd doctor` finds from inside the daemon. */
 export async function viewSetup(app: DaemonContext, daemon: DaemonStatus) {
   using call = callWithin(app.clock, app.deadlineMs, 'operator');
   const isReal = !daemon.simulated;

@@ -7,7 +7,7 @@ type View = 'status' | 'budget' | 'changes' | 'keys' | 'suspensions' | 'webhooks
 
 const readEveryMs = 500;
 const daemonEveryMs = 2_000;
-/** After a database that could not be read. */
+/** The pause after the database could not be read. */
 const restMs = 5_000;
 const maxEvents = 200;
 

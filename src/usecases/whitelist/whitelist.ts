@@ -22,7 +22,7 @@ export interface ChangedPlaces<Entry extends WhitelistEntry = WhitelistEntry> {
 
 type AddedEntry = WhitelistEntry & { outcome: 'added' | 're-enabled' | 'already there' };
 
-/** All places of an experience. Throws `not_found` if it has none, and as the platform. */
+/** All places of an experience. Throws `not_found` if it has none, and the platform's errors. */
 export async function placesOf(
   { platform }: Pick<Ports, 'platform'>,
   universeId: number,

@@ -7,7 +7,7 @@ import { hostAndPort, isSocket, type ServerAddress } from '../../../base/net.ts'
 import { ownUid } from '../../../base/system.ts';
 import { types } from './statement.ts';
 
-/** How long a connection may take to be made, and a statement to be answered. */
+/** The time limits for a new connection, and for the response to a statement. */
 const connectTimeoutMs = 3_000;
 const answerTimeoutMs = 5_000;
 
@@ -27,7 +27,7 @@ export function internalsOf(client: pg.Client): Internals {
 
 /**
  * A client of the driver that takes nothing from the environment: no PGOPTIONS, no PGPASSWORD, no ~/.pgpass. Without verified TLS it never
- * sends the password, neither as it is nor as MD5.
+ * sends the password, neither in plain text nor as MD5.
  */
 export function makeClient(address: ServerAddress): pg.Client {
   const { host, port, database, user, password, tls, applicationName } = address;

@@ -43,7 +43,7 @@ export class Database implements StoreDatabase {
   #lastRead: Promise<unknown> = Promise.resolve();
   #lastWrite: Promise<unknown> = Promise.resolve();
 
-  /** `onTime` gets the server's time whenever that is asked for. `cluster`: where all connections have to lead. */
+  /** `onTime` gets the server's time whenever that is asked for. `cluster`: the one that all connections have to lead to. */
   constructor(address: ServerAddress, { onTime = () => undefined, cluster }: DatabaseOptions = {}) {
     this.address = address;
     this.onTime = onTime;

@@ -74,7 +74,7 @@ export class SqliteDatabase implements Database {
     return this.#reading.all(sql, bindings);
   }
 
-  /** As `get`, for a request that waits for nothing else. */
+  /** Like `get`, for a request that waits for nothing else. */
   getNow<Row extends object>(sql: string, bindings?: Bindings): Row | undefined {
     this.files.refuseHarmed();
     return this.#reading.get(sql, bindings);
@@ -224,8 +224,8 @@ export class SqliteDatabase implements Database {
 }
 
 /**
- * Connections to files that were harmed, which stay open until the process ends: closing one moves its log into the database and removes the
- * log, with all that others wrote there since. A process that is ended by `process.exit` closes none.
+ * Connections to damaged files, which stay open until the process ends: closing one moves its log into the database and removes the
+ * log, with everything that others wrote there since. A process that is ended by `process.exit` closes none.
  */
 const abandoned: unknown[] = [];
 
@@ -233,7 +233,7 @@ function unavailable(cause: RankdError): RankdError {
   return new RankdError('store_unavailable', cause.message, { hint: cause.hint, cause });
 }
 
-/** Returns false if the write met a lock and has time left: then it is to be tried again. */
+/** Returns false if the write met a lock and has time left: then retry it. */
 function answer({ resolve, reject, giveUpAt }: Entry, settled: Settled | undefined, now: number): boolean {
   if (settled === undefined) return false;
   if ('value' in settled) resolve(settled.value);
@@ -242,7 +242,7 @@ function answer({ resolve, reject, giveUpAt }: Entry, settled: Settled | undefin
   return true;
 }
 
-/** Sends steps to the writer: all that were added by the end of a turn's work go together. */
+/** Sends steps to the writer: all that were added by the end of a turn are sent together. */
 class Line {
   readonly #writer: StepTaker;
   readonly #errorOf: (failure: Failure) => RankdError;
@@ -302,7 +302,7 @@ class Write implements WriteTransaction {
     return rowsOf(await this.#line.ask({ do: 'all', sql, values: valuesOf(sql, bindings) }));
   }
 
-  /** As `all`, for rows that `work` does not wait for. */
+  /** Like `all`, for rows that `work` does not wait for. */
   async later<Row extends object>(sql: string, bindings: Bindings = {}): Promise<Row[]> {
     return rowsOf(await this.#line.add({ do: 'all', sql, values: valuesOf(sql, bindings) }));
   }

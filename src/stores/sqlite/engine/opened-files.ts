@@ -3,7 +3,8 @@ import { basename, dirname } from 'node:path';
 import { RankdError } from '../../../base/errors.ts';
 
 /**
- * The files that a handle works with. A process whose files were removed, replaced or cut would continue with files that no other process can still open, and not see the writes of others.
+ * The files that a handle works with. A process whose files were removed, replaced or truncated would continue with files that no other
+ * process can still open, and not see the writes of others.
  */
 export class OpenedFiles {
   readonly #seen = new Map<string, Stats | undefined>();
@@ -28,18 +29,18 @@ export class OpenedFiles {
     }
   }
 
-  /** As `check`, after a commit to a write-ahead log: SQLite finds nothing in a log that was emptied while it wrote. */
+  /** Like `check`, after a commit to a write-ahead log: SQLite finds nothing in a log that was emptied while it wrote. */
   checkCommit(log: string): void {
     this.check();
     if (isEmptied(log)) this.#refuse(log);
   }
 
-  /** Throws what `check` has thrown. */
+  /** Throws the error of an earlier `check`. */
   refuseHarmed(): void {
     if (this.#harm !== undefined) throw this.#harm;
   }
 
-  /** Whether `check` finds nothing. */
+  /** True if `check` finds no problem. */
   get areWhole(): boolean {
     try {
       this.check();

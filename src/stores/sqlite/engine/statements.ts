@@ -14,10 +14,10 @@ interface Known {
 const known = new Map<string, Known>();
 
 /**
- * Keeps bound values out of the choice of a query plan. Otherwise SQLite compiles a statement again whenever a value that could
- * change its plan is bound (https://sqlite.org/c3ref/prepare.html), which takes longer than most look-ups. It has a switch against
- * that, SQLITE_DBCONFIG_ENABLE_QPSG, which better-sqlite3 does not expose. A unary plus before each value does the same. No
- * statement of rankd has an `@` anywhere else.
+ * Prevents bound values from influencing the query plan. Otherwise SQLite compiles a statement again whenever a value that could change its
+ * plan is bound (https://sqlite.org/c3ref/prepare.html), which takes longer than most look-ups. SQLite has a switch that prevents this,
+ * SQLITE_DBCONFIG_ENABLE_QPSG, which better-sqlite3 does not expose. A unary plus before each value does the same. No statement of rankd
+ * has an `@` anywhere else.
  */
 function statementOf(sql: string): Known {
   let statement = known.get(sql);
@@ -63,7 +63,7 @@ export const sqliteDialect: Dialect = {
   schema: 'main',
   anyOf: (column, list) => `${column} IN (SELECT value FROM json_each(${list}))`,
   anyIn: (column, query) => `${column} IN (${query})`,
-  // As a range, which an index can find. No name has a character behind the last one of Unicode.
+  // As a range, which an index can find. No name has a character after the last one of Unicode.
   startsWith: (column, parameter) =>
     `(${column} COLLATE NOCASE >= ${parameter} AND ${column} COLLATE NOCASE < ${parameter} || char(0x10ffff))`,
   sameText: (column, parameter) => `${column} = ${parameter} COLLATE NOCASE`,

@@ -8,7 +8,7 @@ import { Statements, type Values } from './statements.ts';
 
 /**
  * The steps of the writing connection, in order: `begin` and `commit` enclose several writes, each from `save` to `keep` or `undo`. If a
- * statement fails, the rest of its write fails with it, and `keep` takes the write back; the others are not affected.
+ * statement fails, the rest of its write fails with it, and `keep` reverts the write; the others are not affected.
  */
 export type Step = { do: 'begin' | 'save' | 'keep' | 'undo' | 'commit' } | Statement;
 
@@ -164,7 +164,7 @@ const slowMs = 10;
 const oncePerMs = 10_000;
 
 /**
- * For a daemon: like `writerHere`, the quickest, until the disk proves slow. From then on a thread waits for it, so that a slow disk
+ * For a daemon: like `writerHere`, which is fastest, until the disk proves slow. From then on a thread waits for it, so that a slow disk
  * delays changes but no other request.
  */
 export function writerOfDaemon(options: WriterOptions): StepTaker {
@@ -195,7 +195,7 @@ export function writerOfDaemon(options: WriterOptions): StepTaker {
 /** A message to the thread: steps for a database, which it opens for the first of them, or to close it. */
 export type WriterMessage = { id: number } & ({ options: WriterOptions; steps: readonly Step[] } | { close: true });
 
-/** A thread takes its steps. */
+/** A writer whose steps are carried out in a thread. */
 export function writerThread(options: WriterOptions): StepTaker {
   thread ??= new Thread();
   const { ask, nextId: id } = thread;
@@ -207,7 +207,7 @@ export function writerThread(options: WriterOptions): StepTaker {
   };
 }
 
-/** A process has one for all its databases, as a daemon has only one of them. */
+/** One for all databases of the process, because a daemon has only one database. */
 let thread: Thread | undefined;
 
 class Thread {

@@ -125,8 +125,8 @@ export function appendDigest(file: string): void {
 }
 
 /**
- * Whether a file is byte by byte what its digest says. `none`: nothing follows the database, as in a copy that another program made.
- * `wrong`: a byte was changed, or what follows the database is no digest.
+ * Compares every byte of a file with its digest. `none`: nothing follows the database, as in a copy that another program made. `wrong`: a
+ * byte was changed, or the database is followed by something other than a digest.
  */
 export function checkDigest(file: string): 'right' | 'wrong' | 'none' {
   return withFile(file, (descriptor) => {

@@ -7,7 +7,7 @@ import { isLocked, toStoreError } from '../engine/sqlite-error.ts';
 
 /**
  * Makes this process the one daemon of a data directory until it is disposed or the process ends.
- * Throws `conflict` if another daemon has it, and as `openStore` if the directory can't be used.
+ * Throws `conflict` if another daemon has it, and like `openStore` if the directory can't be used.
  */
 export async function acquireDaemonLock(dataDir: string): Promise<AsyncDisposable> {
   const lock = takeLock(privateFile(dataDir, daemonLockName), { timeoutMs: lookTimeoutMs });
@@ -19,7 +19,9 @@ export async function acquireDaemonLock(dataDir: string): Promise<AsyncDisposabl
   };
 }
 
-/** The daemon's lock for a command that is to be alone; `undefined` if a daemon works on this data directory, or a command changes a rank. */
+/**
+ * The daemon's lock for a command that must run alone; `undefined` if a daemon works on this data directory, or a command changes a rank.
+ */
 export function lockOutDaemons(dataDir: string): ProcessLock | undefined {
   const isNodeAlive = (name: string) => isNodeName(name) && isLockTaken(join(dataDir, name));
   if (readdirSync(dataDir).some(isNodeAlive)) return undefined;
