@@ -53,14 +53,14 @@ export async function discordAddressFinding(url: string, daemon: SoughtDaemon): 
   const endpoint = `${url}/discord/interactions`;
   const question = crypto().randomBytes(16).toString('base64url');
   const visit = await visited(endpoint, { [questionHeader]: question }, '{"type":1}');
-  const lead = `have the proxy or the tunnel lead ${endpoint} to ${daemon.url}, with its headers and its body as they are`;
+  const fix = `have the proxy or the tunnel pass ${endpoint} on to ${daemon.url}, with its headers and its body as they are`;
   if ('failure' in visit)
     return fail('discord', `${endpoint} can't be reached: ${visit.failure.words}`, visit.failure.hint);
   const isOurs = visit.headers[proofHeader] === proofOf(daemon.identity, { question, authorization: undefined });
   if (isOurs && visit.status === 401) return ok('discord', `${endpoint} leads here`);
   if (visit.status !== 401)
-    return fail('discord', `${endpoint} answers ${visit.status}, not 401, to a request without a signature`, lead);
-  return fail('discord', `another program refuses requests at ${endpoint}`, lead);
+    return fail('discord', `${endpoint} answers ${visit.status}, not 401, to a request without a signature`, fix);
+  return fail('discord', `another program refuses requests at ${endpoint}`, fix);
 }
 
 /** Game servers may use these only: https://create.roblox.com/docs/cloud-services/http-service */
@@ -146,7 +146,7 @@ function silence(url: string, { cause, words }: ConnectionFailure, addresses: st
     return fail(check, text, 'check the proxy or the tunnel: its log has the reason');
   }
   if (addresses.some(isPrivate)) return fail('reach', text, start);
-  const elsewhere = `open ${url}/healthz from elsewhere, such as a phone without Wi-Fi. If that shows {"status":"ok"}, all is well: some routers do not lead from inside to their own public address`;
+  const elsewhere = `open ${url}/healthz from elsewhere, such as a phone without Wi-Fi. If that shows {"status":"ok"}, all is well: from inside, some routers do not reach their own public address`;
   return fail('reach', text, `${elsewhere}. If not, ${start}, and let the port through firewall and router`);
 }
 
@@ -199,15 +199,15 @@ function answerFinding(
   { status, headers, body }: Visit,
   { daemon, isProven, isStripped }: { daemon: SoughtDaemon | undefined; isProven: boolean; isStripped: boolean },
 ): Finding {
-  const lead = `have the proxy or the tunnel lead to ${daemon?.url ?? 'rankd'}`;
+  const point = `point the proxy or the tunnel at ${daemon?.url ?? 'rankd'}`;
   if (status >= 300 && status < 400) {
     const to = shorten(headers.location ?? 'nowhere', 200);
     return fail('answer', `it sends games on to ${to}`, 'give games the address that answers: server.public_url');
   }
   if (status >= 502)
-    return fail('answer', `the proxy cannot reach rankd (status ${status})`, `start rankd, and ${lead}`);
+    return fail('answer', `the proxy cannot reach rankd (status ${status})`, `start rankd, and ${point}`);
   if (status !== 200 || !isHealth(body)) {
-    return fail('answer', `what answers is not rankd (status ${status})`, `${lead}, without a page in between`);
+    return fail('answer', `what answers is not rankd (status ${status})`, `${point}, without a page in between`);
   }
   if (isProven) return ok('answer', 'it is this daemon');
   if (isStripped) {
@@ -218,7 +218,7 @@ function answerFinding(
     const fix = 'run this where the daemon runs, with its --data-dir, to know that it is that one';
     return warn('answer', 'a rankd answers; none runs on this data directory', fix);
   }
-  return fail('answer', 'another rankd answers, not the one of this data directory', lead);
+  return fail('answer', 'another rankd answers, not the one of this data directory', point);
 }
 
 function isHealth(body: string): boolean {

@@ -110,7 +110,7 @@ test('a certificate that games would refuse is reported with the reason, and the
 describe('another server in place of this daemon is detected, with the fix', () => {
   const page: RequestListener = (_request, response) => response.end('<h1>Welcome</h1>');
   test.each<[string, RequestListener, string, RegExp]>([
-    ['a page', page, 'what answers is not rankd (status 200)', /lead to http:\/\/127/],
+    ['a page', page, 'what answers is not rankd (status 200)', /tunnel at http:\/\/127/],
     [
       'a proxy without rankd',
       (_, response) => response.writeHead(502).end(),
@@ -128,7 +128,7 @@ describe('another server in place of this daemon is detected, with the fix', () 
       'an endless page',
       ({ socket }) => void socket.write(`HTTP/1.1 200 OK\r\n\r\n${'x'.repeat(9_000)}`),
       'not rankd',
-      /lead to/,
+      /point the proxy or the tunnel at/,
     ],
   ])('%s', async (_, handler, text, fix) => {
     const [, answer, ...rest] = await found(await plainly(handler));
@@ -197,7 +197,7 @@ test('without a response, doctor reports the failed step: the port, the name, th
     {
       check: 'reach',
       grade: 'FAIL',
-      fix: expect.stringMatching(/phone without Wi-Fi.*routers do not lead from inside/),
+      fix: expect.stringMatching(/phone without Wi-Fi.*from inside, some routers/),
     },
   ]);
   expect((await found(`https://localhost:${new URL(plain).port}`)).slice(1)).toMatchObject([

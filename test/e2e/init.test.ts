@@ -78,7 +78,7 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
   expect(steps.map(([, number]) => Number(number))).toEqual([1, 2, 3, 4, 5, 6]);
   expect(steps.map(([, , step]) => step)).toEqual([
     'Start it: rankd serve',
-    'Have https://rankd.example.com lead to http://127.0.0.1:7265, by a proxy or a tunnel (docs/hosting.md), then check it: rankd doctor --url',
+    'Point https://rankd.example.com at http://127.0.0.1:7265 with a reverse proxy or a tunnel (docs/hosting.md), then check it: rankd doctor --url',
     expect.stringMatching(/a secret named rankd .*, for the domain rankd\.example\.com\.$/),
     expect.stringContaining('Allow HTTP Requests'),
     expect.stringContaining(`right-click ServerScriptService, Insert from File: ${home.path('Rankd.rbxmx')}`),

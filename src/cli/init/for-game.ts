@@ -128,8 +128,8 @@ export function nextSteps(outcome: InitOutcome, { host, port }: { host: string; 
   const steps = [
     ...(start === undefined ? [] : [start]),
     url === undefined
-      ? 'Give rankd an address that Roblox can reach, by a proxy or a tunnel (docs/hosting.md), and set it as server.public_url in rankd.yaml.'
-      : `Have ${url} lead to http://${host}:${port}, by a proxy or a tunnel (docs/hosting.md), then check it: rankd doctor --url`,
+      ? 'Give rankd an address that Roblox can reach, with a reverse proxy or a tunnel (docs/hosting.md), and set it as server.public_url in rankd.yaml.'
+      : `Point ${url} at http://${host}:${port} with a reverse proxy or a tunnel (docs/hosting.md), then check it: rankd doctor --url`,
     ...keySteps(outcome),
     'In Roblox Studio, File, Experience Settings, Security: switch on Allow HTTP Requests.',
     ...modelSteps(outcome),
