@@ -12,7 +12,7 @@ const slow = /\/test\/((browser|e2e|environment|faults)\/|game\/client\.)/;
 /** If a long file starts last, the whole run waits for it. */
 class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await super.sort(files); // by how long each took last time; in a fresh clone, by size
+    const sorted = await super.sort(files); // by the duration of the last run; in a fresh clone, by size
     return sorted.toSorted((a, b) => Number(slow.test(b.moduleId)) - Number(slow.test(a.moduleId)));
   }
 }
@@ -25,14 +25,14 @@ export const shared = {
   hookTimeout: 120_000,
   expect: { poll: { timeout: 20_000 } },
   maxWorkers: 4,
-  execArgv: ['--max-semi-space-size=64'], // a fifth less for the garbage of short-lived daemons
+  execArgv: ['--max-semi-space-size=64'], // a fifth less time, because short-lived daemons leave much garbage
   isolate: false, // no test leaves anything in a module: a worker for many files saves loading them again for each
 } satisfies TestOptions;
 
-/** The daemons of tests keep their data in PostgreSQL. */
+/** The daemons of tests store their data in PostgreSQL. */
 export const onPostgres = { name: 'postgres', env: { RANKD_TEST_STORE: 'postgres' } } satisfies TestOptions;
 
-/** Of the tests that a daemon on either engine has to pass, those where the engine has a part in the answer. */
+/** Of the tests that a daemon on either engine has to pass, those whose answers depend on the engine. */
 const differing = [
   ...['idempotency', 'verify-key', 'ranker-check', 'rank-change', 'privileged-roles', 'suspensions', 'discord'].map(
     inHttp,

@@ -47,7 +47,7 @@ const pages = {
   experience: [/\/experiences\/(\d+)/],
 };
 
-/** The id in a pasted address of roblox.com; `undefined` if the text is no address of such a page. */
+/** The id in a pasted address of roblox.com; `undefined` if the text is not the address of such a page. */
 export function idInAddress(kind: keyof typeof pages, text: string): number | undefined {
   const [, path] = /^(?:https?:\/\/)?(?:[\w-]+\.)?roblox\.com(\/[^#]*)/i.exec(text.trim()) ?? [];
   if (path === undefined) return undefined;

@@ -45,7 +45,7 @@ function alsoOnComeback(rule: PolicyRule): PolicyRule {
   return { name, refusal: (of) => rule.refusal(of) ?? refusalOfComeback(of, onReturn(rule).refusal) };
 }
 
-/** The refusal of the roles that `of.comeback` gives. A comeback that leaves the member no higher than now is no promotion. */
+/** The refusal of the roles that `of.comeback` gives. A comeback that leaves the member no higher than now is not a promotion. */
 export function refusalOfComeback(of: PolicyCase, refusal: PolicyRule['refusal']): RankdError | undefined {
   const { comeback } = of;
   if (comeback === undefined || (refusal === directionOfReturn.refusal && rise(comeback) <= 0)) return undefined;

@@ -106,7 +106,7 @@ function blockIn(text: string, language: string): string | undefined {
   return new RegExp(`^\`\`\`${language}\\n(.+?)^\`\`\``, 'ms').exec(text)?.[1];
 }
 
-/** An answer with the kind of each value in place of those that differ between runs. */
+/** An answer in which values that differ between runs are replaced with their kinds. */
 function shapeOf(json: string): unknown {
   const answer: unknown = JSON.parse(json);
   if (typeof answer !== 'object' || answer === null) return typeof answer;

@@ -190,7 +190,7 @@ test.concurrent('with audit.head_file, commands and the daemon record each head,
   const file = home.path('audit.heads');
   writeFileSync(home.path('rankd.yaml'), 'audit: { head_file: audit.heads }\n');
   const lines = () => readFileSync(file, 'utf8').trimEnd().split('\n');
-  await home.json('key', 'create', 'game'); // no daemon is there to record it
+  await home.json('key', 'create', 'game'); // no daemon runs that could record it
   await home.json('rank', 'set', '1001', '20');
   expect(lines().map((line) => line.replace(/^\S+ (\d+) [\da-f]{64}$/, '$1'))).toEqual(['1', '2', '3']);
   await using daemon = await DaemonHere.start(home);

@@ -11,7 +11,7 @@ import { postgresDatabase } from '../support/postgres-database.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-/** rankd where a platform runs it: variables are its only settings, and one port is the only one that is reached. */
+/** rankd where a platform runs it: variables are its only settings, and only one port can be reached. */
 
 const rankd = fileURLToPath(new URL('../../bin/rankd.js', import.meta.url));
 const running: ChildProcess[] = [];

@@ -274,7 +274,7 @@ test('the projects for Rojo, Wally and pesde name every module but Config, no ot
     build_files: ['Rankd'],
   });
   expect(pesde['name']).toMatch(/^[a-z0-9_]+\/rankd$/);
-  // No registry demands a homepage or a repository, and their addresses are the publisher's to say.
+  // No registry requires a homepage or a repository, and only the publisher knows their addresses.
   const addresses = (file: string) => read(file).match(/https:[^"\s]+/g);
   expect(addresses('wally.toml')).toEqual(['https://github.com/UpliftGames/wally-index']);
   expect(addresses('pesde.toml')).toEqual(['https://github.com/pesde-pkg/index']);

@@ -41,7 +41,7 @@ describe.each(systems)('$name', (system) => {
   const isLowered = system.name === 'HD Admin';
 
   test.each<[string, number[], RegExp]>([
-    // A crowd is no list of names.
+    // A crowd is not a list of names.
     ['all', [], /all is not allowed here; name the players/],
     ['others', [], /others is not allowed here/],
     ['everyone', [], /everyone is not allowed here/],

@@ -77,7 +77,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-/** Runs a game script with the client. The first answers are lost, as `raises` says. */
+/** Runs a game script with the client. `raises` has the errors that replace the first answers. */
 async function play<T = Seen>(script: string, { on = app, raises = [] as string[], asked = [] as GameRequest[] } = {}) {
   await using game = await Game.start({
     clock: systemClock,

@@ -6,7 +6,7 @@ import { serveMetrics } from '../../src/metrics/serve-metrics.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { connectTo, rawAnswers } from '../support/raw-answers.ts';
 
-/** Metrics that are rendered as `render` does it. */
+/** Metrics that `render` renders. */
 async function served(render: () => Promise<string>) {
   const clock = new ManualClock();
   const lines: string[] = [];

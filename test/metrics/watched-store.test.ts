@@ -7,7 +7,7 @@ import { newChange, record } from '../contracts/store/samples.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-/** A store as another engine may make it: methods of a class, on a private field. */
+/** A store as another engine may build it: a class whose methods use a private field. */
 class StoreInAClass implements Pick<Store, 'recordChange' | 'listChanges' | 'close'> {
   readonly #store: Store;
 

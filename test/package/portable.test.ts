@@ -14,7 +14,7 @@ const name = `rankd-${manifest.version}-linux-x64`;
 const temp = new TempDir();
 const out = join(temp.path, 'out');
 
-/** Builds the archive for this system, from the Node.js of the clone. `xz`: a script in the place of xz, which takes too long for a test. */
+/** Builds the archive for this system, from the Node.js of the clone. `xz`: a script that replaces xz, which takes too long for a test. */
 function buildArchive(xz: string) {
   const folder = mkdtempSync(join(temp.path, 'programs-'));
   writeFileSync(join(folder, 'xz'), `#!/bin/sh\n${xz}\n`, { mode: 0o755 });
@@ -22,7 +22,7 @@ function buildArchive(xz: string) {
   return spawnSync(process.execPath, [build, '--only', 'linux-x64', '--out', out], { encoding: 'utf8', env });
 }
 
-/** As docs/install.md has it. */
+/** As in docs/install.md. */
 const [install = ''] = blocksOf('docs/install.md', 'sh');
 const portable = join(out, name);
 let installed = '';

@@ -9,7 +9,7 @@ const call: CallContext = { signal: new AbortController().signal, deadlineAt: Nu
 const valid: Credential = { state: 'valid', userId: 9001, canWrite: true };
 const turnedAway = () => new RankdError('platform_credential', 'Roblox does not accept the key.', { hint: 'renew it' });
 
-/** A breaker on a platform whose credential a test kills and revives, and what reached that platform. */
+/** A breaker on a platform whose credential a test kills and revives, and the calls that reached that platform. */
 function breakerUnderTest() {
   const clock = new ManualClock();
   const state = {
@@ -57,7 +57,7 @@ function breakerUnderTest() {
     breaker.assignRole(change, call),
     breaker.unassignRole(change, call),
   ];
-  /** Uses the platform once; what it was refused with. */
+  /** Uses the platform once; resolves with `done`, or with the code of the refusal. */
   const use = () =>
     breaker.getMember(1001, call).then(
       () => 'done',

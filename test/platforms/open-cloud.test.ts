@@ -685,7 +685,7 @@ describe('a reservation for writes', () => {
 
   beforeEach(async () => {
     fake.budgets.use('unassign', 297);
-    await platform.unassignRole({ userId: 1001, roleId: captain }, callIn(1_000)); // whose answer says that 2 are left
+    await platform.unassignRole({ userId: 1001, roleId: captain }, callIn(1_000)); // whose answer reports that 2 are left
   });
 
   test('is for every write of a kind, or for none', async () => {
@@ -720,7 +720,7 @@ describe('the key', () => {
     const echo = JSON.stringify({ code: 'INVALID_ARGUMENT', message: `Bad key ${fake.apiKey}` });
     const calls = {
       roles: () => platform.roles(callIn(25)),
-      // another member each time: the fake may hear of a given-up write after the next one began
+      // another member each time: the fake may notice that a write was given up only after the next one began
       assign: () => platform.assignRole({ ...assign, userId: fake.journal.entries.length + 1 }, callIn(25)),
       introspect: () => platform.checkCredential(callIn(25)),
     };

@@ -23,7 +23,7 @@ import { freshDataDir } from '../support/fresh-data-dir.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { createPostgresDatabase } from '../support/postgres-database.ts';
 
-/** A store with the clock that it goes by, and the changes that were made so far. */
+/** A store with the clock that it uses, and the changes that were made so far. */
 interface Side {
   store: Store;
   clock: ManualClock;

@@ -75,7 +75,7 @@ export class FakeDiscord {
   /** False as long as the application is not in the server: then it may register no command there. */
   isInServer = true;
   readonly replies: TakenReply[] = [];
-  /** How the next replies are answered, before any is taken: a status, or with a body; `hang` never answers. */
+  /** How the next replies are answered, before any is accepted: a status, or with a body; `hang` never answers. */
   readonly replyFaults: Array<FakeAnswer | number | 'hang'> = [];
   /** Tokens of commands that rankd acknowledged. Discord knows no other. */
   readonly #acknowledged = new Set<string>();
@@ -135,7 +135,7 @@ export class FakeDiscord {
     return (sent.response.data?.content ?? JSON.stringify(sent.response)).replaceAll('\\', '');
   }
 
-  /** Of the API: registrations of commands, and replies. `undefined` if the path is of something else, `hang` for no answer at all. */
+  /** The API's answer to a registration of commands, or to a reply. `undefined` for any other path, `hang` for no answer at all. */
   answerApi(method: string, path: string, { headers, body }: ApiRequest): FakeAnswer | 'hang' | undefined {
     const [, application, token] = /^\/api\/v10\/webhooks\/(\d+)\/([^/]+)\/messages\/@original$/.exec(path) ?? [];
     const isRegistration =

@@ -24,7 +24,7 @@ interface Kept {
 /** By data directory: a test that opens a directory again finds its database again. */
 const kept = new Map<string, Kept>();
 
-/** The store of a daemon on a data directory, as its configuration has it. */
+/** The store of a daemon on a data directory, chosen by its configuration. */
 export async function storeOf(dataDir: string): Promise<{ store?: ServerAddress }> {
   if (!isOnPostgres) return {};
   countQuestions();

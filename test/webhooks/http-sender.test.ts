@@ -18,7 +18,7 @@ const sender = httpWebhookSender(systemClock, (_name, _options, done) => {
 const post = (address: string, rest: { allowPrivate?: string[]; timeoutMs?: number; secrets?: string[] } = {}) =>
   sender.send({ method: 'POST', address, body: '{}', timeoutMs: 5_000, allowPrivate: [], ...rest });
 
-/** Every name has these addresses, one list for each time that it is looked up. */
+/** Every name has these addresses, one list for each look-up. */
 function names(...found: string[][]): void {
   answers = found;
   lookups = 0;

@@ -139,7 +139,7 @@ test('a stream reports changes, sends heartbeats while nothing changes, and says
   using other = await (await page.loggedIn()).listen();
   await expect.poll(() => stream.events).toEqual(['hello']);
   expect(stream.text).toMatch(/^retry: 2000\n\nevent: hello\ndata: \d+\n\n$/);
-  await new Promise((resolve) => setTimeout(resolve, 20)); // the first look is at what is there
+  await new Promise((resolve) => setTimeout(resolve, 20)); // the first check only records the present state
   await page.app.rank(key, { newRankId: 20 });
   await expect.poll(() => stream.events).toEqual(expect.arrayContaining(['changes', 'chart', 'keys', 'suspensions']));
   const numbers = [...stream.text.matchAll(/^data: (\d+)$/gm)].map(([, number]) => Number(number));

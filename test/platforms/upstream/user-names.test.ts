@@ -85,7 +85,7 @@ test('a name that is requested again is looked up, although no caller waits any 
   void want('shop', ['bob'], 100);
   void want('bot', many('before', 60));
   void want('bot', ['bob'], 100);
-  await clock.advance(1_300); // the first fifty are asked for: of bob's places, the one in the other lane has not come yet
+  await clock.advance(1_300); // the first fifty are requested: bob's place in the other lane has not had its turn yet
   void want('bot', many('behind', 40));
   const bob = want('bot', ['bob']);
   await clock.advance(5_000);

@@ -118,7 +118,7 @@ function add(account: Counted): number {
 
 const counted: AccountName<Counted> = { operation: 'assign', open: () => ({ count: 0 }) };
 
-/** Notes what the account was opened with. */
+/** Records the facts that the account was opened with. */
 function noting(opened: Array<OpeningFacts<Counted>>): AccountName<Counted> {
   const open = (facts: OpeningFacts<Counted>) => {
     opened.push(structuredClone(facts));

@@ -181,7 +181,7 @@ function daemonNamed(name: string, rest: Partial<ShownNode> = {}): ShownNode {
 test('a daemon that shows itself is seen by all with what it says of itself, until it is closed', async () => {
   const { address } = await postgresDatabase();
   const [one, other] = await Promise.all([1, 2].map(() => openPostgresStore({ address, clock: new ManualClock() })));
-  await other?.enqueue(7); // a command is no daemon
+  await other?.enqueue(7); // a command is not a daemon
   let isDraining = false;
   await one?.nodes?.showNode(daemonNamed('east', { status: () => ({ ...status, isDraining }) }));
   expect(await other?.nodes?.listNodes()).toMatchObject([{ name: 'east', state: 'serving', status }]);

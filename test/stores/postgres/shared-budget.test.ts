@@ -127,7 +127,7 @@ test.each([
     const asks = async ({ call }: Pick<Joined, 'call'>, calls: number, lane?: string) => {
       const before = carriedOut.length;
       for (let times = 0; times < calls; times += 1) void call(lane);
-      for (let steps = 0; steps < 200; steps += 1) await pass(20); // as slots are spaced: an answer that is late makes no start late
+      for (let steps = 0; steps < 200; steps += 1) await pass(20); // the spacing of slots: a late answer delays no start
       return carriedOut.length - before;
     };
     const spent = 40;

@@ -103,7 +103,7 @@ test('a change is on disk when it is reported, whatever the server’s settings;
         (row) => row['setting'],
       );
     expect(new Set(await commits('rank_changes'))).toEqual(new Set(['on']));
-    expect(await commits('nodes')).toEqual([setting]); // joining is as the server is set
+    expect(await commits('nodes')).toEqual([setting]); // joining uses the server's setting
     await time.advance(1_000);
     await expect.poll(() => commits('nodes')).toEqual([setting, 'off']);
     await onServer(address, 'DELETE FROM seen.commits');

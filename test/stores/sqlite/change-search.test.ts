@@ -10,7 +10,10 @@ import { createSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { TempDir } from '../../support/temp-dir.ts';
 
-/** More than a page reads: the oldest changes are of Ann_2 and were refused, the others of Ann_1, and of four hundred names that begin so. */
+/**
+ * More than a page reads: the oldest changes are of Ann_2 and were refused, the others of Ann_1, and of four hundred names with the same
+ * beginning.
+ */
 const count = 12_000;
 const dir = new TempDir();
 let db: Connection;

@@ -117,7 +117,7 @@ test('a command that commits into replaced or removed files does not report succ
   await expect(operate({ store: command }).createKey(newKey('lost'), operator)).rejects.toMatchObject(theseFiles);
 });
 
-/** A file of a daemon by its name, or by what its name looks like. */
+/** A file of a daemon by its name, or by a pattern for its name. */
 const namedParts: Array<[string, RegExp, number]> = [
   ['rankd.db', /^rankd\.db$/, 4],
   ['rankd.db-wal', /^rankd\.db-wal$/, 4],

@@ -24,7 +24,7 @@ test('a change from the shell takes its turn among those of the daemon: earlier 
     platform: (group) =>
       platformWith(noting(group, written, allAsked.promise), {
         getMember: async (userId, call) => {
-          // Between the first change and the second, the shell has its chance to go before it.
+          // Between the first change and the second, the shell could overtake.
           const seen = shellClock.sleeps;
           while (written.length === 1 && shellClock.sleeps < seen + 2) await systemClock.sleep(5);
           return group.getMember(userId, call);
@@ -110,7 +110,7 @@ async function changeFromShell(shell: Awaited<ReturnType<typeof openRanking>>, n
   return changeRank(shell, { caller: { by: 'cli:ann@host', dryRun: false }, request }, deadline);
 }
 
-/** The real clock, which counts who sleeps; a sleep ends only where `goesOn` says so. */
+/** The real clock, which counts who sleeps; a sleep ends only if `goesOn` is true. */
 class CountingClock implements Clock {
   sleeps = 0;
   goesOn = () => true;
@@ -124,7 +124,7 @@ class CountingClock implements Clock {
   }
 }
 
-/** A group that notes the roles given in order, and gives none before `begin`. */
+/** A group that records the roles given in order, and gives none before `begin`. */
 function noting(group: Platform, written: number[], begin: Promise<void>): Platform {
   return platformWith(group, {
     assignRole: async (change, call) => {

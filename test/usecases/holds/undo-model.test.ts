@@ -26,7 +26,7 @@ import { giveBackStore, storeOf } from '../../support/store-of-app.ts';
 import { TempDir } from '../../support/temp-dir.ts';
 
 const members = [1001, 1003, 1004] as const;
-/** The others stay in the group, and for them nothing is left open. */
+/** The other members stay in the group, so their expected state is always certain. */
 const leavers = [1001, 1003] as const;
 const minute = 60_000;
 const stop = new AbortController().signal;
@@ -62,7 +62,7 @@ interface Story {
   undo: { id: string; before: State; live: Entry[] } | undefined;
 }
 
-/** rankd without a daemon on the simulated group: time passes, and suspensions end, when a test says it. */
+/** rankd without a daemon on the simulated group: time passes, and suspensions end, when a test decides it. */
 class World {
   readonly app: RankingApp;
   readonly stories = new Map<number, Story>(
@@ -111,7 +111,7 @@ class World {
     return { roles: heldIds(roles, { roleIds: member?.roleIds ?? [] }), hold: open && heldAs(open) };
   }
 
-  /** Does something that may change members, and notes what did. */
+  /** Does something that may change members, and records the changes. */
   async doing(work: () => Promise<unknown>): Promise<void> {
     const before = new Map<number, State>();
     const latest = new Map<number, string | undefined>();
@@ -119,7 +119,7 @@ class World {
       before.set(member, await this.state(member));
       latest.set(member, (await this.app.store.latestChange(member)).latestId);
     }
-    await work().catch(() => undefined); // a rule was in the way
+    await work().catch(() => undefined); // a rule refused it
     for (const member of members) {
       const { latestId } = await this.app.store.latestChange(member);
       const state = before.get(member);

@@ -111,7 +111,7 @@ test('retention records up to which event it removes before it removes one, and 
   await keep(700, clock.now() - 40 * dayMs);
   await clock.advance(9 * dayMs);
   const { rows } = await store.auditChain({ afterId: 699, limit: 1 });
-  const aborted = clock.sleep(250).then(() => stop.abort()); // three steps to look, with pauses, then one to remove
+  const aborted = clock.sleep(250).then(() => stop.abort()); // three steps to search, with pauses, then one to remove
   await round({ auditMs: dayMs });
   await aborted;
   const [prune] = await store.listAudit({ limit: 1 });

@@ -94,7 +94,7 @@ export async function openDelivery(courierOn: (clock: ManualClock) => WebhookSen
   };
 }
 
-/** Targets that answer as the test says, by the host of their address. */
+/** Targets that answer as the test decides, by the host of their address. */
 export class FakeTargets implements WebhookSender {
   readonly sent: Array<{
     host: string;
