@@ -26,6 +26,13 @@ test.each(pages)('%s names only scripts of npm that there are', (page) => {
   expect(Object.keys(scripts)).toEqual(expect.arrayContaining(named));
 });
 
+test('CONTRIBUTING explains each script of npm that a person runs', () => {
+  const names = Object.keys(JSON.parse(read('package.json')).scripts).filter(
+    (name) => !/^(prepare|start|test)$/.test(name),
+  );
+  expect(names.filter((name) => !read('CONTRIBUTING.md').includes(`| \`npm run ${name}`))).toEqual([]);
+});
+
 test.each(pages)('a shell can parse the commands of %s', (page) => {
   const { status, stderr } = spawnSync('bash', ['-n'], { input: blocksOf(page, 'sh').join('\n'), encoding: 'utf8' });
   expect([status, stderr]).toEqual([0, '']);
