@@ -30,7 +30,10 @@ export const ranker = option('--ranker <user>', 'the user who asks for it, whom 
 export const reason = option('--reason <text>', 'why, in your own words; the history stores it', asReason);
 const until = option('--until <time>', 'the end, such as 2027-01-31 or 2027-01-31T18:00Z', asEnd);
 /** How long a hold is to last: `for` and `until` exclude each other. */
-export const holdOptions = { for: option('--for <duration>', 'how long, such as 3d, 12h or 30m', asLength), until };
+export const holdOptions = {
+  for: option('--for <duration>', 'how long, such as 3d, 12h or 30m, or ever: until you end it', asLength),
+  until,
+};
 export type HoldOptions = ValuesOf<typeof holdOptions>;
 
 const suspendOptions = {
