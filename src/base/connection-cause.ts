@@ -67,8 +67,7 @@ const meanings = {
   },
   tls_failed: {
     words: 'it shares no TLS version or cipher with rankd',
-    hint: (at) =>
-      `check which versions of TLS ${at} takes, and whether a proxy or a virus scanner answers in its place`,
+    hint: (at) => `check which versions of TLS ${at} accepts, and whether a proxy or a virus scanner answers instead`,
     isPermanent: true,
   },
   no_http: {

@@ -233,7 +233,7 @@ export function behindLinks(path: string, users: readonly number[]): string {
 }
 
 function notFile(path: string): RankdError {
-  return new RankdError('usage', `${path} is neither a file nor a folder; no backup can take its place.`, {
+  return new RankdError('usage', `${path} is neither a file nor a folder; a backup can't replace it.`, {
     hint: 'choose another name; `rankd backup -` writes to standard output',
   });
 }
@@ -371,7 +371,7 @@ const inUse: Failure = (file) => ({
 const tooManyOpen: Failure = (file) => ({
   code: 'store_unavailable',
   message: `No more files may be open, so ${file} was not written.`,
-  hint: 'raise the limit of open files (ulimit -n; LimitNOFILE= in a systemd unit), or find what holds so many',
+  hint: 'raise the limit of open files (ulimit -n; LimitNOFILE= in a systemd unit), or find the program that has so many open',
 });
 const nameTooLong: Failure = (file) => ({
   code: 'usage',

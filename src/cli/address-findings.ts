@@ -53,7 +53,7 @@ export async function discordAddressFinding(url: string, daemon: SoughtDaemon): 
   const endpoint = `${url}/discord/interactions`;
   const question = crypto().randomBytes(16).toString('base64url');
   const visit = await visited(endpoint, { [questionHeader]: question }, '{"type":1}');
-  const fix = `have the proxy or the tunnel pass ${endpoint} on to ${daemon.url}, with its headers and its body as they are`;
+  const fix = `let the proxy or the tunnel forward ${endpoint} to ${daemon.url}, with headers and body unchanged`;
   if ('failure' in visit)
     return fail('discord', `${endpoint} can't be reached: ${visit.failure.words}`, visit.failure.hint);
   const isOurs = visit.headers[proofHeader] === proofOf(daemon.identity, { question, authorization: undefined });
@@ -87,7 +87,7 @@ function nameFinding(host: string, addresses: string[]): Finding {
   if (inside.length === 0) return ok('name', `${host} is ${addresses.join(', ')}`);
   if (isIP(host) !== 0)
     return warn('name', `Roblox's servers can't reach ${host}`, 'use a public address: a name with TLS, or a tunnel');
-  const fix = `look from another network; if ${host} is the same there, correct its DNS record`;
+  const fix = `look it up from another network; if the address of ${host} is the same there, correct its DNS record`;
   return warn('name', `${host} is ${inside.join(', ')} here, which Roblox's servers can't reach`, fix);
 }
 
@@ -160,7 +160,7 @@ function certificateFinding(
   if (distrust !== undefined) {
     const { words } = connectionFailure(Object.assign(new Error(distrust), { code: distrust }), { at: host });
     const [detail, fix] = flaws[distrust]?.(host, certificate, until) ?? ['', otherwise];
-    return fail('certificate', `${words}${detail}: no game takes it`, fix);
+    return fail('certificate', `${words}${detail}: no game accepts it`, fix);
   }
   const days = Math.floor((endsAt - Date.now()) / dayMs);
   if (days >= soonDays) return ok('certificate', `valid until ${until}`);
@@ -181,17 +181,17 @@ const flaws: Record<
   string,
   (host: string, certificate: PeerCertificate | undefined, until: string) => [string, string]
 > = {
-  CERT_HAS_EXPIRED: (_host, _certificate, until) => [`, it ended on ${until}`, `renew it; ${otherwise}`],
+  CERT_HAS_EXPIRED: (_host, _certificate, until) => [`, on ${until}`, `renew it; ${otherwise}`],
   CERT_NOT_YET_VALID: () => ['', 'set the clock of the machine that made it'],
   ERR_TLS_CERT_ALTNAME_INVALID: (host, certificate) => [
     `, not for ${host} but for ${shorten(certificate?.subjectaltname ?? 'no name', 100)}`,
-    `get one for ${host}; if that is your router's, it answers only inside: look from elsewhere`,
+    `get one for ${host}; if that is your router's, it answers only inside your network: check from elsewhere`,
   ],
   DEPTH_ZERO_SELF_SIGNED_CERT: () => [', it is self-signed', `get one from Let's Encrypt; ${otherwise}`],
   SELF_SIGNED_CERT_IN_CHAIN: () => [', it comes from an unknown authority', `get one from Let's Encrypt; ${otherwise}`],
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: () => [
-    ', it comes without those that vouch for it',
-    "have the proxy send the whole chain (the file fullchain.pem), from an authority that is known, such as Let's Encrypt",
+    ', it comes without the rest of its chain',
+    "let the proxy send the whole chain (the file fullchain.pem), from a known authority, such as Let's Encrypt",
   ],
 };
 
@@ -202,20 +202,24 @@ function answerFinding(
   const point = `point the proxy or the tunnel at ${daemon?.url ?? 'rankd'}`;
   if (status >= 300 && status < 400) {
     const to = shorten(headers.location ?? 'nowhere', 200);
-    return fail('answer', `it sends games on to ${to}`, 'give games the address that answers: server.public_url');
+    return fail('answer', `it redirects games to ${to}`, 'give games the address that answers: server.public_url');
   }
   if (status >= 502)
     return fail('answer', `the proxy cannot reach rankd (status ${status})`, `start rankd, and ${point}`);
   if (status !== 200 || !isHealth(body)) {
-    return fail('answer', `what answers is not rankd (status ${status})`, `${point}, without a page in between`);
+    return fail(
+      'answer',
+      `the program that answers is not rankd (status ${status})`,
+      `${point}, without a page in between`,
+    );
   }
   if (isProven) return ok('answer', 'it is this daemon');
   if (isStripped) {
-    const text = 'it is this daemon, but the header Authorization does not come through, and so no key of a game';
-    return fail('answer', text, 'have the proxy or the tunnel pass on that header, or take another one');
+    const text = 'it is this daemon, but the header Authorization does not come through, so no game key does';
+    return fail('answer', text, 'let the proxy or the tunnel pass on that header, or use another one');
   }
   if (daemon === undefined) {
-    const fix = 'run this where the daemon runs, with its --data-dir, to know that it is that one';
+    const fix = 'run this where the daemon runs, with its --data-dir, to confirm that it is that daemon';
     return warn('answer', 'a rankd answers; none runs on this data directory', fix);
   }
   return fail('answer', 'another rankd answers, not the one of this data directory', point);

@@ -72,7 +72,7 @@ export interface GameValues {
 export function gameUrl(url: string | undefined, { server }: Pick<Config, 'server'>, command: string): string {
   const known = url ?? server.publicUrl;
   if (known !== undefined) return known;
-  throw new RankdError('usage', 'Nothing says where games reach rankd: server.public_url is not set.', {
+  throw new RankdError('usage', 'rankd does not know where games reach it: server.public_url is not set.', {
     hint: `${command} --url https://rankd.example.com, or set server.public_url in rankd.yaml`,
   });
 }

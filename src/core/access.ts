@@ -116,7 +116,7 @@ function notListed({ key, entry }: Caller, placeId: number): RankdError {
 function unpublished({ id }: Key): RankdError {
   return RankdError.withoutStack(
     'place_not_whitelisted',
-    'Place 0 is no place: a game that runs in Studio and was never published sends it. Publish the game, then whitelist its place id.',
+    'Place 0 is not a place: a game that runs in Studio and was never published sends it. Publish the game, then whitelist its place id.',
     {
       hint: 'publish the game from Roblox Studio, then: rankd whitelist add PLACE',
       details: { reason: 'unpublished', keyId: id, placeId: noPlace },
@@ -169,7 +169,7 @@ export function refusalOfRobloxId({ header, placeId }: RobloxIdClaim): RankdErro
       : `its header Roblox-Id is ${/^\d{1,16}$/.test(header) ? `that of place ${header}` : 'no place id'}`;
   return RankdError.withoutStack(
     'place_not_whitelisted',
-    `The request names place ${placeId}, but ${found}: security.roblox_id is enforce. Send game.PlaceId, no universe id.`,
+    `The request names place ${placeId}, but ${found}: security.roblox_id is enforce. Send game.PlaceId, not a universe id.`,
     {
       hint: `whitelist the id of each place, or set security.roblox_id to warn ${atItsOrigin}`,
       details: { reason: 'roblox_id_mismatch', placeId },

@@ -12,7 +12,7 @@ export function userIn(text: string): AskedUser | undefined {
 }
 
 export const userWords =
-  'a user id, a user name (3 to 20 letters, digits or underscores; no display name), or the address of the profile page';
+  'a user id, a user name (3 to 20 letters, digits or underscores; not a display name), or the address of the profile page';
 
 /**
  * True for 3 to 20 letters, digits and underscores, as in all user names. Display names may have other characters, but

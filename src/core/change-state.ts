@@ -59,8 +59,8 @@ interface Ended {
 export function reopened(ended: Ended, wanted: Pick<RankChange, 'rolesAfter'>, now: number): ChangeUpdate {
   const seen =
     ended.change.state === 'applied'
-      ? 'not to hold what it said it had carried out'
-      : 'to hold what it said it had refused';
+      ? 'not to hold a change that it had confirmed'
+      : 'to hold a change that it had refused';
   const message = `Roblox was found ${seen}. rankd keeps checking; the history will show the outcome.`;
   return unknownAgain(ended, { ...wanted, message }, now);
 }

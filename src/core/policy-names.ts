@@ -44,8 +44,8 @@ export function strayNames(
     names.flatMap((name) => {
       const called = typeof name === 'string' ? rolesCalled(roles, name) : [];
       if (called.length < 2) return [];
-      const all = `all of them are meant, ${listRoles(called, ({ id }) => id)}`;
-      return `policy.${setting} names "${name}", and ${called.length} roles are called so: ${all}`;
+      const all = `it means all of them, ${listRoles(called, ({ id }) => id)}`;
+      return `policy.${setting} names "${name}", and ${called.length} roles have that name: ${all}`;
     }),
   );
 }

@@ -323,7 +323,7 @@ function driftOf({ setting, entry, shownRank, roles, gone, moved, others }: Role
     ...gone.map((role) => `which was ${titleOf(role)}: Roblox no longer lists that role, so ${kindOf(setting).loss}`),
     ...moved.map((role) => `which ${was(role)}: ${typeof entry === 'number' ? role.name : 'it'} ${now(role)}`),
     ...(gone.length + moved.length === 0 ? meant : []),
-    ...others.map((role) => `${titleOf(role)} fits the entry now, and is not meant`),
+    ...others.map((role) => `${titleOf(role)} fits the entry now, but is not the role that was meant`),
   ];
   return clauses.join('; ');
 }

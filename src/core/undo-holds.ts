@@ -82,7 +82,7 @@ function isGone(change: RankChange): RankdError {
 function lacksRole(hold: Hold, roleId: number): RankdError {
   return new RankdError(
     'unknown_rank',
-    `${memberTitle(hold)} held role ${roleId} before, for a time, and the group has it no more, so that can't be brought back.`,
+    `${memberTitle(hold)} held role ${roleId} before, for a time, and the group no longer has it, so that can't be brought back.`,
     { hint: `rankd suspension show ${hold.id}` },
   );
 }

@@ -154,7 +154,10 @@ export class PlatformWarnings {
       const logged = this.#logged.get(kind);
       if (logged !== undefined && (logged.lastAt === lastAt || now < logged.until)) continue;
       this.#logged.set(kind, { lastAt, until: now + everyMs });
-      log.warn({ operation, what, count }, 'Roblox answers otherwise than rankd was built for: rankd status shows how');
+      log.warn(
+        { operation, what, count },
+        "Roblox's answers differ from those that rankd was built for: rankd status shows how",
+      );
     }
   }
 

@@ -170,7 +170,11 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
         const cause = await Promise.race([signal, untilOutgrown(daemon.app.current, stopping.signal)]);
         stopping.abort();
         if (typeof cause === 'string') log.info({ signal: cause }, 'stopping: finishing what runs');
-        else log.error({ err: cause }, 'stopping, as a later rankd has changed the database: finishing what runs');
+        else
+          log.error(
+            { err: cause },
+            'stopping, because a newer rankd has changed the database: finishing running work first',
+          );
         await closeAll(closers);
         log.info('stopped');
         if (typeof cause !== 'string') throw cause;

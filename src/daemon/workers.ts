@@ -206,8 +206,8 @@ class HoldWorker {
 
 function sentenceOf(jumpedMs: number): string {
   return jumpedMs > 0
-    ? 'the clock of this machine jumped forward; no suspension ends until it has gone steadily for 10 minutes'
-    : 'the clock of this machine was set back; suspensions last longer by as much';
+    ? 'the clock of this machine jumped forward; no suspension ends until it has run steadily for 10 minutes'
+    : 'the clock of this machine was set back; suspensions last longer by that much';
 }
 
 const pollWebhooksMs = 250;

@@ -115,7 +115,7 @@ export function authorize(exchange: Exchange, keyRecord: FoundKey, placeId: numb
   if (overLimit !== undefined) return overLimit;
   if (misplaced !== undefined) {
     request.notes.facts = { ...request.notes.facts, robloxId: robloxId.slice(0, 32) };
-    request.notes.warning = 'Roblox-Id does not fit the place';
+    request.notes.warning = 'Roblox-Id does not match the place';
   }
   return keyRecord;
 }

@@ -51,7 +51,7 @@ export function limitConnections(
   const open = new OpenConnections();
   const isTrusted = membershipOf(trustedProxies);
   const counted = new CountedLines(clock);
-  const most = section === 'server' ? 'server.max_connections' : `the ${maxConnections} that ${section} takes`;
+  const most = section === 'server' ? 'server.max_connections' : `the ${maxConnections} that ${section} allows`;
   const close = ({ socket, isSending }: Expendable, limit: keyof typeof lines): void => {
     open.delete(socket);
     const due = counted.take(limit, onceAMinute);

@@ -87,7 +87,7 @@ function shuttingDown(): RankdError {
 
 function notFound(path: string): RankdError {
   const known = path.startsWith('/v2/')
-    ? 'Of /v2, rankd has rank, promote, demote, member, roles and workspace; it has no sessions, applications and ranking centers.'
+    ? 'Of /v2, rankd has rank, promote, demote, member, roles and workspace; it has no sessions, applications or ranking centers.'
     : 'rankd answers POST /v1/apikey and POST /v1/ranker.';
   return new RankdError('not_found', `This address does not exist. ${known} See /docs.`);
 }

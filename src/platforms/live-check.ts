@@ -223,7 +223,7 @@ const checks: Record<string, Check> = {
 
   async migration(platform) {
     const { status } = await platform.readPublic('migration');
-    return status === 'NotMigrated' ? [] : ['status: not NotMigrated, so ranks may not tell which role is higher'];
+    return status === 'NotMigrated' ? [] : ['status: not NotMigrated, so ranks may not show which role is higher'];
   },
 };
 

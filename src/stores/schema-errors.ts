@@ -23,7 +23,7 @@ export function unmigrated(place: string, { version, newest }: { version: number
 export function outgrown(place: string, { needed, newest }: { needed: number; newest: number }): RankdError {
   return new RankdError(
     'schema_newer',
-    `A later rankd has changed the database ${place}: it takes a rankd that knows schema ${needed}; this is rankd ${rankdVersion}, which knows up to ${newest}.`,
-    { hint: 'start the later rankd here' },
+    `A newer rankd has changed the database ${place}, which now needs a rankd that knows schema ${needed}; this is rankd ${rankdVersion}, which knows up to ${newest}.`,
+    { hint: 'start the newer rankd here' },
   );
 }

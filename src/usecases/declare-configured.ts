@@ -100,7 +100,7 @@ function describeClash({ field, key: { id, name, revokedAt } }: DeclarationClash
 
 function describeDeclared(what: 'key' | 'webhook', { name, nodes, inForce }: StillDeclared): string {
   const others = nodes.join(', ');
-  if (inForce === undefined) return `the ${what} "${name}" holds on, as it is still declared by ${others}`;
+  if (inForce === undefined) return `the ${what} "${name}" stays in force, because it is still declared by ${others}`;
   const whose = inForce === 'own' ? 'that is the one of this daemon' : 'that is not the one of this daemon';
   return `the ${what} "${name}" is declared differently by ${others}; the newest declaration applies, and ${whose}`;
 }

@@ -157,7 +157,7 @@ describe('a list of the policy', () => {
       privilegedRoles: [70_030],
     });
     expect(strayNames(roles, named)).toEqual([
-      'policy.locked_roles names "vip", and 2 roles are called so: all of them are meant, 70080 (VIP), 70081 (vip)',
+      'policy.locked_roles names "vip", and 2 roles have that name: it means all of them, 70080 (VIP), 70081 (vip)',
     ]);
   });
 

@@ -114,7 +114,7 @@ test('next to a daemon that is changing ranks, the copy is a snapshot of the dat
   isBusy = false;
   await load;
   const said = (await home.here(['backup', 'four.db'])).stderr;
-  expect(said).toBe('The simulated group takes the place of Roblox and is not part of the backup.\n');
+  expect(said).toBe('The simulated group stands in for Roblox and is not part of the backup.\n');
   await daemon.stop();
   const env = { RANKD_GROUP_ID: '700', RANKD_PLATFORM_API_KEY: 'a-key' };
   expect((await home.here(['backup', 'five.db'], { env })).stderr).toBe(''); // on a real group, it prints nothing
@@ -143,7 +143,7 @@ test.each([[], ['--force']])(
       expect(await home.here(['backup', ...options, name])).toMatchObject({
         code: 2,
         stdout: '',
-        stderr: `error: ${home.path(name)} is neither a file nor a folder; no backup can take its place.
+        stderr: `error: ${home.path(name)} is neither a file nor a folder; a backup can't replace it.
 try: choose another name; \`rankd backup -\` writes to standard output
 `,
       });

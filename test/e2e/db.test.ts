@@ -161,7 +161,7 @@ test('db migrate --dry-run migrates a copy and leaves no files; db migrate migra
   expect(dry.json()).toEqual({ v: 1, migration: { database, from: 0, to: schema, copy: null, dryRun: true } });
   expect(await home.here(['db', 'migrate', '--dry-run'])).toMatchObject({
     code: 0,
-    stderr: 'A copy was migrated and found sound; the database is as it was.\n',
+    stderr: 'A copy was migrated and found sound; the database is unchanged.\n',
   });
   expect(statSync(database).size).toBe(0);
   expect(readdirSync(home.dataDir)).toEqual(['rankd.db']);

@@ -85,7 +85,7 @@ test('behind a proxy with a valid certificate, doctor --url confirms that it is 
 
 test('a certificate that games would refuse is reported with the reason, and the server is still checked', async () => {
   const cases: Array<[Credentials, Finding['grade'], string, string]> = [
-    [authority.issue({ name: 'localhost', endsInDays: -3 }), 'FAIL', 'ended on 2', 'renew it'],
+    [authority.issue({ name: 'localhost', endsInDays: -3 }), 'FAIL', '), on 2', 'renew it'],
     [authority.issue({ name: 'localhost', endsInDays: 3 }), 'warn', 'only, and not renewed yet', 'does not renew it'],
     [
       authority.issue({ name: 'router.lan' }),
@@ -94,7 +94,7 @@ test('a certificate that games would refuse is reported with the reason, and the
       'get one for localhost',
     ],
     [selfSigned({ name: 'localhost' }), 'FAIL', 'it is self-signed', "Let's Encrypt"],
-    [new Authority().issue({ name: 'localhost' }), 'FAIL', 'without those that vouch for it', 'the whole chain'],
+    [new Authority().issue({ name: 'localhost' }), 'FAIL', 'without the rest of its chain', 'the whole chain'],
   ];
   const seen = await Promise.all(
     cases.map(async ([credentials]) => found(await behindTls(credentials), { isChild: true })),
@@ -110,7 +110,7 @@ test('a certificate that games would refuse is reported with the reason, and the
 describe('another server in place of this daemon is detected, with the fix', () => {
   const page: RequestListener = (_request, response) => response.end('<h1>Welcome</h1>');
   test.each<[string, RequestListener, string, RegExp]>([
-    ['a page', page, 'what answers is not rankd (status 200)', /tunnel at http:\/\/127/],
+    ['a page', page, 'the program that answers is not rankd (status 200)', /tunnel at http:\/\/127/],
     [
       'a proxy without rankd',
       (_, response) => response.writeHead(502).end(),
@@ -120,7 +120,7 @@ describe('another server in place of this daemon is detected, with the fix', () 
     [
       'a redirect',
       (_, response) => response.writeHead(301, { location: `https://elsewhere.example/${'x'.repeat(500)}` }).end(),
-      'sends games on to https://elsewhere.example/xxx',
+      'redirects games to https://elsewhere.example/xxx',
       /server\.public_url/,
     ],
     ['somebody who hangs up', ({ socket }) => socket.destroy(), 'the connection broke off (ECONNRESET)', /its log/],

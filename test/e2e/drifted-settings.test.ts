@@ -59,7 +59,7 @@ for (const engine of ['SQLite', 'PostgreSQL']) {
 
     // The text matches the new role, which is not meant: the alarm reports that.
     const drift =
-      /names 50, which is role 70000050: Captain has rank 125 now; Newcomer \(role id 99000001\) fits the entry now, and is not meant\.$/;
+      /names 50, which is role 70000050: Captain has rank 125 now; Newcomer \(role id 99000001\) fits the entry now, but is not the role that was meant\.$/;
     const fix = `${line}; if Newcomer (role id 99000001) is meant: rankd reload --relearn`;
     const told = () => sink.received.map(({ event }) => event).filter(({ type }) => type.startsWith('configuration.'));
     await expect.poll(() => told().map(({ type }) => type)).toEqual(['configuration.drifted']);
@@ -118,7 +118,9 @@ test('a reload with --relearn resolves each entry as written, and refuses one th
   const refused = await home.here(['reload', '--relearn']);
   expect([refused.code, refused.stderr]).toEqual([78, expect.stringContaining('50 is not a rank or role id')]);
   Object.assign(roblox.group.role(officer) ?? {}, { rank: 50 });
-  expect((await home.here(['reload'])).stderr).toMatch(/warning: .*Captain has rank 125 now; Officer .* is not meant/);
+  expect((await home.here(['reload'])).stderr).toMatch(
+    /warning: .*Captain has rank 125 now; Officer .* is not the role that was meant/,
+  );
   const relearned = await home.here(['reload', '--relearn']);
   expect([relearned.code, relearned.stderr]).toEqual([0, '']);
   const codes = await Promise.all(

@@ -82,7 +82,7 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
     expect.stringMatching(/a secret named rankd .*, for the domain rankd\.example\.com\.$/),
     expect.stringContaining('Allow HTTP Requests'),
     expect.stringContaining(`right-click ServerScriptService, Insert from File: ${home.path('Rankd.rbxmx')}`),
-    expect.stringMatching(/^Publish the game, join it, and type: \/promote NAME \(.* from rank 200 on/),
+    expect.stringMatching(/^Publish the game, join it, and type: \/promote NAME \(.* of rank 200 or above/),
   ]);
   expect(statSync(home.path('roblox.key')).mode & 0o777).toBe(0o600);
   expect(readFileSync(home.path('roblox.key'), 'utf8')).toBe(`${roblox.apiKey}\n`);
@@ -97,7 +97,7 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
     'This is not the address of a webhook in Discord.',
     '10.1.2.3 is not public',
     'Discord knows no webhook at this address (404)',
-    'Made the webhook "staff-log". staff-log: the target took the test event (200,',
+    'Made the webhook "staff-log". staff-log: the target accepted the test event (200,',
   ])
     expect(screen).toContain(told);
   expect(screen).not.toMatch(/not-to-be-shown|that-nobody-may-see/);
@@ -224,7 +224,7 @@ test('serve accepts the ladder that init writes: without the roles that share a 
   const { code, stderr } = await home.here(['init', ...flags, '--ladder', '--key', 'game'], { env });
   expect(code, stderr).toBe(0);
   expect(stderr).toContain(
-    'Not for a ladder, as they share a rank, so that none is above the other: 50 (Pilot), 50 (Captain).',
+    'Left out of the ladder, because they share a rank and none is above the other: 50 (Pilot), 50 (Captain).',
   );
   expect(readFileSync(home.path('rankd.yaml'), 'utf8')).toMatch(/^ {2}ladder: \[1, 10, 20\]/m);
   expect(await home.here(['config', 'check'], { env })).toMatchObject({ code: 0, stderr: '' });

@@ -101,7 +101,7 @@ describe.each(Object.entries(engines))('on %s', (engine, open) => {
     expect(migrated.code).toBe(0);
     expect(migrated.stderr).toContain(`The database ${place} was migrated from schema ${schema} to ${schema + 1}; `);
     expect(await stopped).toBe(78);
-    expect(daemon.log).toContain(`A later rankd has changed the database ${place}`);
+    expect(daemon.log).toContain(`A newer rankd has changed the database ${place}`);
     expect(await schemaNow()).toBe(schema + 1);
     const again = await run('db', 'migrate', '--dry-run', '--json');
     expect(again.json()).toMatchObject({ migration: { from: schema + 1, to: schema + 1, copy: null } });
@@ -158,7 +158,7 @@ test('on PostgreSQL, db migrate prints the command to dump the database', async 
   const dump = `rankd makes no copy of this database. Make a dump before the migration, to be able to restore it:
 pg_dump --format=custom --no-unlogged-table-data --file=rankd.dump --schema=rankd postgres://${user}@127.0.0.1:${port}/${database}
 `;
-  const tried = 'The migration ran through and was taken back; the database is as it was.\n';
+  const tried = 'The migration succeeded and was rolled back; the database is unchanged.\n';
   expect(await db('--dry-run')).toMatchObject({ code: 0, stderr: tried + dump });
   const schema = postgresSteps.length;
   const migrated = await db();

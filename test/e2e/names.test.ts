@@ -267,7 +267,7 @@ describe('names of roles in the configuration', () => {
     const { home, roblox } = system;
     roblox.group.roles.push({ id: 99_000_000_001, name: 'CAPTAIN', rank: 60 });
     const { stderr } = await home.here(['config', 'check']);
-    expect(stderr).toContain('policy.locked_roles names "captain", and 2 roles are called so: all of them are meant');
+    expect(stderr).toContain('policy.locked_roles names "captain", and 2 roles have that name: it means all of them');
   });
 
   test('are compared with the group by reload, and mean the same role while the daemon runs', async () => {

@@ -147,7 +147,7 @@ describe('several daemons on one database', () => {
     expect((await atDesk('reload')).code).toBe(0);
     write('east', '');
     const told = await atDesk('reload', '--node', 'east');
-    expect(told.stderr).toContain('warning: east: the key "game" holds on, as it is still declared by west');
+    expect(told.stderr).toContain('warning: east: the key "game" stays in force, because it is still declared by west');
     expect(await revoked()).toMatchObject({ game: 'active' });
     write('east', key('other'));
     expect((await atDesk('reload', '--node', 'east')).code).toBe(0);
@@ -191,7 +191,9 @@ describe('several daemons on one database', () => {
     await expect.poll(received, { timeout: 20_000 }).toEqual([0, 1]);
     // their files differ only in the address
     await expect.poll(differing, { timeout: 20_000 }).toEqual(['webhooks.targets']);
-    expect(await declare('west')).toContain('west: the webhook "log" holds on, as it is still declared by east');
+    expect(await declare('west')).toContain(
+      'west: the webhook "log" stays in force, because it is still declared by east',
+    );
     expect(await listed()).toEqual(shown(first));
     expect((await atDesk('key', 'create', 'told-two')).code).toBe(0);
     await expect.poll(received, { timeout: 20_000 }).toEqual([1, 1]);
@@ -263,7 +265,7 @@ describe('several daemons on one database', () => {
     const ended = [daemons.east, daemons.west].map(async ({ process }) => (await once(process, 'exit'))[0]);
     await sql(`INSERT INTO rankd.schema_steps VALUES (9, 9, '3.0.0', 0)`);
     expect(await Promise.all(ended)).toEqual([78, 78]);
-    expect(daemons.west.log).toContain('it takes a rankd that knows schema 9');
+    expect(daemons.west.log).toContain('which now needs a rankd that knows schema 9');
     await sql('DELETE FROM rankd.schema_steps WHERE version = 9');
     [daemons.east, daemons.west] = await Promise.all([start('east'), start('west')]);
   });

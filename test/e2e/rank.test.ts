@@ -171,7 +171,7 @@ test.concurrent('rank test distinguishes a platform that does not respond from o
   roblox.faults.add({ operation: 'introspect', kind: 'status 500', times: 100 });
   expect(await platformCheck()).toMatchObject({
     code: 0,
-    check: { state: 'ok', detail: 'answers, but does not say who acts' },
+    check: { state: 'ok', detail: 'answers, but does not show the acting account' },
   });
   await roblox.close();
   expect(await platformCheck()).toMatchObject({

@@ -40,7 +40,7 @@ limits.rank          600        1                  at once
 limits.rank_burst    300        1                  at once
 server.host          127.0.0.1  127.0.0.9          after a restart
 `,
-    stderr: 'Restart the daemon for what needs it.\n',
+    stderr: 'Restart the daemon for the settings that need it.\n',
   });
   expect(await daemon.rank(secret, promotion)).toMatchObject({ status: 200 });
   expect(await daemon.rank(secret, promotion)).toMatchObject({ status: 429 });

@@ -149,7 +149,7 @@ test('it asks first: off a terminal and without -y it ends with 2, and nothing c
   expect(result).toMatchObject({
     code: 2,
     stdout: '',
-    stderr: `error: Put backup.db in the place of the database in ${home.dataDir}? This needs confirmation, and there is no terminal.
+    stderr: `error: Replace the database in ${home.dataDir} with backup.db? This needs confirmation, and there is no terminal.
 try: add -y, or run it on a terminal
 `,
   });
@@ -162,7 +162,7 @@ test('its question has the name of the file as text, without control characters'
   copyFileSync(backup, home.path(name));
   const io = new TerminalIo(home, ['n']);
   expect(await runProgram(['restore', name], io)).toBe(130);
-  expect(io.talk).toContain('Put a\uFFFD]0;OWNED\uFFFD.db in the place of');
+  expect(io.talk).toContain('with a\uFFFD]0;OWNED\uFFFD.db?');
   expect(io.talk).not.toContain(name);
 });
 

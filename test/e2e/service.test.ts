@@ -84,7 +84,7 @@ test.concurrent('install prints where to put existing settings and keys, even on
   expect(real).toContain(`  install -D -m 644 ${home.path('rankd.yaml')} /etc/rankd/rankd.yaml\n`);
   writeFileSync(home.path('other.key'), 'a-platform-key', { mode: 0o600 });
   expect(await stepsWith('group: { id: 7 }\nplatform: { api_key_file: other.key }\n')).toContain(
-    '/etc/rankd/rankd.yaml   (and let platform.api_key_file say /etc/rankd/roblox.key there)\n',
+    '/etc/rankd/rankd.yaml   (and set platform.api_key_file to /etc/rankd/roblox.key there)\n',
   );
   expect(await stepsWith('platform: { kind: simulated }\n')).toContain(
     '  install -D -m 600 --owner=rankd /dev/null /etc/rankd/roblox.key   (the group is simulated and needs no key',

@@ -218,7 +218,7 @@ test.concurrent('a repeated warning leaves room for other problems', async ({ ex
   for (let index = 0; index < 6; index += 1) await daemon.verify(secret);
   expect((await home.json<{ status: unknown }>('status')).status).toMatchObject({
     problems: [
-      { message: 'Roblox-Id does not fit the place' },
+      { message: 'Roblox-Id does not match the place' },
       { message: expect.stringContaining('the new configuration was refused') },
     ],
   });

@@ -31,7 +31,7 @@ const types = () => sink.received.map(({ event }) => event.type);
 test('a webhook is created with a secret that is shown once, and gets a test event that the library of the standard verifies', async () => {
   const made = await home.here(['webhook', 'add', 'bot', '--url-file', 'bot.url', '--out', 'bot.secret']);
   expect(made).toMatchObject({ code: 0, stdout: 'bot.secret\n' });
-  expect(made.stderr).toContain('bot: the target took the test event (204,');
+  expect(made.stderr).toContain('bot: the target accepted the test event (204,');
   secret = readFileSync(home.path('bot.secret'), 'utf8').trim();
   const [received] = sink.received;
   if (received === undefined) throw new Error('nothing came');

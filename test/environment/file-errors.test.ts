@@ -64,8 +64,8 @@ test('a file gets its name also where its folder can be neither read nor synced'
 });
 
 test.each<[what: string, put: (file: string) => void, says: RegExp]>([
-  ['text of another program', (file) => writeFileSync(file, 'hello'), /is not what rankd wrote/],
-  ['JSON of another kind', (file) => writeFileSync(file, '[]'), /is not what rankd wrote/],
+  ['text of another program', (file) => writeFileSync(file, 'hello'), /is not in rankd's format/],
+  ['JSON of another kind', (file) => writeFileSync(file, '[]'), /is not in rankd's format/],
   ['a folder', (file) => mkdirSync(file), /is a folder, not a file/],
 ])('notes of clusters that are %s are one sentence', async (_, put, says) => {
   const { url } = await postgresDatabase();

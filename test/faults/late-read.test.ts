@@ -153,7 +153,7 @@ test.concurrent.each<Partial<Fault> & Pick<Fault, 'kind'>>([
         await clock.advance(lagMs + 100);
         expect(await changeOf(told)).toMatchObject({
           state: 'unknown',
-          message: expect.stringContaining('to hold what it said it had refused'),
+          message: expect.stringContaining('to hold a change that it had refused'),
         });
         expect(alarms('error')).toEqual([expect.stringContaining('holds a change that it had refused')]);
         expect(

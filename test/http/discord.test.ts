@@ -80,7 +80,7 @@ test('a ping is answered, and so is no request that Discord did not sign just no
     expect(await discord.post(url, ping, signed(ping, signedAt))).toMatchObject({ status: 200 });
   await app.stop();
   const log = app.logLines.join('\n');
-  for (const why of ['has no signature', 'does not fit', 'more than 5 minutes off']) expect(log).toContain(why);
+  for (const why of ['has no signature', 'does not match', 'more than 5 minutes off']) expect(log).toContain(why);
 });
 
 test('wrong signatures use up what their address has for failed authentication, and never keep a right one out', async () => {
@@ -453,14 +453,14 @@ test('Discord’s answer to a reply decides: 429 and 5xx are retried, 404 for 5 
   expect(await clock.passUntil(say('promote', { user: '1001' }))).toContain('is now Officer');
   discord.replyFaults.push(403);
   await discord.interact(url, { name: 'demote', options: { user: '1001' } });
-  await expect.poll(() => app.logLines.join('\n')).toContain('Discord did not take the reply to a command');
+  await expect.poll(() => app.logLines.join('\n')).toContain('Discord did not accept the reply to a command');
   discord.replyFaults.push({ ...tooMany, body: JSON.stringify({ retry_after: 3_600 }) });
   const late = await discord.interact(url, { name: 'link' });
-  await expect.poll(() => app.logLines.filter((line) => line.includes('did not take the reply'))).toHaveLength(2);
+  await expect.poll(() => app.logLines.filter((line) => line.includes('did not accept the reply'))).toHaveLength(2);
   for (let tries = 0; tries < 20; tries += 1) discord.replyFaults.push(unknown);
   await discord.interact(url, { name: 'link' });
   await clock.passUntil(
-    expect.poll(() => app.logLines.filter((line) => line.includes('did not take the reply'))).toHaveLength(3),
+    expect.poll(() => app.logLines.filter((line) => line.includes('did not accept the reply'))).toHaveLength(3),
   );
   expect(discord.replyFaults).toHaveLength(9); // one try each half second, for 5 s
   expect(app.logLines.join('\n')).not.toContain(late.token);
@@ -476,7 +476,7 @@ test.each(['refuses connections', 'never responds'])(
     for (let tries = 0; tries < 100; tries += 1) discord.replyFaults.push('hang');
     if (how === 'refuses connections') await closeDiscord();
     const { token } = await discord.interact(url, { name: 'promote', options: { user: '1001' } });
-    const warnings = () => app.logLines.filter((line) => line.includes('did not take the reply'));
+    const warnings = () => app.logLines.filter((line) => line.includes('did not accept the reply'));
     while (warnings().length === 0 && clock.monotonic() < 20 * 60_000) await clock.skip(10_000);
     expect(warnings()).toEqual([expect.stringMatching(how === 'never responds' ? /15 s/ : /ECONNREFUSED/)]);
     expect(clock.monotonic()).toBeGreaterThan(13 * 60_000);
@@ -545,5 +545,5 @@ test('a daemon that stops drains commands, refuses new ones, and warns of replie
   const stopping = app.stop();
   expect(await say('promote', { user: '1001' }).catch(String)).toMatch(/stopping or restarting|fetch failed/);
   await stopping;
-  expect(app.logLines.filter((line) => line.includes('did not take the reply'))).toHaveLength(1);
+  expect(app.logLines.filter((line) => line.includes('did not accept the reply'))).toHaveLength(1);
 });

@@ -340,7 +340,7 @@ describe('reads', () => {
   });
 
   test('do not exist for features that rankd lacks, and the answer says that', async () => {
-    expect(messageOf(await get('sessions'))).toContain('it has no sessions, applications and ranking centers');
+    expect(messageOf(await get('sessions'))).toContain('it has no sessions, applications or ranking centers');
   });
 });
 

@@ -210,7 +210,7 @@ function describe(verdict: AuditVerdict): string {
 }
 
 function describeNotedHead({ anchor, notedHead }: AuditVerdict): string {
-  if (notedHead === 'found') return 'the noted head is in the chain: everything up to it is what it was then';
+  if (notedHead === 'found') return 'the noted head is in the chain: everything up to it is unchanged since then';
   if (notedHead === 'removed') return 'the recorded head was removed since: earlier events can no longer be checked';
   const retention = anchor.id > 0 ? ', unless it was noted before the oldest event that retention left' : '';
   return `NOT FOUND: the noted head is not in the chain; it was rewritten or cut off${retention}`;

@@ -79,7 +79,7 @@ async function reportMigration(cli: Cli, migration: Migration): Promise<void> {
   cli.onMigrated(migration);
   if (!(await cli.operations.isDaemonRunning())) return;
   cli.say(
-    'If the daemon that runs here is too old for this schema, it finishes what runs and stops. Start this rankd then.',
+    'If the daemon that runs here is too old for this schema, it finishes its running work and stops. Start this rankd then.',
   );
 }
 
@@ -128,11 +128,11 @@ async function record(cli: Cli, backup: Backup, file?: string): Promise<void> {
   }
 }
 
-/** The simulated group takes the place of Roblox, which is in no backup either. */
+/** The simulated group stands in for Roblox, which is in no backup either. */
 async function sayWithoutGroup(cli: Cli): Promise<void> {
   if (!readdirSync(cli.dataDir).some((name) => name.startsWith('simulated-group'))) return;
   if (!(await cli.simulates())) return;
-  cli.say('The simulated group takes the place of Roblox and is not part of the backup.');
+  cli.say('The simulated group stands in for Roblox and is not part of the backup.');
 }
 
 function cutOff(cause: Error): never {
@@ -182,7 +182,7 @@ interface RestoreAsked {
 async function restore(cli: Cli, { name, file, dryRun }: RestoreAsked): Promise<void> {
   const { dataDir, by, operations } = cli;
   const show = <T>(what: string, step: () => Promise<T>) => whileWorking(cli.line, what, step);
-  const confirmed = () => confirm(cli, `Put ${name} in the place of the database in ${dataDir}?`);
+  const confirmed = () => confirm(cli, `Replace the database in ${dataDir} with ${name}?`);
   const steps = { confirm: confirmed, show };
   const restored = await restoreBackup(operations, { file, by, dryRun }, steps).catch(async (error) => {
     throw await namingDaemon(dataDir, error);

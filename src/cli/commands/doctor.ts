@@ -182,7 +182,7 @@ async function addressOf(
 ): Promise<Finding[]> {
   if (url === undefined) {
     const fix = 'rankd doctor --url https://rankd.example.com, or set server.public_url in rankd.yaml';
-    return [fail('address', 'nothing says where games reach rankd: server.public_url is not set', fix)];
+    return [fail('address', 'rankd does not know where games reach it: server.public_url is not set', fix)];
   }
   const { addressFindings, discordAddressFinding } = await import('../address-findings.ts');
   const identity = isUsable ? await askIdentity(cli.dataDir) : undefined;

@@ -147,7 +147,7 @@ async function script(cli: Cli, options: { url?: string; secret: string; out?: s
     makeFile({ path, text });
     cli.print(scriptDocument(values, { file: path }), path);
   }
-  cli.say('Put it into a ModuleScript named Rankd in ServerScriptService; its first lines say how scripts use it.');
+  cli.say('Put it into a ModuleScript named Rankd in ServerScriptService; its first lines explain how scripts use it.');
 }
 
 /** The values in a game's files; `files` are the absolute paths that were written. */

@@ -167,7 +167,7 @@ async function startStep(
   const daemon = await askStatus(dataDir);
   const step =
     daemon === undefined || isSame(daemon.configFile)
-      ? 'A daemon runs here already; it takes this up without a restart: rankd reload'
+      ? 'A daemon runs here already; it applies this without a restart: rankd reload'
       : `A daemon runs here already, but ${notItsFile(daemon.configFile, file)}`;
   return { step, isNow: false };
 }
@@ -177,7 +177,7 @@ async function refuseEarly(cli: Cli, { key, place, out, force }: InitOptions, fi
   if (key === undefined && !cli.io.isTerminal && (place !== undefined || out !== undefined)) {
     throw new RankdError(
       'usage',
-      `${place === undefined ? '--out' : '--place'} is for a game key, and none is asked for.`,
+      `${place === undefined ? '--out' : '--place'} is for a game key, and none is requested.`,
       {
         hint: 'add --key NAME to make one',
       },
@@ -266,7 +266,7 @@ async function chooseLadder(cli: Cli, { ladder }: { ladder?: boolean }, givable:
   const { proposed, leftOut } = proposeLadder(givable);
   const isAsked = ladder || cli.io.isTerminal;
   if (leftOut.length > 0 && isAsked)
-    cli.say(`Not for a ladder, as they share a rank, so that none is above the other: ${listRoles(leftOut)}.`);
+    cli.say(`Left out of the ladder, because they share a rank and none is above the other: ${listRoles(leftOut)}.`);
   if (proposed.length === 0 || !isAsked) return undefined;
   if (ladder) return proposed;
   cli.say(

@@ -135,7 +135,7 @@ export const keyCommands = commandGroup({
       examples: ['rankd key adopt my-game'],
       run: async (cli, idOrName) => {
         const { key, wasSimulated } = await cli.withWrites((ports) => adoptKey(ports, named(cli, idOrName)));
-        printKey(cli, key, wasSimulated ? 'is good for the real group too' : 'was not made on the simulated group');
+        printKey(cli, key, wasSimulated ? 'works on the real group too' : 'was not made on the simulated group');
       },
     }),
     verifyCommand,
@@ -195,7 +195,7 @@ async function set(cli: Cli, idOrName: string, options: ValuesOf<typeof ruleOpti
     throw new RankdError('usage', 'Say what to set.', { hint: 'rankd key set --help' });
   const key = await cli.withWrites((ports) => setKeyRules(ports, { ...named(cli, idOrName), rules }));
   const own = describeRules(key);
-  const text = `Key "${key.name}": ${own === '-' ? 'no own rules' : own}`;
+  const text = `Key "${key.name}": ${own === '-' ? 'no rules of its own' : own}`;
   cli.print({ key: keyDocument(key, systemClock.now()) }, text);
 }
 

@@ -124,7 +124,7 @@ async function carryOut(
   const stopping = new AbortController();
   void cli.io.stopSignal.then(() => {
     stopping.abort();
-    cli.say('Stopping: the members in hand are finished first. Ctrl-C again stops at once.');
+    cli.say('Stopping: the members in progress are finished first. Ctrl-C again stops at once.');
   });
   const run = await withVerification(cli, app, async () => {
     using progress = new Progress(cli.line, list.members.length);

@@ -219,7 +219,7 @@ async function change(cli: Cli, asked: AskedChange, step?: Direction): Promise<v
     using deadline = deadlineIn(app.clock, backgroundDeadlineMs(app));
     void cli.io.stopSignal.then(() =>
       cli.say(
-        'Stopping: the change is brought to its end first. Ctrl-C again stops at once; how the change ended is then found out later.',
+        'Stopping: the change is brought to its end first. Ctrl-C again stops at once; rankd then finds out the outcome later.',
       ),
     );
     const hold = await holdAsked(app, request.rankeeId, asked);

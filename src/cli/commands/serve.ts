@@ -78,7 +78,7 @@ async function greet(
   cli.print(servingDocument({ url, metricsUrl, dataDir: cli.dataDir }, platform), `rankd listens on ${url}${from}`);
   if (metricsUrl !== undefined) cli.say(`metrics for Prometheus: ${metricsUrl}`);
   if (platform.kind === 'simulated') {
-    const wayOut = isChosen ? 'start it without --simulate, on what rankd.yaml says' : 'rankd init';
+    const wayOut = isChosen ? 'start it without --simulate, with the settings of rankd.yaml' : 'rankd init';
     cli.say(`SIMULATED GROUP: nothing here touches Roblox. To rank in a real group: ${wayOut}`);
     cli.say(
       await firstSteps(app.current, {

@@ -67,7 +67,9 @@ async function copy(cli: Cli, where: { from: string; to: string }): Promise<void
   const copied = await whileWorking(cli.line, 'copying', () => copyStore({ from, to })).catch(inOptionsOfCopy);
   const document = copyDocument(copied, { from: from.text, to: to.text });
   cli.print({ copy: document }, facts({ ...document, rows: null }));
-  cli.say('Both places hold the same, compared row by row. The Roblox key and a simulated group are not part of it.');
+  cli.say(
+    'Both places have the same data, compared row by row. The Roblox key and a simulated group are not part of it.',
+  );
   cli.say('Let the daemons work on the copy now, by store.url or --data-dir, and start none on the old place again.');
 }
 

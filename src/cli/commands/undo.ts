@@ -47,7 +47,7 @@ selected one, or if Roblox shows other roles than that change left. The changes 
 --undo, or by their own ids. A suspension or temporary rank that a selected change ended is in force again, until its original
 end; if that has passed, the member gets the roles from before it.
 
-Ctrl-C ends it once the members in hand are done; a second one ends it at once. Run the same command again to continue with
+Ctrl-C ends it once the members in progress are done; a second one ends it at once. Run the same command again to continue with
 the rest.
 `,
   examples: [
@@ -109,7 +109,7 @@ async function carryOut(
   const stopping = new AbortController();
   void cli.io.stopSignal.then(() => {
     stopping.abort();
-    cli.say('Stopping: the members in hand are finished first. Ctrl-C again stops at once.');
+    cli.say('Stopping: the members in progress are finished first. Ctrl-C again stops at once.');
   });
   const run = await withVerification(cli, app, async () => {
     using progress = new Progress(cli.line, members.length);

@@ -228,8 +228,8 @@ async function test(cli: Cli, name: string): Promise<void> {
 }
 
 export function inWords({ webhook: { name, shown }, outcome, ms }: TestOutcome): string {
-  if (outcome.kind === 'delivered') return `${name}: the target took the test event (${outcome.status}, ${ms} ms).`;
-  return `${name}: ${shown} did not take the test event: ${outcome.error} (${ms} ms).`;
+  if (outcome.kind === 'delivered') return `${name}: the target accepted the test event (${outcome.status}, ${ms} ms).`;
+  return `${name}: ${shown} did not accept the test event: ${outcome.error} (${ms} ms).`;
 }
 
 function exitCodeOf(outcome: Outcome): number {

@@ -64,7 +64,7 @@ export const whitelistCommands = commandGroup({
       name: 'remove',
       about: 'refuse the key from these places, and remove them from the list',
       args: [places],
-      options: { ...placeOptions, ifExists: flag('--if-exists', 'a place that is not on the list is no error') },
+      options: { ...placeOptions, ifExists: flag('--if-exists', 'a place that is not on the list is not an error') },
       examples: ['rankd whitelist remove 920587237', 'rankd whitelist remove --file - < places.txt'],
       run: (cli, ids, { ifExists, ...options }) =>
         change(cli, { ...options, ids, outcome: 'removed' }, (ports, asked) =>

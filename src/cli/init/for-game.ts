@@ -166,8 +166,8 @@ function lastSteps({ system, minGroupRank }: InitOutcome): string[] {
   if (system?.typed === undefined) return ['Commands for the admin system of your game: rankd game list'];
   const type = `publish the game, join it, and type: ${system.typed}`;
   return minGroupRank === undefined
-    ? [`In the script Config below Rankd, say from which rank on members may use commands (minGroupRank). Then ${type}`]
+    ? [`In the script Config below Rankd, set the lowest rank that may use commands (minGroupRank). Then ${type}`]
     : [
-        `${type.replace('publish', 'Publish')} (commands are for members from rank ${minGroupRank} on: minGroupRank in the script Config below Rankd)`,
+        `${type.replace('publish', 'Publish')} (commands are for members of rank ${minGroupRank} or above: minGroupRank in the script Config below Rankd)`,
       ];
 }

@@ -22,7 +22,7 @@ const environment = {
   RANKD_CONFIG: 'the configuration file',
   RANKD_DATA_DIR: 'where the database lives',
   RANKD_PLATFORM_API_KEY: 'the Roblox key, an Open Cloud API key',
-  RANKD_STORE_URL: 'the PostgreSQL database to use in the place of the one in the data directory',
+  RANKD_STORE_URL: 'the PostgreSQL database to use instead of the one in the data directory',
   RANKD_STORE_PASSWORD: 'the password for it',
   RANKD_ERASURE_SECRET: "the secret of Roblox's right-to-erasure webhook",
   'RANKD_*': 'every setting: server.port is RANKD_SERVER_PORT',
@@ -62,7 +62,7 @@ export function manPage(program: Command, examplesOf: (command: Command) => stri
     ...items([
       [
         './rankd.yaml, $XDG_CONFIG_HOME/rankd/rankd.yaml, /etc/rankd/rankd.yaml',
-        'the configuration: the first that is there',
+        'the configuration: the first that exists',
       ],
       ['~/.local/share/rankd', 'the database'],
     ]),

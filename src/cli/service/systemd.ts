@@ -34,7 +34,7 @@ export const systemd: ServiceManager = {
     {
       program: 'systemctl',
       args: ['disable', '--now', 'rankd'],
-      done: 'done: the daemon is stopped, and starts no more',
+      done: 'done: the daemon is stopped, and no longer starts',
       otherwise: (command) => `systemd did not stop it: run \`${command}\` yourself`,
     },
   ],
@@ -111,6 +111,6 @@ function settingsStep(loaded: LoadedConfig | undefined): string {
   if (loaded.file === configFile) return `chmod 644 ${configFile}`;
   const named = loaded.origins.get('platform.api_key_file');
   const isFoundThere = named?.source !== 'file' || resolve(dirname(configFile), String(named.value)) === keyFile;
-  const note = isFoundThere ? '' : `   (and let platform.api_key_file say ${keyFile} there)`;
+  const note = isFoundThere ? '' : `   (and set platform.api_key_file to ${keyFile} there)`;
   return `install -D -m 644 ${loaded.file} ${configFile}${note}`;
 }

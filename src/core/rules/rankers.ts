@@ -42,7 +42,7 @@ export const namedRanker: PolicyRule = {
     const { rankerId, rankeeId } = of.request;
     if (of.policy.rankerCheck === 'off' || speaksForItself(of)) return undefined;
     if (isUnlinked(of)) return notLinked(`policy.ranker_check is ${of.policy.rankerCheck}`);
-    const rule = `policy.ranker_check is ${of.policy.rankerCheck}, and this is no system key.`;
+    const rule = `policy.ranker_check is ${of.policy.rankerCheck}, and this is not a system key.`;
     const hint = 'name the player who asks, or mark the key of a game that ranks by itself: rankd key set KEY --system';
     if (rankerId === 0) return notAllowed(`The request names no player as ranker (rankerId is 0): ${rule}`, hint);
     if (rankerId === rankeeId) return notAllowed(`Ranker and rankee are the same player: ${rule}`, hint);

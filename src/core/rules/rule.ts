@@ -49,7 +49,7 @@ export interface PolicyCase {
   plan: RolePlan;
   /** The plan by which roles return early because of a key's suspension; it has to pass the rules as well. */
   comeback?: RolePlan | undefined;
-  /** `undefined` if the platform does not say who acts. Then it refuses by itself what the account may not do. */
+  /** `undefined` if the platform does not report it. The platform itself then refuses changes that the account may not make. */
   acting: ActingAccount | undefined;
   /** Milliseconds since the rankee's last applied change; `undefined` if there is none. */
   sinceLastChangeMs: number | undefined;

@@ -123,7 +123,7 @@ function failedEvent(attempt: Attempt, failure: Failure): Judged {
 function withDeath({ webhook, now }: Attempt, progress: Judged): Judged {
   const { failingSince = now, failedTries = 0 } = progress.webhook;
   if (now - failingSince < deadAfterMs || failedTries < deadAfterTries) return progress;
-  const why = `nothing was taken for 5 days: ${progress.webhook.lastError}`;
+  const why = `no event was accepted for 5 days: ${progress.webhook.lastError}`;
   const event = webhookDisabled(webhook, why, { by: 'daemon', at: now });
   return { ...progress, webhook: { ...progress.webhook, ...disabled(why) }, events: [event] };
 }

@@ -36,7 +36,7 @@ function refusalOfNew({ name, address }: NewWebhook, webhooks: readonly Webhook[
   }
   if (webhooks.length >= maxWebhooks) {
     const hint = 'rankd webhook remove NAME';
-    return new RankdError('conflict', `There are ${maxWebhooks} webhooks already, which is the most.`, { hint });
+    return new RankdError('conflict', `There are ${maxWebhooks} webhooks already, which is the limit.`, { hint });
   }
   return refusalOfTwin(address, webhooks);
 }

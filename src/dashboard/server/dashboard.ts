@@ -200,7 +200,7 @@ export class Dashboard implements AsyncDisposable {
       const isUnused = now - this.#wantedAt >= sessionLifeMs && !this.#options.config.enabled;
       if (signal.aborted || this.#listening?.server === undefined || !isUnused) continue;
       await this.#close();
-      this.#app.log.info('the page for the operator was not used for long, and listens no more');
+      this.#app.log.info('the page for the operator was not used for long, and no longer listens');
     }
   }
 

@@ -154,14 +154,14 @@ function servePage(
     if (needs === 'changing') page.sessions.touch(session);
     if (needs !== 'reading') return;
     const { isAllowed, msToNext } = buckets.reads.take(session.id, reads);
-    if (!isAllowed) throw tooOften('The page asks too often.', msToNext);
+    if (!isAllowed) throw tooOften('The page sends too many requests.', msToNext);
   };
 
   /** A correct link is accepted after any number of wrong ones; otherwise callers could lock out the operator. */
   const slowDown = (error: unknown): never => {
     const { isAllowed, msToNext } = buckets.wrongLogins.take('all', wrongLogins);
     if (!isRankdError(error, 'link_refused') || isAllowed) throw error;
-    throw tooOften('There were too many wrong links a minute.', msToNext);
+    throw tooOften('There were too many wrong links in a minute.', msToNext);
   };
 
   const answer = async (route: Route, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
@@ -220,7 +220,7 @@ function cookieLine({ name, attributes }: Site['cookie'], login: Login | 'out'):
 }
 
 function noSession(): RankdError {
-  return RankdError.withoutStack('no_session', 'You are not logged in here, or no longer.');
+  return RankdError.withoutStack('no_session', 'You are not logged in here, or your session has ended.');
 }
 
 function wrongToken(): RankdError {

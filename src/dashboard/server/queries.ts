@@ -72,12 +72,12 @@ export async function undoSelectionIn(app: DaemonContext, query: URLSearchParams
   if (ids.length > 0) return { ids: checkedIds('change', ids, maxNamed) };
   const { rankeeName, states: _, ...selection } = await selectionIn(app, query);
   if (rankeeName !== undefined)
-    throw new FieldError('user', 'must be a user id: a name that only begins so can be many');
+    throw new FieldError('user', 'must be a user id: many names can have the same beginning');
   const { undoId, rankeeId, keyId, placeId, rankerId, by, since } = selection;
   if (undoId !== undefined || rankeeId !== undefined) return selection;
   const isNamed = [keyId, placeId, rankerId, by].some((one) => one !== undefined);
   if (!isNamed) throw new FieldError('change', 'is missing: name the changes to undo');
-  if (since === undefined) throw new FieldError('since', 'is missing: say from when on');
+  if (since === undefined) throw new FieldError('since', 'is missing: give a start time');
   return selection;
 }
 

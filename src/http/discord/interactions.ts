@@ -153,7 +153,7 @@ export class Interactions {
   }
 }
 
-const unsent = 'Discord did not take the reply to a command; the history has the outcome';
+const unsent = 'Discord did not accept the reply to a command; the history has the outcome';
 
 /** https://discord.com/developers/docs/resources/message#message-object-message-flags */
 const ephemeral = 64;

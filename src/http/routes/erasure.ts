@@ -48,7 +48,7 @@ async function outcomeOf(
   { app }: Exchange,
   { id, type, body }: { id: string; type: string; body: unknown },
 ): Promise<string> {
-  if (type === 'SampleNotification') return 'The test notification has arrived, and its signature fits.';
+  if (type === 'SampleNotification') return 'The test notification has arrived, and its signature is right.';
   if (type !== 'RightToErasureRequest') return 'rankd ignores notifications of this type.';
   const { EventTime: at, EventPayload: payload } = parseFields(erasure, body);
   const requestedAt = typeof at === 'string' ? Date.parse(at) : Number.NaN;
@@ -89,7 +89,7 @@ const refusals = {
   ),
   wrong_secret: refusal(
     'wrong_secret',
-    'The signature in roblox-signature does not fit the body: the Creator Dashboard and rankd need the same secret.',
+    'The signature in roblox-signature does not match the body: the Creator Dashboard and rankd need the same secret.',
   ),
   stale_notification: refusal('stale_notification', 'The notification was not signed within the last 10 minutes.'),
 };

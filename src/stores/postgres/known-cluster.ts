@@ -43,7 +43,7 @@ function readNotes(file: string): Record<string, string> {
   }
   throw new RankdError(
     'config_invalid',
-    `${file} is not what rankd wrote: the notes of which cluster each URL leads to.`,
+    `${file} is not in rankd's format: it should have the cluster behind each URL.`,
     {
       hint: 'move it away, then compare what `rankd store accept` shows with the cluster that you expect',
     },
@@ -85,7 +85,7 @@ export class KnownCluster {
 }
 
 function otherCluster(address: ServerAddress, { found, known }: { found: string; known: string }): RankdError {
-  const message = `The PostgreSQL server is another one than before: ${clusterTitle(found)}, not ${clusterTitle(known)}.`;
+  const message = `The PostgreSQL server is not the same as before: ${clusterTitle(found)}, not ${clusterTitle(known)}.`;
   return new RankdError('store_unavailable', message, {
     hint: `after a restored dump, an upgrade or a move: rankd store accept; otherwise find out which server answers on ${hostAndPort(address)}`,
     retryAfterMs: 5_000,

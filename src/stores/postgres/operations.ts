@@ -72,7 +72,7 @@ export function postgresOperations({ address, clock, clusters }: ServerPlace): D
   };
 }
 
-const tried = 'The migration ran through and was taken back; the database is as it was.';
+const tried = 'The migration succeeded and was rolled back; the database is unchanged.';
 
 function dumpFirst(address: ServerAddress): string {
   return `rankd makes no copy of this database. Make a dump before the migration, to be able to restore it:\n${dumpLine(address)}`;
@@ -117,7 +117,7 @@ function missing(address: ServerAddress): RankdError {
 }
 
 function notHere(file: string): RankdError {
-  return new RankdError('usage', `${file} can't take the place of a database of PostgreSQL that is in use.`, {
+  return new RankdError('usage', `${file} can't replace a database of PostgreSQL that is in use.`, {
     hint: 'copy it into an empty one, with the daemons stopped: rankd store copy --from FILE --to URL; a dump of pg_dump: pg_restore',
   });
 }

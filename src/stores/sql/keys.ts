@@ -114,7 +114,7 @@ export function editKey(
 export async function requireKey(db: Reader, id: string, now: number): Promise<Key> {
   const [key] = await keysWhere(db, 'k.id = @id', { id, now });
   if (key !== undefined) return key;
-  throw new RankdError('not_found', `There is no key ${id}.`, { hint: '`rankd key list` shows the keys there are' });
+  throw new RankdError('not_found', `There is no key ${id}.`, { hint: '`rankd key list` lists all keys' });
 }
 
 export async function keysWhere(

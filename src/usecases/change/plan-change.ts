@@ -57,7 +57,9 @@ export async function planChange(
       return found;
     },
     (found) =>
-      found === undefined ? 'answers, but does not say who acts' : `acting as ${found.userId}, ${standingWords(found)}`,
+      found === undefined
+        ? 'answers, but does not show the acting account'
+        : `acting as ${found.userId}, ${standingWords(found)}`,
   );
   const isRankAsked = step === undefined && hold?.kind !== 'suspension';
   const name = roleName ?? request.newRankId;

@@ -105,7 +105,7 @@ export async function registerCommands(
   if (answer.isAnswered && answer.status >= 200 && answer.status < 300) return;
   const hint =
     answer.isAnswered && answer.status < 500 ? hints[answer.status] : 'try again once discord.com can be reached';
-  throw new RankdError('conflict', `Discord did not take the commands: ${inWords(answer)}.`, {
+  throw new RankdError('conflict', `Discord did not accept the commands: ${inWords(answer)}.`, {
     hint: hint ?? 'compare the application id and the server id with those in Discord',
   });
 }

@@ -26,7 +26,7 @@ function durability({ isSynced, writesFullPages, isCommitSynced }: ServerFacts):
       : [fail('server', 'full_page_writes is off: if its machine stops, pages can be torn', set('full_page_writes'))]),
     ...(isCommitSynced
       ? []
-      : [ok('server', 'synchronous_commit is off there; rankd turns it on for what it must not lose')]),
+      : [ok('server', 'synchronous_commit is off there; rankd turns it on for data that it must not lose')]),
   ];
 }
 
@@ -59,8 +59,8 @@ function proof({ isProven, user }: ServerFacts): Finding[] {
 function standbys({ standbyCount, synchronousCount }: ServerFacts): Finding[] {
   if (standbyCount === 0) return [];
   if (synchronousCount > 0) return [ok('standby', 'synchronous: a failover loses nothing that was confirmed')];
-  const text = 'asynchronous: a failover can lose what was confirmed last';
-  return [warn('standby', text, 'name it in synchronous_standby_names, if that must not be')];
+  const text = 'asynchronous: a failover can lose the last confirmed writes';
+  return [warn('standby', text, 'to prevent that, name it in synchronous_standby_names')];
 }
 
 function connection({ isEncrypted, isOnThisMachine, isPooled, connections }: ServerFacts): Finding[] {
@@ -68,7 +68,7 @@ function connection({ isEncrypted, isOnThisMachine, isPooled, connections }: Ser
   return [
     ...(isEncrypted || isOnThisMachine
       ? []
-      : [warn('server', 'what goes there and back is not encrypted', 'set store.tls to verify')]),
+      : [warn('server', 'the traffic to it is not encrypted', 'set store.tls to verify')]),
     ...(isPooled
       ? [
           warn(
@@ -97,7 +97,7 @@ function rights({ lacks, user, database }: ServerFacts): Finding[] {
       ? `name the user that owns it in the URL of the store, or make ${user} a member of that one`
       : `GRANT CREATE ON DATABASE ${database} TO ${user}`;
   const what =
-    lacks === 'schema' ? 'does not own the schema rankd, so it can bring no newer schema' : 'may make no schema there';
+    lacks === 'schema' ? "does not own the schema rankd, so it can't migrate it" : 'may make no schema there';
   return [fail('server', `the user ${user} ${what}`, fix)];
 }
 

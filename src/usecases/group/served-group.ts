@@ -28,7 +28,7 @@ export async function refuseDefaultSimulation(
         ];
   throw new RankdError(
     'config_invalid',
-    `This ${isShared ? 'database' : 'data directory'} serves ${group} (${source}), and here no configuration names a group. rankd does not go over to a simulated group by itself.`,
+    `This ${isShared ? 'database' : 'data directory'} serves ${group} (${source}), and here no configuration names a group. rankd does not switch to a simulated group by itself.`,
     { hint: `${wayBack}; to simulate one anyway: rankd serve --simulate` },
   );
 }

@@ -133,13 +133,13 @@ export function describeBreak(found: ChainBreak): string {
     case 'changed':
       return `event #${found.id} was changed, or the one it follows was`;
     case 'mentions':
-      return `event #${found.id} emptied other mentions of a forgotten person than those that are empty now`;
+      return `event #${found.id} emptied mentions of a forgotten person, but not those that are empty now`;
     case 'rewritten':
       return `event #${found.id} is not the one whose hash was noted: the audit was rewritten, or an older backup restored`;
     case 'missing':
       return `${eventsOf(found)} missing`;
     case 'unexplained':
-      return `${eventsOf(found)} gone, and it was not retention: no event of it says so, or audit.keep is not set for this command`;
+      return `${eventsOf(found)} gone, and retention did not remove them: no event records that, or audit.keep is not set for this command`;
   }
 }
 

@@ -43,7 +43,7 @@ export async function watchViews({ live, status, tell }: Watching, stop: AbortSi
       if (seen !== undefined && now.views.size > 0) tell(now.views);
       seen = now.seen;
     } catch (error) {
-      log.warn({ err: error }, 'what the page shows could not be read; trying again');
+      log.warn({ err: error }, 'the data for the page could not be read; trying again');
       waitMs = restMs;
     }
     await clock.sleep(waitMs, stop).catch(() => undefined);

@@ -286,11 +286,11 @@ async function record(round: Round, events: readonly EventView[], outcome: Outco
   });
   app.deliveries.note(name, outcome.kind, events.length);
   if (outcome.kind === 'delivered') {
-    if (webhook.failingSince !== undefined) app.log.info({ webhook: name }, 'the webhook takes events again');
+    if (webhook.failingSince !== undefined) app.log.info({ webhook: name }, 'the webhook accepts events again');
   } else if (outcome.kind === 'gone') {
     app.log.error({ webhook: name, problem: 'webhook' }, `the webhook is disabled: ${outcome.error}`);
   } else if (outcome.kind !== 'busy' && webhook.failingSince === undefined) {
-    app.log.warn({ webhook: name }, `the webhook does not take events: ${outcome.error}`);
+    app.log.warn({ webhook: name }, `the webhook does not accept events: ${outcome.error}`);
   }
 }
 

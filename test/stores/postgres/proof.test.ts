@@ -145,7 +145,7 @@ test('without a password, a server on a socket in an open directory is refused b
   const { host, port, heard } = await startFakePostgres({ directory, refuses: '53100' });
   await expect(open({ ...own, host, port, password: undefined })).rejects.toMatchObject({
     code: 'store_unavailable',
-    message: expect.stringContaining('where another user of the machine could have put one'),
+    message: expect.stringContaining('Another user of the machine could have put'),
     hint: expect.stringContaining(directory),
   });
   expect(heard()).not.toContain('SELECT');

@@ -84,7 +84,7 @@ const harms: Array<[string, (file: string) => void]> = [
 ];
 const parts = ['rankd.db', 'rankd.db-wal', 'rankd.db-shm'];
 const harmedParts = parts.flatMap((part) => harms.map(([what, harm]) => [part, what, harm] as const));
-const theseFiles = { code: 'store_unavailable', message: expect.stringContaining('removed or replaced, or cut') };
+const theseFiles = { code: 'store_unavailable', message: expect.stringContaining('removed, replaced or truncated') };
 
 test.each(harmedParts)('nothing is written any more, nor read, once %s is %s', async (part, _what, harm) => {
   const { store, file } = await open();

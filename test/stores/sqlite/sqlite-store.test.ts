@@ -53,7 +53,7 @@ test('a handle writes nothing into a database that a later rankd has migrated, a
   const suspended = operate({ store }).updateWorkspace({ active: false }, 'cli:ann@host');
   await expect(suspended).rejects.toMatchObject({
     code: 'store_unavailable',
-    message: expect.stringContaining('A later rankd has changed'),
+    message: expect.stringContaining('A newer rankd has changed'),
   });
   await expect(store.ping()).rejects.toMatchObject({ code: 'store_unavailable' });
   expect(store.outgrown()).toMatchObject({ code: 'schema_newer' });

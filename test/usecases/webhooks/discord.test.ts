@@ -100,7 +100,7 @@ test('of a suspension that gave way to another change, it is said that the membe
   await add('log', discordAddress);
   await append('suspension.supersede', { rankeeName: 'Ann' });
   await clock.advance(3_000);
-  expect(discord.messages[0]?.embeds[0]?.title).toBe('A suspension is over: the member was changed otherwise');
+  expect(discord.messages[0]?.embeds[0]?.title).toBe('A suspension is over: someone else changed the member');
 });
 
 test('a few changes are an embed each, in one message', async () => {

@@ -58,7 +58,7 @@ export function Details({ change, onUndo }: { change: Change; onUndo: (query: st
         {change.hold !== null && <Fact name="Means">{holdWords(change.hold, change.requestedAt)}</Fact>}
         {change.command !== null && <Fact name="Command">{change.command}</Fact>}
         {change.code !== null && <Fact name="Code">{change.code}</Fact>}
-        {oldRankName != null && <Fact name="Rank before, as the game said">{oldRankName}</Fact>}
+        {oldRankName != null && <Fact name="Rank before, as the game sent it">{oldRankName}</Fact>}
         {undoOf != null && <Fact name="Takes back">{undoOf}</Fact>}
         {undoId != null && (
           <Fact name="Part of the undo">

@@ -99,7 +99,7 @@ function mustProve({ password, tls }: ServerAddress): boolean {
 const weakForms = { authenticationCleartextPassword: 'in cleartext', authenticationMD5Password: 'as MD5' };
 
 function orElse({ host }: ServerAddress): string {
-  return isSocket(host) ? 'or give rankd no password, and take peer' : 'or turn TLS on there and set store.tls: verify';
+  return isSocket(host) ? 'or give rankd no password, and use peer' : 'or turn TLS on there and set store.tls: verify';
 }
 
 function asksForPassword(address: ServerAddress, form: string): RankdError {
@@ -120,7 +120,7 @@ function asksForNothing(address: ServerAddress): RankdError {
 }
 
 function unguarded(address: ServerAddress, directory: string): RankdError {
-  return distrusted("The PostgreSQL server's socket is where another user of the machine could have put one.", {
+  return distrusted("Another user of the machine could have put the PostgreSQL server's socket there.", {
     hint: `other users can replace ${hostAndPort(address)}, because ${directory} is theirs or open to all: move it with unix_socket_directories to a directory that only PostgreSQL's user writes; or give ${address.user} a password and rankd the same one, which the server then has to prove that it knows`,
   });
 }

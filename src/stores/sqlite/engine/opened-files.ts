@@ -80,7 +80,7 @@ function isEmptied(log: string): boolean {
 
 function harmed(file: string): RankdError {
   const message =
-    'Files of the database of rankd were removed or replaced, or cut, while rankd ran; what was written last may not be in it.';
+    "Files of rankd's database were removed, replaced or truncated while rankd ran; the last writes may be missing.";
   return new RankdError('store_unavailable', message, {
     hint: `stop rankd, check ${basename(file)} and the files next to it in ${dirname(file)} (\`rankd restore FILE\` restores a backup), then start it again`,
   });

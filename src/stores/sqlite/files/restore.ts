@@ -156,7 +156,7 @@ export function tryMigration(dataDir: string, clock: Pick<Clock, 'now'>): Migrat
   refuseReadOnlyFileSystem(dataDir);
   const migration = onExisting(dataDir, migrationOf);
   if (migration.from < migration.to) tryOnCopy(migration.database, clock);
-  return { ...migration, note: 'A copy was migrated and found sound; the database is as it was.' };
+  return { ...migration, note: 'A copy was migrated and found sound; the database is unchanged.' };
 }
 
 function migrationOf(db: Connection): Migration {
