@@ -20,7 +20,7 @@ class SlowFirst extends BaseSequencer {
 export const shared = {
   root: new URL('..', import.meta.url).pathname,
   globalSetup: ['test/support/temp-in-memory.ts', 'test/support/postgres-desk.ts'],
-  // Many times what the longest takes: no test fails because the machine is busy.
+  // Many times the duration of the longest test: no test fails because the machine is busy.
   testTimeout: 120_000,
   hookTimeout: 120_000,
   expect: { poll: { timeout: 20_000 } },

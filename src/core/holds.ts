@@ -273,7 +273,7 @@ function afterRefutation(change: RankChange, { open, own, ended }: HoldsOfMember
   return { holds: [...closing.holds, ...restoring.holds], events: [...closing.events, ...restoring.events] };
 }
 
-/** Takes back what the change did to the hold that it refers to. */
+/** Reverts the effect of the change on the hold that it refers to. */
 function withdrawn({ id, message, hold: part }: RankChange, own: Hold, actor: Actor): HoldUpdate {
   if (part?.does === 'begin') return isOpenHold(own) ? over(own, 'superseded', { id, message }, actor) : nothing;
   const was = part?.does === 'undo' ? (part.reopens ?? part.ends) : undefined;

@@ -55,7 +55,7 @@ const settingKinds = {
 } as const satisfies Record<string, SettingKind>;
 
 /** A rule of the key itself refuses changes that depend on the role; other keys are not affected. */
-const keyBound: SettingKind = { ...single, ifUnread: null, ifGone: null, loss: 'the key can change no rank' };
+const keyBound: SettingKind = { ...single, ifUnread: null, ifGone: null, loss: "the key can't change any rank" };
 
 export type RoleSetting = keyof typeof settingKinds;
 

@@ -102,7 +102,7 @@ export interface ApiContext {
   throttle: Throttle;
   /** Returns the records of keys in the order of the requests, because rankd changes members in that order. */
   inOrderOfArrival: (record: FoundKey | Promise<FoundKey>) => Promise<FoundKey>;
-  /** Answers what Discord posts. The code behind it is loaded only if the configuration has `discord`. */
+  /** Answers the requests that Discord posts. The code behind it is loaded only if the configuration has `discord`. */
   answerDiscord: (exchange: Exchange) => Promise<object>;
   routes: readonly Route[];
 }

@@ -6,7 +6,7 @@ interface Source {
   changeToken(): string | number;
 }
 
-/** Remembers what a store has answered to `lookUpKey`, until `freshen` finds that its change token differs. */
+/** Remembers a store's answers to `lookUpKey`, until `freshen` finds that its change token differs. */
 export class KeyCache implements Pick<KeyStore, 'freshen' | 'lookUpKey'> {
   readonly #source: Source;
   readonly #records = new KeyRecords();

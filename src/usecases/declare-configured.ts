@@ -53,7 +53,7 @@ async function checkDiscordKeys(
     if (key?.isForDiscord) continue;
     if (key === undefined) {
       missing.push(
-        `people with the role ${role} of Discord can change no rank: there is no key "${name}"; run rankd key create ${name} --for-discord`,
+        `people with the role ${role} of Discord can't change any rank: there is no key "${name}"; run rankd key create ${name} --for-discord`,
       );
       continue;
     }

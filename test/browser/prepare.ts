@@ -14,7 +14,7 @@ if (browser === undefined) {
   );
 } else {
   run(process.execPath, [fileURLToPath(new URL('../tools/install-once.ts', import.meta.url)), folder]);
-  run('tsc', ['--noEmit', '--singleThreaded', '-p', folder]); // several threads check what they share once each
+  run('tsc', ['--noEmit', '--singleThreaded', '-p', folder]); // each thread checks the shared code again
 }
 
 function run(command: string, line: string[]): void {

@@ -297,7 +297,7 @@ test('the missing role of a key’s bound is reported, and a number needs no rol
   expect(after(changed({ [id]: { rank: 20, name: 'Engineer' } }))).toEqual([]);
   expect(after(without)).toMatchObject([
     {
-      message: `the max_rank of key game names ${id}, which was Developer (role id ${id}): Roblox no longer lists that role, so the key can change no rank.`,
+      message: `the max_rank of key game names ${id}, which was Developer (role id ${id}): Roblox no longer lists that role, so the key can't change any rank.`,
       fix: 'rankd key set game --max-rank RANK',
       stops: null,
     },

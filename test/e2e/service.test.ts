@@ -51,7 +51,7 @@ test.concurrent('install writes a world-readable unit, makes systemd read it, an
   });
   expect(stderr).toContain('done: the user rankd\ndone: systemctl daemon-reload\n');
   expect(stderr).toMatch(
-    /^next:\n {2}.*rankd backup keys\.db && rankd restore -y --data-dir .+ keys\.db {3}\(takes along /m,
+    /^next:\n {2}.*rankd backup keys\.db && rankd restore -y --data-dir .+ keys\.db {3}\(copies the keys /m,
   );
   expect(stderr).toContain(`
   install -D -m 600 --owner=rankd /dev/stdin /etc/rankd/roblox.key   (paste the Roblox key, then press Ctrl-D)

@@ -58,7 +58,7 @@ test('a command that the daemon would not notice reports that and changes nothin
     expect(stderr).toContain('start it again');
   }
   expect(await home.json('audit', 'verify')).toEqual(before);
-  expect((await home.here(['status'])).stdout).toMatch(/^database +NO LONGER USED: .*removed or replaced/m);
+  expect((await home.here(['status'])).stdout).toMatch(/^database +NO LONGER USED: .*removed, replaced/m);
   expect(await home.json('status')).toMatchObject({ status: { storeProblem: expect.stringContaining('removed') } });
   const doctor = await home.here(['doctor']);
   expect(doctor.code).toBe(5);

@@ -209,7 +209,7 @@ function listed(names = ''): string[] {
   return names.split(', ');
 }
 
-/** One of each kind: before the write, a change of an extra role meets what any change meets. */
+/** One of each kind: before the write, a change of an extra role meets the same faults as any change. */
 const faultsOfRoles = listed('400, 403, 429, 500, cut, hang');
 
 test('the table has every combination of request and fault exactly once', () => {

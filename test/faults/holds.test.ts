@@ -460,7 +460,7 @@ test.concurrent(
   }),
 );
 
-/** Changes that end holds, and what led to them. Roblox accepts the last one and then does not hold it. */
+/** Changes that end holds, and the steps that led to them. Roblox accepts the last one and then does not hold it. */
 const refuted: Record<
   string,
   { first: (system: System) => Promise<unknown>; does: (system: System) => Promise<unknown> }

@@ -144,7 +144,7 @@ describe.concurrent('fires once it has happened, and not before:', () => {
       await happens(system);
       expect(firing(expr, await scraped(system))).toMatchObject([labels]);
     } finally {
-      await system.clock.passUntil(Promise.resolve(system[Symbol.asyncDispose]())); // a read under way ends with its time
+      await system.clock.passUntil(Promise.resolve(system[Symbol.asyncDispose]())); // a read in flight ends at its deadline
     }
   });
 });
@@ -170,7 +170,7 @@ test.for(readyChecks)('rankd_ready is 0 for %s alone while that keeps ranks from
   if (check === 'store' && isOnPostgres) return;
   await using stack = new AsyncDisposableStack();
   const system = await opened({ maxRank: 'Captain' });
-  stack.defer(() => system.clock.passUntil(Promise.resolve(system[Symbol.asyncDispose]()))); // a read under way ends with its time
+  stack.defer(() => system.clock.passUntil(Promise.resolve(system[Symbol.asyncDispose]()))); // a read in flight ends at its deadline
   const all = Object.fromEntries(readyChecks.map((name) => [name, 1]));
   expect(ready(await scraped(system))).toEqual(all);
   await mishaps[check](system);

@@ -8,7 +8,7 @@ import { pagesToType } from '../support/readme-commands.ts';
 import { type Program, RankdByHand } from './rankd-by-hand.ts';
 
 /**
- * `npm run smoke`: does with the built rankd what newcomers and operators do, on any system, including Windows: the
+ * `npm run smoke`: uses the built rankd as newcomers and operators do, on any system, including Windows: the
  * commands of README and docs/go-live.md, and then daily operation on the group of a fake Open Cloud. Reports each
  * step; exits with 1 if one failed.
  */

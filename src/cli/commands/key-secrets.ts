@@ -54,7 +54,7 @@ export async function printMinted(
   }
 }
 
-/** Prints a document with a new secret in it. If that can't be written, the error says what to do with the key. */
+/** Prints a document with a new secret in it. If that can't be written, the error explains what to do with the key. */
 export async function printSecret(
   cli: Cli,
   { name }: Key,

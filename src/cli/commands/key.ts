@@ -115,7 +115,7 @@ export const keyCommands = commandGroup({
       run: async (cli, idOrName) => {
         const { key, wasPaused } = await cli.withWrites((ports) => pauseKey(ports, named(cli, idOrName)));
         printKey(cli, key, wasPaused ? 'was paused already' : 'is paused');
-        cli.say(`It can change no rank until you run: rankd key resume ${key.name}`);
+        cli.say(`It can't change any rank until you run: rankd key resume ${key.name}`);
       },
     }),
     command({

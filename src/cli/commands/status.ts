@@ -67,7 +67,7 @@ async function watchStatus(cli: Cli): Promise<void> {
   throw new ExitCode(130);
 }
 
-/** Problems and what mends them name commands. */
+/** Problems and their fixes name commands. */
 function shown(cli: Cli, found: FoundDaemon): string {
   return cli.asTyped(cli.shown(partsOf(found)));
 }

@@ -70,7 +70,9 @@ async function copy(cli: Cli, where: { from: string; to: string }): Promise<void
   cli.say(
     'Both places have the same data, compared row by row. The Roblox key and a simulated group are not part of it.',
   );
-  cli.say('Let the daemons work on the copy now, by store.url or --data-dir, and start none on the old place again.');
+  cli.say(
+    'Now point the daemons to the copy, with store.url or --data-dir, and never start one on the old data again.',
+  );
 }
 
 /** Rethrows the error of an unusable directory, with these options in its hint. */

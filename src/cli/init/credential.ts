@@ -18,9 +18,9 @@ interface Credential {
 }
 
 /**
- * Takes the group and the platform's key from the flags, or asks for them on the terminal, and returns them with what `examine`
- * finds. A key that is typed in goes to `folder`. If `examine` throws `platform_credential`, another key
- * is asked for; if it throws `not_found`, another group.
+ * Takes the group and the platform's key from the flags, or asks for them on the terminal, and returns them with the result of `examine`. A
+ * key that is typed in goes to `folder`. If `examine` throws `platform_credential`, another key is asked for; if it throws `not_found`,
+ * another group.
  */
 export async function obtainCredential<Found>(
   io: Io,

@@ -32,7 +32,7 @@ export async function requireFreeName(cli: Cli, name: string): Promise<void> {
   });
 }
 
-/** The first key as the flags say, or as the person at the terminal wants it; `undefined` if no key is wanted. */
+/** The first key, as requested by the flags or by the person at the terminal; `undefined` if no key is wanted. */
 export async function requestFirstKey(
   cli: Cli,
   options: { key?: string; place?: number; out?: string },

@@ -79,7 +79,7 @@ export function asTyped(text: string, program: Command, typedAs: string): string
 }
 
 /**
- * Like `asTyped`, for what a command prints: its hints are about the configuration and the database that its options name,
+ * Like `asTyped`, for the output of a command: its hints are about the configuration and the database that its options name,
  * unless the text names others, or a help text. `isJson`: the text is JSON already.
  */
 export function hintsAsTyped(

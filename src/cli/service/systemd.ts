@@ -88,7 +88,7 @@ function databaseSteps({ io: { serviceDataDir, env } }: Cli): string[] {
   if (serviceDataDir === undefined || existsSync(join(serviceDataDir, 'rankd.db'))) return [];
   const asUser = env['SUDO_USER'] === undefined ? '' : `sudo -u ${env['SUDO_USER']} `;
   return [
-    `${asUser}rankd backup keys.db && rankd restore -y --data-dir ${serviceDataDir} keys.db   (takes along the keys that your games have; leave it out if there are none)`,
+    `${asUser}rankd backup keys.db && rankd restore -y --data-dir ${serviceDataDir} keys.db   (copies the keys that your games have; leave it out if there are none)`,
   ];
 }
 

@@ -121,7 +121,7 @@ function rankNow({ roles }: Bounded['scheme'], roleId: number | undefined): numb
 
 function roleIsGone(rule: 'max_rank' | 'min_rank'): RankdError {
   const option = `--${rule.replace('_', '-')}`;
-  const message = `The ${rule} of this key is that of a role which the group no longer has, so the key can change no rank until the operator sets another: rankd key set KEY ${option} RANK.`;
+  const message = `The ${rule} of this key is that of a role which the group no longer has, so the key can't change any rank until the operator sets another: rankd key set KEY ${option} RANK.`;
   return new RankdError('configuration_misfit', message, { hint: `rankd key set KEY ${option} RANK` });
 }
 

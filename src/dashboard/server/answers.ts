@@ -44,7 +44,7 @@ export function sendPageError({ error: cause, request, reply }: Parameters<typeo
   const error = codeOf(cause) === 'FST_ERR_BAD_URL' ? nothingAt() : asRankdError(fromFramework(cause));
   const document = errorDocument(error);
   const isOurs = error.code === 'internal';
-  const message = `Something went wrong inside rankd; its log says what: ${request.id}.`;
+  const message = `Something went wrong inside rankd; its log has the details under ${request.id}.`;
   const field = error instanceof FieldError ? { field: error.field } : {};
   if (document.retryAfter !== undefined) reply.header('retry-after', document.retryAfter);
   request.notes.error = error;

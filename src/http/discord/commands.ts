@@ -71,7 +71,7 @@ export function commandOf(name: string): CommandSpec | undefined {
   return Object.hasOwn(commands, name) ? commands[name as DiscordCommandName] : undefined;
 }
 
-/** Does what a person in Discord asks for. Resolves with the reply, and throws the refusal. */
+/** Carries out the request of a person in Discord. Resolves with the reply, and throws the refusal. */
 export async function runCommand(request: CommandRequest): Promise<string> {
   const { app, throttle, interaction, member, keyName, deadline } = request;
   const { scope, run } = commandOf(interaction.data.name) ?? commands.link;

@@ -40,7 +40,7 @@ interface Started {
   arrivedAt: number;
 }
 
-/** Answers what Discord posts. Each command is acknowledged at once, and the reply follows when it is done. */
+/** Answers the requests that Discord posts. Each command is acknowledged at once, and the reply follows when it is done. */
 export class Interactions {
   readonly #throttle: Throttle;
   readonly #stopping = new AbortController();

@@ -161,7 +161,7 @@ export const readRoutes: readonly Route[] = [
   }),
 ];
 
-/** Admits the caller and answers with what `find` returns, whose first field is `message`. */
+/** Admits the caller and answers with the result of `find`, whose first field is `message`. */
 async function answer<Found extends { message: string }>(
   exchange: Exchange,
   find: (found: { app: DaemonContext; caller: KeyRecord; call: CallContext }) => Promise<Found>,

@@ -151,7 +151,7 @@ export class Nodes implements NodeStore, OwnNode {
     return this.#mine?.id;
   }
 
-  /** Whether it may work on what it holds. */
+  /** True if it may work on the changes that it holds. */
   get hasLease(): boolean {
     return this.#mine !== undefined && this.#own.monotonic() < this.#mine.leaseUntil;
   }

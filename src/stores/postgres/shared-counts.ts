@@ -6,7 +6,7 @@ import type { Database } from './engine/database.ts';
 interface Basis {
   /** The row's latest writer, if no other node came first; absent if there is no row. */
   rowSetBy?: string;
-  /** The version that this process knows: higher only if the server has lost what came last. */
+  /** The version that this process knows: higher only if the server has lost the latest one. */
   version: number;
   /** The account as JSON; absent if it has to be opened, with these facts. */
   account?: string;
@@ -59,7 +59,7 @@ export function budgetLedger(db: Database, clock: Pick<Clock, 'now'>, credential
 /** A reopened account gets a higher version than any node remembers, so only one node can reopen it. */
 const versionsSkipped = 1_000_000;
 
-/** If the row is older than what this process knows of it, or gone, the server has lost data, possibly also other nodes' slots. */
+/** If the row is older than the version that this process knows, or gone, the server has lost data, possibly also other nodes' slots. */
 function basisAfter(known: Basis | undefined, kept: Row | undefined): Basis {
   const row = kept && { rowSetBy: kept.setBy };
   if (known?.account !== undefined && (kept === undefined || kept.version <= known.version))

@@ -9,7 +9,7 @@ export interface Database extends Reader {
   /** Several reads of one state of the database. */
   read<T>(work: (reader: Reader) => Promise<T>): Promise<T>;
   /**
-   * Commits all of `work` or nothing of it, and resolves once that is durable. No two writes interleave, on any node: what `work` reads
+   * Commits all of `work` or nothing of it, and resolves once it is durable. No two writes interleave, on any node: what `work` reads
    * holds until the commit. It may run more than once, and waits for nothing but its transaction.
    */
   write<T>(work: (transaction: WriteTransaction) => Promise<T>): Promise<T>;
@@ -84,7 +84,7 @@ export interface OwnNode {
   id(): Promise<string>;
   /** The same; `undefined` if it has not begun. */
   readonly idIfBegun: string | undefined;
-  /** Whether it may work on what it holds. */
+  /** True if it may work on the changes that it holds. */
   readonly hasLease: boolean;
   /** Like `ChangeStore.leaseLeft`. */
   leaseLeft(): () => number;
@@ -97,7 +97,7 @@ export type DeclarationsOf =
 
 export interface Declarations<Declaration> {
   find(db: Reader): Promise<NodeDeclarations<Declaration>>;
-  /** Stores what this node declares from now on. */
+  /** Stores the declarations of this node, which apply from now on. */
   keep(
     transaction: Transaction,
     change: { renewed: ReadonlyArray<{ name: string }>; dropped: readonly string[] },

@@ -130,7 +130,7 @@ export class PlatformTrust {
    * Records that a role, which a response or a read had shown as given, was gone at the next step of the same change.
    */
   noteLost(userId: number, roleId: number): void {
-    const what = 'a role that Roblox said it had given was gone a moment later, in the same change; it is given again';
+    const what = 'a role that Roblox had confirmed was gone a moment later, in the same change; it is given again';
     this.#doubt('not_held', what, { rankeeId: userId, roleId });
   }
 

@@ -42,7 +42,7 @@ function settings({ overridden, idleSessionTimeoutMs, user }: ServerFacts): Find
       : [
           warn(
             'server',
-            `idle_session_timeout ends connections of rankd that do nothing for ${idleSessionTimeoutMs / 1000} s`,
+            `idle_session_timeout closes connections of rankd that are idle for ${idleSessionTimeoutMs / 1000} s`,
             `ALTER ROLE ${user} SET idle_session_timeout = 0`,
           ),
         ]),

@@ -341,7 +341,7 @@ function idsIn(entries: readonly RoleEntry[], meanings: readonly RoleMeaning[]):
   return [...ids, ...meanings.flatMap(({ roles }) => roles.map(({ id }) => id))];
 }
 
-/** A failed check is no reason to refuse: the platform itself refuses changes that the account may not make. */
+/** A failed check does not justify a refusal: the platform itself refuses changes that the account may not make. */
 function unlessCredential(error: unknown): undefined {
   if (isRankdError(error, 'platform_credential')) throw error;
 }

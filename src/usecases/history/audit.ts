@@ -29,7 +29,7 @@ export async function listEvents({ store }: Pick<Ports, 'store'>, filter: AuditF
   return events.map((event) => ({ event, keyName: keyNames.get(keyIdIn(event.by) ?? ''), keyNames, roleNames }));
 }
 
-/** The events with the Discord ids of people in place of what the chain has. */
+/** The events with the Discord ids of people, which replace the commitments in the chain. */
 async function withPeople(
   store: Pick<Ports['store'], 'listDiscordPeople'>,
   events: AuditEvent[],

@@ -133,7 +133,7 @@ export function describeBreak(found: ChainBreak): string {
     case 'changed':
       return `event #${found.id} was changed, or the one it follows was`;
     case 'mentions':
-      return `event #${found.id} emptied mentions of a forgotten person, but not those that are empty now`;
+      return `the empty mentions of a forgotten person are not those that event #${found.id} emptied`;
     case 'rewritten':
       return `event #${found.id} is not the one whose hash was noted: the audit was rewritten, or an older backup restored`;
     case 'missing':

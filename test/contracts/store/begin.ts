@@ -102,7 +102,7 @@ export function beginContract(at: StoreCase): void {
       expect(await at.store.holds(change.id)).toBe(false);
     });
 
-    test('is never replaced while it is alive, whatever the clocks say', async () => {
+    test('is never replaced while it is alive, whatever the clocks show', async () => {
       const change = newChange();
       await begin(at.store, change);
       for (const hours of [1, -2, 48]) {

@@ -37,7 +37,7 @@ test('names of linked users are read from their own changes alone, newest first'
   expect(plans.filter((plan) => /rank_changes|TEMP B-TREE/.test(plan))).toEqual([
     'SEARCH main.rank_changes USING INDEX changes_of_a_member (rankee_id=?)',
     'SEARCH main.rank_changes USING INDEX changes_asked_by (ranker_id=?)',
-    'USE TEMP B-TREE FOR ORDER BY', // only of what both found
+    'USE TEMP B-TREE FOR ORDER BY', // only of the rows that both found
   ]);
 });
 

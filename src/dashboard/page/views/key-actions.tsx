@@ -240,7 +240,7 @@ function Ask({ what, of: key, onMinted, onClose }: AskProps) {
       lead={
         isPaused
           ? 'It can change ranks again, at once.'
-          : 'It can change no rank until it is resumed. Until then, rankd refuses its requests.'
+          : "It can't change any rank until it is resumed. Until then, rankd refuses its requests."
       }
       verb={isPaused ? 'Resume' : 'Pause'}
       act={then(isPaused ? 'keys/resume' : 'keys/pause')}

@@ -121,7 +121,7 @@ function asksForNothing(address: ServerAddress): RankdError {
 
 function unguarded(address: ServerAddress, directory: string): RankdError {
   return distrusted("Another user of the machine could have put the PostgreSQL server's socket there.", {
-    hint: `other users can replace ${hostAndPort(address)}, because ${directory} is theirs or open to all: move it with unix_socket_directories to a directory that only PostgreSQL's user writes; or give ${address.user} a password and rankd the same one, which the server then has to prove that it knows`,
+    hint: `other users can replace ${hostAndPort(address)}, because ${directory} is theirs or open to all: move it with unix_socket_directories to a directory that only PostgreSQL's user writes; or let rankd log in as ${address.user} with a password, by which the server has to prove its identity`,
   });
 }
 

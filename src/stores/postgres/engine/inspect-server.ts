@@ -49,7 +49,7 @@ type Settings = Record<string, { value: string; source: string }>;
 /** A user that is read-only by default may still write in a transaction. A database or server that is read-only is so for a reason. */
 const ofUser = new Set(['user', 'database user']);
 
-/** The required value of each setting with an unsuitable one. */
+/** The required values of the settings whose present ones are unsuitable. */
 const needed: Record<string, (value: string) => string> = {
   statement_timeout: () => '0',
   lock_timeout: () => '0',

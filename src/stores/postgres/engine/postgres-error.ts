@@ -7,8 +7,8 @@ import { unproven } from './client.ts';
 export const oldestServer = 15;
 
 /**
- * Turns what PostgreSQL (https://www.postgresql.org/docs/current/errcodes-appendix.html), the driver or the network report into an error for
- * the operator. A RankdError is returned as it is. The messages can reach a game's log, so places are only in the hints, unless rankd
+ * Turns an error of PostgreSQL (https://www.postgresql.org/docs/current/errcodes-appendix.html), the driver or the network into an error
+ * for the operator. A RankdError is returned as it is. The messages can reach a game's log, so places are only in the hints, unless rankd
  * can't get in at all.
  */
 export function toStoreError(error: unknown, address: ServerAddress): RankdError {

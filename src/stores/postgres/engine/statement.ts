@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { Bindings } from '../../sql/database.ts';
 
-/** A statement as PostgreSQL takes it: with numbers instead of names. It is prepared once on each connection, under its own name. */
+/** A statement in PostgreSQL's form: with numbers instead of names. It is prepared once on each connection, under its own name. */
 interface Statement {
   name: string;
   text: string;

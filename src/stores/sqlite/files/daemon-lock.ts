@@ -66,7 +66,7 @@ export const nodeFileName = 'rankd.node';
 /** The file whose lock a daemon holds. */
 export const daemonLockName = 'daemon.lock';
 
-/** A check whether a daemon runs holds a shared lock for an instant; a daemon that starts just then waits for it. */
+/** A check for a running daemon holds a shared lock for an instant; a daemon that starts just then waits for it. */
 const lookTimeoutMs = 250;
 
 function alreadyRunning(dataDir: string): RankdError {
