@@ -61,7 +61,7 @@ export interface GameValues {
   /** The name of the secret of the game that holds the key. */
   secret: string;
   groupId?: number | undefined;
-  /** The least rank in the group with which a player may use the commands. */
+  /** The lowest rank in the group with which a player may use the commands. */
   minGroupRank?: number | undefined;
 }
 

@@ -115,7 +115,7 @@ export const meanings = {
   headers_too_large: 'The headers are larger than 16 KiB.',
   cooldown: "The member's rank was changed, or the ranker changed one, a moment ago.",
   too_many_requests:
-    'More requests than an inbound limit allows: of the key, of the place, of a key for one member at once, or of an address that sends wrong keys.',
+    'More requests than a limit allows: with the key, from the place, with a key for one member at once, or from an address that sends wrong keys.',
   member_suspended: 'The member is suspended for a time; until then no game can change the rank.',
   already_suspended: 'The member is suspended already; the message has the end.',
   not_suspended: 'The member is not suspended.',

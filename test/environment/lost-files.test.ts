@@ -62,7 +62,7 @@ test('a command that the daemon would not notice reports that and changes nothin
   expect(await home.json('status')).toMatchObject({ status: { storeProblem: expect.stringContaining('removed') } });
   const doctor = await home.here(['doctor']);
   expect(doctor.code).toBe(5);
-  expect(doctor.stdout).toMatch(/^FAIL +daemon +.*removed or replaced/m);
+  expect(doctor.stdout).toMatch(/^FAIL +daemon +.*removed, replaced/m);
 });
 
 test('a daemon that has lost its files and is stopped removes nothing that was written since', async () => {

@@ -155,7 +155,7 @@ describe.concurrent.each(Object.keys(forms) as Form[])('settings that name roles
     )());
 });
 
-/** The settings above, each as often as it has an entry for one of those roles. */
+/** The settings above, each once for every entry that names one of those roles. */
 const entries: RoleSetting[] = [
   ...(['group.ladder', 'group.ladder', 'group.ladder'] as const),
   ...(['policy.locked_roles', 'policy.privileged_roles', 'policy.protected_roles', 'policy.suspension.role'] as const),

@@ -118,7 +118,7 @@ interface InitOutcome extends ForGame, GameModels {
   start: string | undefined;
   /** The name of the key that was made for the game, and whether it works from a place already. */
   key: { name: string; hasPlace: boolean } | undefined;
-  /** The least rank with which a player may use commands. */
+  /** The lowest rank with which a player may use commands. */
   minGroupRank: number | undefined;
 }
 

@@ -95,7 +95,7 @@ export function holdsNaming(db: Reader, person: { userId: number; byPerson: read
   return holdsWhere(db, namesPerson(db.sql), person);
 }
 
-/** Whether a change or a hold is of a person, requested by one, or made by one of the actors `@byPerson`. */
+/** Whether a change or a hold concerns a person, was requested by that person, or was made by one of the actors `@byPerson`. */
 export function namesPerson({ anyOf }: Dialect): string {
   return `(rankee_id = @userId OR ranker_id = @userId OR ${anyOf('done_by', '@byPerson')})`;
 }

@@ -20,7 +20,7 @@ export async function findUser(ports: StoreAndPlatform, name: string, call: Call
 type StoreAndPlatform = Pick<Ports, 'store' | 'platform' | 'clock'>;
 
 /**
- * The user whom the history, and so a game or an earlier look-up, calls by this name, if the platform reports it as the user's present
+ * The user who has this name in the history, where a game or an earlier look-up stored it, if the platform reports it as the user's present
  * name. No two users have the same name at a time, so the id is certain even if the name in the history was wrong or has changed hands.
  */
 async function knownUser(
