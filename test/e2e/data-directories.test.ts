@@ -82,7 +82,8 @@ test.concurrent('the keys of a trial are valid for a service after the step that
   using home = new CliHome();
   const secret = await home.createKey('my-game');
   const { stderr } = await home.here(['service', 'install', '--dir', home.cwd]);
-  const step = /^ {2}(rankd backup .+ && rankd restore .+?) {3}\(copies the keys/m.exec(stderr)?.[1] ?? expect.fail(stderr);
+  const step =
+    /^ {2}(rankd backup .+ && rankd restore .+?) {3}\(copies the keys/m.exec(stderr)?.[1] ?? expect.fail(stderr);
   const service = join(home.folder, 'var-lib-rankd');
   expect(step).toContain(`--data-dir ${service}`);
   for (const command of step.split(' && ')) {
@@ -90,7 +91,9 @@ test.concurrent('the keys of a trial are valid for a service after the step that
   }
   const verdict = await home.here(['key', 'verify', '-'], { input: secret, dataDir: service });
   expect(verdict).toMatchObject({ code: 0, stdout: 'yes: key "my-game"\n' });
-  expect((await home.here(['service', 'install', '--dir', home.cwd, '--force'])).stderr).not.toContain('copies the keys');
+  expect((await home.here(['service', 'install', '--dir', home.cwd, '--force'])).stderr).not.toContain(
+    'copies the keys',
+  );
 });
 
 test.concurrent('hints name the configuration and the database that the command named, and in JSON on Windows, too', async () => {
