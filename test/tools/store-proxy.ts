@@ -16,7 +16,7 @@ export interface StoreProxy extends AsyncDisposable {
   readonly trips: number;
 }
 
-/** A proxy before a PostgreSQL server that listens on a port of this machine. */
+/** A proxy in front of a PostgreSQL server that listens on a port of this machine. */
 export async function startStoreProxy(firstPort: number): Promise<StoreProxy> {
   let serverPort = firstPort;
   const pairs = new Set<Socket[]>();

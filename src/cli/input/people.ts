@@ -30,7 +30,7 @@ export async function userIdOf(cli: Cli, asked: AskedUser): Promise<number> {
 }
 
 /**
- * Finds the number that the role can be requested by, and reports which role a name stood for. Throws as
+ * Finds the number that the role can be requested by, and reports which role a name stood for. Throws like
  * `GroupView.target`.
  */
 export async function rankOf(

@@ -79,8 +79,8 @@ export function asTyped(text: string, program: Command, typedAs: string): string
 }
 
 /**
- * Like `asTyped`, for the output of a command: its hints are about the configuration and the database that its options name,
- * unless the text names others, or a help text. `isJson`: the text is JSON already.
+ * Like `asTyped`, for the output of a command: its hints name the configuration and the database of its options. These options are not
+ * added to a text that names others, or that mentions `--help`. `isJson`: the text is JSON already.
  */
 export function hintsAsTyped(
   text: string,

@@ -33,7 +33,7 @@ export async function findNames(db: Reader, { placesLike, placesOf, usersLike }:
   return { keys, places: places.map(({ placeId }) => placeId), roles, users: users.map(({ name }) => name) };
 }
 
-/** Those that were looked up for the history, and those that an operator typed, which were looked up then. */
+/** Names that rankd has looked up, for the history or because an operator typed them. */
 function usersSql({ schema, byBytes, startsWith }: Dialect): string {
   return `
     SELECT name FROM (

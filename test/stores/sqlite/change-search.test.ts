@@ -11,7 +11,7 @@ import { ManualClock } from '../../support/manual-clock.ts';
 import { TempDir } from '../../support/temp-dir.ts';
 
 /**
- * More than a page reads: the oldest changes are of Ann_2 and were refused, the others of Ann_1, and of four hundred names with the same
+ * More changes than a page reads: the oldest ones, of Ann_2, were refused; the others are of Ann_1, and of four hundred names with the same
  * beginning.
  */
 const count = 12_000;

@@ -136,7 +136,7 @@ export function MintedSecret({ key, secret, isRotated = false, onClose }: Minted
 
 type Asked = 'limits' | 'rotate' | 'pause' | 'revoke';
 
-/** All that can be done with a key. */
+/** Everything that can be done with a key. */
 export function KeyDetails({ of: key, onMinted }: { of: Key; onMinted: (minted: Minted) => void }) {
   const asked = useSignal<Asked | undefined>(undefined);
   const isUsable = key.state !== 'revoked' && key.state !== 'expired';

@@ -15,7 +15,7 @@ import { kinds, RankDialog } from './rank-dialog.tsx';
 import { ListForm } from './rank-list.tsx';
 import { holdName, Lift } from './suspensions.tsx';
 
-/** One member, or a list of members, and all that can be done with their ranks. */
+/** One member, or a list of members, and everything that can be done with their ranks. */
 export function Rank() {
   const user = route.value.params.get('user') ?? '';
   return (
