@@ -40,8 +40,6 @@ export function published(): { results: Results; summary: string | undefined } {
 }
 
 export function summaryOf({ conditions, parts }: Results): string {
-  const means = Object.entries(conditions).map(([name, value]) => `${name} ${value}`);
-  return [...tableHead, ...Object.values(parts).flat().map(rowOf), '', `Measured with: ${means.join('; ')}.`].join(
-    '\n',
-  );
+  const means = Object.entries(conditions).map(([name, value]) => `- ${name}: ${value}`);
+  return [...tableHead, ...Object.values(parts).flat().map(rowOf), '', 'Measured with:', '', ...means].join('\n');
 }
