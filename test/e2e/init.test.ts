@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
 import { rankBody } from '../support/answers.ts';
 import { DaemonHere } from '../support/daemon-here.ts';
@@ -155,12 +157,32 @@ test('on a terminal init starts the daemon itself: Enter is enough for all quest
     ],
   });
   expect(code, screen).toBe(0);
-  expect(screen).toMatch(
-    /Starting rankd in this window\. It runs until Ctrl-C; to start it again: rankd serve\nrankd listens on /,
-  );
+  expect(screen).toMatch(/rankd listens on .*\nIt runs in this window until Ctrl-C\. To start it again: rankd serve\n/);
+  expect(screen).toMatch(/^Roles it can give, by rank: 1 \(Member\), 1 \(Recruit\), /m);
   expect(screen).toContain('ranks in Sample Fellowship');
   expect(screen).not.toContain('Start it: ');
   expect(roblox.violations()).toEqual([]);
+});
+
+test('on a terminal init starts no daemon on the port of another program, and does not claim that it runs', async () => {
+  const { home, env, flags } = await world();
+  const other = createServer().listen(0, '127.0.0.1');
+  onTestFinished(() => void other.close());
+  await once(other, 'listening');
+  const { port } = other.address() as AddressInfo;
+  const { code, screen } = await runOnTerminal(home, ['init', ...flags, '--url', 'https://rankd.example.com'], {
+    env: { ...env, RANKD_SERVER_PORT: String(port) },
+    answers: [
+      ['the ladder', ''],
+      ['game key for your game', 'n'],
+      ['Commands for which admin system', ''],
+      ['Address of a webhook in Discord', ''],
+      ['Start rankd now', ''],
+    ],
+  });
+  expect(code).toBe(69);
+  expect(screen).toContain(`error: Another program already listens on 127.0.0.1:${port}`);
+  expect(screen).not.toContain('It runs in this window');
 });
 
 test('a question shows the names of roles as text: none of them controls the terminal', async () => {
@@ -330,7 +352,7 @@ test('facts that Roblox does not report are shown as unknown, and do not stop in
   expect(stderr).toMatch(
     /not show whether the key may change roles.*group:write.*\n.*not show which account it acts as, nor/,
   );
-  expect(stderr).not.toContain('Ranks it can give');
+  expect(stderr).not.toContain('Roles it can give');
 });
 
 test('a key that Roblox does not describe does not stop init, and one without the scope is reported as such', async () => {

@@ -210,7 +210,7 @@ test.concurrent('a key without rules is shown without any', async () => {
   using home = new CliHome();
   await home.json('key', 'create', 'game', '--max-rank', '20');
   const { stdout } = await home.here(['key', 'set', 'game', '--max-rank', 'none', '--direction', 'both']);
-  expect(stdout).toBe('Key "game": no rules of its own\n');
+  expect(stdout).toBe('Key "game": no extra rules\n');
 });
 
 test.concurrent('the rules of a key are set at its creation, changed later, and shown', async () => {

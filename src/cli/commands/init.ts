@@ -128,10 +128,10 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
   cli.say(`\nNext:\n${nextSteps({ ...done, ...forGame, ...models }, config.server)}`);
   if (minted === undefined || options.out !== undefined) cli.print(document, cli.io.stdoutIsTerminal ? '' : file);
   else await showKey(cli, minted, { document, keptIn });
-  if (!start.isNow) return;
-  cli.say('\nStarting rankd in this window. It runs until Ctrl-C; to start it again: rankd serve');
-  await serve(cli, { simulate: false, console: false });
+  if (start.isNow) await serve(cli, { simulate: false, console: false }, againByServe);
 }
+
+const againByServe = 'It runs in this window until Ctrl-C. To start it again: rankd serve';
 
 /** The last text that a person sees. */
 async function showKey(
@@ -236,7 +236,7 @@ function reportGroup(
   cli.say(`It acts as ${userTitle(acting.userId, accountName)}, ${standingWords(acting)}${permissionWords(acting)}.`);
   const risk = ownerRisk(acting);
   if (risk !== undefined) cli.say(`warning: ${risk.text}.\ntry: ${risk.fix}`);
-  cli.say(`Ranks it can give: ${listRoles(givable)}.`);
+  cli.say(`Roles it can give, by rank: ${listRoles(givable)}.`);
   const shared = sharedRankOne(scheme);
   if (shared !== undefined) cli.say(`${shared}.`);
   cli.say(privilegeWords(givable));

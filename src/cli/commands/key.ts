@@ -195,7 +195,7 @@ async function set(cli: Cli, idOrName: string, options: ValuesOf<typeof ruleOpti
     throw new RankdError('usage', 'Say what to set.', { hint: 'rankd key set --help' });
   const key = await cli.withWrites((ports) => setKeyRules(ports, { ...named(cli, idOrName), rules }));
   const own = describeRules(key);
-  const text = `Key "${key.name}": ${own === '-' ? 'no rules of its own' : own}`;
+  const text = `Key "${key.name}": ${own === '-' ? 'no extra rules' : own}`;
   cli.print({ key: keyDocument(key, systemClock.now()) }, text);
 }
 

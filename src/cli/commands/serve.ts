@@ -24,11 +24,11 @@ export const serveCommand = command({
   about: 'run the HTTP API in the foreground until SIGINT or SIGTERM',
   options: serveOptions,
   examples: ['rankd serve', 'rankd serve --port 8080', 'rankd serve --config /etc/rankd/rankd.yaml'],
-  run: serve,
+  run: (cli, options) => serve(cli, options),
 });
 
-/** Runs the daemon until a signal asks it to stop. */
-export async function serve(given: Cli, options: ValuesOf<typeof serveOptions>): Promise<void> {
+/** Runs the daemon until a signal asks it to stop. Says `onceReady` when it listens. */
+export async function serve(given: Cli, options: ValuesOf<typeof serveOptions>, onceReady?: string): Promise<void> {
   const { console, cli } = options.console ? given.onConsole() : { console: undefined, cli: given };
   const load = () => cli.loadConfig(flagsOf(options));
   const started = await load();
@@ -53,6 +53,7 @@ export async function serve(given: Cli, options: ValuesOf<typeof serveOptions>):
   const stopped = console === undefined ? cli.io.stopSignal : Promise.race([cli.io.stopSignal, console.stopped]);
   cli.io.onReload(() => void running.reload('daemon'));
   await greet(cli, running.daemon, { started, isNew, isChosen: options.simulate });
+  if (onceReady !== undefined) cli.say(onceReady);
   await using _commands = console;
   await console?.open({ dataDir: cli.dataDir, configFile: started.file });
   if (console !== undefined) cli.say('Type commands here, such as: rankd status. Type stop to stop rankd.');

@@ -115,7 +115,7 @@ export const retryEveryMs = 15;
 
 /**
  * Runs `work` again while another process holds the lock, for at most `timeoutMs` milliseconds, and blocks the thread until then.
- * It is for opening a database and for reads, which hardly ever meet a lock in WAL mode. Writes wait in `GroupCommit`, which does not block.
+ * It is for opening a database and for reads, which hardly ever meet a lock in WAL mode. A write waits in `SqliteDatabase`, without blocking.
  */
 export function retryWhileLocked<T>(work: () => T, timeoutMs: number): T {
   for (let giveUpAt: number | undefined; ; ) {
