@@ -46,6 +46,7 @@ export function maskKey(secret: string): string {
  * prefix, percent-encoded, in base64, or broken by white space. Leaves keys that `maskKey` has already masked.
  */
 export function withoutKeys(text: string): string {
+  if (text.length < shortestMaskable) return text;
   const disguised = [decodedPercents(text), text.replaceAll(/\s+/g, '')].find(
     (plain) => holdsKey(plain) && !holdsKey(text),
   );
@@ -58,6 +59,9 @@ export function withoutKeys(text: string): string {
 export function withoutSecrets(text: string): string {
   return withoutKeys(text.replaceAll(/(\/webhooks\/\d{1,20}\/)[\w-]{20,}/gi, '$1…'));
 }
+
+/** The length of `rk_live_` and the four characters that make it look like a key. */
+const shortestMaskable = 12;
 
 function masked(text: string): string {
   const named = text.replaceAll(/rk_(live|test)_\w{4,}/gi, 'rk_$1_…');
