@@ -183,6 +183,7 @@ export function writerOfDaemon(options: WriterOptions): StepTaker {
         await writer.close();
         writer = writerThread(options);
       }
+      if (!isHere || steps.at(-1)?.do !== 'commit') return writer.take(steps); // only a commit waits for the disk
       const since = systemClock.monotonic();
       const cpuBefore = cpuMs();
       const answers = await writer.take(steps);
