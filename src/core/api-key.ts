@@ -46,7 +46,7 @@ export function maskKey(secret: string): string {
  * prefix, percent-encoded, in base64, or broken by white space. Leaves keys that `maskKey` has already masked.
  */
 export function withoutKeys(text: string): string {
-  if (text.length < shortestMaskable) return text;
+  if (text.length < partLength) return withoutNamed(text); // too short for any other disguise
   const disguised = [decodedPercents(text), text.replaceAll(/\s+/g, '')].find(
     (plain) => holdsKey(plain) && !holdsKey(text),
   );
@@ -60,17 +60,21 @@ export function withoutSecrets(text: string): string {
   return withoutKeys(text.replaceAll(/(\/webhooks\/\d{1,20}\/)[\w-]{20,}/gi, '$1…'));
 }
 
-/** The length of `rk_live_` and the four characters that make it look like a key. */
-const shortestMaskable = 12;
-
 function masked(text: string): string {
-  const named = text.replaceAll(/rk_(live|test)_\w{4,}/gi, 'rk_$1_…');
+  const named = withoutNamed(text);
   return keyPartsIn(named).reduce((rest, part) => rest.replaceAll(part, '…'), named);
+}
+
+function withoutNamed(text: string): string {
+  return text.replaceAll(/rk_(live|test)_\w{4,}/gi, 'rk_$1_…');
 }
 
 function holdsKey(text: string): boolean {
   return keyPartsIn(text).length > 0;
 }
+
+/** The number of characters after the prefix of a key. */
+const partLength = 36;
 
 /**
  * The 36 characters after the prefix of each key in the text; the checksum separates them from other text. Reads at
@@ -78,7 +82,9 @@ function holdsKey(text: string): boolean {
  */
 function keyPartsIn(text: string): string[] {
   const runs = text.match(/[0-9A-Za-z]{36,80}/g)?.slice(0, maxRuns) ?? [];
-  const parts = runs.flatMap((run) => Array.from({ length: run.length - 35 }, (_, from) => run.slice(from, from + 36)));
+  const parts = runs.flatMap((run) =>
+    Array.from({ length: run.length - partLength + 1 }, (_, from) => run.slice(from, from + partLength)),
+  );
   return parts.filter((part) => keyMode(`rk_live_${part}`) ?? keyMode(`rk_test_${part}`));
 }
 

@@ -33,13 +33,15 @@ export function changeQueries(db: Database, node: Pick<OwnNode, 'idIfBegun'>): C
     holder: !isHeld ? 'none' : row.node === node.idIfBegun ? 'this' : 'other',
   });
   const selectOpen = `SELECT ${isHeld(db.sql)} AS "isHeld", ${changeFields} FROM ${schema}.rank_changes WHERE ${isOpenChange}`;
+  const selectOpenOf = `${selectOpen} AND rankee_id = @rankeeId`;
+  const selectWritten = `${selectChange(db.sql)} ${writtenTo} AND state IN ('applied', 'refused', 'failed') ORDER BY seq DESC LIMIT 1`;
   return {
     findChange: (id) => findChange(db, id),
 
     async latestChange(rankeeId) {
       const [standing, open] = await Promise.all([
         standingOf(db, rankeeId),
-        db.get<OpenRow>(`${selectOpen} AND rankee_id = @rankeeId`, { rankeeId }),
+        db.get<OpenRow>(selectOpenOf, { rankeeId }),
       ]);
       const { latestId } = standing;
       return { ...(latestId !== undefined && { latestId }), ...(open !== undefined && { open: withHolder(open) }) };
@@ -54,10 +56,7 @@ export function changeQueries(db: Database, node: Pick<OwnNode, 'idIfBegun'>): C
     },
 
     async lastWritten(rankeeId) {
-      const row = await db.get<ChangeRow>(
-        `${selectChange(db.sql)} ${writtenTo} AND state IN ('applied', 'refused', 'failed') ORDER BY seq DESC LIMIT 1`,
-        { rankeeId },
-      );
+      const row = await db.get<ChangeRow>(selectWritten, { rankeeId });
       return row && toChange(row);
     },
 

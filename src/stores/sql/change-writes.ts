@@ -18,6 +18,8 @@ type ChangeWrites = Pick<
 export function changeWrites(db: Database, clock: Pick<Clock, 'now'>, own: OwnNode): ChangeWrites {
   const { schema, forUpdate } = db.sql;
   const heldByMe = `id = @changeId AND node = @node AND ${isOpenChange}`;
+  const selectHeld = `${selectChange(db.sql)} WHERE ${heldByMe} ${forUpdate}`;
+  const askIfHeld = `SELECT 1 AS held FROM ${schema}.rank_changes WHERE id = @changeId AND node = @node`;
   return {
     async recordChange(change, events) {
       await db.write(async (transaction) => {
@@ -46,7 +48,7 @@ export function changeWrites(db: Database, clock: Pick<Clock, 'now'>, own: OwnNo
       if (node === undefined) return undefined;
       return db.write(async (transaction) => {
         const [row, holdsOf] = await Promise.all([
-          transaction.get<ChangeRow>(`${selectChange(db.sql)} WHERE ${heldByMe} ${forUpdate}`, { changeId, node }),
+          transaction.get<ChangeRow>(selectHeld, { changeId, node }),
           holdsOfChange(transaction, changeId),
         ]);
         if (row === undefined) return undefined;
@@ -89,8 +91,7 @@ export function changeWrites(db: Database, clock: Pick<Clock, 'now'>, own: OwnNo
     async holds(changeId) {
       const node = own.idIfBegun;
       if (node === undefined || !own.hasLease) return false;
-      const held = `SELECT 1 AS held FROM ${schema}.rank_changes WHERE id = @changeId AND node = @node`;
-      return (await db.get(held, { changeId, node })) !== undefined;
+      return (await db.get(askIfHeld, { changeId, node })) !== undefined;
     },
   };
 }

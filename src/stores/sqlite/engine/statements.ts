@@ -31,7 +31,9 @@ function statementOf(sql: string): Known {
 
 /** The values that a statement names, as SQLite stores them: a list is JSON. */
 export function valuesOf(sql: string, bindings: Bindings): Values {
-  return Object.fromEntries(statementOf(sql).parameters.map((name) => [name, toValue(bindings[name])]));
+  const values: Values = {};
+  for (const name of statementOf(sql).parameters) values[name] = toValue(bindings[name]);
+  return values;
 }
 
 function toValue(value: unknown): Value {
