@@ -9,7 +9,7 @@ export const controlCharacters =
 
 /** Text with its controlCharacters written as `\u001b`, which means the same within JSON. */
 export function escapeControls(text: string): string {
-  if (/^[ -~]*$/.test(text)) return text; // most log lines
+  if (/^[ -~…→]*$/.test(text)) return text; // most log lines
   return text.replaceAll(controlCharacters, (control) =>
     control
       .split('')

@@ -151,8 +151,8 @@ export function schedule(account: Account, now: number): Schedule {
 /** The spent slots. A reserved slot comes free a window from now at the soonest, because its call may start now. */
 function soonestReleases(account: Account, now: number): Release[] {
   const spent = stillSpent(account, now);
-  if (!spent.some((release) => release.for === 'reserved')) return spent.slice();
   const soonest = releaseAt(account, now);
+  if (!spent.some((release) => release.for === 'reserved' && release.at > soonest)) return spent.slice();
   return spent
     .map((release) => (release.for === 'reserved' ? { ...release, at: Math.min(release.at, soonest) } : release))
     .sort((one, other) => one.at - other.at);
