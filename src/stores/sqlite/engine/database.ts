@@ -188,10 +188,10 @@ export class SqliteDatabase implements Database {
     this.files.check();
     this.#writer ??= this.#openWriter();
     const line = new Line(this.#writer, (failure) => this.#errorOf(failure));
-    void line.add({ do: 'begin' });
+    line.push({ do: 'begin' });
     const outcomes: Promise<Settled>[] = [];
     for (const { work } of batch) {
-      void line.add({ do: 'save' });
+      line.push({ do: 'save' });
       const transaction = new Write(line);
       try {
         const value = await work(transaction);
@@ -202,7 +202,7 @@ export class SqliteDatabase implements Database {
           ),
         );
       } catch (error) {
-        void line.add({ do: 'undo' });
+        line.push({ do: 'undo' });
         outcomes.push(Promise.resolve({ error }));
       }
     }
@@ -246,7 +246,7 @@ function answer({ resolve, reject, giveUpAt }: Entry, settled: Settled | undefin
 class Line {
   readonly #writer: StepTaker;
   readonly #errorOf: (failure: Failure) => RankdError;
-  #steps: Array<{ step: Step; resolve(answer: Answer): void; reject(error: RankdError): void }> = [];
+  #steps: Array<{ step: Step; resolve?(answer: Answer): void; reject?(error: RankdError): void }> = [];
   #isSending = false;
 
   constructor(writer: StepTaker, errorOf: (failure: Failure) => RankdError) {
@@ -254,7 +254,12 @@ class Line {
     this.#errorOf = errorOf;
   }
 
-  /** Adds a step, which is sent with the next one that needs a result. */
+  /** Adds a step whose result no caller needs. It is sent with the next one that is asked. */
+  push(step: Step): void {
+    this.#steps.push({ step });
+  }
+
+  /** Like `push`, with the result. */
   add(step: Step): Promise<Answer> {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     promise.catch(() => undefined);
@@ -278,8 +283,8 @@ class Line {
     });
     for (const [index, { resolve, reject }] of sent.entries()) {
       const answer = answers[index] as Answer;
-      if ('failure' in answer) reject(this.#errorOf(answer.failure));
-      else resolve(answer);
+      if ('failure' in answer) reject?.(this.#errorOf(answer.failure));
+      else resolve?.(answer);
     }
   }
 }
@@ -294,8 +299,8 @@ class Write implements WriteTransaction {
     this.#line = line;
   }
 
-  async get<Row extends object>(sql: string, bindings?: Bindings): Promise<Row | undefined> {
-    return (await this.all<Row>(sql, bindings))[0];
+  async get<Row extends object>(sql: string, bindings: Bindings = {}): Promise<Row | undefined> {
+    return rowsOf<Row>(await this.#line.ask({ do: 'all', sql, values: valuesOf(sql, bindings) }))[0];
   }
 
   async all<Row extends object>(sql: string, bindings: Bindings = {}): Promise<Row[]> {
@@ -313,7 +318,7 @@ class Write implements WriteTransaction {
   }
 
   run(sql: string, bindings: Bindings = {}): void {
-    void this.#line.add({ do: 'run', sql, values: valuesOf(sql, bindings) });
+    this.#line.push({ do: 'run', sql, values: valuesOf(sql, bindings) });
   }
 
   fetchHead(): void {
