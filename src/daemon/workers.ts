@@ -9,7 +9,7 @@ import { credentialWarnings } from '../usecases/group/check-group.ts';
 import { endDueHolds, sweepEveryMs, sweepHolds } from '../usecases/holds/hold-rounds.ts';
 import { WallClock } from '../usecases/holds/wall-clock.ts';
 import { nameMembers } from '../usecases/people/users.ts';
-import { isInCharge } from '../usecases/upkeep/in-charge.ts';
+import { isInCharge } from '../usecases/upkeep/nodes.ts';
 import { CredentialEvents, MisfitAlarms } from '../usecases/upkeep/operator-events.ts';
 import { pruneRecords } from '../usecases/upkeep/prune-records.ts';
 import { DiscordLimits, deliverTo, type Progress, webhooksToServe } from '../usecases/webhooks/deliver.ts';

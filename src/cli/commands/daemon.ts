@@ -14,7 +14,6 @@ import {
 import { type LinkOutcome, maxHours, type ReloadOutcome, usualHours } from '../../control/control.ts';
 import { proofHeader, proofOf, questionHeader } from '../../core/proof.ts';
 import type { NodeCommand } from '../../ports/index.ts';
-import { askNodes, type NodeAnswer, noDaemon } from '../../usecases/upkeep/ask-nodes.ts';
 import {
   healthDocument,
   linkDocument,
@@ -22,6 +21,7 @@ import {
   reloadDocument,
 } from '../../usecases/upkeep/daemon-document.ts';
 import { makeLoginLink } from '../../usecases/upkeep/login-links.ts';
+import { askNodes, type NodeAnswer, noDaemon } from '../../usecases/upkeep/nodes.ts';
 import type { Cli } from '../cli.ts';
 import { command, flag, oneOf, option } from '../command.ts';
 import { notItsFile, otherConfigHere } from '../daemon-here.ts';

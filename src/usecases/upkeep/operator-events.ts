@@ -5,7 +5,7 @@ import { judgeAlarms, type RoleMisfit } from '../../core/role-settings.ts';
 import type { Ports } from '../../ports/index.ts';
 import { callWithin } from '../../ports/platform.ts';
 import type { DaemonContext } from '../daemon-context.ts';
-import { isInCharge } from './in-charge.ts';
+import { isInCharge } from './nodes.ts';
 
 /** The outcome of a reload of `file`, requested by `by`. */
 type Reload = { by: string; file: string } & ({ refused: string } | { applied: string[]; needRestart: string[] });

@@ -12,7 +12,7 @@ import {
 } from '../../core/webhooks/progress.ts';
 import { eventId, type Webhook } from '../../core/webhooks/webhook.ts';
 import type { Store } from '../../ports/index.ts';
-import { isInCharge } from '../upkeep/in-charge.ts';
+import { isInCharge } from '../upkeep/nodes.ts';
 import { alarmMessage, asPlainLine, logMessages, type PlannedMessage } from './discord.ts';
 import { type EventView, eventBody, isPassed, leaveOutOld, nextEvents, type Part, viewEvents } from './outbox.ts';
 import { type Sending, sendMessage, sendSigned, targetOf } from './send.ts';
