@@ -561,6 +561,18 @@ describe('a reserved slot', () => {
     expect(started).toMatchObject([{ name: 'first' }, { name: 'waits', at: 10_000 }]);
   });
 
+  test('delays no later call longer than if its call started at once', async () => {
+    const { clock, enter, reserve, started } = gateUnderTest({ limit: 1 });
+    const reserved = await reserve('reserved', soon);
+    enter('waits', { dueInMs: 12_000, lane: 'two' });
+    reserved.enter();
+    await clock.advance(10_000);
+    expect(started).toEqual([
+      { name: 'reserved', at: 0 },
+      { name: 'waits', at: 10_000 },
+    ]);
+  });
+
   test('that is released is free at once for a waiting call', async () => {
     const { clock, enter, reserve, started } = gateUnderTest({ limit: 1 });
     const unused = await reserve('unused', soon);
