@@ -46,7 +46,7 @@ export function maskKey(secret: string): string {
  * prefix, percent-encoded, in base64, or broken by white space. Leaves keys that `maskKey` has already masked.
  */
 export function withoutKeys(text: string): string {
-  if (text.length < partLength) return withoutNamed(text); // too short for any other disguise
+  if (text.length < partLength) return withoutPrefixedKeys(text); // too short for any other disguise
   const disguised = [decodedPercents(text), text.replaceAll(/\s+/g, '')].find(
     (plain) => holdsKey(plain) && !holdsKey(text),
   );
@@ -61,11 +61,11 @@ export function withoutSecrets(text: string): string {
 }
 
 function masked(text: string): string {
-  const named = withoutNamed(text);
+  const named = withoutPrefixedKeys(text);
   return keyPartsIn(named).reduce((rest, part) => rest.replaceAll(part, '…'), named);
 }
 
-function withoutNamed(text: string): string {
+function withoutPrefixedKeys(text: string): string {
   return text.replaceAll(/rk_(live|test)_\w{4,}/gi, 'rk_$1_…');
 }
 

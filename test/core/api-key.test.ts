@@ -68,6 +68,7 @@ describe('a key in a text', () => {
   const forms = {
     'as it is': `!rank ${secret} x`,
     'without its prefix': secret.slice(8),
+    'cut off': secret.slice(0, 30),
     'within a longer run': `x${secret.slice(8)}y`,
     'with its prefix in capitals': secret.replace('rk_live_', 'RK_LIVE_'),
     'percent-encoded': secret.replaceAll('_', '%5F'),

@@ -34,7 +34,7 @@ export function changeQueries(db: Database, node: Pick<OwnNode, 'idIfBegun'>): C
   });
   const selectOpen = `SELECT ${isHeld(db.sql)} AS "isHeld", ${changeFields} FROM ${schema}.rank_changes WHERE ${isOpenChange}`;
   const selectOpenOf = `${selectOpen} AND rankee_id = @rankeeId`;
-  const selectWritten = `${selectChange(db.sql)} ${writtenTo} AND state IN ('applied', 'refused', 'failed') ORDER BY seq DESC LIMIT 1`;
+  const selectLastWritten = `${selectChange(db.sql)} ${writtenTo} AND state IN ('applied', 'refused', 'failed') ORDER BY seq DESC LIMIT 1`;
   return {
     findChange: (id) => findChange(db, id),
 
@@ -56,7 +56,7 @@ export function changeQueries(db: Database, node: Pick<OwnNode, 'idIfBegun'>): C
     },
 
     async lastWritten(rankeeId) {
-      const row = await db.get<ChangeRow>(selectWritten, { rankeeId });
+      const row = await db.get<ChangeRow>(selectLastWritten, { rankeeId });
       return row && toChange(row);
     },
 

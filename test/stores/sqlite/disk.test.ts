@@ -17,7 +17,7 @@ async function open() {
   return { store, openAgain, file: join(dataDir, 'rankd.db') };
 }
 
-/** Makes each insert into a table take some tenths of a second, which seem to take no CPU time, as on a disk that is slow to answer. */
+/** Makes each insert into a table take some tenths of a second. */
 function slowDown(file: string, table: string): void {
   const hand = new Sqlite(file);
   hand.exec(`
@@ -25,7 +25,13 @@ function slowDown(file: string, table: string): void {
     CREATE TRIGGER slow AFTER INSERT ON ${table}
       BEGIN SELECT count(*) FROM numbers AS a, numbers AS b, numbers AS c WHERE a.value + b.value + c.value < 0; END`);
   hand.close();
-  const cpuTime = vi.spyOn(process, 'cpuUsage').mockReturnValue({ user: 0, system: 0 });
+}
+
+/** From now on, all time looks like a wait for the disk, or like work. */
+function allTimeIs(kind: 'wait' | 'work'): void {
+  const cpuTime = vi
+    .spyOn(process, 'cpuUsage')
+    .mockImplementation(() => ({ user: kind === 'wait' ? 0 : performance.now() * 1_000, system: 0 }));
   onTestFinished(() => cpuTime.mockRestore());
 }
 
@@ -34,6 +40,7 @@ test('writes that arrive while a commit waits for the disk are committed togethe
   const event = (subject: string) => operate({ store }).appendAudit({ by: operator, action: 'a', subject, detail: {} });
   await event('none');
   slowDown(file, 'audit_events');
+  allTimeIs('wait');
   for (const slow of ['one', 'two']) await event(slow); // then a thread waits for the disk
   const before = commitsIn(file);
   const first = event('first');
@@ -47,6 +54,7 @@ test('a disk that is slow to answer holds up changes, but, from the third on, no
   const key = await app.createKey();
   const { json } = await app.verify(key);
   slowDown(join(app.dataDir, 'rankd.db'), 'rank_changes');
+  allTimeIs('wait');
   for (const rankeeId of [1003, 1004]) await app.rank(key, { rankeeId });
   let isAnswered = false;
   const answer = app.rank(key).finally(() => {
@@ -59,6 +67,23 @@ test('a disk that is slow to answer holds up changes, but, from the third on, no
   }
   expect(verified).toBeGreaterThan(3); // at most a few, if they had to wait for the insert
   expect(await answer).toMatchObject({ status: 200, json: { success: true } });
+});
+
+test('slow work is no wait for the disk: it moves no write to a thread', async () => {
+  const { store, file } = await open();
+  const event = (subject: string) => operate({ store }).appendAudit({ by: operator, action: 'a', subject, detail: {} });
+  await event('none');
+  slowDown(file, 'audit_events');
+  allTimeIs('work');
+  for (const slow of ['one', 'two']) await event(slow);
+  let isWritten = false;
+  const written = event('three').finally(() => {
+    isWritten = true;
+  });
+  let turns = 0;
+  for (; !isWritten; turns += 1) await new Promise(setImmediate);
+  expect(turns).toBeLessThan(20); // hundreds, if a thread did the work
+  await written;
 });
 
 test('closing waits until what is still written is on the disk', async () => {

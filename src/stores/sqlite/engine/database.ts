@@ -254,7 +254,7 @@ class Line {
     this.#errorOf = errorOf;
   }
 
-  /** Adds a step whose result no caller needs. It is sent with the next one that is asked. */
+  /** Adds a step whose result no caller needs. The next `ask` sends it. */
   push(step: Step): void {
     this.#steps.push({ step });
   }

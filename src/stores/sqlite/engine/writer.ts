@@ -162,7 +162,7 @@ export function writerHere(options: WriterOptions): StepTaker {
 
 /**
  * How long other requests may wait for the disk, in milliseconds. A longer wait is allowed once per `oncePerMs`, as on a busy machine. CPU
- * time does not count: on the only core, a thread would save none of it.
+ * time does not count: on a machine with one core, a thread would save none of it.
  */
 const slowMs = 10;
 const oncePerMs = 10_000;
