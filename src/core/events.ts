@@ -359,7 +359,10 @@ export function eventOf({ hash: _, detail, people, ...event }: AuditRow): AuditE
   };
 }
 
-/** A fresh salt, in hex. Without it, a commitment could be opened by trying every user id. */
+/**
+ * A fresh salt of 122 random bits, in hex. Without it, a commitment could be opened by trying every user id. Node.js draws the bits of many
+ * UUIDs at once.
+ */
 function newSalt(): string {
-  return crypto().randomBytes(16).toString('hex');
+  return crypto().randomUUID().replaceAll('-', '');
 }

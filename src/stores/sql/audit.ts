@@ -10,8 +10,8 @@ import { type DomainEvent, eventOf, rowAfter } from '../../core/events.ts';
 import { openStates } from '../../core/holds.ts';
 import type { AuditEvent } from '../../core/model.ts';
 import type { AuditFilter, AuditStore, Clock, RetentionStore } from '../../ports/index.ts';
-import type { Bindings, Database, Dialect, Reader, WriteTransaction } from './database.ts';
-import { inStates, isDoneBy, isOpenChange, whereOf } from './rows.ts';
+import type { Bindings, Database, Reader, WriteTransaction } from './database.ts';
+import { inStates, isDoneBy, isOpenChange, perEngine, whereOf } from './rows.ts';
 
 export function auditStore(db: Database, clock: Pick<Clock, 'now'>): AuditStore {
   return {
@@ -72,14 +72,16 @@ export async function appendEvents(transaction: WriteTransaction, events: readon
   }
 }
 
-export function insertEvent({ schema, bytesOf }: Dialect): string {
-  return `INSERT INTO ${schema}.audit_events (id, at, done_by, action, subject, key_id, detail, hash)
-          VALUES (@id, @at, @by, @action, @subject, @keyId, @detail, ${bytesOf('@hash')})`;
-}
+export const insertEvent = perEngine(
+  ({ schema, bytesOf }) => `
+  INSERT INTO ${schema}.audit_events (id, at, done_by, action, subject, key_id, detail, hash)
+  VALUES (@id, @at, @by, @action, @subject, @keyId, @detail, ${bytesOf('@hash')})`,
+);
 
-function insertPerson({ schema }: Dialect): string {
-  return `INSERT INTO ${schema}.audit_people (event_id, field, user_id, salt) VALUES (@eventId, @field, @userId, @salt)`;
-}
+const insertPerson = perEngine(
+  ({ schema }) =>
+    `INSERT INTO ${schema}.audit_people (event_id, field, user_id, salt) VALUES (@eventId, @field, @userId, @salt)`,
+);
 
 /** The link before the first row. */
 async function chainAnchor(db: Reader): Promise<ChainLink> {

@@ -2,6 +2,7 @@ import { type Caller, noPlace } from '../../core/access.ts';
 import type { KeyRecord, Plan } from '../../core/model.ts';
 import type { Dialect, Reader } from './database.ts';
 import { type KeyRow, keyColumns, toKey } from './keys.ts';
+import { perEngine } from './rows.ts';
 
 /** Finds the key of an id, in any state, with its workspace and its entry for the place. `secretId` names the secret that it came with. */
 export async function findCaller(
@@ -12,18 +13,19 @@ export async function findCaller(
     ...key
   }: { keyId: string; placeId: number | undefined; secretId: string | undefined; now: number },
 ): Promise<Caller | undefined> {
-  const { schema } = db.sql;
-  const row = await db.get<CallerRow>(
-    `SELECT ${callerColumns(db.sql)}
-     FROM ${schema}.keys AS k
-     CROSS JOIN ${schema}.workspace AS w
-     LEFT JOIN ${schema}.whitelist AS e ON e.key_id = k.id AND e.place_id = @placeId
-     LEFT JOIN ${schema}.key_secrets AS secret ON secret.key_id = k.id AND secret.seq = @secretId
-     WHERE k.id = @keyId`,
-    { ...key, placeId, secretId: Number(secretId) },
-  );
+  const row = await db.get<CallerRow>(selectCaller(db.sql), { ...key, placeId, secretId: Number(secretId) });
   return row && toCaller(row, placeId, db.sql);
 }
+
+const selectCaller = perEngine(
+  (sql) => `
+  SELECT ${callerColumns(sql)}
+  FROM ${sql.schema}.keys AS k
+  CROSS JOIN ${sql.schema}.workspace AS w
+  LEFT JOIN ${sql.schema}.whitelist AS e ON e.key_id = k.id AND e.place_id = @placeId
+  LEFT JOIN ${sql.schema}.key_secrets AS secret ON secret.key_id = k.id AND secret.seq = @secretId
+  WHERE k.id = @keyId`,
+);
 
 /** The columns of a `RecordRow`, from `key_secrets AS secret`, `keys AS k`, `workspace AS w` and `whitelist AS e`. */
 export function recordColumns(sql: Dialect): string {

@@ -9,7 +9,7 @@ import type {
 } from '../../ports/index.ts';
 import { type ChangeRow, changeFields, selectChange, toChange } from './change-row.ts';
 import type { Database, Dialect, OwnNode, Reader } from './database.ts';
-import { isDoneBy, isOpenChange, mayHaveChanged, type RowOf, whereOf, withoutNulls } from './rows.ts';
+import { isDoneBy, isOpenChange, mayHaveChanged, perEngine, type RowOf, whereOf, withoutNulls } from './rows.ts';
 
 type ChangeQueries = Pick<
   ChangeStore,
@@ -112,14 +112,15 @@ const writtenTo =
   "WHERE rankee_id = @rankeeId AND NOT dry_run AND (phase = 'compensate' OR roles_before <> roles_after)";
 
 export async function lastRankedOthersAt(db: Reader, rankerId: number): Promise<number | undefined> {
-  const row = await db.get<{ at: number }>(
-    `SELECT coalesce(finished_at, requested_at) AS at FROM ${db.sql.schema}.rank_changes
-     WHERE ranker_id = @rankerId AND ${mayHaveChanged} AND NOT dry_run AND roles_before <> roles_after
-     ORDER BY seq DESC LIMIT 1`,
-    { rankerId },
-  );
-  return row?.at;
+  return (await db.get<{ at: number }>(selectRankedOthersAt(db.sql), { rankerId }))?.at;
 }
+
+const selectRankedOthersAt = perEngine(
+  ({ schema }) => `
+  SELECT coalesce(finished_at, requested_at) AS at FROM ${schema}.rank_changes
+  WHERE ranker_id = @rankerId AND ${mayHaveChanged} AND NOT dry_run AND roles_before <> roles_after
+  ORDER BY seq DESC LIMIT 1`,
+);
 
 /** The condition for each part of a filter. */
 export function conditionsOf({ schema, anyOf, anyIn, startsWith }: Dialect) {
@@ -179,11 +180,12 @@ export async function findByIdempotencyKey(
 
 /** The ids of a member's newest change and of the open one, in one read. */
 export async function standingOf(db: Reader, rankeeId: number): Promise<{ latestId?: string; openId?: string }> {
-  const { schema } = db.sql;
-  const row = await db.get<{ latestId: string | null; openId: string | null }>(
-    `SELECT (SELECT id FROM ${schema}.rank_changes WHERE rankee_id = @rankeeId ORDER BY seq DESC LIMIT 1) AS "latestId",
-            (SELECT id FROM ${schema}.rank_changes WHERE rankee_id = @rankeeId AND ${isOpenChange}) AS "openId"`,
-    { rankeeId },
-  );
+  const row = await db.get<{ latestId: string | null; openId: string | null }>(selectStanding(db.sql), { rankeeId });
   return withoutNulls(row ?? {});
 }
+
+const selectStanding = perEngine(
+  ({ schema }) => `
+  SELECT (SELECT id FROM ${schema}.rank_changes WHERE rankee_id = @rankeeId ORDER BY seq DESC LIMIT 1) AS "latestId",
+         (SELECT id FROM ${schema}.rank_changes WHERE rankee_id = @rankeeId AND ${isOpenChange}) AS "openId"`,
+);

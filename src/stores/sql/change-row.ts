@@ -1,6 +1,6 @@
 import type { RankChange } from '../../core/model.ts';
 import type { Bindings, Dialect, Transaction } from './database.ts';
-import { changeColumns as columns, inserted, type RowOf, selected, withoutNulls } from './rows.ts';
+import { changeColumns as columns, inserted, perEngine, type RowOf, selected, withoutNulls } from './rows.ts';
 
 const fields = Object.keys(columns) as Array<keyof RankChange>;
 
@@ -12,10 +12,12 @@ export function selectChange({ schema }: Dialect): string {
 }
 
 export function insertChange(transaction: Transaction, change: RankChange, node: string | null): void {
-  transaction.run(`INSERT INTO ${transaction.sql.schema}.rank_changes ${newChange}`, { ...toBindings(change), node });
+  transaction.run(insertSql(transaction.sql), { ...toBindings(change), node });
 }
 
-const newChange = inserted({ ...columns, node: 'node' });
+const insertSql = perEngine(
+  ({ schema }) => `INSERT INTO ${schema}.rank_changes ${inserted({ ...columns, node: 'node' })}`,
+);
 
 /** A change as selected, with its position in the order of arrival and the node that works on it. */
 export type ChangeRow = RowOf<RankChange> & { seq: number; node: string | null };

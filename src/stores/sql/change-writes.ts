@@ -8,7 +8,7 @@ import { type ChangeRow, changeFields, insertChange, selectChange, toChange, upd
 import type { Database, OwnNode, Reader, Transaction, WriteTransaction } from './database.ts';
 import { holdsOf, holdsOfChange, upsertHolds } from './holds.ts';
 import { editKey } from './keys.ts';
-import { isOpenChange, mayHaveChanged } from './rows.ts';
+import { isOpenChange, mayHaveChanged, perEngine } from './rows.ts';
 
 type ChangeWrites = Pick<
   ChangeStore,
@@ -141,28 +141,28 @@ async function beginFacts(
 }
 
 function changedMembers(db: Reader, { window: { of, since }, now }: { window: MemberWindow; now: number }) {
-  const { schema } = db.sql;
-  return db.all<ChangedMember>(
-    `SELECT rankee_id AS "rankeeId", key_id AS "keyId", max(requested_at) AS at
-     FROM ${schema}.rank_changes
-     WHERE requested_at BETWEEN @since AND @now AND key_id IS NOT NULL AND ${mayHaveChanged}
-       AND ${counted(of)} AND NOT dry_run AND roles_before <> roles_after
-     GROUP BY rankee_id, key_id
-     ${of === 'demotions' ? orSuspended(schema) : ''}`,
-    { since, now, ...(typeof of === 'object' && of) },
-  );
+  const [kind, values] = typeof of === 'object' ? (['ranked', of] as const) : [of, {}];
+  return db.all<ChangedMember>(selectChanged[kind](db.sql), { since, now, ...values });
 }
 
-/** A member without a role that could be taken was suspended nevertheless. */
-function orSuspended(schema: string): string {
-  return `
+const selectChanged = {
+  // A member without a role that could be taken was suspended nevertheless.
+  demotions: perEngine(
+    ({ schema }) => `${changedWhere(schema, 'demotion')}
     UNION ALL
     SELECT rankee_id, key_id, max(begins_at) FROM ${schema}.holds
     WHERE kind = 'suspension' AND begins_at BETWEEN @since AND @now AND key_id IS NOT NULL
-    GROUP BY rankee_id, key_id`;
-}
+    GROUP BY rankee_id, key_id`,
+  ),
+  privileged: perEngine(({ schema }) => changedWhere(schema, 'privileged')),
+  ranked: perEngine(({ schema }) => changedWhere(schema, 'top_rank >= @fromRank')),
+};
 
-function counted(of: MemberWindow['of']): string {
-  if (of === 'demotions') return 'demotion';
-  return of === 'privileged' ? 'privileged' : 'top_rank >= @fromRank';
+function changedWhere(schema: string, isCounted: string): string {
+  return `
+    SELECT rankee_id AS "rankeeId", key_id AS "keyId", max(requested_at) AS at
+    FROM ${schema}.rank_changes
+    WHERE requested_at BETWEEN @since AND @now AND key_id IS NOT NULL AND ${mayHaveChanged}
+      AND ${isCounted} AND NOT dry_run AND roles_before <> roles_after
+    GROUP BY rankee_id, key_id`;
 }

@@ -10,7 +10,16 @@ import type { Hold, RankChange } from '../../core/model.ts';
 import type { HoldFilter, HoldStore } from '../../ports/index.ts';
 import { appendEvents } from './audit.ts';
 import type { Bindings, Database, Dialect, Reader, Transaction } from './database.ts';
-import { holdColumns as columns, inStates, type RowOf, selected, upserted, whereOf, withoutNulls } from './rows.ts';
+import {
+  holdColumns as columns,
+  inStates,
+  perEngine,
+  type RowOf,
+  selected,
+  upserted,
+  whereOf,
+  withoutNulls,
+} from './rows.ts';
 
 export function holdStore(db: Database): HoldStore {
   const conditions = {
@@ -46,28 +55,31 @@ export function holdStore(db: Database): HoldStore {
 /** The holds that a change of this member may concern. Called in the transaction that stores the change. */
 export async function holdsOf(db: Reader, change: RankChange): Promise<HoldsOfMember> {
   const { group, rankeeId, hold } = change;
-  const ofMember = `rankee_id = @rankeeId AND group_title = @group AND (${inStates(openStates)} OR return_change_id = @endedBy)`;
   const [holds, own] = await Promise.all([
-    holdsWhere(db, ofMember, { rankeeId, group, endedBy: endingChange(change) }),
+    holdsFrom(db, selectOfMember(db.sql), { rankeeId, group, endedBy: endingChange(change) }),
     hold && findHold(db, hold.id),
   ]);
   return concerning(own === undefined ? holds : [...holds, own], change);
 }
 
+const selectOfMember = perEngine((sql) => {
+  const isNeeded = `(${inStates(openStates)} OR return_change_id = @endedBy)`;
+  return `${selectHold(sql)} WHERE rankee_id = @rankeeId AND group_title = @group AND ${isNeeded}`;
+});
+
 /** The same for a stored change, by its id alone. */
 export async function holdsOfChange(db: Reader, changeId: string): Promise<(change: RankChange) => HoldsOfMember> {
-  const { schema, jsonField } = db.sql;
-  const ofChange = (columns: string) =>
-    `(SELECT ${columns} FROM ${schema}.rank_changes WHERE rank_changes.id = @changeId)`;
-  const holds = await holdsWhere(
-    db,
-    `(rankee_id, group_title) = ${ofChange('rankee_id, group_title')}
-     AND (${inStates(openStates)} OR id = ${ofChange(jsonField('hold', 'id'))}
-       OR return_change_id IN (@changeId, ${ofChange(jsonField('hold', 'recloses', 'by'))}))`,
-    { changeId },
-  );
+  const holds = await holdsFrom(db, selectOfChange(db.sql), { changeId });
   return (change) => concerning(holds, change);
 }
+
+const selectOfChange = perEngine((sql) => {
+  const ofChange = (columns: string) =>
+    `(SELECT ${columns} FROM ${sql.schema}.rank_changes WHERE rank_changes.id = @changeId)`;
+  return `${selectHold(sql)} WHERE (rankee_id, group_title) = ${ofChange('rankee_id, group_title')}
+    AND (${inStates(openStates)} OR id = ${ofChange(sql.jsonField('hold', 'id'))}
+      OR return_change_id IN (@changeId, ${ofChange(sql.jsonField('hold', 'recloses', 'by'))}))`;
+});
 
 function concerning(holds: readonly Hold[], change: RankChange): HoldsOfMember {
   const { hold } = change;
@@ -89,7 +101,10 @@ export function upsertHolds(transaction: Transaction, holds: readonly Hold[]): v
 }
 
 const putHold = upserted(columns, 'id');
-const holdFields = selected(columns);
+
+function selectHold({ schema }: Dialect): string {
+  return `SELECT ${selected(columns)} FROM ${schema}.holds`;
+}
 
 export function holdsNaming(db: Reader, person: { userId: number; byPerson: readonly string[] }): Promise<Hold[]> {
   return holdsWhere(db, namesPerson(db.sql), person);
@@ -104,8 +119,11 @@ async function findHold(db: Reader, id: string): Promise<Hold | undefined> {
   return (await holdsWhere(db, 'id = @id', { id }))[0];
 }
 
-async function holdsWhere(db: Reader, where: string, bindings: Bindings): Promise<Hold[]> {
-  const sql = `SELECT ${holdFields} FROM ${db.sql.schema}.holds WHERE ${where}`;
+function holdsWhere(db: Reader, where: string, bindings: Bindings): Promise<Hold[]> {
+  return holdsFrom(db, `${selectHold(db.sql)} WHERE ${where}`, bindings);
+}
+
+async function holdsFrom(db: Reader, sql: string, bindings: Bindings): Promise<Hold[]> {
   const rows = await db.all<RowOf<Hold>>(sql, bindings);
   return rows.map(({ rolesBefore, rolesDuring, ...row }) => ({
     ...{ ...withoutNulls(row), rolesBefore: JSON.parse(rolesBefore), rolesDuring: JSON.parse(rolesDuring) },

@@ -10,6 +10,7 @@ import {
   type RankChange,
 } from '../../core/model.ts';
 import type { Delivery, Webhook } from '../../core/webhooks/webhook.ts';
+import type { Dialect } from './database.ts';
 
 /** A value of the model as every engine stores it: an absent field is NULL, a list or an object is JSON, and a boolean may come as 0 or 1. */
 export type RowOf<Model> = {
@@ -29,7 +30,7 @@ export type Present<Row> = {
 
 export function withoutNulls<Row extends object>(row: Row): Present<Row> {
   const present: Record<string, unknown> = {};
-  for (const [name, value] of Object.entries(row)) if (value !== null) present[name] = value;
+  for (const name in row) if (row[name] !== null) present[name] = row[name];
   return present as Present<Row>;
 }
 
@@ -177,6 +178,16 @@ export const discordColumns = {
   linkedBy: 'linked_by',
   linkedAt: 'linked_at',
 } as const satisfies Record<keyof DiscordPerson, string>;
+
+/** A text of SQL that each engine builds once: it finds a prepared statement faster by a text that it has seen than by an equal one. */
+export function perEngine(build: (sql: Dialect) => string): (sql: Dialect) => string {
+  const built = new Map<Dialect, string>();
+  return (sql) => {
+    const text = built.get(sql) ?? build(sql);
+    built.set(sql, text);
+    return text;
+  };
+}
 
 /** Ends an INSERT: every value is a parameter with the name of its field. */
 export function inserted(columns: Record<string, string>): string {

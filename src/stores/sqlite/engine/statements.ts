@@ -3,7 +3,8 @@ import type { Bindings, Dialect } from '../../sql/database.ts';
 
 /** A value as SQLite stores it. */
 export type Value = string | number | Uint8Array | null;
-export type Values = Record<string, Value>;
+/** The values of a statement, in its order. */
+export type Values = Value[];
 
 interface Known {
   /** The statement as SQLite gets it. */
@@ -22,8 +23,8 @@ const known = new Map<string, Known>();
 function statementOf(sql: string): Known {
   let statement = known.get(sql);
   if (statement === undefined) {
-    const parameters = new Set([...sql.matchAll(/@(\w+)/g)].map(([, name]) => String(name)));
-    statement = { text: sql.replace(/@\w+/g, '+$&'), parameters: [...parameters] };
+    const parameters = [...sql.matchAll(/@(\w+)/g)].map(([, name]) => String(name));
+    statement = { text: sql.replace(/@\w+/g, '+?'), parameters };
     known.set(sql, statement);
   }
   return statement;
@@ -31,9 +32,7 @@ function statementOf(sql: string): Known {
 
 /** The values that a statement names, as SQLite stores them: a list is JSON. */
 export function valuesOf(sql: string, bindings: Bindings): Values {
-  const values: Values = {};
-  for (const name of statementOf(sql).parameters) values[name] = toValue(bindings[name]);
-  return values;
+  return statementOf(sql).parameters.map((name) => toValue(bindings[name]));
 }
 
 function toValue(value: unknown): Value {
@@ -54,7 +53,7 @@ export class Statements {
   prepare(sql: string): Database.Statement<[Values]> {
     let statement = this.#prepared.get(sql);
     if (statement === undefined) {
-      statement = this.#database.prepare<Values>(statementOf(sql).text);
+      statement = this.#database.prepare<[Values]>(statementOf(sql).text);
       this.#prepared.set(sql, statement);
     }
     return statement;

@@ -92,7 +92,7 @@ export class Writer {
   #begin(): Answer {
     try {
       this.#run('BEGIN IMMEDIATE');
-      const { user_version: schema } = this.#statements.prepare('PRAGMA user_version').get({}) as {
+      const { user_version: schema } = this.#statements.prepare('PRAGMA user_version').get([]) as {
         user_version: number;
       };
       if (schema > this.#newestSchema)
@@ -137,7 +137,7 @@ export class Writer {
   }
 
   #run(sql: string): Answer {
-    return { count: this.#statements.prepare(sql).run({}).changes };
+    return { count: this.#statements.prepare(sql).run([]).changes };
   }
 }
 
