@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { defineConfig } from 'tsup';
+import { builtinModules } from './config/build/builtin-modules.ts';
 import { oneStart } from './config/build/one-start.ts';
 import { writeNotices } from './config/build/third-party-notices.ts';
 import { readGameScripts, toModel } from './src/cli/game-models.ts';
@@ -18,11 +19,12 @@ export default defineConfig([
     target: 'node22',
     clean: ['!dashboard/**'],
     minifyWhitespace: true,
-    esbuildPlugins: [oneStart('src/cli/process-io.ts')],
+    removeNodeProtocol: false, // the plugin recognizes Node.js's modules by it
+    esbuildPlugins: [oneStart('src/cli/process-io.ts'), builtinModules],
     metafile: true,
     // Packages in CommonJS ask for Node's modules by `require`, which an ES module does not have.
     banner: {
-      js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
+      js: "const require = process.getBuiltinModule('node:module').createRequire(import.meta.url);",
     },
     onSuccess: async () => {
       cpSync('src/game', 'dist/game', { recursive: true });

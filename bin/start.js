@@ -1,8 +1,9 @@
 // Starts the bundle in dist/ with the compile cache of an earlier start.
-import { mkdirSync, statSync } from 'node:fs';
-import { enableCompileCache, getCompileCacheDir } from 'node:module';
-import { homedir } from 'node:os';
-import { isAbsolute, join } from 'node:path';
+// It takes Node's modules from `process`, because an import would evaluate all their exports.
+const { mkdirSync, statSync } = process.getBuiltinModule('node:fs');
+const { enableCompileCache, getCompileCacheDir } = process.getBuiltinModule('node:module');
+const { homedir } = process.getBuiltinModule('node:os');
+const { isAbsolute, join } = process.getBuiltinModule('node:path');
 
 // Node.js would open a debugger for this signal, which log rotators send: any user of the machine could run code through it.
 process.on('SIGUSR1', () => {});

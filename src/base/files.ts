@@ -17,12 +17,10 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
-import { appendFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { createInterface } from 'node:readline';
 import { codeOf, RankdError } from './errors.ts';
-import { crypto } from './node-modules.ts';
+import { crypto, fsPromises, readline } from './node-modules.ts';
 import { type System, thisSystem } from './system.ts';
 
 interface WholeFile {
@@ -249,14 +247,16 @@ function foreignLink(path: string, uid: number): RankdError {
  * Throws like `asFileError`.
  */
 export async function appendTo(file: string, text: string): Promise<void> {
-  await appendFile(file, text, { mode: 0o600, flush: true }).catch((error) => {
-    throw asFileError(error, file);
-  });
+  await fsPromises()
+    .appendFile(file, text, { mode: 0o600, flush: true })
+    .catch((error) => {
+      throw asFileError(error, file);
+    });
 }
 
 /** The lines of a file of any size. Throws Node's error if it can't be read. */
 export function linesOf(file: string): AsyncIterable<string> {
-  return createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY });
+  return readline().createInterface({ input: createReadStream(file), crlfDelay: Number.POSITIVE_INFINITY });
 }
 
 const prefix = 'rankd-scratch-';

@@ -1,4 +1,4 @@
-import { type AddressInfo, BlockList, isIP } from 'node:net';
+import net, { type AddressInfo, isIP } from 'node:net';
 import { codeOf, RankdError } from './errors.ts';
 
 /**
@@ -104,7 +104,7 @@ function isSystemError(cause: unknown): boolean {
  * an IPv6 address may have a zone (`fe80::1%eth0`), and an invalid address is in none.
  */
 export function membershipOf(networks: readonly string[]): (address: string) => boolean {
-  const list = new BlockList();
+  const list = new net.BlockList();
   for (const network of networks) {
     const [address = '', prefix = familyOf(network) === 'ipv6' ? '128' : '32'] = network.split('/');
     list.addSubnet(address, Number(prefix), familyOf(address));

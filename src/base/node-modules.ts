@@ -1,17 +1,15 @@
-import { createRequire } from 'node:module';
+import process from 'node:process';
 
-const load = createRequire(import.meta.url);
-
-/**
- * Modules of Node.js that most commands never use: each is loaded by its first call. They are loaded by `require`,
- * because an import evaluates all exports of a module, which for `http` includes `fetch` and WebSocket.
- */
+/** Modules of Node.js that most commands never use: each is loaded by its first call. */
 export const crypto = lazily<typeof import('node:crypto')>('node:crypto');
+export const fsPromises = lazily<typeof import('node:fs/promises')>('node:fs/promises');
 export const http = lazily<typeof import('node:http')>('node:http');
 export const https = lazily<typeof import('node:https')>('node:https');
+export const readline = lazily<typeof import('node:readline')>('node:readline');
+export const workerThreads = lazily<typeof import('node:worker_threads')>('node:worker_threads');
 export const zlib = lazily<typeof import('node:zlib')>('node:zlib');
 
 function lazily<Module>(name: string): () => Module {
   let loaded: Module | undefined;
-  return () => (loaded ??= load(name) as Module);
+  return () => (loaded ??= process.getBuiltinModule(name) as Module);
 }

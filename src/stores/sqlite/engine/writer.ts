@@ -1,9 +1,9 @@
 import { extname } from 'node:path';
 import process from 'node:process';
-import { Worker } from 'node:worker_threads';
 import Database from 'better-sqlite3';
 import { systemClock } from '../../../base/clock.ts';
 import { RankdError } from '../../../base/errors.ts';
+import { workerThreads } from '../../../base/node-modules.ts';
 import { openDatabase } from './connection.ts';
 import { Statements, type Values } from './statements.ts';
 
@@ -223,7 +223,9 @@ export function writerThread(options: WriterOptions): StepTaker {
 let thread: Thread | undefined;
 
 class Thread {
-  readonly #worker = new Worker(new URL(`./writer-thread${extname(import.meta.url)}`, import.meta.url));
+  readonly #worker = new (workerThreads().Worker)(
+    new URL(`./writer-thread${extname(import.meta.url)}`, import.meta.url),
+  );
   readonly #waiting: PromiseWithResolvers<Answer[]>[] = [];
   #failure: Error | undefined;
   #lastId = 0;
