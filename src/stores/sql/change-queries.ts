@@ -39,12 +39,9 @@ export function changeQueries(db: Database, node: Pick<OwnNode, 'idIfBegun'>): C
     findChange: (id) => findChange(db, id),
 
     async latestChange(rankeeId) {
-      const [standing, open] = await Promise.all([
-        standingOf(db, rankeeId),
-        db.get<OpenRow>(selectOpenOf, { rankeeId }),
-      ]);
-      const { latestId } = standing;
-      return { ...(latestId !== undefined && { latestId }), ...(open !== undefined && { open: withHolder(open) }) };
+      const { openId, ...latest } = await standingOf(db, rankeeId);
+      const open = openId === undefined ? undefined : await db.get<OpenRow>(selectOpenOf, { rankeeId });
+      return { ...latest, ...(open !== undefined && { open: withHolder(open) }) };
     },
 
     async lastAppliedAt(rankeeId) {

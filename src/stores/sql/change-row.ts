@@ -12,7 +12,7 @@ export function selectChange({ schema }: Dialect): string {
 }
 
 export function insertChange(transaction: Transaction, change: RankChange, node: string | null): void {
-  transaction.run(insertSql(transaction.sql), { ...toBindings(change), node });
+  transaction.run(insertSql(transaction.sql), toBindings(change, { node }));
 }
 
 const insertSql = perEngine(
@@ -48,13 +48,15 @@ export function toChange({
   };
 }
 
-function toBindings({ rolesBefore, rolesAfter, roles, hold, ...change }: RankChange): Bindings {
+function toBindings(change: RankChange, more?: Bindings): Bindings {
+  const { rolesBefore, rolesAfter, roles, hold } = change;
   return {
     ...change,
     rolesBefore: JSON.stringify(rolesBefore),
     rolesAfter: JSON.stringify(rolesAfter),
     roles: roles && JSON.stringify(roles),
     hold: hold && JSON.stringify(hold),
+    ...more,
   };
 }
 
@@ -73,6 +75,5 @@ export function updateChange(
   const assignments = differing.map((field) => `${columns[field]} = @${field}`);
   if (!isHeld) assignments.push('node = NULL');
   if (assignments.length === 0) return;
-  const update = `UPDATE ${schema}.rank_changes SET ${assignments.join(', ')} WHERE id = @oldId`;
-  transaction.run(update, { ...bindings, oldId: before.id });
+  transaction.run(`UPDATE ${schema}.rank_changes SET ${assignments.join(', ')} WHERE id = @id`, bindings);
 }

@@ -196,17 +196,16 @@ export class SqliteDatabase implements Database {
       try {
         const value = await work(transaction);
         outcomes.push(
-          line.add({ do: 'keep' }).then(
-            () => ({ value }),
-            (error: unknown) => ({ error }),
-          ),
+          line
+            .add({ do: 'keep' })
+            .then((kept) => ('failure' in kept ? { error: this.#errorOf(kept.failure) } : { value })),
         );
       } catch (error) {
         line.push({ do: 'undo' });
         outcomes.push(Promise.resolve({ error }));
       }
     }
-    await line.ask({ do: 'commit' });
+    line.checked(await line.ask({ do: 'commit' }));
     this.files.checkCommit(`${this.file}-wal`);
     return Promise.all(outcomes);
   }
@@ -246,7 +245,7 @@ function answer({ resolve, reject, giveUpAt }: Entry, settled: Settled | undefin
 class Line {
   readonly #writer: StepTaker;
   readonly #errorOf: (failure: Failure) => RankdError;
-  #steps: Array<{ step: Step; resolve?(answer: Answer): void; reject?(error: RankdError): void }> = [];
+  #steps: Array<{ step: Step; resolve?(answer: Answer): void }> = [];
   #isSending = false;
 
   constructor(writer: StepTaker, errorOf: (failure: Failure) => RankdError) {
@@ -259,12 +258,11 @@ class Line {
     this.#steps.push({ step });
   }
 
-  /** Like `push`, with the result. */
+  /** Like `push`, with the answer, which may be a failure. */
   add(step: Step): Promise<Answer> {
-    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-    promise.catch(() => undefined);
-    this.#steps.push({ step, resolve, reject });
-    return promise;
+    return new Promise((resolve) => {
+      this.#steps.push({ step, resolve });
+    });
   }
 
   ask(step: Step): Promise<Answer> {
@@ -281,11 +279,18 @@ class Line {
     const answers = await this.#writer.take(sent.map(({ step }) => step)).catch(({ message }: Error) => {
       return sent.map((): Answer => ({ failure: { message } }));
     });
-    for (const [index, { resolve, reject }] of sent.entries()) {
-      const answer = answers[index] as Answer;
-      if ('failure' in answer) reject?.(this.#errorOf(answer.failure));
-      else resolve?.(answer);
-    }
+    for (const [index, { resolve }] of sent.entries()) resolve?.(answers[index] as Answer);
+  }
+
+  /** Throws if the answer is a failure. */
+  checked(answer: Answer): Exclude<Answer, { failure: Failure }> {
+    if ('failure' in answer) throw this.#errorOf(answer.failure);
+    return answer;
+  }
+
+  async rows<Row>(answer: Promise<Answer>): Promise<Row[]> {
+    const checked = this.checked(await answer);
+    return 'rows' in checked ? (checked.rows as Row[]) : [];
   }
 }
 
@@ -299,21 +304,21 @@ class Write implements WriteTransaction {
     this.#line = line;
   }
 
-  async get<Row extends object>(sql: string, bindings: Bindings = {}): Promise<Row | undefined> {
-    return rowsOf<Row>(await this.#line.ask({ do: 'all', sql, values: valuesOf(sql, bindings) }))[0];
+  async get<Row extends object>(sql: string, bindings?: Bindings): Promise<Row | undefined> {
+    return (await this.all<Row>(sql, bindings))[0];
   }
 
-  async all<Row extends object>(sql: string, bindings: Bindings = {}): Promise<Row[]> {
-    return rowsOf(await this.#line.ask({ do: 'all', sql, values: valuesOf(sql, bindings) }));
+  all<Row extends object>(sql: string, bindings: Bindings = {}): Promise<Row[]> {
+    return this.#line.rows(this.#line.ask({ do: 'all', sql, values: valuesOf(sql, bindings) }));
   }
 
   /** Like `all`, for rows that `work` does not wait for. */
-  async later<Row extends object>(sql: string, bindings: Bindings = {}): Promise<Row[]> {
-    return rowsOf(await this.#line.add({ do: 'all', sql, values: valuesOf(sql, bindings) }));
+  later<Row extends object>(sql: string, bindings: Bindings = {}): Promise<Row[]> {
+    return this.#line.rows(this.#line.add({ do: 'all', sql, values: valuesOf(sql, bindings) }));
   }
 
   async count(sql: string, bindings: Bindings = {}): Promise<number> {
-    const answer = await this.#line.ask({ do: 'run', sql, values: valuesOf(sql, bindings) });
+    const answer = this.#line.checked(await this.#line.ask({ do: 'run', sql, values: valuesOf(sql, bindings) }));
     return 'count' in answer ? answer.count : 0;
   }
 
@@ -333,8 +338,4 @@ class Write implements WriteTransaction {
   moveHead(head: ChainLink): void {
     this.#head = Promise.resolve(head);
   }
-}
-
-function rowsOf<Row>(answer: Answer): Row[] {
-  return 'rows' in answer ? (answer.rows as Row[]) : [];
 }
