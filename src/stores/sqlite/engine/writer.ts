@@ -48,6 +48,7 @@ export class Writer {
 
   constructor({ file, newestSchema = Number.POSITIVE_INFINITY, isReadOnly = false }: WriterOptions) {
     this.#database = openDatabase(file);
+    this.#database.pragma('temp_store = MEMORY'); // savepoints would save each page that they change in a temporary file
     if (isReadOnly) this.#database.pragma('query_only = ON');
     this.#statements = new Statements(this.#database);
     this.#newestSchema = newestSchema;
