@@ -130,9 +130,8 @@ export function senderOf(
   isTrusted: (address: string) => boolean,
 ): string {
   let sender = peer ?? ''; // undefined once the peer has disconnected
-  for (const entry of String(forwardedFor ?? '')
-    .split(',')
-    .reverse()) {
+  if (forwardedFor === undefined) return sender;
+  for (const entry of String(forwardedFor).split(',').reverse()) {
     const address = isTrusted(sender) ? addressIn(entry.trim()) : undefined;
     if (address === undefined) return sender;
     sender = address;
