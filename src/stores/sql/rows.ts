@@ -179,7 +179,7 @@ export const discordColumns = {
   linkedAt: 'linked_at',
 } as const satisfies Record<keyof DiscordPerson, string>;
 
-/** A text of SQL that each engine builds once: it finds a prepared statement faster by a text that it has seen than by an equal one. */
+/** SQL that is built once for each engine: to find a prepared statement by a new text, even an equal one, takes longer. */
 export function perEngine(build: (sql: Dialect) => string): (sql: Dialect) => string {
   const built = new Map<Dialect, string>();
   return (sql) => {
