@@ -17,8 +17,11 @@ export default defineConfig([
     entry: { main: 'src/main.ts', 'writer-thread': 'src/stores/sqlite/engine/writer-thread.ts' },
     format: 'esm',
     target: 'node22',
+    // Fastify loads them for schemas and injected requests, which rankd does not use.
+    external: ['@fastify/ajv-compiler', '@fastify/fast-json-stringify-compiler', 'light-my-request'],
     clean: ['!dashboard/**'],
     minifyWhitespace: true,
+    minifySyntax: true,
     removeNodeProtocol: false, // the plugin recognizes Node.js's modules by it
     esbuildPlugins: [oneStart('src/cli/process-io.ts'), builtinModules],
     metafile: true,
