@@ -28,7 +28,8 @@ export async function postgres({ rounds }: { rounds: number }): Promise<Finding[
   await using server = await startPostgres({ settings: ['fsync=on', 'full_page_writes=on'] });
   return [
     ...(await verifications(server, rounds)),
-    ...(await changes(server, rounds)),
+    await changes(server, rounds, { database: 'changes', diskMs: 0 }),
+    await changes(server, rounds, { database: 'changes_on_a_disk', diskMs: 1 }),
     ...(await trips(server, rounds)),
     ...(await commandLine(server, rounds)),
     await revocations(server),
@@ -140,26 +141,35 @@ async function loaded(load: Load, servers: readonly ServerProcess[], request: Lo
   return { requestsPerSecond, cpuMsEach: (cpu() - before) / (share.amount * servers.length) };
 }
 
-/** The store's cost for a rank change: its begin and finish, against two commits of one row each on the same server. */
-async function changes(server: PostgresServer, rounds: number): Promise<Finding[]> {
+/**
+ * The store's cost for a rank change: its begin and finish, against two commits of one row each on the same server, which waits for
+ * `diskMs` before it writes a commit to the disk.
+ */
+async function changes(
+  server: PostgresServer,
+  rounds: number,
+  { database, diskMs }: { database: string; diskMs: number },
+): Promise<Finding> {
   await using opened = new AsyncDisposableStack();
-  const database = 'changes';
   await newStore(server, database);
-  const ours = opened.use(await beginAndFinish(server, { database, port: server.port }));
   const client = clientOf(server, database);
   await client.connect();
   opened.defer(() => client.end());
+  await client.query(`ALTER DATABASE ${database} SET commit_siblings = 0; SET commit_siblings = 0`);
+  await client.query(
+    `ALTER DATABASE ${database} SET commit_delay = ${diskMs * 1_000}; SET commit_delay = ${diskMs * 1_000}`,
+  );
+  const ours = opened.use(await beginAndFinish(server, { database, port: server.port }));
   await client.query('CREATE TABLE bare (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, note text)');
   const commit = () =>
     client.query({ name: 'commit', text: 'INSERT INTO bare (note) VALUES (repeat($1, 300))', values: ['x'] });
   const baseline = () => p50Of(50, () => commit().then(commit));
   const pairs = await interleaved({ ours: () => p50Of(50, ours.once), baseline }, rounds, 10);
-  return [
-    {
-      ...{ what: 'a rank change on PostgreSQL, begin and finish', against: 'two bare commits of the same server' },
-      ...{ figure: 'p50', unit: '×', goal: { atMost: 4 }, ...ratio(pairs, (ms) => ms) },
-    },
-  ];
+  const disk = diskMs === 0 ? '' : `, each ${diskMs} ms longer`;
+  return {
+    ...{ what: 'a rank change on PostgreSQL, begin and finish', against: `two bare commits of the same server${disk}` },
+    ...{ figure: 'p50', unit: '×', goal: { atMost: 4 }, ...ratio(pairs, (ms) => ms) },
+  };
 }
 
 /** Begins and finishes changes, one after another, in a store that is reached through `port`. */
