@@ -102,8 +102,9 @@ export class Game implements AsyncDisposable {
 
   static async start(options: GameOptions): Promise<Game> {
     const { clock: _, serve: __, players = [], scripts = [], ...world } = options;
-    entrance ??= openLuau();
-    const game = new Game(await entrance, options);
+    if (begun % gamesPerMachine === 0) machine = openLuau(begun);
+    begun += 1;
+    const game = new Game(await machine, options);
     await game.#call('begin');
     const defaults = {
       ...{ placeId: 1, groupId: 700, isHttpEnabled: true, secrets: {}, users: {}, ranks: {} },
@@ -262,10 +263,13 @@ end`;
 
 type Enter = (id: string, operation: string, ...given: unknown[]) => Promise<[string]>;
 
-let entrance: Promise<Enter> | undefined;
+/** A virtual machine's memory has a fixed size, and Node.js frees late what games have left there. */
+const gamesPerMachine = 100;
+let begun = 0;
+let machine: Promise<Enter>;
 
-async function openLuau(): Promise<Enter> {
-  const { LuauState } = await importLuau();
+async function openLuau(number: number): Promise<Enter> {
+  const { LuauState } = await importLuau(number);
   const state = await LuauState.createAsync({});
   const host = {
     compile: (source: string, name: string) => {
@@ -298,12 +302,12 @@ function isJson(text: string): boolean {
  * Luau's Asyncify build: in the other one, which is used if WebAssembly can suspend, errors escape `pcall` in resumed
  * threads.
  */
-async function importLuau(): Promise<typeof import('luau-web')> {
+async function importLuau(number: number): Promise<typeof import('luau-web')> {
   const webAssembly = Reflect.get(globalThis, 'WebAssembly') as object;
   const suspending = Object.getOwnPropertyDescriptor(webAssembly, 'Suspending');
   if (suspending !== undefined) Reflect.deleteProperty(webAssembly, 'Suspending');
   try {
-    return await import('luau-web');
+    return await import(`${import.meta.resolve('luau-web')}?${number}`); // with a memory of its own
   } finally {
     if (suspending !== undefined) Object.defineProperty(webAssembly, 'Suspending', suspending);
   }
