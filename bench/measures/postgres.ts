@@ -36,15 +36,17 @@ export async function postgres({ rounds }: { rounds: number }): Promise<Finding[
   ];
 }
 
-/** A separate database for each measure, which rankd reaches through `port`. */
+/** A separate database for each measure, with these settings, which rankd reaches through `port`. */
 export async function newStore(
   server: PostgresServer,
   name: string,
-  port = server.port,
+  { port = server.port, settings = {} }: { port?: number; settings?: Record<string, number> } = {},
 ): Promise<{ url: string; config: string }> {
   const client = clientOf(server, 'postgres');
   await client.connect();
   await client.query(`CREATE DATABASE ${name}`);
+  for (const [setting, value] of Object.entries(settings))
+    await client.query(`ALTER DATABASE ${name} SET ${setting} = ${value}`);
   await client.end();
   const url = `postgres://${server.user}@127.0.0.1:${port}/${name}`;
   return { url, config: `platform:\n  kind: simulated\nstore:\n  url: ${url}\n` };
@@ -151,15 +153,11 @@ async function changes(
   { database, diskMs }: { database: string; diskMs: number },
 ): Promise<Finding> {
   await using opened = new AsyncDisposableStack();
-  await newStore(server, database);
+  await newStore(server, database, { settings: { commit_delay: diskMs * 1_000, commit_siblings: 0 } });
+  const ours = opened.use(await beginAndFinish(server, { database, port: server.port }));
   const client = clientOf(server, database);
   await client.connect();
   opened.defer(() => client.end());
-  await client.query(`ALTER DATABASE ${database} SET commit_siblings = 0; SET commit_siblings = 0`);
-  await client.query(
-    `ALTER DATABASE ${database} SET commit_delay = ${diskMs * 1_000}; SET commit_delay = ${diskMs * 1_000}`,
-  );
-  const ours = opened.use(await beginAndFinish(server, { database, port: server.port }));
   await client.query('CREATE TABLE bare (id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, note text)');
   const commit = () =>
     client.query({ name: 'commit', text: 'INSERT INTO bare (note) VALUES (repeat($1, 300))', values: ['x'] });
@@ -209,7 +207,7 @@ async function trips(server: PostgresServer, rounds: number): Promise<Finding[]>
   opened.defer(() => client.end());
   const load = opened.use(openLoad());
   // A separate database, because a daemon that finds changes from this minute counts Roblox's budget as spent.
-  const { url } = await newStore(server, 'whole_changes', network.port);
+  const { url } = await newStore(server, 'whole_changes', { port: network.port });
   const sides = opened.use(await openSides({ load, latencyMs: 0, config: `store:\n  url: ${url}\n` }));
   const whole = () => sides.ours({ connections: 1, amount: few });
   const look = async (mode: StoreProxy['mode']) => {

@@ -5,7 +5,8 @@ const builtin = 'builtin';
 
 /**
  * Takes Node.js's own modules from `process` rather than by import: an import evaluates all exports of a module, which for `fs` includes
- * Node.js's streams. Exports that Node.js loads on first use are left out, and the build fails if rankd imports one by name.
+ * Node.js's streams. Exports that Node.js loads on first use, such as `BlockList` of `net`, can't be imported by name: the build fails.
+ * The default export has them.
  */
 export const builtinModules: NonNullable<Options['esbuildPlugins']>[number] = {
   name: 'builtin-modules',

@@ -307,7 +307,7 @@ async function importLuau(number: number): Promise<typeof import('luau-web')> {
   const suspending = Object.getOwnPropertyDescriptor(webAssembly, 'Suspending');
   if (suspending !== undefined) Reflect.deleteProperty(webAssembly, 'Suspending');
   try {
-    return await import(`${import.meta.resolve('luau-web')}?${number}`); // with a memory of its own
+    return await import(`${import.meta.resolve('luau-web')}?${number}`); // a new copy of the module, with its own memory
   } finally {
     if (suspending !== undefined) Object.defineProperty(webAssembly, 'Suspending', suspending);
   }

@@ -179,12 +179,15 @@ export const discordColumns = {
   linkedAt: 'linked_at',
 } as const satisfies Record<keyof DiscordPerson, string>;
 
-/** SQL that is built once for each engine: to find a prepared statement by a new text, even an equal one, takes longer. */
+/** SQL that is built once for each engine: looking up a prepared statement by a new string takes longer, even if an equal one is known. */
 export function perEngine(build: (sql: Dialect) => string): (sql: Dialect) => string {
   const built = new Map<Dialect, string>();
   return (sql) => {
-    const text = built.get(sql) ?? build(sql);
-    built.set(sql, text);
+    let text = built.get(sql);
+    if (text === undefined) {
+      text = build(sql);
+      built.set(sql, text);
+    }
     return text;
   };
 }

@@ -14,7 +14,8 @@ async function open() {
   const openAgain = ({ isServed = true } = {}) => openSqliteStore({ dataDir, clock: new ManualClock(), isServed });
   const store = await openAgain();
   onTestFinished(() => store.close());
-  return { store, openAgain, file: join(dataDir, 'rankd.db') };
+  const event = (subject: string) => operate({ store }).appendAudit({ by: operator, action: 'a', subject, detail: {} });
+  return { store, openAgain, event, file: join(dataDir, 'rankd.db') };
 }
 
 /** Makes each insert into a table take some tenths of a second. */
@@ -36,8 +37,7 @@ function allTimeIs(kind: 'wait' | 'work'): void {
 }
 
 test('writes that arrive while a commit waits for the disk are committed together', async () => {
-  const { store, file } = await open();
-  const event = (subject: string) => operate({ store }).appendAudit({ by: operator, action: 'a', subject, detail: {} });
+  const { event, file } = await open();
   await event('none');
   slowDown(file, 'audit_events');
   allTimeIs('wait');
@@ -70,8 +70,7 @@ test('a disk that is slow to answer holds up changes, but, from the third on, no
 });
 
 test('slow work is no wait for the disk: it moves no write to a thread', async () => {
-  const { store, file } = await open();
-  const event = (subject: string) => operate({ store }).appendAudit({ by: operator, action: 'a', subject, detail: {} });
+  const { event, file } = await open();
   await event('none');
   slowDown(file, 'audit_events');
   allTimeIs('work');
