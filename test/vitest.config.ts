@@ -3,13 +3,10 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 type TestOptions = NonNullable<TestProjectInlineConfiguration['test']>;
 
-/**
- * Here, a file starts processes or waits for timers, and may take a minute; elsewhere, seconds. The client of games
- * parses a megabyte in Luau, whose memory it shares with all games that its worker ran earlier.
- */
-const slow = /\/test\/((browser|e2e|environment|faults)\/|game\/client\.)/;
+/** Files in these folders start processes or wait for timers, and may take a minute; the others take seconds. */
+const slow = /\/test\/(browser|e2e|environment|faults)\//;
 
-/** If a long file starts last, the whole run waits for it. */
+/** Starts the slow files first: the whole run would wait for a slow file that starts last. */
 class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const sorted = await super.sort(files); // by the duration of the last run; in a fresh clone, by size
@@ -20,13 +17,13 @@ class SlowFirst extends BaseSequencer {
 export const shared = {
   root: new URL('..', import.meta.url).pathname,
   globalSetup: ['test/support/temp-in-memory.ts', 'test/support/postgres-desk.ts'],
-  // Many times the duration of the longest test: no test fails because the machine is busy.
+  // Many times longer than the longest test, so that no test fails because the machine is busy.
   testTimeout: 120_000,
   hookTimeout: 120_000,
   expect: { poll: { timeout: 20_000 } },
   maxWorkers: 4,
-  execArgv: ['--max-semi-space-size=64'], // a fifth less time, because short-lived daemons leave much garbage
-  isolate: false, // no test leaves anything in a module: a worker for many files saves loading them again for each
+  execArgv: ['--max-semi-space-size=64'], // saves a fifth of the time: short-lived daemons leave much garbage
+  isolate: false, // no test changes the state of a module, so a worker loads modules once for many files
 } satisfies TestOptions;
 
 /** The daemons of tests store their data in PostgreSQL. */
