@@ -15,7 +15,7 @@ import { callWithin } from '../ports/platform.ts';
 import { engineOf } from '../stores/engine.ts';
 import type { Alarm } from '../usecases/change/platform-trust.ts';
 import { hintOf } from '../usecases/error-document.ts';
-import { keepServedGroup } from '../usecases/group/served-group.ts';
+import { storeServedGroup } from '../usecases/group/served-group.ts';
 import { Console, type RunLine } from './console.ts';
 import { chosenWith, type DaemonAndConfig, isSimulatedHere, otherGroup, refuseLostDatabase } from './daemon-here.ts';
 import type { GlobalOptions, Io } from './io.ts';
@@ -306,7 +306,7 @@ export class Cli {
     const done = () => whileWaiting(this.line, 'waiting for Roblox', () => work(app, call));
     if (!isWriting) return await done();
     return await this.#whileNoting(app, async () => {
-      await keepServedGroup(app, { ...loaded, config });
+      await storeServedGroup(app, { ...loaded, config });
       return await done();
     });
   }

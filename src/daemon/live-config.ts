@@ -9,7 +9,7 @@ import { callWithin } from '../ports/platform.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
 import { declareConfigured } from '../usecases/declare-configured.ts';
 import { checkGroup, credentialWarnings } from '../usecases/group/check-group.ts';
-import { keepServedGroup } from '../usecases/group/served-group.ts';
+import { storeServedGroup } from '../usecases/group/served-group.ts';
 import { auditReload } from '../usecases/upkeep/operator-events.ts';
 
 interface LiveConfigOptions {
@@ -108,7 +108,7 @@ export class LiveConfig implements AsyncDisposable {
       await app.applyConfig(after.config, check, options);
       this.#loaded = after;
       this.#isRefused = false;
-      await keepServedGroup(app.current, after).catch((error) =>
+      await storeServedGroup(app.current, after).catch((error) =>
         app.current.log.error({ err: error }, 'the served group could not be stored'),
       );
       const notes = await onApplied(after.config).catch((error) => [asRankdError(error).message]);

@@ -11,7 +11,7 @@ import { listenForCommands } from '../control/listen.ts';
 import type { Migration } from '../ports/index.ts';
 import { requestLateRead } from '../usecases/change/late-read.ts';
 import type { DaemonContext } from '../usecases/daemon-context.ts';
-import { keepServedGroup } from '../usecases/group/served-group.ts';
+import { storeServedGroup } from '../usecases/group/served-group.ts';
 import { stuckHolds } from '../usecases/holds/open-hold.ts';
 import { isAnyKeyAccepted, keysOfSimulation, pausedAmong } from '../usecases/keys/keys.ts';
 import { type DaemonStatus, daemonStatus } from '../usecases/upkeep/status-document.ts';
@@ -97,7 +97,7 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
       throw error;
     });
     closers.push(() => daemon.stop()); // closed last, because it unlocks the data directory
-    await keepServedGroup(daemon.app.current, started);
+    await storeServedGroup(daemon.app.current, started);
     const live = new LiveConfig({
       ...{ app: daemon.app, started, load },
       onApplied: async (now) => {

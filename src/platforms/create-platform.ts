@@ -18,7 +18,7 @@ export async function createPlatform({
   config: Config['platform'];
   dataDir: string;
   clock: Clock;
-  store: Pick<GroupStore, 'findBaseRole' | 'keepBaseRole'> & BudgetStore;
+  store: Pick<GroupStore, 'findBaseRole' | 'storeBaseRole'> & BudgetStore;
   /** True in a daemon, which retries errors that a command reports at once. */
   isServed?: boolean;
 }): Promise<Platform> {
@@ -33,7 +33,7 @@ export async function createPlatform({
       const title = groupTitle(config);
       const baseRoleMemory = {
         find: () => store.findBaseRole(title),
-        keep: (roleId: number) => store.keepBaseRole(title, roleId),
+        keep: (roleId: number) => store.storeBaseRole(title, roleId),
       };
       const apiKey = config.apiKey.reveal();
       const ledger = store.budgetLedger(crypto().hash('sha256', apiKey));

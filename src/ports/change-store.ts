@@ -13,7 +13,7 @@ export interface ChangeSelection {
   rankeeId?: number | undefined;
   /**
    * Only changes of members whose name begins with this, in any case: the name that the caller gave, or the stored name
-   * of the member (`PersonStore.keepUserName`). It has only letters, digits and underscores.
+   * of the member (`PersonStore.storeUserName`). It has only letters, digits and underscores.
    */
   rankeeName?: string | undefined;
   rankerId?: number | undefined;

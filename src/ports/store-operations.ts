@@ -81,7 +81,7 @@ export interface StoreReport {
   newestSchema: number;
   checks: StoreCheck[];
   /** The fix for the operator if a check has failed. */
-  mend: string;
+  fix: string;
 }
 
 /** The result of one check, in words for the operator. */
@@ -231,7 +231,7 @@ export interface CopyPlace {
   /** In words for the operator. It never holds a password. */
   text: string;
   /** Throws `conflict` if a daemon works there. If the place has a lock, no daemon can start until it is disposed. */
-  keepDaemonsAway(): Promise<AsyncDisposable>;
+  lockOutDaemons(): Promise<AsyncDisposable>;
   /** Throws `not_found` if there is no data, and like `StoreOperations` if it is not this rankd's. */
   read<T>(work: (contents: StoreContents) => Promise<T>): Promise<T>;
   /**

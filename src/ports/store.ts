@@ -109,15 +109,15 @@ export interface GroupStore {
   /** The id of the group's base role; `undefined` if it is not known. */
   findBaseRole(group: string): Promise<number | undefined>;
   /** Replaces the id that was stored before. */
-  keepBaseRole(group: string, roleId: number): Promise<void>;
+  storeBaseRole(group: string, roleId: number): Promise<void>;
   /** The real group that was stored last; `undefined` if there was none. */
   findServedGroup(): Promise<ServedGroup | undefined>;
   /** Replaces the group that was stored before. */
-  keepServedGroup(served: ServedGroup): Promise<void>;
+  storeServedGroup(served: ServedGroup): Promise<void>;
   /** The roles that were stored last, in no order; empty if there are none. */
   findRoles(group: string): Promise<StoredRole[]>;
   /** Replaces all roles of the group. They only fill lists for people to choose from. */
-  keepRoles(group: string, roles: readonly StoredRole[]): Promise<void>;
+  storeRoles(group: string, roles: readonly StoredRole[]): Promise<void>;
   /** The roles that the entries of settings meant when rankd first read them, in no order. */
   findMeanings(group: string): Promise<RoleMeaning[]>;
   /** Replaces all of them as `judge` decides, with its events. `judge` is synchronous and pure, and may run more than once. */
@@ -183,7 +183,7 @@ export interface PersonStore {
   /** The names that were stored for these users since then (epoch milliseconds), by user id. */
   userNames(userIds: readonly number[], query: { since: number }): Promise<Map<number, string>>;
   /** Stores a name, or that the user has none, and removes all names that were stored before `since`. */
-  keepUserName(user: { id: number; name: string | undefined; at: number }, query: { since: number }): Promise<void>;
+  storeUserName(user: { id: number; name: string | undefined; at: number }, query: { since: number }): Promise<void>;
   /**
    * Stores a request as `judge` decides, with its events, unless one with this id is stored. `judge` gets whether any record names the user;
    * it is synchronous and pure, and may run more than once. Resolves with the request as stored now.
@@ -223,7 +223,7 @@ export interface LoginLink {
 
 export interface LoginLinkStore {
   /** Stores a link under the hash of its secret until `expiresAt`. Removes those that have expired by `now`, and all but the 100 newest. */
-  keepLoginLink(link: LoginLink & { hash: string; expiresAt: number }, now: number): Promise<void>;
+  storeLoginLink(link: LoginLink & { hash: string; expiresAt: number }, now: number): Promise<void>;
   /** Takes a link that has not expired by `now`, so that no other call gets it. */
   takeLoginLink(hash: string, now: number): Promise<LoginLink | undefined>;
   dropLoginLinks(): Promise<void>;

@@ -167,11 +167,11 @@ export function hexOf(bytes: unknown): string {
 
 function broken(id: number): RankdError {
   return new RankdError('conflict', `The audit is broken at event #${id}, so nothing was copied.`, {
-    hint: 'rankd audit verify, where the data is now',
+    hint: 'run `rankd audit verify` on the source',
   });
 }
 
 function differs(table: string, expected: number, found: number): RankdError {
-  const message = `The copy of ${table} is not what was copied (${expected} rows, ${found} there), so it was removed.`;
-  return new RankdError('store_unavailable', message, { hint: 'rankd db check, where the data is now' });
+  const message = `The copy of ${table} does not match the source (${expected} rows expected, ${found} found), so it was removed.`;
+  return new RankdError('store_unavailable', message, { hint: 'run `rankd db check` on the source' });
 }

@@ -4,18 +4,18 @@ import { version as rankdVersion } from '../base/version.ts';
 /** The errors of both engines about a database whose schema another rankd made. `place` is the location of the database. */
 
 /** The error of a command or daemon that would have to migrate a database which others use. */
-export function othersWork(place: string, { version, newest }: { version: number; newest: number }): RankdError {
-  const message = `The database ${place} has schema ${version}, this rankd needs ${newest}, and other daemons work on it.`;
+export function usedByOthers(place: string, { version, newest }: { version: number; newest: number }): RankdError {
+  const message = `The database ${place} has schema ${version}, this rankd needs ${newest}, and other rankd processes are using it.`;
   return new RankdError('conflict', message, {
-    hint: '`rankd db migrate` changes it while they run; or stop them first, then run this again',
+    hint: 'stop them and try again, or run `rankd db migrate`, which works while they are running',
   });
 }
 
 /** The error of a command that reads an older database on a read-only file system. */
 export function unmigrated(place: string, { version, newest }: { version: number; newest: number }): RankdError {
-  const message = `The database ${place} has schema ${version}, this rankd needs ${newest}, and its file system is read-only.`;
+  const message = `The database ${place} has schema ${version}, this rankd needs ${newest}, and the file system is read-only.`;
   return new RankdError('conflict', message, {
-    hint: 'copy its directory to a disk that can be written, and name the copy with --data-dir',
+    hint: 'copy its directory to a writable disk, and name the copy with --data-dir',
   });
 }
 
@@ -23,7 +23,7 @@ export function unmigrated(place: string, { version, newest }: { version: number
 export function outgrown(place: string, { needed, newest }: { needed: number; newest: number }): RankdError {
   return new RankdError(
     'schema_newer',
-    `A newer rankd has changed the database ${place}, which now needs a rankd that knows schema ${needed}; this is rankd ${rankdVersion}, which knows up to ${newest}.`,
-    { hint: 'start the newer rankd here' },
+    `A newer rankd has changed the database ${place}, which now requires schema ${needed}; this is rankd ${rankdVersion}, which supports schemas up to ${newest}.`,
+    { hint: 'start the newer rankd instead' },
   );
 }

@@ -149,15 +149,15 @@ export function storeOperationsContract(
       }
       await operate({ store }).addEntries({ keyId: 'key_lobby', placeIds: [4242, 92, 93] }, by);
       await operate({ store }).revokeKey('key_gone', by);
-      await store.keepRoles('group 7', [{ id: 4_400_000_020, name: 'Gone', rank: 20 }]);
-      await store.keepRoles('group 7', [{ id: 4_400_000_050, name: 'Captain', rank: 50 }]);
+      await store.storeRoles('group 7', [{ id: 4_400_000_020, name: 'Gone', rank: 20 }]);
+      await store.storeRoles('group 7', [{ id: 4_400_000_050, name: 'Captain', rank: 50 }]);
       for (const [id, name] of ['Bob_7', 'Bobby', 'Ann', undefined].entries())
-        await store.keepUserName({ id, name, at: 100 }, { since: 0 });
+        await store.storeUserName({ id, name, at: 100 }, { since: 0 });
       const roles = [{ id: 4_400_000_050, name: 'Captain', rank: 50 }];
       const named = { keys: [{ name: 'lobby', mode: 'test' }], places: [92, 93] };
       expect(await engine.operations.findNames({ placesLike: '9' })).toEqual({ ...named, roles, users: [] });
-      await store.keepRoles('group 8', [{ id: 50, name: 'Captain', rank: 50 }]);
-      await store.keepServedGroup({ group: 'group 7' });
+      await store.storeRoles('group 8', [{ id: 50, name: 'Captain', rank: 50 }]);
+      await store.storeServedGroup({ group: 'group 7' });
       await store.close();
       const some = { ...named, roles, users: ['Bob_7'] };
       expect(await engine.operations.findNames({ placesLike: '9', usersLike: 'bob_' })).toEqual(some);

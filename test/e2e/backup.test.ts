@@ -167,7 +167,7 @@ test('the target of a link is replaced, unless that is the database', async () =
   symlinkSync(database, home.path('database.db'));
   const result = await home.here(['backup', '--force', 'database.db']);
   expect(result).toMatchObject({ code: 2, stdout: '' });
-  expect(result.stderr).toContain('a backup would destroy it');
+  expect(result.stderr).toContain('a backup would overwrite it');
   expect(readFileSync(database).equals(before)).toBe(true);
 });
 
@@ -240,12 +240,12 @@ test.each([
   { what: 'a folder that is missing', target: 'none/copy.db', code: 3, says: 'There is no folder' },
   { what: 'a folder, also where it is not to be replaced', target: 'folder', code: 2, says: 'is a folder' },
   { what: 'a folder', target: '--force folder', code: 2, says: 'is a folder' },
-  { what: 'the database itself', target: '--force DATA/rankd.db', code: 2, says: 'a backup would destroy it' },
+  { what: 'the database itself', target: '--force DATA/rankd.db', code: 2, says: 'a backup would overwrite it' },
   {
     what: 'the group of a group file',
     target: '--force DATA/simulated-group-1a2b3c4d.db',
     code: 2,
-    says: 'a backup would destroy it',
+    says: 'a backup would overwrite it',
   },
 ])('$what is refused, and nothing is written', async ({ target, code, says }) => {
   mkdirSync(home.path('folder'));
@@ -305,7 +305,7 @@ test('a copy that fails its check is removed', async () => {
     const result = await home.here(['backup', target]);
     expect(result).toMatchObject({ code: 69, stdout: '' });
     expect(result.stderr).toMatch(
-      /^error: The copy of the database is not sound.+ missing row of keys\.\ntry: rankd db check\n$/,
+      /^error: The backup failed its integrity check.+ missing row of keys\.\ntry: rankd db check\n$/,
     );
   }
   expect(readdirSync(home.cwd)).toEqual([]);
@@ -330,8 +330,8 @@ test('without a database there is nothing to back up, and none is created', asyn
   expect(await home.here(['backup', 'copy.db'], { dataDir })).toMatchObject({
     code: 3,
     stdout: '',
-    stderr: `error: There is no database of rankd in ${dataDir}.
-try: name the data directory with --data-dir; \`rankd serve\` makes a new one
+    stderr: `error: There is no rankd database in ${dataDir}.
+try: name the data directory with --data-dir, or create a database with \`rankd serve\`
 `,
   });
   expect(readdirSync(home.cwd)).toEqual([]);

@@ -38,9 +38,9 @@ test('db check reports what it read, even next to a daemon, and ends with 0', as
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
   expect(stdout).toBe(
     `    CHECK
-ok  integrity   every page can be read and every index fits
-ok  references  every row refers to rows that exist
-ok  schema      ${schema}, the newest this rankd knows is ${schema}
+ok  integrity   every page is readable and every index is complete
+ok  references  all referenced rows exist
+ok  schema      ${schema}; this rankd supports schemas up to ${schema}
 ok  rows        1 keys, 0 whitelist entries, 0 changes, 1 audit events
 ok  size        ${statSync(database).size} bytes, write-ahead log 0 bytes
 ok  audit       1 event, each following the one before
@@ -99,7 +99,7 @@ test('db check ends with 5 if a trigger was dropped, added or changed, and so do
   for (const flaw of [
     'audit_is_never_deleted is missing',
     'audit_is_never_edited was changed',
-    'mine does not belong there',
+    "mine is not part of rankd's schema",
   ])
     expect(stdout).toMatch(new RegExp(`FAIL +schema +.*trigger ${flaw}`));
   expect(stdout).toMatch(/ok +audit/);
@@ -129,7 +129,7 @@ test('a database of a newer rankd is refused with the version to run instead, by
     const result = await home.here(command.split(' '));
     expect(result).toMatchObject({ code: 78, stdout: '' });
     expect(result.stderr).toBe(
-      `error: The database ${database} has schema ${newer}, written by rankd 9.8.7; this is rankd 0.1.0, which knows up to ${schema}.
+      `error: The database ${database} has schema ${newer}, written by rankd 9.8.7; this is rankd 0.1.0, which supports schemas up to ${schema}.
 try: run rankd 9.8.7 or a later one instead
 `,
     );
@@ -137,7 +137,7 @@ try: run rankd 9.8.7 or a later one instead
   expect(readFileSync(database).equals(before)).toBe(true);
   writeFileSync(`${database}.before-v${newer}`, '');
   expect((await home.here(['key', 'list'])).stderr).toContain(
-    `, or go back to how it was before: rankd restore ${database}.before-v${newer}\n`,
+    `, or restore the copy from before: rankd restore ${database}.before-v${newer}\n`,
   );
 });
 
@@ -161,7 +161,7 @@ test('db migrate --dry-run migrates a copy and leaves no files; db migrate migra
   expect(dry.json()).toEqual({ v: 1, migration: { database, from: 0, to: schema, copy: null, dryRun: true } });
   expect(await home.here(['db', 'migrate', '--dry-run'])).toMatchObject({
     code: 0,
-    stderr: 'A copy was migrated and found sound; the database is unchanged.\n',
+    stderr: 'A copy was migrated and passed all checks; the database is unchanged.\n',
   });
   expect(statSync(database).size).toBe(0);
   expect(readdirSync(home.dataDir)).toEqual(['rankd.db']);
@@ -185,7 +185,7 @@ test('without a database, both end with 3 and create none', async () => {
     expect(await home.here(['db', ...args])).toMatchObject({
       code: 3,
       stdout: '',
-      stderr: expect.stringMatching(/^error: There is no database of rankd in .+\ntry: .+\n$/),
+      stderr: expect.stringMatching(/^error: There is no rankd database in .+\ntry: .+\n$/),
     });
   }
   expect(readdirSync(home.dataDir)).toEqual([]);

@@ -79,7 +79,7 @@ describe.each(Object.entries(engines))('on %s', (engine, open) => {
       const isBeside = line === 'serve' && !isServer;
       const why = isBeside
         ? `A rankd daemon serves ${home.dataDir} already`
-        : `The database ${place} has schema ${schema}, this rankd needs ${schema + 1}, and other daemons work on it.\ntry: \`rankd db migrate\` changes it while they run; `;
+        : `The database ${place} has schema ${schema}, this rankd needs ${schema + 1}, and other rankd processes are using it.\ntry: stop them and try again, or run \`rankd db migrate\``;
       expect({ line, code, stdout }).toEqual({ line, code: 4, stdout: '' });
       expect(stderr).toContain(`error: ${why}`);
     }
@@ -89,7 +89,7 @@ describe.each(Object.entries(engines))('on %s', (engine, open) => {
     const besideDaemon = await home.run(['status', '--json'], { env, script: later.binary });
     expect(besideDaemon.json()).toMatchObject({
       status: { state: 'running', pid: daemon.process.pid },
-      warnings: [expect.stringContaining('other daemons work on it')],
+      warnings: [expect.stringContaining('other rankd processes are using it')],
     });
     const tried = await run('db', 'migrate', '--dry-run', '--json');
     expect(tried.json()).toMatchObject({ migration: { from: schema, to: schema + 1, dryRun: true } });

@@ -173,9 +173,7 @@ test('while another command has the database open it is refused with 4', async (
   const result = await home.here(['restore', 'backup.db', '-y']);
   other.close();
   expect(result).toMatchObject({ code: 4, stdout: '' });
-  expect(result.stderr).toMatch(
-    /^error: Another command of rankd has the database open; nothing was changed\.\ntry: .+\n$/,
-  );
+  expect(result.stderr).toMatch(/^error: Another process has the database open; nothing was changed\.\ntry: .+\n$/);
   expect(await keyNames()).toEqual(['old', 'new']);
   expect(keptFiles()).toEqual([]);
 });
@@ -234,14 +232,14 @@ const unusable: Array<{ what: string; make: (file: string) => void; code: number
     what: 'a text',
     make: (file) => writeFileSync(file, 'x'.repeat(5_000)),
     code: 5,
-    says: 'is not a database of rankd',
+    says: 'is not a rankd database',
   },
-  { what: 'an empty file', make: (file) => writeFileSync(file, ''), code: 5, says: 'is not a database of rankd' },
+  { what: 'an empty file', make: (file) => writeFileSync(file, ''), code: 5, says: 'is not a rankd database' },
   {
     what: 'a database of another program',
     make: (file) => void new Database(file).exec('CREATE TABLE theirs (a)').close(),
     code: 5,
-    says: 'is not a database of rankd',
+    says: 'is not a rankd database',
   },
   { what: 'a backup that was cut off', make: (file) => cutOff(file), code: 5, says: 'is damaged' },
   { what: 'a backup with a rotten page', make: (file) => rot(file), code: 5, says: 'is damaged' },
@@ -261,7 +259,7 @@ const unusable: Array<{ what: string; make: (file: string) => void; code: number
           : `CREATE ${what} ${what.startsWith('view') ? 'AS SELECT 1' : '(a)'}`,
       ),
     code: 5,
-    says: `${what} does not belong there`,
+    says: `${what} is not part of rankd's schema`,
   })),
   {
     what: 'a file with a trigger less',

@@ -69,16 +69,16 @@ async function fill(store: Store): Promise<void> {
   await store.forgetPerson(forgetting, judgeForgetting(forgetting, { by, at: clock.now() }));
 
   await operate(at).updateWorkspace({ plan: 'free' }, by);
-  await store.keepBaseRole('group 7', largestId);
-  await store.keepServedGroup({ group: 'group 7', configFile: '/srv/rankd.yaml' });
-  await store.keepRoles('group 7', [{ id: 70, name: awkwardText, rank: 20 }]);
+  await store.storeBaseRole('group 7', largestId);
+  await store.storeServedGroup({ group: 'group 7', configFile: '/srv/rankd.yaml' });
+  await store.storeRoles('group 7', [{ id: 70, name: awkwardText, rank: 20 }]);
   const meaning = {
     setting: 'policy.locked_roles',
     entry: awkwardText,
     roles: [{ id: 70, name: 'Officer', rank: 20 }],
   };
   await store.updateMeanings('group 7', () => ({ change: [{ ...meaning, alarm: 'renamed' }], events: [] }));
-  await store.keepUserName({ id: 8, name: 'Builder', at: clock.now() }, { since: 0 });
+  await store.storeUserName({ id: 8, name: 'Builder', at: clock.now() }, { since: 0 });
   const webhook = {
     ...({ id: 'wh_a', name: 'a', kind: 'standard', shown: 'a/***', createdAt: 5 } as const),
     events: ['all'],
@@ -180,7 +180,7 @@ test('a backup of PostgreSQL is a file that can be restored into a data director
   expect(readFileSync(at.path('piped.db')).length).toBe(readFileSync(at.path('copy.db')).length);
   for (const own of ['daemon.lock', 'rankd.node'])
     expect((await at.here(['backup', '--force', join(at.dataDir, own)], { env })).stderr).toContain(
-      'is a file that rankd works with',
+      "is one of rankd's own files",
     );
   expect(readdirSync(at.dataDir).filter((name) => name.includes('scratch'))).toEqual([]);
 
@@ -199,10 +199,10 @@ describe('a failed copy is one sentence, and creates nothing at the target', () 
   const nowhere = 'postgres://rankd@127.0.0.1:1/rankd';
   const cases: Array<[what: string, from: string, to: string, code: number, says: RegExp]> = [
     ['no such place', 'gone', 'new', 3, /There is no .*gone/],
-    ['a directory without a database', '.', 'new', 3, /There is no database of rankd in/],
-    ['a file that is no backup', 'text.txt', 'new', 5, /is not a database of rankd/],
-    ['a file to copy to', 'backup.db', 'text.txt', 2, /a copy goes into a data directory or a database/],
-    ['a directory with a database', 'backup.db', 'DATA', 4, /There is a database of rankd in .* already/],
+    ['a directory without a database', '.', 'new', 3, /There is no rankd database in/],
+    ['a file that is no backup', 'text.txt', 'new', 5, /is not a rankd database/],
+    ['a file to copy to', 'backup.db', 'text.txt', 2, /the target of a copy must be a data directory or a database/],
+    ['a directory with a database', 'backup.db', 'DATA', 4, /already contains a rankd database/],
     ['a newer schema', 'newer', 'new', 78, /schema 99/],
     ['a broken audit', 'broken', 'new', 4, /The audit is broken at event #\d+, so nothing was copied/],
     ['a broken audit, to PostgreSQL', 'broken', 'EMPTY', 4, /The audit is broken at event #\d+/],

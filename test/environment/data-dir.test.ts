@@ -79,13 +79,13 @@ const unusable: BadDirectory[] = [
     name: 'a rankd.db that is no database',
     make: (path) => withDatabase(path, randomBytes(5_000)),
     code: 78,
-    says: ['DIR/rankd.db is not a database of rankd', 'move it out of DIR'],
+    says: ['DIR/rankd.db is not a rankd database', 'move it out of DIR'],
   },
   {
     name: 'a rankd.db of a newer version',
     make: (path) => withDatabase(path, usedDatabase, setNewerSchema),
     code: 78,
-    says: ['DIR/rankd.db has schema 99', 'run that newer rankd or a later one instead'],
+    says: ['DIR/rankd.db has schema 99', 'run that version or a later one instead'],
   },
   {
     name: 'a rankd.db that was cut off',

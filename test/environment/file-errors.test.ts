@@ -48,7 +48,7 @@ test.each<[line: string, code: number, says: RegExp, place?: Place]>([
     /^error: @with-socket\/daemon\.sock is a folder, and rankd needs a file/m,
     { dataDir: '@with-socket' },
   ],
-  ['serve --port 0', 69, /^error: The database of rankd cannot be opened/m, { dataDir: '@with-lock' }],
+  ['serve --port 0', 69, /^error: rankd can't open its database/m, { dataDir: '@with-lock' }],
 ])('%s', async (line, code, says, { dataDir = '@none', ...env } = {}) => {
   const named = (text: string) => text.replaceAll('@', `${at('')}/`);
   const variables = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, named(value)]));

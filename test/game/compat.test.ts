@@ -247,7 +247,7 @@ describe('over plain HTTP', () => {
   test('RankGun answers with old and new rank, and takes the key from each of its headers', async () => {
     const key = await keyOf(app);
     await post('/api/roblox/setrank', { body: { userId: 1001, rankId: 10 }, headers: { 'x-api-key': key } });
-    await app.store.keepUserName({ id: 1001, name: 'Newcomer', at: app.app.clock.now() }, { since: 0 });
+    await app.store.storeUserName({ id: 1001, name: 'Newcomer', at: app.app.clock.now() }, { since: 0 });
     const { told } = await post('/api/roblox/promote', { body: { userId: 1001 }, headers: { 'x-api-key': key } });
     expect(told).toMatchObject({ success: true, oldRank: 10, newRank: 20, username: 'Newcomer' });
     const unnamed = { body: { userId: 1005, rankId: 20 }, headers: { 'x-api-key': key } };

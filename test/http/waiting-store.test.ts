@@ -174,7 +174,7 @@ describe('a store that must check for changes by others', () => {
     await using app = await openTestApp();
     const key = await app.createKey();
     vi.spyOn(app.app.store, 'freshen').mockImplementationOnce(() => {
-      throw new RankdError('store_unavailable', 'The database of rankd is closed.');
+      throw new RankdError('store_unavailable', "rankd's database is closed.");
     });
     expectError(await app.verify(key), unavailable);
     expect((await app.verify(key)).status).toBe(200);

@@ -12,7 +12,7 @@ function open() {
       return { secretId: String(store.version) } as KeyRecord;
     },
     changeToken: () => {
-      if (store.isDown) throw new RankdError('store_unavailable', 'The database of rankd is closed.');
+      if (store.isDown) throw new RankdError('store_unavailable', "rankd's database is closed.");
       return String(store.version);
     },
   });

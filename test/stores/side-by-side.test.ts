@@ -116,7 +116,7 @@ const writes = fc.oneof(
     return workspace;
   }),
   step(fc.tuple(member, maybe(name)), (side, [id, one]) =>
-    side.store.keepUserName({ id, name: one, at: side.clock.now() }, { since: 0 }),
+    side.store.storeUserName({ id, name: one, at: side.clock.now() }, { since: 0 }),
   ),
   step(fc.tuple(member, pick('a', 'b', 'c')), (side, [userId, id]) => {
     const request = { id, userId, requestedAt: 5, receivedAt: side.clock.now() };

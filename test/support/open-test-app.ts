@@ -170,5 +170,5 @@ function anyCall(): CallContext {
 
 const neverUsed = {
   clock: { now: () => 0, monotonic: () => 0, sleep: async () => undefined },
-  store: { findBaseRole: async () => undefined, keepBaseRole: async () => undefined, budgetLedger: () => undefined },
+  store: { findBaseRole: async () => undefined, storeBaseRole: async () => undefined, budgetLedger: () => undefined },
 };

@@ -61,7 +61,7 @@ async function check(cli: Cli): Promise<void> {
   const rows = verdict.checks.map(({ name, ok, detail }) => [ok ? 'ok' : 'FAIL', name, detail]);
   cli.print(document, table(['', 'check', ''], rows, { wrapsLast: true }));
   if (document.ok) return;
-  cli.say(`try: ${verdict.isAuditBroken ? 'rankd audit verify' : verdict.mend}`);
+  cli.say(`try: ${verdict.isAuditBroken ? 'rankd audit verify' : verdict.fix}`);
   throw new ExitCode(5);
 }
 

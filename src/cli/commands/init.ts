@@ -17,7 +17,7 @@ import { privilegesAmong } from '../../core/rules/ranks.ts';
 import { callWithin } from '../../ports/platform.ts';
 import { type ExaminedGroup, examineGroup } from '../../usecases/group/examine-group.ts';
 import { roleTitleDocument } from '../../usecases/group/group-document.ts';
-import { keepServedGroup } from '../../usecases/group/served-group.ts';
+import { storeServedGroup } from '../../usecases/group/served-group.ts';
 import type { MintedKey } from '../../usecases/keys/keys.ts';
 import { userNameIfKnown } from '../../usecases/people/users.ts';
 import type { Cli } from '../cli.ts';
@@ -106,7 +106,7 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
   cli.io.farewell = undefined;
   const minted = await withFiles(files, async () => {
     const loaded = await cli.loadConfig();
-    await cli.withStore((ports) => keepServedGroup(ports, loaded));
+    await cli.withStore((ports) => storeServedGroup(ports, loaded));
     return firstKey && makeFirstKey(cli, firstKey, keptIn);
   });
   cli.say(`Wrote ${file}.`);

@@ -14,7 +14,7 @@ export function databasePlace(address: ServerAddress, clock: Clock, clusters?: C
   const on = <T>(work: (db: Database) => Promise<T>) => onDatabase(address, work, new KnownCluster(address, clusters));
   return {
     text: placeOf(address),
-    async keepDaemonsAway() {
+    async lockOutDaemons() {
       const { others } = (await on((db) => db.get<{ others: number }>(othersSql))) ?? { others: 0 };
       if (others > 0) throw inUse(address, others);
       return { [Symbol.asyncDispose]: async () => undefined };

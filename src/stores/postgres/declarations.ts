@@ -21,7 +21,7 @@ export function declarationsOf(nodes: Pick<Nodes, 'id'>): NonNullable<Declaratio
         return { kept: all.filter(({ isMine }) => isMine), elsewhere: all.filter(({ isMine }) => !isMine) };
       },
 
-      keep(
+      store(
         transaction: Transaction,
         { renewed, dropped }: { renewed: ReadonlyArray<{ name: string }>; dropped: readonly string[] },
       ) {

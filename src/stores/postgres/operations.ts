@@ -40,7 +40,7 @@ export function postgresOperations({ address, clock, clusters }: ServerPlace): D
   };
   return {
     exists: () => on(async (db) => (await schemaVersion(db, address)) > 0),
-    check: () => onExisting(async (db, schema) => ({ ...(await report(db, schema)), mend: mendOf(address) })),
+    check: () => onExisting(async (db, schema) => ({ ...(await report(db, schema)), fix: fixOf(address) })),
     serverFacts: () => on((db) => serverFacts(db, { address, clock })),
     async server() {
       const cluster = new KnownCluster(address);
@@ -78,11 +78,11 @@ function dumpFirst(address: ServerAddress): string {
   return `rankd makes no copy of this database. Make a dump before the migration, to be able to restore it:\n${dumpLine(address)}`;
 }
 
-function mendOf(address: ServerAddress): string {
+function fixOf(address: ServerAddress): string {
   return `if you have a dump, stop all daemons, set the schema aside (ALTER SCHEMA rankd RENAME TO rankd_broken), then put the dump back: ${restoreLine(address)}`;
 }
 
-async function report(db: Database, schema: number): Promise<Omit<StoreReport, 'mend'>> {
+async function report(db: Database, schema: number): Promise<Omit<StoreReport, 'fix'>> {
   const [rows, missingOnes, headFlaws, server] = await Promise.all([
     db.get<RowCounts>(rowCountsSql(db.sql)),
     missingObjects(db, schema),

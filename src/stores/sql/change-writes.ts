@@ -53,7 +53,7 @@ export function changeWrites(db: Database, clock: Pick<Clock, 'now'>, own: OwnNo
         ]);
         if (row === undefined) return undefined;
         const change = toChange(row);
-        return keepVerdict(transaction, { change, holds: holdsOf(change) }, judge);
+        return applyVerdict(transaction, { change, holds: holdsOf(change) }, judge);
       });
     },
 
@@ -63,7 +63,7 @@ export function changeWrites(db: Database, clock: Pick<Clock, 'now'>, own: OwnNo
         if (before === undefined) return undefined;
         const { latestId, openId } = await standingOf(transaction, before.rankeeId);
         if (latestId !== changeId || openId !== undefined) return undefined;
-        return keepVerdict(transaction, { change: before, holds: await holdsOf(transaction, before) }, judge);
+        return applyVerdict(transaction, { change: before, holds: await holdsOf(transaction, before) }, judge);
       });
     },
 
@@ -96,7 +96,7 @@ export function changeWrites(db: Database, clock: Pick<Clock, 'now'>, own: OwnNo
   };
 }
 
-async function keepVerdict(
+async function applyVerdict(
   transaction: WriteTransaction,
   kept: Parameters<JudgeChange>[0],
   judge: JudgeChange,

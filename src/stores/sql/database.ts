@@ -98,7 +98,7 @@ export type DeclarationsOf =
 export interface Declarations<Declaration> {
   find(db: Reader): Promise<NodeDeclarations<Declaration>>;
   /** Stores the declarations of this node, which apply from now on. */
-  keep(
+  store(
     transaction: Transaction,
     change: { renewed: ReadonlyArray<{ name: string }>; dropped: readonly string[] },
   ): void;

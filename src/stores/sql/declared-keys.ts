@@ -19,8 +19,8 @@ export function declaredKeyStore(
         const nodes = (await declarations?.find(transaction)) ?? noDeclarations;
         const verdict = judge({ ...nodes, ...(await factsOf(transaction, { declared, nodes, now })) });
         if (!('keys' in verdict)) return { ...verdict, stillDeclared: [] };
-        declarations?.keep(transaction, verdict);
-        for (const key of verdict.keys) await keep(transaction, key, now);
+        declarations?.store(transaction, verdict);
+        for (const key of verdict.keys) await applyDeclaration(transaction, key, now);
         for (const id of verdict.ended)
           transaction.run(`UPDATE ${db.sql.schema}.keys SET revoked_at = @now WHERE id = @id`, { id, now });
         await appendEvents(transaction, verdict.events);
@@ -72,7 +72,7 @@ async function factsOf(
   };
 }
 
-async function keep(
+async function applyDeclaration(
   transaction: Transaction,
   { declaration, id, isNew, removedPlaces }: DeclaredKey,
   now: number,
@@ -95,7 +95,7 @@ async function keep(
     );
   }
   setRules(transaction, id, exactly(rules));
-  await keepSecret(transaction, { keyId: id, hash, now });
+  await acceptOnly(transaction, { keyId: id, hash, now });
   for (const placeId of whitelist.placeIds) {
     transaction.run(
       `INSERT INTO ${schema}.whitelist (key_id, place_id, active, note, added_at, declared_in)
@@ -109,7 +109,7 @@ async function keep(
 }
 
 /** From now on, only this secret, or none, is accepted; it may have belonged to another declared key. */
-async function keepSecret(
+async function acceptOnly(
   transaction: Transaction,
   { keyId, hash, now }: { keyId: string; hash: string | undefined; now: number },
 ): Promise<void> {

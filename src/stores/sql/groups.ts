@@ -17,7 +17,7 @@ export function groupStore(db: Database): GroupStore {
       return db.all<StoredRole>(query, { group });
     },
 
-    async keepRoles(group, roles) {
+    async storeRoles(group, roles) {
       const insert = `INSERT INTO ${schema}.group_roles (group_title, role_id, name, rank) VALUES (@group, @id, @name, @rank)`;
       return db.write(async (transaction) => {
         transaction.run(`DELETE FROM ${schema}.group_roles WHERE group_title = @group`, { group });
@@ -42,7 +42,7 @@ export function groupStore(db: Database): GroupStore {
       });
     },
 
-    async keepBaseRole(group, roleId) {
+    async storeBaseRole(group, roleId) {
       await db.work(
         `INSERT INTO ${schema}.base_roles (group_title, role_id) VALUES (@group, @roleId)
          ON CONFLICT (group_title) DO UPDATE SET role_id = excluded.role_id`,
@@ -56,7 +56,7 @@ export function groupStore(db: Database): GroupStore {
       return row && withoutNulls(row);
     },
 
-    async keepServedGroup({ group, configFile }) {
+    async storeServedGroup({ group, configFile }) {
       await db.work(
         `INSERT INTO ${schema}.served_group (one_row, group_title, config_file) VALUES (true, @group, @configFile)
          ON CONFLICT (one_row) DO UPDATE SET group_title = excluded.group_title, config_file = excluded.config_file`,

@@ -8,7 +8,7 @@ const maxLinks = 100;
 export function loginLinkStore(db: Database): LoginLinkStore {
   const table = `${db.sql.schema}.login_links`;
   return {
-    async keepLoginLink(link, now) {
+    async storeLoginLink(link, now) {
       await db.write(async (transaction) => {
         transaction.run(
           `DELETE FROM ${table} WHERE expires_at <= @now

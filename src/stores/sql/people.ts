@@ -64,7 +64,7 @@ export function personStore(db: Database): PersonStore {
       return new Map(rows.map(({ id, name }) => [id, name]));
     },
 
-    async keepUserName({ id, name, at }, { since }) {
+    async storeUserName({ id, name, at }, { since }) {
       await db.write(async (transaction) => {
         transaction.run(`DELETE FROM ${schema}.user_names WHERE found_at < @since`, { since });
         transaction.run(

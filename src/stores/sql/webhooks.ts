@@ -34,7 +34,7 @@ export function webhookStore(db: Database, declarationsOf: DeclarationsOf): Webh
 
     async updateWebhooks(judge) {
       await db.write(async (transaction) => {
-        await keepEdit(transaction, judge(await allWebhooks(transaction), (await transaction.head()).id));
+        await applyEdit(transaction, judge(await allWebhooks(transaction), (await transaction.head()).id));
       });
     },
 
@@ -44,8 +44,8 @@ export function webhookStore(db: Database, declarationsOf: DeclarationsOf): Webh
         const nodes = (await declarations?.find(transaction)) ?? noDeclarations;
         const [webhooks, head] = [await allWebhooks(transaction), await transaction.head()];
         const facts = { webhooks, newestEvent: head.id, ...nodes };
-        const change = await keepEdit(transaction, judge(facts));
-        declarations?.keep(transaction, change);
+        const change = await applyEdit(transaction, judge(facts));
+        declarations?.store(transaction, change);
         return change.stillDeclared;
       });
     },
@@ -95,7 +95,7 @@ export function webhookStore(db: Database, declarationsOf: DeclarationsOf): Webh
   };
 }
 
-async function keepEdit<Edit extends WebhookEdit>(
+async function applyEdit<Edit extends WebhookEdit>(
   transaction: WriteTransaction,
   verdict: Verdict<Edit>,
 ): Promise<Edit> {

@@ -47,7 +47,7 @@ async function readWorkspace(db: Reader): Promise<Workspace> {
   const query = `SELECT id, name, plan, active, created_at AS "createdAt" FROM ${db.sql.schema}.workspace`;
   const row = await db.get<RowOf<Workspace>>(query);
   if (row !== undefined) return { ...row, active: Boolean(row.active) };
-  throw new RankdError('store_unavailable', 'The database of rankd has lost its workspace.', {
+  throw new RankdError('store_unavailable', "rankd's database has lost its workspace.", {
     hint: 'stop every daemon, then restore a backup',
   });
 }

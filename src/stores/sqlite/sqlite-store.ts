@@ -3,13 +3,13 @@ import { join } from 'node:path';
 import { isOnReadOnlyFileSystem, privateFile, tightenFile } from '../../base/data-dir.ts';
 import type { Clock, KeyRecord, OpenOptions, Store } from '../../ports/index.ts';
 import { KeyCache } from '../key-cache.ts';
-import { othersWork, unmigrated } from '../schema-errors.ts';
+import { unmigrated, usedByOthers } from '../schema-errors.ts';
 import { type RecordRow, recordColumns, toRecord } from '../sql/callers.ts';
 import { commonStore } from '../sql/store.ts';
 import { Connection } from './engine/connection.ts';
 import { SqliteDatabase } from './engine/database.ts';
 import { sqliteDialect } from './engine/statements.ts';
-import { writerHere, writerOfDaemon } from './engine/writer.ts';
+import { daemonWriter, localWriter } from './engine/writer.ts';
 import { daemonLockName, lockOutDaemons, removeFreeLocks } from './files/daemon-lock.ts';
 import { newestSchema } from './files/examine.ts';
 import { databaseName, hasDatabase, openExisting } from './files/existing.ts';
@@ -35,19 +35,19 @@ export async function openSqliteStore({
   if (isReading && hasDatabase(dataDir) && isOnReadOnlyFileSystem(dataDir)) return openReadOnlyStore(dataDir, clock);
   const isNew = !existsSync(join(dataDir, databaseName));
   const file = privateFile(dataDir, databaseName);
-  const keepDaemonsAway = (version: number) => {
+  const lockForMigration = (version: number) => {
     const lock = lockOutDaemons(dataDir);
-    if (lock === undefined) throw othersWork(file, { version, newest: newestSchema });
+    if (lock === undefined) throw usedByOthers(file, { version, newest: newestSchema });
     return lock;
   };
   const connection = new Connection(file);
   try {
-    const migration = migrate(connection, clock, { keepDaemonsAway: isServed ? undefined : keepDaemonsAway });
+    const migration = migrate(connection, clock, { lockOutDaemons: isServed ? undefined : lockForMigration });
     if (isNew) onNew?.();
     if (migration.copy !== null) onMigrated?.(migration);
     for (const suffix of ['', '-wal', '-shm']) tightenFile(file + suffix);
     connection.useWriteAheadLog();
-    const db = new SqliteDatabase(connection, { newestSchema, openWriter: isServed ? writerOfDaemon : writerHere });
+    const db = new SqliteDatabase(connection, { newestSchema, openWriter: isServed ? daemonWriter : localWriter });
     if (isServed) {
       const lock = join(dataDir, daemonLockName);
       if (existsSync(lock)) db.files.add(lock);

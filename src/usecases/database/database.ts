@@ -23,7 +23,7 @@ interface DatabaseVerdict {
   /** True if the audit was read and was tampered with. */
   isAuditBroken: boolean;
   /** The fix for the operator if another check has failed. */
-  mend: string;
+  fix: string;
 }
 
 /** Reads the whole database and, if it can be read, the audit's chain with `readAudit`. */
@@ -31,12 +31,12 @@ export async function checkDatabase(
   operations: Pick<StoreOperations, 'check'>,
   readAudit: () => Promise<AuditVerdict>,
 ): Promise<DatabaseVerdict> {
-  const { schema, newestSchema, checks, mend } = await operations.check();
+  const { schema, newestSchema, checks, fix } = await operations.check();
   const isReadable = checks.every(({ name, ok }) => ok || name === 'schema');
   // The audit is read only on the newest schema, because opening the store would migrate an older one.
-  if (!isReadable || schema !== newestSchema) return { checks, mend, isAuditBroken: false };
+  if (!isReadable || schema !== newestSchema) return { checks, fix, isAuditBroken: false };
   const audit = auditCheck(await readAudit());
-  return { checks: [...checks, audit], mend, isAuditBroken: !audit.ok };
+  return { checks: [...checks, audit], fix, isAuditBroken: !audit.ok };
 }
 
 function auditCheck({ rows, breaks: [first] }: AuditVerdict): StoreCheck {
@@ -102,8 +102,8 @@ export async function migrateDatabase(
 
 /** Copies all data from one place to another that has none, while no daemon uses either. Throws like `CopyPlace`. */
 export async function copyStore({ from, to }: { from: CopyPlace; to: CopyPlace }): Promise<CopiedContents> {
-  await using _source = await from.keepDaemonsAway();
-  await using _target = await to.keepDaemonsAway();
+  await using _source = await from.lockOutDaemons();
+  await using _target = await to.lockOutDaemons();
   return await from.read((contents) => to.fill(contents));
 }
 

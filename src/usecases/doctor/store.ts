@@ -12,9 +12,9 @@ import { type Finding, fail, ok, warn } from './finding.ts';
 
 /** Checks that the database can be read and has the schema of this rankd, without migrating it. */
 export async function databaseFindings(operations: Pick<StoreOperations, 'check'>): Promise<Finding[]> {
-  const { schema, newestSchema, checks, mend } = await operations.check();
+  const { schema, newestSchema, checks, fix } = await operations.check();
   const flaw = checks.find((check) => !check.ok);
-  if (flaw !== undefined) return [fail('database', `${flaw.name}: ${flaw.detail}`, mend)];
+  if (flaw !== undefined) return [fail('database', `${flaw.name}: ${flaw.detail}`, fix)];
   if (schema === newestSchema) return [ok('database', `sound, schema ${schema}`)];
   return [warn('database', `it has schema ${schema}, this rankd needs ${newestSchema}`, 'rankd db migrate')];
 }

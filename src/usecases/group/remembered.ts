@@ -91,7 +91,7 @@ export function rolesKeeper({ store }: Pick<Ports, 'store'>, group: string): (ro
     const text = JSON.stringify(titles);
     kept ??= JSON.stringify((await store.findRoles(group)).sort((one, other) => one.id - other.id));
     if (text === kept) return;
-    await store.keepRoles(group, titles);
+    await store.storeRoles(group, titles);
     kept = text;
   };
 }

@@ -39,8 +39,8 @@ export async function servesRealGroup({ store }: { store: Pick<Store, 'findServe
 }
 
 /** Stores the real group that the store serves, and the path of its configuration; nothing for a simulated group. */
-export async function keepServedGroup(
-  { store }: { store: Pick<Store, 'findServedGroup' | 'keepServedGroup'> },
+export async function storeServedGroup(
+  { store }: { store: Pick<Store, 'findServedGroup' | 'storeServedGroup'> },
   { config: { platform }, file }: { config: Pick<Config, 'platform'>; file: string | undefined },
 ): Promise<void> {
   if (platform.kind === 'simulated') return;
@@ -48,5 +48,5 @@ export async function keepServedGroup(
   const configFile = file && withoutKeys(file);
   const served = await store.findServedGroup();
   if (served?.group === group && served.configFile === configFile) return;
-  await store.keepServedGroup({ group, ...(configFile !== undefined && { configFile }) });
+  await store.storeServedGroup({ group, ...(configFile !== undefined && { configFile }) });
 }

@@ -53,7 +53,7 @@ export async function nameMembers({ store, platform, clock }: Ports, stop: Abort
     const signal = AbortSignal.any([call.signal, stop]);
     try {
       const name = await platform.userName(id, { ...call, signal });
-      await store.keepUserName({ id, name, at: clock.now() }, { since });
+      await store.storeUserName({ id, name, at: clock.now() }, { since });
     } catch (error) {
       if (stop.aborted || isRankdError(error)) return; // the next round retries
       throw error;
@@ -88,7 +88,7 @@ export async function nameOf(
   const name = await userNameIfKnown({ platform }, userId, call);
   if (name !== undefined)
     await store
-      .keepUserName({ id: userId, name, at: clock.now() }, { since: clock.now() - nameLifeMs })
+      .storeUserName({ id: userId, name, at: clock.now() }, { since: clock.now() - nameLifeMs })
       .catch(() => undefined);
   return name;
 }

@@ -14,7 +14,7 @@ export async function makeLoginLink(
   const now = ports.clock.now();
   const expiresAt = now + linkLifeMs;
   const link = { hash: hashOf(secret), by: by.replace(/^cli:/, 'web:'), isViewOnly, lifeMs, expiresAt };
-  await ports.store.keepLoginLink(link, now);
+  await ports.store.storeLoginLink(link, now);
   return { secret, expiresAt };
 }
 

@@ -8,9 +8,9 @@ export function groupContract(at: StoreCase): void {
   describe('the base role of a group', () => {
     test('is stored for every handle, separately for each group, and the latest one counts', async () => {
       expect(await at.store.findBaseRole('group 7')).toBeUndefined();
-      await at.store.keepBaseRole('group 7', 71);
-      await at.store.keepBaseRole('group 8', 2 ** 53 - 1);
-      await at.other.keepBaseRole('group 7', 72);
+      await at.store.storeBaseRole('group 7', 71);
+      await at.store.storeBaseRole('group 8', 2 ** 53 - 1);
+      await at.other.storeBaseRole('group 7', 72);
       expect(await at.store.findBaseRole('group 7')).toBe(72);
       expect(await at.other.findBaseRole('group 8')).toBe(2 ** 53 - 1);
       expect(await at.other.findBaseRole('group 9')).toBeUndefined();
@@ -19,9 +19,9 @@ export function groupContract(at: StoreCase): void {
 
   test('the served real group is stored for every handle, with the file that named it, if any', async () => {
     expect(await at.store.findServedGroup()).toBeUndefined();
-    await at.store.keepServedGroup({ group: 'group 7', configFile: '/srv/rankd.yaml' });
+    await at.store.storeServedGroup({ group: 'group 7', configFile: '/srv/rankd.yaml' });
     expect(await at.other.findServedGroup()).toEqual({ group: 'group 7', configFile: '/srv/rankd.yaml' });
-    await at.other.keepServedGroup({ group: 'group 8' });
+    await at.other.storeServedGroup({ group: 'group 8' });
     expect(await at.store.findServedGroup()).toEqual({ group: 'group 8' });
   });
 

@@ -97,7 +97,7 @@ export function personContract(at: StoreCase): void {
       expect(await at.other.waitingErasures()).toEqual([]);
       const events = await at.other.listAudit({ limit: 10, oldestFirst: true });
       expect(events).toMatchObject([{ action: 'person.request', subject: 'a', detail: { isKnown: false } }]);
-      await at.store.keepUserName({ id: 1001, name: 'Newcomer', at: 100 }, { since: 0 });
+      await at.store.storeUserName({ id: 1001, name: 'Newcomer', at: 100 }, { since: 0 });
       expect(await ask('b', 1001)).toMatchObject({ userId: 1001 });
     });
   });
@@ -112,14 +112,14 @@ export function personContract(at: StoreCase): void {
         (await at.other.unnamedMembers({ since, limit })).sort((one, other) => one - other);
       expect(await unnamed(0)).toEqual([1001, 1002]);
       expect(await unnamed(0, 2)).toEqual([1002]);
-      await at.store.keepUserName({ id: 1001, name: 'Newcomer', at: 100 }, { since: 0 });
-      await at.store.keepUserName({ id: 1002, name: undefined, at: 200 }, { since: 0 });
+      await at.store.storeUserName({ id: 1001, name: 'Newcomer', at: 100 }, { since: 0 });
+      await at.store.storeUserName({ id: 1002, name: undefined, at: 200 }, { since: 0 });
       expect(await unnamed(100)).toEqual([]);
       expect(await unnamed(101)).toEqual([1001]);
       const names = async (since: number) => [...(await at.other.userNames([1001, 1002, 1003], { since }))];
       expect(await names(100)).toEqual([[1001, 'Newcomer']]);
       expect(await names(101)).toEqual([]);
-      await at.store.keepUserName({ id: 1003, name: 'Other', at: 300 }, { since: 101 });
+      await at.store.storeUserName({ id: 1003, name: 'Other', at: 300 }, { since: 101 });
       expect(await names(0)).toEqual([[1003, 'Other']]);
     });
 
@@ -129,7 +129,7 @@ export function personContract(at: StoreCase): void {
         const rankeeName = rankeeId === 1003 ? 'Sam_' : 'sAm';
         await record(at.store, newChange({ ...ended, id: `chg_${index}`, rankeeId, rankeeName }));
       }
-      await at.store.keepUserName({ id: 1004, name: 'Sam', at: 100 }, { since: 0 });
+      await at.store.storeUserName({ id: 1004, name: 'Sam', at: 100 }, { since: 0 });
       expect(await at.other.usersNamed('SAM', { limit: 9 })).toEqual([1001, 1002, 1004]);
       expect(await at.other.usersNamed('SAM', { limit: 1 })).toEqual([1001]);
       expect(await at.other.usersNamed('sa', { limit: 9 })).toEqual([]);
@@ -140,7 +140,7 @@ export function personContract(at: StoreCase): void {
     test('are deleted with a forgotten person', async () => {
       const ended = { state: 'applied', finishedAt: at.clock.now() } as const;
       await record(at.store, newChange({ ...ended, id: 'chg_1', rankeeId: 1001, rankeeName: '' }));
-      await at.store.keepUserName({ id: 1001, name: 'Newcomer', at: 100 }, { since: 0 });
+      await at.store.storeUserName({ id: 1001, name: 'Newcomer', at: 100 }, { since: 0 });
       await forget();
       expect(await at.other.userNames([1001], { since: 0 })).toEqual(new Map());
       expect(await at.other.unnamedMembers({ since: 0, limit: 10 })).toEqual([]);

@@ -72,7 +72,7 @@ export function searchContract(at: StoreCase): void {
         newChange({ rankeeId: 2, rankeeName: 'FooXBar', state: 'applied' }),
         newChange({ rankeeId: 3, rankeeName: '', state: 'applied' }),
       );
-      await at.store.keepUserName({ id: 3, name: 'foo_later', at: 5 }, { since: 0 });
+      await at.store.storeUserName({ id: 3, name: 'foo_later', at: 5 }, { since: 0 });
       for (const rankeeName of ['foo_', 'FOO_']) {
         expect(await search({ rankeeName })).toEqual([third, first]);
         expect(await list({ rankeeName })).toEqual([third, first]);

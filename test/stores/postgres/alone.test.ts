@@ -31,7 +31,7 @@ test('an older schema is not migrated by a start while another node works on it;
   await expect.poll(hasBeaten).toBeGreaterThan(node?.beat ?? 0);
   expect(await time.passUntil(refused)).toMatchObject({
     code: 'conflict',
-    message: expect.stringContaining('other daemons work on it'),
+    message: expect.stringContaining('other rankd processes are using it'),
     hint: expect.stringContaining('rankd db migrate'),
   });
   const isStill = async () => (await beats()) === (await onServer(address, 'SELECT pg_sleep(0.1)').then(beats));

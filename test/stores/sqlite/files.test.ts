@@ -4,7 +4,7 @@ import Database from 'better-sqlite3';
 import { expect, onTestFinished, test } from 'vitest';
 import { Connection } from '../../../src/stores/sqlite/engine/connection.ts';
 import { SqliteDatabase } from '../../../src/stores/sqlite/engine/database.ts';
-import { writerHere, writerThread } from '../../../src/stores/sqlite/engine/writer.ts';
+import { localWriter, threadWriter } from '../../../src/stores/sqlite/engine/writer.ts';
 import { openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
 import { operate } from '../../contracts/store/samples.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -56,7 +56,7 @@ test('stored data is still there after the store is closed and opened again', as
 test('commits are synchronous, foreign keys hold and the schema is not trusted', async () => {
   const dataDir = tempDir();
   await open(dataDir);
-  for (const openWriter of [writerHere, writerThread]) {
+  for (const openWriter of [localWriter, threadWriter]) {
     const db = new SqliteDatabase(new Connection(join(dataDir, 'rankd.db')), { openWriter });
     onTestFinished(() => db.close());
     expect(await db.work('PRAGMA synchronous')).toEqual([{ synchronous: 2 }]);

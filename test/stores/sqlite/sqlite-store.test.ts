@@ -5,7 +5,7 @@ import type { Clock } from '../../../src/ports/index.ts';
 import { engineOf } from '../../../src/stores/engine.ts';
 import { Connection } from '../../../src/stores/sqlite/engine/connection.ts';
 import { SqliteDatabase } from '../../../src/stores/sqlite/engine/database.ts';
-import { writerThread } from '../../../src/stores/sqlite/engine/writer.ts';
+import { threadWriter } from '../../../src/stores/sqlite/engine/writer.ts';
 import { databaseName } from '../../../src/stores/sqlite/files/existing.ts';
 import { migrations } from '../../../src/stores/sqlite/schema/migrations.ts';
 import { createSqliteStore, openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
@@ -31,7 +31,7 @@ async function createWithThread(): Promise<TestDatabase> {
   const dir = await freshDataDir();
   const openStore = (clock: Clock) => async () => {
     const connection = new Connection(join(dir.path, databaseName));
-    return createSqliteStore(new SqliteDatabase(connection, { openWriter: writerThread }), clock);
+    return createSqliteStore(new SqliteDatabase(connection, { openWriter: threadWriter }), clock);
   };
   return {
     engine: (clock) => ({ ...engineOf({ dataDir: dir.path, clock }), openStore: openStore(clock) }),

@@ -12,7 +12,7 @@ test(
   onOpenCloud(async ({ app, fake, clock }) => {
     using call = callWithin(clock, 10_000, 'operator');
     const list = (after?: string) => listMembers(app, { role: captain, limit: 100, after }, call);
-    await app.store.keepUserName({ id: veteran, name: 'Veteran_Vic', at: clock.now() }, { since: 0 });
+    await app.store.storeUserName({ id: veteran, name: 'Veteran_Vic', at: clock.now() }, { since: 0 });
     fake.faults.add({ operation: 'memberships', kind: 'status 503', times: 3 });
     const { members, next } = await list();
     expect(members).toContainEqual({ id: veteran, name: 'Veteran_Vic' });

@@ -1,5 +1,5 @@
 import { placeOf } from '../../../base/net.ts';
-import { othersWork } from '../../schema-errors.ts';
+import { usedByOthers } from '../../schema-errors.ts';
 import type { Database } from '../engine/database.ts';
 import { endAfterMs } from '../failure-detector.ts';
 import { beatEveryMs, type LeaseClock } from '../nodes.ts';
@@ -21,7 +21,7 @@ export async function requireAlone(
     await own.sleep(beatEveryMs);
     const now = await aliveNodes(db, predecessor);
     const isAlive = [...now].some(([id, beat]) => first.has(id) && first.get(id) !== beat);
-    if (isAlive) throw othersWork(placeOf(db.address), { version, newest });
+    if (isAlive) throw usedByOthers(placeOf(db.address), { version, newest });
     for (const id of first.keys()) if (!now.has(id)) first.delete(id);
   }
   return version;

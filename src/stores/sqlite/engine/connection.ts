@@ -111,11 +111,15 @@ export function openDatabase(file: string, { isReadonly = false } = {}): Databas
 }
 
 export function closed(): RankdError {
-  return new RankdError('store_unavailable', 'The database of rankd is closed.');
+  return new RankdError('store_unavailable', "rankd's database is closed.");
 }
 
 function noLogPossible(): RankdError {
-  return new RankdError('store_unavailable', 'The file system of the database does not support a write-ahead log.', {
-    hint: 'put the data directory on a local disk and name it with --data-dir',
-  });
+  return new RankdError(
+    'store_unavailable',
+    "The file system of rankd's database does not support write-ahead logging.",
+    {
+      hint: 'put the data directory on a local disk and name it with --data-dir',
+    },
+  );
 }

@@ -12,18 +12,18 @@ import { sqliteDialect, valuesOf } from './statements.ts';
 import {
   type Answer,
   type Failure,
+  localWriter,
   outgrownCode,
   type Step,
   type StepTaker,
   type WriterOptions,
-  writerHere,
 } from './writer.ts';
 
 export interface SqliteDatabaseOptions {
   /** As in `WriterOptions`. */
   newestSchema?: number;
   isReadOnly?: boolean;
-  /** Opens the connection that writes; by default, `writerHere`. */
+  /** Opens the connection that writes; by default, `localWriter`. */
   openWriter?: (options: WriterOptions) => StepTaker;
 }
 
@@ -70,13 +70,13 @@ export class SqliteDatabase implements Database {
   }
 
   async all<Row extends object>(sql: string, bindings?: Bindings): Promise<Row[]> {
-    this.files.refuseHarmed();
+    this.files.requireIntact();
     return this.#reading.all(sql, bindings);
   }
 
   /** Like `get`, for a request that waits for nothing else. */
   getNow<Row extends object>(sql: string, bindings?: Bindings): Row | undefined {
-    this.files.refuseHarmed();
+    this.files.requireIntact();
     return this.#reading.get(sql, bindings);
   }
 
@@ -88,7 +88,7 @@ export class SqliteDatabase implements Database {
 
   read<T>(work: (reader: Reader) => Promise<T>): Promise<T> {
     const read = async () => {
-      this.files.refuseHarmed();
+      this.files.requireIntact();
       if (this.#isClosed) throw closed();
       this.#snapshots ??= new Connection(this.file, this.#reading);
       const snapshots = this.#snapshots;
@@ -142,7 +142,7 @@ export class SqliteDatabase implements Database {
     await this.#writing;
     await this.#lastRead;
     const connections = [this.#writer, this.#snapshots, this.#reading];
-    if (!this.files.areWhole) abandoned.push(...connections);
+    if (!this.files.areIntact) abandoned.push(...connections);
     else for (const connection of connections) await connection?.close();
   }
 
@@ -197,7 +197,7 @@ export class SqliteDatabase implements Database {
         const value = await work(transaction);
         outcomes.push(
           line
-            .add({ do: 'keep' })
+            .add({ do: 'release' })
             .then((kept) => ('failure' in kept ? { error: this.#errorOf(kept.failure) } : { value })),
         );
       } catch (error) {
@@ -211,7 +211,7 @@ export class SqliteDatabase implements Database {
   }
 
   #openWriter(): StepTaker {
-    const { openWriter = writerHere, ...options } = this.#options;
+    const { openWriter = localWriter, ...options } = this.#options;
     return openWriter({ file: this.file, ...options });
   }
 

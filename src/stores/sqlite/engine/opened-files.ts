@@ -21,7 +21,7 @@ export class OpenedFiles {
 
   /** Throws `store_unavailable`, from then on always, if a path no longer leads to the file that was opened, or if that is shorter. */
   check(): void {
-    this.refuseHarmed();
+    this.requireIntact();
     for (const [path, before] of this.#seen) {
       const now = look(path);
       if (!isSameOrGrown(before, now)) this.#refuse(path);
@@ -36,12 +36,12 @@ export class OpenedFiles {
   }
 
   /** Throws the error of an earlier `check`. */
-  refuseHarmed(): void {
+  requireIntact(): void {
     if (this.#harm !== undefined) throw this.#harm;
   }
 
   /** True if `check` finds no problem. */
-  get areWhole(): boolean {
+  get areIntact(): boolean {
     try {
       this.check();
       return true;
@@ -80,7 +80,7 @@ function isEmptied(log: string): boolean {
 
 function harmed(file: string): RankdError {
   const message =
-    "Files of rankd's database were removed, replaced or truncated while rankd ran; the last writes may be missing.";
+    "Files of rankd's database were removed, replaced or truncated while rankd was running; the latest writes may be lost.";
   return new RankdError('store_unavailable', message, {
     hint: `stop rankd, check ${basename(file)} and the files next to it in ${dirname(file)} (\`rankd restore FILE\` restores a backup), then start it again`,
   });

@@ -8,7 +8,7 @@ export function toStoreError(error: unknown, file: string): RankdError {
   if (error instanceof RankdError) return error;
   if (!(error instanceof Database.SqliteError)) {
     if (isAboutAddon(error)) return addonMissing(error);
-    return new RankdError('internal', 'The database could not be used because of a mistake in rankd.', {
+    return new RankdError('internal', 'A database operation failed because of a bug in rankd.', {
       cause: error,
     });
   }
@@ -16,7 +16,7 @@ export function toStoreError(error: unknown, file: string): RankdError {
   if (primary === 'SQLITE_NOTADB') return notRankdDatabase(file, error);
   if (primary === 'SQLITE_CONSTRAINT') return constraintError(error);
   const { message, ...details } = failures(file)[primary] ?? {
-    message: `The database failed (${error.code}).`,
+    message: `The database reported an unexpected error (${error.code}).`,
     hint: 'check the log for the cause, then run the command again',
   };
   return new RankdError('store_unavailable', message, { ...details, cause: error });
@@ -39,8 +39,8 @@ function isAboutAddon(error: unknown): boolean {
 }
 
 function addonMissing(cause: unknown): RankdError {
-  return new RankdError('store_unavailable', 'The SQLite addon of rankd, better-sqlite3, cannot be loaded.', {
-    hint: 'install rankd again on this machine; the addon is made for Linux, macOS and Windows on x64 and arm64, and -v shows what is wrong with it',
+  return new RankdError('store_unavailable', "rankd can't load its SQLite addon, better-sqlite3.", {
+    hint: 'install rankd again on this machine, or add -v to see the cause; the addon supports Linux, macOS and Windows on x64 and arm64',
     cause,
   });
 }
@@ -52,8 +52,8 @@ export function isLocked(error: unknown): boolean {
 }
 
 export function notRankdDatabase(file: string, cause?: unknown): RankdError {
-  return new RankdError('config_invalid', `${file} is not a database of rankd; it was left as it is.`, {
-    hint: `move it out of ${dirname(file)}, or name another directory with --data-dir`,
+  return new RankdError('config_invalid', `${file} is not a rankd database; it was not changed.`, {
+    hint: `move it out of ${dirname(file)}, or name a different directory with --data-dir`,
     cause,
   });
 }
@@ -63,32 +63,33 @@ function failures(file: string): Record<string, { message: string } & RankdError
   const directory = dirname(file);
   return {
     SQLITE_FULL: {
-      message: 'The disk that holds the database of rankd is full, so nothing was changed.',
+      message: "The disk with rankd's database is full, so nothing was changed.",
       hint: `free space on the file system of ${directory}`,
     },
     SQLITE_IOERR: {
-      message: 'The disk that holds the database of rankd reported an error, so nothing was changed.',
+      message: "The disk with rankd's database reported an error, so nothing was changed.",
       hint: `check the disk of ${directory}, its quota and the system log`,
     },
     SQLITE_NOLFS: {
-      message: 'The file system of the database lacks the locks or the shared memory that rankd needs.',
-      hint: `move ${directory} to a local disk, and name it with --data-dir`,
+      message:
+        "The file system of rankd's database does not support file locks or shared memory, and rankd needs both.",
+      hint: `move ${directory} to a local disk, and name its new path with --data-dir`,
     },
     SQLITE_BUSY: {
-      message: 'The database of rankd is locked by another process, so nothing was changed.',
-      hint: `try again; if it lasts, find the process that holds ${file}`,
+      message: "Another process has locked rankd's database, so nothing was changed.",
+      hint: `try again; if the error persists, find the process that has ${file} open`,
       retryAfterMs: 1_000,
     },
     SQLITE_READONLY: {
-      message: 'The database of rankd is read-only, so nothing was changed.',
-      hint: `make ${directory} and its files writable for the user that rankd runs as; if its file system is read-only, copy ${directory} to a disk that can be written and name the copy with --data-dir`,
+      message: "rankd's database is read-only, so nothing was changed.",
+      hint: `make ${directory} and its files writable by the user that runs rankd; if its file system is read-only, copy ${directory} to a writable disk and name the copy with --data-dir`,
     },
     SQLITE_CANTOPEN: {
-      message: 'The database of rankd cannot be opened.',
-      hint: `check that ${file} is a file, and that ${directory} and its files are writable for the user that rankd runs as; and that fewer files are open than ulimit -n allows`,
+      message: "rankd can't open its database.",
+      hint: `check that ${file} is a file, that the user that runs rankd can write to ${directory} and its files, and that rankd has not reached its limit of open files (ulimit -n)`,
     },
     SQLITE_CORRUPT: {
-      message: 'The database of rankd is damaged.',
+      message: "rankd's database is damaged.",
       hint: `stop the daemon and restore a backup of ${file}: rankd restore FILE`,
     },
   };
@@ -97,8 +98,8 @@ function failures(file: string): Record<string, { message: string } & RankdError
 function constraintError(cause: InstanceType<typeof Database.SqliteError>): RankdError {
   const isTaken = cause.code === 'SQLITE_CONSTRAINT_UNIQUE' || cause.code === 'SQLITE_CONSTRAINT_PRIMARYKEY';
   return isTaken
-    ? new RankdError('conflict', 'The new record clashes with one that exists already.', { cause })
-    : new RankdError('internal', 'The database refused a record that breaks its rules.', { cause });
+    ? new RankdError('conflict', 'The new record conflicts with an existing one.', { cause })
+    : new RankdError('internal', 'The database rejected a record that violates its constraints.', { cause });
 }
 
 /** Throws if the SQLite addon can't be loaded on this machine. */

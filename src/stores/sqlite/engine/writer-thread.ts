@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads';
 import { type Answer, failureOf, Writer, type WriterMessage } from './writer.ts';
 
-/** The thread of `writerThread`. */
+/** The thread of `threadWriter`. */
 
 const writers = new Map<number, Writer>();
 

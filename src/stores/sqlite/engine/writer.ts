@@ -11,7 +11,7 @@ import { Statements, type Values } from './statements.ts';
  * The steps of the writing connection, in order: `begin` and `commit` enclose several writes, each from `save` to `keep` or `undo`. If a
  * statement fails, the rest of its write fails with it, and `keep` reverts the write; the others are not affected.
  */
-export type Step = { do: 'begin' | 'save' | 'keep' | 'undo' | 'commit' } | Statement;
+export type Step = { do: 'begin' | 'save' | 'release' | 'undo' | 'commit' } | Statement;
 
 interface Statement {
   do: 'all' | 'run';
@@ -77,7 +77,7 @@ export class Writer {
       case 'save':
         this.#failure = undefined;
         return this.#run('SAVEPOINT write');
-      case 'keep':
+      case 'release':
         if (this.#failure === undefined) return this.#run('RELEASE write');
         this.#undo();
         throw this.#failure;
@@ -156,7 +156,7 @@ export interface StepTaker {
 }
 
 /** For a command, which has no other work. */
-export function writerHere(options: WriterOptions): StepTaker {
+export function localWriter(options: WriterOptions): StepTaker {
   const writer = new Writer(options);
   return { take: async (steps) => writer.take(steps), close: async () => writer.close() };
 }
@@ -169,11 +169,11 @@ const slowMs = 10;
 const oncePerMs = 10_000;
 
 /**
- * For a daemon: like `writerHere`, which is fastest, until the disk proves slow. From then on a thread waits for it, so that a slow disk
+ * For a daemon: like `localWriter`, which is fastest, until the disk proves slow. From then on a thread waits for it, so that a slow disk
  * delays changes but no other request.
  */
-export function writerOfDaemon(options: WriterOptions): StepTaker {
-  let writer = writerHere(options);
+export function daemonWriter(options: WriterOptions): StepTaker {
+  let writer = localWriter(options);
   let isHere = true;
   let isSlow = false;
   let lastSlowAt = Number.NEGATIVE_INFINITY;
@@ -182,7 +182,7 @@ export function writerOfDaemon(options: WriterOptions): StepTaker {
       if (isHere && isSlow && steps[0]?.do === 'begin') {
         isHere = false;
         await writer.close();
-        writer = writerThread(options);
+        writer = threadWriter(options);
       }
       if (!isHere || steps.at(-1)?.do !== 'commit') return writer.take(steps); // only a commit waits for the disk
       const since = systemClock.monotonic();
@@ -209,7 +209,7 @@ function cpuMs(): number {
 export type WriterMessage = { id: number } & ({ options: WriterOptions; steps: readonly Step[] } | { close: true });
 
 /** A writer whose steps are carried out in a thread. */
-export function writerThread(options: WriterOptions): StepTaker {
+export function threadWriter(options: WriterOptions): StepTaker {
   thread ??= new Thread();
   const { ask, nextId: id } = thread;
   return {
@@ -237,7 +237,7 @@ class Thread {
       if (this.#waiting.length === 0) this.#worker.unref();
     });
     this.#worker.on('error', (error: Error) => this.#fail(error));
-    this.#worker.on('exit', () => this.#fail(new Error('the thread that writes has ended')));
+    this.#worker.on('exit', () => this.#fail(new Error('the writer thread has ended')));
   }
 
   get nextId(): number {

@@ -6,7 +6,7 @@ import { asFileError, behindLinks, companions, ScratchDirectory, writeWhole } fr
 import { crypto } from '../../../base/node-modules.ts';
 import type { Backup, BackupTarget } from '../../../ports/index.ts';
 import { schemaVersion } from '../schema/schema-version.ts';
-import { isNodeName, nodeFileName } from './daemon-lock.ts';
+import { daemonLockName, isNodeName, nodeFileName } from './daemon-lock.ts';
 import { examineFile, flawOf, newestRows, newestSchema } from './examine.ts';
 import { copyInto, databaseName, onExisting, requireDatabase } from './existing.ts';
 
@@ -62,7 +62,7 @@ function copyVerified(dataDir: string, to: string): Backup {
   const copy = examineFile(to);
   const flaw = flawOf(copy) ?? missingIn(copy.newestRows, reached);
   if (flaw !== undefined) {
-    throw new RankdError('store_unavailable', `The copy of the database is not sound, so it was removed: ${flaw}.`, {
+    throw new RankdError('store_unavailable', `The backup failed its integrity check and was removed: ${flaw}.`, {
       hint: 'rankd db check',
     });
   }
@@ -86,8 +86,8 @@ function isOwnFile(dataDir: string, path: string): boolean {
 }
 
 function ownFile(path: string): RankdError {
-  return new RankdError('usage', `${path} is a file that rankd works with; a backup would destroy it.`, {
-    hint: `choose another name, such as ${join(dirname(path), 'backup.db')}`,
+  return new RankdError('usage', `${path} is one of rankd's own files; a backup would overwrite it.`, {
+    hint: `choose a different name, such as ${join(dirname(path), 'backup.db')}`,
   });
 }
 
@@ -104,7 +104,7 @@ function isOwnName(name: string): boolean {
 }
 
 const ownNames = new Set([
-  'daemon.lock',
+  daemonLockName,
   'daemon.sock',
   'daemon.address',
   nodeFileName,

@@ -17,7 +17,7 @@ import { Connection } from '../engine/connection.ts';
 import { migrate } from '../schema/migrate.ts';
 import { schemaVersion } from '../schema/schema-version.ts';
 import { backUp, refuseOwnFile, streamBackup } from './backup.ts';
-import { acquireDaemonLock } from './daemon-lock.ts';
+import { acquireDaemonLock, daemonLockName } from './daemon-lock.ts';
 import { examine, flawOf, newestRows, newestSchema } from './examine.ts';
 import { copyDatabase, databaseName, hasDatabase, openExisting } from './existing.ts';
 import { examineBackup } from './restore.ts';
@@ -26,7 +26,7 @@ import { examineBackup } from './restore.ts';
 export function directoryPlace(dataDir: string, clock: Clock): CopyPlace {
   return {
     text: dataDir,
-    keepDaemonsAway: async () => {
+    lockOutDaemons: async () => {
       if (hasDatabase(dataDir) && isOnReadOnlyFileSystem(dataDir)) return nothingToRelease; // where no daemon can work
       return acquireDaemonLock(dataDir);
     },
@@ -39,20 +39,20 @@ export function directoryPlace(dataDir: string, clock: Clock): CopyPlace {
 export function backupPlace(file: string): CopyPlace {
   return {
     text: file,
-    keepDaemonsAway: async () => nothingToRelease,
+    lockOutDaemons: async () => nothingToRelease,
     async read(work) {
       examineBackup(file);
       const db = new Connection(file, { isReadonly: true });
       return readFile(
         { db, close: () => db.close() },
         work,
-        'put it into a data directory with `rankd restore`, which migrates it, and copy that',
+        'restore it into a data directory with `rankd restore`, which migrates it, then copy that directory',
       );
     },
     fill: () =>
       Promise.reject(
-        new RankdError('usage', `${file} is a file; a copy goes into a data directory or a database.`, {
-          hint: 'to make a file: rankd backup FILE',
+        new RankdError('usage', `${file} is a file; the target of a copy must be a data directory or a database.`, {
+          hint: 'to create a file, run `rankd backup FILE`',
         }),
       ),
   };
@@ -69,7 +69,7 @@ async function readFile<T>(
     db.execute('BEGIN'); // all reads see one snapshot
     const schema = schemaVersion(db, newestSchema);
     if (schema < newestSchema) {
-      throw new RankdError('conflict', `${db.file} has schema ${schema}; only schema ${newestSchema} is copied.`, {
+      throw new RankdError('conflict', `${db.file} has schema ${schema}; only schema ${newestSchema} can be copied.`, {
         hint: migration,
       });
     }
@@ -124,7 +124,7 @@ async function inScratchDirectory<T>(
   clock: Clock,
   use: (scratch: string, copied: CopiedContents) => Promise<T>,
 ): Promise<T> {
-  privateFile(dataDir, 'daemon.lock'); // creates the directory
+  privateFile(dataDir, daemonLockName); // creates the directory
   using scratch = new ScratchDirectory(dataDir);
   const file = join(scratch.path, databaseName);
   const filled = async () => {
@@ -141,7 +141,7 @@ async function fillFile(file: string, contents: StoreContents, clock: Clock): Pr
   const db = new Connection(file);
   try {
     db.execute('PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF'); // it is copied once it is complete
-    migrate(db, clock, { keepsCopy: false });
+    migrate(db, clock, { makesCopy: false });
     const guards = db.all<{ name: string; sql: string }>(`SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'`);
     for (const { name } of guards) db.execute(`DROP TRIGGER ${name}`);
     for (const table of Object.keys(copiedTables)) db.run(`DELETE FROM ${table}`);
@@ -149,8 +149,8 @@ async function fillFile(file: string, contents: StoreContents, clock: Clock): Pr
     for (const { sql } of guards) db.execute(sql);
     const flaw = flawOf(examine(db));
     if (flaw !== undefined)
-      throw new RankdError('store_unavailable', `The copy would not be sound: ${flaw}.`, {
-        hint: 'rankd db check, where the data is now',
+      throw new RankdError('store_unavailable', `The copy failed its integrity check: ${flaw}.`, {
+        hint: 'run `rankd db check` on the source',
       });
     return copied;
   } finally {
@@ -180,7 +180,7 @@ function targetOn(db: Connection): CopyTarget {
 }
 
 function notEmpty(dataDir: string): RankdError {
-  return new RankdError('already_exists', `There is a database of rankd in ${dataDir} already; nothing was changed.`, {
-    hint: 'name a directory that has none; rankd makes it',
+  return new RankdError('already_exists', `${dataDir} already contains a rankd database; nothing was changed.`, {
+    hint: 'name a directory without a database; rankd creates it if it is missing',
   });
 }

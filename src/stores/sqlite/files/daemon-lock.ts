@@ -10,7 +10,7 @@ import { isLocked, toStoreError } from '../engine/sqlite-error.ts';
  * Throws `conflict` if another daemon has it, and like `openStore` if the directory can't be used.
  */
 export async function acquireDaemonLock(dataDir: string): Promise<AsyncDisposable> {
-  const lock = takeLock(privateFile(dataDir, daemonLockName), { timeoutMs: lookTimeoutMs });
+  const lock = takeLock(privateFile(dataDir, daemonLockName), { timeoutMs: checkTimeoutMs });
   if (lock === undefined) throw alreadyRunning(dataDir);
   return {
     async [Symbol.asyncDispose]() {
@@ -25,7 +25,7 @@ export async function acquireDaemonLock(dataDir: string): Promise<AsyncDisposabl
 export function lockOutDaemons(dataDir: string): ProcessLock | undefined {
   const isNodeAlive = (name: string) => isNodeName(name) && isLockTaken(join(dataDir, name));
   if (readdirSync(dataDir).some(isNodeAlive)) return undefined;
-  return takeLock(privateFile(dataDir, daemonLockName), { timeoutMs: lookTimeoutMs });
+  return takeLock(privateFile(dataDir, daemonLockName), { timeoutMs: checkTimeoutMs });
 }
 
 /** The file whose lock a node holds. */
@@ -67,11 +67,11 @@ export const nodeFileName = 'rankd.node';
 export const daemonLockName = 'daemon.lock';
 
 /** A check for a running daemon holds a shared lock for an instant; a daemon that starts just then waits for it. */
-const lookTimeoutMs = 250;
+const checkTimeoutMs = 250;
 
 function alreadyRunning(dataDir: string): RankdError {
   return new RankdError('conflict', `Another rankd daemon is running on the data directory ${dataDir}.`, {
-    hint: 'stop the other daemon first, or name another directory with --data-dir',
+    hint: 'stop that daemon first, or name a different directory with --data-dir',
   });
 }
 
@@ -126,13 +126,11 @@ function isLockTaken(file: string): boolean {
   }
 }
 
-/** Windows removes no file that is open. */
+/** Removes a file. Fails silently on Windows while the file is open. */
 function removeIfPossible(file: string): void {
   try {
     rmSync(file, { force: true });
-  } catch {
-    if (!existsSync(file)) return;
-  }
+  } catch {}
 }
 
 function open(file: string, options: { readonly?: boolean; timeout: number }): Database.Database {

@@ -59,9 +59,13 @@ function copyUnchanged(from: string, to: string): void {
     for (const suffix of files()) copyFileSync(from + suffix, to + suffix);
     if (state().join() === before) return;
   }
-  throw new RankdError('store_unavailable', `${from} changed while it was read; another process writes it.`, {
-    hint: 'run the command where the data directory is writable',
-  });
+  throw new RankdError(
+    'store_unavailable',
+    `${from} changed while rankd was reading it; another process is writing to it.`,
+    {
+      hint: 'run the command where the data directory is writable',
+    },
+  );
 }
 
 /** The path of the database. Throws `not_found` if there is none, and `config_invalid` if it is a link. */
@@ -69,8 +73,8 @@ export function requireDatabase(dataDir: string): string {
   const file = join(dataDir, databaseName);
   refuseLink(file);
   if (hasDatabase(dataDir)) return file;
-  throw new RankdError('not_found', `There is no database of rankd in ${dataDir}.`, {
-    hint: 'name the data directory with --data-dir; `rankd serve` makes a new one',
+  throw new RankdError('not_found', `There is no rankd database in ${dataDir}.`, {
+    hint: 'name the data directory with --data-dir, or create a database with `rankd serve`',
   });
 }
 

@@ -37,7 +37,7 @@ export function checkDatabase(dataDir: string): StoreReport {
     } catch (error) {
       if (!isDamage(error)) throw error;
       const detail = String((error.cause as Error).message);
-      return { schema: undefined, newestSchema, checks: [{ name: 'integrity', ok: false, detail }], mend };
+      return { schema: undefined, newestSchema, checks: [{ name: 'integrity', ok: false, detail }], fix };
     }
   });
 }
@@ -45,16 +45,16 @@ export function checkDatabase(dataDir: string): StoreReport {
 function reportOn(db: Connection): StoreReport {
   const { schema, rows, damage, danglingRows } = examine(db);
   const checks = [
-    flawsCheck('integrity', damage, 'every page can be read and every index fits'),
-    flawsCheck('references', danglingRows, 'every row refers to rows that exist'),
-    flawsCheck('schema', schemaFlaws(db, schema), `${schema}, the newest this rankd knows is ${newestSchema}`),
+    flawsCheck('integrity', damage, 'every page is readable and every index is complete'),
+    flawsCheck('references', danglingRows, 'all referenced rows exist'),
+    flawsCheck('schema', schemaFlaws(db, schema), `${schema}; this rankd supports schemas up to ${newestSchema}`),
     rowsCheck(rows),
     { name: 'size', ok: true, detail: `${bytesOf(db.file)} bytes, write-ahead log ${bytesOf(`${db.file}-wal`)} bytes` },
   ];
-  return { schema, newestSchema, checks, mend };
+  return { schema, newestSchema, checks, fix };
 }
 
-const mend = 'stop the daemon, then restore a backup: rankd restore FILE';
+const fix = 'stop the daemon, then restore a backup: rankd restore FILE';
 
 function bytesOf(file: string): number {
   return statSync(file, { throwIfNoEntry: false })?.size ?? 0;

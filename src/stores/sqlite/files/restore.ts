@@ -35,7 +35,7 @@ export function examineBackup(file: string): ExaminedBackup {
   if (digest === 'wrong') throw unusable(file, 'is damaged (its digest does not match)');
   const flaw = flawOf(examination);
   if (flaw !== undefined) throw unusable(file, `is damaged (${flaw})`);
-  if (foreign[0] !== undefined) throw unusable(file, `has another schema than rankd makes (${foreign[0]})`);
+  if (foreign[0] !== undefined) throw unusable(file, `has a schema that rankd did not create (${foreign[0]})`);
   return { ...examination, hasDigest: digest === 'right' };
 }
 
@@ -58,16 +58,16 @@ export function restoreBackup(
       );
       db.run(insertEvent(sqliteDialect), { ...row });
     });
-    return keepOld(to, kept);
+    return setAside(to, kept);
   });
 }
 
 /** Gives the old database a second name. It leaves no log that SQLite could apply to the new file. */
-function keepOld(database: string, kept: string): string | undefined {
+function setAside(database: string, kept: string): string | undefined {
   const wasThere = existsSync(database);
   if (wasThere) {
-    foldLog(database);
-    keepAs(database, kept);
+    mergeLog(database);
+    linkOrCopy(database, kept);
   }
   const leftOver = companions.filter((suffix) => existsSync(database + suffix));
   for (const suffix of leftOver) renameFile(database + suffix, kept + suffix);
@@ -75,7 +75,7 @@ function keepOld(database: string, kept: string): string | undefined {
 }
 
 /** Makes the old database one file without a write-ahead log, which only its sole user can do. One too damaged for that stays as it is. */
-function foldLog(file: string): void {
+function mergeLog(file: string): void {
   try {
     const db = new Connection(file, { lockTimeoutMs: 0 }); // fails if another process has it open
     try {
@@ -92,7 +92,7 @@ function foldLog(file: string): void {
 }
 
 /** The old name stays until the new file takes it, so that it is never missing. */
-function keepAs(file: string, kept: string): void {
+function linkOrCopy(file: string, kept: string): void {
   try {
     linkSync(file, kept);
   } catch (error) {
@@ -119,7 +119,7 @@ function orUnusable<T>(file: string, work: () => T): T {
     if (!(error instanceof RankdError))
       throw ['EACCES', 'EPERM'].includes(codeOf(error)) ? unreadable(file, error) : error;
     const code = codeOf(error.cause);
-    if (error.code === 'config_invalid') throw unusable(file, 'is not a database of rankd', error);
+    if (error.code === 'config_invalid') throw unusable(file, 'is not a rankd database', error);
     if (code.startsWith('SQLITE_CORRUPT')) throw unusable(file, 'is damaged', error);
     if (code.startsWith('SQLITE_CANTOPEN')) throw unreadable(file, error);
     throw error;
@@ -134,15 +134,15 @@ function unusable(file: string, what: string, cause?: unknown): RankdError {
 }
 
 function unreadable(file: string, cause: unknown): RankdError {
-  return new RankdError('no_permission', `${file} can't be read as a file; nothing was changed.`, {
-    hint: `check that ${file} is a file that this user may read, in a folder it may write to`,
+  return new RankdError('no_permission', `rankd can't read ${file}; nothing was changed.`, {
+    hint: `check that ${file} is a file, that this user can read it, and that this user can write to its folder`,
     cause,
   });
 }
 
 function inUse(file: string, cause?: unknown): RankdError {
-  return new RankdError('conflict', `Another command of rankd has the database open; nothing was changed.`, {
-    hint: `stop what uses ${dirname(file)}, then run the command again`,
+  return new RankdError('conflict', 'Another process has the database open; nothing was changed.', {
+    hint: `stop the process that is using ${dirname(file)}, then run the command again`,
     cause,
   });
 }
@@ -156,7 +156,7 @@ export function tryMigration(dataDir: string, clock: Pick<Clock, 'now'>): Migrat
   refuseReadOnlyFileSystem(dataDir);
   const migration = onExisting(dataDir, migrationOf);
   if (migration.from < migration.to) tryOnCopy(migration.database, clock);
-  return { ...migration, note: 'A copy was migrated and found sound; the database is unchanged.' };
+  return { ...migration, note: 'A copy was migrated and passed all checks; the database is unchanged.' };
 }
 
 function migrationOf(db: Connection): Migration {
@@ -186,11 +186,11 @@ function migrateCopy(
 ): void {
   const db = new Connection(file);
   try {
-    migrate(db, clock, { keepsCopy: false });
+    migrate(db, clock, { makesCopy: false });
     db.write(() => finish(db));
     const flaw = flawOf(examine(db)) ?? schemaFlaws(db, newestSchema)[0];
     if (flaw === undefined) return;
-    throw new RankdError('store_unavailable', `The database would not be sound after the migration: ${flaw}.`, {
+    throw new RankdError('store_unavailable', `The migrated copy failed its integrity check: ${flaw}.`, {
       hint: 'rankd db check',
     });
   } finally {

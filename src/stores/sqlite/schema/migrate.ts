@@ -12,9 +12,9 @@ import { applicationId, copyBefore, schemaVersion } from './schema-version.ts';
 export interface MigrateOptions {
   migrations?: readonly string[];
   /** False for a database that is itself a copy. */
-  keepsCopy?: boolean;
+  makesCopy?: boolean;
   /** Keeps daemons away until the migration is committed. Throws if one works on the database. Called only if there is an older schema. */
-  keepDaemonsAway?: ((version: number) => { release(): void }) | undefined;
+  lockOutDaemons?: ((version: number) => { release(): void }) | undefined;
 }
 
 /**
@@ -27,7 +27,7 @@ export interface MigrateOptions {
 export function migrate(
   db: Connection,
   clock: Pick<Clock, 'now'>,
-  { migrations = released, keepsCopy = true, keepDaemonsAway }: MigrateOptions = {},
+  { migrations = released, makesCopy = true, lockOutDaemons }: MigrateOptions = {},
 ): Migration {
   const target = migrations.length;
   const done: Migration = { database: db.file, from: target, to: target, copy: null };
@@ -36,9 +36,9 @@ export function migrate(
   const migrateOnce = () => {
     const version = schemaVersion(db, target);
     if (version === target) return done;
-    if (version > 0) lock ??= keepDaemonsAway?.(version);
-    const copy = version > 0 && keepsCopy ? copyBefore(db.file, target) : null;
-    if (copy !== null) keepCopy(db.file, copy);
+    if (version > 0) lock ??= lockOutDaemons?.(version);
+    const copy = version > 0 && makesCopy ? copyBefore(db.file, target) : null;
+    if (copy !== null) writeCopy(db.file, copy);
     for (const migration of migrations.slice(version)) db.execute(migration);
     if (version === 0) db.run(...newWorkspace(sqliteDialect, clock));
     db.execute(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = ${target}`);
@@ -57,7 +57,7 @@ export function migrate(
 }
 
 /** The write lock is held, so nothing can change before the migration does. A copy of an earlier attempt is replaced. */
-function keepCopy(file: string, copy: string): void {
+function writeCopy(file: string, copy: string): void {
   writeWhole({ to: copy, unfinished: `${copy}.unfinished`, mayReplace: true }, (unfinished) => {
     copyDatabase(file, unfinished);
     appendDigest(unfinished);

@@ -30,11 +30,11 @@ export function copyBefore(file: string, schema: number): string {
 function schemaNewer(db: Connection, { version, newestKnown }: { version: number; newestKnown: number }): RankdError {
   const writer = writerOf(db, version);
   const copy = copyBefore(db.file, version);
-  const goBack = existsSync(copy) ? `, or go back to how it was before: rankd restore ${thisSystem.quote(copy)}` : '';
+  const goBack = existsSync(copy) ? `, or restore the copy from before: rankd restore ${thisSystem.quote(copy)}` : '';
   return new RankdError(
     'schema_newer',
-    `The database ${db.file} has schema ${version}, written by ${writer ?? 'a newer rankd'}; this is rankd ${rankdVersion}, which knows up to ${newestKnown}.`,
-    { hint: `run ${writer ?? 'that newer rankd'} or a later one instead${goBack}` },
+    `The database ${db.file} has schema ${version}, written by ${writer ?? 'a newer rankd'}; this is rankd ${rankdVersion}, which supports schemas up to ${newestKnown}.`,
+    { hint: `run ${writer ?? 'that version'} or a later one instead${goBack}` },
   );
 }
 
@@ -70,7 +70,8 @@ export function schemaFlaws(db: Connection, version: number): string[] {
   return names.flatMap((name) => {
     const [before, now] = [made.get(name), found.get(name)];
     if (before?.sql === now?.sql && before?.type === now?.type) return [];
-    const what = before === undefined ? 'does not belong there' : now === undefined ? 'is missing' : 'was changed';
+    const what =
+      before === undefined ? "is not part of rankd's schema" : now === undefined ? 'is missing' : 'was changed';
     return [`${(now ?? before)?.type} ${name} ${what}`];
   });
 }
