@@ -59,6 +59,9 @@ export function differencesOf(nodes: readonly SeenNode[]): Difference[] {
   });
 }
 
+/** The number of connections that a daemon keeps open to a PostgreSQL server. */
+export const connectionsPerDaemon = 5;
+
 /** A larger difference between clocks is reported. */
 export const maxSkewMs = 2_000;
 

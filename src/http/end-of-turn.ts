@@ -40,10 +40,10 @@ export class Freshness {
     this.#waiting.push(request);
     if (this.#isAsking) return;
     this.#isAsking = true;
-    queueMicrotask(() => void this.#letGo());
+    queueMicrotask(() => void this.#resume());
   }
 
-  async #letGo(): Promise<void> {
+  async #resume(): Promise<void> {
     while (this.#waiting.length > 0) {
       const requests = this.#waiting;
       this.#waiting = [];

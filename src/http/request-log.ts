@@ -68,9 +68,9 @@ export function requestLog({
     const ms = Math.round(clock.monotonic() - arrivedAt);
     const path = routeOptions.url ?? withoutSecrets(pathOf(url)).slice(0, maxPathLength);
     const why = error && factsOf(error, statusCode);
-    const whence = statusCode >= 400 && statusCode < 500 ? { from: request.from } : nothing;
+    const sender = statusCode >= 400 && statusCode < 500 ? { from: request.from } : nothing;
     lines[level](
-      { requestId: id, method, path, status: statusCode, ms, ...facts, ...why, ...whence, ...due },
+      { requestId: id, method, path, status: statusCode, ms, ...facts, ...why, ...sender, ...due },
       'request',
     );
   };

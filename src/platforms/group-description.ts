@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { isUserName } from '../core/asked-user.ts';
 
 const id = z.int('must be a whole number from 1 to 2^53-1').min(1, 'must be 1 or more');
-const name = z.string('must be a text').min(1, 'must not be empty').max(100, 'must have at most 100 characters');
+const name = z.string('must be text').min(1, 'must not be empty').max(100, 'must have at most 100 characters');
 const rank = z.int('must be a rank from 0 to 255').min(0, 'must be 0 or more').max(255, 'must be 255 or less');
 
 const role = z.strictObject(
@@ -12,19 +12,19 @@ const role = z.strictObject(
     rank,
     base: z.boolean('must be true or false').optional(),
   },
-  'must be a role: name, rank, and where needed id and base',
+  'must be a role with a name and a rank, and optionally an id and base',
 );
 
 const member = z.strictObject(
   {
     id,
     name: z
-      .string('must be a text')
+      .string('must be text')
       .refine(isUserName, 'must be a user name: 3 to 20 letters, digits or underscores')
       .optional(),
     roles: z.array(z.int('must be a rank or a role id'), 'must be a list of ranks or role ids').default([]),
   },
-  'must be a member: id and roles, and optionally a name',
+  'must be a member with an id, and optionally roles and a name',
 );
 
 export const groupDescription = z.strictObject(
@@ -36,7 +36,7 @@ export const groupDescription = z.strictObject(
     acting_account: id,
     members: z.array(member, 'must be a list of members').default([]),
   },
-  'must hold a group: name, id, roles, owner, acting_account, members',
+  'must describe a group: name, id, roles, owner, acting_account, members',
 );
 
 /**

@@ -41,7 +41,7 @@ function read(file: string): string {
   } catch (cause) {
     throw new RankdError('config_invalid', `The group file ${file} cannot be read (${codeOf(cause)}).`, {
       cause,
-      hint: 'check its path, and that the user who runs rankd may read it',
+      hint: 'check its path, and that the user running rankd can read it',
     });
   }
 }

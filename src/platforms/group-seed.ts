@@ -38,11 +38,11 @@ function completeRoles(group: GroupDescription, complain: Complain): Role[] {
     if (twin < index)
       complain(
         ['roles', index],
-        `has the id of roles[${twin}], ${role.id}; roles that share a rank need different ids`,
+        `has the same id as roles[${twin}], ${role.id}; roles that share a rank need different ids`,
       );
     const sameKind = roles.findIndex((other) => other.kind === role.kind);
     if (role.kind !== 'custom' && sameKind < index) {
-      complain(['roles', index, 'rank'], `belongs to one role only: a group has one ${role.kind} role`);
+      complain(['roles', index, 'rank'], `makes this a second ${role.kind} role; a group has one`);
     }
   }
   return [...missingRoles(group, roles), ...roles];
@@ -56,7 +56,7 @@ function baseOf({ roles }: GroupDescription, complain: Complain): number {
   if (base === undefined) {
     const first = roles.flatMap((role, index) => (role.rank === 1 && role.base !== false ? [index] : []));
     for (const index of first.slice(1))
-      complain(['roles', index, 'rank'], 'is 1 twice: mark one of the two with `base: true`');
+      complain(['roles', index, 'rank'], 'is 1 for two roles: mark one of them with `base: true`');
     return first[0] ?? -1;
   }
   const { rank = 0 } = roles[base] ?? {};
@@ -64,7 +64,7 @@ function baseOf({ roles }: GroupDescription, complain: Complain): number {
   if (rank === 0 || rank === 255)
     complain(
       ['roles', base, 'base'],
-      `cannot mark rank ${rank}, which is ${rank === 0 ? "the guests'" : "the owner's"}`,
+      `cannot mark rank ${rank}, which belongs to the ${rank === 0 ? 'guest' : 'owner'} role`,
     );
   else if (lower >= 0)
     complain(
@@ -89,7 +89,7 @@ function missingRoles(group: GroupDescription, roles: Role[]): Role[] {
 function toMembers(group: GroupDescription, roles: Role[], complain: Complain): Member[] {
   const members = group.members.map(({ id, roles: named }, index): Member => {
     const twin = group.members.findIndex((other) => other.id === id);
-    if (twin < index) complain(['members', index, 'id'], `is the same as that of members[${twin}], ${id}`);
+    if (twin < index) complain(['members', index, 'id'], `is the same as the id of members[${twin}], ${id}`);
     const roleIds = named.flatMap((entry, position) => {
       const found = heldRole(roles, entry, id === group.owner);
       if (typeof found === 'number') return [found];

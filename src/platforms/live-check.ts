@@ -90,7 +90,7 @@ const checks: Record<string, Check> = {
       ...departures(json, 'Group'),
       ...(json['owner'] === undefined || owner !== undefined ? [] : ['Group.owner: not users/ID']),
       ...(json['locked'] === true ? ['Group.locked: the group is locked, so no member can be ranked'] : []),
-      ...(skewMs > maxSkewMs ? ['Date: more than 30 s from the clock of this machine'] : []),
+      ...(skewMs > maxSkewMs ? ["Date: more than 30 s from this machine's clock"] : []),
     ];
   },
 
@@ -103,7 +103,7 @@ const checks: Record<string, Check> = {
       found.push(...departures(json, 'ListGroupRolesResponse'));
       const { items, next } = readable(json, 'ListGroupRolesResponse', parseRolePage);
       const isNew = ({ id }: ListedRole) => seen.roles.every((role) => role.id !== id);
-      if (page > 1 && !items.some(isNew)) return [...found, 'nextPageToken: the list begins again'];
+      if (page > 1 && !items.some(isNew)) return [...found, 'nextPageToken: the second page repeats the first'];
       seen.roles.push(...items.filter(isNew));
       token = next && encodeURIComponent(next);
       if (token === undefined) break;
@@ -125,20 +125,17 @@ const checks: Record<string, Check> = {
     if (first.next === undefined) return ['nextPageToken: missing after a page of 1'];
     const token = encodeURIComponent(first.next);
     const second = parseRolePage((await platform.read(`/roles?maxPageSize=1&pageToken=${token}`)).json);
-    if (first.items.length !== 1 || second.items.length !== 1) return ['maxPageSize: pages of 1 have another size'];
-    return first.items[0]?.id === second.items[0]?.id ? ['pageToken: the second page is the first again'] : [];
+    if (first.items.length !== 1 || second.items.length !== 1) return ['maxPageSize: a page of 1 has a different size'];
+    return first.items[0]?.id === second.items[0]?.id ? ['pageToken: the second page repeats the first'] : [];
   },
 
   async role(platform, { roles }) {
     const role = roles.find(({ rank }) => rank > 0 && rank < 255);
-    if (role === undefined) return ['GroupRole: there is none to check'];
+    if (role === undefined) return ['GroupRole: the group has no role to check'];
     const { json } = await platform.read(`/roles/${role.id}`);
     const alone = readable(json, 'GroupRole', parseRole);
     const differing = (['id', 'name', 'rank'] as const).filter((field) => alone?.[field] !== role[field]);
-    return [
-      ...departures(json, 'GroupRole'),
-      ...differing.map((field) => `GroupRole ${field}: other than in the list`),
-    ];
+    return [...departures(json, 'GroupRole'), ...differing.map((field) => `GroupRole.${field}: differs from the list`)];
   },
 
   async 'public list'(platform, seen) {
@@ -148,10 +145,10 @@ const checks: Record<string, Check> = {
     const isSame = ({ id, rank }: ListedRole) => listed.some((role) => role.id === id && role.rank === rank);
     return [
       ...departures(json, 'PublicRoleList'),
-      ...(listed.filter(({ isBase }) => isBase === true).length === 1 ? [] : ['isBase: not exactly one role has it']),
+      ...(listed.filter(({ isBase }) => isBase === true).length === 1 ? [] : ['isBase: not set on exactly one role']),
       ...(listed.length === seen.roles.length && seen.roles.every(isSame)
         ? []
-        : ['roles: not those of Open Cloud; some are private, or the group was migrated']),
+        : ["roles: differ from Open Cloud's; some are private, or the group was migrated"]),
     ];
   },
 
@@ -171,7 +168,7 @@ const checks: Record<string, Check> = {
     const { status, json } = await platform.findNames([readable(user, 'User', parseUserName)]);
     if (status === 401 || status === 403)
       throw new Error(
-        `refused with ${status}: Roblox no longer looks up names for programs without a log-in, so rankd needs user ids`,
+        `refused with ${status}: Roblox no longer looks up names without a log-in, so rankd needs user ids`,
       );
     if (status !== 200) throw new Error(`answered with ${status}`);
     const [found] = readable(json, 'NamedUserList', parseNamedUsers);
@@ -180,7 +177,7 @@ const checks: Record<string, Check> = {
       ...departures(json, 'NamedUserList'),
       ...(found?.id === actingId
         ? []
-        : ['NamedUserList.data: the name of the acting account leads to another user, or none']),
+        : ["NamedUserList.data: the acting account's name resolves to a different user, or to none"]),
     ];
   },
 
@@ -209,7 +206,7 @@ const checks: Record<string, Check> = {
       ...(status === 400 ? [] : [`status: ${status} instead of 400`]),
       ...(json['code'] === 'INVALID_ARGUMENT' && typeof json['message'] === 'string'
         ? []
-        : ['error: not code INVALID_ARGUMENT with a message']),
+        : ['error: no code INVALID_ARGUMENT with a message']),
     ];
   },
 
@@ -223,7 +220,7 @@ const checks: Record<string, Check> = {
 
   async migration(platform) {
     const { status } = await platform.readPublic('migration');
-    return status === 'NotMigrated' ? [] : ['status: not NotMigrated, so ranks may not show which role is higher'];
+    return status === 'NotMigrated' ? [] : ['status: not NotMigrated, so ranks might not show which role is higher'];
   },
 };
 
@@ -248,7 +245,7 @@ async function tryWrites(
   const details: string[] = [];
   for (const [verb, role] of Object.entries({ assign: held, unassign: lacked })) {
     if (role === undefined) {
-      details.push(`${verb}: there is no role to try it with below the acting account's`);
+      details.push(`${verb}: not tried, because no suitable role is below the acting account's`);
       continue;
     }
     const { status, json } = await platform.write(memberId, verb, role.id);
@@ -256,10 +253,10 @@ async function tryWrites(
     if (status !== 200) details.push(`${verb}: status ${status} instead of 200`);
     details.push(...departures(json, 'GroupMembership').map((flaw) => `${verb}: ${flaw}`));
     const after = rolesShown(json)?.filter((id) => id !== baseId);
-    if (String(after) !== String(before)) details.push(`${verb}: the answer does not show the roles that are held`);
+    if (String(after) !== String(before)) details.push(`${verb}: the response does not show the member's roles`);
   }
   await clock.sleep(readLagMs, signal);
-  if (String(await read(memberId)) !== String(before)) details.push('a read shows other roles than before');
+  if (String(await read(memberId)) !== String(before)) details.push('a later read shows different roles');
   return details;
 }
 
@@ -338,8 +335,8 @@ class LivePlatform {
       ({ limit, expected }) => limit !== null && Number.parseInt(limit, 10) !== expected,
     );
     return [
-      ...(missing > 0 ? [`x-ratelimit-limit: missing in ${missing} of ${this.#limits.length} answers`] : []),
-      ...(other.length > 0 ? [`x-ratelimit-limit: not the documented limit in ${other.length} answers`] : []),
+      ...(missing > 0 ? [`x-ratelimit-limit: missing in ${missing} of ${this.#limits.length} responses`] : []),
+      ...(other.length > 0 ? [`x-ratelimit-limit: not the documented limit in ${other.length} responses`] : []),
     ];
   }
 
@@ -393,7 +390,7 @@ class Misshapen extends Error {
   readonly flaws: string[];
 
   constructor(flaws: string[], cause: unknown) {
-    super('the response has another shape', { cause });
+    super('the response has a different shape', { cause });
     this.flaws = flaws;
   }
 }

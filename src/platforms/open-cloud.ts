@@ -412,23 +412,23 @@ function namesUnavailable(cause: unknown): RankdError {
   );
 }
 
-const giveTheId = 'give the user id, the number in the address of the profile page';
+const giveTheId = "give the user id, the number in the profile page's address";
 
 /** Roblox announced in April 2026 that it removes access without a log-in (devforum 4579220). A retry does not help then. */
 function namesEnded(cause: RankdError): RankdError {
-  const message = 'Roblox no longer looks up user names for programs without a log-in. Send the user id.';
+  const message = 'Roblox no longer looks up user names without a log-in. Send the user id.';
   return new RankdError('platform_rejected', message, { cause, hint: giveTheId });
 }
 
 function placesUnlisted(universeId: number, cause: unknown): unknown {
   if (isRankdError(cause, 'platform_credential')) {
-    const message = `Roblox lists the places of experience ${universeId} only to its creators, and it has no such list for Open Cloud keys.`;
+    const message = `Roblox lists the places of experience ${universeId} only to its creators, and not to Open Cloud keys.`;
     return new RankdError('platform_rejected', message, {
       ...{ cause, hint: 'open each page under Places on the Creator Dashboard, and run rankd whitelist add ADDRESS…' },
     });
   }
   if (!isRankdError(cause, 'platform_rejected')) return cause;
-  return new RankdError('platform_rejected', `Roblox lists no places of experience ${universeId}.`, {
+  return new RankdError('platform_rejected', `Roblox lists no places for experience ${universeId}.`, {
     ...{ cause, hint: 'give the number after /experiences/ in the address of its page on the Creator Dashboard' },
   });
 }

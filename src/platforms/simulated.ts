@@ -147,7 +147,7 @@ export class SimulatedPlatform implements Platform {
     if (role.kind !== 'custom') {
       throw new RankdError(
         'platform_rejected',
-        `"${role.name}" is the ${role.kind} role, which is never given or taken.`,
+        `"${role.name}" is the ${role.kind} role, which cannot be given or taken.`,
       );
     }
     return role;
@@ -194,7 +194,7 @@ function orUnavailable<T>(work: () => T): T {
     const why = cause instanceof Error ? cause.message : 'unknown reason';
     throw new RankdError('store_unavailable', `The simulated group's file could not be used: ${why}.`, {
       cause,
-      hint: 'check that the data directory exists, has free space and belongs to the user who runs rankd',
+      hint: 'check that the data directory exists, has free space and belongs to the user running rankd',
     });
   }
 }

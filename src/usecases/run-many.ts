@@ -69,11 +69,11 @@ function actOn<Member, Result>(
     throw error;
   };
   const work = async () => (halt.aborted ? undefined : await act(member).catch(orRefused));
-  return insist(app, work, halt);
+  return withRetries(app, work, halt);
 }
 
 /** Retries while that can have another outcome. `halt` ends the waits between two tries. */
-export async function insist<T>(
+export async function withRetries<T>(
   { clock }: Pick<Ranking, 'clock'>,
   work: () => Promise<T>,
   halt?: AbortSignal,

@@ -84,7 +84,7 @@ test.each<[what: string, change: (roblox: FakeOpenCloud) => unknown, check: stri
     'another limit',
     ({ budgets }) => Object.assign(budgets, { limits: { ...budgets.limits, memberships: 60 } }),
     'rate limits',
-    'not the documented limit in 3 answers',
+    'not the documented limit in 3 responses',
   ],
 ])('%s is reported by its differences, and FAILs nothing', async (_what, change, check, details) => {
   const { code, found, text } = await differing((roblox) => void change(roblox));
@@ -130,7 +130,9 @@ test.each<Partial<FakeOpenCloud>>([{ rolesField: 'withBase' }, { endsWithEmptyTo
 test('a list that begins again is reported as only that', async () => {
   const { found, roblox } = await differing((roblox) => Object.assign(roblox, { pagesRepeat: true }));
   expect(roblox.journal.entries.length).toBeLessThanOrEqual(16);
-  expect(found).toEqual([{ check: 'roles', result: 'differs', details: ['nextPageToken: the list begins again'] }]);
+  expect(found).toEqual([
+    { check: 'roles', result: 'differs', details: ['nextPageToken: the second page repeats the first'] },
+  ]);
 });
 
 test.each<[what: string, change: (roblox: FakeOpenCloud) => unknown, check: string, details: string]>([
@@ -204,7 +206,7 @@ test('with --member, it tries writes that change no member', async () => {
 });
 
 test.each<[what: string, mood: Partial<FakeOpenCloud>, details: string]>([
-  ['an assign that replaces', { assignReplaces: true }, 'a read shows other roles than before'],
+  ['an assign that replaces', { assignReplaces: true }, 'a later read shows different roles'],
   ['answers that show nothing', { writeAnswer: 'empty object' }, 'assign: GroupMembership.user: missing'],
   ['answers without a body', { writeAnswer: 'no content' }, 'assign: status 204 instead of 200'],
 ])('with --member, %s is reported', async (_what, mood, details) => {

@@ -78,7 +78,7 @@ test('db check prints the command to restore a dump', async () => {
     expect(await db('migrate', ...args)).toMatchObject({ code: 0, stderr: nothing });
 
   await onServer(address, 'DROP INDEX rankd.changes_asked_by');
-  const mend = `if you have a dump, stop all daemons, set the schema aside (ALTER SCHEMA rankd RENAME TO rankd_broken), then put the dump back: pg_restore --exit-on-error --single-transaction --dbname=${place} rankd.dump`;
+  const mend = `if you have a dump, stop all daemons, rename the schema (ALTER SCHEMA rankd RENAME TO rankd_broken), then restore the dump: pg_restore --exit-on-error --single-transaction --dbname=${place} rankd.dump`;
   expect(await db('check')).toMatchObject({ code: 5, stderr: `try: ${mend}\n` });
   const { findings } = (await at.here(['doctor', '--offline', '--json'], { env })).json<{ findings: object[] }>();
   expect(findings).toContainEqual(expect.objectContaining({ check: 'database', grade: 'FAIL', fix: mend }));
@@ -170,12 +170,12 @@ test('doctor reports missing permissions there, and creates nothing in an empty 
   expect(await at.here(['key', 'create', 'x'], as(plain))).toMatchObject({
     code: 77,
     stderr: expect.stringContaining(
-      `permission denied for database ${address.database}.\ntry: let it create rankd's schema: ${create}\n`,
+      `permission denied for database ${address.database}.\ntry: allow it to create rankd's schema: ${create}\n`,
     ),
   });
 
   expect(await at.here(['key', 'create', 'x'], as('postgres'))).toMatchObject({ code: 0 });
-  const owner = `or make ${plain} a member of that one`;
+  const owner = `or make ${plain} a member of that role`;
   expect(await at.here(['key', 'list'], as(plain))).toMatchObject({
     code: 77,
     stderr: expect.stringMatching(new RegExp(`permission denied for schema rankd\\.\ntry: .*${owner}\n`)),
@@ -213,7 +213,7 @@ describe('a wrong setting of the server is one sentence, and nothing is created'
       'no such user',
       (url) => ({ RANKD_STORE_URL: url.replace('postgres@', 'somebody@') }),
       77,
-      /does not let somebody into/,
+      /does not accept somebody on/,
     ],
     [
       'a wrong password',
@@ -225,7 +225,7 @@ describe('a wrong setting of the server is one sentence, and nothing is created'
       'no password if one is required',
       (url) => ({ ...guarded(url), RANKD_STORE_PASSWORD: '' }),
       77,
-      /asks guarded for a password[\s\S]*RANKD_STORE_PASSWORD[\s\S]*store\.password_file/,
+      /requires a password from guarded[\s\S]*RANKD_STORE_PASSWORD[\s\S]*store\.password_file/,
     ],
     [
       'an empty file with the password',
@@ -237,7 +237,7 @@ describe('a wrong setting of the server is one sentence, and nothing is created'
       'no TLS if the user needs it',
       (url) => ({ ...guarded(url), RANKD_STORE_TLS: 'off', RANKD_STORE_CA_FILE: '' }),
       77,
-      /does not let guarded into/,
+      /does not accept guarded on/,
     ],
     [
       'a certificate from an unknown CA',
@@ -249,7 +249,7 @@ describe('a wrong setting of the server is one sentence, and nothing is created'
       'a certificate for another name',
       (url) => ({ ...guarded(url), RANKD_STORE_URL: guarded(url).RANKD_STORE_URL.replace('localhost', '127.0.0.1') }),
       78,
-      /its certificate is for another name[\s\S]*as its certificate does/,
+      /its certificate is for another name[\s\S]*host name from the certificate/,
     ],
     [
       'a missing file with the password',
@@ -493,7 +493,10 @@ describe('a wrong setting of the server is one sentence, and nothing is created'
       ),
     });
     await sql(`ALTER DATABASE ${address.database} RESET ALL; CREATE SCHEMA rankd`);
-    expect(await outcome()).toEqual({ code: 78, stderr: expect.stringMatching(/schema rankd in .* is not rankd's/) });
+    expect(await outcome()).toEqual({
+      code: 78,
+      stderr: expect.stringMatching(/schema rankd in .* belongs to another program/),
+    });
     await sql('DROP SCHEMA rankd');
     expect(await outcome()).toMatchObject({ code: 0 });
     await sql(`INSERT INTO rankd.schema_steps VALUES (99, 98, '9.9.9', 0)`);
@@ -519,7 +522,7 @@ describe('a server that rankd can’t work with is reported in one sentence', ()
       'no connection left',
       { version: 180_004, refuses: '53300' },
       69,
-      /no connection left for rankd[\s\S]*each daemon of rankd needs five/,
+      /no connection left for rankd[\s\S]*each daemon needs 5/,
     ],
     [
       'a pooler that allows no transactions',
@@ -551,7 +554,7 @@ describe('a server that rankd can’t work with is reported in one sentence', ()
       69,
       /can't be reached[\s\S]*127\.0\.0\.1:\d+/,
     ],
-    ['a full disk', { version: 180_004, refuses: '53100' }, 69, /disk of the PostgreSQL server is full/],
+    ['a full disk', { version: 180_004, refuses: '53100' }, 69, /PostgreSQL server's disk is full/],
   ])('%s', async (_what, fake, code, says) => {
     const { port } = await startFakePostgres(fake);
     const at = home();

@@ -91,7 +91,7 @@ test.concurrent('an experience that Roblox does not list adds nothing and prints
       /^error: .* only to its creators.*\ntry: .*Creator Dashboard.*whitelist add ADDRESS/m,
     );
   }
-  expect((await add('98')).stderr).toContain('Roblox lists no places of experience 98.');
+  expect((await add('98')).stderr).toContain('Roblox lists no places for experience 98.');
   roblox.experiences[98] = {};
   expect((await add('98')).code).toBe(3);
   expect((await add('https://www.roblox.com/games/42/Lobby')).code).toBe(2);

@@ -257,7 +257,7 @@ test('a group that Roblox has locked is not reported as a refused key, and the k
     const refused = await system.rank(bob);
     expect([refused.status, codeOf(refused)]).toEqual([502, 'platform_credential']);
     expect(messageOf(refused)).toMatch(
-      /The Roblox key may not read this \(403 PERMISSION_DENIED: The group is locked\.\)/,
+      /The Roblox key is not allowed to read this \(403 PERMISSION_DENIED: The group is locked\.\)/,
     );
     expect(app.deadCredential()).toBeUndefined();
     fake.group.locked = false;

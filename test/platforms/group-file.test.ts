@@ -73,7 +73,7 @@ test('all mistakes of form are reported together, each with its place', () => {
     `${file}:1:1 id must be a whole number from 1 to 2^53-1`,
     `${file}:1:7 name must not be empty`,
     `${file}:3:22 roles[0].rank must be 255 or less`,
-    `${file}:4:5 roles[1].name must be a text`,
+    `${file}:4:5 roles[1].name must be text`,
     `${file}:4:12 roles[1].nam is not a setting of a group file`,
     `${file}:4:28 roles[1].id must be above 255: smaller numbers mean ranks`,
     `${file}:6:17 members[0].id must be a whole number from 1 to 2^53-1`,
@@ -96,14 +96,14 @@ test('all mistakes of meaning are reported together, each with its place', () =>
     '  - { id: 2, roles: [] }',
   ].join('\n');
   expect(problems(text)).toEqual([
-    `${file}:5:22 roles[1].rank is 1 twice: mark one of the two with \`base: true\``,
-    `${file}:7:5 roles[3] has the id of roles[2], 10005; roles that share a rank need different ids`,
+    `${file}:5:22 roles[1].rank is 1 for two roles: mark one of them with \`base: true\``,
+    `${file}:7:5 roles[3] has the same id as roles[2], 10005; roles that share a rank need different ids`,
     `${file}:8:17 acting_account must be one of the members or the owner; 3 is neither`,
     `${file}:10:22 members[0].roles[0] names rank 5, which two roles share; use a role id`,
     `${file}:10:25 members[0].roles[1] names no role of the group: 99`,
     `${file}:10:29 members[0].roles[2] names the guest role, which no member holds`,
     `${file}:10:32 members[0].roles[3] names no role of the group: 12345`,
-    `${file}:11:11 members[1].id is the same as that of members[0], 2`,
+    `${file}:11:11 members[1].id is the same as the id of members[0], 2`,
   ]);
 });
 
@@ -146,7 +146,7 @@ test.each([
 
 test('an empty file says what belongs in it', () => {
   expect(problems('')).toEqual([
-    `${file}:1:1 the file must hold a group: name, id, roles, owner, acting_account, members`,
+    `${file}:1:1 the file must describe a group: name, id, roles, owner, acting_account, members`,
   ]);
 });
 

@@ -486,6 +486,6 @@ function tooLate(name: string, waitMs: number): RankdError {
 
 /** The refusal of a call whose signal was aborted while the next one could start in `waitMs`. */
 function endedWhileWaiting(name: string, waitMs: number, cause: unknown): RankdError {
-  const message = `The request ended while it waited for its turn in Roblox's rate limit for ${name}; nothing was sent.`;
+  const message = `The request ended while it was waiting for Roblox's rate limit (${name}); nothing was sent.`;
   return new RankdError('platform_busy', message, { retryAfterMs: Math.max(1, Math.ceil(waitMs)), cause });
 }

@@ -72,8 +72,8 @@ export class BaseRoleError extends RankdError {
 /** The error of a read that the platform forbids. The key may be valid nevertheless. */
 export class ForbiddenRead extends RankdError {
   constructor(refusal: Refusal) {
-    super('platform_credential', `The Roblox key may not read this (${quote(refusal)}).`, {
-      hint: 'check that the group is not locked, and on the Creator Dashboard that the key allows this address and has group:read for the group',
+    super('platform_credential', `The Roblox key is not allowed to read this (${quote(refusal)}).`, {
+      hint: 'check that the group is not locked; on the Creator Dashboard, check that the key allows this address and has group:read for the group',
     });
   }
 }
@@ -96,7 +96,7 @@ export function unfamiliar(flaws: string[], cause: unknown): RankdError {
   const message = `Roblox's response has an unexpected shape${shown}. Nothing was changed.`;
   return new RankdError('platform_unavailable', message, {
     retryAfterMs: recoveryMs,
-    hint: 'rankd doctor --live shows all differences; then look for a newer rankd',
+    hint: 'run rankd doctor --live to see all differences, then check for a newer rankd',
     cause,
   });
 }

@@ -98,10 +98,14 @@ function onceConnected(request: ClientRequest, use: () => void): void {
 }
 
 function withoutLease(): RankdError {
-  return new RankdError('store_unavailable', 'This daemon has not reached its database for too long to change ranks.', {
-    hint: 'check that the PostgreSQL server responds; the daemon continues as soon as it does',
-    retryAfterMs: 1_000,
-  });
+  return new RankdError(
+    'store_unavailable',
+    'This daemon has lost contact with its database, so it cannot change ranks.',
+    {
+      hint: 'check that the PostgreSQL server responds; the daemon continues as soon as it does',
+      retryAfterMs: 1_000,
+    },
+  );
 }
 
 function headersOf({ headers }: IncomingMessage): Headers {

@@ -131,29 +131,25 @@ function fromCell(value: unknown): unknown {
 }
 
 function nothingIn(address: ServerAddress): RankdError {
-  return new RankdError('not_found', `There is no data of rankd in ${placeOf(address)}.`, {
-    hint: 'name the place that has the data with --from',
+  return new RankdError('not_found', `There is no rankd data in ${placeOf(address)}.`, {
+    hint: 'use --from to name the place that has the data',
   });
 }
 
 function otherSchema(address: ServerAddress, schema: number): RankdError {
   const message = `The database ${placeOf(address)} has schema ${schema}; only schema ${newestSchema} is copied.`;
-  return new RankdError('conflict', message, { hint: 'rankd db migrate, where the database is the store' });
+  return new RankdError('conflict', message, { hint: 'run rankd db migrate with store.url set to this database' });
 }
 
 function notEmpty(address: ServerAddress): RankdError {
-  return new RankdError(
-    'already_exists',
-    `There is already data of rankd in ${placeOf(address)}; nothing was changed.`,
-    {
-      hint: 'name an empty database, or empty this one: DROP SCHEMA rankd CASCADE',
-    },
-  );
+  return new RankdError('already_exists', `There is already rankd data in ${placeOf(address)}; nothing was changed.`, {
+    hint: 'name an empty database, or empty this one with DROP SCHEMA rankd CASCADE',
+  });
 }
 
 function inUse(address: ServerAddress, others: number): RankdError {
-  const message = `${counted(others, 'connection')} of rankd to ${placeOf(address)} ${others === 1 ? 'is' : 'are'} open; nothing was changed.`;
+  const message = `rankd has ${counted(others, 'open connection')} to ${placeOf(address)}; nothing was changed.`;
   return new RankdError('conflict', message, {
-    hint: 'stop every daemon that works there, then run the command again',
+    hint: 'stop every daemon that uses this database, then run the command again',
   });
 }

@@ -47,7 +47,7 @@ function tokenOf({ sessionId, version }: { sessionId: number; version: number })
 
 function inTime<T>(answer: Promise<T>): Promise<T> {
   const { promise, resolve, reject } = Promise.withResolvers<T>();
-  const timer = setTimeout(() => reject(busy(new Error(`no answer in ${maxWaitMs} ms`))), maxWaitMs);
+  const timer = setTimeout(() => reject(busy(new Error(`no response within ${maxWaitMs} ms`))), maxWaitMs);
   answer.then(resolve, reject).finally(() => clearTimeout(timer));
   return promise;
 }

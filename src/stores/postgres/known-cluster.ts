@@ -43,9 +43,9 @@ function readNotes(file: string): Record<string, string> {
   }
   throw new RankdError(
     'config_invalid',
-    `${file} is not in rankd's format: it should have the cluster behind each URL.`,
+    `${file} is not in rankd's format: it should contain the cluster of each URL.`,
     {
-      hint: 'move it away, then compare what `rankd store accept` shows with the cluster that you expect',
+      hint: 'move it away, then compare the cluster that `rankd store accept` shows with the one that you expect',
     },
   );
 }
@@ -87,7 +87,7 @@ export class KnownCluster {
 function otherCluster(address: ServerAddress, { found, known }: { found: string; known: string }): RankdError {
   const message = `The PostgreSQL server is not the same as before: ${clusterTitle(found)}, not ${clusterTitle(known)}.`;
   return new RankdError('store_unavailable', message, {
-    hint: `after a restored dump, an upgrade or a move: rankd store accept; otherwise find out which server answers on ${hostAndPort(address)}`,
+    hint: `after a restored dump, an upgrade or a move, run rankd store accept; otherwise check which server responds on ${hostAndPort(address)}`,
     retryAfterMs: 5_000,
   });
 }

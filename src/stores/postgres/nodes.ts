@@ -81,9 +81,9 @@ export class Nodes implements NodeStore, OwnNode {
     if (this.hasLease) return this.#mine.id;
     throw new RankdError(
       'store_unavailable',
-      'This daemon has not reached its database for too long to change ranks.',
+      'This daemon has lost contact with its database, so it cannot change ranks.',
       {
-        hint: 'check whether the PostgreSQL server answers; the daemon continues once it does',
+        hint: 'check that the PostgreSQL server responds; the daemon continues as soon as it does',
         retryAfterMs: beatEveryMs,
       },
     );

@@ -75,11 +75,11 @@ export function postgresOperations({ address, clock, clusters }: ServerPlace): D
 const tried = 'The migration succeeded and was rolled back; the database is unchanged.';
 
 function dumpFirst(address: ServerAddress): string {
-  return `rankd makes no copy of this database. Make a dump before the migration, to be able to restore it:\n${dumpLine(address)}`;
+  return `rankd does not back up this database. Dump it before the migration, so that you can restore it:\n${dumpLine(address)}`;
 }
 
 function fixOf(address: ServerAddress): string {
-  return `if you have a dump, stop all daemons, set the schema aside (ALTER SCHEMA rankd RENAME TO rankd_broken), then put the dump back: ${restoreLine(address)}`;
+  return `if you have a dump, stop all daemons, rename the schema (ALTER SCHEMA rankd RENAME TO rankd_broken), then restore the dump: ${restoreLine(address)}`;
 }
 
 async function report(db: Database, schema: number): Promise<Omit<StoreReport, 'fix'>> {
@@ -111,14 +111,14 @@ async function headFlaw(db: Reader): Promise<string[]> {
 }
 
 function missing(address: ServerAddress): RankdError {
-  return new RankdError('not_found', `There is no data of rankd in ${placeOf(address)} yet.`, {
-    hint: 'rankd serve, or any command that writes, makes what is needed there',
+  return new RankdError('not_found', `There is no rankd data in ${placeOf(address)} yet.`, {
+    hint: 'run rankd serve or any command that writes: it creates the schema',
   });
 }
 
 function notHere(file: string): RankdError {
-  return new RankdError('usage', `${file} can't replace a database of PostgreSQL that is in use.`, {
-    hint: 'copy it into an empty one, with the daemons stopped: rankd store copy --from FILE --to URL; a dump of pg_dump: pg_restore',
+  return new RankdError('usage', `${file} can't replace a PostgreSQL database that is in use.`, {
+    hint: 'stop the daemons, then copy it into an empty database: rankd store copy --from FILE --to URL; for a dump, use pg_restore',
   });
 }
 
@@ -130,7 +130,7 @@ export async function serverFacts(
   const isPooled = await db.isPooled();
   const askedAt = clock.now();
   const row = await db.get<Row>(factsSql);
-  if (row === undefined) throw new TypeError('the server answered nothing');
+  if (row === undefined) throw new TypeError('the server returned no row');
   const { most, used, now, mayCreate, isOwner, ...facts } = row;
   return {
     ...facts,

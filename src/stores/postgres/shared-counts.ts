@@ -121,7 +121,7 @@ export function limitStore(db: Database, clock: Pick<Clock, 'now'>): LimitStore 
   return {
     async takeShared([first, second, ...more]) {
       if (first === undefined) return [];
-      if (more.length > 0) throw new TypeError('a request has two limits at most');
+      if (more.length > 0) throw new TypeError('a request has at most two limits');
       const bindings = { now: clock.now(), ...bucket(first, 1), ...(second !== undefined && bucket(second, 2)) };
       const rows = await db.work<{ isAllowed: boolean; left: number }>(
         second === undefined ? takeOne : takeBoth,

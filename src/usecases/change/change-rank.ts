@@ -103,7 +103,7 @@ async function changeInTurn(
   const asked = isNumbered ? draft : undefined;
   for (;;) {
     const turn = await orRefusal(
-      position.comesWith(call, () => knownOf(app, command)),
+      position.waitAndRead(call, () => knownOf(app, command)),
       call,
     );
     if ('error' in turn) return recordRefusal(app, asked, turn.error);

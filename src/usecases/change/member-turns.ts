@@ -18,7 +18,7 @@ export interface MemberTurn extends Disposable {
    */
   lowest(position: string | undefined): string | undefined;
   /** Resolves once all earlier ones have finished. Rejects if `signal` is aborted before that. */
-  comes(signal: AbortSignal): Promise<void>;
+  waitForTurn(signal: AbortSignal): Promise<void>;
 }
 
 /** One change at a time for each member, in order of arrival. Different members do not wait for each other. */
@@ -39,7 +39,7 @@ export class MemberTurns {
   }
 
   /** Takes the next position synchronously: no later call gets an earlier one. */
-  arrive(userId: number, lane: string): MemberTurn {
+  enqueue(userId: number, lane: string): MemberTurn {
     const share = `${userId} ${lane}`;
     this.#inLine.set(share, (this.#inLine.get(share) ?? 0) + 1);
     const before = this.#last.get(userId);
@@ -54,7 +54,7 @@ export class MemberTurns {
         const all = [position, ...[...turns].map((other) => other.position)].filter((one) => one !== undefined);
         return all.sort((one, other) => Number(one) - Number(other))[0];
       },
-      comes: async (signal) => {
+      waitForTurn: async (signal) => {
         signal.throwIfAborted();
         if (before !== undefined) await abortable(before, signal);
       },

@@ -20,7 +20,7 @@ export class QueuePosition implements AsyncDisposable {
   constructor(app: Ranking, { rankeeId, lane }: { rankeeId: number; lane: string }) {
     this.#app = app;
     this.#rankeeId = rankeeId;
-    this.#turn = app.turns.arrive(rankeeId, lane);
+    this.#turn = app.turns.enqueue(rankeeId, lane);
     if (!this.#turn.isFirst) this.#join().catch(() => undefined); // `#isNext` throws it
   }
 
@@ -28,16 +28,16 @@ export class QueuePosition implements AsyncDisposable {
    * Resolves once all earlier changes have finished and the member has no open change: an abandoned one is reconciled
    * first. Resolves with the id of the member's newest change. Rejects if `call.signal` is aborted before that.
    */
-  async comes(call: CallContext): Promise<string | undefined> {
-    return (await this.comesWith(call, async () => undefined)).after;
+  async waitForTurn(call: CallContext): Promise<string | undefined> {
+    return (await this.waitAndRead(call, async () => undefined)).after;
   }
 
   /**
    * The same, together with the result of `read` at the time of the turn. It is read last and in the same trip, so it
    * is never older than the newest change.
    */
-  async comesWith<T>(call: CallContext, read: () => Promise<T>): Promise<{ after: string | undefined; found: T }> {
-    await this.#turn.comes(call.signal);
+  async waitAndRead<T>(call: CallContext, read: () => Promise<T>): Promise<{ after: string | undefined; found: T }> {
+    await this.#turn.waitForTurn(call.signal);
     for (;;) {
       // In one trip: a change that begins between the answers makes this one stale when it begins.
       const [isNext, { latestId, open }, found] = await Promise.all([

@@ -275,7 +275,7 @@ function roomFor({ platform }: Pick<Ranking, 'platform'>, underWay: number): num
 async function recover(app: Ranking, change: RankChange, stop: AbortSignal): Promise<void> {
   using own = callWithin(app.clock, backgroundDeadlineMs(app), 'recovery');
   const call = { ...own, signal: AbortSignal.any([own.signal, stop]) };
-  using turn = app.turns.arrive(change.rankeeId, call.lane);
-  await turn.comes(call.signal);
+  using turn = app.turns.enqueue(change.rankeeId, call.lane);
+  await turn.waitForTurn(call.signal);
   await reconcileChange(app, change, call);
 }

@@ -1,9 +1,13 @@
-import { clocksApart, differencesOf, maxSkewMs, type SeenNode, skewText } from '../../core/nodes.ts';
+import {
+  clocksApart,
+  connectionsPerDaemon,
+  differencesOf,
+  maxSkewMs,
+  type SeenNode,
+  skewText,
+} from '../../core/nodes.ts';
 import type { ServerFacts } from '../../ports/index.ts';
 import { type Finding, fail, ok, warn } from './finding.ts';
-
-/** The number of connections that a daemon holds open. */
-const connectionsOfDaemon = 6;
 
 /** Checks the facts that the database server reports. By now it has responded, and is new enough and not a standby. */
 export function serverFindings(facts: ServerFacts | undefined): Finding[] {
@@ -73,18 +77,18 @@ function connection({ isEncrypted, isOnThisMachine, isPooled, connections }: Ser
       ? [
           warn(
             'server',
-            'connections go through a pooler, so each query takes longer and no waiting request is notified',
+            'connections go through a pooler, which makes each query slower',
             'connect to the server itself with store.url',
           ),
         ]
       : []),
-    ...(left >= connectionsOfDaemon
+    ...(left >= connectionsPerDaemon
       ? []
       : [
           warn(
             'server',
-            `it has room for ${left} more connections of ${connections.most}; a daemon needs ${connectionsOfDaemon}`,
-            'raise max_connections of the server, or see who else is connected',
+            `it has room for ${left} more connections of ${connections.most}; a daemon needs ${connectionsPerDaemon}`,
+            "raise the server's max_connections, or check which clients are connected",
           ),
         ]),
   ];
@@ -94,7 +98,7 @@ function rights({ lacks, user, database }: ServerFacts): Finding[] {
   if (lacks === undefined) return [];
   const fix =
     lacks === 'schema'
-      ? `name the user that owns it in the URL of the store, or make ${user} a member of that one`
+      ? `set the user in store.url to its owner, or make ${user} a member of that role`
       : `GRANT CREATE ON DATABASE ${database} TO ${user}`;
   const what =
     lacks === 'schema' ? "does not own the schema rankd, so it can't migrate it" : 'may make no schema there';

@@ -6,7 +6,7 @@ import type { CallContext } from '../../ports/index.ts';
 import { callWithin, readPages } from '../../ports/platform.ts';
 import { backgroundDeadlineMs, type Ranking } from '../change/ranking.ts';
 import { namesOf } from '../people/users.ts';
-import { insist } from '../run-many.ts';
+import { withRetries } from '../run-many.ts';
 
 /** Holders of a role; the name of a user is empty if it is not known. */
 export interface ListedMembers {
@@ -81,7 +81,7 @@ function refuseTooMany({ name }: Role, count: number): void {
 /** Each page has its own deadline, and is read again after a failure that can pass. */
 function pagesOf(app: Ranking, { id, kind }: Role, first?: string): ReturnType<typeof readPages<number>> {
   const read = (after: string | undefined) =>
-    insist(app, async () => {
+    withRetries(app, async () => {
       using call = callWithin(app.clock, backgroundDeadlineMs(app), 'operator');
       return await app.platform.membersWith({ roleId: kind === 'base' ? undefined : id, after }, call);
     });

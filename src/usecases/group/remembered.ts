@@ -55,7 +55,7 @@ export class Remembered<T> {
   #known({ maxAgeMs = this.#lifeMs, failureLifeMs = 0 }: HowOld): { value: T } | undefined {
     if (this.isFresh(maxAgeMs)) return this.#kept;
     const { error, at } = this.#failed ?? { at: Number.NEGATIVE_INFINITY };
-    if (this.#clock.monotonic() - at < failureLifeMs && !isForWantOfTime(error)) throw error;
+    if (this.#clock.monotonic() - at < failureLifeMs && !ranOutOfTime(error)) throw error;
     return undefined;
   }
 
@@ -79,7 +79,7 @@ export class Remembered<T> {
 }
 
 /** True if a caller with more time might have got the value. */
-function isForWantOfTime(error: unknown): boolean {
+function ranOutOfTime(error: unknown): boolean {
   return isRankdError(error) && (error.code === 'platform_busy' || error.connection === 'timed_out');
 }
 

@@ -96,7 +96,7 @@ async function checkInTurn(app: Ranking, check: HoldCheck, call: CallContext): P
   const { rankeeId, id } = check.hold;
   await using position = new QueuePosition(app, { rankeeId, lane: call.lane });
   for (;;) {
-    const after = await position.comes(call);
+    const after = await position.waitForTurn(call);
     const hold = (await app.store.findHold(id)) ?? check.hold; // the previous turn may have ended it
     if (!canBeChecked(hold, check, app.clock.now())) return { hold };
     const intent = await withCurrentReach(app, call, () => intentFor(app, { ...check, hold }, call));

@@ -81,7 +81,7 @@ interface Undoing {
 async function undoInTurn(app: Ranking, undoing: Undoing, call: CallContext): Promise<MemberUndo> {
   await using position = new QueuePosition(app, { rankeeId: undoing.draft.rankeeId, lane: call.lane });
   for (;;) {
-    const after = await position.comes(call);
+    const after = await position.waitForTurn(call);
     const approval = await withCurrentReach(app, call, () => approve(app, undoing, call));
     if ('answer' in approval) return approval.answer;
     const result = await carryOutChange(app, { ...approval, after }, call);

@@ -66,7 +66,7 @@ test('work that collided with that of others is tried again, and is never report
   await onServer(address, 'ALTER SEQUENCE rankd.tries_member_queue RESTART MINVALUE -1000000 START -1000000');
   await expect(app.store.enqueue(8)).rejects.toMatchObject({
     code: 'store_unavailable',
-    message: expect.stringContaining('collided with this'),
+    message: expect.stringContaining('kept conflicting with others'),
   });
   await onServer(address, 'DROP TRIGGER collide ON rankd.rank_changes; DROP TRIGGER collide ON rankd.member_queue');
 });
@@ -100,7 +100,7 @@ test('whatever runs a transaction runs it again after a collision, for a second 
       name,
     ).rejects.toMatchObject({
       code: 'store_unavailable',
-      message: expect.stringContaining('collided with this'),
+      message: expect.stringContaining('kept conflicting with others'),
     });
     expect(performance.now() - since, name).toBeLessThan(4_000);
   }

@@ -153,7 +153,7 @@ test('a number that JavaScript can’t hold is refused, not rounded, not even in
   for (const sql of ['SELECT 9007199254740993 AS one', 'SELECT ARRAY[9007199254740993] AS many'])
     await expect(db.get(sql)).rejects.toMatchObject({
       code: 'internal',
-      cause: expect.objectContaining({ message: '9007199254740993 is beyond what rankd counts with' }),
+      cause: expect.objectContaining({ message: '9007199254740993 is not a safe integer' }),
     });
   expect(await db.get('SELECT 1::bigint AS one')).toEqual({ one: 1 });
 });

@@ -166,7 +166,7 @@ test('the first changes of two nodes never wait for each other, though those beh
   using deadline = deadlineIn(systemClock, 5_000);
   const call = { signal: deadline.signal, deadlineAt: Number.POSITIVE_INFINITY, lane: 'all' };
   const through = arrivals.map(async (position) => {
-    await position.comes(call);
+    await position.waitForTurn(call);
     await position[Symbol.asyncDispose]();
   });
   await Promise.all(through);

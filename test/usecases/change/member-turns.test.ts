@@ -10,14 +10,14 @@ test.each([
   ['no caller is', false],
 ])('a caller who gives up before their turn blocks no other, and lets no other pass, if %s', async (_, isBusy) => {
   const turns = new MemberTurns();
-  const before = isBusy ? turns.arrive(member, 'a') : undefined;
+  const before = isBusy ? turns.enqueue(member, 'a') : undefined;
   {
-    using given = turns.arrive(member, 'a');
-    await expect(given.comes(calledOff)).rejects.toThrow('called off');
+    using given = turns.enqueue(member, 'a');
+    await expect(given.waitForTurn(calledOff)).rejects.toThrow('called off');
   }
-  using next = turns.arrive(member, 'a');
+  using next = turns.enqueue(member, 'a');
   let isHere = false;
-  const coming = next.comes(signal).then(() => {
+  const coming = next.waitForTurn(signal).then(() => {
     isHere = true;
   });
   if (before !== undefined) {
@@ -31,22 +31,22 @@ test.each([
 test('once everyone is through, who arrives is the first again', async () => {
   const turns = new MemberTurns();
   {
-    using turn = turns.arrive(member, 'a');
-    await turn.comes(signal);
+    using turn = turns.enqueue(member, 'a');
+    await turn.waitForTurn(signal);
   }
   await new Promise(setImmediate);
-  expect(turns.arrive(member, 'a').isFirst).toBe(true);
+  expect(turns.enqueue(member, 'a').isFirst).toBe(true);
 });
 
 test('a caller who arrives after the first has finished still waits for those in between', async () => {
   const turns = new MemberTurns();
-  const first = turns.arrive(member, 'a');
-  const second = turns.arrive(member, 'a');
+  const first = turns.enqueue(member, 'a');
+  const second = turns.enqueue(member, 'a');
   first[Symbol.dispose]();
-  await second.comes(signal);
-  using third = turns.arrive(member, 'a');
+  await second.waitForTurn(signal);
+  using third = turns.enqueue(member, 'a');
   let isHere = false;
-  const coming = third.comes(signal).then(() => {
+  const coming = third.waitForTurn(signal).then(() => {
     isHere = true;
   });
   await new Promise(setImmediate);
@@ -57,12 +57,12 @@ test('a caller who arrives after the first has finished still waits for those in
 
 test("a lane has its share of a member's line: for each that leaves, one more may come", () => {
   const turns = new MemberTurns();
-  const turnsTaken = Array.from({ length: maxOfALane }, () => turns.arrive(member, 'a'));
+  const turnsTaken = Array.from({ length: maxOfALane }, () => turns.enqueue(member, 'a'));
   const isCrowded = () => turns.isCrowded(member, 'a');
   expect([isCrowded(), turns.isCrowded(member, 'b'), turns.isCrowded(1002, 'a')]).toEqual([true, false, false]);
   turnsTaken.pop()?.[Symbol.dispose]();
   expect(isCrowded()).toBe(false);
-  turnsTaken.push(turns.arrive(member, 'a'));
+  turnsTaken.push(turns.enqueue(member, 'a'));
   expect(isCrowded()).toBe(true);
   for (const turn of turnsTaken) turn[Symbol.dispose]();
   expect(isCrowded()).toBe(false);

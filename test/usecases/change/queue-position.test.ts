@@ -14,20 +14,20 @@ test('a change keeps its position ahead of later ones on another node', async ()
   await using world = await openTestApp();
   const other = await engineBeside(world.dataDir, world.app.clock).openStore();
   await using position = new QueuePosition(world.app, { rankeeId, lane: 'test' });
-  await position.comes(callFor(world, 1_000));
+  await position.waitForTurn(callFor(world, 1_000));
   await other.enqueue(rankeeId);
-  await expect(position.comes(callFor(world, 1_000))).resolves.toBeUndefined();
+  await expect(position.waitForTurn(callFor(world, 1_000))).resolves.toBeUndefined();
   await using later = new QueuePosition({ ...world.app, turns: new MemberTurns() }, { rankeeId, lane: 'test' });
-  await expect(later.comes(callFor(world, 150))).rejects.toThrow();
+  await expect(later.waitForTurn(callFor(world, 150))).rejects.toThrow();
   await other.close();
-  await expect(later.comes(callFor(world, 1_000))).resolves.toBeUndefined();
+  await expect(later.waitForTurn(callFor(world, 1_000))).resolves.toBeUndefined();
 });
 
 test('if a queue can not be joined, the waiting caller gets the error, and no other is affected', async () => {
   await using world = await openTestApp();
   const store = { ...world.store, enqueue: async () => Promise.reject(new Error('the disk is full')) };
   const app = { ...world.app, turns: new MemberTurns(), store };
-  const before = app.turns.arrive(rankeeId, 'test'); // later changes must wait
+  const before = app.turns.enqueue(rankeeId, 'test'); // later changes must wait
   expect(before.isFirst).toBe(true);
   {
     await using _gone = new QueuePosition(app, { rankeeId, lane: 'test' });
@@ -35,5 +35,5 @@ test('if a queue can not be joined, the waiting caller gets the error, and no ot
   }
   await using position = new QueuePosition(app, { rankeeId, lane: 'test' });
   before[Symbol.dispose]();
-  await expect(position.comes(callFor(world, 1_000))).rejects.toThrow('the disk is full');
+  await expect(position.waitForTurn(callFor(world, 1_000))).rejects.toThrow('the disk is full');
 });

@@ -99,36 +99,36 @@ function mustProve({ password, tls }: ServerAddress): boolean {
 const weakForms = { authenticationCleartextPassword: 'in cleartext', authenticationMD5Password: 'as MD5' };
 
 function orElse({ host }: ServerAddress): string {
-  return isSocket(host) ? 'or give rankd no password, and use peer' : 'or turn TLS on there and set store.tls: verify';
+  return isSocket(host) ? 'or use peer, without a password' : 'or turn on TLS on the server and set store.tls: verify';
 }
 
 function asksForPassword(address: ServerAddress, form: string): RankdError {
   return distrusted(
-    `The PostgreSQL server asks for the password ${form}, which rankd sends only over TLS with a checked certificate.`,
+    `The PostgreSQL server asks for the password ${form}, which rankd sends only over TLS with a verified certificate.`,
     {
-      hint: `let ${hostAndPort(address)} ask ${address.user} for it by SCRAM: password_encryption = scram-sha-256, ALTER ROLE ${address.user} PASSWORD '…', scram-sha-256 in pg_hba.conf; ${orElse(address)}`,
+      hint: `make ${hostAndPort(address)} use SCRAM for ${address.user}: password_encryption = scram-sha-256, ALTER ROLE ${address.user} PASSWORD '…', scram-sha-256 in pg_hba.conf; ${orElse(address)}`,
     },
   );
 }
 
 function asksForNothing(address: ServerAddress): RankdError {
   const message =
-    'The PostgreSQL server lets rankd in without its password, so nothing proves that it is the right one.';
+    'The PostgreSQL server does not ask rankd for its password, so nothing proves that it is the right server.';
   return distrusted(message, {
-    hint: `write scram-sha-256 in place of trust or peer in pg_hba.conf of ${hostAndPort(address)}; ${orElse(address)}`,
+    hint: `replace trust or peer with scram-sha-256 in the pg_hba.conf of ${hostAndPort(address)}; ${orElse(address)}`,
   });
 }
 
 function unguarded(address: ServerAddress, directory: string): RankdError {
-  return distrusted("Another user of the machine could have put the PostgreSQL server's socket there.", {
-    hint: `other users can replace ${hostAndPort(address)}, because ${directory} is theirs or open to all: move it with unix_socket_directories to a directory that only PostgreSQL's user writes; or let rankd log in as ${address.user} with a password, by which the server has to prove its identity`,
+  return distrusted("Another user of this machine could have created the PostgreSQL server's socket.", {
+    hint: `other users can replace ${hostAndPort(address)}, because ${directory} is theirs or writable by everyone: set unix_socket_directories to a directory that only PostgreSQL's user can write to; or give ${address.user} a password, so that SCRAM proves the server's identity`,
   });
 }
 
 /** The server asked for SCRAM, but did not complete it as only a server that knows the password can. */
 export function unproven(address: ServerAddress, cause?: unknown): RankdError {
   return distrusted('The PostgreSQL server does not prove that it knows the password, so it may be another program.', {
-    hint: `see which program listens on ${hostAndPort(address)}; the password was not sent`,
+    hint: `check which program is listening on ${hostAndPort(address)}; the password was not sent`,
     cause,
   });
 }

@@ -232,7 +232,7 @@ const eventSql = `SELECT 1 AS "isKept" FROM rankd.audit_events WHERE id = @id AN
 
 function unknownOutcome(): RankdError {
   return new RankdError('store_unavailable', 'The PostgreSQL server did not confirm whether it stored the write.', {
-    hint: 'check that the server runs; rankd then finds out the outcome',
+    hint: 'check that the server is running; rankd then determines the outcome',
     retryAfterMs: 1_000,
   });
 }
@@ -316,7 +316,7 @@ class LostCommit extends Error {
   readonly result: unknown;
 
   constructor(head: ChainLink, result: unknown, cause: unknown) {
-    super('the commit got no answer', { cause });
+    super('the commit got no response', { cause });
     this.head = head;
     this.result = result;
   }
@@ -336,7 +336,7 @@ export class WriteTransaction extends Transaction {
   /** The audit's newest event, those of this transaction included. */
   async head(): Promise<ChainLink> {
     const head = this.#newHead ?? (await this.#head);
-    if (head === undefined) throw new RankdError('store_unavailable', 'The audit of rankd has lost its head.');
+    if (head === undefined) throw new RankdError('store_unavailable', "rankd's audit has no head.");
     return head;
   }
 

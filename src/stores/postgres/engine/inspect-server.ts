@@ -98,7 +98,7 @@ async function ask<Row extends object>(client: pg.Client, sql: string): Promise<
     `SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; SET LOCAL search_path = pg_catalog; ${sql}`,
   );
   const [row] = (results as pg.QueryResult<Row>[]).at(-1)?.rows ?? [];
-  if (row === undefined) throw new TypeError('the server answered nothing');
+  if (row === undefined) throw new TypeError('the server returned no row');
   return row;
 }
 

@@ -66,7 +66,7 @@ export class Link {
 
   /** Throws a RankdError if no connection can be made. */
   session(): Promise<Session> {
-    if (this.#isClosed) return Promise.reject(new RankdError('store_unavailable', 'The database of rankd is closed.'));
+    if (this.#isClosed) return Promise.reject(new RankdError('store_unavailable', "rankd's database is closed."));
     if (this.#client !== undefined && streamOf(this.#client).destroyed) this.#forget();
     const { error, at } = this.#failure ?? { error: undefined, at: Number.NEGATIVE_INFINITY };
     if (this.#session === undefined && systemClock.monotonic() - at < retryAfterMs) return Promise.reject(error);

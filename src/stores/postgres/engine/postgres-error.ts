@@ -1,6 +1,7 @@
 import { type ConnectionCause, causeOf, connectionFailure } from '../../../base/connection-cause.ts';
 import { codeOf, RankdError, type RankdErrorOptions } from '../../../base/errors.ts';
 import { hostAndPort, placeOf, type ServerAddress } from '../../../base/net.ts';
+import { connectionsPerDaemon } from '../../../core/nodes.ts';
 import { unproven } from './client.ts';
 
 /** The oldest PostgreSQL that rankd works with. */
@@ -43,16 +44,17 @@ export function isCollision(error: unknown): boolean {
 
 const byCode: Record<string, Wording> = {
   '08P01': fromPooler,
-  '23505': (_, cause) => new RankdError('conflict', 'The new record clashes with one that exists already.', { cause }),
-  '23': (_, cause) => new RankdError('internal', 'The database refused a record that breaks its rules.', { cause }),
+  '23505': (_, cause) => new RankdError('conflict', 'The new record conflicts with an existing one.', { cause }),
+  '23': (_, cause) =>
+    new RankdError('internal', 'The database rejected a record that violates a constraint.', { cause }),
   '28P01': wrongPassword,
   '28': notLetIn,
   '3D000': noDatabase,
   '42501': ({ user, database }, cause) =>
-    new RankdError('no_permission', `The user ${user} lacks a right in the database of rankd: ${messageOf(cause)}.`, {
+    new RankdError('no_permission', `The user ${user} lacks a privilege in rankd's database: ${messageOf(cause)}.`, {
       hint: messageOf(cause).includes('for database')
-        ? `let it create rankd's schema: GRANT CREATE ON DATABASE ${database} TO ${user}`
-        : `name the user that owns the schema rankd in the URL of the store, or make ${user} a member of that one`,
+        ? `allow it to create rankd's schema: GRANT CREATE ON DATABASE ${database} TO ${user}`
+        : `set the user in store.url to the owner of the rankd schema, or make ${user} a member of that role`,
       cause,
     }),
   '25006': (address, cause) => standby(address, cause),
@@ -61,7 +63,7 @@ const byCode: Record<string, Wording> = {
   '42P01': damaged,
   '42703': damaged,
   '53100': (_, cause) =>
-    unavailable('The disk of the PostgreSQL server is full, so nothing was changed.', {
+    unavailable("The PostgreSQL server's disk is full, so nothing was changed.", {
       hint: 'free space on the server',
       cause,
     }),
@@ -69,8 +71,8 @@ const byCode: Record<string, Wording> = {
   '55P03': (_, cause) => busy(cause),
   '57014': (_, cause) => busy(cause),
   '40': (_, cause) =>
-    unavailable('Other work on the PostgreSQL server collided with this again and again, so nothing was changed.', {
-      hint: 'try again; if it lasts, see who else writes to the schema rankd: pg_stat_activity',
+    unavailable('The transaction kept conflicting with others on the PostgreSQL server, so nothing was changed.', {
+      hint: 'try again; if it continues, check in pg_stat_activity which other clients write to the rankd schema',
       cause,
     }),
   '57': (_, cause) =>
@@ -99,7 +101,7 @@ function unreachable(address: ServerAddress, error: unknown): RankdError {
   const { cause: connection, words } = failure;
   const message = `The PostgreSQL server can't be reached: ${words}.`;
   const place = hostAndPort(address);
-  const otherwise = `see whether it runs, and whether ${place} is right (${messageOf(error)})`;
+  const otherwise = `check that it is running and that ${place} is right (${messageOf(error)})`;
   const hint = connection === 'failed' ? otherwise : (hints[connection] ?? failure.hint);
   return misconfigured.has(connection)
     ? new RankdError('config_invalid', message, { hint, connection, cause: error })
@@ -116,14 +118,14 @@ const misconfigured: ReadonlySet<ConnectionCause> = new Set([
 
 /** The file in which PostgreSQL has settings for it. */
 const hints: Partial<Record<ConnectionCause, string>> = {
-  certificate_untrusted: "name the certificate of the server's authority with store.ca_file",
-  certificate_for_another_name: 'name the server in the URL of the store as its certificate does',
+  certificate_untrusted: "set store.ca_file to the certificate of the server's CA",
+  certificate_for_another_name: 'use the host name from the certificate in store.url',
   tls_failed: 'check ssl_min_protocol_version, ssl_max_protocol_version and ssl_ciphers in postgresql.conf',
 };
 
 export function standby(address: ServerAddress, cause?: unknown): RankdError {
   return unavailable('The PostgreSQL server is read-only: it is a standby, or was configured as read-only.', {
-    hint: `let the URL of the store lead to the primary, which ${hostAndPort(address)} is not`,
+    hint: `point store.url at the primary: ${hostAndPort(address)} is not the primary`,
     cause,
   });
 }
@@ -134,27 +136,27 @@ export function frozen(address: ServerAddress, source: string): RankdError {
   const lift = source === 'database' ? `ALTER DATABASE ${database} RESET` : 'ALTER SYSTEM RESET';
   const message = 'The PostgreSQL server is read-only: default_transaction_read_only is on for the whole database.';
   return unavailable(message, {
-    hint: `if it is to take writes again: ${lift} default_transaction_read_only${source === 'database' ? '' : '; SELECT pg_reload_conf()'}`,
+    hint: `to allow writes again: ${lift} default_transaction_read_only${source === 'database' ? '' : '; SELECT pg_reload_conf()'}`,
   });
 }
 
 /** With it, triggers and foreign keys are off, and only the user's owner can turn them on again. */
 export function checksNothing({ user }: ServerAddress): RankdError {
-  const message = `PostgreSQL guards nothing that ${user} writes: session_replication_role is not origin.`;
+  const message = `Triggers and foreign keys are disabled for ${user}: session_replication_role is not origin.`;
   return new RankdError('config_invalid', message, {
-    hint: `ALTER ROLE ${user} RESET session_replication_role, and see that no database sets it`,
+    hint: `ALTER ROLE ${user} RESET session_replication_role, and check that no database sets it`,
   });
 }
 
 export function otherEncoding({ database, user }: ServerAddress, encoding: string): RankdError {
   return new RankdError('config_invalid', `PostgreSQL's database ${database} uses ${encoding}; rankd needs UTF8.`, {
-    hint: `make another one: createdb --template=template0 --encoding=UTF8 --owner ${user} NAME`,
+    hint: `create a UTF8 database: createdb --template=template0 --encoding=UTF8 --owner ${user} NAME`,
   });
 }
 
 export function superseded(address: ServerAddress): RankdError {
-  return unavailable('The PostgreSQL server was replaced by another one, and is no longer the one to write to.', {
-    hint: `let the URL of the store lead to the primary of today, which ${hostAndPort(address)} is not, and stop this one`,
+  return unavailable('The PostgreSQL server is no longer the primary: a standby has replaced it.', {
+    hint: `point store.url at the current primary, and stop the server on ${hostAndPort(address)}`,
   });
 }
 
@@ -162,13 +164,13 @@ export function tooOld(address: ServerAddress, version: string): RankdError {
   return new RankdError(
     'config_invalid',
     `The PostgreSQL server on ${hostAndPort(address)} is version ${version}; rankd needs ${oldestServer} or newer.`,
-    { hint: 'upgrade the server, or name another one' },
+    { hint: 'upgrade the server, or point store.url at a newer one' },
   );
 }
 
 function damaged(_: ServerAddress, cause: unknown): RankdError {
-  const hint = 'rankd db check; what was lost is in a backup of the server';
-  return new RankdError('store_unavailable', "A part of rankd's schema is missing in the database.", { hint, cause });
+  const hint = 'run rankd db check, then restore the missing parts from a server backup';
+  return new RankdError('store_unavailable', "Part of rankd's schema is missing from the database.", { hint, cause });
 }
 
 function pooler(cause: unknown): RankdError {
@@ -206,7 +208,7 @@ function wrongPassword(address: ServerAddress, cause: unknown): RankdError {
 }
 
 function noPassword({ user, ...address }: ServerAddress, cause: unknown): RankdError {
-  const message = `PostgreSQL asks ${user} for a password for ${placeOf({ user, ...address })}, and rankd was given none.`;
+  const message = `PostgreSQL requires a password from ${user} for ${placeOf({ user, ...address })}, but none is configured.`;
   return new RankdError('no_permission', message, {
     hint: 'set RANKD_STORE_PASSWORD, or name a file with the password in store.password_file',
     cause,
@@ -214,9 +216,9 @@ function noPassword({ user, ...address }: ServerAddress, cause: unknown): RankdE
 }
 
 function notLetIn(address: ServerAddress, cause: unknown): RankdError {
-  const message = `PostgreSQL does not let ${address.user} into ${placeOf(address)}: ${messageOf(cause)}.`;
+  const message = `PostgreSQL does not accept ${address.user} on ${placeOf(address)}: ${messageOf(cause)}.`;
   return new RankdError('no_permission', message, {
-    hint: 'check the user in the URL of the store, and pg_hba.conf of the server',
+    hint: "check the user in store.url and the server's pg_hba.conf",
     cause,
   });
 }
@@ -224,26 +226,26 @@ function notLetIn(address: ServerAddress, cause: unknown): RankdError {
 function noDatabase(address: ServerAddress, cause: unknown): RankdError {
   const { database, user } = address;
   const message = `The PostgreSQL server on ${hostAndPort(address)} has no database named ${database}.`;
-  return new RankdError('config_invalid', message, { hint: `make it: createdb --owner ${user} ${database}`, cause });
+  return new RankdError('config_invalid', message, { hint: `create it: createdb --owner ${user} ${database}`, cause });
 }
 
 function noConnection(_: ServerAddress, cause: unknown): RankdError {
   return unavailable('The PostgreSQL server has no connection left for rankd.', {
-    hint: 'each daemon of rankd needs five: raise max_connections of the server, or see who else is connected',
+    hint: `raise the server's max_connections (each daemon needs ${connectionsPerDaemon}), or check which clients are connected`,
     cause,
   });
 }
 
 function noTls(address: ServerAddress, cause: unknown): RankdError {
   return new RankdError('config_invalid', `The PostgreSQL server on ${hostAndPort(address)} offers no TLS.`, {
-    hint: 'turn ssl on in postgresql.conf; or, in a network that no one else can listen to, set store.tls: off',
+    hint: 'set ssl = on in postgresql.conf; or, on a private network, set store.tls: off',
     cause,
   });
 }
 
 export function busy(cause: unknown): RankdError {
   return unavailable('The PostgreSQL server took too long, so nothing was changed.', {
-    hint: 'try again; if it lasts, check pg_stat_activity on the server',
+    hint: 'try again; if it continues, check pg_stat_activity on the server',
     cause,
   });
 }
@@ -253,7 +255,7 @@ function unavailable(message: string, options: RankdErrorOptions): RankdError {
 }
 
 function mistake(_: ServerAddress, cause: unknown): RankdError {
-  return new RankdError('internal', 'The database could not be used because of a mistake in rankd.', { cause });
+  return new RankdError('internal', 'The database could not be used because of a bug in rankd.', { cause });
 }
 
 function messageOf(error: unknown): string {

@@ -57,6 +57,6 @@ export const types = {
 
 function toNumber(value: string): number {
   const number = Number(value);
-  if (!Number.isSafeInteger(number)) throw new RangeError(`${value} is beyond what rankd counts with`);
+  if (!Number.isSafeInteger(number)) throw new RangeError(`${value} is not a safe integer`);
   return number;
 }

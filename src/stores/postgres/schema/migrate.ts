@@ -67,8 +67,8 @@ export async function schemaVersion(db: Reader, address: ServerAddress): Promise
 }
 
 function notRankds(address: ServerAddress): RankdError {
-  const message = `The schema rankd in ${placeOf(address)} is not rankd's; it was left as it is.`;
-  return new RankdError('config_invalid', message, { hint: 'name another database with store.url' });
+  const message = `The schema rankd in ${placeOf(address)} belongs to another program; it was not changed.`;
+  return new RankdError('config_invalid', message, { hint: 'point store.url at a different database' });
 }
 
 function schemaNewer({ version, rankd }: { version: number; rankd: string }, address: ServerAddress): RankdError {
