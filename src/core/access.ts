@@ -60,7 +60,7 @@ export const accessChecks: readonly AccessCheck[] = [
       if (key.scopes.includes(scope)) return undefined;
       return RankdError.withoutStack(
         'key_not_allowed',
-        `This key may ${key.scopes.join(' and ')} but not ${scope}; use a key with the scope ${scope}.`,
+        `This key may ${key.scopes.join(' and ')} but not ${scope}; use a key with the ${scope} scope.`,
         { hint: `rankd key create NAME --scope ${scope}`, details: { reason: 'missing_scope', keyId: key.id } },
       );
     },
@@ -78,7 +78,7 @@ export const accessChecks: readonly AccessCheck[] = [
       if (key.pausedAt === undefined || scope === 'verify') return undefined;
       return RankdError.withoutStack(
         'key_paused',
-        'This key is paused: it changed many members in a short time, or the operator paused it. The group owner can lift that with: rankd key resume',
+        'This key is paused: it changed many members in a short time, or the operator paused it. The group owner can resume it with: rankd key resume',
         {
           hint: `rankd history list --key ${key.name}, then: rankd key resume ${key.name}`,
           details: { reason: 'paused', keyId: key.id },
@@ -165,8 +165,8 @@ export function refusalOfRobloxId({ header, placeId }: RobloxIdClaim): RankdErro
   if (header === String(placeId)) return undefined;
   const found =
     header === ''
-      ? 'it has no header Roblox-Id, which every game server sends'
-      : `its header Roblox-Id is ${/^\d{1,16}$/.test(header) ? `that of place ${header}` : 'no place id'}`;
+      ? 'it has no Roblox-Id header, which every game server sends'
+      : `its Roblox-Id header ${/^\d{1,16}$/.test(header) ? `names place ${header}` : 'is not a place id'}`;
   return RankdError.withoutStack(
     'place_not_whitelisted',
     `The request names place ${placeId}, but ${found}: security.roblox_id is enforce. Send game.PlaceId, not a universe id.`,

@@ -35,8 +35,8 @@ export function standingWords(acting: ActingAccount): string {
 export function ownerRisk({ userId, ownerId }: ActingAccount): { text: string; fix: string } | undefined {
   if (userId !== ownerId) return undefined;
   return {
-    text: 'anyone who gets hold of the Roblox key of the owner can do everything in the group',
-    fix: 'make an account for rankd alone, give it a role just above the ranks that it changes, and make the Roblox key with that account',
+    text: "anyone who obtains the owner's Roblox key can do everything in the group",
+    fix: 'create an account only for rankd, give it a role just above the ranks that it changes, and create the Roblox key with that account',
   };
 }
 
@@ -49,7 +49,7 @@ export function isOutsider({ userId, ownerId, rank }: ActingAccount): boolean {
 export function refusalOfUntouchable(rankeeId: number, acting: ActingAccount | undefined): RankdError | undefined {
   if (rankeeId === acting?.ownerId) return refusalOfOwner(rankeeId);
   if (rankeeId !== acting?.userId) return undefined;
-  return untouchable(`Member ${rankeeId} is the account rankd acts with; Roblox lets no one change their own rank.`);
+  return untouchable(`Member ${rankeeId} is rankd's own account; on Roblox, no one can change their own rank.`);
 }
 
 function refusalOfOwner(rankeeId: number): RankdError {
@@ -73,23 +73,23 @@ export function refusalAboveActing({ acting, request, scheme, plan }: PolicyCase
   if (acting === undefined || involved === undefined) return undefined;
   if (isOutsider(acting)) return refusalOfOutsider(acting);
   const what =
-    involved === plan.target ? `${roleTitle(involved)} is` : `Member ${request.rankeeId} holds ${roleTitle(involved)},`;
-  return aboveActing(`${what} not below rank ${acting.rank} of the account rankd acts with (${acting.userId}).`);
+    involved === plan.target ? roleTitle(involved) : `Member ${request.rankeeId} holds ${roleTitle(involved)}, which`;
+  return aboveActing(`${what} is not below rank ${acting.rank}, the rank of rankd's account (${acting.userId}).`);
 }
 
 /** The refusal if the acting account is not a member of the group. */
 export function refusalOfOutsider({ userId }: ActingAccount): RankdError {
   const message =
-    `The account rankd acts with (${userId}) is not a member of the group. ` +
-    'Let it join, and give it a role above the ranks that rankd is to change.';
+    `rankd's account (${userId}) is not a member of the group. ` +
+    'It must join the group and hold a role above the ranks that rankd changes.';
   return new RankdError('above_acting_account', message, {
-    hint: `let user ${userId} join the group and give it that role, then try again`,
+    hint: `join the group as user ${userId}, give that account the role, then try again`,
   });
 }
 
 function untouchable(message: string): RankdError {
   return new RankdError('above_acting_account', message, {
-    hint: 'name another member; no role can help with this one',
+    hint: "choose a different member; no role lets rankd's account change this one",
   });
 }
 

@@ -28,8 +28,8 @@ export function isUserName(text: string): boolean {
  */
 export function refusalOfPreviousName(asked: string, { id, name }: NamedUser): RankdError | undefined {
   if (name.toLowerCase() === asked.toLowerCase()) return undefined;
-  return new RankdError('user_renamed', `${name} (${id}) was once called ${asked}: give ${id} or @${name}.`, {
-    hint: `check on Roblox which user you mean, then give ${id} or @${name}`,
+  return new RankdError('user_renamed', `${name} (${id}) used to be called ${asked}: use ${id} or @${name}.`, {
+    hint: `check on Roblox which user you mean, then use ${id} or @${name}`,
   });
 }
 
@@ -64,4 +64,4 @@ export function namesExperience(text: string): boolean {
 }
 
 export const experienceWords =
-  "This address has the universe id, and games send the place id (game.PlaceId): open the place's own page, under Places, and give its address; or add all of its places with rankd whitelist add --experience";
+  "This address contains a universe id, but games send a place id (game.PlaceId): open the place's page, under Places, and use its address; or add all places of the experience with rankd whitelist add --experience";

@@ -59,9 +59,9 @@ interface Ended {
 export function reopened(ended: Ended, wanted: Pick<RankChange, 'rolesAfter'>, now: number): ChangeUpdate {
   const seen =
     ended.change.state === 'applied'
-      ? 'not to hold a change that it had confirmed'
-      : 'to hold a change that it had refused';
-  const message = `Roblox was found ${seen}. rankd keeps checking; the history will show the outcome.`;
+      ? 'does not show a change that it had confirmed'
+      : 'shows a change that it had refused';
+  const message = `Roblox ${seen}. rankd keeps checking; the history will show the outcome.`;
   return unknownAgain(ended, { ...wanted, message }, now);
 }
 

@@ -13,7 +13,7 @@ export function refusalOfCredential(
   if (state === 'invalid' && refusal !== undefined) return refusedKey(refusal);
   if (state !== 'valid' && state !== 'unreported') return credentialError(`is ${state}`);
   return canWrite === false && isWriteDenied
-    ? credentialError('lacks the scope group:write for this group')
+    ? credentialError('lacks the group:write scope for this group')
     : undefined;
 }
 

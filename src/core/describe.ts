@@ -15,7 +15,7 @@ export function userTitle(userId: number, name: string | undefined): string {
 }
 
 /** The place of a setting's value, in hints: a file, a variable or a flag. */
-export const atItsOrigin = 'where `rankd config show --origin` finds it';
+export const atItsOrigin = '(`rankd config show --origin` shows where it is set)';
 
 /** A role in messages: `Officer (rank 20)`. */
 export function roleTitle({ name, rank }: Pick<Role, 'name' | 'rank'>): string {
@@ -51,7 +51,7 @@ function rankMessage(request: RankRequest, plan: RolePlan): string {
     const { changed, unchanged } = roleChangeWords[kind];
     return `${who} ${steps.length > 0 ? changed : unchanged} ${roleTitle(target)}.`;
   }
-  if (steps.length === 0) return `${who} already is ${roleTitle(target)}.`;
+  if (steps.length === 0) return `${who} is already ${roleTitle(target)}.`;
   if (old !== undefined && old.id !== target.id) return `${who} is now ${roleTitle(target)}, was ${roleTitle(old)}.`;
   // The target already was the member's highest role, so only lower roles are taken.
   return `${who} is still ${roleTitle(target)}, without the ladder's lower roles.`;
@@ -69,7 +69,7 @@ export function restoredMessage(
 ): string {
   const roles = scheme.roles.filter((role) => plan.goal.to.includes(role.id)).reverse();
   const others = between.map(({ id }) => id).join(', ');
-  const also = others === '' ? '' : ` This takes back ${others} as well, made in between.`;
+  const also = others === '' ? '' : ` This also undoes ${others}, made in between.`;
   return `${memberTitle(request)} holds ${roles.map(roleTitle).join(', ')} again.${also}`;
 }
 

@@ -47,7 +47,7 @@ export function judgeForgetting(
     if (!isNamed) return { refusal: notNamed(forgetting.userId) };
     if (isOpen) {
       return {
-        refusal: new RankdError('conflict', `A rank change that names user ${forgetting.userId} is under way.`, {
+        refusal: new RankdError('conflict', `A rank change that names user ${forgetting.userId} is in progress.`, {
           hint: 'run the command again in a minute',
         }),
       };

@@ -66,8 +66,8 @@ export function refusalOfLift(hold: Hold, keyId: string | undefined): RankdError
   if (keyId === undefined || hold.keyId !== undefined) return undefined;
   const what =
     hold.kind === 'suspension'
-      ? 'was suspended by the operator, who alone can lift that.'
-      : 'has a temporary rank from the operator, who alone can end it.';
+      ? 'was suspended by the operator; only the operator can end the suspension.'
+      : 'has a temporary rank from the operator; only the operator can end it.';
   return RankdError.withoutStack('suspended_by_operator', `${memberTitle(hold)} ${what}`, {
     hint: `rankd rank unsuspend ${hold.rankeeId}`,
   });
@@ -75,17 +75,13 @@ export function refusalOfLift(hold: Hold, keyId: string | undefined): RankdError
 
 /** A temporary rank replaces another one, but a temporary role would end with it. */
 function alreadyTemporary(open: Hold): RankdError {
-  return new RankdError(
-    'conflict',
-    `${holdTitle(open)} Only one rank or role of a member can be temporary at a time.`,
-    {
-      hint: `leave out --for, or end it first: rankd rank unsuspend ${open.rankeeId}`,
-    },
-  );
+  return new RankdError('conflict', `${holdTitle(open)} A member can have only one temporary rank or role at a time.`, {
+    hint: `leave out --for, or end it first: rankd rank unsuspend ${open.rankeeId}`,
+  });
 }
 
 function alreadySuspended(open: Hold): RankdError {
-  return new RankdError('already_suspended', `${memberTitle(open)} is suspended already, ${untilWhen(open)}.`, {
+  return new RankdError('already_suspended', `${memberTitle(open)} is already suspended, ${untilWhen(open)}.`, {
     hint: `rankd suspension extend ${open.rankeeId} --for 2d`,
   });
 }
@@ -339,7 +335,7 @@ export function judgeHold(
       update: closed(
         hold,
         'forfeited',
-        `${memberTitle(hold)} left the group in the meantime, so no role is given back.`,
+        `${memberTitle(hold)} left the group in the meantime, so no roles are given back.`,
         actor,
       ),
     };

@@ -47,7 +47,7 @@ export type JudgeKey = (key: Key) => Verdict<KeyEdit>;
 export function judgeNewKey(key: NewKey, actor: Actor): (namesake: Key | undefined) => Verdict<NewKey> {
   return (namesake) => {
     if (namesake === undefined) return { change: key, events: [keyCreated(key, rulesOf(key), actor)] };
-    const refusal = new RankdError('already_exists', `A key named ${key.name} exists already.`, {
+    const refusal = new RankdError('already_exists', `A key named ${key.name} already exists.`, {
       hint: `see it with \`rankd key show ${key.name}\`, or pass --if-not-exists`,
     });
     return { refusal };
@@ -71,8 +71,7 @@ export function judgeRotation(
 
 export function judgeRules(rules: KeyRulesChange, actor: Actor): JudgeKey {
   return (key) => {
-    const refusal =
-      refusalOfOwn(key) ?? refusalOfRevoked(key, 'there is nothing left to set') ?? refusalOfSystem(key, rules);
+    const refusal = refusalOfOwn(key) ?? refusalOfRevoked(key, 'it cannot be changed') ?? refusalOfSystem(key, rules);
     if (refusal !== undefined) return { refusal };
     return { change: { rules }, events: [keyRulesSet(key.id, changedRules(key, rules), actor)] };
   };
@@ -81,7 +80,7 @@ export function judgeRules(rules: KeyRulesChange, actor: Actor): JudgeKey {
 /** Judges the adoption of a key from the simulated group: it becomes valid for the real group, too. */
 export function judgeAdoption(actor: Actor): JudgeKey {
   return (key) => {
-    const refusal = refusalOfRevoked(key, 'it cannot be taken over');
+    const refusal = refusalOfRevoked(key, 'it cannot be adopted');
     if (refusal !== undefined) return { refusal };
     return { change: { isSimulated: null }, events: [keyAdopted(key.id, actor)] };
   };
@@ -99,7 +98,7 @@ export function judgeRevocation(actor: Actor): JudgeKey {
 /** Pauses a key, or lifts the pause. A key that is already paused retains its time. */
 export function judgePause({ paused, reason }: { paused: boolean; reason: string }, actor: Actor): JudgeKey {
   return (key) => {
-    const refusal = paused ? refusalOfRevoked(key, 'there is nothing to pause') : undefined;
+    const refusal = paused ? refusalOfRevoked(key, 'it cannot be paused') : undefined;
     if (refusal !== undefined) return { refusal };
     return paused
       ? { change: { pausedAt: key.pausedAt ?? actor.at }, events: [keyPaused(key, reason, actor)] }
@@ -114,14 +113,14 @@ function refusalOfOwn(key: Key): RankdError | undefined {
 /** A key for Discord never has a secret. */
 export function refusalOfSecret({ name, isForDiscord }: Key): RankdError | undefined {
   if (!isForDiscord) return undefined;
-  return new RankdError('conflict', `Key ${name} is for Discord: it has no secret that could be replaced.`, {
+  return new RankdError('conflict', `Key ${name} is for Discord: it has no secret to replace.`, {
     hint: `to stop it: rankd key pause ${name}`,
   });
 }
 
 function refusalOfSystem({ name, isForDiscord }: Key, { isSystem }: KeyRulesChange): RankdError | undefined {
   if (!isForDiscord || !isSystem) return undefined;
-  return new RankdError('conflict', `Key ${name} is for Discord, where a person is behind every change.`, {
+  return new RankdError('conflict', `Key ${name} is for Discord, where a person requests every change.`, {
     hint: 'leave out --system',
   });
 }
@@ -129,7 +128,7 @@ function refusalOfSystem({ name, isForDiscord }: Key, { isSystem }: KeyRulesChan
 function refusalOfRevoked({ name, revokedAt }: Key, consequence: string): RankdError | undefined {
   if (revokedAt === undefined) return undefined;
   return new RankdError('conflict', `Key ${name} is revoked, so ${consequence}.`, {
-    hint: 'make a new key with `rankd key create NAME`',
+    hint: 'create a new key with `rankd key create NAME`',
   });
 }
 

@@ -42,10 +42,10 @@ export function isUnclear({ kind }: Role): boolean {
 export function undecided(): RankdError {
   return new RankdError(
     'platform_unavailable',
-    'Several roles of the group have rank 1, and Roblox does not show at the moment which of them every member holds.',
+    'Several roles in the group have rank 1, and Roblox currently does not show which of them every member holds.',
     {
       retryAfterMs: 30_000,
-      hint: 'check that platform.legacy_base_url can be reached from this machine, or give your own role another rank',
+      hint: 'check that platform.legacy_base_url can be reached from this machine, or give your own role a different rank',
     },
   );
 }

@@ -246,14 +246,14 @@ function readEntry(group: Roles, one: RoleEntry): { roles: Role[]; flaw?: string
   const [role, other] = roles;
   if (role === undefined) {
     const what =
-      typeof entry === 'number' ? `${entry} is not a rank or role id` : `no role of the group is called "${entry}"`;
-    return { roles, flaw: typeof entry === 'number' ? `${what} of the group` : what };
+      typeof entry === 'number' ? `${entry} is not a rank or role id` : `no role in the group is called "${entry}"`;
+    return { roles, flaw: typeof entry === 'number' ? `${what} in the group` : what };
   }
   if (!kindOf(setting).meansOne) return { roles };
   if (roles.every(isUnclear)) return { roles, isUnclear: true };
   if (other !== undefined) {
     const shared = typeof entry === 'number' ? `rank ${entry} is shared by` : `"${entry}" is the name of both`;
-    return { roles: [], flaw: `${shared} role ${role.id} and role ${other.id}; name the role id` };
+    return { roles: [], flaw: `${shared} role ${role.id} and role ${other.id}; use the role id` };
   }
   if (canBeHeld(role)) return { roles };
   return { roles: [], flaw: `${entry} ${standing(role)}, which can never be given` };
@@ -292,7 +292,7 @@ function misfitOfClash([one, other]: [Role, Role], isNew: boolean): RoleMisfit {
   return {
     ...{ setting, entry: `rank ${one.rank}`, stops: isNew ? 'ranks' : null, isUnread: isNew },
     message: `${setting} does not fit the group: ${shared}.`,
-    fix: isNew ? correct(setting) : `give ${roleTitle(one)} or ${roleTitle(other)} another rank on Roblox`,
+    fix: isNew ? correct(setting) : `give ${roleTitle(one)} or ${roleTitle(other)} a different rank on Roblox`,
   };
 }
 
@@ -316,14 +316,14 @@ function quoted(name: RoleName): string {
 
 function driftOf({ setting, entry, shownRank, roles, gone, moved, others }: RoleEntry & ResolvedEntry): string {
   const now = ({ name, rank }: Role) =>
-    typeof entry === 'number' ? `has rank ${rank} now` : `is called "${shorten(name, 40)}" now`;
+    typeof entry === 'number' ? `now has rank ${rank}` : `is now called "${shorten(name, 40)}"`;
   const was = ({ id }: Role) => (shownRank === undefined ? `is role ${id}` : `had rank ${shownRank}`);
   const meant = roles.filter((role) => !moved.includes(role)).map((role) => `means ${titleOf(role)}`);
   const clauses = [
     ...gone.map((role) => `which was ${titleOf(role)}: Roblox no longer lists that role, so ${kindOf(setting).loss}`),
     ...moved.map((role) => `which ${was(role)}: ${typeof entry === 'number' ? role.name : 'it'} ${now(role)}`),
     ...(gone.length + moved.length === 0 ? meant : []),
-    ...others.map((role) => `${titleOf(role)} fits the entry now, but is not the role that was meant`),
+    ...others.map((role) => `${titleOf(role)} now matches the entry, but is not the intended role`),
   ];
   return clauses.join('; ');
 }
@@ -348,10 +348,10 @@ function fixOf(group: Roles, one: RoleEntry & ResolvedEntry, all: Array<RoleEntr
   );
   const key = setting.slice(setting.lastIndexOf('.') + 1);
   const relearn =
-    others.length === 0 ? '' : `; if ${others.map(titleOf).join(' and ')} is meant: rankd reload --relearn`;
+    others.length === 0 ? '' : `; to use ${others.map(titleOf).join(' and ')} instead: rankd reload --relearn`;
   const { isList } = kindOf(setting);
   if (words.length === 0 && (!isList || setting === 'group.ladder'))
-    return `name another role in ${setting} ${atItsOrigin}, or take it out; ${lookUp}${relearn}`;
+    return `use a different role in ${setting} ${atItsOrigin}, or remove the entry; ${lookUp}${relearn}`;
   const value = isList ? `[${words.join(', ')}]` : words[0];
   return `correct ${setting} ${atItsOrigin}: write ${key}: ${value} and run: rankd reload (a variable needs a restart)${relearn}`;
 }
@@ -396,7 +396,9 @@ export function refusalOfMisfit(
 }
 
 export function misfitError({ message, fix }: Pick<RoleMisfit, 'message' | 'fix'>): RankdError {
-  return new RankdError('configuration_misfit', `${message} The operator can correct it: rankd doctor.`, { hint: fix });
+  return new RankdError('configuration_misfit', `${message} The operator can correct this: rankd doctor.`, {
+    hint: fix,
+  });
 }
 
 // ---- the stored part ----

@@ -160,7 +160,7 @@ export function nextRole(
   const message =
     stepCount === 1
       ? `Member ${member.userId} already has the ${end} rank that can be given.`
-      : `Member ${member.userId} is fewer than ${stepCount} ranks from the ${end} one that can be given.`;
+      : `Member ${member.userId} is fewer than ${stepCount} ranks away from the ${end} rank that can be given.`;
   throw new RankdError('no_further_rank', message);
 }
 
@@ -215,7 +215,7 @@ export function suspendedRole(scheme: RoleScheme, asked: RoleName | undefined): 
       { hint },
     );
   if (others.length === 0) return role;
-  throw new RankdError('ambiguous_name', `More than one role is ${asked}, which suspended members are to hold.`, {
+  throw new RankdError('ambiguous_name', `More than one role matches ${asked}, the role for suspended members.`, {
     hint,
   });
 }
@@ -228,7 +228,7 @@ export function flawOfSuspendedRole(
   if (isNamed(role, lockedRoles))
     return `policy.suspension.role is ${roleTitle(role)}, which policy.locked_roles names`;
   if (reaches(acting, role)) return undefined;
-  return `policy.suspension.role is ${roleTitle(role)}, which is not below the acting account`;
+  return `policy.suspension.role is ${roleTitle(role)}, which is not below the acting account's rank`;
 }
 
 /** The rank or role that a request expects the member to have. */
@@ -271,5 +271,8 @@ function lost({ roles }: RoleScheme, roleId: number, request: RankRequest): Rank
 
 function differs(request: RankRequest, found: Role | undefined, expected: string): RankdError {
   const rank = found === undefined ? 'has no rank' : `is ${roleTitle(found)}`;
-  return new RankdError('rank_differs', `${memberTitle(request)} ${rank}, not ${expected}. Nothing was changed.`);
+  return new RankdError(
+    'rank_differs',
+    `${memberTitle(request)} ${rank}; the request expects ${expected}. Nothing was changed.`,
+  );
 }

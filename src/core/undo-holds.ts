@@ -66,7 +66,7 @@ function sentenceOf(hold: Hold, isDue: boolean): string {
 function asRenewed(change: RankChange): RankdError {
   return new RankdError(
     'member_suspended',
-    `${memberTitle(change)} left the group and came back while suspended. Without change ${change.id}, rankd would only suspend the member again.`,
+    `${memberTitle(change)} left the group and came back while suspended. If change ${change.id} were undone, rankd would suspend the member again.`,
     { hint: `to end the suspension: rankd rank unsuspend ${change.rankeeId}` },
   );
 }
@@ -74,7 +74,7 @@ function asRenewed(change: RankChange): RankdError {
 function isGone(change: RankChange): RankdError {
   return new RankdError(
     'not_found',
-    `Change ${change.id} ended a suspension of ${memberTitle(change)} that is no longer recorded, so it can't be brought back.`,
+    `Change ${change.id} ended a suspension of ${memberTitle(change)} that is no longer recorded, so it can't be restored.`,
     { hint: `rankd rank suspend ${change.rankeeId} --for 3d` },
   );
 }
@@ -82,7 +82,7 @@ function isGone(change: RankChange): RankdError {
 function lacksRole(hold: Hold, roleId: number): RankdError {
   return new RankdError(
     'unknown_rank',
-    `${memberTitle(hold)} held role ${roleId} before, for a time, and the group no longer has it, so that can't be brought back.`,
+    `${memberTitle(hold)} temporarily held role ${roleId}, which the group no longer has, so it can't be given again.`,
     { hint: `rankd suspension show ${hold.id}` },
   );
 }

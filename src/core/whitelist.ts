@@ -86,7 +86,7 @@ function refusalOfMissing(
   if (missing.length === 0) return undefined;
   const which = missing.length === 1 ? `Place ${missing[0]} is` : `Places ${someOf(missing)} are`;
   return new RankdError('not_found', `${which} not on the whitelist of key "${keyName}".`, {
-    hint: `\`rankd whitelist list --key ${keyName}\` shows the places that are`,
+    hint: `\`rankd whitelist list --key ${keyName}\` lists its places`,
   });
 }
 

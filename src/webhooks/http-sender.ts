@@ -114,7 +114,7 @@ function whyForbidden(address: string): string {
 }
 
 const plainText =
-  'it is http, which anyone on the network path can read; use https, or add its address to webhooks.allow_private';
+  'it uses http, so anyone on the network path can read it; use https, or add its address to webhooks.allow_private';
 
 function lengthOf(body: string | undefined): Record<string, string> {
   return body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };

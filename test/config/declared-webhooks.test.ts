@@ -56,7 +56,7 @@ test.each([
     [`{ name: log, url: "${discord}" }`],
     /targets\[0\]\.url: unknown setting; a secret never/,
   ],
-  ['an invalid address', ['{ name: log, url_file: bot.secret }'], /bot\.secret: This is not the address of a webhook/],
+  ['an invalid address', ['{ name: log, url_file: bot.secret }'], /bot\.secret: This is not a webhook address/],
   ['another service', ['{ name: log, url_file: slack.url }'], /Slack needs a message format/],
   ['a program without a secret', ['{ name: bot, url_file: bot.url }'], /4:15 .*name: a program needs a secret/],
   [

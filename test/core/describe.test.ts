@@ -45,7 +45,7 @@ test('the message for a member who has the rank already reports the loss of lowe
   const still = "Bob (7) is still Officer (rank 20), without the ladder's lower roles.";
   expect(described([trainee, officer], officer, [trainee, officer])).toBe(still);
   expect(described([trainee, officer, vip], officer, [trainee, officer])).toBe(still);
-  expect(described([officer], officer, [trainee, officer])).toBe('Bob (7) already is Officer (rank 20).');
+  expect(described([officer], officer, [trainee, officer])).toBe('Bob (7) is already Officer (rank 20).');
 });
 
 test('the message names a lost role of the same rank', () => {
@@ -60,7 +60,7 @@ test('the message of an undo names the restored roles, highest first, and the la
   expect(restoredMessage(request, { scheme, plan, between: [] })).toBe(held);
   const between = [newChange({ id: 'chg_b' }), newChange({ id: 'chg_a' })];
   expect(restoredMessage(request, { scheme, plan, between })).toBe(
-    `${held} This takes back chg_b, chg_a as well, made in between.`,
+    `${held} This also undoes chg_b, chg_a, made in between.`,
   );
 });
 

@@ -96,7 +96,7 @@ describe('the direction of a key', () => {
     expect(refusal('direction', { ...right, key })).toBeUndefined();
     expect(refusal('direction', { ...wrong, key })).toMatchObject({
       code: 'key_not_allowed',
-      message: `This key may only ${direction} members, as set by its direction.`,
+      message: `This key may only ${direction} members: its direction is ${direction}.`,
       hint: expect.stringContaining('--direction'),
     });
   });
@@ -121,7 +121,7 @@ describe('steps', () => {
     expect(refusal('steps', { from: [100], to: 50, policy })).toBeUndefined();
     expect(refusal('steps', { from: [10], to: 100, policy })).toMatchObject({
       code: 'rank_not_allowed',
-      message: 'From rank 10 to General (rank 100) would skip Officer (rank 50): policy.steps is adjacent.',
+      message: 'A change from rank 10 to General (rank 100) would skip Officer (rank 50): policy.steps is adjacent.',
     });
     expect(refusal('steps', { from: [50], to: 1, policy })?.message).toContain('Cadet');
   });
@@ -167,7 +167,7 @@ describe('protected members', () => {
   test('are refused by user id', () => {
     expect(refusal('protected members', { to: 50, policy: { protectedMembers: [rankeeId] } })).toMatchObject({
       code: 'member_protected',
-      message: expect.stringContaining(`Member ${rankeeId} is on policy.protected_members`),
+      message: expect.stringContaining(`Member ${rankeeId} is listed in policy.protected_members`),
     });
   });
 
@@ -265,7 +265,7 @@ describe('the ranker check', () => {
   test('verified, a ranker must be above the new rank and above the old one', () => {
     expect(verdict([1, 50], { from: [1], to: 10 })).toBeUndefined();
     expect(verdict([1, 50], { to: 50 })?.message).toBe(
-      'Ranker 9 has rank 50, not above Officer (rank 50): policy.ranker_check is verify.',
+      'Ranker 9 has rank 50, which is not above Officer (rank 50): policy.ranker_check is verify.',
     );
     expect(verdict([1, 50], { from: [50], to: 10 })?.message).toContain('member 7, who holds Officer (rank 50)');
     expect(verdict([1, 50], { from: [100], to: 10 })?.message).toContain('General (rank 100)');
@@ -279,7 +279,7 @@ describe('the ranker check', () => {
   test('verified, a ranker needs the minimum rank of the policy', () => {
     const least = policy('verify', { minRankerRank: 60 });
     expect(verdict([1, 50], { policy: least })?.message).toBe(
-      'Ranker 9 has rank 50, below 60, the least set by policy.min_ranker_rank.',
+      'Ranker 9 has rank 50, below 60, the minimum set by policy.min_ranker_rank.',
     );
     expect(verdict([1, 100], { policy: least })).toBeUndefined();
     const exactly = policy('verify', { minRankerRank: 50 });
@@ -395,11 +395,11 @@ describe('the owner and the acting account', () => {
     expect(refusalOfUntouchable(900, acting)).toMatchObject({
       code: 'above_acting_account',
       message: expect.stringContaining('owns the group'),
-      hint: expect.stringContaining('name another member'),
+      hint: expect.stringContaining('choose a different member'),
     });
     expect(refusalOfUntouchable(500, acting)).toMatchObject({
       code: 'above_acting_account',
-      message: expect.stringContaining('the account rankd acts with'),
+      message: expect.stringContaining("rankd's own account"),
     });
     expect(refusalOfUntouchable(900, { ...acting, userId: 900 })?.code).toBe('above_acting_account');
   });
@@ -416,11 +416,11 @@ describe('the reach of the acting account', () => {
     expect(aboveActing({ from: [50], to: 100, actingRank: 101 })).toBeUndefined();
     expect(aboveActing({ from: [50], to: 100, actingRank: 100 })).toMatchObject({
       code: 'above_acting_account',
-      message: 'General (rank 100) is not below rank 100 of the account rankd acts with (500).',
+      message: "General (rank 100) is not below rank 100, the rank of rankd's account (500).",
     });
     expect(aboveActing({ from: [100], to: 50, actingRank: 100 })).toMatchObject({
       code: 'above_acting_account',
-      message: expect.stringContaining(`Member ${rankeeId} holds General (rank 100), not below rank 100`),
+      message: expect.stringContaining(`Member ${rankeeId} holds General (rank 100), which is not below rank 100`),
     });
   });
 

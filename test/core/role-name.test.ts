@@ -163,7 +163,7 @@ describe('a list of the policy', () => {
 
   test('a ladder reports the name that two roles share', () => {
     const { misfits } = resolveRoles(scheme, [{ setting: 'group.ladder', entry: 'vip' }], []);
-    expect(misfits[0]?.message).toMatch(/"vip" is the name of both role 70080 and role 70081; name the role id/);
+    expect(misfits[0]?.message).toMatch(/"vip" is the name of both role 70080 and role 70081; use the role id/);
   });
 });
 

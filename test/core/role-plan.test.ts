@@ -426,7 +426,7 @@ describe('the configured ladder', () => {
   test.each<[string, number[], RegExp]>([
     ['a rank nobody has', [10, 42], /42 is not a rank or role id/],
     ['a role id nobody has', [10, 4242], /4242 is not a rank or role id/],
-    ['a rank that two roles share', [10, 70], /rank 70 is shared by role \d+ and role \d+; name the role id/],
+    ['a rank that two roles share', [10, 70], /rank 70 is shared by role \d+ and role \d+; use the role id/],
     ['the guest role', [0, 10], /0 is the guest role/],
     ['the owner role', [10, 255], /255 has the rank of the owner role/],
     ['the owner role by id', [10, idBase + 255], /12884902143 has the rank of the owner role/],

@@ -165,7 +165,7 @@ describe('an entry that could never be resolved', () => {
   test.each(Object.keys(settings) as RoleSetting[])('raises an alarm: %s', (setting) => {
     const { misfits, learned } = read(settings[setting]('Astronaut'), group);
     expect(misfits).toMatchObject([{ setting, entry: 'Astronaut', isUnread: true }]);
-    expect(misfits[0]?.message).toBe(`${setting} does not fit the group: no role of the group is called "Astronaut".`);
+    expect(misfits[0]?.message).toBe(`${setting} does not fit the group: no role in the group is called "Astronaut".`);
     expect(misfits[0]?.stops).not.toBeNull(); // an ineffective guard would go unnoticed
     expect(learned.some(({ entry }) => entry === 'Astronaut')).toBe(false);
   });
@@ -209,7 +209,7 @@ describe('a change is refused only if it depends on a missing role', () => {
     const given = { suspensionRole: 'Developer' };
     expect(refusalOfMisfit(read(given, without, read(given, group).learned), 'suspensions')).toMatchObject({
       code: 'configuration_misfit',
-      message: `policy.suspension.role names "Developer", which was Developer (role id ${id}): Roblox no longer lists that role, so no member can be suspended. The operator can correct it: rankd doctor.`,
+      message: `policy.suspension.role names "Developer", which was Developer (role id ${id}): Roblox no longer lists that role, so no member can be suspended. The operator can correct this: rankd doctor.`,
     });
   });
 });

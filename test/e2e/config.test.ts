@@ -189,7 +189,9 @@ test('the advice about a role that the group lacks does not name the file if a v
   const { code, stderr } = await home.here(['config', 'check'], { env });
   expect({ code, stderr }).toEqual({
     code: 78,
-    stderr: expect.stringContaining('try: correct policy.locked_roles where `rankd config show --origin` finds it; '),
+    stderr: expect.stringContaining(
+      'try: correct policy.locked_roles (`rankd config show --origin` shows where it is set); ',
+    ),
   });
   const { stdout } = await home.here(['config', 'show', '--origin'], { env });
   expect(stdout).toMatch(/^policy\.locked_roles .*RANKD_POLICY_LOCKED_ROLES/m);
@@ -206,6 +208,6 @@ test.each<[env: Record<string, string>, rank: string]>([
   const { code, stderr } = await home.here(['rank', 'set', '1001', rank], { env });
   expect({ code, stderr }).toEqual({
     code: 5,
-    stderr: expect.stringMatching(/try: .* policy\.\w+.* where `rankd config show --origin` finds it/),
+    stderr: expect.stringMatching(/try: .* policy\.\w+.* \(`rankd config show --origin` shows where it is set\)/),
   });
 });

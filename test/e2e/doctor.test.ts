@@ -253,11 +253,9 @@ test("doctor and init warn of a Roblox key of the owner's own account, and name 
   expect(await told()).toEqual([]);
   roblox.credential.userId = sampleUsers.owner;
   expect(await told()).toMatchObject([
-    { grade: 'warn', fix: expect.stringMatching(/^make an account for rankd alone/) },
+    { grade: 'warn', fix: expect.stringMatching(/^create an account only for rankd/) },
   ]);
-  expect(await ofInit()).toMatch(
-    /^warning: anyone who gets hold of the Roblox key of the owner .+\ntry: make an account/m,
-  );
+  expect(await ofInit()).toMatch(/^warning: anyone who obtains the owner's Roblox key .+\ntry: create an account/m);
   roblox.credential.userId = sampleUsers.actor;
   expect(await ofInit()).not.toContain('warning');
 });

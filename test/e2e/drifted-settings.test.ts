@@ -23,7 +23,7 @@ interface Doctor {
 }
 
 const line =
-  'correct policy.locked_roles where `rankd config show --origin` finds it: write locked_roles: [125] and run: rankd reload (a variable needs a restart)';
+  'correct policy.locked_roles (`rankd config show --origin` shows where it is set): write locked_roles: [125] and run: rankd reload (a variable needs a restart)';
 
 for (const engine of ['SQLite', 'PostgreSQL']) {
   test(`a role that is locked by its number stays locked under another, and every command prints the line to write (${engine})`, async () => {
@@ -59,8 +59,8 @@ for (const engine of ['SQLite', 'PostgreSQL']) {
 
     // The text matches the new role, which is not meant: the alarm reports that.
     const drift =
-      /names 50, which is role 70000050: Captain has rank 125 now; Newcomer \(role id 99000001\) fits the entry now, but is not the role that was meant\.$/;
-    const fix = `${line}; if Newcomer (role id 99000001) is meant: rankd reload --relearn`;
+      /names 50, which is role 70000050: Captain now has rank 125; Newcomer \(role id 99000001\) now matches the entry, but is not the intended role\.$/;
+    const fix = `${line}; to use Newcomer (role id 99000001) instead: rankd reload --relearn`;
     const told = () => sink.received.map(({ event }) => event).filter(({ type }) => type.startsWith('configuration.'));
     await expect.poll(() => told().map(({ type }) => type)).toEqual(['configuration.drifted']);
     expect(told()).toMatchObject([
@@ -119,7 +119,7 @@ test('a reload with --relearn resolves each entry as written, and refuses one th
   expect([refused.code, refused.stderr]).toEqual([78, expect.stringContaining('50 is not a rank or role id')]);
   Object.assign(roblox.group.role(officer) ?? {}, { rank: 50 });
   expect((await home.here(['reload'])).stderr).toMatch(
-    /warning: .*Captain has rank 125 now; Officer .* is not the role that was meant/,
+    /warning: .*Captain now has rank 125; Officer .* is not the intended role/,
   );
   const relearned = await home.here(['reload', '--relearn']);
   expect([relearned.code, relearned.stderr]).toEqual([0, '']);
@@ -149,7 +149,7 @@ test('a start does not resolve an entry again: a missing role is a warning then,
   expect((await home.here(['health', '--ready'])).code).toBe(0);
   await daemon.stop();
   configured('[Trainee, Oficer]');
-  await expect(DaemonHere.start(home)).rejects.toThrow(/no role of the group is called .*Oficer/);
+  await expect(DaemonHere.start(home)).rejects.toThrow(/no role in the group is called .*Oficer/);
 });
 
 test('without any rung left, no rank is changed, and /readyz and health report it; a suspension still ends, and records are shown without Roblox', async () => {
@@ -191,7 +191,7 @@ test('a key bounded by the name of a role is reported once that role has another
     const doctor = (await home.here(['doctor', '--json'])).json<Doctor>();
     return doctor.findings.filter(({ check }) => check === 'roles');
   };
-  const drifted = 'the max_rank of key game names 4400000020, which had rank 20: Major has rank 60 now.';
+  const drifted = 'the max_rank of key game names 4400000020, which had rank 20: Major now has rank 60.';
   expect(await findings()).toMatchObject([{ grade: 'FAIL', text: drifted, fix: 'rankd key set game --max-rank RANK' }]);
   expect((await home.here(['key', 'set', 'game', '--max-rank', 'Major'])).code).toBe(0);
   expect(await findings()).toEqual([]);

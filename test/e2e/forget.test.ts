@@ -91,7 +91,7 @@ test.concurrent('a request of a member whose rank is being changed waits, and th
   expect([code, stdout]).toEqual([
     4,
     expect.stringMatching(
-      /^User 1001: A rank change that names user 1001 is under way\.\nUser 1002 is forgotten .*\n$/,
+      /^User 1001: A rank change that names user 1001 is in progress\.\nUser 1002 is forgotten .*\n$/,
     ),
   ]);
   expect(await home.json('forget', '--requested', '--dry-run')).toMatchObject({ requests: [{ userId: 1001 }] });

@@ -200,7 +200,7 @@ test.concurrent('config check compares ladder and policy with the group, and cha
     const { code, stderr, json } = await home.here(['config', 'check', '--json', ...args]);
     return { exit: code, ...json<{ warnings?: string[]; message?: string }>(), stderr };
   };
-  const stray = 'policy.locked_roles does not fit the group: 77 is not a rank or role id of the group.';
+  const stray = 'policy.locked_roles does not fit the group: 77 is not a rank or role id in the group.';
   expect(await check()).toMatchObject({ exit: 78, message: stray });
   roblox.group.roles.push({ id: 50_051, name: 'Twin', rank: 10 });
   expect(await check()).toMatchObject({ exit: 78, message: expect.stringContaining('rank 10 is shared by role') });

@@ -96,7 +96,7 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
 
   for (const told of [
     'an invitation to a Discord server, not a webhook',
-    'This is not the address of a webhook in Discord.',
+    'This is not the address of a Discord webhook.',
     '10.1.2.3 is not public',
     'Discord knows no webhook at this address (404)',
     'Made the webhook "staff-log". staff-log: the target accepted the test event (200,',
@@ -325,7 +325,7 @@ test.each<[what: string, spoil: (roblox: FakeOpenCloud) => unknown, code: number
     'an account outside the group',
     (roblox) => roblox.group.removeMember(roblox.credential.userId),
     5,
-    'is not a member of the group. Let it join',
+    'is not a member of the group. It must join',
   ],
   [
     'a group whose base role Roblox does not show',

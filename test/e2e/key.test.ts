@@ -330,7 +330,7 @@ test.concurrent('a revoked key cannot be paused', async () => {
   await home.json('key', 'revoke', 'game', '-y');
   expect(await home.here(['key', 'pause', 'game'])).toMatchObject({
     code: 4,
-    stderr: expect.stringContaining('is revoked, so there is nothing to pause'),
+    stderr: expect.stringContaining('is revoked, so it cannot be paused'),
   });
 });
 

@@ -43,7 +43,7 @@ describe('a user by name', () => {
     const renamed = await home.here(['rank', 'set', '@OldNewcomer', '20']);
     expect([renamed.code, renamed.stderr]).toEqual([
       4,
-      'error: Newcomer (1001) was once called OldNewcomer: give 1001 or @Newcomer.\ntry: check on Roblox which user you mean, then give 1001 or @Newcomer\n',
+      'error: Newcomer (1001) used to be called OldNewcomer: use 1001 or @Newcomer.\ntry: check on Roblox which user you mean, then use 1001 or @Newcomer\n',
     ]);
     const unknown = await home.here(['rank', 'promote', 'Nobody_at_all', '--json']);
     expect([unknown.code, unknown.json()]).toMatchObject([3, { code: 'user_not_found' }]);
@@ -251,7 +251,7 @@ describe('names of roles in the configuration', () => {
     await using system = await configured('policy: { locked_roles: [Captin] }\n');
     const { home, roblox } = system;
     roblox.expectNoWrites();
-    const sentence = 'policy.locked_roles does not fit the group: no role of the group is called "Captin".';
+    const sentence = 'policy.locked_roles does not fit the group: no role in the group is called "Captin".';
     for (const args of [['config', 'check'], ['serve'], ['rank', 'set', '1001', '20'], ['rank', 'promote', '1001']]) {
       const { code, stderr } = await home.here(args);
       expect([args, code, stderr.split('\n')[0]]).toEqual([args, 78, expect.stringContaining(sentence)]);
@@ -279,7 +279,7 @@ describe('names of roles in the configuration', () => {
     const refused = await home.here(['reload']);
     expect([refused.code, refused.stderr]).toEqual([
       78,
-      expect.stringContaining('no role of the group is called "Captin"'),
+      expect.stringContaining('no role in the group is called "Captin"'),
     ]);
     expect(daemon.log).not.toContain('"the configuration was reloaded"');
     writeFileSync(home.path('rankd.yaml'), good);

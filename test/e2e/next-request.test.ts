@@ -83,7 +83,7 @@ describe('a change from the shell applies from the next request of the running d
     expect(status).toBe(200);
     expect(json).toMatchObject({
       success: true,
-      message: 'Bob (1004) already is Officer (rank 20). (simulated group)',
+      message: 'Bob (1004) is already Officer (rank 20). (simulated group)',
     });
     const { changes } = await home.json<{ changes: object[] }>('history', 'list', '--user', '1004');
     expect(changes).toMatchObject([

@@ -71,11 +71,11 @@ test.concurrent('--if-rank and --at-least decide by the rank that the member has
   expect(await change('promote', trainee, '--if-rank', 'Officer')).toMatchObject({
     code: 5,
     stderr: expect.stringContaining(
-      'is Trainee (rank 10), not Officer. Nothing was changed.\ntry: rankd rank show USER\n',
+      'is Trainee (rank 10); the request expects Officer. Nothing was changed.\ntry: rankd rank show USER\n',
     ),
   });
   expect((await change('set', trainee, '50', '--if-rank', '10')).code).toBe(0);
-  expect((await change('set', trainee, '20', '--at-least')).stdout).toMatch(/already is Captain/);
+  expect((await change('set', trainee, '20', '--at-least')).stdout).toMatch(/is already Captain/);
   writeFileSync(home.path('users'), `${trainee}\n${officer}\n`);
   const listed = await change('set', '20', '--file', home.path('users'), '--if-rank', '50', '-y', '--json');
   const { list } = listed.json<{ list: { members: Array<{ rankeeId: number }> } }>();

@@ -58,7 +58,7 @@ test.concurrent('a temporary role ends alone: a change of the rank in the meanti
   });
   expect(await home.here(['role', 'add', member, 'Recruit', '--for', '1d'])).toMatchObject({
     code: 4,
-    stderr: expect.stringContaining('Only one rank or role of a member can be temporary at a time.'),
+    stderr: expect.stringContaining('A member can have only one temporary rank or role at a time.'),
   });
   expect((await home.here(['rank', 'set', member, '20'])).code).toBe(0);
   expect((await home.here(['rank', 'unsuspend', member])).code).toBe(0);

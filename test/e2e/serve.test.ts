@@ -193,7 +193,7 @@ test('a daemon logs once its group, its account and its number of keys, or why t
   const outside = await world.serve();
   await expect.poll(() => messages(outside.log)).toEqual(["can't rank yet"]);
   expect(outside.log).toMatch(
-    /The account rankd acts with \(9001\) is not a member of the group.*"hint":"let user 9001 join/,
+    /rankd's account \(9001\) is not a member of the group.*"hint":"join the group as user 9001/,
   );
 });
 

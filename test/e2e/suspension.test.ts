@@ -225,7 +225,7 @@ test.concurrent('a return that policy or Roblox refuses is stuck: an alarm, doct
 });
 
 const flaws = [
-  ['Nobody', 'policy.suspension.role does not fit the group: no role of the group is called "Nobody"'],
+  ['Nobody', 'policy.suspension.role does not fit the group: no role in the group is called "Nobody"'],
   ['200', 'which is not below the acting account'],
   ['20', 'which policy.locked_roles names'],
 ] as const;

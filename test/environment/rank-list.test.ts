@@ -88,7 +88,7 @@ test('names are looked up together before the first change, and an unknown one p
   expect([refused.code, refused.stderr]).toEqual([
     2,
     expect.stringContaining(
-      'line 2 (Newcomer (1001) was once called OldNewcomer: give 1001 or @Newcomer), line 3 (No user is called No_Such_User). Nothing was changed.',
+      'line 2 (Newcomer (1001) used to be called OldNewcomer: use 1001 or @Newcomer), line 3 (No user is called No_Such_User). Nothing was changed.',
     ),
   ]);
   expect([asked(), roblox.journal.writes()]).toEqual([1, []]);

@@ -16,7 +16,7 @@ describe('rank 1', () => {
       expect((await system.rank(bob, { newRankId: 1 })).status).toBe(200);
       expect(held(system, bob)).toEqual([recruit]);
       const again = await system.rank(bob, { newRankId: 1 });
-      expect(messageOf(again)).toContain('Bob (1001) already is Recruit (rank 1).');
+      expect(messageOf(again)).toContain('Bob (1001) is already Recruit (rank 1).');
       expect(messageOf(await system.rank(rita))).toContain(
         'Bob (1006) is now Officer (rank 20), was Recruit (rank 1).',
       );

@@ -133,7 +133,7 @@ test('a script reads a member and the roles, gives at least a rank, and asks onl
       member: [sampleUsers.trainee, 10, 'Trainee', 2],
       stranger: [0, 'none'],
       roles: expect.arrayContaining(['Trainee', 'Officer']),
-      differs: expect.stringMatching(/is Trainee \(rank 10\), not Captain\. Nothing was changed\./),
+      differs: expect.stringMatching(/is Trainee \(rank 10\); the request expects Captain\. Nothing was changed\./),
       ...{ raised: 'ok', again: 'unchanged' },
     });
     expect(fake.group.held(sampleUsers.trainee)).toEqual([officer]);

@@ -267,7 +267,7 @@ test('a key bounds its role: direction, ceiling, scope, rate, pause, test mode, 
     await say('setrank', { user: '1001', rank: '20' }),
   ];
   expect(rated).toEqual([
-    expect.stringContaining('already is Officer'),
+    expect.stringContaining('is already Officer'),
     expect.stringContaining('1 rank requests a minute'),
   ]);
   expect(await app.heldBy(1001)).toEqual([roles.officer, roles.base]);
@@ -397,7 +397,7 @@ test('choices are at most 25, with names that Discord takes, and there are none 
 test('someone who is linked is the ranker: the rules about rankers apply, and without a link they refuse in words', async () => {
   const { say, app } = await open({ config: { policy: { selfRank: 'deny', rankerCheck: 'claimed' } as never } });
   const unlinked = await say('promote', { user: '1001' });
-  expect(unlinked).toContain('this Discord account is not linked to one');
+  expect(unlinked).toContain('This Discord account is not linked to a Roblox user');
   expect(unlinked).toContain(`rankd discord link ${ids.ann} USER`);
   await linkPerson(app.app, { discordId: ids.ann, userId: 1001, by });
   expect(await say('link')).toBe('You are linked to the Roblox user 1001.');

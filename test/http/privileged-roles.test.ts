@@ -32,7 +32,7 @@ test('at worst, with privileged roles left to the operator, a stolen key gives a
     await system.rank(sampleUsers.otherAdmin, { newRankId: 20 }),
   ];
   expect(refused.map(codeOf)).toEqual(Array(3).fill('rank_not_allowed'));
-  expect(refused.map(messageOf)[1]).toContain('Captain (rank 50) is a privileged role (it may accept members)');
+  expect(refused.map(messageOf)[1]).toContain('Captain (rank 50) is a privileged role (it can accept members)');
   expect(system.fake.group.held(thief)).toEqual([officer]);
   expect((await system.rank(sampleUsers.trainee, { newRankId: 20 })).status).toBe(200);
 });

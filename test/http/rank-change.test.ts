@@ -69,7 +69,7 @@ test('a change to the present rank answers 200 without any write', async () => {
   const answer = await app.rank(await app.createKey(), { newRankId: 10 });
   expect(answer.json).toMatchObject({
     success: true,
-    message: 'Bob (1001) already is Trainee (rank 10). (simulated group)',
+    message: 'Bob (1001) is already Trainee (rank 10). (simulated group)',
   });
 });
 

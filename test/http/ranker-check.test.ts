@@ -31,7 +31,7 @@ describe("with policy.ranker_check verify, the ranker's own rank is read from th
   });
 
   test.each([
-    ['as high as the new rank', { rankerId: officer }, /1002 has rank 20, not above Officer \(rank 20\)/],
+    ['as high as the new rank', { rankerId: officer }, /1002 has rank 20, which is not above Officer \(rank 20\)/],
     ['as high as the member', { rankerId: officer, rankeeId: 1006, newRankId: 10 }, /not above member 1006/],
     ['below the member', { rankeeId: admin, newRankId: 10 }, /not above member 1010, who holds Admin \(rank 200\)/],
     ['no member of the group', { rankerId: stranger, rankerName: 'Owner' }, /4242 is not a member/],
@@ -49,7 +49,7 @@ describe("with policy.ranker_check verify, the ranker's own rank is read from th
   test('a ranker below policy.min_ranker_rank is refused', async () => {
     await using world = await withPolicy({ ...verify, minRankerRank: 100 });
     const answer = await world.rank({});
-    expect(messageOf(answer)).toContain('rank 50, below 100, the least set by policy.min_ranker_rank');
+    expect(messageOf(answer)).toContain('rank 50, below 100, the minimum set by policy.min_ranker_rank');
     expect((await world.rank({ rankerId: admin })).status).toBe(200);
   });
 

@@ -14,10 +14,10 @@ const ask = {
 const openWith = (robloxId: Check) => openTestApp({ config: { security: { robloxId } } });
 
 const other: Array<[string, Record<string, string>, RegExp]> = [
-  ['of another place', { 'roblox-id': '43' }, /that of place 43/],
-  ['that is no id', { 'roblox-id': '42, 43' }, /no place id/],
-  ['that is empty', { 'roblox-id': '' }, /no header Roblox-Id/],
-  ['missing', {}, /no header Roblox-Id/],
+  ['of another place', { 'roblox-id': '43' }, /header names place 43/],
+  ['that is no id', { 'roblox-id': '42, 43' }, /is not a place id/],
+  ['that is empty', { 'roblox-id': '' }, /no Roblox-Id header/],
+  ['missing', {}, /no Roblox-Id header/],
 ];
 
 test.each(other)('enforced, a Roblox-Id %s is refused on both operations', async (_what, headers, why) => {

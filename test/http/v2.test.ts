@@ -64,7 +64,7 @@ describe('POST /v2/rank', () => {
     });
     const renamed = await ask('rank', { username: 'Builderman', rank: 20 });
     expectError(renamed, { status: 409, code: 'user_renamed', error: 'User renamed' });
-    expect(messageOf(renamed)).toBe('Newcomer (1001) was once called Builderman: give 1001 or @Newcomer.');
+    expect(messageOf(renamed)).toBe('Newcomer (1001) used to be called Builderman: use 1001 or @Newcomer.');
     const unknown = await ask('rank', { username: '__proto__', rank: 20 });
     expectError(unknown, { status: 404, code: 'user_not_found', error: 'User not found' });
     expect(await app.heldBy(1001)).toContain(roles.trainee);
@@ -115,7 +115,9 @@ describe('the rank that a change expects', () => {
     for (const ifRank of [20, '20', roles.captain, 'Officer', 1, 0]) {
       const refused = await ask({ ifRank });
       expectError(refused, { status: 409, code: 'rank_differs', error: 'Rank differs' });
-      expect(messageOf(refused)).toContain(`Member 1001 is Trainee (rank 10), not ${ifRank}. Nothing was changed.`);
+      expect(messageOf(refused)).toContain(
+        `Member 1001 is Trainee (rank 10); the request expects ${ifRank}. Nothing was changed.`,
+      );
     }
     expectError(await ask({ ifRank: 'Nothing' }), { status: 400, code: 'unknown_rank', error: 'Unknown rank' });
     expectError(await ask({ ifRank: '' }), { status: 400, code: 'invalid_request', error: 'Invalid request' });
@@ -145,7 +147,7 @@ describe('the rank that a change expects', () => {
     await app.rank(await app.createKey(), { rankeeId: captain, newRankId: 50 });
     const kept = await ask(captain, true);
     expect(kept).toMatchObject({ status: 200, json: { oldRank: 50, newRank: 50, roleName: 'Captain' } });
-    expect(messageOf(kept)).toMatch(/already is Captain/);
+    expect(messageOf(kept)).toMatch(/is already Captain/);
     expect(await app.heldBy(captain)).toContain(roles.captain);
     expect((await ask(1002, true)).json).toMatchObject({ success: true, newRank: 20 });
     expect(codeOf(await ask(1002, 'yes'))).toBe('invalid_request');

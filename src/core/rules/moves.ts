@@ -21,7 +21,7 @@ export const directionOfReturn: PolicyRule = {
 function refusalOfDirection(key: KeyRules | undefined, asked: Direction | undefined): RankdError | undefined {
   const allowed = key?.direction;
   if (allowed === undefined || asked === allowed) return undefined;
-  return new RankdError('key_not_allowed', `This key may only ${allowed} members, as set by its direction.`, {
+  return new RankdError('key_not_allowed', `This key may only ${allowed} members: its direction is ${allowed}.`, {
     hint: 'rankd key set KEY --direction both',
   });
 }
@@ -44,8 +44,8 @@ export const steps: PolicyRule = {
     if (skipped === undefined) return undefined;
     return new RankdError(
       'rank_not_allowed',
-      `From rank ${highestBefore?.rank ?? 0} to ${roleTitle(target)} would skip ${roleTitle(skipped)}: policy.steps is adjacent.`,
-      { hint: `go rank by rank, or set policy.steps to any ${atItsOrigin}` },
+      `A change from rank ${highestBefore?.rank ?? 0} to ${roleTitle(target)} would skip ${roleTitle(skipped)}: policy.steps is adjacent.`,
+      { hint: `change the rank one step at a time, or set policy.steps to any ${atItsOrigin}` },
     );
   },
 };
@@ -61,7 +61,7 @@ export const cooldown: PolicyRule = {
       `Member ${request.rankeeId} was ranked less than ${inWords(cooldownMs)} ago (policy.cooldown); try again in ${inWords(retryAfterMs)}.`,
       {
         retryAfterMs,
-        hint: 'wait, or restore the earlier roles with `rankd history undo CHANGE`, which needs no wait',
+        hint: 'wait, or restore the earlier roles with `rankd history undo CHANGE`, which ignores the cooldown',
       },
     );
   },

@@ -8,7 +8,7 @@ export const givenReason: PolicyRule = {
   name: 'reason',
   refusal({ policy, key, request }) {
     if (policy.reason === 'optional' || key === undefined || (request.reason ?? '').trim() !== '') return undefined;
-    return new RankdError('reason_required', 'The request gives no reason, and policy.reason is required.', {
+    return new RankdError('reason_required', 'The request gives no reason, but policy.reason is required.', {
       hint: `send a reason with the request, or set policy.reason to optional ${atItsOrigin}`,
     });
   },
@@ -19,7 +19,7 @@ export const selfRank: PolicyRule = {
   refusal(of) {
     const { policy, key, request } = of;
     if (isUnlinked(of) && policy.selfRank === 'deny') return notLinked('policy.self_rank is deny');
-    if (isUnlinked(of) && key?.selfRank === 'deny') return notLinked('self_rank of the key is deny');
+    if (isUnlinked(of) && key?.selfRank === 'deny') return notLinked("the key's self_rank is deny");
     if (request.rankerId !== request.rankeeId) return undefined;
     if (policy.selfRank === 'deny') {
       return notAllowed(
@@ -43,7 +43,8 @@ export const namedRanker: PolicyRule = {
     if (of.policy.rankerCheck === 'off' || speaksForItself(of)) return undefined;
     if (isUnlinked(of)) return notLinked(`policy.ranker_check is ${of.policy.rankerCheck}`);
     const rule = `policy.ranker_check is ${of.policy.rankerCheck}, and this is not a system key.`;
-    const hint = 'name the player who asks, or mark the key of a game that ranks by itself: rankd key set KEY --system';
+    const hint =
+      'send the id of the player who requests the change; for a game that ranks on its own: rankd key set KEY --system';
     if (rankerId === 0) return notAllowed(`The request names no player as ranker (rankerId is 0): ${rule}`, hint);
     if (rankerId === rankeeId) return notAllowed(`Ranker and rankee are the same player: ${rule}`, hint);
     return undefined;
@@ -62,13 +63,13 @@ export function mustVerifyRanker(of: PolicyCase): boolean {
 export function refusalOfRanker(of: PolicyCase, rankersRoles: Role[] | undefined): RankdError | undefined {
   const { policy, request, scheme, plan, acting } = of;
   const { rankerId } = request;
-  const hint = `a higher-ranked member has to ask, or set policy.ranker_check to claimed or off ${atItsOrigin}`;
+  const hint = `have a higher-ranked member request the change, or set policy.ranker_check to claimed or off ${atItsOrigin}`;
   if (rankersRoles === undefined)
     return notAllowed(`Ranker ${rankerId} is not a member of the group: policy.ranker_check is verify.`, hint);
   if (rankerId === acting?.ownerId) return undefined;
   const rank = Math.max(0, ...rankersRoles.map((role) => role.rank));
   if (rank < policy.minRankerRank) {
-    const least = `${policy.minRankerRank}, the least set by policy.min_ranker_rank`;
+    const least = `${policy.minRankerRank}, the minimum set by policy.min_ranker_rank`;
     return notAllowed(`Ranker ${rankerId} has rank ${rank}, below ${least}.`, hint);
   }
   const held = heldRoles(scheme.roles, { userId: request.rankeeId, roleIds: plan.goal.from });
@@ -77,7 +78,10 @@ export function refusalOfRanker(of: PolicyCase, rankersRoles: Role[] | undefined
   const what = held.includes(notBelow)
     ? `member ${request.rankeeId}, who holds ${roleTitle(notBelow)}`
     : roleTitle(notBelow);
-  return notAllowed(`Ranker ${rankerId} has rank ${rank}, not above ${what}: policy.ranker_check is verify.`, hint);
+  return notAllowed(
+    `Ranker ${rankerId} has rank ${rank}, which is not above ${what}: policy.ranker_check is verify.`,
+    hint,
+  );
 }
 
 /** True if someone in Discord asks, and rankd does not know which Roblox user that is. */
@@ -86,7 +90,7 @@ function isUnlinked({ key, request }: PolicyCase): boolean {
 }
 
 function notLinked(rule: string): RankdError {
-  const message = `rankd has to know which Roblox user asks, because ${rule}, and this Discord account is not linked to one.`;
+  const message = `This Discord account is not linked to a Roblox user, but rankd needs one because ${rule}.`;
   return notAllowed(message, 'rankd discord link DISCORD_ID USER');
 }
 
@@ -106,7 +110,7 @@ export const protectedMembers: PolicyRule = {
     const held = heldRoles(scheme.roles, { userId: request.rankeeId, roleIds: plan.goal.from });
     const role = held.find((candidate) => isNamed(candidate, policy.protectedRoles));
     const why = policy.protectedMembers.includes(request.rankeeId)
-      ? 'is on policy.protected_members'
+      ? 'is listed in policy.protected_members'
       : role && `holds ${roleTitle(role)}, one of policy.protected_roles`;
     if (why === undefined) return undefined;
     return new RankdError('member_protected', `Member ${request.rankeeId} ${why} and can't be ranked.`, {

@@ -39,7 +39,7 @@ export const lockedRoles: PolicyRule = {
     if (locked === undefined) return undefined;
     return notAllowed(
       `${roleTitle(locked)} is locked by policy.locked_roles: it is never given or taken.`,
-      `take it out of policy.locked_roles ${atItsOrigin}`,
+      `remove it from policy.locked_roles ${atItsOrigin}`,
     );
   },
 };
@@ -54,8 +54,8 @@ export const privilegedRoles: PolicyRule = {
     if (privileged === undefined) return undefined;
     return new RankdError(
       'rank_not_allowed',
-      `${roleTitle(privileged)} is a privileged role${mayWords(privileged)}; policy.privileged_roles leaves such roles to the operator.`,
-      { hint: 'use the command line, or let this key do it: rankd key set KEY --privileged' },
+      `${roleTitle(privileged)} is a privileged role${mayWords(privileged)}; policy.privileged_roles reserves such roles for the operator.`,
+      { hint: 'use the command line, or allow this key to do it: rankd key set KEY --privileged' },
     );
   },
 };
@@ -80,7 +80,7 @@ export function privilegesAmong(roles: Role[], setting: PrivilegedRoles): { priv
 }
 
 function mayWords({ powers = [] }: Role): string {
-  return powers.length === 0 ? '' : ` (it may ${powers.join(', ')})`;
+  return powers.length === 0 ? '' : ` (it can ${powers.join(', ')})`;
 }
 
 /** True if the role is within the floor and the ceiling. */
@@ -121,7 +121,7 @@ function rankNow({ roles }: Bounded['scheme'], roleId: number | undefined): numb
 
 function roleIsGone(rule: 'max_rank' | 'min_rank'): RankdError {
   const option = `--${rule.replace('_', '-')}`;
-  const message = `The ${rule} of this key is that of a role which the group no longer has, so the key can't change any rank until the operator sets another: rankd key set KEY ${option} RANK.`;
+  const message = `The ${rule} of this key names a role that the group no longer has. The key can't change any rank until the operator sets a new ${rule}: rankd key set KEY ${option} RANK.`;
   return new RankdError('configuration_misfit', message, { hint: `rankd key set KEY ${option} RANK` });
 }
 

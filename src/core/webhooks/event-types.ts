@@ -138,7 +138,7 @@ function typesIn(names: readonly string[]): readonly string[] {
 export function flawOfEvents(name: string): { message: string; suggestion: string | undefined } | undefined {
   const names = [...eventGroups, ...eventTypes];
   if ((names as readonly string[]).includes(name)) return undefined;
-  return { message: `There is no event or group of events named "${name}".`, suggestion: suggest(name, names) };
+  return { message: `There is no event or event group named "${name}".`, suggestion: suggest(name, names) };
 }
 
 /**

@@ -123,7 +123,7 @@ function failedEvent(attempt: Attempt, failure: Failure): Judged {
 function withDeath({ webhook, now }: Attempt, progress: Judged): Judged {
   const { failingSince = now, failedTries = 0 } = progress.webhook;
   if (now - failingSince < deadAfterMs || failedTries < deadAfterTries) return progress;
-  const why = `no event was accepted for 5 days: ${progress.webhook.lastError}`;
+  const why = `the target accepted no event for 5 days: ${progress.webhook.lastError}`;
   const event = webhookDisabled(webhook, why, { by: 'daemon', at: now });
   return { ...progress, webhook: { ...progress.webhook, ...disabled(why) }, events: [event] };
 }
@@ -293,7 +293,7 @@ function discordOutcome(answer: Answered, now: number): Outcome {
   }
   if (status === 404) return { kind: 'gone', status, error: 'the webhook was deleted in Discord' };
   if (status === 401 || status === 403) {
-    return { kind: 'gone', status, error: `Discord does not accept the address of the webhook (${status})` };
+    return { kind: 'gone', status, error: `Discord rejects the address of the webhook (${status})` };
   }
   if (status === 400) return { kind: 'refused', status, error };
   return { kind: 'failed', status, error };

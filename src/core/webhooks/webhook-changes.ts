@@ -32,11 +32,11 @@ export function judgeNewWebhook(webhook: NewWebhook, actor: Actor): JudgeWebhook
 function refusalOfNew({ name, address }: NewWebhook, webhooks: readonly Webhook[]): RankdError | undefined {
   if (webhooks.some((one) => one.name === name)) {
     const hint = `see it with \`rankd webhook show ${name}\`, or choose another name`;
-    return new RankdError('already_exists', `A webhook named ${name} exists already.`, { hint });
+    return new RankdError('already_exists', `A webhook named ${name} already exists.`, { hint });
   }
   if (webhooks.length >= maxWebhooks) {
     const hint = 'rankd webhook remove NAME';
-    return new RankdError('conflict', `There are ${maxWebhooks} webhooks already, which is the limit.`, { hint });
+    return new RankdError('conflict', `There are already ${maxWebhooks} webhooks, which is the limit.`, { hint });
   }
   return refusalOfTwin(address, webhooks);
 }
@@ -46,7 +46,7 @@ function refusalOfTwin(address: string | undefined, others: readonly Webhook[]):
   const twin = others.find((one) => address !== undefined && one.address === address);
   if (twin === undefined) return undefined;
   const hint = `rankd webhook set ${twin.name} --events …`;
-  return new RankdError('already_exists', `The webhook ${twin.name} has this address already.`, { hint });
+  return new RankdError('already_exists', `The webhook ${twin.name} already has this address.`, { hint });
 }
 
 /** Judges the change of one webhook that must not be declared. */

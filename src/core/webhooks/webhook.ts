@@ -132,15 +132,12 @@ export function readAddress(text: string, kind?: WebhookKind): WebhookAddress | 
   const address = text.trim();
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    return no(
-      'This is not the address of a webhook: such an address begins with https://.',
-      'copy the whole address of the webhook',
-    );
+    return no('This is not a webhook address: it must begin with https://.', 'copy the whole address of the webhook');
   }
   if (url.username !== '' || url.password !== '') {
     return no(
-      'The address has a user name or a password in it.',
-      'use an address without them; rankd signs what it sends',
+      'The address contains a user name or a password.',
+      'use an address without them; rankd signs its requests instead',
     );
   }
   const isDiscord = discordHosts.has(url.host);
@@ -153,9 +150,7 @@ export function readAddress(text: string, kind?: WebhookKind): WebhookAddress | 
   const path = discordPath.exec(url.pathname);
   if ((isDiscord || kind === 'discord') && path === null) {
     return no(
-      isDiscord
-        ? 'This address leads to Discord, but not to a webhook.'
-        : 'This is not the address of a webhook in Discord.',
+      isDiscord ? 'This is a Discord address, but not a webhook.' : 'This is not the address of a Discord webhook.',
       whereInDiscord,
     );
   }

@@ -41,7 +41,7 @@ export function keyContract(at: StoreCase): void {
       const rotation = { keyId: 'key_main', secret: newSecret('2'), oldExpiresAt: at.clock.now() };
       await expect(operate(at).rotateKey(rotation, operator)).rejects.toMatchObject({
         code: 'conflict',
-        message: 'Key main is for Discord: it has no secret that could be replaced.',
+        message: 'Key main is for Discord: it has no secret to replace.',
       });
       await expect(
         operate(at).setRules({ keyId: 'key_main', rules: { isSystem: true } }, operator),

@@ -12,7 +12,7 @@ test(
     clock.skip(61_000); // longer than it is remembered
     const answer = await rank(bob);
     expect(codeOf(answer)).toBe('above_acting_account');
-    expect(messageOf(answer)).toMatch(/account.* rankd acts with \(9001\) is not a member of the group.* join/);
+    expect(messageOf(answer)).toMatch(/rankd's account \(9001\) is not a member of the group.* join/);
     const looks = () => fake.journal.requests('memberships').filter(({ userId }) => userId === actor).length;
     const soFar = looks();
     await rank(bob);
