@@ -20,7 +20,7 @@ export function ledgerContract(
   open: (clock: ManualClock) => Promise<{ ledger: BudgetLedger; other: BudgetLedger }>,
 ): void {
   describe(name, () => {
-    test('each handle sees the changes of the other, and each operation has a separate account', async () => {
+    test('both handles see each change, and each operation has a separate account', async () => {
       const { ledger, other } = await open(new ManualClock());
       expect(await ledger.change(tally, add('one'))).toBe(1);
       expect(await other.change(tally, add('other'))).toBe(2);
@@ -28,7 +28,7 @@ export function ledgerContract(
       expect(await ledger.change(tally, ({ by }) => by)).toEqual(['one', 'other']);
     });
 
-    test('no change is lost, and none counts twice, however many arrive at once', async () => {
+    test('concurrent changes are neither lost nor counted twice', async () => {
       const { ledger, other } = await open(new ManualClock());
       const changes = Array.from({ length: 60 }, (_, n) => (n % 2 === 0 ? ledger : other).change(tally, add(`${n}`)));
       const counts = await Promise.all(changes);
@@ -38,7 +38,7 @@ export function ledgerContract(
       expect(kept).toHaveLength(60);
     });
 
-    test('later mutations of an account do not change the stored one', async () => {
+    test('mutating a returned account does not change the stored one', async () => {
       const { ledger } = await open(new ManualClock());
       const mine = await ledger.change(tally, (account) => account);
       mine.count = 99;
@@ -55,7 +55,7 @@ export function ledgerContract(
       expect(await other.change(tally, ({ count }) => count)).toBe(0);
     });
 
-    test('both use the same time', async () => {
+    test('both handles use the same time', async () => {
       const clock = new ManualClock();
       const { ledger, other } = await open(clock);
       const before = await ledger.change(tally, (_, now) => now);

@@ -42,7 +42,7 @@ export interface PlatformUnderTest {
 
 /** The promises of every adapter of `Platform`. */
 export function platformContract(name: string, open: () => Promise<PlatformUnderTest>): void {
-  describe(`${name} fulfils the platform contract`, () => {
+  describe(`${name} meets the platform contract`, () => {
     let under: PlatformUnderTest;
     beforeEach(async () => {
       under = await open();
@@ -90,7 +90,7 @@ function describeGroup(under: () => PlatformUnderTest): void {
     expect(idsOf('custom')).toEqual(expect.arrayContaining([roles.trainee, roles.officer, roles.captain, roles.admin]));
   });
 
-  test('the credential is valid, names the acting account, and does not lack the right to write', async () => {
+  test('the credential is valid, names the acting account, and can write', async () => {
     const { platform, call, ids } = under();
     const credential = await platform.checkCredential(call());
     expect(credential).toMatchObject({ state: 'valid', userId: ids.actor });
@@ -125,7 +125,7 @@ function describeMembers(under: () => PlatformUnderTest, readers: () => GroupRea
 }
 
 function describeLists(under: () => PlatformUnderTest): void {
-  test('the members with a role are listed, among other roles too, and without a role everyone', async () => {
+  test('a list has every member with the role, or all members if no role is given', async () => {
     const { platform, call, ids, roles } = under();
     const { items, next } = await platform.membersWith({ roleId: roles.trainee }, call());
     expect(items).toEqual(expect.arrayContaining([ids.member, ids.veteran]));
@@ -137,7 +137,7 @@ function describeLists(under: () => PlatformUnderTest): void {
     expect(all.items).not.toContain(stranger);
   });
 
-  test('a list refuses a cursor of another kind', async () => {
+  test('a list rejects an invalid cursor', async () => {
     const { platform, call, roles } = under();
     const read = platform.membersWith({ roleId: roles.trainee, after: '%' }, call());
     await expect(read).rejects.toMatchObject({ code: 'platform_rejected' });
@@ -190,7 +190,7 @@ function describeWrites(under: () => PlatformUnderTest, readers: () => GroupRead
     await readers().expectHeld(ids.member, [roles.trainee]);
   });
 
-  test('writes with a reservation are carried out, even more than were reserved; reserving changes nothing', async () => {
+  test('a reservation changes nothing, and a call can make more writes than it reserved', async () => {
     const { platform, call, ids, roles } = under();
     using reservation = await platform.reserve(['assign', 'unassign'], call());
     await readers().expectHeld(ids.member, [roles.trainee]);
@@ -200,7 +200,7 @@ function describeWrites(under: () => PlatformUnderTest, readers: () => GroupRead
     await readers().expectHeld(ids.member, []);
   });
 
-  test('a write stopped by its fence is not sent, and fails with the error of the fence', async () => {
+  test('a write that its fence rejects is not sent, and fails with the same error', async () => {
     const { platform, call, ids, roles } = under();
     const fence = () => Promise.reject(new RankdError('conflict', 'Another node has taken the change over.'));
     const fenced = { ...call(), fence };
@@ -209,7 +209,7 @@ function describeWrites(under: () => PlatformUnderTest, readers: () => GroupRead
     await readers().expectHeld(ids.member, [roles.trainee]);
   });
 
-  test('a write touches no other member', async () => {
+  test('a write does not affect other members', async () => {
     const { platform, call, ids, roles } = under();
     await platform.assignRole({ userId: ids.member, roleId: roles.officer }, call());
     await platform.unassignRole({ userId: ids.member, roleId: roles.trainee }, call());

@@ -48,7 +48,7 @@ export function storeOperationsContract(
       return plan;
     };
 
-    test('without a database, there is nothing to work on, and nothing is created', async () => {
+    test('without a database, operations throw not_found or find nothing, and create nothing', async () => {
       const { operations } = engine;
       const missing = { code: 'not_found' };
       await expect(operations.check()).rejects.toMatchObject(missing);
@@ -64,7 +64,7 @@ export function storeOperationsContract(
       expect(await operations.exists()).toBe(false);
     });
 
-    test('an opened store exists, is sound, and has the newest schema', async () => {
+    test('an opened store exists, passes its checks, and has the newest schema', async () => {
       await begin();
       const { operations } = engine;
       expect(await operations.exists()).toBe(true);
@@ -76,7 +76,7 @@ export function storeOperationsContract(
       expect(await operations.migrate()).toMatchObject(nothingToDo);
     });
 
-    test('a backup that is made while the store is open is a snapshot, and replaces no file by default', async () => {
+    test('a backup of an open store is a snapshot, and does not replace an existing file by default', async () => {
       await begin();
       const { operations } = engine;
       const file = join(tempDir(), 'backup');
@@ -90,7 +90,7 @@ export function storeOperationsContract(
       await store.close();
     });
 
-    test('a streamed backup is like any other', async () => {
+    test('a streamed backup is a valid backup with all rows', async () => {
       await begin();
       const chunks: Uint8Array[] = [];
       const { bytes, rows } = await engine.operations.streamBackup(async (chunk) => void chunks.push(chunk));
@@ -101,7 +101,7 @@ export function storeOperationsContract(
     });
 
     if (isOnServer) {
-      test('a backup does not replace the database, and the error explains how to restore it', async () => {
+      test('a restore is rejected, and the hint explains how to copy the backup instead', async () => {
         await begin();
         const file = join(tempDir(), 'backup');
         await engine.operations.backUp({ file, mayReplace: false });
@@ -111,7 +111,7 @@ export function storeOperationsContract(
         expect(await planNow()).toBe('free');
       });
     } else {
-      test('a restore returns to the snapshot, audited, unless another process has the database open', async () => {
+      test('a restore returns to the snapshot and is audited; it fails while another process has the database open', async () => {
         await begin();
         const { operations } = engine;
         const file = join(tempDir(), 'backup');
@@ -129,7 +129,7 @@ export function storeOperationsContract(
         expect(await planNow()).toBe('top');
       });
 
-      test('a file that is not a backup is refused, and the database stays', async () => {
+      test('a file that is not a backup is rejected, and the database is unchanged', async () => {
         await begin();
         const file = join(tempDir(), 'photo.jpg');
         await expect(engine.operations.examineBackup(file)).rejects.toMatchObject({ code: 'not_found' });
@@ -141,7 +141,7 @@ export function storeOperationsContract(
       });
     }
 
-    test('names are those of unrevoked keys, of matching places and users, and of the roles of the served group', async () => {
+    test('findNames returns unrevoked keys, matching places and users, and the roles of the served group', async () => {
       const store = await engine.openStore();
       for (const name of ['lobby', 'gone']) {
         const secret = mintKey('test').stored;

@@ -28,14 +28,14 @@ test('an unchanged key is looked up once', () => {
   expect(store.lookUps).toBe(1);
 });
 
-test('an unknown key is remembered too', () => {
+test('an unknown key is cached too', () => {
   const lookUp = vi.fn(() => undefined);
   const cache = new KeyCache({ lookUp, changeToken: () => 'a' });
   for (const _ of ['one', 'another']) expect(cache.lookUpKey({ hash: 'a', placeId: 42 })).toBeUndefined();
   expect(lookUp).toHaveBeenCalledTimes(1);
 });
 
-test('invented secrets do not fill the memory: of very many, only the last are remembered', () => {
+test('made-up secrets do not fill the memory: a full cache is cleared', () => {
   const { lookUp, store } = open();
   const isLookedUp = (placeId: number) => {
     const before = store.lookUps;
@@ -47,7 +47,7 @@ test('invented secrets do not fill the memory: of very many, only the last are r
   expect(isLookedUp(0)).toBe(true);
 });
 
-test('a change shows after the next freshening', async () => {
+test('a change is visible after the next freshen', async () => {
   const { cache, lookUp, store } = open();
   expect(lookUp()).toBe('1');
   store.version = 2;
@@ -55,7 +55,7 @@ test('a change shows after the next freshening', async () => {
   expect(lookUp()).toBe('2');
 });
 
-test('if the store can’t check for changes, freshening is rejected until it can', async () => {
+test('freshen rejects while the store can’t check for changes', async () => {
   const { cache, lookUp, store } = open();
   expect(lookUp()).toBe('1');
   Object.assign(store, { version: 2, isDown: true });

@@ -175,7 +175,7 @@ const history = fc
   )
   .map((parts) => parts.flat());
 
-test('whatever is written, both engines answer every question alike, the order of what is found included', async () => {
+test('after any writes, both engines return the same results in the same order', async () => {
   await fc.assert(
     fc.asyncProperty(history, async (steps) => {
       await using sqlite = await open('sqlite');

@@ -29,7 +29,7 @@ export function auditContract(at: StoreCase): void {
       ]);
     });
 
-    test('the last backup is the newest that was recorded', async () => {
+    test('the time of the last backup is that of the newest recorded one', async () => {
       expect(await at.store.lastBackupAt()).toBeUndefined();
       const record = () => operate(at).appendAudit({ by: 'daemon', action: backupAction, subject: 'x', detail: {} });
       await record();
@@ -40,7 +40,7 @@ export function auditContract(at: StoreCase): void {
       expect(await at.other.lastBackupAt()).toBe(at.clock.now());
     });
 
-    test('is listed newest first, from a moment or after an event on, up to the limit', async () => {
+    test('is listed newest first, from a given time or event, up to the limit', async () => {
       await append('a');
       await at.clock.advance(1_000);
       await append('b');
@@ -55,7 +55,7 @@ export function auditContract(at: StoreCase): void {
       expect(await subjects({ afterId: b?.id, since: at.clock.now() + 1 })).toEqual([]);
     });
 
-    test('is listed by actor, action, subject and key: whole words, never prefixes', async () => {
+    test('filters by actor, action, subject and key match whole words, not prefixes', async () => {
       const events = [
         { by: 'cli:ann@host', action: 'key.create', subject: 'key_a', detail: {} },
         { by: 'cli:annika@host', action: 'key.revoke', subject: 'key_ab', detail: {} },

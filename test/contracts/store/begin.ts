@@ -28,7 +28,7 @@ export function beginContract(at: StoreCase): void {
       ['the key became a test key', () => declare({ mode: 'test' satisfies KeyMode }), 'invalid_key'],
       ['the key got a lower ceiling', () => declare({ rules: { maxRank: 19 } }), 'rank_not_allowed'],
       ['the key got a higher floor', () => declare({ rules: { minRank: 11 } }), 'rank_not_allowed'],
-      ['the key got another direction', () => declare({ rules: { direction: 'demote' } }), 'key_not_allowed'],
+      ['the key got a different direction', () => declare({ rules: { direction: 'demote' } }), 'key_not_allowed'],
       ['the key expires earlier', () => declare({ expiresAt: at.clock.now() }), 'invalid_key'],
       ['the key was revoked', () => operate({ ...at, store: at.other }).declareKeys([], 'daemon'), 'invalid_key'],
       [
@@ -47,7 +47,7 @@ export function beginContract(at: StoreCase): void {
         () => operate({ ...at, store: at.other }).updateWorkspace({ plan: 'free' }, operator),
         'invalid_key',
       ],
-    ] as const)('%s: it does not begin', async (_what, narrow, code) => {
+    ] as const)('%s: the change does not begin', async (_what, narrow, code) => {
       expect(await begin(at.store, newChange({ rankeeId: 1 }))).toBe(true);
       await narrow();
       const change = newChange({ rankeeId: 2 });
@@ -57,7 +57,7 @@ export function beginContract(at: StoreCase): void {
       expect(await begin(at.store, byOperator)).toBe(true);
     });
 
-    test('the place was disabled: it does not begin', async () => {
+    test('the place was disabled: the change does not begin', async () => {
       const own = { keyId, placeIds: [43] };
       await operate(at).addEntries(own, operator);
       const from = (rankeeId: number) => begin(at.store, newChange({ rankeeId, placeId: 43 }));
@@ -66,7 +66,7 @@ export function beginContract(at: StoreCase): void {
       await expect(from(2)).rejects.toMatchObject({ code: 'place_not_whitelisted' });
     });
 
-    test('the secret of the request was rotated out: it does not begin, and with the new one it does', async () => {
+    test('the secret of the request was rotated out: the change begins only with the new secret', async () => {
       await operate(at).createKey(newKey('own'), operator);
       await operate(at).addEntries({ keyId: 'key_own', placeIds: [42] }, operator);
       const secretOf = async (text: string) => (await lookUp(at.store, text))?.secretId ?? expect.fail();
@@ -82,7 +82,7 @@ export function beginContract(at: StoreCase): void {
   });
 
   describe('the holder of an open change', () => {
-    test('is the handle that began it, as seen by this one and by others', async () => {
+    test('is the handle that began it, as reported by both handles', async () => {
       const change = newChange();
       await begin(at.store, change);
       expect(await at.store.holds(change.id)).toBe(true);
@@ -114,7 +114,7 @@ export function beginContract(at: StoreCase): void {
       expect(await at.store.holds(change.id)).toBe(true);
     });
 
-    test('is one of all that take over once its node is gone, and later updates of the gone one are ignored', async () => {
+    test('is replaced by a node that takes over the change once its own node has ended', async () => {
       const change = newChange();
       await begin(at.other, change);
       await at.other.close();
@@ -123,7 +123,7 @@ export function beginContract(at: StoreCase): void {
       expect(await at.store.openChanges()).toStrictEqual([{ change, holder: 'this' }]);
     });
 
-    test('is exactly one of all that take an unknown change over at once', async () => {
+    test('is exactly one node after concurrent takeovers of an unknown change', async () => {
       const change = newChange();
       await begin(at.store, change);
       await finish(at, change.id, unknown);
@@ -131,7 +131,7 @@ export function beginContract(at: StoreCase): void {
       expect(taken.filter((one) => one !== undefined)).toHaveLength(1);
     });
 
-    test('can release it without ending it', async () => {
+    test('can release the change without ending it', async () => {
       const change = newChange();
       await begin(at.store, change);
       await at.other.release(change.id);

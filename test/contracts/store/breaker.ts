@@ -37,12 +37,12 @@ export function breakerContract(at: StoreCase): void {
   const hourMs = 3_600_000;
   const isPaused = async (keyId: string) => (await at.other.findKey(keyId))?.pausedAt !== undefined;
 
-  describe('the limit of demotions', () => {
+  describe('the demotion limit', () => {
     beforeEach(async () => {
       await addKeys(at.store);
     });
 
-    test('a demotion beyond it is not begun and pauses the key, with an event that has the reason', async () => {
+    test('rejects the next demotion and pauses the key, with an event that states the reason', async () => {
       expect(await beginHere(newDemotion(1))).toBe(true);
       expect(await beginHere(newDemotion(2))).toBe(true);
       expect(await isPaused('key_main')).toBe(false);
@@ -72,7 +72,7 @@ export function breakerContract(at: StoreCase): void {
       ]);
     });
 
-    test('all keys together have a separate one', async () => {
+    test('also applies to all keys together', async () => {
       await beginHere(newDemotion(1));
       await beginHere(newDemotion(2));
       expect(await beginHere(newDemotion(3, { keyId: 'key_other' }))).toBe(true);
@@ -81,7 +81,7 @@ export function breakerContract(at: StoreCase): void {
       expect(await isPaused('key_main')).toBe(false);
     });
 
-    test('counts members, not changes: the same member can go down step by step', async () => {
+    test('counts members, not changes: one member can be demoted step by step', async () => {
       for (let step = 0; step < 5; step += 1) {
         const change = newDemotion(1);
         expect(await beginHere(change)).toBe(true);
@@ -94,7 +94,7 @@ export function breakerContract(at: StoreCase): void {
       expect(await isPaused('key_main')).toBe(false);
     });
 
-    test('open and unknown ones count; refused, dry, ineffective and older ones, promotions and the operator’s do not', async () => {
+    test('counts open and unknown demotions, but not refused, dry, ineffective or older ones, promotions, or changes by operators', async () => {
       await record(at.store, newDemotion(1, { state: 'refused' }));
       await record(at.store, newDemotion(2, { state: 'applied', dryRun: true }));
       await record(at.store, newDemotion(3, { state: 'applied', rolesAfter: [100, 200] }));
@@ -113,7 +113,7 @@ export function breakerContract(at: StoreCase): void {
       await expect(beginHere(newDemotion(9))).rejects.toMatchObject({ code: 'key_paused' });
     });
 
-    test('promotions and the operator’s changes pass when it is used up, and without a limit all changes do', async () => {
+    test('does not apply to promotions and changes by operators, nor to any change if it is not set', async () => {
       await beginHere(newDemotion(1));
       await beginHere(newDemotion(2));
       expect(await beginHere(newChange({ rankeeId: 3 }))).toBe(true);
@@ -124,7 +124,7 @@ export function breakerContract(at: StoreCase): void {
       expect(await isPaused('key_main')).toBe(false);
     });
 
-    test('a paused key begins nothing any more, and is not paused again; lifting the pause resets its count', async () => {
+    test('a paused key begins no change and is not paused again; resuming the key resets its count', async () => {
       const pauses = async () =>
         (await at.store.listAudit({ limit: 20 })).filter(({ action }) => action === 'key.pause').length;
       for (const rankeeId of [1, 2]) await beginHere(newDemotion(rankeeId));
@@ -143,7 +143,7 @@ export function breakerContract(at: StoreCase): void {
       expect(await beginHere(newDemotion(6, { requestedAt }))).toBe(true);
     });
 
-    test('after the clock was set back, earlier changes do not count as new', async () => {
+    test('does not count earlier changes as new after the clock was set back', async () => {
       const demote = demoteWithin(hourMs);
       for (const rankeeId of [1, 2]) expect(await demote(rankeeId)).toBe(true);
       at.clock.setWallClock(at.clock.now() - hourMs);
@@ -151,7 +151,7 @@ export function breakerContract(at: StoreCase): void {
       await expect(demote(5)).rejects.toMatchObject({ code: 'key_paused' });
     });
 
-    test('after the clock was set back, a pause that was lifted before does not block the count', async () => {
+    test('counts changes after the clock was set back to before the key was resumed', async () => {
       const demote = demoteWithin(hourMs);
       await operate(at).pauseKey({ keyId: 'key_main', paused: false, reason: 'looked at' }, operator);
       at.clock.setWallClock(at.clock.now() - hourMs);
@@ -159,7 +159,7 @@ export function breakerContract(at: StoreCase): void {
       await expect(demote(3)).rejects.toMatchObject({ code: 'key_paused' });
     });
 
-    test('concurrent demotions from two handles do not exceed it together', async () => {
+    test('is not exceeded by concurrent demotions through two handles', async () => {
       const attempts = [1, 2, 3, 4, 5, 6].map((rankeeId, index) =>
         begin(index % 2 ? at.store : at.other, newDemotion(rankeeId), { limits: [limit] }),
       );
@@ -169,7 +169,7 @@ export function breakerContract(at: StoreCase): void {
     });
   });
 
-  describe('the limit of changes to high ranks', () => {
+  describe('the limit on changes to high ranks', () => {
     const high: MemberLimit = { of: { fromRank: 100 }, since, byKey: 2, byAll: 3 };
     const promotion = (rankeeId: number, topRank: number, keyId = 'key_main') =>
       newChange({ rankeeId, topRank, keyId });
@@ -186,7 +186,7 @@ export function breakerContract(at: StoreCase): void {
       await expect(beginHere(given(4, true), [limit])).rejects.toMatchObject({ code: 'key_paused' });
     });
 
-    test('counts members at that rank or above, up and down; those below pass', async () => {
+    test('counts promotions and demotions at or above the rank, and none below it', async () => {
       expect(await beginHere(promotion(1, 100), [high])).toBe(true);
       expect(await beginHere(newDemotion(2, { topRank: 200 }), [high])).toBe(true);
       for (const rankeeId of [3, 4, 5]) expect(await beginHere(promotion(rankeeId, 99), [high])).toBe(true);
@@ -199,7 +199,7 @@ export function breakerContract(at: StoreCase): void {
       expect(await isPaused('key_main')).toBe(true);
     });
 
-    test('all keys together have a separate one, independent of the one for demotions', async () => {
+    test('also applies to all keys together, independently of the demotion limit', async () => {
       for (const rankeeId of [1, 2]) await beginHere(promotion(rankeeId, 100), [limit, high]);
       expect(await beginHere(promotion(3, 100, 'key_other'), [limit, high])).toBe(true);
       await expect(beginHere(promotion(4, 100, 'key_other'), [limit, high])).rejects.toMatchObject({
@@ -215,7 +215,7 @@ export function breakerContract(at: StoreCase): void {
       newChange({ rankeeId, rankerId: 9, requestedAt: at.clock.now(), ...rest });
     const beginBy = (change: RankChange) => begin(at.store, change, { policy: { rankerCooldownMs } });
 
-    test('allows one of several changes that were decided concurrently', async () => {
+    test('admits one of several changes that were decided concurrently', async () => {
       const first = by(1);
       expect(await beginBy(first)).toBe(true);
       expect(await at.store.lastRankedOthersAt(9)).toBe(first.requestedAt);

@@ -62,7 +62,7 @@ export function changeContract(at: StoreCase): void {
       expect(await at.store.findChange('chg_no')).toBeUndefined();
     });
 
-    test('an id is stored once', async () => {
+    test('a second change with the same id is a conflict', async () => {
       const change = newChange({ state: 'refused' });
       await record(at.store, change);
       await expect(record(at.store, change)).rejects.toMatchObject({ code: 'conflict' });
@@ -171,7 +171,7 @@ export function changeContract(at: StoreCase): void {
       expect(await beginHere(newChange(), finished.id)).toBe(true);
     });
 
-    test('of all handles that begin a change of one member, exactly one does', async () => {
+    test('if several handles begin a change of one member at once, exactly one succeeds', async () => {
       const stores = [at.store, at.other, at.store, at.other];
       const begun = await Promise.all(stores.map((store) => begin(store, newChange(), { after: undefined })));
       expect(begun.filter(Boolean)).toHaveLength(1);
@@ -179,7 +179,7 @@ export function changeContract(at: StoreCase): void {
       expect(await beginHere(newChange({ rankeeId: 8 }))).toBe(true);
     });
 
-    test('a change begins only if the store has its key in force and its place listed and enabled', async () => {
+    test('a change begins only if its key is valid and its place is whitelisted and enabled', async () => {
       const expiresAt = at.clock.now() + 1_000;
       await operate(at).createKey(newKey('main', { expiresAt }), operator);
       await operate(at).createKey(newKey('other'), operator);
@@ -203,7 +203,7 @@ export function changeContract(at: StoreCase): void {
       expect(await at.store.listChanges({ limit: 9 })).toHaveLength(2);
     });
 
-    test('a member with an unknown change gets no other change until that one is reconciled', async () => {
+    test('a member with an unknown change gets no new change until it is reconciled', async () => {
       const change = newChange();
       await beginHere(change);
       await finish(at, change.id, unknown);
@@ -212,7 +212,7 @@ export function changeContract(at: StoreCase): void {
       expect(await beginHere(newChange(), change.id)).toBe(true);
     });
 
-    test('a change ends once, and the first outcome stays', async () => {
+    test('a change ends only once, and its first outcome is final', async () => {
       const change = newChange({ idempotencyKey: 'again' });
       await beginHere(change);
       await at.clock.advance(700);
@@ -222,7 +222,7 @@ export function changeContract(at: StoreCase): void {
       expect(await at.store.findChange(change.id)).toStrictEqual({ ...change, ...applied, finishedAt: at.clock.now() });
     });
 
-    test('one that becomes unknown retains its target roles and stays open', async () => {
+    test('a change that becomes unknown retains its target roles and stays open', async () => {
       const change = newChange();
       await beginHere(change);
       expect(await finish(at, change.id, { ...unknown, rolesAfter: [100] })).toBe(true);
@@ -274,7 +274,7 @@ export function changeContract(at: StoreCase): void {
       expect(await at.other.lastAppliedAt(7)).toBe(1_000);
     });
 
-    test('the latest written roles of a member are found below any number of changes without writes', async () => {
+    test('the last written change of a member is found behind any number of changes without writes', async () => {
       const finished = { state: 'applied', finishedAt: 9_000 } as const;
       const quiet = { ...finished, rolesAfter: [100, 200] };
       const last = async () => (await at.other.lastWritten(7))?.id;
@@ -302,7 +302,7 @@ export function changeContract(at: StoreCase): void {
       expect(await last()).toBe(finishedLater.id);
     });
 
-    test('within a day, an idempotency key is stored once per API key; later, it means the newer change', async () => {
+    test('an idempotency key is unique per API key for a day; then it identifies the newer change', async () => {
       const idempotencyKey = 'abc';
       const finished = { state: 'applied', idempotencyKey } as const;
       const old = newChange({ ...finished, requestedAt: at.clock.now() });
@@ -322,7 +322,7 @@ export function changeContract(at: StoreCase): void {
       expect(await at.store.findChange(old.id)).not.toHaveProperty('idempotencyKey');
     });
 
-    test('a change that has ended can be opened again, as long as it is the newest of the member', async () => {
+    test('an ended change can be reopened while it is the newest of its member', async () => {
       const change = newChange();
       const open = (id: string) => at.other.reopenChange(id, (kept) => reopened(kept, change, at.clock.now()));
       await beginHere(change);

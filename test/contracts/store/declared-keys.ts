@@ -50,7 +50,7 @@ export function declaredKeyContract(at: StoreCase): void {
       expect(await at.store.listEntries({})).toMatchObject([{ placeId: 42, note: '', declaredIn: 'rankd.yaml:5' }]);
     });
 
-    test('a key for Discord is declared without a secret, and one that becomes such a key loses the secret it had', async () => {
+    test('a Discord key is declared without a secret, and a key that becomes one loses its secret', async () => {
       const forDiscord = (name: string): NewDeclaration => {
         const { hash: _, ...rest } = declaration(name, { rules: { isForDiscord: true } });
         return rest;
@@ -66,7 +66,7 @@ export function declaredKeyContract(at: StoreCase): void {
       expect(await audited(before.length)).toContain('key.declare key_main');
     });
 
-    test('declared again without a change write no audit event, wherever the configuration declares them', async () => {
+    test('that are declared again without a change write no audit event, even if their lines moved', async () => {
       await declare(declaration('main', places(1, 2)));
       const before = await audited();
       expect(before).toEqual(['key.declare key_main', 'whitelist.add 1', 'whitelist.add 2']);
@@ -86,7 +86,7 @@ export function declaredKeyContract(at: StoreCase): void {
       expect(await audited(3)).toEqual(['key.declare key_main', 'whitelist.add 3', 'whitelist.remove 1']);
     });
 
-    test('with a new hash have only that secret, at once', async () => {
+    test('with a new hash accept only the new secret, at once', async () => {
       await declare(declaration('main'));
       await declare(declaration('main', { hash: newSecret('next').hash }));
       const { key, secretId } = (await found('next')) ?? {};
@@ -98,7 +98,7 @@ export function declaredKeyContract(at: StoreCase): void {
       expect(await audited()).toEqual(Array(3).fill('key.declare key_main'));
     });
 
-    test('end an older secret again if the clock was set back before its end', async () => {
+    test('retire an older secret again if the clock was set back to before it was retired', async () => {
       await declare(declaration('main'));
       await declare(declaration('main', { hash: newSecret('next').hash }));
       at.clock.setWallClock(at.clock.now() - 3_600_000);
@@ -106,7 +106,7 @@ export function declaredKeyContract(at: StoreCase): void {
       expect(await found('main')).toMatchObject({ retiring: { until: at.clock.now() } });
     });
 
-    test('that are no longer declared are revoked, and apply again under their id when they are restored', async () => {
+    test('that are no longer declared are revoked, and get their id back when they are declared again', async () => {
       await declare(declaration('main', places(1)), declaration('other'));
       await at.clock.advance(1_000);
       await declare(declaration('other'));
@@ -120,7 +120,7 @@ export function declaredKeyContract(at: StoreCase): void {
       expect(await at.store.findKey('main')).not.toHaveProperty('revokedAt');
     });
 
-    test('that are restored own their name, even if a newer key had it and was revoked', async () => {
+    test('that are declared again get their name back, even if a newer key had it and was revoked', async () => {
       await declare(declaration('main'));
       await declare();
       await operate(at).createKey(newKey('main', { id: 'key_2', secret: newSecret('second') }), operator);
@@ -130,7 +130,7 @@ export function declaredKeyContract(at: StoreCase): void {
       expect(await at.other.findKey('key_2')).toMatchObject({ id: 'key_2' });
     });
 
-    test('can trade names and secrets among themselves', async () => {
+    test('can swap names and secrets', async () => {
       await declare(declaration('a'), declaration('b'));
       await declare(declaration('a', { hash: newSecret('b').hash }), declaration('b', { hash: newSecret('a').hash }));
       expect([(await found('a'))?.key.name, (await found('b'))?.key.name]).toEqual(['b', 'a']);

@@ -17,7 +17,7 @@ export function discordContract(at: StoreCase): void {
     at.store.updateDiscordPerson(person.discordId, (known = person) => ({ change: known, events: [] }));
 
   describe('people in Discord', () => {
-    test('are linked to one user at a time, with who linked them and when, and keep their salt', async () => {
+    test('are linked to one user at a time, with the actor and the time, and retain their salt', async () => {
       await meet(ann);
       expect(await at.other.findDiscordPerson(ann.discordId)).toStrictEqual(ann);
       await link(newDiscordPerson(ann.discordId), 1001);
@@ -36,7 +36,7 @@ export function discordContract(at: StoreCase): void {
       ]);
     });
 
-    test('have the newest Roblox name that a change gave their user, and not the name shown in Discord', async () => {
+    test('have the newest Roblox name from the changes of their user, not their Discord name', async () => {
       for (const [person, userId] of [
         [ann, 1001],
         [bob, 1002],
@@ -64,7 +64,7 @@ export function discordContract(at: StoreCase): void {
       expect(await at.other.linkedNames([1002])).toEqual(new Map([[1002, 'NewBob']]));
     });
 
-    test('who are not linked cannot be unlinked, with nothing written', async () => {
+    test('without a link cannot be unlinked, and nothing is written', async () => {
       await meet(bob);
       for (const { discordId } of [ann, bob])
         await expect(at.store.updateDiscordPerson(discordId, judgeUnlink(discordId, actor()))).rejects.toMatchObject({
@@ -74,7 +74,7 @@ export function discordContract(at: StoreCase): void {
       expect(await at.store.listAudit({ limit: 10 })).toEqual([]);
     });
 
-    test('leave history and audit with the user they are linked to: the id, the link, and the name they had in Discord', async () => {
+    test('are forgotten with their linked user: id, link and Discord name leave history and audit', async () => {
       await link(ann, 1001);
       await link(bob, 1002);
       const ended = { state: 'applied', finishedAt: at.clock.now(), rankeeId: 7 } as const;

@@ -6,7 +6,7 @@ import type { StoreCase } from './store-case.ts';
 
 export function groupContract(at: StoreCase): void {
   describe('the base role of a group', () => {
-    test('is stored for every handle, separately for each group, and the latest one counts', async () => {
+    test('is stored for every handle, separately for each group, and the latest value applies', async () => {
       expect(await at.store.findBaseRole('group 7')).toBeUndefined();
       await at.store.storeBaseRole('group 7', 71);
       await at.store.storeBaseRole('group 8', 2 ** 53 - 1);
@@ -25,7 +25,7 @@ export function groupContract(at: StoreCase): void {
     expect(await at.store.findServedGroup()).toEqual({ group: 'group 8' });
   });
 
-  test('the meanings of settings are stored for every handle and each group, as judged, with their events or not at all', async () => {
+  test('the meanings of settings are stored for every handle and group, as judged, in one transaction with their events', async () => {
     const locked = { setting: 'policy.locked_roles', entry: '🦊 "x"', alarm: null };
     const kept: RoleMeaning = { ...locked, roles: [{ id: 2 ** 53 - 1, name: "O'Neil", rank: 254 }] };
     const drifted: RoleMeaning = { ...locked, entry: '120', roles: [], alarm: 'gone' };

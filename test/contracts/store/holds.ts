@@ -26,7 +26,7 @@ export function holdContract(at: StoreCase): void {
   const holds = async () => (await at.other.listHolds({ group, limit: 9 })).map(({ id, state }) => [id, state]);
 
   describe('a hold', () => {
-    test('is in force once its change has an outcome, with the roles that were found, and not before', async () => {
+    test('begins only with the outcome of its change, with the roles from that outcome', async () => {
       const change = newSuspension('hold_a', 5_000);
       await begin(at.store, change);
       expect(await holds()).toEqual([]);
@@ -65,7 +65,7 @@ export function holdContract(at: StoreCase): void {
       expect(await holds()).toEqual([['hold_a', 'ending']]);
     });
 
-    test('ends with the outcome of its return: ended if that is applied, still open if it is not', async () => {
+    test('ends if its return is applied, and stays open if it is not', async () => {
       const change = newSuspension('hold_a', at.clock.now());
       await begin(at.store, change);
       await recordOutcome(at, change.id, applied);
@@ -84,7 +84,7 @@ export function holdContract(at: StoreCase): void {
       expect(await begin(at.other, newChange(), { after: second.id })).toBe(true);
     });
 
-    test('is due from its end, oldest end first, only in its own group, and pauses between two tries', async () => {
+    test('is due from its end, earliest end first, only in its own group, and waits between two attempts', async () => {
       for (const [rankeeId, endsAt] of [
         [1, 3_000],
         [2, 1_000],
@@ -103,7 +103,7 @@ export function holdContract(at: StoreCase): void {
       expect(await at.other.dueHolds({ group: 'another', now: 9_999, retryNow: true, limit: 9 })).toEqual([]);
     });
 
-    test('is changed together with its events, and not once it has ended', async () => {
+    test('is updated together with its events, but not once it has ended', async () => {
       const change = newSuspension('hold_a', 5_000);
       await begin(at.store, change);
       await recordOutcome(at, change.id, applied);
@@ -132,7 +132,7 @@ export function holdContract(at: StoreCase): void {
       expect(await holds()).toEqual([['hold_2', 'active']]);
     });
 
-    test('forgets a person: id, name and reason are deleted, and nothing is given back any more', async () => {
+    test('of a forgotten person loses its id, name and reason, and restores no roles', async () => {
       const change = newSuspension('hold_a', 5_000);
       await begin(at.store, change);
       await recordOutcome(at, change.id, applied);

@@ -32,7 +32,7 @@ export function keyContract(at: StoreCase): void {
       expect(await at.store.findKey('key_main')).toMatchObject(settings);
     });
 
-    test('a key for Discord has no secret, and never gets one', async () => {
+    test('a Discord key has no secret, and never gets one', async () => {
       const { secret: _, ...key } = newKey('main', { isForDiscord: true });
       const made = await operate(at).createKey(key, operator);
       expect(made).toMatchObject({ isForDiscord: true, secrets: [] });
@@ -56,7 +56,7 @@ export function keyContract(at: StoreCase): void {
       expect(await at.other.findKey(awkwardText)).toMatchObject({ id: 'key_main', name: awkwardText });
     });
 
-    test('the name of a valid key is refused from any handle, with nothing written', async () => {
+    test('the name of a valid key is rejected at every handle, and nothing is written', async () => {
       await operate(at).createKey(newKey('main'), operator);
       const again = newKey('main', { id: 'key_2', secret: newSecret('2') });
       await expect(operate({ ...at, store: at.other }).createKey(again, operator)).rejects.toMatchObject({
@@ -68,7 +68,7 @@ export function keyContract(at: StoreCase): void {
       expect(await at.store.listAudit({ limit: 10 })).toHaveLength(1);
     });
 
-    test('the name of a revoked key can be used again, and then means the new key', async () => {
+    test('the name of a revoked key can be reused, and then identifies the new key', async () => {
       await operate(at).createKey(newKey('main'), operator);
       await operate(at).revokeKey('key_main', operator);
       expect(await at.store.findKey('main')).toMatchObject({ id: 'key_main' });
@@ -93,7 +93,7 @@ export function keyContract(at: StoreCase): void {
       expect((await at.store.listKeys()).map((key) => key.name)).toEqual(['b', 'a']);
     });
 
-    test('a part of the keys can be listed: after one of them, up to a number, or by ids or name', async () => {
+    test('keys can be listed after a given key, up to a limit, or by ids or name', async () => {
       for (const name of ['a', 'b', 'c', 'd']) await operate(at).createKey(newKey(name), operator);
       const names = async (selection: KeySelection) => (await at.store.listKeys(selection)).map(({ name }) => name);
       expect(await names({ limit: 2 })).toEqual(['a', 'b']);
@@ -120,7 +120,7 @@ export function keyContract(at: StoreCase): void {
       expect(await at.store.findKey('simulated')).not.toHaveProperty('isSimulated');
     });
 
-    test('a stored secret or id is a conflict', async () => {
+    test('an existing secret or id is a conflict', async () => {
       await operate(at).createKey(newKey('main'), operator);
       const sameSecret = newKey('other', { secret: newSecret('main') });
       await expect(operate(at).createKey(sameSecret, operator)).rejects.toMatchObject({ code: 'conflict' });
@@ -177,7 +177,7 @@ export function keyContract(at: StoreCase): void {
       expect(await at.store.listAudit({ limit: 10 })).toHaveLength(2);
     });
 
-    test('revoking again retains the first time', async () => {
+    test('revoking a key again does not change the time of its revocation', async () => {
       await operate(at).createKey(newKey('main'), operator);
       const { revokedAt } = await operate(at).revokeKey('key_main', operator);
       expect(revokedAt).toBe(at.clock.now());
@@ -192,7 +192,7 @@ export function keyContract(at: StoreCase): void {
       await expect(operate(at).rotateKey(rotation, operator)).rejects.toMatchObject({ code: 'conflict' });
     });
 
-    test('a pause retains its first time and can be lifted', async () => {
+    test('pausing a key again does not change the time of the pause, and resuming ends it', async () => {
       await operate(at).createKey(newKey('main'), operator);
       const pause = { keyId: 'key_main', paused: true, reason: 'many demotions' };
       const { pausedAt } = await operate(at).pauseKey(pause, 'daemon');
@@ -234,7 +234,7 @@ export function keyContract(at: StoreCase): void {
       expect(plain).not.toHaveProperty('selfRank');
     });
 
-    test('a revoked key has no rules left to set', async () => {
+    test('the rules of a revoked key cannot be changed', async () => {
       await operate(at).createKey(newKey('main'), operator);
       await operate(at).revokeKey('key_main', operator);
       const change = { keyId: 'key_main', rules: { maxRank: 50 } };

@@ -47,7 +47,7 @@ export function lateWriteContract(at: StoreCase): void {
       expect(await audited()).toEqual([change.id]);
     });
 
-    test('leaves the change as it is if the member was changed since, and names the member', async () => {
+    test('is audited and reported, but does not reopen the change if the member has a newer one', async () => {
       const change = newChange();
       await begin(at.other, change);
       await recordOutcome({ store: at.other, clock: at.clock }, change.id, notApplied);
@@ -59,7 +59,7 @@ export function lateWriteContract(at: StoreCase): void {
       expect(await at.store.openChanges()).toEqual([]);
     });
 
-    test('did not happen if no node has declared this one dead', async () => {
+    test('is neither audited nor reported while this node has its lease', async () => {
       const change = newChange();
       await begin(at.store, change);
       const left = at.store.leaseLeft();

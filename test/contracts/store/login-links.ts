@@ -6,8 +6,8 @@ const minuteMs = 60_000;
 const asked = { by: 'cli:ann@host', isViewOnly: true, lifeMs: 60 * minuteMs };
 
 export function loginLinksContract(at: StoreCase): void {
-  describe('links to the page', () => {
-    test('log in once, at any daemon on the store, within five minutes', async () => {
+  describe('login links', () => {
+    test('work once, at any daemon on the store, within five minutes', async () => {
       const { secret, expiresAt } = await makeLoginLink(at, asked);
       expect(secret).toMatch(/^[\w-]{22}$/);
       expect(expiresAt).toBe(at.clock.now() + 5 * minuteMs);
@@ -21,7 +21,7 @@ export function loginLinksContract(at: StoreCase): void {
       expect(await takeLoginLink(at, late.secret)).toBeUndefined();
     });
 
-    test('are at most a hundred, of which a new one replaces the oldest', async () => {
+    test('number at most a hundred: a new one replaces the oldest', async () => {
       const secrets: string[] = [];
       for (let made = 0; made < 101; made++) {
         secrets.push((await makeLoginLink(at, asked)).secret);
@@ -32,7 +32,7 @@ export function loginLinksContract(at: StoreCase): void {
       expect(await takeLoginLink(at, second)).toBeDefined();
     });
 
-    test('stop working when everybody is logged out', async () => {
+    test('stop working once they are dropped', async () => {
       const { secret } = await makeLoginLink(at, asked);
       await at.other.dropLoginLinks();
       expect(await takeLoginLink(at, secret)).toBeUndefined();

@@ -32,7 +32,7 @@ export function lookUpContract(at: StoreCase): void {
       expect(await found('Main')).toBeUndefined();
     });
 
-    test('is also found if the key is revoked, expired or paused: other code judges that', async () => {
+    test('is also returned for a revoked, expired or paused key', async () => {
       await operate(at).createKey(newKey('main', { expiresAt: 1 }), operator);
       await operate(at).pauseKey({ keyId: 'key_main', paused: true, reason: '' }, 'daemon');
       await operate(at).revokeKey('key_main', operator);
@@ -40,7 +40,7 @@ export function lookUpContract(at: StoreCase): void {
       expect((await found('main'))?.key).toMatchObject({ expiresAt: 1, pausedAt: now, revokedAt: now });
     });
 
-    test('with the old secret of a rotation has the time of the rotation and of its end, even after that', async () => {
+    test('has the start and end of the overlap for a rotated-out secret, even after the end', async () => {
       const oldExpiresAt = at.clock.now() + 1_000;
       await operate(at).createKey(newKey('main'), operator);
       await operate(at).rotateKey({ keyId: 'key_main', secret: newSecret('new'), oldExpiresAt }, operator);

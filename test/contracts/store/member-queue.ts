@@ -9,7 +9,7 @@ export function memberQueueContract(at: StoreCase): void {
       expect(await at.store.queueStanding({ rankeeId })).toMatchObject({ isNext: true });
     });
 
-    test('makes a later change wait for those of other nodes until each of them has left', async () => {
+    test('makes a change wait for all earlier ones of other nodes', async () => {
       const first = await at.store.enqueue(rankeeId);
       await at.other.enqueue(rankeeId);
       const second = await at.store.enqueue(rankeeId);
@@ -21,7 +21,7 @@ export function memberQueueContract(at: StoreCase): void {
       expect(await at.other.queueStanding({ rankeeId, position })).toStrictEqual({ position, isNext: true });
     });
 
-    test('makes no change wait for later ones, for its own node, or for another member', async () => {
+    test('makes no change wait for later ones, for its own node, or for changes of other members', async () => {
       const { position: earlier } = await at.other.queueStanding({ rankeeId });
       const first = await at.store.enqueue(rankeeId);
       const second = await at.store.enqueue(rankeeId);
@@ -34,7 +34,7 @@ export function memberQueueContract(at: StoreCase): void {
       expect(await isNext({ rankeeId: 8 })).toBe(true);
     });
 
-    test('makes no change wait for a dead node, but for a live one whatever the clocks show', async () => {
+    test('makes changes wait for a live node whatever the clocks show, but not for a dead one', async () => {
       await at.store.enqueue(rankeeId);
       const isNext = async () => (await at.other.queueStanding({ rankeeId })).isNext;
       for (const hours of [1, -2]) {

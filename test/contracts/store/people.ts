@@ -28,7 +28,7 @@ export function personContract(at: StoreCase): void {
       await record(at.store, newChange({ ...ended, id: 'chg_other', rankeeId: 2002, rankeeName: 'Other' }));
     });
 
-    test('takes the id, the names and the texts out of every change that names the person, and no other', async () => {
+    test('removes id, names and texts from every change that names the person, and from no other', async () => {
       const other = await at.store.findChange('chg_other');
       expect(await forget()).toEqual({ changes: 2, events: 1, isOpen: false, isNamed: true });
       expect(await at.other.findChange('chg_rankee')).toMatchObject({ rankeeId: -77, rankeeName: '' });
@@ -39,14 +39,14 @@ export function personContract(at: StoreCase): void {
       expect(await at.other.mentionsOf(1001)).toEqual({ changes: 0, events: 0, isOpen: false, isNamed: false });
     });
 
-    test('twice, as two runs that were agreed to at the same time, is refused the second time, with nothing written', async () => {
+    test('is rejected the second time, and nothing is written', async () => {
       await forget();
       const { length } = await at.store.listAudit({ limit: 10 });
       await expect(forget()).rejects.toMatchObject({ code: 'not_found' });
       expect(await at.store.listAudit({ limit: 10 })).toHaveLength(length);
     });
 
-    test('puts the pseudonym into the audit, whose chain stays intact, and is itself an event', async () => {
+    test('writes the pseudonym into the audit, whose chain stays intact, and is itself an event', async () => {
       const before = await verifyAudit({ store: at.store });
       await forget();
       const events = await at.other.listAudit({ limit: 10, oldestFirst: true });
@@ -63,7 +63,7 @@ export function personContract(at: StoreCase): void {
       { role: 'member', rankeeId: 1001, rankerId: 3003 },
       { role: 'ranker', rankeeId: 3003, rankerId: 1001 },
     ])(
-      'is refused while a change with the person as $role is open, with nothing written',
+      'is rejected while a change with the person as $role is open, and nothing is written',
       async ({ role: _, ...people }) => {
         const open = newChange({ id: 'chg_open', ...people, state: 'pending' });
         await at.other.beginChange(open, { windows: [] }, () => ({ do: 'begin', holds: [], events: [] }));
@@ -73,13 +73,13 @@ export function personContract(at: StoreCase): void {
     );
   });
 
-  describe('requests to be forgotten', () => {
+  describe('erasure requests', () => {
     const ask = (id: string, userId: number, receivedAt = at.clock.now()) => {
       const request = { id, userId, requestedAt: 5, receivedAt };
       return at.store.recordErasure(request, judgeErasure(request, { by: 'roblox', at: receivedAt, pseudonym: -88 }));
     };
 
-    test('wait once for each notification, and are done in the transaction that forgets the person', async () => {
+    test('are stored once per notification, and done in the transaction that forgets the person', async () => {
       await record(at.store, newChange({ id: 'chg_1', rankeeId: 1001, state: 'applied', finishedAt: at.clock.now() }));
       await ask('b', 1001, 20);
       await ask('a', 1001, 10);
@@ -92,7 +92,7 @@ export function personContract(at: StoreCase): void {
       expect((await verifyAudit({ store: at.other })).isIntact).toBe(true);
     });
 
-    test('of a user whom no record names are done at once, and do not name the user', async () => {
+    test('about a user without records are done at once, and do not store the user', async () => {
       expect(await ask('a', 1001)).toMatchObject({ userId: -88, doneAt: at.clock.now() });
       expect(await at.other.waitingErasures()).toEqual([]);
       const events = await at.other.listAudit({ limit: 10, oldestFirst: true });
@@ -103,7 +103,7 @@ export function personContract(at: StoreCase): void {
   });
 
   describe('names from the platform', () => {
-    test('are looked up for members of new changes without a name, and stored until a time', async () => {
+    test('are missing for unnamed members of new changes until they are stored, and expire', async () => {
       const ended = { state: 'applied', finishedAt: at.clock.now() } as const;
       await record(at.store, newChange({ ...ended, id: 'chg_1', rankeeId: 1001, rankeeName: '' }));
       await record(at.store, newChange({ ...ended, id: 'chg_2', rankeeId: 1002, rankeeName: '' }));
@@ -123,7 +123,7 @@ export function personContract(at: StoreCase): void {
       expect(await names(0)).toEqual([[1003, 'Other']]);
     });
 
-    test('lead back to the users who had them, in any case, those of the newest changes first', async () => {
+    test('find the users who had them, ignoring case, in order of their newest changes', async () => {
       const ended = { state: 'applied', finishedAt: at.clock.now() } as const;
       for (const [index, rankeeId] of [1001, 1002, 1001, 1003].entries()) {
         const rankeeName = rankeeId === 1003 ? 'Sam_' : 'sAm';

@@ -47,7 +47,7 @@ export function webhookContract(at: StoreCase): void {
       expect(JSON.stringify(event)).not.toMatch(/https|whsec/);
     });
 
-    test('two concurrent edits of a webhook both apply, and a name or an address is used once', async () => {
+    test('two concurrent edits of a webhook both apply, and names and addresses are unique', async () => {
       await add('a');
       const edit = (store: typeof at.store, field: Partial<NewWebhook>) =>
         store.updateWebhooks(judgeOne('a', (webhook) => ({ change: { ...webhook, ...field }, events: [] })));
@@ -58,7 +58,7 @@ export function webhookContract(at: StoreCase): void {
       expect(await find('b')).toBeUndefined();
     });
 
-    test('a webhook that was removed during a delivery stays removed, with all waiting events', async () => {
+    test('a webhook that is removed during a delivery stays removed, with its deliveries', async () => {
       await add('a');
       await keep(delivery(1));
       await at.other.updateWebhooks(judgeOne('a', () => ({ change: 'removed', events: [] })));
@@ -68,7 +68,7 @@ export function webhookContract(at: StoreCase): void {
       expect(await at.store.listDeliveries({ webhookId: 'wh_a', limit: 9 })).toEqual([]);
     });
 
-    test('progress replaces the named deliveries, removes others as requested, and hurries earlier failures', async () => {
+    test('progress updates the webhook, and can make earlier failures due at once', async () => {
       await add('a');
       await keep(delivery(1), delivery(2, { tries: 0 }), delivery(3, { state: 'failed', error: 'no' }));
       await at.other.recordProgress({ webhookId: 'wh_a', sequences: [3, 1] }, ({ webhook, deliveries }) => {
@@ -89,7 +89,7 @@ export function webhookContract(at: StoreCase): void {
       expect(due.map(({ sequence }) => sequence)).toEqual([1]);
     });
 
-    test('the newest deliveries stay, and waiting ones are never trimmed', async () => {
+    test('trimming retains the newest deliveries and all waiting ones', async () => {
       await add('a');
       const states = ['delivered', 'delivered', 'delivered', 'failed', 'waiting', 'failed'] as const;
       await keep(...states.map((state, index) => delivery(index + 1, { state, lastAt: index === 5 ? 1 : 10 })));

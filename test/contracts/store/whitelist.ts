@@ -20,7 +20,7 @@ export function whitelistContract(at: StoreCase): void {
       ]);
     });
 
-    test('adding an entry again enables it and retains its note and its first time', async () => {
+    test('adding an entry again enables it, and retains its note and the time it was first added', async () => {
       await operate(at).createKey(newKey('main'), operator);
       const [first] = await operate(at).addEntries({ keyId, placeIds: [42], note: 'lobby' }, operator);
       await operate(at).setEntriesActive({ keyId, placeIds: [42], active: false }, operator);
@@ -54,7 +54,7 @@ export function whitelistContract(at: StoreCase): void {
       expect(await at.other.listEntries({})).toMatchObject([{ placeId: 2 }]);
     });
 
-    test('if one place is not listed, nothing changes, and every such place is named', async () => {
+    test('if places are not listed, nothing changes, and the error names them', async () => {
       await operate(at).createKey(newKey('main'), operator);
       await operate(at).addEntries({ keyId, placeIds: [1, 2] }, operator);
       const events = await at.store.listAudit({ limit: 10 });
@@ -66,7 +66,7 @@ export function whitelistContract(at: StoreCase): void {
       expect(await at.store.listAudit({ limit: 10 })).toEqual(events);
     });
 
-    test('a missing key gets no entries', async () => {
+    test('adding entries to a missing key is not_found', async () => {
       const adding = operate(at).addEntries({ keyId: 'key_no', placeIds: [1] }, operator);
       await expect(adding).rejects.toMatchObject({ code: 'not_found', message: expect.stringContaining('key_no') });
     });

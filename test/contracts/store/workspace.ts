@@ -23,7 +23,7 @@ export function workspaceContract(at: StoreCase): void {
       expect(await at.store.adoptWorkspaceId('ws_other')).toMatchObject({ id: 'ws_given' });
     });
 
-    test('a suspension by another handle applies at once', async () => {
+    test('a suspension through another handle applies at once', async () => {
       expect(await at.store.getWorkspace()).toMatchObject({ active: true });
       expect(await operate({ ...at, store: at.other }).updateWorkspace({ active: false }, operator)).toMatchObject({
         active: false,

@@ -16,14 +16,14 @@ ledgerContract('the ledger on PostgreSQL', async (clock) => {
   return { ledger: ledgerOf(store), other: ledgerOf(other) };
 });
 
-test('each key of the platform has a separate budget', async () => {
+test('each platform key has a separate budget', async () => {
   const { store, other } = await twoStores();
   await ledgerOf(store).change(counted, add);
   const elsewhere = other.budgetLedger('b'.repeat(64));
   expect(await elsewhere?.change(counted, ({ count }) => count)).toBe(0);
 });
 
-test('a new account is opened with the time of the last change before its ledger, if there was one', async () => {
+test('a new account is opened with the time of the last change before the ledger, if there was one', async () => {
   const { store, other, clock } = await twoStores();
   const opened: Array<OpeningFacts<Counted>> = [];
   const open = (ledger: BudgetLedger | undefined, operation: string) =>
@@ -43,8 +43,8 @@ test('a new account is opened with the time of the last change before its ledger
 test.each([
   ['is gone', 'DELETE FROM rankd.platform_budget'],
   ['is older than it was', `UPDATE rankd.platform_budget SET version = 1, set_by = 'then', account = '{"count":1}'`],
-  ['is another one', `UPDATE rankd.platform_budget SET set_by = 'somebody', account = '{"count":1}'`],
-])('an account that %s after a failover is reopened with the data that this process has', async (_what, sql) => {
+  ['was set by another process', `UPDATE rankd.platform_budget SET set_by = 'somebody', account = '{"count":1}'`],
+])('an account that %s after a failover is reopened with the account that this process knows', async (_what, sql) => {
   const { store, other, address } = await twoStores();
   const opened: Array<OpeningFacts<Counted>> = [];
   const ledger = ledgerOf(store);
@@ -56,7 +56,7 @@ test.each([
   expect(await ledger.change(noting(opened), add)).toBe(6);
 });
 
-test('a lost account is reopened once, even if the first process knew less of it than the next', async () => {
+test('a lost account is reopened once, even if the next process knows a later version', async () => {
   const { store, other, address } = await twoStores();
   const opened: Array<OpeningFacts<Counted>> = [];
   const [first, next] = [ledgerOf(store), ledgerOf(other)];
@@ -69,7 +69,7 @@ test('a lost account is reopened once, even if the first process knew less of it
   expect(opened).toHaveLength(1);
 });
 
-test('a node that hangs between its look at an account and what it sets keeps no other from it, and loses nothing', async () => {
+test('a node that stalls between reading and writing an account blocks no other node and loses no change', async () => {
   const { store, address, clock } = await twoStores();
   await using proxy = await startStoreProxy(address.port);
   const far = await openPostgresStore({ address: { ...address, host: '127.0.0.1', port: proxy.port }, clock });
@@ -86,7 +86,7 @@ test('a node that hangs between its look at an account and what it sets keeps no
   expect(await added).toBe(6);
 });
 
-test('to change an account is one trip, also for the one who comes after another', async () => {
+test('a change of an account takes one round trip, or two after a change by another node', async () => {
   const { address, clock } = await twoStores();
   const db = new Database(address);
   onTestFinished(() => db.close());

@@ -6,7 +6,7 @@ import { openTestApp } from '../../support/open-test-app.ts';
 import { clientOf, postgresDatabase } from '../../support/postgres-database.ts';
 import { startStoreProxy } from '../../tools/store-proxy.ts';
 
-test('a server without a connection left is 503 until it has one; beats keep theirs, so the daemon keeps its lease', async () => {
+test('requests get 503 while the server has no free connection; heartbeats have their own, so the lease continues', async () => {
   const { address } = await postgresDatabase();
   const { user, database, password } = address;
   const admin = clientOf(address);
@@ -53,7 +53,7 @@ test('a server without a connection left is 503 until it has one; beats keep the
   await expect.poll(async () => (await app.rank(key)).status).toBe(200); // over a separate connection, which recovers independently
 });
 
-test('a request waits at most 2 s for its key on a silent server, and requests work again once the server does', async () => {
+test('a request waits at most 2 s for its key on an unresponsive server, and requests recover with the server', async () => {
   const { address } = await postgresDatabase();
   await using proxy = await startStoreProxy(address.port);
   const through = { ...address, host: '127.0.0.1', port: proxy.port };

@@ -7,7 +7,7 @@ import { startPostgres } from '../../support/postgres.ts';
 import { onServer } from '../../support/postgres-database.ts';
 import { startStoreProxy } from '../../tools/store-proxy.ts';
 
-test('a write that a server lost in a crash is not reported as stored, even if another write got the id of its transaction', async () => {
+test('a write that the server lost in a crash is not reported as stored, even if another write got its transaction id', async () => {
   // uncommitted data are only in its memory
   await using server = await startPostgres({ settings: ['wal_writer_delay=10000'] });
   await using proxy = await startStoreProxy(server.port);

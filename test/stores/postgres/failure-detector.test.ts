@@ -8,7 +8,7 @@ import { onServer, postgresDatabase } from '../../support/postgres-database.ts';
 
 const other = { id: 'node_b', beat: 4 };
 
-test('a server that was stalled for long ends no node: three of a node’s own heartbeats have to be answered in the meantime', async () => {
+test('after the server stalled, no node is declared dead until three of the own heartbeats were answered', async () => {
   const time = new ManualClock();
   const detector = new FailureDetector(time);
   expect(detector.observe([other], 1)).toEqual([]);
@@ -18,7 +18,7 @@ test('a server that was stalled for long ends no node: three of a node’s own h
   expect(detector.observe([other], 1)).toEqual([other]);
 });
 
-test('over a new connection every node is watched from the start, and so is a node whose number moved', async () => {
+test('a new connection or a new heartbeat of a node restarts its timeout', async () => {
   const time = new ManualClock();
   const detector = new FailureDetector(time);
   /** The seconds until the node is ended, with a beat each. */
@@ -35,7 +35,7 @@ test('over a new connection every node is watched from the start, and so is a no
   expect(await lookFor(6, { beat: 5, session: 2 })).toBe(1);
 });
 
-test('a node whose heartbeat arrives in the moment in which another ends it continues', async () => {
+test('a node whose heartbeat arrives just before it is declared dead continues', async () => {
   const { address } = await postgresDatabase();
   const store = await openPostgresStore({ address, clock: new ManualClock(), leaseClock: new ManualClock() });
   const db = new Database(address);

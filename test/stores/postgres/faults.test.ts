@@ -77,7 +77,7 @@ const endWaiting = `
 const plan = (store: Store) =>
   store.updateWorkspace(judgeWorkspace({ plan: 'free' }, { by: operator, at: Date.UTC(2026, 0, 1) }));
 
-test('a commit whose answer is lost is checked, and is a success', async () => {
+test('a commit whose response is lost is verified and succeeds', async () => {
   const { line, store, other } = await openThrough();
   line.break('lost answer');
   expect(await plan(store)).toMatchObject({ plan: 'free' });
@@ -91,7 +91,7 @@ test('a commit whose answer is lost is checked, and is a success', async () => {
   expect((await other.auditChain({ afterId: 0, limit: 9 })).rows).toHaveLength(2);
 });
 
-test('a commit that never arrived is reported as such, and nothing was stored', async () => {
+test('a commit that never reached the server fails, and nothing is stored', async () => {
   const { line, store, other } = await openThrough();
   line.break('lost commit');
   await expect(plan(store)).rejects.toMatchObject({ code: 'store_unavailable' });
@@ -100,7 +100,7 @@ test('a commit that never arrived is reported as such, and nothing was stored', 
   expect(await plan(store)).toMatchObject({ plan: 'free' });
 });
 
-test('broken connections are replaced, and keys that were cached through them are forgotten', async () => {
+test('broken connections are replaced, and the key cache is cleared', async () => {
   const { line, store, other, clock } = await openThrough();
   await operate({ store: other, clock }).createKey(newKey('game'), operator);
   expect(await lookUp(store, 'game')).toMatchObject({ key: { name: 'game' } });
@@ -118,7 +118,7 @@ test('broken connections are replaced, and keys that were cached through them ar
   await plan(store);
 });
 
-test('a read whose connection breaks is retried on another one', async () => {
+test('a read whose connection breaks is retried on a new one', async () => {
   const { store, address } = await openThrough();
   const change = newChange();
   await begin(store, change);
@@ -133,7 +133,7 @@ test('a read whose connection breaks is retried on another one', async () => {
   await Promise.all([admin.end(), watcher.end()]);
 });
 
-test('a session that the server ends in the middle of a transaction takes it back', async () => {
+test('if the server ends a session in the middle of a transaction, the transaction is rolled back', async () => {
   const { store, other, address } = await openThrough();
   const admin = clientOf(address);
   const watcher = clientOf(address);
@@ -149,7 +149,7 @@ test('a session that the server ends in the middle of a transaction takes it bac
   expect(await plan(store)).toMatchObject({ plan: 'free' });
 });
 
-test('no statement can edit, remove, insert or empty audit rows, or move the anchor elsewhere', async () => {
+test('no statement can edit, delete, insert or truncate audit rows, or change the anchor', async () => {
   const { store, address } = await openThrough();
   await plan(store);
   const client = clientOf(address);

@@ -16,7 +16,7 @@ async function twoNodes() {
   return { address, clock, stores: [await open(), await open()] as const };
 }
 
-test('of all that several nodes ask for at once, no more are allowed than the limit has, and it fills up again', async () => {
+test('concurrent requests from several nodes never exceed the limit, which refills', async () => {
   const { clock, stores } = await twoNodes();
   const limit = { name: 'rank key_1', perMinute: 60, burst: 20 };
   const allowed = async () => {
@@ -34,7 +34,7 @@ test('of all that several nodes ask for at once, no more are allowed than the li
   expect(await allowed()).toBe(2);
 });
 
-test('limits are applied in turn: a refusal by the first costs the next nothing', async () => {
+test('limits are applied in turn: if the first rejects, the next loses no token', async () => {
   const { stores } = await twoNodes();
   const [{ limits }] = stores;
   const first = { name: 'place key_1 42', perMinute: 60, burst: 1 };
@@ -47,7 +47,7 @@ test('limits are applied in turn: a refusal by the first costs the next nothing'
   expect(await limits?.takeShared([second])).toEqual([{ isAllowed: true, left: 8 }]);
 });
 
-test('tokens that nodes spent alone are subtracted from those left for all, as of that time', async () => {
+test('tokens that a node spent locally are subtracted from the shared limit, as of the time of their use', async () => {
   const { clock, stores } = await twoNodes();
   const [one, other] = stores;
   const limit = { name: 'verify key_1', perMinute: 60, burst: 10 };
@@ -62,7 +62,7 @@ test('tokens that nodes spent alone are subtracted from those left for all, as o
   ).toEqual([0, 9.5]);
 });
 
-test('a daemon that reports after minutes without a connection gives no caller back the tokens that others took in the meantime', async () => {
+test('a daemon that reports its use minutes late does not give back tokens that others took in the meantime', async () => {
   const { clock, stores } = await twoNodes();
   const [one, other] = stores;
   const limit = { name: 'rank key_1', perMinute: 60, burst: 100 };
@@ -72,7 +72,7 @@ test('a daemon that reports after minutes without a connection gives no caller b
   expect(await other.limits?.takeShared([limit])).toMatchObject([{ isAllowed: false }]);
 });
 
-test('a limit is forgotten once it is full again, however long that takes', async () => {
+test('the record of a limit is removed once the limit is full again, however long that takes', async () => {
   const { address, clock, stores } = await twoNodes();
   const [{ limits }] = stores;
   const small = { name: 'place key_1 42', perMinute: 60, burst: 10 };

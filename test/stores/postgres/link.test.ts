@@ -24,7 +24,7 @@ test('a session that no longer accepts writes is dropped, and a new one is opene
     .toBe(1);
 });
 
-test('a server that was replaced is not believed again, and each cluster counts for itself', () => {
+test('a server on an older timeline of its cluster is superseded; each cluster has separate timelines', () => {
   expect(isSuperseded({ cluster: 'one', timeline: 1 })).toBe(false);
   expect(isSuperseded({ cluster: 'one', timeline: 2 })).toBe(false);
   expect(isSuperseded({ cluster: 'one', timeline: 1 })).toBe(true);

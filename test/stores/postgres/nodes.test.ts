@@ -50,7 +50,7 @@ async function withoutBeats(address: ServerAddress): Promise<() => Promise<void>
   return () => client.end();
 }
 
-test('a node whose number stands still is ended by another after 6 s of that one, and what it held is taken over', async () => {
+test('a node without a heartbeat is declared dead after 6 s on the clock of another, which can take over its changes', async () => {
   const [one, other] = await twoNodes();
   const change = newChange();
   await begin(one.store, change);
@@ -71,7 +71,7 @@ test('a node whose number stands still is ended by another after 6 s of that one
   await one.store.leave(position);
 });
 
-test('a node that beats is never ended, however long others look', async () => {
+test('a node with a heartbeat is never declared dead', async () => {
   const [one, other] = await twoNodes();
   await begin(one.store, newChange());
   await begin(other.store, newChange({ rankeeId: 8 }));
@@ -80,7 +80,7 @@ test('a node that beats is never ended, however long others look', async () => {
   expect((await one.store.openChanges()).map(({ holder }) => holder)).toEqual(['this', 'other']);
 });
 
-test('without an answered heartbeat for 5 s, a node neither holds nor begins anything; with the next one it continues', async () => {
+test('without an answered heartbeat for 5 s, a node has no lease and begins no change, until the next answer', async () => {
   const [one] = await twoNodes();
   const change = newChange();
   await begin(one.store, change);
@@ -100,7 +100,7 @@ test('without an answered heartbeat for 5 s, a node neither holds nor begins any
   expect(await begin(one.store, newChange({ rankeeId: 8 }))).toBe(true);
 });
 
-test('a node that was ended finds out with its next heartbeat, and joins again', async () => {
+test('a node that was declared dead finds out with its next heartbeat, and rejoins', async () => {
   const [one, other] = await twoNodes();
   const change = newChange();
   await begin(one.store, change);
@@ -122,7 +122,7 @@ test('a node that was ended finds out with its next heartbeat, and joins again',
   expect(ended).toMatchObject({ state: 'applied' });
 });
 
-test('a change whose node left no row is held until that was seen to stand still', async () => {
+test('a change whose node has no row counts as held for the usual 6 s', async () => {
   const { address } = await postgresDatabase();
   const clock = new ManualClock();
   const time = new ManualClock();
@@ -145,7 +145,7 @@ test('a change whose node left no row is held until that was seen to stand still
   expect(time.monotonic()).toBeGreaterThanOrEqual(6_000);
 });
 
-test('nodes that ended leave their row behind for a day, and longer only if an open change names them', async () => {
+test('the row of an ended node is removed after a day, unless an open change refers to it', async () => {
   const { address } = await postgresDatabase();
   const clock = new ManualClock();
   const run = async (work: (store: Store) => Promise<unknown>) => {
@@ -178,7 +178,7 @@ function daemonNamed(name: string, rest: Partial<ShownNode> = {}): ShownNode {
   return { name, status: () => status, ...deaf, ...rest };
 }
 
-test('a daemon that shows itself is seen by all with what it says of itself, until it is closed', async () => {
+test('a registered daemon is listed with its current status until it is closed', async () => {
   const { address } = await postgresDatabase();
   const [one, other] = await Promise.all([1, 2].map(() => openPostgresStore({ address, clock: new ManualClock() })));
   await other?.enqueue(7); // a command is not a daemon
@@ -192,7 +192,7 @@ test('a daemon that shows itself is seen by all with what it says of itself, unt
   await other?.close();
 });
 
-test('a command to a daemon is carried out once, by the addressed one, and its sender gets the outcome', async () => {
+test('a command to a daemon runs once, on that daemon, and its sender gets the outcome', async () => {
   const { address } = await postgresDatabase();
   const open = () => openPostgresStore({ address, clock: new ManualClock() });
   const [east, west, desk] = await Promise.all([open(), open(), open()]);
@@ -212,7 +212,7 @@ test('a command to a daemon is carried out once, by the addressed one, and its s
   await Promise.all([east.close(), west.close(), desk.close()]);
 });
 
-test('a daemon that others have ended joins again, and is ready again', async () => {
+test('a daemon that others declared dead rejoins and is ready again', async () => {
   const { address } = await postgresDatabase();
   const time = new ManualClock();
   const store = await openPostgresStore({ address, clock: new ManualClock(), leaseClock: time });
@@ -257,7 +257,7 @@ describe('keys that several nodes declare', () => {
     return { east, west, open, key, audited };
   }
 
-  test('apply while one of them declares them; a daemon that drops one learns which others still declare it', async () => {
+  test('apply while any node declares them; a daemon that drops one learns which nodes still declare it', async () => {
     const { east, west, key } = await nodes();
     await east.declare(declaration('main'), declaration('other'));
     await west.declare(declaration('main'));
@@ -268,7 +268,7 @@ describe('keys that several nodes declare', () => {
     expect(await key('main')).toBe('revoked');
   });
 
-  test('are as the newest of their declarations says, until its node is gone; one that is only repeated is not newer', async () => {
+  test('follow their newest declaration until its node ends; repeating a declaration does not make it newer', async () => {
     const { east, west, open, key, audited } = await nodes();
     const older = declaration('main');
     const newer = declaration('main', { scopes: ['rank'], id: 'key_x' });
@@ -288,7 +288,7 @@ describe('keys that several nodes declare', () => {
     expect(await key('main')).toBe('rank');
   });
 
-  test('a secret that one of them gives to a key of another name moves once', async () => {
+  test('a secret that a node declares for a different key moves only once', async () => {
     const { east, west, key, audited } = await nodes();
     const { hash = '' } = declaration('main');
     await east.declare(declaration('main'));
@@ -300,7 +300,7 @@ describe('keys that several nodes declare', () => {
     expect(await audited()).toBe(before);
   });
 
-  test('a node that had to join again has the same declarations as before', async () => {
+  test('a node that rejoins has the same declarations as before', async () => {
     const { address } = await postgresDatabase();
     const [time, clock] = [new ManualClock(), new ManualClock()];
     const store = await openPostgresStore({ address, clock, leaseClock: time });
@@ -321,7 +321,7 @@ describe('keys that several nodes declare', () => {
   });
 });
 
-test('when a daemon is gone, the others are notified', async () => {
+test('when a daemon ends, the others are notified', async () => {
   const { address } = await postgresDatabase();
   const open = () => openPostgresStore({ address, clock: new ManualClock() });
   const [east, west] = await Promise.all([open(), open()]);
@@ -333,7 +333,7 @@ test('when a daemon is gone, the others are notified', async () => {
   await east.close();
 });
 
-test('the daemon that starts in the directory of one that died ends that one at once', async () => {
+test('a daemon that starts in the directory of a dead one ends its node at once', async () => {
   const { address } = await postgresDatabase();
   using dir = new TempDir();
   const open = () =>
@@ -350,7 +350,7 @@ test('the daemon that starts in the directory of one that died ends that one at 
   await Promise.all([died, desk, next].map((store) => store.close()));
 });
 
-test('a task of one node alone is that of the first who asks, until it ends', async () => {
+test('a task belongs to the first node that asks for it, until that node ends', async () => {
   const { address } = await postgresDatabase();
   const open = () => openPostgresStore({ address, clock: new ManualClock() });
   const [one, other] = await Promise.all([open(), open()]);
@@ -363,7 +363,7 @@ test('a task of one node alone is that of the first who asks, until it ends', as
   await other.close();
 });
 
-test('a daemon without a lease is not ready, nor is one whose database a later rankd has changed', async () => {
+test('a daemon is not ready without a lease, or once a later rankd has migrated its database', async () => {
   const { address } = await postgresDatabase();
   const time = new ManualClock();
   const store = await openPostgresStore({ address, clock: new ManualClock(), leaseClock: time });
@@ -402,17 +402,17 @@ test('a daemon without a lease is not ready, nor is one whose database a later r
 });
 
 test.each([
-  ['gone', '', 0, { fromId: 2, toId: 3 }],
+  ['missing', '', 0, { fromId: 2, toId: 3 }],
   [
-    'others',
+    'replaced by others',
     `INSERT INTO rankd.audit_events (id, at, done_by, action, subject, detail, hash)
      SELECT id, at, done_by, action, 'other', detail, sha256(hash) FROM lost;`,
     0,
     { fromId: 3, toId: 3 },
   ],
-  ['its own of after it', '', 4, { fromId: 3, toId: 3 }],
+  ['replaced by its own later ones', '', 4, { fromId: 3, toId: 3 }],
 ])(
-  'a daemon whose last events are %s after a failover reports the lost ones, and the rest of the budget counts as unknown',
+  'a daemon whose last events are %s after a failover reports the lost range and drops the budget records',
   async (_what, instead, writes, range) => {
     const { address } = await postgresDatabase();
     const time = new ManualClock();

@@ -6,7 +6,7 @@ import { openTestApp } from '../../support/open-test-app.ts';
 import { clientOf, postgresDatabase } from '../../support/postgres-database.ts';
 import { startStoreProxy } from '../../tools/store-proxy.ts';
 
-test('a request that the loss of the server cut off can be repeated with its Idempotency-Key as soon as the server answers', async () => {
+test('a request that failed with its connection can be retried with its Idempotency-Key once the server responds', async () => {
   const { address } = await postgresDatabase();
   await using proxy = await startStoreProxy(address.port);
   const through = { ...address, host: '127.0.0.1', port: proxy.port };
@@ -39,7 +39,7 @@ test('a request that the loss of the server cut off can be repeated with its Ide
   expect(repeated?.status).toBe(200);
 });
 
-test('claims that a live node could not release, or whose answer was lost, block no other node for longer than the next heartbeats', async () => {
+test('claims and positions that a live node failed to release, or never got, are free after its next heartbeats', async () => {
   const { address } = await postgresDatabase();
   const open = async () => {
     const store = await openPostgresStore({ address, clock: systemClock });

@@ -26,15 +26,15 @@ const impostors: Array<[does: string, server: FakeServer, says: RegExp]> = [
   ['asks for the password in cleartext', { asks: ['cleartext'] }, /asks for the password in cleartext/],
   ['asks for the password as MD5', { asks: ['MD5'] }, /asks for the password as MD5/],
   ['asks for SCRAM first, then for cleartext', { asks: ['SCRAM', 'cleartext'] }, /asks for the password in cleartext/],
-  ['lets everybody in', {}, /does not ask rankd for its password/],
+  ['accepts every login', {}, /does not ask rankd for its password/],
   ['begins SCRAM and reports success', { asks: ['SCRAM'] }, /does not prove that it knows the password/],
   [
-    'takes the proof of SCRAM and gives none',
+    'accepts the SCRAM proof and gives none',
     { asks: ['SCRAM'], proves: 'no signature' },
     /does not prove that it knows the password/,
   ],
   [
-    'signs with another password',
+    'signs with a different password',
     { asks: ['SCRAM'], proves: { password: 'guessed' } },
     /does not prove that it knows the password/,
   ],
@@ -55,7 +55,7 @@ describe.each(places)('over %s', (where, place) => {
   const tls = where.startsWith('TLS') ? 'unchecked' : false;
 
   test.each(impostors)(
-    'a server that %s is refused, and is sent neither the password nor a statement',
+    'a server that %s is rejected, and gets neither the password nor a statement',
     async (...row) => {
       const [, fake, says] = row;
       const { host, port, heard } = await startFakePostgres({ ...fake, ...place() });
@@ -70,7 +70,7 @@ describe.each(places)('over %s', (where, place) => {
     },
   );
 
-  test('a server that proves by SCRAM that it knows the password is believed, even if it says nothing else of PostgreSQL', async () => {
+  test('a server that proves by SCRAM that it knows the password is trusted', async () => {
     const fake = { asks: ['SCRAM'], proves: { password }, refuses: '53100' } as const;
     const { host, port } = await startFakePostgres({ ...fake, ...place() });
     await expect(open({ ...own, host, port, tls })).rejects.toMatchObject({ message: expect.stringContaining('disk') });
@@ -87,25 +87,21 @@ interface Place {
 const sockets: Array<[where: string, place: Place, isOpen: 'above' | 'directory' | undefined]> = [
   ['in a directory of its own user', {}, undefined],
   [
-    'of another user, in a directory of that user which only root could make there',
+    'of another user, in a directory of that user below one that only root can write to',
     { foreign: ['directory', 'socket'] },
     undefined,
   ],
   [
-    'in such a directory that all may write to, but not replace what is not theirs',
+    'of another user, in a sticky directory of that user below one that only root can write to',
     { mode: 0o3777, foreign: ['directory', 'socket'] },
     undefined,
   ],
-  ['of its own user in a directory as /tmp', { mode: 0o1777 }, undefined],
-  ['of another user in a directory as /tmp', { mode: 0o1777, foreign: ['socket'] }, 'directory'],
-  ['in a directory that all may write to', { mode: 0o777 }, 'directory'],
-  [
-    'in a directory that another user made in one as /tmp',
-    { above: 0o1777, foreign: ['directory', 'socket'] },
-    'above',
-  ],
-  ['in a directory below one that all may write to', { above: 0o777 }, 'above'],
-  ['in a directory below that of another user', { foreign: ['above'] }, 'above'],
+  ['of its own user in a directory like /tmp', { mode: 0o1777 }, undefined],
+  ['of another user in a directory like /tmp', { mode: 0o1777, foreign: ['socket'] }, 'directory'],
+  ['in a directory that everyone can write to', { mode: 0o777 }, 'directory'],
+  ['in a directory of another user below one like /tmp', { above: 0o1777, foreign: ['directory', 'socket'] }, 'above'],
+  ['in a directory below one that everyone can write to', { above: 0o777 }, 'above'],
+  ['in a directory below one of another user', { foreign: ['above'] }, 'above'],
 ];
 
 describe('a socket', () => {
@@ -125,7 +121,7 @@ describe('a socket', () => {
     });
 });
 
-test.runIf(process.getuid?.() === 0)('a socket is judged even for a user id without an account', () => {
+test.runIf(process.getuid?.() === 0)('a socket is checked even for a user id without an account', () => {
   const path = tempDir();
   chmodSync(path, 0o755);
   writeFileSync(join(path, '.s.PGSQL.5432'), '');
@@ -139,7 +135,7 @@ test.runIf(process.getuid?.() === 0)('a socket is judged even for a user id with
   });
 });
 
-test('without a password, a server on a socket in an open directory is refused before it is asked anything; SCRAM makes up for the directory', async () => {
+test('without a password, a socket in an open directory is rejected before any statement; with SCRAM it is accepted', async () => {
   const directory = tempDir();
   chmodSync(directory, 0o777);
   const { host, port, heard } = await startFakePostgres({ directory, refuses: '53100' });
@@ -166,12 +162,12 @@ const name = 'localhost';
 
 test.each<[which: string, server: Credentials | undefined, says: RegExp]>([
   ['whose certificate another authority issued', new Authority().issue({ name }), /certificate is not trusted/],
-  ['that vouches for itself', selfSigned({ name }), /certificate is not trusted/],
+  ['whose certificate is self-signed', selfSigned({ name }), /certificate is not trusted/],
   ['whose certificate is for another name', authority.issue({ name: 'db.example.com' }), /for another name/],
   ['whose certificate has expired', authority.issue({ name, endsInDays: -1 }), /certificate has expired/],
   ['whose certificate is not valid yet', authority.issue({ name, beginsInDays: 1 }), /not valid yet/],
-  ['that offers no TLS', undefined, /offers no TLS/],
-])('with store.tls: verify, a server %s is refused, and is sent nothing', async (_, credentials, says) => {
+  ['without TLS', undefined, /offers no TLS/],
+])('with store.tls: verify, a server %s is rejected and gets no data', async (_, credentials, says) => {
   const heard: Buffer[] = [];
   const server = createServer((socket) => {
     socket.on('error', () => undefined);
@@ -191,7 +187,7 @@ test.each<[which: string, server: Credentials | undefined, says: RegExp]>([
   expect(Buffer.concat(heard).toString('latin1')).not.toMatch(/application_name|geheim/);
 });
 
-test('with store.tls: require, a server with an untrusted certificate is accepted once it proves that it knows the password, and a relay with another certificate is not', async () => {
+test('with store.tls: require, a server with an untrusted certificate is accepted after SCRAM, but a relay is not', async () => {
   const { address, url } = await postgresDatabase();
   const port = Number(new URL(url).port);
   const guarded = {

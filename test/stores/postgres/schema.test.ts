@@ -4,14 +4,14 @@ import { migrate, newestSchema } from '../../../src/stores/postgres/schema/migra
 import { ManualClock } from '../../support/manual-clock.ts';
 import { onServer, postgresDatabase } from '../../support/postgres-database.ts';
 
-test('of eight that migrate at once, one takes the steps and the others find them done', async () => {
+test('of eight concurrent migrations, one runs the steps and the others find them done', async () => {
   const { address } = await postgresDatabase('empty');
   await Promise.all(Array.from({ length: 8 }, () => onDatabase(address, (db) => migrate(db, new ManualClock()))));
   const steps = await onServer(address, 'SELECT version FROM rankd.schema_steps ORDER BY version');
   expect(steps.map(({ version }) => Number(version))).toEqual(Array.from({ length: newestSchema }, (_, at) => at + 1));
 });
 
-test('no sequence is unlogged: a standby that became the primary could not read it', async () => {
+test('no sequence is unlogged, so that a promoted standby can read it', async () => {
   const { address } = await postgresDatabase();
   const rows = await onServer(
     address,
@@ -22,7 +22,7 @@ test('no sequence is unlogged: a standby that became the primary could not read 
   expect(rows.filter(({ isUnlogged }) => isUnlogged)).toEqual([]);
 });
 
-test('only data that ends with its nodes, or refills automatically, is written without waiting for the disk', async () => {
+test('only data that ends with its nodes, or refills automatically, is in unlogged tables', async () => {
   const { address } = await postgresDatabase();
   const rows = await onServer(
     address,

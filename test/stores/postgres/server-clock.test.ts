@@ -22,7 +22,7 @@ async function asked() {
   return { own, clock, askAfter };
 }
 
-test("time is the server's; between two readings, the time of this process passes", async () => {
+test("time is the server's, advanced by this process's clock between readings", async () => {
   const { own, clock } = await asked();
   expect(clock.now()).toBe(serverAt);
   await own.skip(1_234);
@@ -32,7 +32,7 @@ test("time is the server's; between two readings, the time of this process passe
   expect(new ServerClock(new ManualClock(7)).now()).toBe(7); // before the first reading there is no other
 });
 
-test('a jump of the server is followed and noted; a slow answer and clocks that drift are no jump', async () => {
+test('a jump of the server clock is followed and recorded; a slow response or drift is not a jump', async () => {
   const { own, clock, askAfter } = await asked();
   await askAfter(60_000, { says: 60_100 });
   await askAfter(1_000, { tookMs: 3_000 });
@@ -45,7 +45,7 @@ test('a jump of the server is followed and noted; a slow answer and clocks that 
   expect(clock.jumpedAt).toBe(own.monotonic() - 5_000);
 });
 
-test('two processes whose clocks are hours apart write the same time', async () => {
+test('two processes with clocks hours apart store the same time', async () => {
   const { address } = await postgresDatabase();
   const records: number[] = [];
   for (const offHours of [-5, 7]) {

@@ -37,7 +37,7 @@ const evil = `
 test.each([
   `default_transaction_isolation = 'serializable'; statement_timeout = 25; lock_timeout = 1; synchronous_commit = off`,
   `default_transaction_isolation = 'repeatable read'; default_transaction_read_only = on; search_path = evil, pg_catalog; idle_in_transaction_session_timeout = 1; standard_conforming_strings = off`,
-])('60 changes of five members by two daemons at once are all 200, though the user has %s', async (settings) => {
+])('60 concurrent changes of five members by two daemons all return 200 if the user has %s', async (settings) => {
   const address = await databaseWith(settings);
   await using one = await daemonAt(address);
   await using other = await daemonAt(address);
@@ -51,7 +51,7 @@ test.each([
   expect(rows.filter(({ hash }) => String(hash).includes('evil'))).toEqual([]);
 });
 
-test('work that collided with that of others is tried again, and is never reported as slow', async () => {
+test('transactions that conflict with others are retried, and never reported as slow', async () => {
   const { address } = await postgresDatabase();
   const failing = (table: string, code: string) => `
     CREATE SEQUENCE rankd.tries_${table}; CREATE FUNCTION rankd.collide_${table}() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
@@ -71,7 +71,7 @@ test('work that collided with that of others is tried again, and is never report
   await onServer(address, 'DROP TRIGGER collide ON rankd.rank_changes; DROP TRIGGER collide ON rankd.member_queue');
 });
 
-test('whatever runs a transaction runs it again after a collision, for a second at most', async () => {
+test('every kind of transaction is retried after a conflict, for a limited time', async () => {
   const { address } = await postgresDatabase();
   await onServer(
     address,
@@ -110,7 +110,7 @@ test('whatever runs a transaction runs it again after a collision, for a second 
   await db.close();
 });
 
-test('no variable of PostgreSQL’s own clients in the environment changes a connection', async () => {
+test('environment variables for PostgreSQL clients do not affect connections', async () => {
   const { address } = await postgresDatabase();
   const variables = { PGOPTIONS: '-c statement_timeout=1', PGREPLICATION: 'database', PGSSLNEGOTIATION: 'direct' };
   for (const [name, value] of Object.entries({
@@ -140,21 +140,21 @@ test('no variable of PostgreSQL’s own clients in the environment changes a con
 
 test.each([
   [
-    'of another encoding',
+    'with a different encoding',
     (name: string) => `CREATE DATABASE ${name} ENCODING LATIN1 LOCALE 'C' TEMPLATE template0`,
     /uses LATIN1; rankd needs UTF8/,
   ],
   [
-    'that takes no writes',
+    'that is read-only',
     (name: string) => `CREATE DATABASE ${name}; ALTER DATABASE ${name} SET default_transaction_read_only = on`,
     /default_transaction_read_only is on for the whole database/,
   ],
   [
-    'that guards nothing',
+    'without triggers',
     (name: string) => `CREATE DATABASE ${name}; ALTER DATABASE ${name} SET session_replication_role = replica`,
     /session_replication_role is not origin/,
   ],
-])('a database %s is refused in one sentence', async (_, make, says) => {
+])('a database %s is rejected in one sentence', async (_, make, says) => {
   const { address } = await postgresDatabase();
   const name = `odd_${address.database}`;
   for (const sql of make(name).split('; ')) await onServer(address, sql);

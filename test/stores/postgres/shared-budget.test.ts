@@ -79,7 +79,7 @@ test.each([
   { count: 'reports its count', sendsHeaders: true },
   { count: 'does not report it', sendsHeaders: false },
 ])(
-  'three nodes that need twice the budget, one of them late, get their share and no refusal, if the platform $count',
+  'three nodes that need twice the budget, one of them late, get fair shares and no rejections if the platform $count',
   async ({ sendsHeaders }) => {
     const { clock, join, pass, carriedOut, refused } = await nodesOn({ sendsHeaders });
     const nodes: Joined[] = [];
@@ -122,7 +122,7 @@ test.each([
   { who: 'a node that starts then', count: 'reports its count', sendsHeaders: true },
   { who: 'a node that starts then', count: 'does not report it', sendsHeaders: false },
 ])(
-  'an account that a failover has lost counts as spent for a window except for one call, for $who, if the platform $count',
+  'an account lost in a failover counts as spent for a window, except for one call, for $who, if the platform $count',
   async ({ who, sendsHeaders }) => {
     const { address, clock, join, pass, carriedOut, refused } = await nodesOn({ sendsHeaders });
     const first = await join('first');

@@ -33,7 +33,7 @@ async function tap(address: ServerAddress) {
   };
 }
 
-test('a daemon has five connections at most, and relies on nothing that one of them remembers: a pooler may share them', async () => {
+test('a daemon has at most five connections and no session state, so that a pooler can share them', async () => {
   const { address } = await postgresDatabase();
   const line = await tap(address);
   const time = new ManualClock();
@@ -51,7 +51,7 @@ test('a daemon has five connections at most, and relies on nothing that one of t
   expect(line.sent()).not.toMatch(/pg_(try_)?advisory_lock|CREATE TEMP|DECLARE |set_config\([^)]*false\)/);
 });
 
-test('taking a position waits for uncommitted positions in the queue of the same member', async () => {
+test('joining a member queue waits for uncommitted positions in the same queue', async () => {
   const { address } = await postgresDatabase();
   const store = await openPostgresStore({ address, clock: new ManualClock() });
   const other = new Database(address);
@@ -73,7 +73,7 @@ test('taking a position waits for uncommitted positions in the queue of the same
   expect(await store.queueStanding({ rankeeId: 7, position: position ?? '' })).toMatchObject({ isNext: false });
 });
 
-test('a change is on disk when it is reported, whatever the server’s settings; a heartbeat is not synced', async () => {
+test('a change is synced to disk whatever the server’s settings; a heartbeat is not', async () => {
   const { address } = await postgresDatabase();
   const seen = `
     CREATE SCHEMA seen; CREATE TABLE seen.commits (of_table text, setting text);
@@ -112,7 +112,7 @@ test('a change is on disk when it is reported, whatever the server’s settings;
   }
 });
 
-test('each write to keys, secrets, places and the workspace moves the version of access; that a key was used does not', async () => {
+test('each write to keys, secrets, places and the workspace increments the access version; a key use does not', async () => {
   const { address } = await postgresDatabase();
   const store = await openPostgresStore({ address, clock: new ManualClock() });
   onTestFinished(() => store.close());
@@ -142,7 +142,7 @@ test('each write to keys, secrets, places and the workspace moves the version of
   expect(await onServer(address, 'SELECT 1 FROM rankd.secret_uses')).toHaveLength(1);
 });
 
-test('a number that JavaScript can’t hold is refused, not rounded, not even in a list', async () => {
+test('a number that JavaScript can’t represent is rejected, not rounded, even in a list', async () => {
   const { address } = await postgresDatabase();
   const db = new Database(address);
   onTestFinished(() => db.close());

@@ -62,13 +62,13 @@ test.each<Omit<ChangeFilter, 'limit'>>([
   { keyId: 'key_main', states: ['refused', 'failed'] },
   { since: 100, until: 100_000, rankeeName: 'ann_2' },
   { since: 100, placeId: 42, by: 'key' },
-])('changes beyond the rows that one page scans are still found, once and in order: %j', async (filter) => {
+])('changes beyond the rows that one page scans are found, once and in order: %j', async (filter) => {
   const changes = await store.listChanges({ ...filter, limit: count });
   expect(changes.length).toBeGreaterThan(0);
   expect((await search(filter)).ids).toEqual(changes.map(({ id }) => id));
 });
 
-test('a page that finds nothing in the rows that it scans returns a cursor to continue', async () => {
+test('a page without results returns a cursor if there are more rows to scan', async () => {
   const { ids, pages } = await search({ by: 'key', states: ['applied'], rankeeId: 3, placeId: 43 });
   expect(ids).toEqual([]);
   expect(pages.length).toBeLessThan(4);
@@ -76,7 +76,7 @@ test('a page that finds nothing in the rows that it scans returns a cursor to co
   expect(rare.ids).toHaveLength(60);
 });
 
-test('no search reads the whole table, or sorts it', async () => {
+test('no search scans or sorts the whole table', async () => {
   const searches: Array<Omit<ChangeFilter, 'limit'>> = [
     {},
     { rankeeId: 3 },

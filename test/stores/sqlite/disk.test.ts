@@ -49,7 +49,7 @@ test('writes that arrive while a commit waits for the disk are committed togethe
   expect(commitsIn(file) - before).toBe(2);
 });
 
-test('a disk that is slow to answer holds up changes, but, from the third on, not the verification of keys', async () => {
+test('a slow disk delays changes, but from the third one on no key verifications', async () => {
   await using app = await openTestApp();
   const key = await app.createKey();
   const { json } = await app.verify(key);
@@ -69,7 +69,7 @@ test('a disk that is slow to answer holds up changes, but, from the third on, no
   expect(await answer).toMatchObject({ status: 200, json: { success: true } });
 });
 
-test('slow work is no wait for the disk: it moves no write to a thread', async () => {
+test('CPU time does not count as disk latency: slow work moves no write to a thread', async () => {
   const { event, file } = await open();
   await event('none');
   slowDown(file, 'audit_events');
@@ -85,7 +85,7 @@ test('slow work is no wait for the disk: it moves no write to a thread', async (
   await written;
 });
 
-test('closing waits until what is still written is on the disk', async () => {
+test('closing waits for pending writes', async () => {
   const { store, openAgain } = await open();
   const written = operate({ store }).createKey(newKey('main'), operator);
   await store.close();
@@ -112,7 +112,7 @@ const parts = ['rankd.db', 'rankd.db-wal', 'rankd.db-shm'];
 const harmedParts = parts.flatMap((part) => harms.map(([what, harm]) => [part, what, harm] as const));
 const theseFiles = { code: 'store_unavailable', message: expect.stringContaining('removed, replaced or truncated') };
 
-test.each(harmedParts)('nothing is written any more, nor read, once %s is %s', async (part, _what, harm) => {
+test.each(harmedParts)('reads and writes fail once %s is %s', async (part, _what, harm) => {
   const { store, file } = await open();
   await operate({ store }).createKey(newKey('main'), operator);
   await store.ping();
@@ -122,7 +122,7 @@ test.each(harmedParts)('nothing is written any more, nor read, once %s is %s', a
   await expect(store.findKey('main')).rejects.toMatchObject(theseFiles);
 });
 
-test('a log that is emptied in the middle of a commit is noticed before any caller gets an answer', async () => {
+test('a log that is emptied in the middle of a commit is detected before any caller gets a response', async () => {
   const { openAgain, file } = await open();
   const store = await openAgain();
   onTestFinished(() => store.close());
@@ -148,15 +148,15 @@ const namedParts: Array<[string, RegExp, number]> = [
   ['rankd.db', /^rankd\.db$/, 4],
   ['rankd.db-wal', /^rankd\.db-wal$/, 4],
   ['rankd.db-shm', /^rankd\.db-shm$/, 2], // cutting it also removes its pages from memory, which may end the process at once
-  ['the lock of the daemon', /^daemon\.lock$/, 2], // the locks are empty files
-  ['the lock of its node', /^node_\w+\.lock$/, 2],
+  ["the daemon's lock", /^daemon\.lock$/, 2], // the locks are empty files
+  ["its node's lock", /^node_\w+\.lock$/, 2],
 ];
 
 test.each(
   namedParts.flatMap(([name, pattern, count]) =>
     harms.slice(0, count).map(([what, harm]) => ({ name, what, pattern, harm })),
   ),
-)('every request is refused from the next one on once $name is $what', async ({ pattern, harm }) => {
+)('every request is refused once $name is $what', async ({ pattern, harm }) => {
   await using app = await openTestApp();
   const key = await app.createKey();
   expect((await app.verify(key)).status).toBe(200);

@@ -22,7 +22,7 @@ async function openForFaults(options: { lockTimeoutMs?: number } = {}): Promise<
   return { store: createSqliteStore(db, clock), db };
 }
 
-test('on a full disk nothing is stored and the store reports it; it works again once there is room', async () => {
+test('a write fails on a full disk, stores nothing, and succeeds once there is space', async () => {
   const { store, db } = await openForFaults();
   await operate({ store: store, clock }).createKey(newKey('main'), operator);
   const [{ pages } = { pages: 0 }] = await db.all<{ pages: number }>(
@@ -48,7 +48,7 @@ test('on a full disk nothing is stored and the store reports it; it works again 
   expect(await store.findChange(large.id)).toEqual(large);
 });
 
-test('a database that another process keeps locked is store_unavailable, with when to try again', async () => {
+test('a database that stays locked by another process is store_unavailable, with a time to retry', async () => {
   const { store, db } = await openForFaults({ lockTimeoutMs: 10 });
   const holder = new Database(db.file);
   onTestFinished(() => void holder.close());
@@ -63,7 +63,7 @@ test('a database that another process keeps locked is store_unavailable, with wh
   expect(await operate({ store: store, clock }).createKey(newKey('main'), operator)).toMatchObject({ name: 'main' });
 });
 
-test('a damaged database is store_unavailable and names the way to mend it', async () => {
+test('a damaged database is store_unavailable, with a hint to restore a backup', async () => {
   const dataDir = tempDir();
   const store = await openSqliteStore({ dataDir, clock });
   await operate({ store: store, clock }).createKey(newKey('main'), operator);
@@ -78,7 +78,7 @@ test('a damaged database is store_unavailable and names the way to mend it', asy
   });
 });
 
-test('a database that has lost its workspace is store_unavailable and names the way to mend it', async () => {
+test('a database without its workspace is store_unavailable, with a hint to restore a backup', async () => {
   const { store, db } = await openForFaults();
   await db.work('DELETE FROM workspace');
   const lost = { code: 'store_unavailable', hint: expect.stringContaining('restore a backup') };
@@ -88,7 +88,7 @@ test('a database that has lost its workspace is store_unavailable and names the 
   );
 });
 
-test('a database that turned read-only is store_unavailable', async () => {
+test('a write to a read-only database is store_unavailable', async () => {
   const { store, db } = await openForFaults();
   await db.work('PRAGMA query_only = ON');
   await expect(operate({ store: store, clock }).createKey(newKey('main'), operator)).rejects.toMatchObject({
@@ -98,7 +98,7 @@ test('a database that turned read-only is store_unavailable', async () => {
 });
 
 test.each(['SQLITE_IOERR_WRITE', 'SQLITE_FULL', 'SQLITE_BUSY_SNAPSHOT', 'SQLITE_CORRUPT_INDEX', 'SQLITE_NOMEM'])(
-  '%s is store_unavailable, with no path in its text and the cause for the log',
+  '%s is store_unavailable, with its cause but no path in the message',
   (code) => {
     const cause = new Database.SqliteError('inner words about /var/lib/rankd/rankd.db', code);
     const error = toStoreError(cause, '/var/lib/rankd/rankd.db');
@@ -108,7 +108,7 @@ test.each(['SQLITE_IOERR_WRITE', 'SQLITE_FULL', 'SQLITE_BUSY_SNAPSHOT', 'SQLITE_
   },
 );
 
-test('audit events can be neither edited nor deleted, not even by a hand with the database open', async () => {
+test('audit events can be neither edited nor deleted, even directly in the database', async () => {
   const { store, db } = await openForFaults();
   await operate({ store: store, clock }).createKey(newKey('main'), operator);
   const hand = new Database(db.file);

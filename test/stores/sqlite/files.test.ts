@@ -19,7 +19,7 @@ async function open(dataDir: string) {
   return store;
 }
 
-test('the data directory and every file in it are for their owner only, whatever the umask', async () => {
+test('the data directory and its files are private whatever the umask', async () => {
   const previous = process.umask(0);
   onTestFinished(() => void process.umask(previous));
   const dataDir = join(tempDir(), 'deep', 'data');
@@ -30,7 +30,7 @@ test('the data directory and every file in it are for their owner only, whatever
   for (const file of readdirSync(dataDir)) expect([file, modeOf(join(dataDir, file))]).toEqual([file, '600']);
 });
 
-test('in a directory that others can read, only the files of rankd are closed to them', async () => {
+test('in a directory that others can read, rankd makes only its own files private', async () => {
   const dataDir = tempDir();
   chmodSync(dataDir, 0o755);
   const store = await open(dataDir);
@@ -45,7 +45,7 @@ test('in a directory that others can read, only the files of rankd are closed to
   for (const file of files) expect(modeOf(join(dataDir, file))).toBe('600');
 });
 
-test('stored data is still there after the store is closed and opened again', async () => {
+test('data persists after the store is closed and opened again', async () => {
   const dataDir = tempDir();
   const store = await open(dataDir);
   const workspace = await operate({ store }).updateWorkspace({ active: false }, 'cli:ann@host');
@@ -53,7 +53,7 @@ test('stored data is still there after the store is closed and opened again', as
   expect(await (await open(dataDir)).getWorkspace()).toEqual(workspace);
 });
 
-test('commits are synchronous, foreign keys hold and the schema is not trusted', async () => {
+test('commits are synchronous, foreign keys are enforced, and the schema is not trusted', async () => {
   const dataDir = tempDir();
   await open(dataDir);
   for (const openWriter of [localWriter, threadWriter]) {
@@ -66,7 +66,7 @@ test('commits are synchronous, foreign keys hold and the schema is not trusted',
   }
 });
 
-test('a file that is no database is refused by name and left as it was', async () => {
+test('a file that is not a database is rejected by name and not changed', async () => {
   const dataDir = tempDir();
   const file = join(dataDir, 'rankd.db');
   const content = 'a letter to my grandmother, much longer than the header of a database would be'.repeat(10);
@@ -82,7 +82,7 @@ test('a file that is no database is refused by name and left as it was', async (
 });
 
 test.each(['', 'PRAGMA application_id = 7; PRAGMA user_version = 1;'])(
-  'a database of another program is refused and left as it was (%s)',
+  'a database of another program is rejected and not changed (%s)',
   async (header) => {
     const dataDir = tempDir();
     const file = join(dataDir, 'rankd.db');
@@ -94,7 +94,7 @@ test.each(['', 'PRAGMA application_id = 7; PRAGMA user_version = 1;'])(
   },
 );
 
-test('a data directory that is a file, or a database that is a directory, is refused', async () => {
+test('a data directory that is a file, or a database that is a directory, is rejected', async () => {
   const dataDir = tempDir();
   const file = join(dataDir, 'file');
   writeFileSync(file, '');
@@ -104,7 +104,7 @@ test('a data directory that is a file, or a database that is a directory, is ref
   await expect(open(dataDir)).rejects.toMatchObject({ name: 'RankdError', code: 'store_unavailable' });
 });
 
-test('a directory that may not be written is no_permission, with a hint that names it', async () => {
+test('an unwritable directory is no_permission, and the error names it', async () => {
   const dataDir = tempDir();
   chmodSync(dataDir, 0o500);
   const code = `

@@ -5,7 +5,7 @@ import { openSqliteStore } from '../../../src/stores/sqlite/sqlite-store.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
-test('a position that could not be left is given up with the next ping that finds the database well', async () => {
+test('a position that could not be released is released by the next successful ping', async () => {
   const dataDir = tempDir();
   const open = async () => {
     const store = await openSqliteStore({ dataDir, clock: new ManualClock() });

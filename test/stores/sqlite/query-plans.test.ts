@@ -11,13 +11,13 @@ import { begin, newDemotion } from '../../contracts/store/samples.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
-test('rankd’s last write for a member is found through a separate index, however long the history is', async () => {
+test('the last write for a member is found by a separate index', async () => {
   const byIndex = ['SEARCH main.rank_changes USING INDEX written_to_a_member (rankee_id=?)'];
   expect(await plansOf((store) => store.lastWritten(7))).toEqual(byIndex);
   expect(await plansOf((store) => store.lastAppliedAt(7))).toEqual(byIndex);
 });
 
-test('the breaker counts within the window alone', async () => {
+test('the breaker reads only changes within its window', async () => {
   const change = newDemotion(7);
   const limit = { since: 0, byKey: 1, byAll: 1 };
   const limits = [
@@ -32,7 +32,7 @@ test('the breaker counts within the window alone', async () => {
   );
 });
 
-test('names of linked users are read from their own changes alone, newest first', async () => {
+test('names of linked users are read only from their own changes', async () => {
   const plans = await plansOf((store) => store.linkedNames([7]));
   expect(plans.filter((plan) => /rank_changes|TEMP B-TREE/.test(plan))).toEqual([
     'SEARCH main.rank_changes USING INDEX changes_of_a_member (rankee_id=?)',

@@ -24,20 +24,20 @@ async function heldFor(ms: number): Promise<string> {
   return file;
 }
 
-test('a read or write while another process holds the database waits until it is free', async () => {
+test('a read or write waits while another process has locked the database', async () => {
   const db = new Connection(await heldFor(150));
   onTestFinished(() => db.close());
   expect(db.get('SELECT n FROM numbers')).toEqual({ n: 1 });
   expect(db.run('UPDATE numbers SET n = 2')).toBe(1);
 });
 
-test('and finally gets an error that it is locked, and can be retried', async () => {
+test('opening a locked database fails with a retryable error after the timeout', async () => {
   const file = await heldFor(60_000);
   const locked = { code: 'store_unavailable', message: expect.stringContaining('locked'), retryAfterMs: 1_000 };
   expect(() => new Connection(file, { lockTimeoutMs: 50 })).toThrow(expect.objectContaining(locked));
 });
 
-test('a statement that meets the lock within a transaction does not wait there: the whole transaction is retried', async () => {
+test('a statement that finds the database locked fails at once within a transaction, which is retried as a whole', async () => {
   const file = join(tempDir(), 'held.db');
   const holder = new Database(file);
   holder.exec('CREATE TABLE numbers (n)');

@@ -30,7 +30,7 @@ test('writes that arrive together are committed together', async () => {
   expect(commitsIn(db.file) - before).toBe(1);
 });
 
-test('of what arrives together, what is refused is refused alone', async () => {
+test('a refused write does not affect the writes committed with it', async () => {
   const { store } = await open();
   const outcomes = await Promise.allSettled([
     operate({ store: store, clock }).createKey(newKey('main'), operator),
@@ -48,7 +48,7 @@ test('of what arrives together, what is refused is refused alone', async () => {
   expect((await store.listAudit({ limit: 9 })).map(({ subject }) => subject)).toEqual(['key_other', 'key_main']);
 });
 
-test('if the disk has no room for one write, SQLite rolls back all of them, but the others are stored anyway', async () => {
+test('if one write makes SQLite roll back the transaction, the others are retried and stored', async () => {
   const { db, store } = await open();
   const [{ pages } = { pages: 0 }] = await db.all<{ pages: number }>(
     'SELECT page_count AS pages FROM pragma_page_count',
@@ -67,7 +67,7 @@ test('if the disk has no room for one write, SQLite rolls back all of them, but 
   expect(await store.openChanges()).toEqual([]);
 });
 
-test('a write whose last statement fails takes none of the others with it, and leaves nothing', async () => {
+test('a write whose last statement fails is reverted without affecting the others', async () => {
   const { db, store } = await open();
   const event = (subject: string) =>
     operate({ store: store, clock }).appendAudit({ by: operator, action: 'a', subject, detail: {} });

@@ -19,7 +19,7 @@ async function startDaemon(dataDir: string): Promise<ChildProcess> {
   return child;
 }
 
-test('a second daemon on a data directory is refused, with the first one named', async () => {
+test('a second daemon on a data directory is rejected, and the error names the directory', async () => {
   const dataDir = tempDir();
   await startDaemon(dataDir);
   await expect(acquireDaemonLock(dataDir)).rejects.toMatchObject({
@@ -31,7 +31,7 @@ test('a second daemon on a data directory is refused, with the first one named',
   expect(await isDaemonRunning(dataDir)).toBe(true);
 });
 
-test('kill -9 frees the data directory at once', async () => {
+test('kill -9 releases the lock at once', async () => {
   const dataDir = tempDir();
   const daemon = await startDaemon(dataDir);
   daemon.kill('SIGKILL');
@@ -41,7 +41,7 @@ test('kill -9 frees the data directory at once', async () => {
   expect(await isDaemonRunning(dataDir)).toBe(true);
 });
 
-test('checking it from its own process does not release it', async () => {
+test('checking the lock in the process that holds it does not release it', async () => {
   const dataDir = tempDir();
   await using _lock = await acquireDaemonLock(dataDir);
   expect(await isDaemonRunning(dataDir)).toBe(true);
@@ -52,7 +52,7 @@ test('checking it from its own process does not release it', async () => {
   expect(seen).toBe(true);
 });
 
-test('given back, it can be taken again; other directories are not concerned', async () => {
+test('a released lock can be taken again, and each directory has a separate lock', async () => {
   const [dataDir, elsewhere] = [tempDir(), tempDir()];
   const lock = await acquireDaemonLock(dataDir);
   await using _other = await acquireDaemonLock(elsewhere);
@@ -62,7 +62,7 @@ test('given back, it can be taken again; other directories are not concerned', a
   expect(await isDaemonRunning(elsewhere)).toBe(true);
 });
 
-test('the lock is one private file, made only by a daemon', async () => {
+test('the lock is one private file, which only a daemon creates', async () => {
   const dataDir = join(tempDir(), 'new');
   expect(await isDaemonRunning(dataDir)).toBe(false);
   await using _lock = await acquireDaemonLock(dataDir);
@@ -70,7 +70,7 @@ test('the lock is one private file, made only by a daemon', async () => {
   expect(modeOf(join(dataDir, 'daemon.lock'))).toBe('600');
 });
 
-test('another file under its name is reported as such, not as a running daemon', async () => {
+test('a different file with the name of the lock is reported as such, not as a running daemon', async () => {
   const dataDir = tempDir();
   writeFileSync(join(dataDir, 'daemon.lock'), 'x'.repeat(5_000));
   const other = { code: 'config_invalid', hint: expect.stringContaining('move it out') };

@@ -60,7 +60,7 @@ async function look(dataDir: string): Promise<{ plan: string; events: string[] }
 const before = { plan: 'free', events: ['workspace.plan'] };
 const after = { plan: 'top', events: ['database.restore'] };
 
-test('killed at any moment, a restore leaves the old or the new database, whole, and can be done again', async () => {
+test('a restore that is killed at any point leaves the old or the new database intact, and can be repeated', async () => {
   const at = await worn();
   const moments = await snapshots(at);
   const found = [];

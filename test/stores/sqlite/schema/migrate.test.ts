@@ -31,7 +31,7 @@ function connect(file: string): Connection {
 
 const versionOf = (file: string) => connect(file).get('PRAGMA user_version');
 
-test('an older database is brought up to date, with a private copy of it as it was', async () => {
+test('an older database is migrated after a private copy of it was made', async () => {
   const { file, copy } = await releasedDatabase();
   const db = connect(file);
   migrate(db, clock, { migrations: [...migrations, nextStep] });
@@ -66,7 +66,7 @@ test('a step that fails leaves the database as it was, and the next attempt succ
   expect(readdirSync(dataDir).filter((name) => name.includes('unfinished'))).toEqual([]);
 });
 
-test('files that an interrupted attempt left behind do not stop the next one', async () => {
+test('files left by an interrupted attempt do not affect the next one', async () => {
   const { file, copy } = await releasedDatabase();
   writeFileSync(`${copy}.unfinished`, 'half');
   migrate(connect(file), clock, { migrations: [...migrations, nextStep] });
@@ -82,7 +82,7 @@ test('a database that is up to date is not copied', async () => {
   expect(readdirSync(dataDir)).toEqual(['rankd.db']);
 });
 
-test('a database of a newer rankd is refused with the way out, and nothing of it changes', async () => {
+test('a database of a newer rankd is rejected with a hint, and not changed', async () => {
   const { dataDir, file } = await releasedDatabase();
   migrate(connect(file), clock, { migrations: [...migrations, nextStep] });
   const opening = openSqliteStore({ dataDir, clock });
