@@ -91,7 +91,7 @@ export async function openApp(
     ...{ ...ports, ...processState(ports, ({ level, message, facts }) => log[level](facts, message)), log },
     identity: crypto().randomBytes(32).toString('base64url'),
     ...{ refused: new RefusedCallers(), keyUses: new KeyUses(), gameModules: new GameModules() },
-    requests: { count: 0, isDraining: false, haveComeOverTls: false },
+    requests: { count: 0, isDraining: false, hasSeenTls: false },
     ...{ discordSeen: {}, deliveries: new DeliveryCounts(), foreign: { TLS: 0, 'HTTP/2': 0, 'the PROXY protocol': 0 } },
     sender: options.overrides?.sender ?? openWebhookSender(ports.clock),
   };

@@ -115,7 +115,7 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
         group: !app.group.isReadable,
         roles: false, // they are listed separately
         'simulated keys': await anyOf(keysOfSimulation(app, app.group, { limit: 1 })),
-        'plain http': !app.requests.haveComeOverTls,
+        'plain http': !app.requests.hasSeenTls,
         'audit heads': daemon.heads.isFailing,
         platform: app.platform.reachability().unreached.length > 0,
         trust: !app.trust.believesAnswers || app.trust.stop !== undefined,

@@ -257,7 +257,7 @@ async function startRounds(live: LiveContext, { rounds, known, limits, stop }: W
   const order = [...known.keys()];
   for (const id of ids.toSorted((one, other) => order.indexOf(one) - order.indexOf(other))) {
     if (rounds.has(id) || rounds.size >= maxRounds) continue;
-    const progress = known.get(id) ?? { lookedTo: { alarms: 0, log: 0 } };
+    const progress = known.get(id) ?? { scannedTo: { alarms: 0, log: 0 } };
     known.delete(id);
     known.set(id, progress); // makes it the last one
     const round = deliverTo(() => live.current, id, { progress, limits, signal: stop })

@@ -28,7 +28,7 @@ export function createServer(
   const freshness = new Freshness(() => store.freshen());
   server.addHook('onRequest', (request, reply, done) => {
     requests.count += 1;
-    requests.haveComeOverTls ||= cameOverTls(request.raw, isTrusted);
+    requests.hasSeenTls ||= cameOverTls(request.raw, isTrusted);
     if (request.headers.host?.includes(',')) {
       closeWith(reply);
       return done(twoHosts);

@@ -20,7 +20,7 @@ export const callerRefusals: Partial<Record<ErrorCode, readonly RefusalReason[]>
   key_paused: ['paused'],
 };
 
-/** The operations of the platform. */
+/** The platform's operations. */
 export const platformOperations = [
   ...(['group', 'roles', 'role', 'member', 'members', 'user', 'userName', 'places'] as const),
   ...(['assign', 'unassign', 'credential'] as const),
@@ -31,8 +31,8 @@ const platformOutcomes = [
 ];
 
 /**
- * All counters and timers. No label has a value that a caller can choose. Series with known labels begin at 0, because
- * `increase()` misses the first event of a series that begins with it.
+ * Creates all counters and timers. Callers cannot choose the value of any label. Series with known labels start at 0,
+ * because `increase()` misses the event that creates a series.
  */
 export function createMeters() {
   const meters = newMeters();
@@ -64,13 +64,13 @@ function newMeters() {
     registry,
     requests: new Counter({
       name: 'rankd_http_requests_total',
-      help: 'Answered requests, by route, status and error code (empty for success).',
+      help: 'Requests with a response, by route, status and error code (empty for success).',
       labelNames: ['route', 'status', 'code'],
       registers,
     }),
     requestSeconds: new Histogram({
       name: 'rankd_http_request_duration_seconds',
-      help: 'From the arrival of a request to the end of its answer.',
+      help: 'Time from the start of a request to the end of its response.',
       labelNames: ['route'],
       buckets,
       registers,
@@ -83,13 +83,13 @@ function newMeters() {
     }),
     changes: new Counter({
       name: 'rankd_changes_total',
-      help: 'Rank changes with an outcome; an unknown one counts again when it is reconciled.',
+      help: 'Rank changes by outcome. A change of unknown outcome counts again when it is reconciled.',
       labelNames: ['outcome', 'code', 'dry_run'],
       registers,
     }),
     platformCalls: new Counter({
       name: 'rankd_platform_calls_total',
-      help: 'Calls to Roblox by operation and outcome (ok or an error code).',
+      help: 'Calls to Roblox, by operation and outcome (ok or an error code).',
       labelNames: ['operation', 'outcome'],
       registers,
     }),
@@ -102,13 +102,13 @@ function newMeters() {
     }),
     credentialState: new Gauge({
       name: 'rankd_credential_state',
-      help: '1 for the state of the Roblox key that Roblox reported last: valid, disabled, expired or invalid.',
+      help: '1 for the last state of the Roblox key that Roblox reported: valid, disabled, expired or invalid.',
       labelNames: ['state'],
       registers,
     }),
     credentialExpiry: new Gauge({
       name: 'rankd_credential_expiry_timestamp_seconds',
-      help: 'When the Roblox key expires, by its acting account; absent if Roblox does not report it.',
+      help: 'When the Roblox key expires (Unix time), by acting account; absent if Roblox does not report it.',
       labelNames: ['acting_account'],
       registers,
     }),

@@ -8,7 +8,7 @@ import { watchedPlatform } from './watched-platform.ts';
 import { watchedStore } from './watched-store.ts';
 
 export interface Metrics {
-  /** Wraps the ports of the application. */
+  /** Wraps the application's ports. */
   watch: Instrumentation;
   /** Watches the rest of the daemon and serves all metrics. */
   serve(
@@ -17,7 +17,7 @@ export interface Metrics {
   ): Promise<MetricsListener>;
 }
 
-/** The metrics of one daemon. */
+/** Creates the metrics of one daemon. */
 export function openMetrics(clock: Pick<Clock, 'monotonic'>): Metrics {
   const meters = createMeters();
   return {

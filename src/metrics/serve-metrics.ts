@@ -25,10 +25,13 @@ export interface MetricsOptions {
 const section = 'metrics';
 /** More connections than Prometheus servers and people with curl need. */
 const maxConnections = 20;
-/** All requests within this time share one rendering, which takes longer than the rest of a response. */
+/** Requests within this time share a rendering, because rendering is the slowest part of a response. */
 const renderingLifeMs = 1_000;
 
-/** Serves GET /metrics in Prometheus' text format. `refresh` is called before each rendering. Throws `port_taken`, `no_permission` or `config_invalid`. */
+/**
+ * Serves GET /metrics in the Prometheus text format, and calls `refresh` before each rendering. Throws `port_taken`,
+ * `no_permission` or `config_invalid`.
+ */
 export async function serveMetrics(
   registry: Pick<Registry, 'metrics' | 'contentType'>,
   refresh: () => Promise<void>,
@@ -57,9 +60,7 @@ export async function serveMetrics(
   return { url: `${listenUrl(address)}/metrics`, [Symbol.asyncDispose]: () => server.close() };
 }
 
-/**
- * Renders again if the latest rendering is too old. All responses share its bytes, so unread ones cost no copy each.
- */
+/** Renders again if the latest rendering is stale. Responses share its bytes, so unread ones need no copies. */
 function sharedRendering<T>(clock: Pick<Clock, 'monotonic'>, render: () => Promise<T>): () => Promise<T> {
   let rendering: Promise<T> | undefined;
   let staleAt = Number.POSITIVE_INFINITY;

@@ -16,14 +16,14 @@ import { callerRefusals, type Meters } from './meters.ts';
 const readWithinMs = 3_000;
 
 /**
- * Registers gauges of the daemon's state. The queues, the budget and the credential are in memory; the returned
- * function reads the rest from the store and the platform, and must be called first.
+ * Registers gauges of the daemon's state. Returns a function that updates those from the store and the platform, to be
+ * called before each rendering.
  */
 export function watchApp(live: LiveContext, { registry }: Meters): () => Promise<void> {
   const registers = [registry];
   new Gauge({
     name: 'rankd_http_requests_in_flight',
-    help: 'Requests without an answer so far.',
+    help: 'Requests without a response so far.',
     registers,
     collect() {
       this.set(live.current.requests.count);
@@ -31,7 +31,7 @@ export function watchApp(live: LiveContext, { registry }: Meters): () => Promise
   });
   new Gauge({
     name: 'rankd_credential_accepted',
-    help: '0 while rankd does not call Roblox because it does not accept the Roblox key.',
+    help: '0 while rankd makes no calls to Roblox because Roblox does not accept the Roblox key.',
     registers,
     collect() {
       this.set(live.current.deadCredential() === undefined ? 1 : 0);
@@ -39,7 +39,7 @@ export function watchApp(live: LiveContext, { registry }: Meters): () => Promise
   });
   new Counter({
     name: 'rankd_platform_surprises_total',
-    help: 'Unexpected behavior of Roblox, in the response to a call or (operation "change") in the outcome of a rank change.',
+    help: 'Unexpected behavior of Roblox, in responses to calls or (operation "change") in outcomes of rank changes.',
     labelNames: ['operation', 'what'],
     registers,
     collect() {
@@ -96,7 +96,7 @@ export function watchApp(live: LiveContext, { registry }: Meters): () => Promise
   });
   new Counter({
     name: 'rankd_platform_queue_wait_seconds_total',
-    help: 'Total time that those calls waited.',
+    help: 'Total time that calls waited in the queue.',
     labelNames,
     registers,
     collect() {
@@ -127,7 +127,7 @@ export function watchApp(live: LiveContext, { registry }: Meters): () => Promise
   };
 }
 
-/** False if the work fails, or is not done when the signal aborts. */
+/** Returns false if the work fails, or has not finished when the signal aborts. */
 async function isDoneBefore(signal: AbortSignal, work: Promise<unknown>): Promise<boolean> {
   const late = new Promise<boolean>((resolve) =>
     signal.addEventListener('abort', () => resolve(false), { once: true }),
@@ -139,10 +139,7 @@ async function isDoneBefore(signal: AbortSignal, work: Promise<unknown>): Promis
   return Promise.race([done, late]);
 }
 
-/**
- * Gauges that are read from the store. They are absent while it does not respond, because old figures would pass for
- * new ones.
- */
+/** Gauges from the store. They are absent while it does not respond, because stale figures would look current. */
 interface Stored {
   read(app: DaemonContext): Promise<void>;
   forget(): void;
@@ -152,23 +149,23 @@ function watchStore(registry: Meters['registry']): Stored {
   const registers = [registry];
   const paused = new Gauge({
     name: 'rankd_keys_paused',
-    help: 'Game keys that are paused, by the circuit breaker or by you. Daemons that share a database report the same: use max().',
+    help: 'Game keys that are paused, by the circuit breaker or by you. Daemons that share a database report the same value: use max().',
     registers,
   });
   const open = new Gauge({
     name: 'rankd_open_changes',
-    help: 'Rank changes without an outcome, by state: pending or unknown. Daemons that share a database report the same: use max().',
+    help: 'Rank changes without an outcome, by state: pending or unknown. Daemons that share a database report the same value: use max().',
     labelNames: ['state'],
     registers,
   });
   const stuck = new Gauge({
     name: 'rankd_suspensions_stuck',
-    help: 'Suspensions and temporary ranks that cannot be ended; counts at most 20. Daemons that share a database report the same: use max().',
+    help: 'Suspensions and temporary ranks that cannot be ended; counts at most 20. Daemons that share a database report the same value: use max().',
     registers,
   });
   const backup = new Gauge({
     name: 'rankd_last_backup_timestamp_seconds',
-    help: 'When rankd backup last succeeded, in seconds since 1970; absent before that. Daemons that share a database report the same: use max().',
+    help: 'When rankd backup last succeeded (Unix time); absent before the first backup. Daemons that share a database report the same value: use max().',
     registers,
   });
   return {
@@ -202,7 +199,7 @@ function watchWebhooks(live: LiveContext, registry: Meters['registry']): Stored 
   let names: string[] = [];
   new Counter({
     name: 'rankd_webhook_deliveries_total',
-    help: 'Events sent to webhooks, by the response of the target: delivered, failed, refused, busy or gone.',
+    help: "Events sent to webhooks, by the target's response: delivered, failed, refused, busy or gone.",
     labelNames: [...labelNames, 'outcome'],
     registers,
     collect() {
@@ -218,12 +215,12 @@ function watchWebhooks(live: LiveContext, registry: Meters['registry']): Stored 
   });
   const backlog = new Gauge({
     name: 'rankd_webhook_backlog',
-    help: 'Events that wait for a webhook; counts at most 1000. Daemons that share a database report the same: use max().',
+    help: 'Events that are waiting for a webhook; counts at most 1000. Daemons that share a database report the same value: use max().',
     ...{ labelNames, registers },
   });
   const oldest = new Gauge({
     name: 'rankd_webhook_oldest_seconds',
-    help: 'Age of the oldest event that waits for a webhook; 0 if there is none. Daemons that share a database report the same: use max().',
+    help: 'Age of the oldest event that is waiting for a webhook; 0 if there is none. Daemons that share a database report the same value: use max().',
     ...{ labelNames, registers },
   });
   const forget = () => {
@@ -234,7 +231,7 @@ function watchWebhooks(live: LiveContext, registry: Meters['registry']): Stored 
     async read(app) {
       const views = await viewWebhooks(app);
       const now = app.clock.now();
-      forget(); // webhooks that were removed
+      forget(); // drops removed webhooks
       names = views.map(({ webhook: { name } }) => name);
       for (const view of views) {
         const labels = { webhook: view.webhook.name };
@@ -246,10 +243,7 @@ function watchWebhooks(live: LiveContext, registry: Meters['registry']): Stored 
   };
 }
 
-/**
- * Counts and times the requests to the API. All addresses without a route share one label, so callers can't create
- * labels.
- */
+/** Counts and times API requests. All addresses without a route share one label, so callers can't create labels. */
 export function watchServer(server: FastifyInstance, meters: Meters): void {
   for (const route of server.allowedMethods.keys()) {
     meters.requests.inc({ route, status: 200, code: '' }, 0);

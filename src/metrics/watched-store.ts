@@ -3,7 +3,7 @@ import type { ChangeState } from '../core/model.ts';
 import type { Store } from '../ports/index.ts';
 import type { Meters } from './meters.ts';
 
-/** A store that counts the outcomes of the changes that it stores. */
+/** Wraps a store to count the outcomes of the changes that it stores. */
 export function watchedStore(store: Store, meters: Meters): Store {
   const count = (outcome: string, code: ErrorCode | null, isDryRun: boolean) =>
     meters.changes.inc({ outcome, code: code ?? '', dry_run: String(isDryRun) });
@@ -14,9 +14,9 @@ export function watchedStore(store: Store, meters: Meters): Store {
     },
     async updateChange(changeId, judge) {
       let before: ChangeState | undefined;
-      const kept = await store.updateChange(changeId, (asItIs) => {
-        before = asItIs.change.state;
-        return judge(asItIs);
+      const kept = await store.updateChange(changeId, (found) => {
+        before = found.change.state;
+        return judge(found);
       });
       if (kept !== undefined && kept.state !== before) count(kept.state, kept.code, false);
       return kept;

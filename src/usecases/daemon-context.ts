@@ -10,13 +10,10 @@ import type { RefusedCallers } from './upkeep/refused-callers.ts';
 import type { DeliveryCounts } from './webhooks/deliver.ts';
 import type { WebhookSettings } from './webhooks/send.ts';
 
-/** The context of a daemon under one configuration: for its HTTP API, its workers and its metrics. It never changes. */
+/** A daemon's context under one configuration, for its HTTP API, workers and metrics. A reload makes a new one. */
 export interface DaemonContext extends Readonly<Ranking> {
   readonly log: Logger;
-  /**
-   * The secret identity with which it proves over the internet that it is the daemon of its data directory
-   * (`src/core/proof.ts`).
-   */
+  /** The secret with which the daemon proves its identity over the internet (`src/core/proof.ts`). */
   readonly identity: string;
   readonly refused: RefusedCallers;
   readonly keyUses: KeyUses;
@@ -24,7 +21,7 @@ export interface DaemonContext extends Readonly<Ranking> {
   readonly requests: OpenRequests;
   /** The number of connections that began with a protocol other than HTTP/1.1, by protocol. */
   readonly foreign: ForeignProtocols;
-  /** The reason the platform is not called at present; `undefined` while its credential works. */
+  /** The reason that rankd does not call the platform now; `undefined` while the credential works. */
   readonly deadCredential: () => RankdError | undefined;
   /** The times of the last successful read and write of the platform, in epoch milliseconds; 0 if there was none. */
   readonly platformWorkedAt: () => { read: number; write: number };
@@ -32,41 +29,41 @@ export interface DaemonContext extends Readonly<Ranking> {
   readonly latestCredential: () => Credential | undefined;
   readonly limits: LimitsConfig;
   readonly retention: RetentionConfig;
-  /** The absolute path of the file with the audit's heads. */
+  /** The absolute path of the file with the audit heads. */
   readonly headFile: string | undefined;
-  /** The treatment of requests whose header Roblox-Id does not match the place they name. */
+  /** The rule for requests whose Roblox-Id header does not match their place. */
   readonly robloxId: Config['security']['robloxId'];
   /** Sends events to webhooks. */
   readonly sender: WebhookSender;
   readonly webhooks: WebhookSettings;
-  /** The imitated services. */
+  /** The settings of other services' APIs that rankd imitates. */
   readonly compat: Config['compat'];
   readonly deliveries: DeliveryCounts;
   /** The secret of Roblox's right-to-erasure webhook; `undefined` if that is not configured. */
   readonly erasureSecret: Config['erasure']['secret'];
   /** `undefined` if ranking from Discord is not configured. */
   readonly discord: Config['discord'];
-  /** When the last request that Discord had signed arrived (epoch milliseconds). */
+  /** The time of the last request with a valid signature of Discord (epoch milliseconds). */
   readonly discordSeen: { lastAt?: number };
 }
 
-/** A daemon's present context: a reload replaces it as a whole. */
+/** A daemon's current context. A reload replaces it as a whole. */
 export interface LiveContext {
   readonly current: DaemonContext;
 }
 
 export type ForeignProtocols = Record<'TLS' | 'HTTP/2' | 'the PROXY protocol', number>;
 
-/** The requests to the API without an answer so far. */
+/** The API requests in flight. */
 interface OpenRequests {
   count: number;
-  /** True once the daemon is stopping: running requests are finished, new ones are refused. */
+  /** True once the daemon is stopping: it finishes requests in flight and refuses new ones. */
   isDraining: boolean;
-  /** True once a trusted proxy has passed on a request that reached it over TLS. */
-  haveComeOverTls: boolean;
+  /** True once a trusted proxy has forwarded a request that it received over TLS. */
+  hasSeenTls: boolean;
 }
 
-/** Unexpected behavior of the platform so far. */
+/** Returns the platform's unexpected behavior so far. */
 export function surprisesOf({ trust, platform }: Pick<DaemonContext, 'trust' | 'platform'>): Surprise[] {
   return [...trust.surprises, ...platform.surprises()];
 }

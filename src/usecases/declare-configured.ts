@@ -9,8 +9,8 @@ import type { Ports } from '../ports/index.ts';
 import { declareWebhooks, refuseWebhookClashes } from './webhooks/edit-webhooks.ts';
 
 /**
- * Applies the workspace's id, the keys and the webhooks of the configuration. Resolves with notes for the operator. Throws `config_invalid`
- * without any change.
+ * Applies the configuration's workspace id, keys and webhooks. Returns notes for the operator. Throws `config_invalid`
+ * if the configuration conflicts with the stored data.
  */
 export async function declareConfigured(
   app: Pick<Ports, 'store' | 'clock'>,
@@ -28,18 +28,18 @@ export async function declareConfigured(
   ];
 }
 
-/** Throws `config_invalid` if the store has another id, which games may know. */
+/** Throws `config_invalid` if the store already has a different id, because games may use it. */
 async function declareWorkspace({ store }: Pick<Ports, 'store'>, wanted: Config['workspace']): Promise<void> {
   if (wanted === undefined) return;
   const { id } = await store.adoptWorkspaceId(wanted.id);
   if (id === wanted.id) return;
-  const text = `is ${wanted.id}, but the database has the workspace ${id}, which games may know; set ${id}, or name another database`;
+  const text = `is ${wanted.id}, but the database's workspace is ${id}, which games may use; set ${id}, or use a different database`;
   throw new ConfigError([{ at: wanted.at, setting: 'workspace.id', text }], { file: undefined });
 }
 
 /**
- * Throws `config_invalid` if a row for Discord names the key of a game. Resolves with a note for each missing or revoked key: without it, only
- * the commands of its row are refused.
+ * Throws `config_invalid` if a row for Discord names a game key. Returns a note for each missing or revoked key, which
+ * only affects the commands of its row.
  */
 async function checkDiscordKeys(
   { store }: Pick<Ports, 'store'>,
@@ -53,11 +53,11 @@ async function checkDiscordKeys(
     if (key?.isForDiscord) continue;
     if (key === undefined) {
       missing.push(
-        `people with the role ${role} of Discord can't change any rank: there is no key "${name}"; run rankd key create ${name} --for-discord`,
+        `people with the Discord role ${role} can't change any rank, because there is no key "${name}"; run rankd key create ${name} --for-discord`,
       );
       continue;
     }
-    const text = `is the key "${name}" of a game; expected one that was made with rankd key create NAME --for-discord`;
+    const text = `is the game key "${name}"; expected a key that was made with rankd key create NAME --for-discord`;
     problems.push({ at, setting: `discord.commands[${index}].key`, text });
   }
   if (problems.length > 0) throw new ConfigError(problems, { file: undefined });
@@ -70,9 +70,9 @@ async function keyOfName(store: Pick<Ports['store'], 'findKey'>, name: string): 
 }
 
 /**
- * Applies the keys of the configuration, and ends those that were removed from it. Throws `config_invalid` without a
- * change if an undeclared key has the name or the secret of one of them. Resolves with those that other daemons declare
- * and this one does not, or differently.
+ * Applies the configuration's keys, and revokes those that no daemon declares any more. Throws `config_invalid` and
+ * changes nothing if an undeclared key has the same name or secret. Returns the keys that only other daemons declare,
+ * or that they declare differently.
  */
 async function declareKeys(
   { store, clock }: { store: Pick<Ports['store'], 'declareKeys'>; clock: Pick<Ports['clock'], 'now'> },
@@ -93,14 +93,14 @@ async function declareKeys(
 function describeClash({ field, key: { id, name, revokedAt } }: DeclarationClash): string {
   const which = `the key "${name}" (${id}), which was made with rankd key create`;
   if (field === 'name')
-    return `is the name of ${which}; revoke that one (rankd key revoke ${name}) or choose another name`;
-  const what = revokedAt === undefined ? 'is that of' : 'is that of the revoked secret of';
-  return `${what} ${which}; make a new secret with rankd key hash --new FILE`;
+    return `is the name of ${which}; revoke it (rankd key revoke ${name}) or choose a different name`;
+  const what = revokedAt === undefined ? 'the secret' : 'the revoked secret';
+  return `is the hash of ${what} of ${which}; make a new secret with rankd key hash --new FILE`;
 }
 
 function describeDeclared(what: 'key' | 'webhook', { name, nodes, inForce }: StillDeclared): string {
   const others = nodes.join(', ');
   if (inForce === undefined) return `the ${what} "${name}" stays in force, because it is still declared by ${others}`;
-  const whose = inForce === 'own' ? 'that is the one of this daemon' : 'that is not the one of this daemon';
-  return `the ${what} "${name}" is declared differently by ${others}; the newest declaration applies, and ${whose}`;
+  const applied = inForce === 'own' ? "this daemon's declaration" : "another daemon's declaration";
+  return `the ${what} "${name}" is declared differently by ${others}; ${applied} applies, because it is the newest`;
 }

@@ -2,7 +2,7 @@ import { type ErrorCode, type RankdError, reasons } from '../base/errors.ts';
 import { ConfigError } from '../config/problem.ts';
 import { withoutSecrets } from '../core/api-key.ts';
 
-/** Default hints for errors without one. */
+/** Default hints for errors that have none. */
 const usualHints: Partial<Record<ErrorCode, string>> = {
   usage: 'rankd --help',
   cooldown: 'wait, then run the command again',
@@ -26,13 +26,13 @@ export function hintOf({ code, hint, retryAfterMs }: RankdError): string {
   return hint ?? usualHints[code] ?? 'rankd --help';
 }
 
-/** The hint for the page: default hints for the command line would not help in a browser. */
+/** Returns the hint for the page, which shows no default hints except the command for a new login link. */
 export function pageHintOf({ code, hint }: RankdError): string | null {
   const isLogin = ['no_session', 'link_refused', 'session_idle'].includes(code);
   return hint ?? (isLogin ? (usualHints[code] ?? null) : null);
 }
 
-/** An error for the operator. It contains no API key, whatever its message contains. */
+/** Returns the JSON document of an error, with all API keys in the message masked. */
 export function errorDocument(error: RankdError) {
   const { code, retryAfterMs } = error;
   return {

@@ -19,25 +19,25 @@ interface AskedLine {
   asked: AskedUser;
 }
 
-/** The users in a text, one on each line. `source` names the text in errors. Throws `usage` with the lines that name none. */
+/** Returns the users in a text, one per line; `source` names the text. Throws `usage` with the lines that name none. */
 export function usersIn(text: string, source: string): AskedLine[] {
   const lines = filledLines(text).map(({ number, content }) => ({ line: number, content, asked: userIn(content) }));
   if (lines.length === 0)
-    throw new RankdError('usage', `There is no user in ${source}.`, { hint: 'write one on each line' });
+    throw new RankdError('usage', `There are no users in ${source}.`, { hint: 'write one user per line' });
   const bad = lines.filter(({ asked }) => asked === undefined);
   if (bad.length > 0) {
     throw refusalOfLines(
-      `No user in ${source}`,
+      `Not every line of ${source} names a user`,
       bad.map(({ line, content }) => quotedLine(line, content)),
-      `write ${userWords} on each line; # begins a comment`,
+      `write ${userWords} on each line; # starts a comment`,
     );
   }
   return lines.flatMap(({ line, asked }) => (asked === undefined ? [] : [{ line, asked }]));
 }
 
 /**
- * The users of a list, each once, in order of their first line. Throws `usage` with the lines whose name leads to no
- * user.
+ * Looks up the users of a list and returns each once, in the order of their first lines. Throws `usage` with the lines
+ * whose users were not found.
  */
 export async function findListed(
   app: Pick<Ranking, 'store' | 'platform' | 'clock'>,
@@ -62,29 +62,25 @@ export async function findListed(
       else if (!members.has(one.rankeeId)) members.set(one.rankeeId, one);
     }
   }
-  if (bad.length > 0)
-    throw refusalOfLines('Not every name leads to a user', bad, 'correct these lines, or give user ids');
+  if (bad.length > 0) throw refusalOfLines('Not every user was found', bad, 'correct these lines, or use user ids');
   return [...members.values()];
 }
 
-/** At most this many names share a request. */
+/** The number of names that are looked up concurrently. */
 const atOnce = 50;
 const lookUpMs = 60_000;
 
-/**
- * The places in a text, one id or address a line; blank lines and text after a `#` are ignored. Throws `usage` with the numbers of all
- * other lines.
- */
+/** Returns the places in a text, one id or address per line. Throws `usage` with the lines that name no place. */
 export function placesIn(text: string, source: string): number[] {
   const filled = filledLines(text);
   const bad = filled.filter(({ content }) => placeIn(content) === undefined);
   if (bad.length > 0) {
     throw refusalOfLines(
-      `Not an id in ${source}`,
+      `Not every line of ${source} names a place`,
       bad.map(({ number, content }) => quotedLine(number, content)),
       bad.some(({ content }) => namesExperience(content))
         ? `${experienceWords.charAt(0).toLowerCase()}${experienceWords.slice(1)}`
-        : "write one whole number above 0, or the address of a game's page, on each line; # begins a comment",
+        : "write a place id, or the address of a game's page, on each line; # starts a comment",
     );
   }
   return filled.flatMap(({ content }) => placeIn(content) ?? []);
@@ -94,10 +90,7 @@ function placeIn(text: string): number | undefined {
   return idIn(text) ?? idInAddress('place', text);
 }
 
-/**
- * The content of a list's lines, without comments. If a line has several fields, as in spreadsheets, only the first is
- * taken. Empty lines are left out.
- */
+/** Returns a list's lines without comments and empty lines. Uses only the first field of a spreadsheet's row. */
 function filledLines(text: string): Array<{ number: number; content: string }> {
   return text
     .split('\n')
@@ -106,8 +99,8 @@ function filledLines(text: string): Array<{ number: number; content: string }> {
 }
 
 /**
- * A line with several ids is left unchanged, and then refused: otherwise it would go unnoticed that only the first id
- * counts.
+ * Returns a line's first field. Returns a line with several ids unchanged, so that it is refused: using only its first
+ * id would go unnoticed.
  */
 function firstField(line: string): string {
   const [first = '', ...others] = line.split(/[,;\t]/).map((field) =>
@@ -120,7 +113,7 @@ function firstField(line: string): string {
   return isId(first) && others.some(isId) ? line : first;
 }
 
-/** A line as an error shows it. */
+/** Formats a line for an error. */
 function quotedLine(line: number, content: string): string {
   return `line ${line} "${content.slice(0, 32).replaceAll(controlCharacters, '\uFFFD')}"`;
 }

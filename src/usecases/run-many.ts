@@ -5,33 +5,33 @@ import { refusalOfCredential } from '../core/credential.ts';
 import { callWithin } from '../ports/platform.ts';
 import type { Ranking } from './change/ranking.ts';
 
-/** The results for many members. */
+/** The outcome of an action on many members. */
 export interface Run<Member, Result> {
   results: Array<Member & Result>;
-  /** Members that the run did not reach. */
+  /** Members without a result. */
   left: Member[];
-  /** The error that ended the run early, unless the operator did. */
+  /** The error that ended the run early; `undefined` if the run finished or the operator stopped it. */
   error: RankdError | undefined;
 }
 
-const sideBySide = 4;
+const concurrency = 4;
 const maxTries = 6;
 const maxWaitMs = 30_000;
 const waitAfterMs = doubling(1_000, maxWaitMs);
-/** Errors that only an operator can fix: a retry would not help. */
+/** Errors that only an operator can fix, so a retry would not help. */
 const forTheOperator = new Set<ErrorCode>(['platform_credential', 'config_invalid', 'configuration_misfit']);
 
 /** The action for one member. */
 export interface Act<Member, Result> {
-  /** Throws RankdError if a retry can have another outcome. */
+  /** Throws a RankdError for a failure that is temporary or concerns all members. */
   act: (member: Member) => Promise<Result>;
-  /** The result of a refusal that concerns only this member. */
+  /** Returns the result for a refusal that concerns only one member. */
   refused: (error: RankdError) => Result;
 }
 
 /**
- * Handles all members, a few concurrently. Temporary failures are retried for a while. If the platform stays down or
- * refuses the credential, the run ends, as on `stop`: members in progress are finished first.
+ * Runs the action for all members, a few at a time, and retries temporary failures. Stops early if failures persist,
+ * the platform refuses the credential, or `stop` is aborted, but finishes the members in flight.
  */
 export async function runMany<Member, Result>(
   app: Ranking,
@@ -56,7 +56,7 @@ export async function runMany<Member, Result>(
     failed.abort();
     return undefined;
   };
-  await Promise.all(Array.from({ length: sideBySide }, work));
+  await Promise.all(Array.from({ length: concurrency }, work));
   return run;
 }
 
@@ -72,7 +72,7 @@ function actOn<Member, Result>(
   return withRetries(app, work, halt);
 }
 
-/** Retries while that can have another outcome. `halt` ends the waits between two tries. */
+/** Retries temporary failures, with a backoff that `halt` cuts short. */
 export async function withRetries<T>(
   { clock }: Pick<Ranking, 'clock'>,
   work: () => Promise<T>,
@@ -90,7 +90,7 @@ export async function withRetries<T>(
   }
 }
 
-/** True if the platform reports that the credential works: the refusal then concerns only that member. */
+/** True if the platform reports that the credential works, so the refusal concerns only one member. */
 async function isAccepted({ platform, clock, deadlineMs }: Ranking): Promise<boolean> {
   using call = callWithin(clock, deadlineMs, 'operator');
   const credential = await platform.checkCredential(call).catch(() => undefined);

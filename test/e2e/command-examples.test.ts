@@ -40,7 +40,7 @@ const otherEnds: Record<string, { because: string; code: number; says: RegExp }>
   'rankd webhook redeliver my-bot --failed': {
     because: 'its target took everything; test/webhooks has targets that do not',
     code: 3,
-    says: /^error: There is no such event to send to my-bot again\.\ntry: rankd webhook deliveries my-bot$/m,
+    says: /^error: The webhook my-bot has no such event to redeliver\.\ntry: rankd webhook deliveries my-bot$/m,
   },
   'rankd reload --node east-1': {
     because: 'it is for daemons that share PostgreSQL; test/e2e/nodes.test.ts has some',

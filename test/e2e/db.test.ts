@@ -43,7 +43,7 @@ ok  references  all referenced rows exist
 ok  schema      ${schema}; this rankd supports schemas up to ${schema}
 ok  rows        1 keys, 0 whitelist entries, 0 changes, 1 audit events
 ok  size        ${statSync(database).size} bytes, write-ahead log 0 bytes
-ok  audit       1 event, each following the one before
+ok  audit       1 event, each linked to the one before
 `,
   );
   await using _daemon = await DaemonHere.start(home);

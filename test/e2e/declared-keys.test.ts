@@ -144,7 +144,7 @@ test('a name or a secret of another key ends the start with 78 and the line; a r
   const { code, stderr } = await home.here(['serve', '--port', '0']);
   expect(code).toBe(78);
   expect(stderr).toMatch(/rankd\.yaml:4:11 keys\[0\]\.name: is the name of the key "game" \(key_\w+\)/);
-  expect(stderr).toMatch(/rankd\.yaml:7:11 keys\[1\]\.hash: is that of the key "game"/);
+  expect(stderr).toMatch(/rankd\.yaml:7:11 keys\[1\]\.hash: is the hash of the secret of the key "game"/);
 
   configure(home);
   await using daemon = await DaemonHere.start(home);

@@ -98,7 +98,7 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
     'an invitation to a Discord server, not a webhook',
     'This is not the address of a Discord webhook.',
     '10.1.2.3 is not public',
-    'Discord knows no webhook at this address (404)',
+    'Discord has no webhook at this address (404)',
     'Made the webhook "staff-log". staff-log: the target accepted the test event (200,',
   ])
     expect(screen).toContain(told);

@@ -145,8 +145,11 @@ test.concurrent('--if-not-exists reports the differences between the existing ke
   const told = await home.here([...other, '--out', 'game.key']);
   expect(told).toMatchObject({ code: 0, stdout: expect.stringMatching(/^key_/) });
   expect(told.stderr).toContain(
-    'warning: it differs from your request: mode is live, not test; scope is rank and verify, not verify; ' +
-      'whether it expires is no, not yes; max rank is 50, not unset; system is unset, not yes\n',
+    "warning: it differs from your request: the key's mode is live, but your request sets test; " +
+      "the key's scope is rank and verify, but your request sets verify; " +
+      'the key has no expiry, but your request has one; ' +
+      "the key's maximum rank is 50, but your request sets none; " +
+      'your request has --system, but the key does not\n',
   );
   expect(existsSync(home.path('game.key'))).toBe(false);
   expect((await home.json<{ differs: string[] }>(...other)).differs).toHaveLength(5);

@@ -123,7 +123,9 @@ describe('several daemons on one database', () => {
       stdout: expect.stringMatching(/^west: loaded from .*\n[\s\S]*policy\.cooldown/),
     });
     expect(one.stdout).not.toContain('east');
-    expect((await atDesk('reload', '--node', 'north')).stderr).toMatch(/called north[\s\S]*there are: east, west/);
+    expect((await atDesk('reload', '--node', 'north')).stderr).toMatch(
+      /named north[\s\S]*daemons on this database: east, west/,
+    );
     const status = (await atDesk('status', '--json')).json<{ status: { differences: unknown[] } }>();
     await expect
       .poll(async () => (await atDesk('status', '--json')).json<typeof status>().status.differences)
@@ -181,11 +183,11 @@ describe('several daemons on one database', () => {
       type Shown = { status: { differences: Array<{ setting: string }> } };
       return (await atDesk('status', '--json')).json<Shown>().status.differences.map(({ setting }) => setting);
     };
-    const otherwise = (by: string) =>
-      `the webhook "log" is declared differently by ${by}; the newest declaration applies`;
+    const differs = (by: string, applied: string) =>
+      `the webhook "log" is declared differently by ${by}; ${applied} daemon's declaration applies`;
     expect(await declare('east', first.url)).not.toContain('log');
-    expect(await declare('west', second.url)).toContain(`west: ${otherwise('east')}, and that is the one of`);
-    expect(await declare('east', first.url)).toContain(`east: ${otherwise('west')}, and that is not the one of`);
+    expect(await declare('west', second.url)).toContain(`west: ${differs('east', 'this')}`);
+    expect(await declare('east', first.url)).toContain(`east: ${differs('west', 'another')}`);
     expect(await listed()).toEqual(shown(second));
     expect((await atDesk('key', 'create', 'told-one')).code).toBe(0);
     await expect.poll(received, { timeout: 20_000 }).toEqual([0, 1]);

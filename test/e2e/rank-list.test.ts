@@ -62,9 +62,9 @@ test.each<[string, string[], string, RegExp]>([
     'a line that names no user',
     ['rank', 'promote'],
     '1001\nAnn Lee\n0\n',
-    /No user in standard input: line 2 "Ann Lee", line 3 "0"\. Nothing was changed\./,
+    /Not every line of standard input names a user: line 2 "Ann Lee", line 3 "0"\. Nothing was changed\./,
   ],
-  ['a list with nobody in it', ['rank', 'promote'], '# nobody\n\n', /There is no user in standard input\./],
+  ['a list with nobody in it', ['rank', 'promote'], '# nobody\n\n', /There are no users in standard input\./],
   ['a rank that the group does not have', ['rank', 'set', '21'], '1001\n', /The group has no rank 21\./],
   [
     'a user beside the file',

@@ -172,8 +172,8 @@ test('the name of a leaked key that a new one also has never means only the new 
   await raid.rank(await raid.app.createKey(), 1006, base);
   const now = await idOf('main');
 
-  const doubt = `The name "main" now means ${now}; earlier, ${leaked} had it.
-try: name the key by its id, such as --key ${leaked}; rankd key list shows all
+  const doubt = `The name "main" now belongs to ${now}; before that, it belonged to ${leaked}.
+try: use the id of the key, such as --key ${leaked}; rankd key list shows all
 `;
   const refused = await home.here(['history', 'undo', '--key', 'main', '--since', '1h', '-y']);
   expect(refused).toMatchObject({

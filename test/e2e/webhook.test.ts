@@ -263,7 +263,7 @@ test('a Discord channel is checked when it is added, and gets a change', async (
   });
   expect(gone).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('Discord knows no webhook at this address (404)'),
+    stderr: expect.stringContaining('Discord has no webhook at this address (404)'),
   });
   const made = await home.here(['webhook', 'add', 'log', '--kind', 'discord'], { input: channel.address });
   expect(made.stderr).toContain('In Discord it is called Captain Hook, in the channel 1487000000000000001.');

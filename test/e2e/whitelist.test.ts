@@ -120,7 +120,7 @@ test.concurrent('every bad line of a list is named at once, and nothing is chang
   const result = await home.here(['whitelist', 'add', '10', '--file', '-'], { input });
   expect(result).toMatchObject({ code: 2, stdout: '' });
   expect(result.stderr).toMatch(
-    /^error: .*standard input: line 2 "abc", line 3 "0", line 5 "-3", line 6 "1\.5", line 7 "9007199254740992", line 8 "\uFFFD\[31m13"\. .*\ntry: .*\n$/,
+    /^error: .*standard input names a place: line 2 "abc", line 3 "0", line 5 "-3", line 6 "1\.5", line 7 "9007199254740992", line 8 "\uFFFD\[31m13"\. .*\ntry: .*\n$/,
   );
   expect(await places(home)).toEqual([]);
 });
@@ -133,7 +133,9 @@ test('a list of 20 000 places is added in one transaction, and one wrong line am
   const wrong = ids.with(11_999, '12 000').join('\n');
   const refused = await home.here(['whitelist', 'add', '--file', '-'], { input: wrong });
   expect(refused).toMatchObject({ code: 2, stdout: '' });
-  expect(refused.stderr).toContain('Not an id in standard input: line 12000 "12 000". Nothing was changed.');
+  expect(refused.stderr).toContain(
+    'Not every line of standard input names a place: line 12000 "12 000". Nothing was changed.',
+  );
   expect(await places(home)).toEqual([]);
 
   const input = ids.join('\n');

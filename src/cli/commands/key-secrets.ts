@@ -8,7 +8,7 @@ import { hashKey, keyMode, mintKey } from '../../core/api-key.ts';
 import type { Key, KeyMode } from '../../core/model.ts';
 import { verifyKey } from '../../usecases/keys/authenticate.ts';
 import { keyDocument, keyHashDocument, keyVerdictDocument } from '../../usecases/keys/key-document.ts';
-import type { KeepSecret, MintedKey } from '../../usecases/keys/keys.ts';
+import type { MintedKey, SaveSecret } from '../../usecases/keys/keys.ts';
 import type { Cli } from '../cli.ts';
 import { argument, command, flag, option } from '../command.ts';
 import { asPlaceId, newFileName } from '../input/arguments.ts';
@@ -23,7 +23,7 @@ export const out = option(
 );
 
 /** Stores a new secret in the file that `--out` names; without one, it is printed later. */
-export function keepIn(cli: Cli, out: string | undefined): KeepSecret {
+export function keepIn(cli: Cli, out: string | undefined): SaveSecret {
   return (secret) => {
     if (out === undefined) return () => undefined;
     const path = makeSecretFile(cli, out, secret);

@@ -225,6 +225,6 @@ export class Dashboard implements AsyncDisposable {
     this.#watched = unread;
     const stop = AbortSignal.any([unread.signal, this.#closing.signal]);
     const { live, status } = this.#options;
-    this.#watching = watchViews({ live, status, tell: (views) => this.streams.tell(views) }, stop);
+    this.#watching = watchViews({ live, status, notify: (views) => this.streams.tell(views) }, stop);
   }
 }

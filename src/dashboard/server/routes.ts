@@ -12,7 +12,7 @@ import { listHolds } from '../../usecases/holds/holds.ts';
 import { openHold } from '../../usecases/holds/open-hold.ts';
 import { usedKeyDocument } from '../../usecases/keys/key-document.ts';
 import { listUsedKeys } from '../../usecases/keys/keys.ts';
-import { findUser, nameOf } from '../../usecases/people/users.ts';
+import { findUser, userNameOf } from '../../usecases/people/users.ts';
 import { undoDocument } from '../../usecases/undo/undo-document.ts';
 import { sessionDocument } from '../../usecases/upkeep/daemon-document.ts';
 import { takeLoginLink } from '../../usecases/upkeep/login-links.ts';
@@ -226,7 +226,7 @@ async function memberOf(app: DaemonContext, asked: string): Promise<Document> {
   return inField('user', async () => {
     const user = typeof found === 'number' ? { id: found, name: '' } : await findUser(app, found, call);
     const member = await showMember(app, user.id, call);
-    const name = user.name || (await nameOf(app, user.id, call));
+    const name = user.name || (await userNameOf(app, user.id, call));
     const hold = await openHold(app, user.id);
     const { changes } = await searchChanges(app, { rankeeId: user.id, limit: shownChanges });
     return {

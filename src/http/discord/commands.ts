@@ -16,7 +16,7 @@ import { type ChangeAnswer, changeRank, claimIdempotencyKey } from '../../usecas
 import { errorOf } from '../../usecases/change/change-record.ts';
 import type { ChangeCaller } from '../../usecases/change/ranking.ts';
 import type { DaemonContext } from '../../usecases/daemon-context.ts';
-import { meetPerson } from '../../usecases/discord/discord-people.ts';
+import { findOrCreatePerson } from '../../usecases/discord/discord-people.ts';
 import { findMemberRoles } from '../../usecases/group/group.ts';
 import { changeTitle, whoAsked } from '../../usecases/history/change-document.ts';
 import { liftHold, requireLength } from '../../usecases/holds/holds.ts';
@@ -75,7 +75,7 @@ export function commandOf(name: string): CommandSpec | undefined {
 export async function runCommand(request: CommandRequest): Promise<string> {
   const { app, throttle, interaction, member, keyName, deadline } = request;
   const { scope, run } = commandOf(interaction.data.name) ?? commands.link;
-  const person = await meetPerson(app, member.user.id);
+  const person = await findOrCreatePerson(app, member.user.id);
   const given = new Map(interaction.data.options.map(({ name, value = '' }) => [name, String(value)]));
   const text = (name: string) => withoutKeys((given.get(name) ?? '').toWellFormed().trim());
   if (scope === undefined) return run({ ...request, person, text } as Asking);

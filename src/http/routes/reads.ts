@@ -5,7 +5,7 @@ import type { CallContext } from '../../ports/index.ts';
 import type { DaemonContext } from '../../usecases/daemon-context.ts';
 import { findGivable, findMemberRoles } from '../../usecases/group/group.ts';
 import { openHold } from '../../usecases/holds/open-hold.ts';
-import { findUser, nameOf } from '../../usecases/people/users.ts';
+import { findUser, userNameOf } from '../../usecases/people/users.ts';
 import { admitCaller } from '../callers.ts';
 import { callIn, deadlineOf } from '../changes.ts';
 import { memberFields, namesOneMember } from '../fields.ts';
@@ -184,7 +184,7 @@ async function memberView(
   const userId = user?.id ?? Number(robloxUserId);
   const [found, userName, hold] = await Promise.all([
     findMemberRoles(app, userId, call),
-    user?.name ?? nameOf(app, userId, call),
+    user?.name ?? userNameOf(app, userId, call),
     openHold(app, userId),
   ]);
   const suspension = hold?.kind === 'suspension' ? hold : undefined;

@@ -20,20 +20,20 @@ import { type AuditVerdict, describeBreak } from '../history/verify-audit.ts';
 
 interface DatabaseVerdict {
   checks: StoreCheck[];
-  /** True if the audit was read and was tampered with. */
+  /** True if the audit could be read and its chain is broken. */
   isAuditBroken: boolean;
-  /** The fix for the operator if another check has failed. */
+  /** The operator's fix if any other check has failed. */
   fix: string;
 }
 
-/** Reads the whole database and, if it can be read, the audit's chain with `readAudit`. */
+/** Checks the whole database and, if it can be read, the audit's chain with `readAudit`. */
 export async function checkDatabase(
   operations: Pick<StoreOperations, 'check'>,
   readAudit: () => Promise<AuditVerdict>,
 ): Promise<DatabaseVerdict> {
   const { schema, newestSchema, checks, fix } = await operations.check();
   const isReadable = checks.every(({ name, ok }) => ok || name === 'schema');
-  // The audit is read only on the newest schema, because opening the store would migrate an older one.
+  // Opening the store to read the audit would migrate an older schema.
   if (!isReadable || schema !== newestSchema) return { checks, fix, isAuditBroken: false };
   const audit = auditCheck(await readAudit());
   return { checks: [...checks, audit], fix, isAuditBroken: !audit.ok };
@@ -42,12 +42,12 @@ export async function checkDatabase(
 function auditCheck({ rows, breaks: [first] }: AuditVerdict): StoreCheck {
   const detail =
     first === undefined
-      ? `${counted(rows, 'event')}, each following the one before`
+      ? `${counted(rows, 'event')}, each linked to the one before`
       : `broken: ${describeBreak(first)}`;
   return { name: 'audit', ok: first === undefined, detail };
 }
 
-/** Copies the database, while others use it, to a file or into a stream. Throws like `StoreOperations.backUp`. */
+/** Copies the database to a file or a stream, while it is in use. Throws the errors of `StoreOperations.backUp`. */
 export function backUpDatabase(
   operations: Pick<StoreOperations, 'backUp' | 'streamBackup'>,
   target: BackupTarget | { send: (chunk: Uint8Array) => Promise<void> },
@@ -55,7 +55,7 @@ export function backUpDatabase(
   return 'send' in target ? operations.streamBackup(target.send) : operations.backUp(target);
 }
 
-/** Records a backup for `status` and metrics, unless the schema is an older one: opening the store would migrate it. */
+/** Records a backup for `status` and metrics. Skips an older schema, because opening the store would migrate it. */
 export async function recordBackup(
   { schema, newestSchema, bytes }: Backup,
   { file, by }: { file: string | undefined; by: string },
@@ -66,15 +66,15 @@ export async function recordBackup(
 }
 
 interface RestoreSteps {
-  /** Asks for confirmation once the backup is known to be sound. Throws if the operator says no. */
+  /** Asks for confirmation after the backup was checked. Throws if the operator declines. */
   confirm: () => Promise<void>;
-  /** Runs a step that takes a while, and shows its name. */
+  /** Shows the name of a slow step while it runs. */
   show: <T>(what: string, step: () => Promise<T>) => Promise<T>;
 }
 
 /**
- * Replaces the database with a backup. Throws `conflict` if a daemon runs, before any question or change. A dry run only
- * checks the backup, even next to a running daemon.
+ * Replaces the database with a backup. Throws `conflict` if a daemon is running, before it asks or changes anything.
+ * A dry run only checks the backup, and a daemon may be running.
  */
 export async function restoreBackup(
   operations: Pick<StoreOperations, 'lockDaemon' | 'examineBackup' | 'restore'>,
@@ -90,8 +90,8 @@ export async function restoreBackup(
 }
 
 /**
- * Migrates the database to the newest schema, even while daemons run, because the operator explicitly asks for it. A
- * dry run only tries it. `advise`: as in `StoreOperations.migrate`.
+ * Migrates the database to the newest schema, even while daemons are running. A dry run only tries the migration.
+ * `StoreOperations.migrate` explains `advise`.
  */
 export async function migrateDatabase(
   operations: Pick<StoreOperations, 'migrate' | 'tryMigration'>,
@@ -100,7 +100,7 @@ export async function migrateDatabase(
   return dryRun ? operations.tryMigration() : operations.migrate(advise);
 }
 
-/** Copies all data from one place to another that has none, while no daemon uses either. Throws like `CopyPlace`. */
+/** Copies all data to an empty place. Daemons can use neither place during the copy. */
 export async function copyStore({ from, to }: { from: CopyPlace; to: CopyPlace }): Promise<CopiedContents> {
   await using _source = await from.lockOutDaemons();
   await using _target = await to.lockOutDaemons();
@@ -108,8 +108,8 @@ export async function copyStore({ from, to }: { from: CopyPlace; to: CopyPlace }
 }
 
 /**
- * Accepts the server that responds as the known one. Calls `confirm` if another one was known. Resolves with the known
- * and the found server; throws `usage` if the data are in a file.
+ * Accepts the current PostgreSQL server as the known one. Calls `confirm` if a different server was known. Returns the
+ * known and the found server. Throws `usage` if the data is in a file.
  */
 export async function acceptServer(
   operations: Pick<StoreOperations, 'server'>,
@@ -118,9 +118,13 @@ export async function acceptServer(
 ): Promise<KnownServer> {
   const server = await operations.server();
   if (server === undefined) {
-    throw new RankdError('usage', 'The data is in a file here; only a PostgreSQL server has to be accepted.', {
-      hint: 'set store.url, or RANKD_STORE_URL, to the URL of the database',
-    });
+    throw new RankdError(
+      'usage',
+      'rankd stores its data in a file here; only a PostgreSQL server has to be accepted.',
+      {
+        hint: "set store.url, or RANKD_STORE_URL, to the database's URL",
+      },
+    );
   }
   if (server.known === server.found) return server;
   if (server.known !== undefined) await confirm(server);
@@ -128,14 +132,14 @@ export async function acceptServer(
   return server;
 }
 
-/** A backup; `file` is its absolute path. */
+/** Returns the JSON document of a backup. `file` is its absolute path. */
 export function backupDocument({ file, bytes, schema, rows }: Backup & { file: string }) {
   return { file, bytes, schema, ...rows };
 }
 
 /**
- * A backup that was restored or, for a dry run, only checked. `kept` is the path of the earlier database; null if there
- * was none.
+ * Returns the JSON document of a backup that was restored, or only checked in a dry run. `kept` is the path of the
+ * previous database; null if there was none.
  */
 export function restoreDocument(
   { schema, rows, kept }: BackupContents & Partial<Restored>,
@@ -145,8 +149,8 @@ export function restoreDocument(
 }
 
 /**
- * The copied data. `auditHead` is the hash of the newest event, the same in both places; `rows` has the count of each
- * table.
+ * Returns the JSON document of a copy. `auditHead` is the newest event's hash, which is the same in both places. `rows`
+ * has the number of rows of each table.
  */
 export function copyDocument({ tables, head }: CopiedContents, { from, to }: { from: string; to: string }) {
   const count = (table: string) => tables.get(table) ?? 0;
@@ -167,8 +171,8 @@ export function migrationDocument({ database, from, to, copy }: Migration, dryRu
 }
 
 /**
- * `known` is the earlier cluster, null if none is recorded; `accepted` is false if it is the same as the one that was
- * found.
+ * Returns the JSON document of an accepted server. `known` is the previously known cluster, or null. `accepted` is
+ * false if the found cluster was already known.
  */
 export function acceptDocument({ place, known, found }: KnownServer) {
   return { place, known: known ?? null, found, accepted: known !== found };

@@ -5,22 +5,22 @@ import { registeredCommands } from '../../core/discord-commands.ts';
 import type { TargetAnswer } from '../../ports/index.ts';
 import type { DaemonContext } from '../daemon-context.ts';
 
-/** Discord accepts replies for 15 minutes after the command. */
+/** Discord accepts replies for 15 minutes after the command; rankd stops a minute earlier. */
 const replyWithinMs = 14 * 60_000;
-/** A reply can overtake the acknowledgement; for this long, Discord may not know the message yet. */
+/** A reply can overtake the acknowledgement. For this long, an unknown message is worth a retry. */
 const overtakenMs = 5_000;
 const overtakenEveryMs = 500;
 const longestPauseMs = 30_000;
 
 export interface Reply {
-  /** Anyone who has it can write as the application for 15 minutes: it is never logged or stored. */
+  /** Anyone with the token can post as the application for 15 minutes, so it is never logged or stored. */
   token: string;
   content: string;
-  /** When the command arrived, on `Clock.monotonic()`. */
+  /** The time at which the command was received (`Clock.monotonic()`). */
   arrivedAt: number;
 }
 
-/** Replaces the message "thinking". Resolves with the reason why Discord did not accept it; `undefined` if it did. */
+/** Replaces the "thinking" message. Returns the reason if the reply could not be delivered, otherwise `undefined`. */
 export async function sendReply(
   { sender, clock }: Pick<DaemonContext, 'sender' | 'clock'>,
   { application, apiBaseUrl }: Pick<DiscordConfig, 'application' | 'apiBaseUrl'>,
@@ -47,19 +47,19 @@ export async function sendReply(
   }
 }
 
-/** A request to Discord. `address` is as good as a password if it has a token. */
+/** Builds a request to Discord. An address with a token in it is a secret. */
 export function discordRequest(method: 'PATCH' | 'PUT', address: string) {
   return {
     ...{ method, address, timeoutMs: 15_000 },
     headers: {
       'content-type': 'application/json',
-      'user-agent': `DiscordBot (https://www.npmjs.com/package/rankd, ${version})`, // the form that Discord asks for
+      'user-agent': `DiscordBot (https://www.npmjs.com/package/rankd, ${version})`, // Discord requires this format
     },
     allowPrivate: address.startsWith('http:') ? ['127.0.0.0/8', '::1'] : [],
   };
 }
 
-/** How long to wait before the next try; `undefined` if none can help. */
+/** Returns the time to wait before the next attempt; `undefined` if a retry cannot help. */
 function pauseAfter(
   answer: TargetAnswer,
   { tries, elapsedMs }: { tries: number; elapsedMs: number },
@@ -83,13 +83,16 @@ function jsonIn(text: string): { code?: unknown; retry_after?: unknown } {
   }
 }
 
-/** Discord's answer in words, for the log and the operator. */
+/** Describes Discord's response for the log and the operator. */
 export function inWords(answer: TargetAnswer): string {
   if (!answer.isAnswered) return answer.error;
   return `status ${answer.status}${answer.text === '' ? '' : `: ${answer.text.slice(0, 300)}`}`;
 }
 
-/** Registers the commands in the server, and removes all others of the application there. Throws `conflict` with Discord's answer. */
+/**
+ * Registers rankd's commands in the server, and removes the application's other commands there. Throws `conflict` with
+ * Discord's response.
+ */
 export async function registerCommands(
   { sender }: Pick<DaemonContext, 'sender'>,
   { application, server, apiBaseUrl }: Pick<DiscordConfig, 'application' | 'server' | 'apiBaseUrl'>,
@@ -106,13 +109,13 @@ export async function registerCommands(
   const hint =
     answer.isAnswered && answer.status < 500 ? hints[answer.status] : 'try again once discord.com can be reached';
   throw new RankdError('conflict', `Discord did not accept the commands: ${inWords(answer)}.`, {
-    hint: hint ?? 'compare the application id and the server id with those in Discord',
+    hint: hint ?? 'check that the application id and the server id match those in Discord',
   });
 }
 
 const hints: Readonly<Record<number, string>> = {
-  401: 'copy the bot token again: Developer Portal, page Bot, Reset Token',
+  401: 'copy the bot token again: Developer Portal, Bot page, Reset Token',
   403: 'add the application to the server first, with the link that rankd discord setup prints; then run this again',
-  404: 'check the application id: Developer Portal, page General Information',
-  429: 'wait a few minutes: Discord limits how often commands are registered',
+  404: 'check the application id: Developer Portal, General Information page',
+  429: 'wait a few minutes: Discord limits how often commands can be registered',
 };

@@ -1,8 +1,8 @@
 import { type DiscordPerson, judgeLink, judgeUnlink, newDiscordPerson } from '../../core/discord-person.ts';
 import type { Ports } from '../../ports/index.ts';
 
-/** The person with this Discord id, who is stored from now on: history and audit refer to the stored record. */
-export async function meetPerson({ store }: Pick<Ports, 'store'>, discordId: string): Promise<DiscordPerson> {
+/** Returns the record of a person in Discord, and creates it if necessary: history and audit refer to it. */
+export async function findOrCreatePerson({ store }: Pick<Ports, 'store'>, discordId: string): Promise<DiscordPerson> {
   const known = await store.findDiscordPerson(discordId);
   if (known !== undefined) return known;
   const fresh = newDiscordPerson(discordId);
@@ -15,7 +15,7 @@ export interface Linking {
   by: string;
 }
 
-/** Links a person in Discord to a Roblox user. Resolves with the user whom the person was linked to before. */
+/** Links a person in Discord to a Roblox user. `before` is the user of an earlier link. */
 export async function linkPerson(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { discordId, userId, by }: Linking,
@@ -25,7 +25,7 @@ export async function linkPerson(
   return { person: await store.updateDiscordPerson(discordId, judge), before };
 }
 
-/** Throws `not_found` if the person is not linked. */
+/** Removes a person's link. Throws `not_found` if there is none. */
 export async function unlinkPerson(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { discordId, by }: Omit<Linking, 'userId'>,

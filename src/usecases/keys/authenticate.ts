@@ -4,7 +4,7 @@ import { hashKey, keyMode } from '../../core/api-key.ts';
 import type { Key, KeyMode, KeyRecord } from '../../core/model.ts';
 import type { Ports, Store } from '../../ports/index.ts';
 
-/** The facts that a secret contains without a lookup. */
+/** The hash and the mode of a secret, which need no lookup. */
 export interface KeyFingerprint {
   /** SHA-256, in hex. */
   hash: string;
@@ -15,15 +15,15 @@ const createHint = 'rankd key create NAME';
 const malformed = invalidKey({ reason: 'malformed' }, createHint);
 const unknown = invalidKey({ reason: 'unknown' }, createHint);
 
-/** The fingerprint of a secret, or the refusal of a text that is not an API key. */
+/** Returns a secret's fingerprint, or the refusal of a text that is not an API key. */
 export function fingerprintOf(secret: string): KeyFingerprint | RankdError {
   const mode = keyMode(secret);
   return mode === undefined ? malformed : { hash: hashKey(secret), mode };
 }
 
 /**
- * The record of a key, or the refusal of an unknown secret. It does not check the key's permissions. Returns a promise
- * only if the store does.
+ * Returns the record of a key, or the refusal of an unknown secret, without checking the key's permissions. Returns a
+ * promise only if the store does.
  */
 export function authenticate(
   { store }: { store: Pick<Store, 'lookUpKey'> },
@@ -38,7 +38,7 @@ function verified(record: KeyRecord | undefined, mode: KeyMode): KeyRecord | Ran
   return record.key.mode === mode ? record : wrongMode(record.key);
 }
 
-/** The check of a secret. */
+/** The result of checking a secret. */
 export interface KeyVerdict {
   /** `undefined` if no key ever had the secret. */
   key: Key | undefined;
@@ -46,9 +46,7 @@ export interface KeyVerdict {
   reason: string | undefined;
 }
 
-/**
- * Checks a secret like the API of the group that the store serves. The whitelist is checked only if a place is given.
- */
+/** Checks a secret as the API would, for the group that the store serves. Without a place, skips the whitelist. */
 export async function verifyKey(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { secret, placeId }: { secret: string; placeId: number | undefined },
@@ -62,7 +60,7 @@ export async function verifyKey(
   return { key: record.key, reason: whyRefused(record, { mode, group, placeId, now: clock.now() }) };
 }
 
-/** The first problem; `undefined` if there is none. */
+/** Returns the first reason to refuse the key; `undefined` if there is none. */
 function whyRefused(
   record: KeyRecord,
   { mode, group, placeId, now }: { mode: KeyMode; group: string | undefined; placeId: number | undefined; now: number },

@@ -11,36 +11,50 @@ export async function existingKey(
   return key === undefined || key.revokedAt !== undefined ? undefined : { key, differs: differences(key, request) };
 }
 
-/**
- * The differences of the key from the request, a sentence each. The time of expiry does not count, only its presence.
- */
+/** Describes each difference between the key and the request. It does not compare the times of expiry. */
 function differences(key: Key, { mode, scopes, rules = {}, expiresAt }: KeyRequest): string[] {
   const is: Definition = { ...key, expires: key.expiresAt !== undefined };
   const asked: Definition = { ...withRules({}, rules), mode, scopes, expires: expiresAt !== undefined };
-  return (Object.keys(words) as Array<keyof Definition>)
+  return (Object.keys(sentences) as Array<keyof Definition>)
     .map((field) => ({ field, is: shown(is[field]), asked: shown(asked[field]) }))
     .filter(({ is, asked }) => is !== asked)
-    .map(({ field, is, asked }) => `${words[field]} is ${is}, not ${asked}`);
+    .map(({ field, is, asked }) => sentences[field](is, asked));
 }
 
 type Definition = Omit<KeyRules, 'maxRankRole' | 'minRankRole'> & { mode: KeyMode; scopes: Scope[]; expires: boolean };
 
-const words = {
-  mode: 'mode',
-  scopes: 'scope',
-  expires: 'whether it expires',
-  maxRank: 'max rank',
-  minRank: 'min rank',
-  direction: 'direction',
-  selfRank: 'self-rank',
-  isSystem: 'system',
-  isPrivileged: 'privileged',
-  isAnyPlace: 'any place',
-  ratePerMinute: 'rate',
-  isForDiscord: 'for Discord',
-} as const satisfies Record<keyof Definition, string>;
+/** Describes a difference, given the key's value and the request's; an unset one is empty. */
+type Sentence = (is: string, asked: string) => string;
+
+const sentences = {
+  mode: setting('mode'),
+  scopes: setting('scope'),
+  expires: (is) =>
+    is === '' ? 'the key has no expiry, but your request has one' : 'the key expires, but your request has no expiry',
+  maxRank: setting('maximum rank'),
+  minRank: setting('minimum rank'),
+  direction: setting('direction'),
+  selfRank: setting('rule for self-ranking'),
+  isSystem: permission('--system'),
+  isPrivileged: permission('--privileged'),
+  isAnyPlace: permission('--any-place'),
+  ratePerMinute: setting('rate limit'),
+  isForDiscord: permission('--for-discord'),
+} as const satisfies Record<keyof Definition, Sentence>;
+
+function setting(name: string): Sentence {
+  return (is, asked) => {
+    if (is === '') return `the key has no ${name}, but your request sets ${asked}`;
+    return `the key's ${name} is ${is}, but your request sets ${asked === '' ? 'none' : asked}`;
+  };
+}
+
+function permission(flag: string): Sentence {
+  return (is) =>
+    is === '' ? `your request has ${flag}, but the key does not` : `the key has ${flag}, but your request does not`;
+}
 
 function shown(value: Definition[keyof Definition]): string {
   if (Array.isArray(value)) return value.toSorted().join(' and ');
-  return typeof value === 'boolean' ? (value ? 'yes' : 'no') : String(value ?? 'unset');
+  return value === false ? '' : String(value ?? '');
 }

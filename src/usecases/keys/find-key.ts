@@ -4,19 +4,19 @@ import { actorOf } from '../../core/discord-person.ts';
 import type { Key, KeyState } from '../../core/model.ts';
 import type { Clock, Store } from '../../ports/index.ts';
 
-/** The key with this id or name. Throws `not_found`. */
+/** Returns the key with this id or name. Throws `not_found`. */
 export async function requireKey({ store }: { store: Pick<Store, 'findKey'> }, idOrName: string): Promise<Key> {
   const key = await store.findKey(idOrName);
   if (key !== undefined) return key;
   throw new RankdError('not_found', `There is no key with the id or name "${idOrName}".`, { hint: 'rankd key list' });
 }
 
-/** Called if a name can mean another key as well. */
+/** Called if a name could also mean a different key. */
 export type OnAmbiguity = (ambiguity: RankdError) => void;
 
 /**
- * The selection with the id of its key, which is given by id or name. If another key had the same name at some time
- * since the selection begins, calls `onAmbiguity`. Throws `not_found` for a key that does not exist.
+ * Replaces a selection's key (id or name) with its id. Calls `onAmbiguity` if a different key had the same name during
+ * the selected period. Throws `not_found` for an unknown key.
  */
 export async function withKeyId<Selection extends { since?: number | undefined; by?: string | undefined }>(
   { store }: { store: Pick<Store, 'findKey' | 'listKeys' | 'findDiscordPerson'> },
@@ -34,7 +34,7 @@ export async function withKeyId<Selection extends { since?: number | undefined; 
   return { ...selection, keyId: key.id };
 }
 
-/** A person in Discord (`discord:<id>`) as history and audit name them; all others are named as they are. */
+/** Returns the actor that history and audit record for a person in Discord (`discord:<id>`), or else `by`. */
 async function asRecorded(
   store: Pick<Store, 'findDiscordPerson'>,
   by: string | undefined,
@@ -45,12 +45,16 @@ async function asRecorded(
 }
 
 function ambiguous({ id, name }: Key, earlier: Key): RankdError {
-  return new RankdError('usage', `The name "${name}" now means ${id}; earlier, ${earlier.id} had it.`, {
-    hint: `name the key by its id, such as --key ${earlier.id}; rankd key list shows all`,
-  });
+  return new RankdError(
+    'usage',
+    `The name "${name}" now belongs to ${id}; before that, it belonged to ${earlier.id}.`,
+    {
+      hint: `use the id of the key, such as --key ${earlier.id}; rankd key list shows all`,
+    },
+  );
 }
 
-/** The named key, or the only one of a game that is accepted. Throws `not_found`, and `usage` if more than one key could be meant. */
+/** Returns the given key or, by default, the only accepted game key. Throws `not_found`, and `usage` for several. */
 export async function chooseKey(
   { store, clock }: { store: Pick<Store, 'findKey' | 'listKeys'>; clock: Pick<Clock, 'now'> },
   idOrName: string | undefined,
@@ -63,12 +67,12 @@ export async function chooseKey(
     throw new RankdError('not_found', message, { hint: 'rankd key create NAME' });
   }
   if (other === undefined) return key;
-  throw new RankdError('usage', 'There is more than one key; say which one you mean.', {
+  throw new RankdError('usage', 'There is more than one key to choose from.', {
     hint: `add --key ${key.name} or --key ${other.name}; rankd key list shows all`,
   });
 }
 
-/** The key of this id, if it can change ranks now: it has not ended and is not paused. */
+/** Returns the key with this id if it can change ranks now: it is not revoked, expired or paused. */
 export async function findUsableKey(
   { store, clock }: { store: Pick<Store, 'findKey'>; clock: Pick<Clock, 'now'> },
   id: string,

@@ -5,11 +5,11 @@ import type { Ports } from '../../ports/index.ts';
 const dayMs = 86_400_000;
 const unusedNoticeMs = 7 * dayMs;
 const expiryNoticeMs = 14 * dayMs;
-/** Long enough to restart the servers of a game. */
+/** Long enough to restart a game's servers. */
 const retiringNoticeMs = 6 * 3_600_000;
 const refusalsRead = 1_000;
 
-/** Possible problems of a key that still works. */
+/** Possible problems with a key that is still accepted. */
 export interface KeyInspection {
   key: Key;
   /** True if it was created more than a week ago and no game has used it. */
@@ -20,7 +20,7 @@ export interface KeyInspection {
   retiring?: KeySecret | undefined;
   /** True if at least one place may use it. */
   hasPlace: boolean;
-  /** Unlisted places from which games were refused with it in the last week. 0 is an unpublished game. */
+  /** Unlisted places where the key was refused in the last week. 0 is an unpublished game. */
   unlistedPlaces: number[];
 }
 
@@ -48,16 +48,16 @@ export async function inspectKeys({ store, clock }: Pick<Ports, 'store' | 'clock
   });
 }
 
-/** An old secret of a rotation that a game has used since the new one was created. */
+/** A rotated key's old secret that a game has used since the new one was created. */
 export interface OldSecretInUse {
   keyName: string;
   lastUsedAt: number;
   lastPlaceId: number | undefined;
-  /** The time from which it is refused. */
+  /** The time from which the secret is refused. */
   expiresAt: number;
 }
 
-/** Games with these secrets must restart before they are refused. */
+/** Lists the old secrets that games still use. Their servers must restart before these secrets expire. */
 export async function oldSecretsInUse({ store, clock }: Pick<Ports, 'store' | 'clock'>): Promise<OldSecretInUse[]> {
   const now = clock.now();
   const rotating = (await store.listKeys({ acceptedAt: now })).filter(({ secrets }) => secrets.length > 1);
@@ -71,7 +71,7 @@ export async function oldSecretsInUse({ store, clock }: Pick<Ports, 'store' | 'c
 }
 
 function isUnused({ createdAt, secrets, isForDiscord }: Key, now: number): boolean {
-  if (isForDiscord) return false; // the history has its uses
+  if (isForDiscord) return false; // it has no secret; only the history shows its uses
   return now - createdAt > unusedNoticeMs && secrets.every(({ lastUsedAt }) => lastUsedAt === undefined);
 }
 

@@ -3,7 +3,7 @@ import { keyState } from '../../core/access.ts';
 import type { Key, KeyMode, KeyState, WhitelistEntry } from '../../core/model.ts';
 import type { KeyVerdict } from './authenticate.ts';
 
-/** A key at `now` (epoch milliseconds); times are ISO 8601. */
+/** Returns the JSON document of a key at the time `now` (epoch milliseconds). */
 export function keyDocument(key: Key, now: number) {
   return {
     id: key.id,
@@ -36,7 +36,7 @@ export function keyDocument(key: Key, now: number) {
   };
 }
 
-/** The same with the key's whitelist. */
+/** Returns the JSON document of a key with its whitelist. */
 export function keyWithPlacesDocument({ key, entries }: { key: Key; entries: WhitelistEntry[] }, now: number) {
   const whitelist = entries.map(({ placeId, active, note, declaredIn = null }) => ({
     placeId,
@@ -47,7 +47,7 @@ export function keyWithPlacesDocument({ key, entries }: { key: Key; entries: Whi
   return { ...keyDocument(key, now), whitelist };
 }
 
-/** The same with its number of changes in the last 24 hours; null if that is not counted. */
+/** Returns the JSON document of a key with its whitelist and its number of changes in the last 24 hours, if known. */
 export function usedKeyDocument(
   { changesInDay, ...kept }: { key: Key; entries: WhitelistEntry[]; changesInDay: number | undefined },
   now: number,
@@ -55,7 +55,7 @@ export function usedKeyDocument(
   return { ...keyWithPlacesDocument(kept, now), changesInDay: changesInDay ?? null };
 }
 
-/** The check of a secret; `key` is null if no key ever had it. */
+/** Returns the JSON document of a checked secret. `key` is null if no key ever had the secret. */
 export function keyVerdictDocument({ key, reason }: KeyVerdict, now: number) {
   return {
     accepted: reason === undefined,
@@ -64,12 +64,12 @@ export function keyVerdictDocument({ key, reason }: KeyVerdict, now: number) {
   };
 }
 
-/** The declaration of a secret; `out` is the file that a new one was written to. */
+/** Returns the JSON document of a secret's hash. `out` is the file to which a new secret was written. */
 export function keyHashDocument(hash: string, { mode, out }: { mode: KeyMode; out: string | undefined }) {
   return { hash, mode, out: out ?? null };
 }
 
-/** The state including the breaker's pause, which only matters for a key that would otherwise be accepted. */
+/** Returns the key's state, or `paused` if the key is paused and would otherwise be accepted. */
 export function shownState(key: Key, now: number): KeyState | 'paused' {
   const state = keyState(key, now);
   return key.pausedAt !== undefined && state !== 'revoked' && state !== 'expired' ? 'paused' : state;

@@ -10,7 +10,7 @@ export class KeyUses {
     this.#latest.set(use.secretId, use);
   }
 
-  /** Saves the uses since the last flush. Failed ones are retried with the next flush. */
+  /** Stores the uses since the last flush. If that fails, the next flush retries. */
   async flush({ store }: { store: Pick<Store, 'recordKeyUses'> }): Promise<void> {
     const uses = [...this.#latest.values()];
     if (uses.length === 0) return;
@@ -24,16 +24,16 @@ export class KeyUses {
   }
 }
 
-/** Callers can make up places, so rankd remembers no more than this. */
+/** The maximum number of remembered places, because callers can make up any number of them. */
 const maxPlaces = 100;
 
-/** The module Rankd of a game, as its requests name it. */
+/** The version of the Rankd module that requests from a place report. */
 export interface GameModule {
   placeId: number;
   version: string;
 }
 
-/** The versions of the module Rankd that games have sent since the start. */
+/** The versions of the Rankd module that games have reported since the start. */
 export class GameModules {
   readonly #versions = new Map<number, string>();
 
@@ -45,7 +45,7 @@ export class GameModules {
     for (const oldest of this.#versions.keys()) if (this.#versions.size > maxPlaces) this.#versions.delete(oldest);
   }
 
-  /** Those that are older than this version, by place. */
+  /** Returns the modules that are older than this version, sorted by place. */
   olderThan(version: string): GameModule[] {
     return [...this.#versions]
       .filter(([, other]) => isOlder(other, version))

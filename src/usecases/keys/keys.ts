@@ -36,12 +36,12 @@ export interface MintedKey {
 }
 
 /**
- * Puts a new secret where its owner will find it. It is called before the secret is accepted, so that no key has a
- * secret that its owner never got. Returns a function that removes the secret if the key could not be created.
+ * Saves a new secret for its owner. It is called before the secret is stored, so that no secret is accepted that its
+ * owner never got. Returns a function that removes the saved secret if the secret could not be stored.
  */
-export type KeepSecret = (secret: string) => () => void;
+export type SaveSecret = (secret: string) => () => void;
 
-const keepNowhere: KeepSecret = () => () => undefined;
+export const saveNowhere: SaveSecret = () => () => undefined;
 
 /**
  * Creates a key, and puts `place` on its whitelist. Throws `already_exists`, and `usage` if its rules allow no rank.
@@ -49,11 +49,11 @@ const keepNowhere: KeepSecret = () => () => undefined;
 export async function createKey(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { rules = {}, place, by, ...request }: KeyRequest & { place?: { id: number; note?: string }; by: string },
-  keep = keepNowhere,
+  save = saveNowhere,
 ): Promise<MintedKey> {
   const kept = withRules({}, rules);
   requireReach(kept);
-  const minted = await handOut(request.mode, keep, (secret) => {
+  const minted = await mintAndStore(request.mode, save, (secret) => {
     const key = { ...request, ...kept, id: newId('key'), secret };
     return store.createKey(key, judgeNewKey(key, { by, at: clock.now() }));
   });
@@ -64,7 +64,7 @@ export async function createKey(
   return minted;
 }
 
-/** Makes a key that has no secret, for people in Discord. Throws like `createKey`. */
+/** Creates a key without a secret, for people in Discord. Throws the errors of `createKey`. */
 export async function createDiscordKey(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { rules = {}, by, ...request }: KeyRequest & { by: string },
@@ -76,13 +76,13 @@ export async function createDiscordKey(
 }
 
 /**
- * A new secret for the same key; the old one is accepted until `oldExpiresAt` (epoch milliseconds). Throws `not_found`, and
- * `conflict` if the key is revoked or has expired, or is declared.
+ * Creates a new secret for a key; the old one is accepted until `oldExpiresAt` (epoch milliseconds). Throws
+ * `not_found`, and `conflict` if the key is revoked, expired or declared.
  */
 export async function rotateKey(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { key: idOrName, overlapMs, by }: { key: string; overlapMs: number; by: string },
-  keep = keepNowhere,
+  save = saveNowhere,
 ): Promise<MintedKey & { oldExpiresAt: number }> {
   const key = await requireKey({ store }, idOrName);
   const state = keyState(key, clock.now());
@@ -94,23 +94,23 @@ export async function rotateKey(
   const refusal = refusalOfSecret(key);
   if (refusal !== undefined) throw refusal;
   const oldExpiresAt = clock.now() + overlapMs;
-  const minted = await handOut(key.mode, keep, (secret) =>
+  const minted = await mintAndStore(key.mode, save, (secret) =>
     store.updateKey(key.id, judgeRotation({ secret, oldExpiresAt }, { by, at: clock.now() })),
   );
   return { ...minted, oldExpiresAt };
 }
 
-async function handOut(
+async function mintAndStore(
   mode: KeyMode,
-  keep: KeepSecret,
-  putInForce: (stored: ReturnType<typeof mintKey>['stored']) => Promise<Key>,
+  save: SaveSecret,
+  store: (stored: ReturnType<typeof mintKey>['stored']) => Promise<Key>,
 ): Promise<MintedKey> {
   const { secret, stored } = mintKey(mode);
-  const takeAway = keep(secret);
+  const removeSecret = save(secret);
   try {
-    return { key: await putInForce(stored), secret };
+    return { key: await store(stored), secret };
   } catch (error) {
-    takeAway();
+    removeSecret();
     throw error;
   }
 }
@@ -125,10 +125,7 @@ export async function setKeyRules(
   return store.updateKey(key.id, judgeRules(rules, { by, at: clock.now() }));
 }
 
-/**
- * Makes a key of the simulated group valid for the real one, too. Throws `not_found`, and `conflict` if the key is
- * revoked.
- */
+/** Makes a key of a simulated group valid for real ones, too. Throws `not_found`, and `conflict` if it is revoked. */
 export async function adoptKey(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { key: idOrName, by }: { key: string; by: string },
@@ -139,8 +136,8 @@ export async function adoptKey(
 }
 
 /**
- * Revokes a key once `confirm` resolves; it is not called for a key that was already revoked. Throws `not_found`, and
- * `conflict` if the configuration declares the key.
+ * Revokes a key after `confirm` resolves. Does not call `confirm` for a key that is already revoked. Throws
+ * `not_found`, and `conflict` if the configuration declares the key.
  */
 export async function revokeKey(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
@@ -155,10 +152,7 @@ export async function revokeKey(
   return { key: await store.updateKey(key.id, judgeRevocation({ by, at: clock.now() })), wasRevoked: false };
 }
 
-/**
- * Pauses a key until it is resumed: until then, it changes no ranks. Throws `not_found`, and `conflict` if the key is
- * revoked.
- */
+/** Stops a key from changing ranks until it is resumed. Throws `not_found`, and `conflict` if the key is revoked. */
 export async function pauseKey(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { key: idOrName, by }: { key: string; by: string },
@@ -169,7 +163,7 @@ export async function pauseKey(
   return { key: await store.updateKey(key.id, pause), wasPaused: false };
 }
 
-/** Lifts the pause of a key. Throws `not_found`. */
+/** Resumes a paused key. Throws `not_found`. */
 export async function resumeKey(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { key: idOrName, by }: { key: string; by: string },
@@ -182,8 +176,8 @@ export async function resumeKey(
 }
 
 /**
- * Oldest first; only keys created after the key `after` (id or name), if one is named. `next` is the id to continue
- * after; `undefined` if there are no more. Throws `not_found` for `after`.
+ * Lists keys, oldest first; with `after` (id or name), only newer keys than that one. `next` is the `after` of the next
+ * page; `undefined` if there is none. Throws `not_found` if `after` is unknown.
  */
 export async function listKeys(
   { store }: Pick<Ports, 'store'>,
@@ -195,7 +189,7 @@ export async function listKeys(
   return { keys, next: found.length > limit ? keys.at(-1)?.id : undefined };
 }
 
-/** True if any key is accepted on the group of this title. */
+/** True if any key is accepted for the group with this title. */
 export async function isAnyKeyAccepted(
   ports: Pick<Ports, 'store' | 'clock'>,
   group: { title: string },
@@ -203,7 +197,7 @@ export async function isAnyKeyAccepted(
   return (await acceptedKeys(ports, group, { limit: 1 })).length > 0;
 }
 
-/** The keys that are accepted on the group of this title: all of them, unless there is a limit. */
+/** Returns the keys that are accepted for the group with this title. */
 export function acceptedKeys(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { title }: { title: string },
@@ -213,14 +207,14 @@ export function acceptedKeys(
   return store.listKeys({ ...ofGroup, acceptedAt: clock.now(), ...(limit !== undefined && { limit }) });
 }
 
-/** The keys that are paused and would otherwise be accepted. */
+/** Returns the paused keys that would otherwise be accepted. */
 export async function pausedKeys(
   ports: Parameters<typeof acceptedKeys>[0] & { group: { title: string } },
 ): Promise<Key[]> {
   return (await acceptedKeys(ports, ports.group)).filter(({ pausedAt }) => pausedAt !== undefined);
 }
 
-/** Keys that would be accepted if this group were not a real one. */
+/** Returns the keys that are refused only because they are for simulated groups and this group is real. */
 export async function keysOfSimulation(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { title }: { title: string },
@@ -230,7 +224,7 @@ export async function keysOfSimulation(
   return store.listKeys({ acceptedAt: clock.now(), isSimulated: true, limit });
 }
 
-/** One key with its whitelist. Throws `not_found`. */
+/** Returns a key and its whitelist. Throws `not_found`. */
 export async function showKey(
   { store }: Pick<Ports, 'store'>,
   idOrName: string,
@@ -239,7 +233,7 @@ export async function showKey(
   return { key, entries: await store.listEntries({ keyId: key.id }) };
 }
 
-/** The key's rules after the change. */
+/** Returns a key's rules after a change. */
 export function withRules(before: KeyRules, change: KeyRulesChange): KeyRules {
   const present = Object.entries({ ...before, ...change }).filter(([, value]) => value !== null);
   return Object.fromEntries(present);
@@ -247,11 +241,11 @@ export function withRules(before: KeyRules, change: KeyRulesChange): KeyRules {
 
 function requireReach({ minRank = 0, maxRank = 255 }: KeyRules): void {
   if (minRank <= maxRank) return;
-  const message = `The floor (--min-rank ${minRank}) is above the ceiling (--max-rank ${maxRank}): nothing could be ranked.`;
+  const message = `The floor (--min-rank ${minRank}) is above the ceiling (--max-rank ${maxRank}), so the key could give no rank.`;
   throw new RankdError('usage', message, { hint: 'choose a lower --min-rank or a higher --max-rank' });
 }
 
-/** The given keys that are paused now. */
+/** Returns the ids of the keys among these that are paused. */
 export async function pausedAmong({ store }: Pick<Ports, 'store'>, ids: readonly string[]): Promise<Set<string>> {
   const keys = ids.length === 0 ? [] : await store.listKeys({ ids });
   const paused = keys.filter(({ pausedAt, revokedAt }) => pausedAt !== undefined && revokedAt === undefined);
@@ -264,9 +258,7 @@ interface UsedKey {
   changesInDay: number | undefined;
 }
 
-/**
- * Like `listKeys`, with the places of each key. `ofKeys`: the number of changes of each key; `undefined` if unknown.
- */
+/** Lists keys with their places and their numbers of changes, which `ofKeys` has; `undefined` if they are unknown. */
 export async function listUsedKeys(
   { store }: Pick<Ports, 'store'>,
   { ofKeys, ...page }: { limit: number; after?: string; ofKeys: ReadonlyMap<string, number> | undefined },

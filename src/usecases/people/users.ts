@@ -4,12 +4,12 @@ import type { NamedUser } from '../../core/model.ts';
 import type { CallContext, Ports } from '../../ports/index.ts';
 import { callWithin, withShare } from '../../ports/platform.ts';
 
-/** The user with this present name. Throws `user_not_found`, `user_renamed`, and the platform's errors. */
+/** Returns the user with this current name. Throws `user_not_found`, `user_renamed`, and the platform's errors. */
 export async function findUser(ports: StoreAndPlatform, name: string, call: CallContext): Promise<NamedUser> {
   const user = (await knownUser(ports, name, call)) ?? (await ports.platform.findUser(name, call));
   if (user === undefined) {
     throw new RankdError('user_not_found', `No user is called ${name}.`, {
-      hint: 'give the user name, not the display name; or the user id, the number in the address of the profile page',
+      hint: 'give the user name, not the display name, or give the user id, the number in the address of the profile page',
     });
   }
   const refusal = refusalOfPreviousName(name, user);
@@ -20,8 +20,8 @@ export async function findUser(ports: StoreAndPlatform, name: string, call: Call
 type StoreAndPlatform = Pick<Ports, 'store' | 'platform' | 'clock'>;
 
 /**
- * The user who has this name in the history, where a game or an earlier look-up stored it, if the platform reports it as the user's present
- * name. No two users have the same name at a time, so the id is certain even if the name in the history was wrong or has changed hands.
+ * Returns the user who has this name in the history, if the platform confirms that it is the user's current name. Two
+ * users never share a name, so the id is correct even if the history is outdated.
  */
 async function knownUser(
   { store, platform, clock }: StoreAndPlatform,
@@ -36,16 +36,16 @@ async function knownUser(
   return undefined;
 }
 
-/** A name that several users had is looked up on the platform. */
+/** At most this many users from the history are checked. */
 const maxKnown = 3;
 
-/** A name is shown for this long, because users can change theirs. */
+/** A stored name is shown for this long, because users can change their names. */
 const nameLifeMs = 24 * 3_600_000;
-/** A round reads at most this many of the newest changes. */
+/** A round considers only this many of the newest changes. */
 const maxChanges = 200;
 const timeoutMs = 5_000;
 
-/** Looks up the names of members without a given name on the platform, for display. It never delays a change. */
+/** Looks up the names of members that callers did not name, for display. It never delays a change. */
 export async function nameMembers({ store, platform, clock }: Ports, stop: AbortSignal): Promise<void> {
   const since = clock.now() - nameLifeMs;
   for (const id of await store.unnamedMembers({ since, limit: maxChanges })) {
@@ -61,7 +61,7 @@ export async function nameMembers({ store, platform, clock }: Ports, stop: Abort
   }
 }
 
-/** The known names of these users. */
+/** Returns the stored names of these users, by id. */
 export async function namesOf(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   userIds: number[],
@@ -69,7 +69,7 @@ export async function namesOf(
   return store.userNames([...new Set(userIds)], { since: clock.now() - nameLifeMs });
 }
 
-/** The same of users who are linked to people in Discord; a name from the history can be old. */
+/** Returns the names of users who are linked to people in Discord. Names from the history can be outdated. */
 export async function namesOfLinked(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   userIds: number[],
@@ -77,8 +77,8 @@ export async function namesOfLinked(
   return new Map([...(await store.linkedNames(userIds)), ...(await namesOf({ store, clock }, userIds))]);
 }
 
-/** The user's name, as stored or as the platform reports it; then it is stored. `undefined` if neither has it now. */
-export async function nameOf(
+/** Returns the user's stored name, or looks it up on the platform and stores it. `undefined` if neither has it. */
+export async function userNameOf(
   { store, platform, clock }: Pick<Ports, 'store' | 'platform' | 'clock'>,
   userId: number,
   call: CallContext,
@@ -93,7 +93,7 @@ export async function nameOf(
   return name;
 }
 
-/** The user's name, unless the platform does not return it now. */
+/** Returns the user's name; `undefined` if the platform does not return it now. */
 export function userNameIfKnown(
   { platform }: Pick<Ports, 'platform'>,
   userId: number,

@@ -4,7 +4,10 @@ import { auditDashboard } from './operator-events.ts';
 
 const linkLifeMs = 5 * 60_000;
 
-/** Makes a link that logs in once, within five minutes, at any page on this store. The store has only the hash of its secret. */
+/**
+ * Creates a login link that works once, within five minutes, on the page of any daemon on this store. The store has
+ * only the hash of its secret.
+ */
 export async function makeLoginLink(
   ports: Pick<Ports, 'store' | 'clock'>,
   { by, isViewOnly, lifeMs }: LoginLink,
@@ -18,7 +21,7 @@ export async function makeLoginLink(
   return { secret, expiresAt };
 }
 
-/** `undefined` if the link was used, is too old, or never existed. */
+/** Uses up a login link. Returns `undefined` if it was already used, has expired or never existed. */
 export function takeLoginLink(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   secret: string,

@@ -2,25 +2,25 @@ import { RankdError } from '../../base/errors.ts';
 import type { SeenNode } from '../../core/nodes.ts';
 import type { Clock, NodeCommand, NodeStore, Ports } from '../../ports/index.ts';
 
-/** Tasks that one daemon does for all that share a store. */
+/** Tasks that one daemon does for all daemons that share a store. */
 export type SharedTask = 'pruning' | 'webhooks' | 'alarms';
 
-/** True if this daemon does the task: another one takes it over once this one has ended. */
+/** True if this daemon does the task. Another daemon takes it over once this one has ended. */
 export async function isInCharge({ store }: Pick<Ports, 'store'>, task: SharedTask): Promise<boolean> {
   return store.nodes === undefined || store.nodes.hasTask(task);
 }
 
 const askEveryMs = 100;
 
-/** A node's outcome of a command; without one if it did not respond in time. */
+/** A node's response to a command. `outcome` is absent if the node did not respond in time. */
 export interface NodeAnswer {
   name: string;
   outcome?: unknown;
 }
 
 /**
- * Sends a command to all daemons that share a store, or to the one with a name, and waits for the outcome. Throws
- * `daemon_unavailable` if there is none, and `not_found` if none has the name.
+ * Sends a command to all daemons that share a store, or only to the named one, and waits for the outcomes. Throws
+ * `daemon_unavailable` if no daemon is running, and `not_found` if none has the name.
  */
 export async function askNodes(
   { nodes, clock }: { nodes: NodeStore; clock: Clock },
@@ -48,11 +48,11 @@ function chosen(nodes: readonly SeenNode[], name: string | undefined): SeenNode[
   if (alive.length === 0) throw noDaemon();
   const named = alive.filter((node) => name === undefined || node.name === name);
   if (named.length > 0) return named;
-  throw new RankdError('not_found', `No daemon on this database is called ${name}.`, {
-    hint: `there are: ${alive.map((node) => node.name).join(', ')}`,
+  throw new RankdError('not_found', `No daemon on this database is named ${name}.`, {
+    hint: `daemons on this database: ${alive.map((node) => node.name).join(', ')}`,
   });
 }
 
 export function noDaemon(): RankdError {
-  return new RankdError('daemon_unavailable', 'No rankd daemon works on this database.', { hint: 'rankd serve' });
+  return new RankdError('daemon_unavailable', 'No rankd daemon is using this database.', { hint: 'rankd serve' });
 }

@@ -11,8 +11,8 @@ import { isInCharge } from './nodes.ts';
 type Reload = { by: string; file: string } & ({ refused: string } | { applied: string[]; needRestart: string[] });
 
 /**
- * Records the outcome of a reload in the audit. It never rejects: a configuration is in force even if this can't be
- * recorded.
+ * Records the outcome of a reload in the audit. Never rejects, because the configuration applies even if its reload
+ * can't be recorded.
  */
 export async function auditReload(
   { store, clock, log }: Pick<Ports, 'store' | 'clock'> & { log: Logger },
@@ -27,7 +27,7 @@ export async function auditReload(
   await store.appendAudit(event).catch((error) => log.error({ err: error }, 'the audit could not be written'));
 }
 
-/** Records a use of the operator's page, or a refusal there, in the audit. */
+/** Records an action on the operator's page, or its refusal, in the audit. */
 export async function auditDashboard(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   what: Parameters<typeof dashboardEvent>[0],
@@ -36,15 +36,10 @@ export async function auditDashboard(
   await store.appendAudit(dashboardEvent(what, detail, { by, at: clock.now() }));
 }
 
-/**
- * The interval at which the roles are read for this alone: in a group without rank changes, nothing else reads them.
- */
+/** The interval at which the roles are read for the alarms. Without rank changes, nothing else reads them. */
 const readEveryMs = 60_000;
 
-/**
- * Raises an alarm for each setting that no longer identifies its role: once for each change of the group, across
- * restarts.
- */
+/** Raises an alarm for each setting that no longer identifies its role: once per change of the group. */
 export class MisfitAlarms {
   #judged: readonly RoleMisfit[] | undefined;
   #readAt = Number.NEGATIVE_INFINITY;
@@ -71,7 +66,7 @@ export class MisfitAlarms {
     if (group.entries.length === 0 || now - this.#readAt < readEveryMs || deadCredential() !== undefined) return;
     this.#readAt = now;
     using call = callWithin(clock, readWithinMs, 'roles');
-    await group.scheme(call).catch(() => undefined); // the check of the credential reports why the group can't be read
+    await group.scheme(call).catch(() => undefined); // the credential check reports why the group can't be read
   }
 }
 
@@ -81,7 +76,7 @@ type Standing = 'refuse' | 'accept' | 'expire_soon';
 
 const soonMs = 14 * 86_400_000;
 
-/** Records changes of the credential's state in the audit: once each, across restarts. */
+/** Records each change of the credential's state in the audit once, even across restarts. */
 export class CredentialEvents {
   #recorded: Standing | undefined;
 
@@ -103,7 +98,7 @@ export class CredentialEvents {
   }
 }
 
-/** `undefined` until the platform has reported a state. */
+/** Returns the credential's state; `undefined` until the platform has reported it. */
 function standingOf({ deadCredential, latestCredential, clock }: DaemonContext): Standing | undefined {
   if (deadCredential() !== undefined) return 'refuse';
   const latest = latestCredential();
@@ -111,7 +106,7 @@ function standingOf({ deadCredential, latestCredential, clock }: DaemonContext):
   return latest.expiresAt !== undefined && latest.expiresAt - clock.now() < soonMs ? 'expire_soon' : 'accept';
 }
 
-/** A credential without an event was accepted. */
+/** Returns the last recorded state. A credential without an event was always accepted. */
 async function lastRecorded({ store }: Pick<DaemonContext, 'store'>): Promise<Standing> {
   const [last] = await store.listAudit({ action: 'credential', limit: 1 });
   return last === undefined ? 'accept' : (last.action.slice('credential.'.length) as Standing);

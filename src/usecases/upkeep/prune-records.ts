@@ -7,11 +7,11 @@ import type { Ports } from '../../ports/index.ts';
 import type { Ranking } from '../change/ranking.ts';
 import { leaveOutOld, oldestUndelivered } from '../webhooks/outbox.ts';
 
-/** The number of rows that a step removes, and the pause after it, so that requests are not affected. */
+/** Each step removes this many rows and then pauses, so that requests are not delayed. */
 const stepRows = 300;
 const pauseMs = 100;
 
-/** One round: removes expired records, oldest first, until none is left or `stop` is aborted. The audit records it. */
+/** Removes expired records, oldest first, until none is left or `stop` is aborted. The audit records the removal. */
 export async function pruneRecords(
   app: Ranking,
   { historyMs, auditMs }: RetentionConfig,
@@ -26,8 +26,8 @@ export async function pruneRecords(
 }
 
 /**
- * Undelivered events must stay for as long as they would be delivered; the webhook is notified of older ones. Removes
- * events that no webhook still needs.
+ * Returns the time (epoch milliseconds) from which webhooks still need events. First skips undelivered events that are
+ * too old, and removes old deliveries.
  */
 async function neededByWebhooks({ store, clock }: Tools): Promise<number> {
   const webhooks = await store.listWebhooks();
@@ -41,10 +41,10 @@ async function neededByWebhooks({ store, clock }: Tools): Promise<number> {
 }
 
 const keptDeliveries = 200;
-/** A change can have ended a moment before its event. */
+/** A change can end shortly before the time of its event. */
 const slackMs = 60_000;
 
-/** The audit records the total once a round. */
+/** Removes expired changes. The audit records their total number once per round. */
 async function pruneHistory({ store, clock }: Tools, before: number, stop: AbortSignal): Promise<void> {
   let removed = 0;
   let cursor: string | undefined;
@@ -60,7 +60,10 @@ async function pruneHistory({ store, clock }: Tools, before: number, stop: Abort
   }
 }
 
-/** The audit announces the removal first: a missing start without such an event was removed by someone else. */
+/**
+ * Removes expired audit events. An event announces the removal first, because a missing start without one shows that
+ * someone tampered with the audit.
+ */
 async function pruneAudit({ store, clock }: Tools, before: number, stop: AbortSignal): Promise<void> {
   const { anchor } = await store.auditChain({ afterId: 0, limit: 0 });
   let upTo = anchor;
@@ -80,7 +83,7 @@ async function pruneAudit({ store, clock }: Tools, before: number, stop: AbortSi
 
 type Tools = Pick<Ports, 'store' | 'clock'>;
 
-/** Runs steps, with pauses between them, until one returns false: then there is no more. */
+/** Repeats a step, with pauses, until it returns false or `stop` is aborted. */
 async function inSteps(
   { clock, stop }: Pick<Ports, 'clock'> & { stop: AbortSignal },
   step: () => Promise<boolean>,
@@ -88,7 +91,7 @@ async function inSteps(
   while (!stop.aborted && (await step())) await clock.sleep(pauseMs, stop).catch(() => undefined);
 }
 
-/** The time for which idempotency keys, cooldowns and the breaker need the history. */
+/** Returns the time for which idempotency keys, cooldowns and the breaker need the history. */
 function neededMs({ policy, breaker }: Ranking): number {
   const cooldownsMs = policy.cooldowns.map(({ forMs }) => forMs);
   return Math.max(idempotencyWindowMs, ...cooldownsMs, policy.rankerCooldownMs, breaker?.windowMs ?? 0);

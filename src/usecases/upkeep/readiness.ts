@@ -3,10 +3,7 @@ import { refusalOfMisfit } from '../../core/role-settings.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { DaemonContext } from '../daemon-context.ts';
 
-/**
- * The conditions under which the daemon can change ranks, in the order in which they are reported. Each throws if it is
- * not met.
- */
+/** The conditions for changing ranks, in the order in which they are checked. Each throws if it is not met. */
 const checks = {
   running: ({ requests }: DaemonContext) => {
     if (!requests.isDraining) return;
@@ -23,15 +20,12 @@ export type ReadyCheck = keyof typeof checks;
 
 export const readyChecks = Object.keys(checks) as ReadyCheck[];
 
-/**
- * Resolves if the daemon can change ranks: its store accepts writes, platform and credential work, no setting refuses
- * every change, and it is not stopping. Throws the reason otherwise.
- */
+/** Throws the first reason that the daemon can't change ranks now. */
 export async function requireReady(app: DaemonContext, call: CallContext): Promise<void> {
   for (const name of readyChecks) await checks[name](app, call);
 }
 
-/** Throws if the daemon can't change ranks because of this. */
+/** Throws if this check fails. */
 export async function requireCheck(name: ReadyCheck, app: DaemonContext, call: CallContext): Promise<void> {
   await checks[name](app, call);
 }

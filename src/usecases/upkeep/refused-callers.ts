@@ -3,8 +3,8 @@ import { callersRefused, dashboardEvent } from '../../core/events.ts';
 import type { Ports } from '../../ports/index.ts';
 
 /**
- * The number of separate kinds of refusals for each code between two flushes, because callers can make up any number of
- * places; and the number of separate addresses beyond those, because callers can have many.
+ * Between two flushes, each code gets this many separate counts with all details, and then this many by address alone,
+ * because callers can make up places and use many addresses.
  */
 const maxKinds = 10;
 
@@ -15,14 +15,11 @@ interface Sum {
   count: number;
 }
 
-/** Counts refused callers and writes the totals to the audit, so that noise can't fill the disk. */
+/** Counts refused callers and writes the totals to the audit, so that a flood of requests can't fill the disk. */
 export class RefusedCallers {
-  /** By code, or as `page`; then by the detail. */
+  /** By error code (or `page`), then by detail. */
   readonly #sums = new Map<string, Map<string, Sum>>();
-  /**
-   * The latest sum. A caller that continues is refused with the same details, and comparing those takes longer than
-   * counting.
-   */
+  /** The latest sum: most callers are refused repeatedly for the same reason, and looking up the sum is slow. */
   #latest: { code: string; details: RankdError['details']; from: string; sum: Sum } | undefined;
 
   count({ code, details }: RankdError, from: string): void {
@@ -35,7 +32,7 @@ export class RefusedCallers {
     }
   }
 
-  /** The same for a request that the page refuses: `site` and `origin` are its source according to the browser. */
+  /** Counts a request that the page refuses. `site` and `origin` are its source as reported by the browser. */
   countAtPage(code: string, asked: { path: string; site: string; origin: string; from: string }): void {
     this.#sumOf(page, [
       { code, ...asked },
@@ -43,10 +40,7 @@ export class RefusedCallers {
     ]).count += 1;
   }
 
-  /**
-   * The sum of the first of these details with room: each may take `maxKinds` more than the previous one, the last any
-   * number.
-   */
+  /** Returns the sum for the most specific of these details that has room. The last one, `other`, always has room. */
   #sumOf(code: string, details: readonly Detail[]): Sum {
     const sums = this.#sums.get(code) ?? new Map<string, Sum>();
     this.#sums.set(code, sums);
@@ -62,7 +56,7 @@ export class RefusedCallers {
     throw new Error('the last detail always has room');
   }
 
-  /** Writes the counts since the last flush. Sums that can't be written stay for the next one. */
+  /** Writes the counts since the last flush. The next flush retries sums that can't be written. */
   async flush({
     store,
     clock,

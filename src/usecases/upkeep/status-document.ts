@@ -21,72 +21,75 @@ export interface DaemonStatus {
   startedAt: string;
   uptimeSeconds: number;
   url: string;
-  /** The address at which games reach it; null if the configuration has none. */
+  /** The address at which games reach the daemon; null if the configuration has none. */
   publicUrl: string | null;
   metricsUrl: string | null;
   platform: Config['platform']['kind'];
-  /** True if the group is simulated: nothing touches Roblox. */
+  /** True if the group is simulated: rankd does not call Roblox. */
   simulated: boolean;
   groupId: number | null;
-  /** From the latest read of Roblox; null before that. */
+  /** The group's name when rankd last read it; null before the first read. */
   groupName: string | null;
-  /** The title of the group whose ranks it changes: two processes must agree on it. */
+  /** The title of the group whose ranks the daemon changes. Commands must change ranks in the same group. */
   changesRanksIn: string;
   isStopping: boolean;
   /** The configuration file that `rankd reload` would read; null if there is none. */
   configFile: string | null;
-  /** Settings that `rankd reload` found changed, but that need a restart. */
+  /** Changed settings that apply only after a restart. */
   needRestart: string[];
   /** The reason the daemon can't use its database; null if it can. */
   storeProblem: string | null;
   credential: CredentialStatus;
-  /** Hosts of Roblox that can't be reached now, each with the reason. */
+  /** Roblox hosts that can't be reached now, each with the reason. */
   unreached: Array<{ host: string; since: string; cause: string | null; message: string; hint: string | null }>;
   platformTrust: {
-    /** The reason no rank is changed until a reload; null if there is none. */
+    /** The reason that rankd changes no ranks until a reload; null if there is none. */
     stop: string | null;
     /** False if a late read contradicted the platform's response, and none has agreed since. */
     believesAnswers: boolean;
-    /** Unexpected behavior of Roblox since the start, by kind. Contains no values from its responses. */
+    /** Roblox's unexpected behavior since the start, by kind, without values from its responses. */
     surprises: Array<{ operation: string; what: string; count: number; firstAt: string; lastAt: string }>;
   };
-  /** Settings that no longer identify their role, each with the line to write. */
+  /** Settings that no longer identify their role, each with the line that fixes it. */
   misfits: Array<{ setting: string; entry: string; message: string; fix: string }>;
-  /** False if the workspace is suspended, so no game can do anything; null if the database does not respond. */
+  /** False if the workspace is suspended and all keys are refused; null if the database does not respond. */
   workspaceActive: boolean | null;
-  /** False if no game can do anything, because no key is accepted; null if the database does not respond. */
+  /** False if no key is accepted, so games can't do anything; null if the database does not respond. */
   acceptsKeys: boolean | null;
-  /** Games whose module Rankd is older than this daemon. */
+  /** Places whose Rankd module is older than this daemon. */
   olderModules: Array<{ placeId: number; version: string }>;
-  /** Members whose earlier roles can't be given back, by name; null if the database does not respond. */
+  /** The names of members whose earlier roles can't be restored; null if the database does not respond. */
   stuckSuspensions: string[] | null;
-  /** The webhooks; null if the database does not respond. */
+  /** Null if the database does not respond. */
   webhooks: Array<{
     name: string;
     state: 'enabled' | 'failing' | 'disabled';
     backlog: number;
     lastError: string | null;
   }> | null;
-  /** Requests without an answer so far. */
+  /** The number of requests in flight. */
   requestsInFlight: number;
-  /** Calls that wait in the queue for the platform's budget. */
+  /** The number of calls that are waiting for the platform's budget. */
   callsWaiting: number;
-  /** Calls that could start now, by kind; empty if the platform has no limits. */
+  /** The budget for each kind of call; empty if the platform has no limits. */
   budget: Array<{ operation: string; limit: number; left: number; waiting: number }>;
-  /** The last warnings and errors of the log, newest first. */
+  /** The latest warnings and errors in the log, newest first. */
   problems: Array<{ at: string; message: string }>;
-  /** The address of the operator's page, and its number of sessions; null if no link was requested yet. */
+  /** The address of the operator's page, and its number of sessions; null until a link is requested. */
   dashboard: { url: string; sessions: number } | null;
-  /** The Discord server whose commands it accepts, and when Discord last sent a signed request since the start; null without `discord`. */
+  /**
+   * The Discord server whose commands are accepted, and the time of the last signed request since the start; null if
+   * Discord is not configured.
+   */
   discord: { server: string; lastAt: string | null } | null;
 }
 
 interface CredentialStatus {
-  /** False while the platform is not called because it does not accept the credential. */
+  /** False while rankd makes no calls because the platform does not accept the credential. */
   isAccepted: boolean;
   /** The reason the credential is not accepted. */
   problem: string | null;
-  /** From the platform's latest report on the credential; null before that, and if the platform does not report it. */
+  /** From the platform's latest report on the credential; null if it has not been reported. */
   actingUserId: number | null;
   expiresAt: string | null;
 }
@@ -103,7 +106,7 @@ interface StatusSources {
   acceptsKeys: boolean | undefined;
   webhooks: readonly WebhookView[] | undefined;
   stuckHolds: Hold[] | undefined;
-  /** On `Clock.now()` and `Clock.monotonic()`. */
+  /** The start by `Clock.now()` and by `Clock.monotonic()`. */
   started: { at: number; monotonic: number };
   problems: DaemonStatus['problems'];
   dashboard: DaemonStatus['dashboard'];
@@ -160,7 +163,7 @@ export function daemonStatus(sources: StatusSources): DaemonStatus {
   };
 }
 
-/** The rest of the platform's budget, and the waiting calls. */
+/** Returns the platform's remaining budget, and the numbers of waiting calls and requests in flight. */
 export function budgetDocument({ platform, requests }: Pick<DaemonContext, 'platform' | 'requests'>) {
   const budget = platform.pace().map(({ operation, limit, left, waiting }) => ({ operation, limit, left, waiting }));
   return {
@@ -181,26 +184,24 @@ function credentialStatus(app: DaemonContext): CredentialStatus {
   };
 }
 
-/**
- * A daemon as seen from outside, and facts from the database; `undefined` if there is none yet. `nodes`: all that share
- * the database, if several can.
- */
+/** The state of a daemon as seen from outside, with facts from the database. */
 export interface FoundDaemon {
   state: 'running' | 'stopping' | 'not running' | 'not answering';
   daemon?: DaemonStatus;
   counts: ChangeCounts | undefined;
-  /** Epoch milliseconds; null if rankd recorded none. Absent if there is no database. */
+  /** Epoch milliseconds; null if no backup was recorded. Absent if there is no database. */
   lastBackupAt?: number | null;
   oldSecrets?: OldSecretInUse[];
-  /** Requests to be forgotten that wait. */
+  /** The waiting requests for erasure. */
   erasures?: ErasureRequest[];
+  /** All daemons that share the database, if several can. */
   nodes?: SeenNode[] | undefined;
-  /** The server's clock minus this machine's. */
+  /** The database server's clock minus this machine's. */
   serverAheadMs?: number;
   lateWrites?: LateWrite[];
 }
 
-/** The facts from the database that a command and the page both show. */
+/** Returns the facts from the database that both `rankd status` and the page show. */
 export async function storedFacts(
   ports: Pick<Ports, 'store' | 'clock'>,
 ): Promise<Pick<FoundDaemon, 'lastBackupAt' | 'oldSecrets' | 'erasures'>> {
@@ -208,7 +209,7 @@ export async function storedFacts(
   return { lastBackupAt, oldSecrets, erasures: await ports.store.waitingErasures() };
 }
 
-/** The fields of the daemon exist only if it responds. */
+/** Returns the JSON document of the status. The daemon's fields are present only if it responds. */
 export function statusDocument(found: FoundDaemon) {
   const { isStopping: _, ...daemon } = found.daemon ?? { isStopping: false };
   const { openChanges = null, today = null } = found.counts ?? {};

@@ -3,7 +3,7 @@ import type { ChangeState } from '../../core/model.ts';
 import type { ChangeTally } from '../../ports/index.ts';
 import type { DaemonContext } from '../daemon-context.ts';
 
-/** The outcomes of the changes in a period; null until they are counted. */
+/** The numbers of changes in a period, by outcome; null until they have been counted. */
 interface ChartBar {
   /** Its start, in epoch milliseconds. */
   from: number;
@@ -14,26 +14,26 @@ interface ChartBar {
 }
 
 interface ChartView {
-  /** The last 24, including the present one; oldest first. */
+  /** The last 24 hours, including the current one; oldest first. */
   hours: ChartBar[];
-  /** The last 30, including today, in this machine's time zone. */
+  /** The last 30 days, including today, in this machine's time zone. */
   days: ChartBar[];
   /** False while older periods are still being counted. */
   isComplete: boolean;
   /** The number of changes by each key in the last 24 hours; `undefined` until they are counted. */
   ofKeys: ReadonlyMap<string, number> | undefined;
-  /** The states of today's changes, as in `countChanges`; `undefined` until they are counted. */
+  /** The number of today's changes in each state; `undefined` until they are counted. */
   today: Record<ChangeState, number> | undefined;
 }
 
-/** Every time zone differs from UTC by whole quarters of an hour, so hours and days anywhere consist of these. */
+/** All time zones are multiples of 15 minutes from UTC, so hours and days everywhere consist of whole slices. */
 const sliceMs = 15 * 60_000;
 const hourMs = 3_600_000;
 const hours = 24;
 const days = 30;
-/** Recent changes may still get another outcome, so they are counted again. */
+/** Younger slices are counted again, because their changes may still get a different outcome. */
 const finalAfterMs = hourMs;
-/** After this long, the count pauses and frees the store and the thread for others. */
+/** After this long, counting pauses to free the store and the thread. */
 const workMs = 5;
 const restMs = 15;
 /** A view waits this long for missing counts. */
@@ -42,8 +42,8 @@ const maxWaitMs = 10;
 type Slices = Map<number, readonly ChangeTally[]>;
 
 /**
- * Counts changes for the chart. Completed slices are cached in memory. They are counted a few at a time, so that no
- * caller waits for millions of changes.
+ * Counts changes for the chart, and caches the counts in memory. It counts a few slices at a time, so that no caller
+ * waits for millions of changes.
  */
 export class Chart {
   readonly #report: () => void;
@@ -51,7 +51,7 @@ export class Chart {
   #slices: Slices = new Map();
   #filling: Promise<void> | undefined;
 
-  /** `report` is called once all counts that a view could not wait for are complete. */
+  /** `report` is called when counting finishes later than a view could wait. */
   constructor(report: () => void) {
     this.#report = report;
   }
@@ -71,11 +71,11 @@ export class Chart {
         this.#filling = undefined;
       });
     }
-    const isWaited = await Promise.race([
+    const isFilled = await Promise.race([
       this.#filling.then(() => true),
       new Promise<boolean>((resolve) => setTimeout(() => resolve(false), maxWaitMs).unref()),
     ]);
-    if (!isWaited) void this.#filling?.then(this.#report, () => undefined);
+    if (!isFilled) void this.#filling?.then(this.#report, () => undefined);
     const bars = (starts: number[]) =>
       starts.map((from, index) => barOf(this.#slices, { from, until: starts[index + 1] ?? end }));
     const dayAgo = end - hours * hourMs;
@@ -118,20 +118,20 @@ function startsOfHours(now: number): number[] {
   return Array.from({ length: hours }, (_, index) => current - (hours - 1 - index) * hourMs);
 }
 
-/** Days can differ in length. */
+/** Uses local dates, because days differ in length. */
 function startsOfDays(now: number): number[] {
   const today = new Date(now);
   const [year, month, day] = [today.getFullYear(), today.getMonth(), today.getDate()];
   return Array.from({ length: days }, (_, index) => new Date(year, month, day - (days - 1 - index)).getTime());
 }
 
-interface Stretch {
+interface Period {
   from: number;
   until: number;
 }
 
-/** All tallies of a period; `undefined` if a part of it is not counted. */
-function talliesIn(slices: Slices, { from, until }: Stretch): ChangeTally[] | undefined {
+/** Returns all tallies of a period; `undefined` if part of it is not counted yet. */
+function talliesIn(slices: Slices, { from, until }: Period): ChangeTally[] | undefined {
   const found: ChangeTally[] = [];
   for (let at = startOfSlice(from); at < until; at += sliceMs) {
     const tallies = slices.get(at);
@@ -141,9 +141,9 @@ function talliesIn(slices: Slices, { from, until }: Stretch): ChangeTally[] | un
   return found;
 }
 
-function barOf(slices: Slices, stretch: Stretch): ChartBar {
-  const { from } = stretch;
-  const tallies = talliesIn(slices, stretch);
+function barOf(slices: Slices, period: Period): ChartBar {
+  const { from } = period;
+  const tallies = talliesIn(slices, period);
   if (tallies === undefined) return { from, promotions: null, demotions: null, refused: null, failed: null };
   const count = (counts: (tally: ChangeTally) => boolean) =>
     tallies.reduce((sum, tally) => sum + (counts(tally) ? tally.count : 0), 0);
@@ -156,23 +156,23 @@ function barOf(slices: Slices, stretch: Stretch): ChartBar {
   };
 }
 
-function statesIn(slices: Slices, stretch: Stretch): Record<ChangeState, number> | undefined {
-  const tallies = talliesIn(slices, stretch);
+function statesIn(slices: Slices, period: Period): Record<ChangeState, number> | undefined {
+  const tallies = talliesIn(slices, period);
   if (tallies === undefined) return undefined;
   const counts = { pending: 0, applied: 0, refused: 0, failed: 0, unknown: 0 };
   for (const { state, count } of tallies) counts[state] += count;
   return counts;
 }
 
-function keysIn(slices: Slices, stretch: Stretch): ReadonlyMap<string, number> | undefined {
-  const tallies = talliesIn(slices, stretch);
+function keysIn(slices: Slices, period: Period): ReadonlyMap<string, number> | undefined {
+  const tallies = talliesIn(slices, period);
   if (tallies === undefined) return undefined;
   const counts = new Map<string, number>();
   for (const { keyId, count } of tallies) if (keyId !== undefined) counts.set(keyId, (counts.get(keyId) ?? 0) + count);
   return counts;
 }
 
-/** Rank changes by hour and by day, oldest first; a period that is not counted yet has null. */
+/** Returns the JSON document of the chart. */
 export function chartDocument({ hours, days, isComplete }: ChartView) {
   return { hours: hours.map(barDocument), days: days.map(barDocument), isComplete };
 }

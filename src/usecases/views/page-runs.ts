@@ -13,7 +13,7 @@ import { listDocument } from '../history/change-document.ts';
 import { afterLateReads, findUndoTargets, runUndo, type UndoRun, type UndoTargets } from '../undo/undo-changes.ts';
 import { undoDocument } from '../undo/undo-document.ts';
 
-/** More members than an operator would review before agreeing. */
+/** The maximum number of members in a run: an operator would not review more. */
 export const maxMembers = 500;
 /** At most this many runs are remembered. */
 const maxRuns = 20;
@@ -32,17 +32,17 @@ interface PageRun {
   id: string;
   members: number;
   done: number;
-  /** Set once it has ended. */
+  /** Set once the run has ended. */
   result: RunResult | undefined;
 }
 
 interface PlannedRun extends Pick<PageRun, 'id' | 'members'> {
   work: (control: { stop: AbortSignal; report: (done: number) => void }) => Promise<RunResult>;
-  /** The result if the work could not be done. */
+  /** Returns the result of a run that failed. */
   failed: (error: RankdError) => RunResult;
 }
 
-/** Previews an undo, like `rankd history undo --dry-run`. Throws like `findUndoTargets`. */
+/** Previews an undo, like `rankd history undo --dry-run`. Throws the errors of `findUndoTargets`. */
 export async function previewUndo(
   app: DaemonContext,
   selection: ChangeSelection,
@@ -55,8 +55,8 @@ export async function previewUndo(
 }
 
 /**
- * The undos and lists of the page, one at a time. Closing the page does not end them; the daemon's end does, after the
- * members in progress.
+ * Runs the page's undos and lists, one at a time. A run continues after the page is closed. When the daemon stops, the
+ * run stops after the members in flight.
  */
 export class PageRuns implements AsyncDisposable {
   readonly #runs = new Map<string, PageRun>();
@@ -64,14 +64,14 @@ export class PageRuns implements AsyncDisposable {
   readonly #report: () => void;
   #running: Promise<void> | undefined;
 
-  /** `report` is called at each step of a run. */
+  /** `report` is called after each step of a run. */
   constructor(report: () => void) {
     this.#report = report;
   }
 
   /**
-   * Undoes exactly the changes that were shown, by their ids. Throws `conflict` while another run works, and like
-   * `findUndoTargets`.
+   * Undoes the changes with these ids, which the preview showed. Throws `conflict` while another run is in progress,
+   * and the errors of `findUndoTargets`.
    */
   undo(app: DaemonContext, { ids, by }: { ids: string[]; by: string }): Promise<PageRun> {
     return this.#start(app, async () => {
@@ -92,7 +92,7 @@ export class PageRuns implements AsyncDisposable {
     });
   }
 
-  /** Changes the members one after the other, like `rankd rank set --file`. Throws `conflict` while another run works. */
+  /** Changes a list of members, like `rankd rank set --file`. Throws `conflict` while another run is in progress. */
   list(app: DaemonContext, { command, members }: { command: ListCommand; members: ListedMember[] }): Promise<PageRun> {
     return this.#start(app, async () => {
       const plan = await planList(app, command, members);
@@ -109,11 +109,13 @@ export class PageRuns implements AsyncDisposable {
     });
   }
 
-  /** Throws `not_found`. */
+  /** Returns the run with this id. Throws `not_found`. */
   find(id: string): PageRun {
     const run = this.#runs.get(id);
     if (run !== undefined) return run;
-    throw new RankdError('not_found', 'The page has no such run.', { hint: `rankd history list --by web` });
+    throw new RankdError('not_found', 'The page has no undo or list with this id.', {
+      hint: `rankd history list --by web`,
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -150,13 +152,13 @@ export class PageRuns implements AsyncDisposable {
     try {
       run.result = await work({ stop: this.#stopping.signal, report });
     } catch (cause) {
-      app.log.error({ err: cause, runId: run.id }, 'a run of the page could not be carried out');
+      app.log.error({ err: cause, runId: run.id }, 'an undo or list of the page failed');
       run.result = failed(asRankdError(cause));
     }
   }
 
   #remember(run: PageRun): void {
-    this.#runs.delete(run.id); // a list that continues is the newest again
+    this.#runs.delete(run.id); // a list that is resumed becomes the newest run
     this.#runs.set(run.id, run);
     const [oldest] = this.#runs.keys();
     if (this.#runs.size > maxRuns && oldest !== undefined) this.#runs.delete(oldest);
@@ -166,10 +168,12 @@ export class PageRuns implements AsyncDisposable {
 const nothing: UndoRun = { results: [], left: [], error: undefined };
 
 function anotherRuns(): RankdError {
-  return new RankdError('conflict', 'Another undo or list of the page is running.', { hint: 'wait until it is done' });
+  return new RankdError('conflict', 'The page is running another undo or list.', {
+    hint: 'wait until it has finished',
+  });
 }
 
-/** A run of the page, during its work and afterwards: then `undo` or `list` is its result. */
+/** Returns the JSON document of a run. `undo` or `list` is the result, once there is one. */
 export function pageRunDocument({ id, members, done, result }: PageRun) {
   return { id, isRunning: result === undefined, done, members, undo: null, list: null, ...result };
 }

@@ -15,7 +15,7 @@ import type { DaemonStatus } from '../upkeep/status-document.ts';
 import { viewWebhooks } from '../webhooks/view-webhooks.ts';
 import { showWorkspace } from '../workspace/workspace.ts';
 
-/** The steps to a real group that rankd can check by itself. */
+/** The steps of going live that rankd can check. */
 interface SetupFacts {
   isReal: boolean;
   isCredentialAccepted: boolean;
@@ -26,12 +26,12 @@ interface SetupFacts {
   isUsed: boolean;
 }
 
-/** The state of the steps to a real group, and the problems that `rankd doctor` finds from inside the daemon. */
+/** Returns the state of going live, and the problems that `rankd doctor` can find inside the daemon. */
 export async function viewSetup(app: DaemonContext, daemon: DaemonStatus) {
   using call = callWithin(app.clock, app.deadlineMs, 'operator');
   const isReal = !daemon.simulated;
   const keys = await inspectKeys(app);
-  // On a real group, keys of the simulation are not accepted.
+  // A real group accepts no keys that were created on a simulated one.
   const working = keys.filter(({ key }) => !isReal || !key.isSimulated);
   const checks: Array<[string, () => Finding[] | Promise<Finding[]>]> = [
     ['daemon', () => daemonFindings(daemon)],

@@ -2,7 +2,7 @@ import type { DaemonContext, LiveContext } from '../daemon-context.ts';
 import { newestEvent } from '../history/audit-heads.ts';
 import type { DaemonStatus } from '../upkeep/status-document.ts';
 
-/** The parts of the page. */
+/** A part of the page. */
 type View = 'status' | 'budget' | 'changes' | 'keys' | 'suspensions' | 'webhooks' | 'chart' | 'run';
 
 const readEveryMs = 500;
@@ -11,7 +11,7 @@ const daemonEveryMs = 2_000;
 const restMs = 5_000;
 const maxEvents = 200;
 
-/** The views that an event of the audit affects, by the first word of its action. */
+/** The views that an audit event affects, by the first word of its action. */
 const viewsOf: Record<string, readonly View[]> = {
   rank: ['changes', 'suspensions', 'chart', 'keys', 'status'],
   person: ['changes', 'suspensions'],
@@ -24,33 +24,33 @@ const viewsOf: Record<string, readonly View[]> = {
 
 interface Watching {
   live: LiveContext;
-  /** The status as `rankd status` gets it. */
+  /** Returns the status that `rankd status` shows. */
   status(): Promise<DaemonStatus>;
-  tell(views: Set<View>): void;
+  notify(views: Set<View>): void;
 }
 
 /**
- * Reports the views that have changed, until `stop` is aborted. This includes changes by commands next to the daemon,
- * because every change is in the audit: reading its new events costs microseconds.
+ * Reports changed views until `stop` is aborted. It polls the audit, which also has the changes by commands that run
+ * next to the daemon. Reading new events takes microseconds.
  */
-export async function watchViews({ live, status, tell }: Watching, stop: AbortSignal): Promise<void> {
+export async function watchViews({ live, status, notify }: Watching, stop: AbortSignal): Promise<void> {
   const { clock, log } = live.current;
   let seen: Seen | undefined;
   while (!stop.aborted) {
     let waitMs = readEveryMs;
     try {
       const now = await readViews(live.current, status, seen);
-      if (seen !== undefined && now.views.size > 0) tell(now.views);
+      if (seen !== undefined && now.views.size > 0) notify(now.views);
       seen = now.seen;
     } catch (error) {
-      log.warn({ err: error }, 'the data for the page could not be read; trying again');
+      log.warn({ err: error }, 'the data for the page could not be read; retrying');
       waitMs = restMs;
     }
     await clock.sleep(waitMs, stop).catch(() => undefined);
   }
 }
 
-/** The state at the latest check, each part in a comparable form. */
+/** The state at the latest check, in a form that can be compared. */
 interface Seen {
   eventId: number;
   webhooks: string;

@@ -25,19 +25,17 @@ interface Delivering extends Sending {
   deliveries: DeliveryCounts;
 }
 
-/** A process's memory of a webhook between two rounds. */
+/** The in-memory state of a webhook between two rounds. */
 export interface Progress {
-  /** Events up to these numbers were read and are not for it. The cursors are saved only occasionally. */
-  lookedTo: { alarms: number; log: number };
-  /** Events for a channel are gathered until then (`Clock.monotonic()`); absent if there are none. */
+  /** The events up to these sequence numbers are not for the webhook. The cursors are stored only occasionally. */
+  scannedTo: { alarms: number; log: number };
+  /** The time until which events for a channel are gathered (`Clock.monotonic()`); absent if there are none. */
   gathering?: { until: number; digests: number } | undefined;
-  /** The latest message to the channel, apart from alarms. */
+  /** The latest message to the channel, other than alarms. */
   lastSent?: { at: number; digests: number };
 }
 
-/**
- * The ids of the webhooks that this daemon may deliver events to now, and the total number of webhooks that it serves.
- */
+/** Returns the ids of the webhooks that are ready for events, and the number of webhooks that this daemon serves. */
 export async function webhooksToServe({
   store,
   clock,
@@ -49,8 +47,8 @@ export async function webhooksToServe({
 }
 
 /**
- * One daemon serves a webhook. If several share the store, a declared webhook is served by the daemon whose declaration
- * applies, because its own files have the right address.
+ * Returns the webhooks that this daemon serves. One daemon serves all undeclared webhooks. A declared one is served by
+ * the daemon whose declaration applies, because only that daemon's configuration has the address.
  */
 async function servedHere(store: Store): Promise<Webhook[]> {
   const webhooks = await store.listWebhooks();
@@ -64,12 +62,12 @@ async function servedHere(store: Store): Promise<Webhook[]> {
   });
 }
 
-/** After this many, other targets have their turn, because only a limited number is served at once. */
+/** The maximum number of deliveries per round: only a few targets are served concurrently, so others need a turn. */
 const maxInRound = 50;
 
 /**
- * One round: delivers to a webhook until nothing is left, or it got many events, or the target asks for a pause, or
- * `signal` is aborted.
+ * Runs one round: delivers to a webhook until nothing is left, the round is full or the target asks for a pause.
+ * Rejects if `signal` is aborted.
  */
 export async function deliverTo(
   current: () => Delivering,
@@ -89,9 +87,9 @@ export async function deliverTo(
   }
 }
 
-/** Discord can pause all its webhooks at once. */
+/** Discord's rate limit for all of its webhooks together. */
 export class DiscordLimits {
-  /** On `Clock.monotonic()`. */
+  /** The end of a pause (`Clock.monotonic()`). */
   heldUntil = 0;
 }
 
@@ -104,10 +102,10 @@ interface Round {
   signal: AbortSignal;
 }
 
-/** The pause between events to one program limits their rate. */
+/** The pause between two events to one program. */
 const pauseMs = 100;
 
-/** Sends one event. False if there is nothing to send now. */
+/** Sends one event to a program. Returns false if there is nothing to send now. */
 async function toProgram(round: Round): Promise<boolean> {
   const { app, webhook, signal } = round;
   const one = await nextForProgram(round);
@@ -125,8 +123,8 @@ async function toProgram(round: Round): Promise<boolean> {
 }
 
 /**
- * Order: the next alarm, due retries that were overtaken, the next event, redeliveries. A thief's noise delays no
- * alarm.
+ * Returns the next event: an alarm, else a retry that later events have overtaken, else a new event, else a redelivery.
+ * A thief cannot delay alarms by causing many other events. Returns `again` after it gave up on an event.
  */
 async function nextForProgram(round: Round): Promise<OutboxEvent | 'again' | undefined> {
   const { app, webhook } = round;
@@ -151,14 +149,14 @@ async function nextByCursor(round: Round, part: Part): Promise<OutboxEvent | 'ag
   return found === 'again' ? found : found[0];
 }
 
-/** The next events by the cursor; `again` if some were too old and are now skipped. */
+/** Returns the next events after the cursor; `again` if it skipped events that were too old. */
 async function peek({ app, webhook, progress }: Round, part: Part, limit: number): Promise<OutboxEvent[] | 'again'> {
   const cursor = part === 'alarms' ? webhook.alarmCursor : webhook.cursor;
-  const after = Math.max(cursor, progress.lookedTo[part]);
+  const after = Math.max(cursor, progress.scannedTo[part]);
   const { events, upTo } = await nextEvents(app, { webhook, part }, { after, limit });
   const isOld = (events[0]?.event.at ?? Number.POSITIVE_INFINITY) < app.clock.now() - maxAgeMs;
   if (isOld && (await leaveOutOld(app, webhook))) return 'again';
-  if (events.length === 0) progress.lookedTo[part] = upTo;
+  if (events.length === 0) progress.scannedTo[part] = upTo;
   if (events.length === 0 && upTo - cursor > writtenEvery) {
     const moved = part === 'alarms' ? { alarmCursor: upTo } : { cursor: upTo };
     const sequences: number[] = [];
@@ -171,17 +169,17 @@ async function peek({ app, webhook, progress }: Round, part: Part, limit: number
   return events;
 }
 
-/** A cursor that only passes events for others is saved after this many. */
+/** A cursor is stored after this many events that are not for its webhook. */
 const writtenEvery = 500;
 
-/** An event that was to be sent again became too old, or retention has removed it. */
+/** Marks a redelivery as failed, because the event is too old or retention has removed it. */
 async function giveUp({ app, webhook }: Round, sequence: number): Promise<void> {
   await app.store.recordProgress({ webhookId: webhook.id, sequences: [sequence] }, ({ deliveries }) => ({
     webhook: {},
     put: deliveries.map(({ nextTryAt: _, ...one }) => ({
       ...one,
       state: 'failed',
-      error: 'it is too old, or was removed',
+      error: 'the event is too old, or was removed',
     })),
     events: [],
   }));
@@ -190,10 +188,10 @@ async function giveUp({ app, webhook }: Round, sequence: number): Promise<void> 
 // ---- Discord ----
 
 const maxGathered = 2_000;
-/** A pause that Discord asks for is waited for if it is no longer than this; otherwise, the round ends. */
+/** The longest pause within a round. If Discord asks for a longer one, the round ends. */
 const maxRestMs = 5_000;
 
-/** Sends the alarms, or else the next events of the log. False if there is nothing to send now. */
+/** Sends the next alarms or, if there are none, the next other events. Returns false if nothing can be sent now. */
 async function toDiscord(round: Round): Promise<boolean> {
   const { app, progress } = round;
   if (app.clock.monotonic() < round.limits.heldUntil) return false;
@@ -209,16 +207,13 @@ async function toDiscord(round: Round): Promise<boolean> {
     round,
     logMessages(await viewEvents(app, events), app.clock.now(), { isBurst: isBurst({ digests }) }),
   );
-  if (!isMore) return false; // gathered events continue as soon as the target accepts them
+  if (!isMore) return false; // the gathered events are sent once the target accepts them
   progress.gathering = undefined;
   progress.lastSent = { at: app.clock.monotonic(), digests: events.length > maxEmbeds ? digests + 1 : 0 };
   return true;
 }
 
-/**
- * `undefined` if there is nothing to gather. The round ends in the meantime, so that the next rounds can check for
- * alarms.
- */
+/** Decides how long to gather events; `undefined` if there are none. Later rounds send alarms in the meantime. */
 async function gatheringOf(round: Round): Promise<Progress['gathering']> {
   const { app, progress } = round;
   const first = await peek(round, 'log', 1);
@@ -229,7 +224,7 @@ async function gatheringOf(round: Round): Promise<Progress['gathering']> {
   return { until: now + ms, digests };
 }
 
-/** `undefined` if there is none. */
+/** Sends the next alarms. Returns `undefined` if there are none, and false if the target can't accept more now. */
 async function sendAlarms(round: Round): Promise<boolean | undefined> {
   const events = await peek(round, 'alarms', 10);
   if (events === 'again') return true;
@@ -237,7 +232,7 @@ async function sendAlarms(round: Round): Promise<boolean | undefined> {
   return sendPlanned(round, [alarmMessage(await viewEvents(round.app, events), round.webhook.mention)]);
 }
 
-/** Sends an event that an operator asked to redeliver. */
+/** Sends up to 500 events that are due for redelivery, and gives up on those that are no longer stored. */
 async function sendAgain(round: Round): Promise<boolean> {
   const { app, webhook } = round;
   const query = { webhookId: webhook.id, dueAt: app.clock.now(), oldestFirst: true, limit: 500 };
@@ -249,7 +244,7 @@ async function sendAgain(round: Round): Promise<boolean> {
   return sendPlanned(round, logMessages(await viewEvents(app, events), app.clock.now()));
 }
 
-/** Sends messages in order, with alarms between them. False if the target can't accept more now. */
+/** Sends messages in order, with new alarms between them. Returns false if the target can't accept more now. */
 async function sendPlanned(round: Round, planned: readonly PlannedMessage[]): Promise<boolean> {
   for (const [index, one] of planned.entries()) {
     if (index > 0 && (await sendAlarms(round)) === false) return false;
@@ -265,7 +260,7 @@ async function sendPlanned(round: Round, planned: readonly PlannedMessage[]): Pr
   return true;
 }
 
-/** A message that Discord does not understand is sent again as plain text. */
+/** Sends a message, and sends it again as plain text if Discord refuses it. */
 async function sendOne({ app, target, signal }: Round, planned: PlannedMessage): Promise<Outcome> {
   const outcome = await sendMessage(app, target, planned.message, signal);
   return outcome.kind === 'refused' ? sendMessage(app, target, asPlainLine(planned), signal) : outcome;
@@ -281,7 +276,7 @@ async function record(round: Round, events: readonly EventView[], outcome: Outco
   await app.store.recordProgress({ webhookId: webhook.id, sequences }, (facts) => {
     const progress = progressOf({ ...facts, events, outcome, now: app.clock.now(), random });
     const { cursor = webhook.cursor, alarmCursor = webhook.alarmCursor } = progress.webhook;
-    round.webhook = { ...webhook, cursor, alarmCursor }; // the rest of the round begins after the sent events
+    round.webhook = { ...webhook, cursor, alarmCursor }; // the rest of the round continues after the sent events
     return progress;
   });
   app.deliveries.note(name, outcome.kind, events.length);
@@ -300,7 +295,7 @@ interface DeliveryCount {
   count: number;
 }
 
-/** The number of events that each target accepted or refused, since the process began. */
+/** Counts events by webhook and outcome, since the process started. */
 export class DeliveryCounts {
   readonly #counts = new Map<string, DeliveryCount>();
 

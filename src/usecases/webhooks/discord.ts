@@ -30,7 +30,7 @@ const maxLines = 100;
 const maxMessages = 5;
 const digestAfterMs = 24 * 3_600_000;
 
-/** The messages for these events, in order. `isBurst`: a digest was sent just before. */
+/** Returns the messages for these events, in order. `isBurst`: the previous message was a digest, too. */
 export function logMessages(events: readonly EventView[], now: number, { isBurst = false } = {}): PlannedMessage[] {
   const [first] = events;
   if (first === undefined) return [];
@@ -40,20 +40,20 @@ export function logMessages(events: readonly EventView[], now: number, { isBurst
   return digest(events, isBurst ? 1 : maxMessages);
 }
 
-/** Alarms notify people, and are never in a digest. */
+/** Returns a message with as many alarms as fit. Alarms notify people and are never part of a digest. */
 export function alarmMessage(events: readonly EventView[], mention: string | undefined): PlannedMessage {
   const several = events.slice(0, maxEmbeds);
   const fitting = fits(several.map(embedOf)) ? several : events.slice(0, 1);
   return { message: loudMessage(fitting.map(embedOf), mention), events: fitting };
 }
 
-/** The same events on one line, for refused embeds. */
+/** Returns a message's events as one line of plain text, in case Discord refuses the embeds. */
 export function asPlainLine({ events }: PlannedMessage): DiscordMessage {
   const [first] = events;
   return plainMessage(events.length === 1 && first !== undefined ? lineOf(first) : summaryOf(events));
 }
 
-/** A line for each event, as many as fit; the last message has the number of further ones. */
+/** Returns messages with a line for each event. The last one counts the events that did not fit. */
 function digest(events: readonly EventView[], atMost: number): PlannedMessage[] {
   const parts: Array<{ lines: string[]; events: EventView[] }> = [];
   let listed = 0;
@@ -88,7 +88,7 @@ function digest(events: readonly EventView[], atMost: number): PlannedMessage[] 
   }));
 }
 
-/** Leaves room for the line with the number of further events. */
+/** Leaves room for the line that counts the events that did not fit. */
 const roomForLines = limits.description - 200;
 
 function lengthOf(lines: readonly string[]): number {
@@ -97,13 +97,13 @@ function lengthOf(lines: readonly string[]): number {
 
 const nameLength = 80;
 
-/** An event as an embed for people. */
+/** Returns an event as an embed. */
 export function embedOf(one: EventView): Embed {
   const at = isoTime(one.event.at);
   return { ...(one.view === undefined ? ofRankd(one) : ofChange(one, one.view)), timestamp: at };
 }
 
-/** One line about an event, for digests and for refused embeds. `isPlain`: without links. */
+/** Describes an event in one line of plain text. */
 export function lineOf({ type, event, view, sequence }: EventView): string {
   if (view === undefined)
     return `${titles[type] ?? type}: ${quoted(subjectOf(event.detail, event.subject), nameLength)}`;
@@ -115,7 +115,7 @@ export function lineOf({ type, event, view, sequence }: EventView): string {
 
 const signs = { promotion: '⬆', demotion: '⬇', sideways: '↔' } as const;
 
-/** A summary of several events, e.g. `37 promotions, 4 demotions, 2 refused in 20 s, by key my-game`. */
+/** Summarizes several events, e.g. `37 promotions, 4 demotions, 2 refused in 20 s, by key my-game`. */
 export function summaryOf(events: readonly EventView[]): string {
   const kinds = new Map<string, number>();
   for (const one of events) kinds.set(kindOf(one), (kinds.get(kindOf(one)) ?? 0) + 1);
@@ -171,9 +171,9 @@ function memberOf({ change, userName }: ChangeView): string {
 function outcomeWords(type: WebhookEventType, { change }: ChangeView): string {
   if (type === 'rank.refused') return 'not changed';
   if (type === 'rank.failed') return 'could not be changed';
-  if (type === 'rank.unsettled') return 'may have been changed: rankd is finding out';
+  if (type === 'rank.unsettled') return 'may have been changed: rankd is still checking';
   if (change.undoOf !== undefined) return 'put back';
-  if (change.kind !== undefined) return change.kind === 'role_added' ? 'given a role' : 'without a role';
+  if (change.kind !== undefined) return change.kind === 'role_added' ? 'got a role' : 'lost a role';
   return { promotion: 'promoted', demotion: 'demoted', sideways: 'moved' }[moveOf(change)];
 }
 
@@ -209,9 +209,9 @@ const titles: Partial<Record<WebhookEventType, string>> = {
   'suspension.ended': 'A suspension is over',
   'suspension.lifted': 'A suspension was lifted',
   'suspension.superseded': 'A suspension is over: someone else changed the member',
-  'suspension.forfeited': 'A member left, and gets no roles back',
+  'suspension.forfeited': 'A member left, and will not get back any roles',
   'suspension.stuck': 'A member cannot get back the roles that a suspension took',
-  'key.created': 'A key was made',
+  'key.created': 'A key was created',
   'key.rotated': 'A key has a new secret',
   'key.revoked': 'A key was revoked',
   'key.paused': 'A key is paused',
@@ -224,7 +224,7 @@ const titles: Partial<Record<WebhookEventType, string>> = {
   'configuration.drifted': 'A setting no longer identifies its role',
   'configuration.fits': 'A setting fits the roles of the group again',
   'webhook.disabled': 'A webhook was disabled',
-  'events.skipped': 'Events were left out',
+  'events.skipped': 'Events were skipped',
 };
 
 function ofRankd({ type, event, sequence }: EventView): Embed {
@@ -247,7 +247,7 @@ function ofRankd({ type, event, sequence }: EventView): Embed {
   };
 }
 
-/** An undo in the words of its report. */
+/** Returns the result and the selection of an undo, with the names of the command's options. */
 function undoFacts(detail: Record<string, unknown>): Array<[string, unknown]> {
   const selected = Object.entries({ key: 'keyName', since: 'since', until: 'until', by: 'by', place: 'placeId' });
   return [['result', detail['result']], ...selected.map(([word, field]): [string, unknown] => [word, detail[field]])];

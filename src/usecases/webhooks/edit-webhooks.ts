@@ -24,7 +24,7 @@ import {
   type WebhookClash,
 } from '../../core/webhooks/webhook-changes.ts';
 import type { Ports } from '../../ports/index.ts';
-import type { KeepSecret } from '../keys/keys.ts';
+import { type SaveSecret, saveNowhere } from '../keys/keys.ts';
 import { furthestCursors, unsentBefore } from './outbox.ts';
 import { addressHash, boundsOf, requireWebhook, type Sending } from './send.ts';
 
@@ -39,16 +39,14 @@ export interface WebhookDefinition {
   by: string;
 }
 
-/**
- * Creates a webhook; one for programs has a secret, which is shown only once. Throws `already_exists` and `conflict`.
- */
+/** Creates a webhook. One for programs has a secret. Throws `already_exists` and `conflict`. */
 export async function addWebhook(
   { store, clock }: Tools,
   { name, target, events, mention, isForGames, by }: WebhookDefinition,
-  keep: KeepSecret = () => () => undefined,
+  save: SaveSecret = saveNowhere,
 ): Promise<{ webhook: Webhook; secret: string | undefined }> {
   const secret = target.kind === 'standard' ? newWebhookSecret() : undefined;
-  const takeBack = secret === undefined ? () => undefined : keep(secret);
+  const removeSecret = secret === undefined ? () => undefined : save(secret);
   const webhook = {
     ...{ id: newId('wh'), name, events, createdAt: clock.now(), ...target },
     ...(secret !== undefined && { secret }),
@@ -58,13 +56,13 @@ export async function addWebhook(
   try {
     await store.updateWebhooks(judgeNewWebhook(webhook, { by, at: clock.now() }));
   } catch (error) {
-    takeBack();
+    removeSecret();
     throw error;
   }
   return { webhook: await requireWebhook({ store }, name), secret };
 }
 
-/** Throws the refusal of `readAddress`. */
+/** Returns the address in a text. Throws the refusal of `readAddress`. */
 export function addressFrom(text: string, kind?: Webhook['kind']): WebhookAddress {
   const read = readAddress(text, kind);
   if ('refusal' in read) throw read.refusal;
@@ -72,7 +70,7 @@ export function addressFrom(text: string, kind?: Webhook['kind']): WebhookAddres
 }
 
 /**
- * Throws `usage` if no event can ever be sent to the address; `already_exists` if the configuration has it. Calls
+ * Throws `usage` if rankd must not call the address, and `already_exists` if the configuration declares it. Calls
  * `warn` if the address can't be called now.
  */
 export async function refuseForbidden(
@@ -82,23 +80,23 @@ export async function refuseForbidden(
 ): Promise<void> {
   const [twin] = [...webhooks.declared].find(([, declared]) => declared.address === address) ?? [];
   if (twin !== undefined)
-    throw new RankdError('already_exists', `The webhook ${twin}, which the configuration declares, has this address.`, {
+    throw new RankdError('already_exists', `The configuration declares the webhook ${twin}, which has this address.`, {
       hint: `rankd webhook show ${twin}`,
     });
   const { refusal, doubt } = await sender.judgeAddress({ address, ...boundsOf(webhooks) });
   if (refusal !== undefined)
-    throw new RankdError('usage', `Nothing can be sent to ${shown}: ${refusal}.`, {
-      hint: 'allow the network of your own machine in the configuration: webhooks: { allow_private: [192.168.1.0/24] }',
+    throw new RankdError('usage', `rankd does not send events to ${shown}: ${refusal}.`, {
+      hint: 'if the network is yours, allow it in the configuration: webhooks: { allow_private: [192.168.1.0/24] }',
     });
   if (doubt !== undefined)
     warn(
-      new RankdError('usage', `Nothing can be sent to ${shown} at present: ${doubt}.`, {
-        hint: 'check the address; rankd keeps trying to deliver the events',
+      new RankdError('usage', `rankd can't send events to ${shown} now: ${doubt}.`, {
+        hint: 'check the address; rankd retries undelivered events',
       }),
     );
 }
 
-/** Throws `usage` if there is no such event. */
+/** Returns the event names without duplicates. Throws `usage` for an unknown one. */
 export function eventsFrom(names: readonly string[]): string[] {
   for (const name of names) {
     const flaw = flawOfEvents(name);
@@ -109,21 +107,24 @@ export function eventsFrom(names: readonly string[]): string[] {
   return [...new Set(names)];
 }
 
-/** The changes to a webhook; absent fields stay the same. */
+/** The changes to a webhook; omitted fields stay the same. */
 interface WebhookSetting {
   target?: WebhookAddress | undefined;
   events?: string[] | undefined;
   mention?: string | 'none' | undefined;
 }
 
-/** Applies from the next delivery. Throws `not_found`, and `conflict` if it is declared, or another kind of target. */
+/**
+ * Changes a webhook from the next delivery on. Throws `not_found`, and `conflict` if the webhook is declared or the new
+ * address is of a different kind.
+ */
 export async function setWebhook(
   { store, clock }: Tools,
   { name, by, target, events, mention }: WebhookSetting & { name: string; by: string },
 ): Promise<void> {
   const actor = { by, at: clock.now() };
   const found = await requireWebhook({ store }, name);
-  // Earlier events that it was not subscribed to are not sent later.
+  // A new subscription does not include earlier events.
   const { cursor, alarmCursor } = await furthestCursors({ store }, found);
   await store.updateWebhooks(
     judgeOne(name, ({ mention: before, heldUntil, ...webhook }) => {
@@ -133,7 +134,7 @@ export async function setWebhook(
         ...{ ...webhook, ...target, events: events ?? webhook.events },
         ...{ cursor: Math.max(cursor, webhook.cursor), alarmCursor: Math.max(alarmCursor, webhook.alarmCursor) },
         ...(role !== undefined && { mention: role }),
-        // the wait that the old address asked for
+        // a new address does not inherit the old one's pause
         ...(target === undefined && heldUntil !== undefined && { heldUntil }),
       };
       const detail = { ...(target && { target: target.shown }), ...(events && { events: events.join(', ') }), mention };
@@ -143,18 +144,18 @@ export async function setWebhook(
 }
 
 function otherKind({ name, kind }: Pick<Webhook, 'name' | 'kind'>, target: WebhookAddress): RankdError {
-  const message = `${name} is of the kind ${kind}, but the new address is of the kind ${target.kind}.`;
+  const message = `The webhook ${name} has the kind ${kind}, but the new address has the kind ${target.kind}.`;
   return new RankdError('conflict', message, { hint: `rankd webhook remove ${name}, then rankd webhook add ${name}` });
 }
 
-/** A new secret; the old one also signs for `overlapMs`. Throws like `setWebhook`. */
+/** Creates a new secret; the old one also signs events for `overlapMs`. Throws the errors of `setWebhook`. */
 export async function rotateWebhook(
   { store, clock }: Tools,
   { name, overlapMs, by }: { name: string; overlapMs: number; by: string },
-  keep: KeepSecret = () => () => undefined,
+  save: SaveSecret = saveNowhere,
 ): Promise<{ webhook: Webhook; secret: string }> {
   const secret = newWebhookSecret();
-  const takeBack = keep(secret);
+  const removeSecret = save(secret);
   const actor = { by, at: clock.now() };
   const oldSecretUntil = actor.at + overlapMs;
   const judge = judgeOne(name, (webhook) => {
@@ -164,20 +165,22 @@ export async function rotateWebhook(
     return { change, events: [webhookEvent('rotate', webhook, detail, actor)] };
   });
   await store.updateWebhooks(judge).catch((error) => {
-    takeBack();
+    removeSecret();
     throw error;
   });
   return { webhook: await requireWebhook({ store }, name), secret };
 }
 
 function noSecret({ name }: Webhook): RankdError {
-  const hint = `make a new webhook there, then: rankd webhook set ${name} --url-file FILE`;
-  return new RankdError('conflict', `${name} leads to Discord, where the address itself is the secret.`, { hint });
+  const hint = `create a new webhook in Discord, then run rankd webhook set ${name} --url-file FILE`;
+  return new RankdError('conflict', `The webhook ${name} is in Discord, where the address itself is the secret.`, {
+    hint,
+  });
 }
 
 /**
- * Continues from its cursor, or from now on. `leftOut` is the number of events that the webhook never gets because of
- * that, or because they are too old. A declared webhook can be enabled again, too, because rankd may have disabled it.
+ * Enables a webhook, even a declared one, because rankd may have disabled it. Delivery continues from the cursor or,
+ * with `isFromNow`, with new events. `leftOut` is the number of events that this skips, including those too old.
  */
 export async function enableWebhook(
   { store, clock }: Tools,
@@ -205,15 +208,15 @@ export async function enableWebhook(
   await store.recordProgress({ webhookId: found.id, sequences: [] }, () => ({
     webhook: {},
     put: waiting.map(({ nextTryAt: _, ...one }) =>
-      isLeftOut(one) ? { ...one, state: 'failed', error: 'left out' } : { ...one, nextTryAt: actor.at },
+      isLeftOut(one) ? { ...one, state: 'failed', error: 'skipped' } : { ...one, nextTryAt: actor.at },
     ),
     events: [],
   }));
-  const late = waiting.filter((one) => one.sequence <= found.cursor && isLeftOut(one)); // the others are among the unsent
+  const late = waiting.filter((one) => one.sequence <= found.cursor && isLeftOut(one)); // `unsent` counts the others
   return { leftOut: (unsent?.count ?? 0) + late.length };
 }
 
-/** Nothing is sent until it is enabled again. Events in the meantime wait. */
+/** Disables a webhook. Its events wait until it is enabled again. */
 export async function disableWebhook(
   { store, clock }: Tools,
   { name, by }: { name: string; by: string },
@@ -228,7 +231,7 @@ export async function disableWebhook(
   );
 }
 
-/** Nothing more is delivered, not even waiting events. */
+/** Removes a webhook. Its waiting events are not delivered. */
 export async function removeWebhook(
   { store, clock }: Tools,
   { name, by }: { name: string; by: string },
@@ -239,7 +242,7 @@ export async function removeWebhook(
   );
 }
 
-/** Throws `config_invalid` if an undeclared webhook has the name or the address of one of these. */
+/** Throws `config_invalid` if an undeclared webhook has the same name or address as one of these. */
 export async function refuseWebhookClashes(
   { store }: Pick<Tools, 'store'>,
   targets: readonly DeclaredWebhook[],
@@ -249,9 +252,9 @@ export async function refuseWebhookClashes(
 }
 
 /**
- * Applies the webhooks of the configuration, and ends those that were removed from it, unless another daemon declares
- * them. Changes nothing if it throws, like `refuseWebhookClashes`. Resolves with those that other daemons declare and
- * this one does not, or differently.
+ * Applies the configuration's webhooks, and removes those that no daemon declares any more. Throws the errors of
+ * `refuseWebhookClashes`, and changes nothing then. Returns the webhooks that only other daemons declare, or that they
+ * declare differently.
  */
 export async function declareWebhooks(
   { store, clock }: Tools,
@@ -288,7 +291,7 @@ function refusalOf(targets: readonly DeclaredWebhook[], webhooks: readonly Webho
 }
 
 function inWords({ field, twin }: WebhookClash): string {
-  if (twin === undefined) return `is one too many: there are ${maxWebhooks} webhooks at most`;
+  if (twin === undefined) return `exceeds the limit of ${maxWebhooks} webhooks`;
   const what = field === 'name' ? 'is the name of' : 'has the address of';
-  return `${what} the webhook "${twin.name}", which was made with rankd webhook add; remove that one (rankd webhook remove ${twin.name})`;
+  return `${what} the webhook "${twin.name}", which was made with rankd webhook add; remove it (rankd webhook remove ${twin.name})`;
 }

@@ -27,7 +27,7 @@ export type Part = 'alarms' | 'log';
 
 const pageEvents = 200;
 
-/** The next events for a webhook, and the number up to which the outbox was read. */
+/** Returns the next events for a webhook, and the sequence number up to which the outbox was scanned. */
 export async function nextEvents(
   { store }: Pick<Ports, 'store'>,
   { webhook, part }: { webhook: Webhook; part: Part },
@@ -52,7 +52,7 @@ export async function nextEvents(
   }
 }
 
-/** The parts of a webhook's messages, each with the position after which no event has been sent yet. */
+/** Returns both parts of a webhook's events, each with its cursor. */
 export function partsOf({ cursor, alarmCursor }: Webhook): Array<{ part: Part; after: number }> {
   return [
     { part: 'alarms', after: alarmCursor },
@@ -60,7 +60,7 @@ export function partsOf({ cursor, alarmCursor }: Webhook): Array<{ part: Part; a
   ];
 }
 
-/** True if the webhook's cursor is beyond the event. */
+/** True if the webhook's cursor has passed the event. */
 export function isPassed(
   { cursor, alarmCursor }: Webhook,
   { type, sequence }: Pick<Delivery, 'type' | 'sequence'>,
@@ -68,7 +68,7 @@ export function isPassed(
   return sequence <= (isAlarm(type) ? alarmCursor : cursor);
 }
 
-/** Cursors right before the next events for a webhook, or after all events if there is none. */
+/** Returns cursors right before the next events for a webhook, or after all events if there are none. */
 export async function furthestCursors(
   { store }: Pick<Ports, 'store'>,
   webhook: Webhook,
@@ -83,7 +83,7 @@ export async function furthestCursors(
   return { cursor, alarmCursor };
 }
 
-/** Events from before this time (epoch milliseconds) that were not sent to a webhook; `undefined` if there are none. */
+/** Summarizes a webhook's unsent events from before this time (epoch milliseconds); `undefined` if there are none. */
 export async function unsentBefore(
   { store }: Pick<Ports, 'store'>,
   webhook: Webhook,
@@ -110,7 +110,7 @@ function nothingOf({ cursor, alarmCursor }: Webhook): LeftOut {
   return { cursor, alarmCursor, fromId: Number.POSITIVE_INFINITY, toId: 0, count: 0 };
 }
 
-/** An undelivered `webhook.skip` counts as the events it lists. */
+/** Adds an event to the summary. A `webhook.skip` event counts as the events that it reports. */
 function withOne(left: LeftOut, { id, action, detail }: OutboxEvent['event'], part: Part): LeftOut {
   const { fromId, toId, count } = (action === 'webhook.skip'
     ? detail
@@ -121,10 +121,7 @@ function withOne(left: LeftOut, { id, action, detail }: OutboxEvent['event'], pa
   };
 }
 
-/**
- * Skips all events that became too old while the target accepted nothing, and notifies the webhook with one event.
- * False if there were none.
- */
+/** Skips all unsent events that are too old, and adds one event that reports them. Returns false if there were none. */
 export async function leaveOutOld({ store, clock }: Tools, webhook: Webhook): Promise<boolean> {
   const now = clock.now();
   const old = await unsentBefore({ store }, webhook, now - maxAgeMs);
@@ -135,7 +132,7 @@ export async function leaveOutOld({ store, clock }: Tools, webhook: Webhook): Pr
   return true;
 }
 
-/** The time of the oldest event that waits for a webhook (epoch milliseconds); `undefined` if there is none. */
+/** Returns the time of the oldest undelivered event (epoch milliseconds); `undefined` if there is none. */
 export async function oldestUndelivered({ store }: Pick<Ports, 'store'>): Promise<number | undefined> {
   const webhooks = await store.listWebhooks();
   const times = await Promise.all(webhooks.map((webhook) => oldestFor({ store }, webhook)));
@@ -153,12 +150,12 @@ async function oldestFor({ store }: Pick<Ports, 'store'>, webhook: Webhook): Pro
   return [...events, ...again].map(({ event }) => event.at);
 }
 
-/** An event as webhooks get it. */
+/** An event as sent to webhooks. */
 export interface EventView {
   sequence: number;
   type: WebhookEventType;
   event: OutboxEvent['event'];
-  /** The change behind it, as it was at that time. */
+  /** The change that the event reports, as of that time. */
   view?: ChangeView;
 }
 
@@ -178,7 +175,7 @@ export async function viewEvents(
   });
 }
 
-/** The body of an event for programs. `groupTitle` is the daemon's, for events that are not about a change. */
+/** Returns the JSON body of an event. `groupTitle` is the daemon's group, for events that are not about a change. */
 export function eventBody(
   { sequence, type, event, view }: EventView,
   { workspaceId, groupTitle }: { workspaceId: string; groupTitle: string },
@@ -212,7 +209,7 @@ function aboutChange(view: ChangeView, type: WebhookEventType) {
 
 const maxListed = 100;
 
-/** Shortens lists, because receivers would refuse the event of a member with thousands of roles. */
+/** Shortens long lists: receivers would refuse a huge event about a member with thousands of roles. */
 function withShortLists(document: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(document).flatMap(([name, value]) => {

@@ -10,11 +10,11 @@ import { signedHeaders, type Webhook, type WebhookAddress } from '../../core/web
 import { unknownWebhook } from '../../core/webhooks/webhook-changes.ts';
 import type { Clock, Ports, WebhookSender } from '../../ports/index.ts';
 
-/** The configuration of webhooks. */
+/** The settings of webhooks. */
 export interface WebhookSettings {
   timeoutMs: number;
   proxy?: OutboundProxy | undefined;
-  /** Private networks that may be called nevertheless. */
+  /** Private networks that rankd may call. */
   allowPrivate: readonly string[];
   /** `match`: a game can choose among the webhooks for games. */
   callerUrl: 'ignore' | 'match';
@@ -36,7 +36,7 @@ export interface Sending {
   webhooks: WebhookSettings;
 }
 
-/** The address and the secrets of a webhook. `undefined` if the configuration no longer declares it. */
+/** Returns a webhook's address and secrets; `undefined` if the configuration no longer declares it. */
 export function targetOf(
   { webhooks, clock }: Pick<Sending, 'webhooks' | 'clock'>,
   { name, address, secret, oldSecret, oldSecretUntil = 0, declaredIn }: Webhook,
@@ -47,12 +47,12 @@ export function targetOf(
   return { address: kept.address, secrets: [kept.secret, ...old].filter((one) => one !== undefined) };
 }
 
-/** The hash with which a game can choose the webhook. Unknown for a webhook that no game can choose. */
+/** Returns the hash by which games can choose the webhook; `undefined` if it is unknown. */
 export function hashOf({ address, addressHash: kept }: Webhook): string | undefined {
   return address === undefined ? kept : addressHash(address);
 }
 
-/** The same for the address that a game sent; `undefined` if it is invalid. It is compared, and never called. */
+/** Returns the hash of an address that a game sent, which is never called; `undefined` if the address is invalid. */
 export function callerHash(text: string | undefined): string | undefined {
   return text === undefined || !URL.canParse(text) ? undefined : addressHash(new URL(text).href);
 }
@@ -63,7 +63,7 @@ export function addressHash(address: string): string {
 
 type Target = NonNullable<ReturnType<typeof targetOf>>;
 
-/** Sends an event for programs, signed. Rejects only if `signal` is aborted. */
+/** Sends a signed event to a program. Rejects only if `signal` is aborted. */
 export async function sendSigned(
   { clock, sender, webhooks }: Sending,
   { address, secrets }: Target,
@@ -75,7 +75,7 @@ export async function sendSigned(
   return outcomeOf('standard', await sender.send(request, signal), clock.now());
 }
 
-/** Sends a message to Discord, with the request to confirm that it was stored. Rejects only if `signal` is aborted. */
+/** Sends a message and waits until Discord confirms that it was stored. Rejects only if `signal` is aborted. */
 export async function sendMessage(
   { clock, sender, webhooks }: Sending,
   target: Target,
@@ -102,13 +102,13 @@ export interface TestOutcome {
   ms: number;
 }
 
-/** Sends one test event, directly and not through the outbox. */
+/** Sends a test event directly, not through the outbox. */
 export async function testWebhook(app: Sending & Tools, name: string): Promise<TestOutcome> {
   const webhook = await requireWebhook(app, name);
   const target = targetOf(app, webhook);
   if (target === undefined) {
-    const message = `The address of ${webhook.name} is in the configuration, which was not read.`;
-    throw new RankdError('config_invalid', message, { hint: 'name the configuration file with --config' });
+    const message = `The address of the webhook ${webhook.name} is in the configuration, which was not read.`;
+    throw new RankdError('config_invalid', message, { hint: 'add --config FILE' });
   }
   const before = app.clock.monotonic();
   const outcome = await (webhook.kind === 'discord'
@@ -124,7 +124,7 @@ async function testEvent({ store, clock }: Tools, { name }: Webhook): Promise<{ 
   return { id, body: JSON.stringify({ type: 'webhook.test', timestamp: isoTime(clock.now()), data }) };
 }
 
-/** The name of a webhook in Discord. Throws `not_found` if there is no longer one at this address. */
+/** Returns a Discord webhook's name and channel; `undefined` if Discord fails. Throws `usage` if there is none. */
 export async function readDiscordWebhook(
   { sender, webhooks }: Sending,
   { address }: WebhookAddress,
@@ -132,20 +132,20 @@ export async function readDiscordWebhook(
   const answer = await sender.send({ method: 'GET', address, ...boundsOf(webhooks) });
   if (!answer.isAnswered || answer.status >= 500 || answer.status === 429) return undefined;
   if (answer.status >= 400) {
-    throw new RankdError('usage', `Discord knows no webhook at this address (${answer.status}).`, {
-      hint: 'in Discord: channel settings, Integrations, Webhooks, Copy Webhook URL',
+    throw new RankdError('usage', `Discord has no webhook at this address (${answer.status}).`, {
+      hint: 'copy the address again: channel settings in Discord, Integrations, Webhooks, Copy Webhook URL',
     });
   }
   return { name: fieldIn(answer.text, 'name'), channelId: fieldIn(answer.text, 'channel_id') };
 }
 
-/** Only the beginning of a response is read, so it may be incomplete JSON. */
+/** Returns a text field of a response. Long responses are cut off, so the JSON may be incomplete. */
 function fieldIn(text: string, name: string): string {
   const found = new RegExp(`"${name}"\\s*:\\s*("(?:[^"\\\\]|\\\\.)*")`).exec(text)?.[1];
   return found === undefined ? '?' : String(JSON.parse(found));
 }
 
-/** The webhook of this name or id. Throws `not_found`. */
+/** Returns the webhook with this name or id. Throws `not_found`. */
 export async function requireWebhook({ store }: Pick<Ports, 'store'>, name: string): Promise<Webhook> {
   const webhook = (await store.listWebhooks()).find((one) => one.name === name || one.id === name);
   if (webhook === undefined) throw unknownWebhook(name);

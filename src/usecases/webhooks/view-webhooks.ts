@@ -9,11 +9,11 @@ import { requireWebhook } from './send.ts';
 /** A webhook with the state of its events. */
 export interface WebhookView {
   webhook: Webhook;
-  /** Undelivered events; counted up to `maxCounted`. */
+  /** The number of undelivered events; the count stops at `maxCounted`. */
   backlog: number;
-  /** The time of the oldest one. */
+  /** The time of the oldest undelivered event. */
   oldestAt: number | undefined;
-  /** The newest event that waits for a retry. */
+  /** The newest event that is waiting for a retry. */
   waiting: Delivery | undefined;
 }
 
@@ -43,7 +43,7 @@ async function viewOf({ store }: Pick<Ports, 'store'>, webhook: Webhook): Promis
   };
 }
 
-/** The state of the newest events of a webhook; with `isFailed`, only of those that were given up. */
+/** Lists a webhook's newest deliveries; with `isFailed`, only those that rankd gave up on. */
 export async function listDeliveries(
   { store }: Pick<Ports, 'store'>,
   { name, isFailed, limit }: { name: string; isFailed: boolean; limit: number },
@@ -62,7 +62,7 @@ interface Redelivery {
   until?: number | undefined;
 }
 
-/** The selected events among those that the webhook got, or was to get. Throws `not_found` if there is none. */
+/** Returns the selected events that the webhook's cursor has passed. Throws `not_found` if there are none. */
 export async function eventsToRedeliver(
   { store }: Pick<Ports, 'store'>,
   { name, sequences, isFailed, since, until }: Redelivery & { name: string },
@@ -89,12 +89,12 @@ export async function eventsToRedeliver(
     return delivery && isPassed(webhook, delivery) ? [delivery] : [];
   });
   if (chosen.length > 0) return [...new Map(chosen.map((one) => [one.sequence, one])).values()];
-  throw new RankdError('not_found', `There is no such event to send to ${webhook.name} again.`, {
+  throw new RankdError('not_found', `The webhook ${webhook.name} has no such event to redeliver.`, {
     hint: `rankd webhook deliveries ${webhook.name}`,
   });
 }
 
-/** Schedules these events for redelivery, under their ids. */
+/** Schedules events for redelivery under their original ids. */
 export async function redeliver(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   {

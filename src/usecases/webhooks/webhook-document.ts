@@ -3,7 +3,7 @@ import type { Delivery } from '../../core/webhooks/webhook.ts';
 import type { TestOutcome } from './send.ts';
 import type { WebhookView } from './view-webhooks.ts';
 
-/** A webhook, without its address and its secret; times are ISO 8601. */
+/** Returns the JSON document of a webhook, without its address and secret. */
 export function webhookDocument({ webhook, backlog, oldestAt }: WebhookView) {
   return {
     id: webhook.id,
@@ -27,7 +27,7 @@ export function webhookDocument({ webhook, backlog, oldestAt }: WebhookView) {
   };
 }
 
-/** `failing`: it is enabled, and the last try failed. */
+/** `failing`: the webhook is enabled, but the last attempt failed. */
 function stateOf({ state, failingSince }: WebhookView['webhook']): 'enabled' | 'failing' | 'disabled' {
   return state === 'enabled' && failingSince !== undefined ? 'failing' : state;
 }
@@ -50,14 +50,14 @@ export function deliveryDocument(
   };
 }
 
-/** The result of a test event; `status` and `error` are null if there is none. */
+/** Returns the JSON document of a test event's outcome. */
 export function webhookTestDocument({ webhook, outcome, ms }: TestOutcome) {
   const status = 'status' in outcome ? (outcome.status ?? null) : null;
   const error = 'error' in outcome ? outcome.error : null;
   return { webhook: webhook.name, delivered: outcome.kind === 'delivered', status, ms, error };
 }
 
-/** The number of events to be redelivered. */
+/** Returns the JSON document of a redelivery, with the number of its events. */
 export function redeliveryDocument(webhook: string, events: readonly unknown[], { dryRun }: { dryRun: boolean }) {
   return { webhook, events: events.length, dryRun };
 }

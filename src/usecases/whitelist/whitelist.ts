@@ -7,14 +7,14 @@ import { chooseKey, requireKey } from '../keys/find-key.ts';
 
 type StoreAndClock = Pick<Ports, 'store' | 'clock'>;
 
-/** Places on the whitelist of a key (id or name). The default is the only accepted key. */
+/** Places on a key's whitelist. `key` is an id or a name; the default is the only accepted game key. */
 export interface PlacesCommand {
   key: string | undefined;
   placeIds: number[];
   by: string;
 }
 
-/** The result for each place, in the order of the given ids. */
+/** The entries of the places, in the order of the requested ids. */
 export interface ChangedPlaces<Entry extends WhitelistEntry = WhitelistEntry> {
   key: Key;
   entries: Entry[];
@@ -22,7 +22,7 @@ export interface ChangedPlaces<Entry extends WhitelistEntry = WhitelistEntry> {
 
 type AddedEntry = WhitelistEntry & { outcome: 'added' | 're-enabled' | 'already there' };
 
-/** All places of an experience. Throws `not_found` if it has none, and the platform's errors. */
+/** Returns all places of an experience. Throws `not_found` if Roblox lists none, and the platform's errors. */
 export async function placesOf(
   { platform }: Pick<Ports, 'platform'>,
   universeId: number,
@@ -30,12 +30,12 @@ export async function placesOf(
 ): Promise<Place[]> {
   const places = await platform.placesOf(universeId, call);
   if (places.length > 0) return places;
-  throw new RankdError('not_found', `Experience ${universeId} has no place that Roblox lists.`, {
+  throw new RankdError('not_found', `Roblox lists no places for experience ${universeId}.`, {
     hint: 'rankd whitelist add PLACE',
   });
 }
 
-/** Adds all of the places, or none. Throws `conflict` if the key is revoked, and like `chooseKey`. */
+/** Adds all of the places, or none. Throws `conflict` if the key is revoked, and the errors of `chooseKey`. */
 export async function addPlaces(
   { store, clock }: StoreAndClock,
   { key: idOrName, placeIds, note, by }: PlacesCommand & { note?: string | undefined },
@@ -53,8 +53,8 @@ export async function addPlaces(
 }
 
 /**
- * Enables or disables all of the places, or none. Throws `not_found` if a place is not on the whitelist, and like
- * `chooseKey`.
+ * Enables or disables all of the places, or none. Throws `not_found` if a place is not on the whitelist, and the errors
+ * of `chooseKey`.
  */
 export async function setPlacesActive(
   { store, clock }: StoreAndClock,
@@ -65,7 +65,7 @@ export async function setPlacesActive(
   return { key, entries: (await store.updateEntries(places, judgeActive(places, { by, at: clock.now() }))).after };
 }
 
-/** Removes all of the places, or none; with `ifExists`, only those on the whitelist. Throws like `setPlacesActive`. */
+/** Removes all of the places, or none. `ifExists` skips missing ones. Throws the errors of `setPlacesActive`. */
 export async function removePlaces(
   { store, clock }: StoreAndClock,
   { key: idOrName, placeIds, by, ifExists = false }: PlacesCommand & { ifExists?: boolean },
@@ -75,7 +75,7 @@ export async function removePlaces(
   return { key, entries: (await store.updateEntries(places, judgeRemoval(places, { by, at: clock.now() }))).before };
 }
 
-/** The places of one key (id or name), or of every key that is not revoked. Throws `not_found` for a key that does not exist. */
+/** Lists the places of one key (id or name), or of every unrevoked key. Throws `not_found` for an unknown key. */
 export async function listPlaces(
   { store }: Pick<Ports, 'store'>,
   { key: idOrName }: { key: string | undefined },
@@ -95,7 +95,7 @@ interface PlaceVerdict {
   isAllowed: boolean;
 }
 
-/** Checks a key for a place. Throws like `chooseKey`. */
+/** Checks whether a place may use a key. Throws the errors of `chooseKey`. */
 export async function checkPlace(
   { store, clock }: StoreAndClock,
   { key: idOrName, placeId }: { key: string | undefined; placeId: number },
@@ -107,12 +107,12 @@ export async function checkPlace(
 
 function refuseRevoked({ name, revokedAt }: Key): void {
   if (revokedAt === undefined) return;
-  throw new RankdError('conflict', `Key "${name}" is revoked; a whitelist is of no use to it.`, {
+  throw new RankdError('conflict', `Key "${name}" is revoked, so places cannot be added to its whitelist.`, {
     hint: 'rankd key create NAME',
   });
 }
 
-/** A place on a key's whitelist; times are ISO 8601. */
+/** Returns the JSON document of a place on a key's whitelist. */
 export function entryDocument(key: Key, { placeId, active, note, addedAt, declaredIn }: WhitelistEntry) {
   return {
     placeId,
@@ -125,12 +125,12 @@ export function entryDocument(key: Key, { placeId, active, note, addedAt, declar
   };
 }
 
-/** The check of a key for a place; `entry` is null if the place is not on its whitelist. */
+/** Returns the JSON document of a checked place. `entry` is null if the place is not on the whitelist. */
 export function placeVerdictDocument({ key, entry, isAllowed }: PlaceVerdict) {
   return { allowed: isAllowed, entry: entry === undefined ? null : entryDocument(key, entry) };
 }
 
-/** A changed place, with the result in words. */
+/** Returns the JSON document of a changed place, with the outcome. */
 export function changedEntryDocument(key: Key, entry: WhitelistEntry & { outcome: string }) {
   return { ...entryDocument(key, entry), outcome: entry.outcome };
 }

@@ -15,7 +15,6 @@ export function changeWorkspace(
   return store.updateWorkspace(judgeWorkspace(change, { by, at: clock.now() }));
 }
 
-/** The workspace; times are ISO 8601. */
 export function workspaceDocument({ id, name, plan, active, createdAt }: Workspace) {
   return { id, name, plan, active, createdAt: isoTime(createdAt) };
 }
