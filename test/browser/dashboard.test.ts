@@ -7,7 +7,7 @@ import { openCloudHome } from '../support/open-cloud-home.ts';
 import { Scene, Visitor, views } from './scene.ts';
 import { browser } from './which-browser.ts';
 
-describe.skipIf(browser === undefined)('the page of the dashboard', () => {
+describe.skipIf(browser === undefined)('the dashboard page', () => {
   let scene: Scene;
   let ann: Visitor;
 
@@ -30,7 +30,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
   });
 
   describe('log-in', () => {
-    test('the link logs in, and is out of the address at once; its cookie is invisible to scripts', async () => {
+    test('the link logs in and disappears from the address at once; scripts cannot read its cookie', async () => {
       await using visitor = await scene.visitor();
       const link = await scene.link();
       await visitor.page.goto(link);
@@ -44,7 +44,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
       visitor.expectNoComplaint();
     });
 
-    test('a link that was used is refused, and the page explains how to get another', async () => {
+    test('a used link is refused, and the page explains how to get a new one', async () => {
       const link = await scene.link();
       await using first = await scene.visitor();
       await first.page.goto(link);
@@ -56,7 +56,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
       expect(await second.hindrances()).toEqual([]);
     });
 
-    test('a preview that fetches the address of the link does not use it up', async () => {
+    test('a link preview that fetches the address does not use up the link', async () => {
       const link = await scene.link();
       await fetch(link);
       await using visitor = await scene.visitor();
@@ -64,7 +64,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
       await visitor.page.getByRole('heading', { level: 1, name: 'Set-up' }).waitFor();
     });
 
-    test('a logout applies to every window', async () => {
+    test('a logout ends the session in every window', async () => {
       await using visitor = await scene.operator();
       const other = await visitor.context.newPage();
       await other.goto(scene.origin);
@@ -75,7 +75,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     });
   });
 
-  describe('another page of the same browser', () => {
+  describe('a foreign page in the same browser', () => {
     let other: Server;
     let port: number;
 
@@ -94,7 +94,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
       'without an origin': () => 'data:text/html,<p>another page',
     };
 
-    test.each(Object.entries(pages))('%s pauses no key, by form or by script', async (_, address) => {
+    test.each(Object.entries(pages))('%s cannot pause a key by form or by script', async (_, address) => {
       const page = await ann.context.newPage();
       await page.goto(address());
       const target = `${scene.origin}/api/keys/pause`;
@@ -124,7 +124,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
       expect((await scene.home.json<{ key: { pausedAt: unknown } }>('key', 'show', 'game')).key.pausedAt).toBeNull();
     });
 
-    test('a name that an attacker points to this machine gets no answer', async () => {
+    test('a request under a host name that an attacker points to this machine is refused', async () => {
       const page = await ann.context.newPage();
       const answer = await page.goto(`http://rebound.localhost:${new URL(scene.origin).port}/`);
       expect(answer?.status()).toBe(421);
@@ -133,21 +133,21 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     });
   });
 
-  describe('live', () => {
-    test('a change by a game shows within 2 s', async () => {
+  describe('live updates', () => {
+    test('a change by a game appears within 2 s', async () => {
       await ann.go('changes');
       await scene.game({ rankeeName: 'Newcomer', command: ':promote' });
       await ann.soon(ann.row('Newcomer').filter({ hasText: 'applied' })); // it may appear while it is still pending
       await expect(ann.row('Newcomer').innerText()).resolves.toMatch(/Trainee[\s\S]*Officer[\s\S]*game[\s\S]*applied/);
     });
 
-    test('a change by a command next to the daemon shows within 2 s', async () => {
+    test('a change by a command next to the daemon appears within 2 s', async () => {
       await scene.home.json('rank', 'set', '1002', '50', '--reason', 'for the test');
       await ann.soon(ann.page.locator('td', { hasText: 'for the test' }));
       ann.expectNoComplaint();
     });
 
-    test('a hidden page fetches nothing, and has everything once it is shown again', async () => {
+    test('a hidden page fetches nothing, and catches up once it is shown again', async () => {
       await using away = await scene.operator();
       await away.go('changes');
       await away.hide(true);
@@ -162,7 +162,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
       await away.soon(away.row('SeenLater'));
     });
 
-    test('fetched data are not stale: a burst ends with its last change on top', async () => {
+    test('after a burst of changes, the last one is at the top', async () => {
       await ann.go('changes');
       for (let round = 0; round < 30; round++)
         await scene.game({ newRankId: round % 2 === 0 ? 20 : 10, rankeeName: `Burst${round}` });
@@ -173,16 +173,16 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
   });
 
   describe('a search', () => {
-    test('has an address, finds, and reports if nothing matches', async () => {
+    test('has its own address, finds changes, and reports if nothing matches', async () => {
       await ann.go('changes?user=1002&state=applied');
       await expect.poll(() => ann.page.locator('tbody tr.record').count()).toBe(1);
       await ann.page.getByLabel('Member').fill('Nobody');
       await ann.page.keyboard.press('Enter');
-      await ann.soon(ann.page.getByText('No change matches'));
+      await ann.soon(ann.page.getByText('No changes match'));
       expect(new URL(ann.page.url()).hash).toBe('#/changes?user=Nobody&state=applied');
     });
 
-    test('a wrong date is reported next to its field, and what was typed stays', async () => {
+    test('an invalid date is reported next to its field, and the typed text stays', async () => {
       await ann.go('changes');
       await ann.page.getByLabel('Since').fill('yesterday');
       await ann.page.keyboard.press('Enter');
@@ -194,7 +194,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     });
   });
 
-  test('an undo of all search results requests exactly the changes that it showed, and shows its progress', async () => {
+  test('an undo of all search results undoes exactly the changes that its preview showed, and shows its progress', async () => {
     await scene.home.json('rank', 'set', '1006', '50');
     await scene.home.json('rank', 'set', '1007', '20');
     await ann.go('changes?by=cli&since=1h&state=applied');
@@ -221,7 +221,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     expect(await Promise.all(['1002', '1006', '1007'].map(rank))).toEqual([20, 20, 50]);
   });
 
-  test('times are in words, and exact on hover', async () => {
+  test('times are shown in words, with the exact time on hover', async () => {
     await ann.go('changes');
     const time = ann.page.locator('tbody time:visible').first();
     expect(await time.textContent()).toMatch(/^(just now|\d+ (s|min) ago)$/);
@@ -229,7 +229,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     expect(await time.getAttribute('title')).toMatch(/\b20\d\d\b.*\d\d:\d\d:\d\d UTC$/);
   });
 
-  test('keys beyond the first page are loaded on demand, and are as live as the others', async () => {
+  test('keys beyond the first page are loaded on demand and stay live', async () => {
     await scene.home.json('key', 'create', 'newest');
     const { keys } = await scene.home.json<{ keys: object[] }>('key', 'list');
     await ann.page.route(/\/api\/keys(\?|$)/, (route) => {
@@ -251,7 +251,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     ann.expectNoComplaint();
   });
 
-  test('on a simulated group, the first view is the way to a real one, and a key of the simulation is no step on it', async () => {
+  test('on a simulated group, the first view is the set-up of a real one, and simulated keys do not count as a step', async () => {
     await using visitor = await scene.operator();
     await visitor.page.getByRole('heading', { name: '1. An account and a key on Roblox' }).waitFor();
     const step = (words: string) => visitor.page.locator('.setup li li', { hasText: words });
@@ -267,7 +267,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     ['light', 360],
     ['light', 3840],
   ] as const)(
-    'each view in %s, %s px wide: no complaint, no foreign request, no accessibility problem, nothing cut off',
+    'each view in %s, %s px wide: no errors, no foreign requests, no accessibility problems, nothing cut off',
     async (colorScheme, width) => {
       await using visitor = await scene.operator({ colorScheme, viewport: { width, height: 800 } });
       for (const view of views) {
@@ -281,7 +281,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     },
   );
 
-  test('the legend has the colors of the bars, in light and dark', async () => {
+  test('the legend has the same colors as the bars, in light and dark', async () => {
     for (const colorScheme of ['light', 'dark'] as const) {
       await using visitor = await scene.operator({ colorScheme });
       await visitor.go('chart');
@@ -304,7 +304,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     }
   });
 
-  test('a browser whose language is no language tag shows the chart, and dates in English', async () => {
+  test('a browser with an invalid language tag shows the chart, and dates in English', async () => {
     await scene.game({ rankeeName: 'Charted', newRankId: 10 });
     await using visitor = await Visitor.open(await scene.opened.browser.newContext({ timezoneId: 'UTC' }));
     await visitor.page.addInitScript(() => {
@@ -321,13 +321,13 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     for (const one of [visitor, german]) one.expectNoComplaint();
   });
 
-  test('a view that cannot be rendered reports that, and the others still work', async () => {
+  test('a view that cannot be rendered shows an error, and the other views still work', async () => {
     await using visitor = await scene.operator();
     await visitor.page.route(/\/api\/chart/, (route) => route.fulfill({ json: { v: 1, hours: null, days: null } }));
     await visitor.page.evaluate(() => {
       location.hash = '#/chart';
     });
-    await visitor.page.getByRole('alert').getByText('This view could not be drawn').waitFor();
+    await visitor.page.getByRole('alert').getByText('This view could not be shown').waitFor();
     await visitor.go('keys');
     expect(await visitor.page.getByRole('alert').count()).toBe(0);
   });
@@ -347,7 +347,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     await visitor.page.getByText('Tap a bar to read it.').waitFor();
   });
 
-  test('on a real group, changes and keys of the simulation are marked as such, and cannot be undone', async () => {
+  test('on a real group, simulated changes and keys are marked, and simulated changes cannot be undone', async () => {
     await using system = await openCloudHome();
     const { home } = system;
     const env = { RANKD_PLATFORM_KIND: 'simulated' };
@@ -381,7 +381,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     }
   });
 
-  test('the moving picture of README has at most one cursor, on the line that is being typed', async () => {
+  test('the animation in README has at most one cursor, on the line that is being typed', async () => {
     const page = await ann.context.newPage();
     const { TerminalPicture } = await import('../tools/terminal-picture.ts');
     const picture = new TerminalPicture({ columns: 80, rows: 12 });
@@ -403,7 +403,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     await page.close();
   });
 
-  test('200 hostile names in each column are text, and nothing else', async () => {
+  test('200 hostile names in each column are shown as plain text', async () => {
     const names = fc.sample(hostileName, 200);
     for (const [index, name] of names.entries())
       await scene.game({
@@ -447,7 +447,7 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     expect(bytes).toBeLessThanOrEqual(110_000);
   });
 
-  test('the first paint comes within 100 ms', async () => {
+  test('the first paint is within 100 ms', async () => {
     await using visitor = await scene.operator();
     const paints: number[] = [];
     // The machine may be busy with other tests, so one fast attempt is enough.
@@ -458,14 +458,14 @@ describe.skipIf(browser === undefined)('the page of the dashboard', () => {
     expect(Math.min(...paints)).toBeLessThan(100);
   });
 
-  test('a daemon that was killed shows within 2 s, and its page greys', async () => {
+  test('the page shows within 2 s that the daemon was killed, and then turns grey', async () => {
     await scene.daemon.stop('SIGKILL');
     await ann.soon(ann.page.getByText(/connection lost/));
-    await ann.page.getByText(/no answer since \d\d:\d\d:\d\d/).waitFor({ timeout: 30_000 });
+    await ann.page.getByText(/no response since \d\d:\d\d:\d\d/).waitFor({ timeout: 30_000 });
     expect(await ann.page.locator('.away').count()).toBe(1);
   });
 
-  test('a user from before a restart is asked to log in again', async () => {
+  test('after a restart, a logged-in user is asked to log in again', async () => {
     await scene.restart();
     await ann.page.getByRole('heading', { name: 'You are not logged in' }).waitFor({ timeout: 30_000 });
   });

@@ -17,7 +17,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
   });
   afterAll(() => scene?.[Symbol.asyncDispose]());
 
-  test('each view is below the address of the page, which a reload and the links keep', async () => {
+  test('the address of each view is below the path of the page, also after a reload and in links', async () => {
     await using visitor = await scene.operator();
     const { page } = visitor;
     for (const view of views) {
@@ -50,7 +50,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     return member.roles.map(({ name }) => name);
   };
 
-  test('a member is found, promoted with the keyboard, suspended and given back; mistakes are shown at their fields', async () => {
+  test('a member is found, promoted with the keyboard, suspended and unsuspended; mistakes are shown at their fields', async () => {
     await using visitor = await scene.operator({ viewport: { width: 360, height: 740 } });
     const { page } = visitor;
     await scene.home.json('rank', 'set', '1001', 'Trainee', '--lift');
@@ -74,9 +74,9 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     await page.locator('.card').getByText('passed').waitFor();
     await page.getByRole('button', { name: 'Suspend…' }).click();
     const suspend = await dialogOf(visitor, 'Suspend Newcomer?');
-    await suspend.getByLabel('For how long').fill('long');
+    await suspend.getByLabel('Duration').fill('long');
     await suspend.locator('.field:has([name=for]) [role=alert]').waitFor();
-    await suspend.getByLabel('For how long').fill('12h');
+    await suspend.getByLabel('Duration').fill('12h');
     await suspend.locator('.preview').waitFor();
     await suspend.getByRole('button', { name: 'Suspend' }).click();
     await page.getByRole('button', { name: 'Close' }).click();
@@ -90,7 +90,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     visitor.expectNoComplaint();
   });
 
-  test('an extra role is given for a time, which is ended, and given for good, and taken', async () => {
+  test('an extra role is given temporarily, ended early, given permanently, and taken away', async () => {
     const { page } = ann;
     await scene.home.json('rank', 'set', '1001', 'Trainee');
     await ann.go('rank?user=1001');
@@ -98,7 +98,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
       await page.getByRole('button', { name: `${verb} role…` }).click();
       const dialog = await dialogOf(ann, new RegExp(`^${verb} `));
       await dialog.getByLabel('Extra role').selectOption({ label: 'Captain (50)' });
-      if (lasts !== undefined) await dialog.getByLabel(/^For how long/).fill(lasts);
+      if (lasts !== undefined) await dialog.getByLabel(/^Duration/).fill(lasts);
       await dialog.getByText(verb === 'Give' ? '+ Captain' : '− Captain').waitFor();
       await dialog.getByText('The rank stays Trainee.').waitFor();
       await dialog.getByRole('button', { name: `${verb} role` }).click();
@@ -117,14 +117,14 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     ann.expectNoComplaint();
   });
 
-  test('a key for people in Discord is made, which has no secret', async () => {
+  test('a key for people in Discord is created without a secret', async () => {
     const { page } = ann;
     await ann.go('keys');
     await page.getByRole('button', { name: 'New key…' }).click();
     const form = page.getByRole('dialog', { name: 'New key' });
     await form.getByLabel('Name').fill('staff');
     await form.getByLabel(/^for people in Discord/).check();
-    await form.getByRole('button', { name: 'Make the key' }).dblclick();
+    await form.getByRole('button', { name: 'Create the key' }).dblclick();
     await ann.soon(ann.row('staff'));
     expect(await page.getByRole('dialog').count()).toBe(0);
     const { key } = await scene.home.json<{ key: object }>('key', 'show', 'staff');
@@ -140,11 +140,11 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     await page.getByRole('button', { name: 'Link a person…' }).click();
     const form = await dialogOf(ann, 'Link a person');
     for (const wrong of ['<b data-hostile>', 'ann']) {
-      await form.getByLabel(/^Id of the Discord user/).fill(wrong);
+      await form.getByLabel(/^Discord user ID/).fill(wrong);
       await form.getByRole('button', { name: 'Link' }).click();
       await form.locator('.field:has([name=discord]) [role=alert]').waitFor();
     }
-    await form.getByLabel(/^Id of the Discord user/).fill('4400000000000000005');
+    await form.getByLabel(/^Discord user ID/).fill('4400000000000000005');
     await form.getByLabel(/^Roblox user/).fill('https://www.roblox.com/users/1001/profile');
     await form.getByRole('button', { name: 'Link' }).dblclick();
     await ann.soon(ann.row('4400000000000000005').getByText('Newcomer'));
@@ -155,7 +155,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     ann.expectNoComplaint();
   });
 
-  test('a pasted list is checked, and runs with its progress and the outcome of each', async () => {
+  test('a pasted list is checked, then runs and shows its progress and each outcome', async () => {
     const { page } = ann;
     await ann.go('rank');
     await page.getByText('A list of members').click();
@@ -166,7 +166,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     await page.locator('.field:has([name=users]) [role=alert]').waitFor();
     await page.getByLabel('Members').fill('1002\tMonday\nNewcomer;Tuesday');
     await page.getByRole('button', { name: 'Check the list…' }).click();
-    await (await dialogOf(ann, /^Give all/)).getByRole('button', { name: 'Change 2 members' }).dblclick();
+    await (await dialogOf(ann, /^Set the rank of all/)).getByRole('button', { name: 'Change 2 members' }).dblclick();
     const done = page.getByRole('dialog', { name: 'The list is done' });
     await done.waitFor();
     expect(await done.locator('tbody tr').count()).toBe(2);
@@ -176,20 +176,20 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     ann.expectNoComplaint();
   });
 
-  test('a key is made with its place, its secret is shown once and works, and the place is disabled', async () => {
+  test('a key is created with a place, its secret is shown once and works, and the place is disabled', async () => {
     const { page } = ann;
     await ann.go('keys');
     await page.getByRole('button', { name: 'New key…' }).click();
     await ann.context.grantPermissions(['clipboard-read', 'clipboard-write']);
     const form = await dialogOf(ann, 'New key');
     await form.getByLabel('Name').fill('"><img src=x>');
-    await form.getByRole('button', { name: 'Make the key' }).click();
+    await form.getByRole('button', { name: 'Create the key' }).click();
     await form.locator('.field:has([name=name]) [role=alert]').waitFor();
     await form.getByLabel('Name').fill('lobby');
     await form.getByLabel(/^Places/).fill('https://www.roblox.com/games/77/Lobby');
     await form.getByLabel('give and take extra roles').check();
     await form.getByLabel('Highest rank it can touch').selectOption({ label: 'Officer (20)' });
-    await form.getByRole('button', { name: 'Make the key' }).dblclick();
+    await form.getByRole('button', { name: 'Create the key' }).dblclick();
     const shown = await dialogOf(ann, 'The secret of lobby');
     const secret = (await shown.locator('.secret code').textContent()) ?? '';
     await shown.getByRole('button', { name: 'Copy' }).click();
@@ -209,11 +209,11 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     await page.getByRole('button', { name: 'Remove place 77' }).click();
     await page.getByText('none yet: no game can use this key').waitFor();
     await page.getByRole('button', { name: 'Limits… lobby' }).click();
-    const limits = await dialogOf(ann, 'What lobby may do');
+    const limits = await dialogOf(ann, 'Limits of lobby');
     await limits.getByLabel('Direction').selectOption('promote');
     await limits.getByRole('button', { name: 'Save' }).click();
     await page.getByRole('button', { name: 'New secret… lobby' }).click();
-    await (await dialogOf(ann, 'New secret for lobby')).getByRole('button', { name: 'Make the secret' }).click();
+    await (await dialogOf(ann, 'New secret for lobby')).getByRole('button', { name: 'Create the secret' }).click();
     const renewed = await dialogOf(ann, 'The secret of lobby');
     expect(await renewed.locator('.secret code').textContent()).not.toBe(secret);
     await renewed.getByRole('button', { name: 'I have stored it' }).click();
@@ -228,7 +228,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     ann.expectNoComplaint();
   });
 
-  test('a session for viewing has no button that changes anything', async () => {
+  test('a view-only session has no button that changes anything', async () => {
     await using visitor = await scene.visitor();
     const { url } = await scene.home.json<{ url: string }>('dashboard', '--view');
     await visitor.page.goto(url);
@@ -248,7 +248,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     visitor.expectNoComplaint();
   });
 
-  test('a webhook is added by an address that stays hidden, paused, given other events, and removed', async () => {
+  test('a webhook is added with a hidden address, paused, given different events, and removed', async () => {
     await using sink = await startWebhookSink();
     const { page } = ann;
     await ann.go('webhooks');
@@ -278,7 +278,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     ann.expectNoComplaint();
   });
 
-  test('undo works with only the keyboard: it shows a preview, does exactly that, and shows the outcome', async () => {
+  test('undo works with only the keyboard: it shows a preview, carries it out, and shows the outcome', async () => {
     const rank = () =>
       scene.home.json<{ member: { rank: number } }>('rank', 'show', '1002').then(({ member }) => member.rank);
     await scene.home.json('rank', 'set', '1002', '20');
@@ -291,7 +291,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
       .toBe('Patrol_Pat');
     await ann.go('changes?user=1002');
     const { page } = ann;
-    await ann.tabTo('Details of the change of Patrol_Pat');
+    await ann.tabTo('Details of the change to Patrol_Pat');
     await page.keyboard.press('Enter');
     await ann.soon(page.getByRole('button', { name: 'Undo…' }));
     await ann.tabTo('Undo…');
@@ -345,7 +345,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     expect(shown[1]).toContain('suspended for 3 days');
   });
 
-  test('a webhook is tested, and the response of its target is shown', async () => {
+  test('a webhook is tested, and its target’s response is shown', async () => {
     await using sink = await startWebhookSink();
     writeFileSync(scene.home.path('hook.url'), sink.url);
     await scene.home.json('webhook', 'add', 'staff-log', '--url-file', 'hook.url');

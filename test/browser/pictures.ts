@@ -97,7 +97,7 @@ for (const colorScheme of ['light', 'dark'] as const)
     await page.getByRole('button', { name: 'Key event-bot' }).click();
     await page.getByRole('button', { name: 'New secret… event-bot' }).click();
     await page.getByLabel('The old secret still works for').fill('0s');
-    await page.getByRole('button', { name: 'Make the secret' }).click();
+    await page.getByRole('button', { name: 'Create the secret' }).click();
     await page.getByRole('button', { name: 'Copy' }).waitFor();
     await take('secret');
     visitor.expectNoComplaint();

@@ -9,7 +9,7 @@ const promoteAnn =
   'return rankd:promote({ rankee = Players.Ann, ranker = Players.Bob, reason = "quiz", command = ":promote" })';
 
 describe('a change that rankd makes', () => {
-  test('is reported with its rank, its change and its request, and names the player who asked for it', async () => {
+  test('is reported with its rank, change id and request id, and names the player who requested it', async () => {
     await using scene = await openScene({ serve: (request) => applied(request) });
     expect(await scene.run(promoteAnn)).toEqual({
       ...{ ok: true, isKnown: true, code: 'ok', message: '1001 is Officer.', status: 200, attempts: 1 },
@@ -34,7 +34,7 @@ describe('a change that rankd makes', () => {
     ['rankd:setRank({ rankee = 1001, rank = "Senior Officer" })', 'rank', 'Senior Officer'],
     ['rankd:setRank({ rankee = 1001, rank = 98765432101 })', 'rank', 98_765_432_101],
     ['rankd:demote({ rankee = "1001" })', 'demote', undefined],
-  ])('%s asks for just that', async (call, operation, rank) => {
+  ])('%s sends that change', async (call, operation, rank) => {
     await using scene = await openScene({ serve: (request) => applied(request) });
     expect(await scene.run(`return ${call}`)).toMatchObject({ ok: true });
     const [{ url = '', body = '' } = {}] = scene.game.requests;
@@ -42,7 +42,7 @@ describe('a change that rankd makes', () => {
     expect(JSON.parse(body)).toEqual({ robloxUserId: 1001, rankeeName: 'Ann', rank });
   });
 
-  test('is set on the player and fired to every listener, but not if a test key changed nothing', async () => {
+  test('is set on the player and reported to every listener, unless a test key made it', async () => {
     const testKey = { message: 'Test key, nothing changed: 1002 would be Officer.' };
     await using scene = await openScene({
       serve: (request) => (request.body.includes('1002') ? applied(request, testKey) : applied(request)),
@@ -62,13 +62,13 @@ describe('a change that rankd makes', () => {
     expect(scene.game.output.join('\n')).toContain('a listener of the game fails');
   });
 
-  test('is reported with its ids however a proxy spells the names of headers', async () => {
+  test('is reported with its ids whatever the case of header names behind a proxy', async () => {
     const headers = { 'X-Request-Id': 'req_1', 'X-Rank-Change': 'chg_1' };
     await using scene = await openScene({ serve: (request) => ({ ...applied(request), headers }) });
     expect(await scene.run(promoteAnn)).toMatchObject({ requestId: 'req_1', changeId: 'chg_1' });
   });
 
-  test('never depends on the ranks that the game has cached', async () => {
+  test('never depends on ranks cached by the game', async () => {
     await using scene = await openScene({ serve: (request) => applied(request), ranks: { 1001: 200 } });
     await scene.run(promoteAnn);
     expect(scene.game.requests.map(({ body }) => body).join()).not.toMatch(/"(rank|newRank|oldRank)"/);
@@ -76,7 +76,7 @@ describe('a change that rankd makes', () => {
 });
 
 describe('attempts', () => {
-  test('of one change have one Idempotency-Key; another change has another', async () => {
+  test('of one change share an Idempotency-Key; each change has a different one', async () => {
     const lost = { raise: 'HttpError: NetFail' };
     await using scene = await openScene({
       serve: inTurn(lost, refused(503, 'platform_busy', { retryAfter: 2 }), applied, applied),
@@ -90,7 +90,7 @@ describe('attempts', () => {
     expect(new Set(scene.game.requests.slice(0, 3).map(({ body }) => body)).size).toBe(1);
   });
 
-  test('are five, each after a longer wait', async () => {
+  test('are limited to five, with growing backoff', async () => {
     await using scene = await openScene({ serve: () => ({ raise: 'HttpError: ConnectFail' }) });
     const result = await scene.run(promoteAnn);
     expect(result).toMatchObject({ ok: false, isKnown: true, code: 'no_answer', attempts: 5, status: 0 });
@@ -101,7 +101,7 @@ describe('attempts', () => {
     }
   });
 
-  test('are over after 60 seconds, even if no server answers', async () => {
+  test('end after 60 seconds, even if no server responds', async () => {
     await using scene = await openScene({ serve: () => new Promise<GameAnswer>(() => undefined) });
     const result = await scene.run(promoteAnn);
     expect(result).toMatchObject({ ok: false, isKnown: false, code: 'no_answer' });
@@ -110,7 +110,7 @@ describe('attempts', () => {
     expect(scene.game.requests.length).toBeGreaterThan(1);
   });
 
-  test('wait for what rankd asks, and end at once where that is too long', async () => {
+  test('wait as long as rankd asks, and end at once if that is too long', async () => {
     await using scene = await openScene({ serve: inTurn(refused(429, 'too_many_requests', { retryAfter: 90 })) });
     expect(await scene.run(promoteAnn)).toMatchObject({
       ...{ ok: false, isKnown: true, code: 'too_many_requests', retryAfter: 90, attempts: 1 },
@@ -118,7 +118,7 @@ describe('attempts', () => {
     expect(scene.game.now).toBeLessThan(1);
   });
 
-  test('end as not known if the first may have been heard and the next are only turned away', async () => {
+  test('end with an unknown outcome if the first may have reached rankd and the later ones are rejected', async () => {
     const away = refused(401, 'invalid_key');
     await using scene = await openScene({ serve: inTurn({ raise: 'HttpError: Timedout' }, away) });
     const result = await scene.run(promoteAnn);
@@ -126,7 +126,7 @@ describe('attempts', () => {
     expect(result.message).toContain('rankd says invalid_key');
   });
 
-  test('end as known if rankd decides after an answer was lost', async () => {
+  test('end with a known outcome if rankd decides after a lost response', async () => {
     await using scene = await openScene({
       serve: inTurn({ raise: 'HttpError: Timedout' }, refused(403, 'rank_not_allowed')),
     });
@@ -139,7 +139,7 @@ const again = new Set(publicCodes.filter((code) => [500, 503, 504].includes(stat
 again.add('too_many_requests').add('idempotency_in_progress');
 const open = new Set(['internal', 'outcome_unknown', 'idempotency_in_progress']);
 
-describe('a failure is a Result with a sentence', () => {
+describe('a failure is returned as a Result with a sentence', () => {
   test.each(publicCodes)('the refusal %s', async (code) => {
     await using scene = await openScene({ serve: () => refused(statuses[code], code) });
     expect(await scene.run(promoteAnn)).toMatchObject({
@@ -181,13 +181,17 @@ describe('a failure is a Result with a sentence', () => {
   });
 
   test.each<[string, Partial<Result>, RegExp]>([
-    ['HttpError: DnsResolve', { isKnown: true, attempts: 5 }, /^The name rankd\.example\.com is unknown/],
-    ['HttpError: ConnectFail', { isKnown: true, attempts: 5 }, /^rankd\.example\.com accepts no connection/],
+    [
+      'HttpError: DnsResolve',
+      { isKnown: true, attempts: 5 },
+      /^The host name rankd\.example\.com could not be resolved/,
+    ],
+    ['HttpError: ConnectFail', { isKnown: true, attempts: 5 }, /^rankd\.example\.com does not accept connections/],
     ['HttpError: SslConnectFail', { isKnown: true, attempts: 5 }, /encrypted connection/],
     [
       'HttpError: SslVerificationFail',
       { isKnown: true, attempts: 1 },
-      /^The certificate of rankd\.example\.com .*expired/,
+      /does not accept rankd\.example\.com's certificate: .*expired/,
     ],
     ['HttpError: TooManyOutstandingRequests', { isKnown: true, attempts: 5 }, /too many requests in flight/],
     ['HttpError: InvalidUrl', { code: 'invalid_argument', isKnown: true, attempts: 1 }, /check the url/],
@@ -228,7 +232,7 @@ describe('a failure is a Result with a sentence', () => {
     ['verify()', 'verify'],
     ['getMember(1001)', 'a member'],
     ['getRoles()', 'the roles'],
-  ])('%s changes nothing, and never speaks of a change', async (call) => {
+  ])('%s changes nothing, and its message never mentions a change', async (call) => {
     for (const answer of [
       { raise: 'HttpError: Timedout' },
       { status: 502, body: '<html>' },
@@ -242,16 +246,16 @@ describe('a failure is a Result with a sentence', () => {
     }
   });
 
-  test('a bot check of Cloudflare is named as that', async () => {
+  test('a bot check by Cloudflare is reported as such', async () => {
     const answer = { status: 403, body: '<html>Just a moment…', headers: { 'CF-Mitigated': 'challenge' } };
     await using scene = await openScene({ serve: () => answer });
     const result = await scene.run(promoteAnn);
     expect(result).toMatchObject({ code: 'not_rankd', isKnown: true, attempts: 1 });
-    expect(result.message).toMatch(/Cloudflare.*asks for a browser/);
+    expect(result.message).toMatch(/Cloudflare.*only admits browsers/);
   });
 
   test.each<[string, GameWorld, Partial<Result>]>([
-    ['HTTP is switched off', { isHttpEnabled: false }, { code: 'http_disabled', isKnown: true }],
+    ['HTTP is disabled', { isHttpEnabled: false }, { code: 'http_disabled', isKnown: true }],
     ['the secret is missing', { secrets: {} }, { code: 'no_secret', attempts: 0 }],
     ['the place is not published', { placeId: 0 }, { code: 'unpublished_place', attempts: 0 }],
     ['it runs on a client', { isClient: true }, { code: 'not_server', attempts: 0 }],
@@ -263,7 +267,7 @@ describe('a failure is a Result with a sentence', () => {
     expect(scene.game.requests).toEqual([]);
   });
 
-  test('whatever answers, whatever its status and headers', async () => {
+  test('arbitrary responses, statuses and headers', async () => {
     const json = fc.json({ maxDepth: 4 });
     const near = fc
       .record(
@@ -304,7 +308,7 @@ describe('a failure is a Result with a sentence', () => {
   });
 });
 
-describe('wrong arguments are a Result too', () => {
+describe('invalid arguments are returned as a Result', () => {
   test('a value that is not a function is never called, and blocks nothing', async () => {
     await using scene = await openScene({ serve: (request) => applied(request) });
     const results = await scene.run<Result[]>(`
@@ -317,7 +321,7 @@ describe('wrong arguments are a Result too', () => {
     expect(scene.game.output).toEqual(Array(2).fill(expect.stringContaining('changed needs a function')));
   });
 
-  test('a table that raises when it is read ends as a Result, and so does the next call', async () => {
+  test('a table that raises when it is read is returned as a Result, and the next call still works', async () => {
     await using scene = await openScene({ serve: (request) => applied(request) });
     const results = await scene.run<Result[]>(`
       local odd = setmetatable({}, { __index = function(_, name) if name == "rankee" then error("odd") end end })
@@ -400,7 +404,7 @@ describe('the address', () => {
     ['https://example.com/rankd/v1/', 'https://example.com/rankd'],
     ['http://localhost:7265', 'http://localhost:7265'],
     ['http://127.0.0.1:7265/', 'http://127.0.0.1:7265'],
-  ])('"%s" is %s', async (url, base) => {
+  ])('"%s" is read as %s', async (url, base) => {
     await using scene = await openScene({ serve: (request) => applied(request) });
     await scene.run('return Rankd.new({ url = given }):promote({ rankee = 1001 })', url);
     expect(scene.game.requests.map((request) => request.url)).toEqual([`${base}/v2/promote?placeid=1`]);
@@ -427,8 +431,8 @@ describe('the address', () => {
 test.each([
   ['that is not Luau', 'return { url = '],
   ['that raises', 'error("a mistake of the owner")'],
-  ['that is no table', 'return 5'],
-])('a module Config %s: each call says so, unless a script names the address', async (_, config) => {
+  ['that does not return a table', 'return 5'],
+])('a Config module %s: each call reports it, unless a script gives the address', async (_, config) => {
   await using scene = await openScene({
     serve: (request) => applied(request),
     scripts: [rankdModule, { class: 'ModuleScript', path: [...rankdModule.path, 'Config'], source: config }],
@@ -456,7 +460,7 @@ test.each([
 });
 
 describe('verify', () => {
-  test('says that rankd answers and the key is good', async () => {
+  test('reports that rankd responds and the key is valid', async () => {
     await using scene = await openScene({ serve: () => ({ status: 200, body: '"ws_1"' }) });
     expect(await scene.run('return rankd:verify()')).toMatchObject({
       ok: true,
@@ -471,14 +475,14 @@ describe('verify', () => {
     [{ status: 200, body: '<html>' }, 'not_rankd', 1],
     [refused(403, 'place_not_whitelisted'), 'place_not_whitelisted', 1],
     [refused(503, 'shutting_down'), 'shutting_down', 5],
-  ])('with %o is %s', async (answer, code, attempts) => {
+  ])('with the response %o returns %s', async (answer, code, attempts) => {
     await using scene = await openScene({ serve: () => answer });
     expect(await scene.run('return rankd:verify()')).toMatchObject({ ok: false, code, attempts });
   });
 });
 
 describe('names', () => {
-  test('are looked up once in five minutes, and the id travels', async () => {
+  test('are looked up once in five minutes, and the id is sent', async () => {
     await using scene = await openScene({ serve: (request) => applied(request) });
     await scene.run('for _ = 1, 3 do rankd:promote({ rankee = "Offline" }) end return true');
     expect(scene.game.requests.map(({ body }) => JSON.parse(body).robloxUserId)).toEqual([2001, 2001, 2001]);
@@ -490,7 +494,7 @@ describe('names', () => {
     expect([before?.rankeeId, after?.rankeeId]).toEqual([2001, 2002]);
   });
 
-  test('that do not exist are reported in plain words, with any other message of Roblox', async () => {
+  test('that do not exist are reported in plain words, with any other message from Roblox', async () => {
     await using scene = await openScene({ serve: (request) => applied(request) });
     const call = 'return rankd:promote({ rankee = "Nobody" })';
     expect((await scene.run(call)).message).toBe('The user Nobody was not found.');
@@ -510,7 +514,7 @@ describe('the queue', () => {
   const slow = (seconds: number) => async (scene: { clock: { sleep(ms: number): Promise<void> } }) =>
     scene.clock.sleep(seconds * 1000);
 
-  test('keeps the order of one member, whose changes never overlap; others overlap, four at once', async () => {
+  test('makes one member’s changes in order and never at once, and those of different members four at a time', async () => {
     const running = new Set<number>();
     let overlaps = 0;
     await using scene = await openScene({
@@ -538,7 +542,7 @@ describe('the queue', () => {
     expect(scene.game.mostInFlight).toBe(4);
   });
 
-  test('keeps that order even while the first one is tried again', async () => {
+  test('preserves that order even while the first change is retried', async () => {
     await using scene = await openScene({
       serve: inTurn({ raise: 'HttpError: ConnectFail' }, applied),
     });
@@ -548,7 +552,7 @@ describe('the queue', () => {
     expect(scene.game.requests.map(({ body }) => JSON.parse(body).rank)).toEqual([10, 10, 20]);
   });
 
-  test('waits as a whole for as long as rankd asks', async () => {
+  test('pauses all of its requests for as long as rankd asks', async () => {
     await using scene = await openScene({
       serve: inTurn(refused(429, 'too_many_requests', { retryAfter: 17 }), applied),
     });
@@ -564,7 +568,7 @@ describe('the queue', () => {
     expect(Math.min(...others.map(({ at }) => at)) - (first?.at ?? 0)).toBeGreaterThanOrEqual(17);
   });
 
-  test('sends no more than it may in a minute', async () => {
+  test('respects the limit of requests per minute', async () => {
     await using scene = await openScene({ serve: (request) => applied(request) });
     await scene.run(`
       local changes = {}
@@ -587,7 +591,7 @@ describe('the queue', () => {
     expect(scene.game.requests[1]?.at).toBeGreaterThanOrEqual(30);
   });
 
-  test('takes 200 single calls and refuses the next one at once; many waits for room', async () => {
+  test('accepts 200 single calls and refuses the next one at once; many waits for room', async () => {
     await using scene = await openScene({ serve: (request) => applied(request) });
     const [single, all] = await scene.run<[Result[], Result[]]>(`
       local results = {}
@@ -610,7 +614,7 @@ describe('the queue', () => {
     expect(all).toHaveLength(250);
   });
 
-  test('takes a single call while many changes wait, so that a command can still read the roles', async () => {
+  test('accepts a single call while many changes wait, so that a command can still read the roles', async () => {
     await using scene = await openScene({ serve: (request) => applied(request) });
     const result = await scene.run(`
       local changes = {}
@@ -622,7 +626,7 @@ describe('the queue', () => {
     expect(result).toMatchObject({ ok: true, code: 'ok' });
   });
 
-  test('a caller that is cancelled disturbs no other, whether it waits for one change or for many', async () => {
+  test('a cancelled caller does not affect others, whether it waits for one change or for many', async () => {
     await using scene = await openScene({
       serve: async (request) => {
         await slow(2)(scene);
@@ -644,7 +648,7 @@ describe('the queue', () => {
     expect(scene.game.output).toEqual([]);
   });
 
-  test('reports each result as it comes, in a list of the same order', async () => {
+  test('reports each result as soon as it is known, and returns a list in the same order', async () => {
     await using scene = await openScene({ serve: (request) => applied(request) });
     const [results, told] = await scene.run<[Result[], number[]]>(`
       local told = {}
@@ -681,7 +685,7 @@ describe('the queue', () => {
     expect(scene.game.output).toEqual([]);
   });
 
-  test('names every change that 25 seconds were too short for, and those that may have been made as not known', async () => {
+  test('reports every change that was not made within 25 seconds, and those that may have been made as unknown', async () => {
     await using scene = await openScene({
       serve: async (request) => {
         await slow(6)(scene);
@@ -708,7 +712,7 @@ describe('the queue', () => {
     });
   });
 
-  test('keeps no server from closing for more than 25 seconds', async () => {
+  test('never delays the end of the server by more than 25 seconds', async () => {
     await using scene = await openScene({ serve: () => new Promise<GameAnswer>(() => undefined) });
     void scene.game.run(
       `local Rankd = require(game:GetService("ServerScriptService").Rankd)
@@ -721,7 +725,7 @@ describe('the queue', () => {
 });
 
 describe('the key', () => {
-  test('is in nothing that is printed, warned of, raised or returned', async () => {
+  test('never appears in output, warnings, errors or results', async () => {
     await using scene = await openScene({
       serve: inTurn(
         { raise: `HttpError: bad header Bearer ${secret}` },
@@ -748,14 +752,14 @@ describe('the key', () => {
     expect(scene.game.output.filter((line) => line.includes('store it in a secret'))).toHaveLength(1);
   });
 
-  test('is taken out of what Roblox raises about a request', async () => {
+  test('is removed from errors that Roblox raises about a request', async () => {
     await using scene = await openScene({ serve: () => ({ raise: `HttpError: Unknown Bearer ${secret}` }) });
     const typed = 'return Rankd.new({ url = "https://rankd.example.com", key = given }):promote({ rankee = 1001 })';
     const { code, message } = await scene.run(typed, secret);
     expect([code, message]).toEqual(['no_answer', expect.stringContaining('Bearer (the key)')]);
   });
 
-  test('lies where no player can read it, or the module warns', async () => {
+  test('causes a warning if the module is where players can read it', async () => {
     await using scene = await openScene({
       serve: (request) => applied(request),
       scripts: [{ ...rankdModule, path: ['ReplicatedStorage', 'Shared', 'Rankd'] }],
@@ -767,7 +771,7 @@ describe('the key', () => {
 });
 
 describe('the options of a request', () => {
-  test('a change with `once` has the same key and body on any server, whichever players are there', async () => {
+  test('a change with `once` has the same key and body on every server, whoever is playing there', async () => {
     const bodies = new Set<string>();
     for (const players of [[{ id: 1001, name: 'Ann' }], []]) {
       await using scene = await openScene({ serve: (request) => applied(request), players });
@@ -784,7 +788,7 @@ describe('the options of a request', () => {
     ]);
   });
 
-  test('a rank that is already reached is reported as unchanged, if at least that rank was requested', async () => {
+  test('with atLeast, a member who already has the rank is reported as unchanged', async () => {
     await using scene = await openScene({ serve: (request) => applied(request, { oldRank: 50, newRank: 50 }) });
     const codes = await scene.run<string[]>(`
       return {
@@ -798,13 +802,13 @@ describe('the options of a request', () => {
     ['setRank({ rankee = 1001, rank = 20, ifRank = 10 })', 10],
     ['promote({ rankee = 1001, ifRank = " 10 " })', 10],
     ['demote({ rankee = 1001, ifRank = "Trainee" })', 'Trainee'],
-  ])('%s sends the rank that has to be', async (call, ifRank) => {
+  ])('%s sends the required current rank', async (call, ifRank) => {
     await using scene = await openScene({ serve: () => refused(409, 'rank_differs') });
     expect(await scene.run(`return rankd:${call}`)).toMatchObject({ code: 'rank_differs', isKnown: true, attempts: 1 });
     expect(JSON.parse(scene.game.requests[0]?.body ?? '')).toMatchObject({ ifRank });
   });
 
-  test('a member, and the roles of the group', async () => {
+  test('getMember and getRoles return a member and the group’s roles', async () => {
     const roles = [
       { id: 71, name: 'Member', rank: 1 },
       { id: 72, name: 'Officer', rank: 20 },
@@ -840,7 +844,7 @@ describe('the options of a request', () => {
     expect(scene.headers('x-rankd-client')).toEqual(Array(2).fill(await scene.run('return Rankd.version')));
   });
 
-  test('answers of another shape are no member and no roles, and nothing raises', async () => {
+  test('responses of a different shape give no member and no roles, and nothing raises', async () => {
     for (const body of [
       '{"success":true}',
       '{"success":true,"roles":5,"rank":"x"}',
@@ -854,8 +858,8 @@ describe('the options of a request', () => {
   });
 });
 
-describe('clients of one address and key', () => {
-  test('are one: one order for a member, one budget, and options of the first', async () => {
+describe('clients with the same address and key', () => {
+  test('act as one: one order per member, one budget, and the options of the first', async () => {
     let overlaps = 0;
     let running = 0;
     await using scene = await openScene({
@@ -880,10 +884,10 @@ describe('clients of one address and key', () => {
       return true`);
     expect(overlaps).toBe(0);
     expect(scene.game.requests.map(({ body }) => JSON.parse(body).rank)).toEqual([1, 2, 3, 4, 5, 6]);
-    expect(scene.game.output).toEqual([expect.stringMatching(/another requestsPerMinute, which stays 120/)]);
+    expect(scene.game.output).toEqual([expect.stringMatching(/a different requestsPerMinute; it remains 120/)]);
   });
 
-  test('are one too if the key is in a script and they name different secrets', async () => {
+  test('also act as one if the key is in a script and they name different secrets', async () => {
     await using scene = await openScene({ serve: (request) => applied(request) });
     const isOne = await scene.run<boolean>(
       `local url = "https://rankd.example.com"
@@ -893,13 +897,13 @@ describe('clients of one address and key', () => {
     expect(isOne).toBe(true);
   });
 
-  test('an option that does not exist is named', async () => {
+  test('an unknown option is reported', async () => {
     await using scene = await openScene({ serve: (request) => applied(request) });
     await scene.run('return Rankd.new({ uri = "https://rankd.example.com" }) ~= nil');
     expect(scene.game.output).toEqual([expect.stringContaining('no option uri')]);
   });
 
-  test('share one signal: it fires for each success of any of them, with the attribute set, before the caller resumes', async () => {
+  test('share one signal, which fires for every success after the attribute is set and before the caller resumes', async () => {
     await using scene = await openScene({ serve: (request) => applied(request) });
     const seen = await scene.run<unknown>(`
       local seen = {}
@@ -945,7 +949,7 @@ describe('the other servers of the game', () => {
     task.wait(5)
     return { heard, Players.Ann:GetAttribute("RankdRank") or "none" }`;
 
-  test('hear of each change, in one message, and set the attribute there', async () => {
+  test('are notified of each change in one message, and set the attribute there', async () => {
     await using here = await openScene({ serve: (request) => applied(request), ...announcing });
     await here.run(`${promoteAnn}`);
     await here.run('task.wait(1) return true');
@@ -957,7 +961,7 @@ describe('the other servers of the game', () => {
     expect(there.game.published).toEqual([]);
   });
 
-  test('a server ignores its own messages, and messages of another shape', async () => {
+  test('ignore their own messages, and messages of a different shape', async () => {
     await using scene = await openScene({ serve: (request) => applied(request), ...announcing });
     await scene.run(promoteAnn);
     await scene.run('task.wait(1) return true');
@@ -971,7 +975,7 @@ describe('the other servers of the game', () => {
     expect(scene.game.output).toEqual([]);
   });
 
-  test('get no message unless Config says so, and a failure there changes nothing', async () => {
+  test('get a message only with `announce` in Config, and a failed message has no other effect', async () => {
     await using silent = await openScene({ serve: (request) => applied(request) });
     await silent.run(promoteAnn);
     await silent.run('task.wait(1) return true');
@@ -987,7 +991,7 @@ describe('the other servers of the game', () => {
   });
 });
 
-test('the codes of a Result are those of rankd and of the module, and its version is that of the package', () => {
+test('the Code type lists the codes of rankd and of the module, and the module has the package’s version', () => {
   const text = source('Rankd/init.luau');
   const [, union = ''] = /^export type Code =([\s\S]*?)\n\n/m.exec(text) ?? [];
   const codes = new Set([...union.matchAll(/"(\w+)"/g)].map(([, code]) => code));

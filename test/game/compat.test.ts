@@ -124,7 +124,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-test('where noblox.js-server wants a number, nothing that JavaScript would make one of is taken, and the answer is in words', async () => {
+test('where noblox.js-server expects a number, values that JavaScript would convert to one are refused with a sentence', async () => {
   const headers = { authorization: await keyOf(app), 'content-type': 'application/json' };
   const post = async (path: string, body: object) => {
     const answer = await fetch(`${app.url}/group/1/member/1001/${path}?placeid=${place}`, {
@@ -150,7 +150,7 @@ test('where noblox.js-server wants a number, nothing that JavaScript would make 
   }
 });
 
-describe.each(names)('a script for %s, moved by its address and its key', (client) => {
+describe.each(names)('a script for %s, pointed at rankd by its address and key', (client) => {
   test('ranks, promotes and demotes', async () => {
     const done: unknown[] = [];
     for (const asked of [
@@ -166,7 +166,7 @@ describe.each(names)('a script for %s, moved by its address and its key', (clien
     expect(done).toEqual([true, [roles.officer], true, [roles.captain], true, [roles.officer], true, [roles.trainee]]);
   });
 
-  test('gets a refusal, with the fix', async () => {
+  test('gets a refusal with its fix', async () => {
     const above = await play(app, client, { operation: 'setRank', rank: 255 });
     expect(above).toMatchObject({ taken: false, status: 400, told: { code: 'rank_not_allowed' } });
     expect(above.told['message']).toMatch(/owner role, which can never be given/);
@@ -184,7 +184,7 @@ describe.each(names)('a script for %s, moved by its address and its key', (clien
     else expect(above.told['statusCode']).toBe(400);
   });
 
-  test('gets the expected outcome from a test key, and nothing happens', async () => {
+  test('gets the expected outcome with a test key, and nothing changes', async () => {
     const before = await app.heldBy(1005);
     const key = await app.createKey({ name: `trial of ${client}`, mode: 'test' });
     expect(await play(app, client, { operation: 'promote', user: 1005, key })).toMatchObject({
@@ -210,7 +210,7 @@ describe.each(names)('a script for %s, moved by its address and its key', (clien
     expect(await app.heldBy(1001)).toEqual(before);
   });
 
-  test('has to wait after too many requests', async () => {
+  test('is told to wait after too many requests', async () => {
     await using busy = await openWith({ config: { limits: { rankPerMinute: 1, rankBurst: 1 } } });
     await play(busy, client, { operation: 'promote' });
     expect(await play(busy, client, { operation: 'promote' })).toMatchObject({
@@ -218,7 +218,7 @@ describe.each(names)('a script for %s, moved by its address and its key', (clien
     });
   });
 
-  test('never gets success or refusal for a change of unknown outcome', async () => {
+  test('never gets success or refusal for a change with an unknown outcome', async () => {
     await using lost = await openWith({
       config: { server: { deadlineMs: 500 } },
       platform: (group) =>
@@ -244,7 +244,7 @@ describe('over plain HTTP', () => {
     return answers.map(({ status, told }) => `${status} ${told['code'] ?? 'ok'}`);
   };
 
-  test('RankGun answers with old and new rank, and takes the key from each of its headers', async () => {
+  test('RankGun routes return the old and new rank, and accept the key in each of their headers', async () => {
     const key = await keyOf(app);
     await post('/api/roblox/setrank', { body: { userId: 1001, rankId: 10 }, headers: { 'x-api-key': key } });
     await app.store.storeUserName({ id: 1001, name: 'Newcomer', at: app.app.clock.now() }, { since: 0 });
@@ -264,7 +264,7 @@ describe('over plain HTTP', () => {
     ).toEqual(Array(3).fill('400 invalid_request'));
   });
 
-  test('noblox.js-server takes a rank by number or name, and goes n ranks in one change', async () => {
+  test('noblox.js-server routes accept a rank by number or name, and move n ranks in one change', async () => {
     const [rank, change] = ['/group/1/member/1001/rank', '/group/1/member/1001/rank-change'];
     expect(await codesOf(rank, [{ rank: 10 }, { role: 'officer' }, { rank: 'Trainee' }])).toEqual(
       Array(3).fill('200 ok'),
@@ -283,7 +283,7 @@ describe('over plain HTTP', () => {
     expect((await post(rank, { body: { rank: 20 } })).status).toBe(401);
   });
 
-  test('more than one rank at once is refused where the policy allows one step', async () => {
+  test('moving more than one rank at once is refused if the policy allows one step', async () => {
     await using strict = await openWith({ config: { policy: { steps: 'adjacent' } } });
     const headers = { authorization: await strict.createKey(), 'roblox-id': String(place) };
     const response = await fetch(`${strict.url}/group/1/member/1001/rank-change`, {
@@ -292,7 +292,7 @@ describe('over plain HTTP', () => {
     expect([response.status, await response.json()]).toMatchObject([400, { code: 'rank_not_allowed' }]);
   });
 
-  test('an Idempotency-Key is good for one request', async () => {
+  test('an Idempotency-Key is valid for one request', async () => {
     const headers = { 'x-api-key': await keyOf(app), 'idempotency-key': 'compat' };
     const codes = [];
     for (const [path, body] of [
@@ -305,7 +305,7 @@ describe('over plain HTTP', () => {
     expect(codes).toEqual(['ok', 'ok', 'idempotency_mismatch', 'idempotency_mismatch']);
   });
 
-  test('the requests in docs/moving.md that replace those of qbot have the same effect', async () => {
+  test('the requests in docs/moving.md that replace qbot requests have the same effect', async () => {
     const guide = readFileSync(new URL('../../docs/moving.md', import.meta.url), 'utf8').split('\n## qbot\n')[1] ?? '';
     const rows = [...guide.matchAll(/^\| `POST .+? \| `POST (\/v2\/\w+)`(?:, `(\/v2\/\w+)`)? `(\{.+?\})`/gm)];
     const requests = rows.flatMap(([, path, other, body = '']) =>
@@ -322,7 +322,7 @@ describe('over plain HTTP', () => {
       ]);
   });
 
-  test('routes that are not switched on do not exist', async () => {
+  test('disabled routes do not exist', async () => {
     await using other = await openTestApp();
     const key = await other.createKey();
     for (const path of [

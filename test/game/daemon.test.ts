@@ -46,7 +46,7 @@ async function withDaemon(
 }
 
 describe.each(systems)('$name', (system) => {
-  test('a promotion reaches Roblox and is reported to the caller, and so is a refusal of rankd', () =>
+  test('a promotion reaches Roblox, and the caller gets its outcome or rankd’s refusal', () =>
     withDaemon(system, async (scene, { fake }) => {
       expect(await scene.type('Bob', `${system.typed('promote')} Ann quiz`)).toMatch(/Ann \(1001\) .*Officer/);
       expect(fake.group.held(sampleUsers.trainee)).toEqual([officer]);
@@ -56,7 +56,7 @@ describe.each(systems)('$name', (system) => {
     }));
 });
 
-test('a role is named without its spaces, in any case; a name that two roles have is refused with both', () =>
+test('a role name works without spaces and in any case; an ambiguous name is refused with both roles', () =>
   withDaemon(
     basicAdmin,
     async (scene, { fake }) => {
@@ -80,7 +80,7 @@ test('a role is named without its spaces, in any case; a name that two roles hav
     },
   ));
 
-test('a change with `once` is made once, whichever server of the game asks, and whichever players are there', () =>
+test('a change with `once` is made once, whichever game server requests it and whoever is playing there', () =>
   withDaemon(basicAdmin, async (scene, { fake, clock, url, secret }) => {
     const ask = (other: SystemScene) =>
       other.run<{ code: string; message: string; changeId: string }>(`
@@ -97,7 +97,7 @@ test('a change with `once` is made once, whichever server of the game asks, and 
     expect(fake.group.held(sampleUsers.trainee)).toEqual([officer]);
   }));
 
-test('a refusal of a change that is made once is repeated, even when its cause is gone; another text is another change', () =>
+test('the refusal of a change with `once` is repeated even after its cause is gone; a different text is a different change', () =>
   withDaemon(basicAdmin, async (scene, { fake, clock }) => {
     const ask = (once: string) =>
       scene.run<string>(
@@ -112,7 +112,7 @@ test('a refusal of a change that is made once is repeated, even when its cause i
     expect(await ask('pass-2')).toBe('ok');
   }));
 
-test('a script reads a member and the roles, gives at least a rank, and asks only if the rank is what it thinks', () =>
+test('a script reads a member and the roles, and uses atLeast and ifRank', () =>
   withDaemon(basicAdmin, async (scene, { fake }) => {
     const found = await scene.run<Record<string, unknown>>(`
       local rankd = require(game:GetService("ServerScriptService").Rankd).new()
@@ -139,7 +139,7 @@ test('a script reads a member and the roles, gives at least a rank, and asks onl
     expect(fake.group.held(sampleUsers.trainee)).toEqual([officer]);
   }));
 
-test('a suspension takes the rank for a time and gives it back early; a key without that scope does neither', () =>
+test('suspend takes a rank away and unsuspend gives it back early; a key without that scope can do neither', () =>
   withDaemon(basicAdmin, async (scene, { fake, app, clock, secret: plain }) => {
     const held = () => fake.group.held(sampleUsers.trainee);
     const { secret } = await createKey(app, {
@@ -160,7 +160,7 @@ test('a suspension takes the rank for a time and gives it back early; a key with
     expect(held()).toEqual([trainee]);
   }));
 
-test('an answer that is lost after rankd has done the work: one write on Roblox, and the caller hears of success', () =>
+test('a response is lost after the change: one write on Roblox, and the caller gets success', () =>
   withDaemon(
     basicAdmin,
     async (scene, { fake }) => {
@@ -172,7 +172,7 @@ test('an answer that is lost after rankd has done the work: one write on Roblox,
     { losesFirst: true },
   ));
 
-test('a daemon that is killed after the change and before the answer: one write on Roblox, and the caller hears of success', async () => {
+test('the daemon is killed between the change and the response: one write on Roblox, and the caller gets success', async () => {
   await using system = await openCloudHome();
   const { roblox, secret } = system;
   let daemon = await system.startDaemon();
@@ -192,7 +192,7 @@ test('a daemon that is killed after the change and before the answer: one write 
   expect(roblox.group.held(sampleUsers.trainee)).toEqual([officer]);
 });
 
-test('a team of 200 ends as 200 changes, in the time that Roblox gives rankd, and no 429 reaches the caller', () => {
+test('a team of 200 is changed within Roblox’s limits, and no 429 reaches the caller', () => {
   const team = Array.from({ length: 200 }, (_, index) => ({ id: 30_001 + index, name: `Cadet${index}`, team: 'Red' }));
   const statuses = new Set<number>();
   return withDaemon(

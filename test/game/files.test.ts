@@ -46,7 +46,7 @@ function mounted(file: string): GameScript[] {
   }));
 }
 
-test('game write makes models that hold exactly the sources, each once, but for what is filled into Config', async () => {
+test('game write makes models that contain each source once, unchanged except for the values in Config', async () => {
   const home = newHome();
   const { code, stderr } = await home.here(['game', 'write', '--url', url, ...all]);
   expect({ code, stderr }).toMatchObject({ code: 0 });
@@ -67,7 +67,7 @@ test('game write makes models that hold exactly the sources, each once, but for 
   expect(config.replace(`url = "${url}"`, 'url = ""')).toBe(read('Config.luau'));
 });
 
-test('the built package has the same models, with a Config that is still to be filled in and says so', async () => {
+test('the built package has the same models, with an empty Config that is reported', async () => {
   const home = newHome();
   await home.json('game', 'write', '--url', url, ...all);
   const built = (name: string) => new URL(`../../dist/game/${name}.rbxmx`, import.meta.url);
@@ -78,10 +78,10 @@ test('the built package has the same models, with a Config that is still to be f
     );
   await using scene = await openScene({ scripts: mounted(fileURLToPath(built('Rankd'))), serve: applied });
   const { code, message } = await scene.run('return Rankd.new():verify()');
-  expect([code, message]).toEqual(['invalid_argument', expect.stringMatching(/^The module Config .* needs the url/)]);
+  expect([code, message]).toEqual(['invalid_argument', expect.stringMatching(/^Rankd\.Config needs rankd's url/)]);
 });
 
-test('the module of a model takes its address and secret from Config, and a script may say others', async () => {
+test('a model’s module reads its address and secret from Config, and a script can override them', async () => {
   const home = newHome();
   const args = ['--url', 'RANKD.example.com/', '--secret', 'ranks', '--group', '700', '--min-rank', '20'];
   expect(await home.here(['game', 'write', ...args])).toMatchObject({ code: 0 });
@@ -104,7 +104,7 @@ test('the module of a model takes its address and secret from Config, and a scri
   expect(scene.headers('authorization')).toEqual([`Bearer ${secret}`, `Bearer ${secret}`]);
 });
 
-test('the scripts of docs/in-game.md and README run next to the model, and the first reports whether everything works', async () => {
+test('the scripts in docs/in-game.md and README run next to the model, and the first one reports whether everything works', async () => {
   const home = newHome();
   await home.json('game', 'write', '--url', url);
   await using scene = await openScene({
@@ -122,7 +122,7 @@ test('the scripts of docs/in-game.md and README run next to the model, and the f
   ]);
 });
 
-test('rankd script is the module as one file: it runs with the given address and secret', async () => {
+test('rankd script prints the module as one file, which runs with the given address and secret', async () => {
   const home = newHome();
   const { stdout, stderr } = await home.here(['script', '--url', url, '--secret', 'ranks']);
   expect(stderr).toContain('ServerScriptService');
@@ -138,7 +138,7 @@ test('rankd script is the module as one file: it runs with the given address and
   expect(scene.game.requests[0]?.url).toBe(`${url}/v1/apikey`);
 });
 
-test('whatever text is filled in, the files parse and run, and hold just that text', async () => {
+test('the files parse, run and contain exactly the given text, whatever it is', async () => {
   const home = newHome();
   await using scene = await openScene({ serve: () => ({ raise: 'nobody is asked' }) });
   const hostile = [
@@ -180,7 +180,7 @@ test('whatever text is filled in, the files parse and run, and hold just that te
   );
 });
 
-test('a model gives back the names and sources that it was made of, whatever XML makes of them', () => {
+test('the names and sources in a model survive XML unchanged', () => {
   const source = '--[[ ]]> ]]]]>> <![CDATA[ &amp; </ProtectedString>\n\té😀 ]]>';
   const script: Source = { name: 'a<b>&]]>"c', class: 'Script', source, children: [] };
   expect(parseModel(toModel([{ name: 'Folder', class: 'Folder', source: '', children: [script] }]))).toEqual([
@@ -192,7 +192,7 @@ test('a model gives back the names and sources that it was made of, whatever XML
   ]);
 });
 
-test('existing files stay as they are, and are renamed with .old if they are to be overwritten', async () => {
+test('existing files are left unchanged, or renamed with .old if overwriting is requested', async () => {
   const home = newHome();
   writeFileSync(home.path('Rankd.rbxmx'), 'mine');
   const refused = await home.here(['game', 'write', '--url', url]);
@@ -204,7 +204,7 @@ test('existing files stay as they are, and are renamed with .old if they are to 
   expect(await home.here(['script', '--url', url, '--out', 'mine.luau'])).toMatchObject({ code: 4, stdout: '' });
 });
 
-test('--luau writes scripts that Rojo takes as the same instances', async () => {
+test('--luau writes scripts that Rojo builds into the same instances', async () => {
   const home = newHome();
   mkdirSync(home.path('out'));
   await home.json('game', 'write', '--url', url, '--luau', '--out', 'out', ...all);
@@ -224,7 +224,7 @@ test('--luau writes scripts that Rojo takes as the same instances', async () => 
   expect(readFileSync(home.path('out/Rankd/Config.luau'), 'utf8')).toContain(`url = "${url}"`);
 });
 
-test('without an address, and for a system that there is not, nothing is written and the error says what to type', async () => {
+test('without an address, or for an unknown system, nothing is written and the error gives the command to type', async () => {
   const home = newHome();
   for (const args of [['script'], ['game', 'write']]) {
     const { code, stderr } = await home.here(args);
@@ -239,7 +239,7 @@ test('without an address, and for a system that there is not, nothing is written
   expect((await home.here(['script'])).stdout).toContain(`url = "${url}"`);
 });
 
-test('commands without a rank that callers need: game write says who could use them, unless Config may say it already', async () => {
+test('without a minimum rank for callers, game write states who can use the commands, unless Config may already set one', async () => {
   const home = newHome();
   const said = async (...args: string[]) => (await home.here(['game', 'write', '--url', url, ...args])).stderr;
   const warning = 'every admin there can change ranks, also a temporary one';
@@ -249,14 +249,14 @@ test('commands without a rank that callers need: game write says who could use t
   expect(await said('HDAdmin')).not.toContain(warning);
 });
 
-test('game list names every model with the place in the game where it goes', async () => {
+test('game list names every model and its place in the game', async () => {
   const { models } = await newHome().json<{ models: Array<{ name: string; place: string }> }>('game', 'list');
   expect(models.map(({ name }) => name).toSorted()).toEqual(['Rankd', ...all].toSorted());
   expect([...systemNames].toSorted()).toEqual(systems.toSorted());
   expect(models.map(({ place }) => place).join()).not.toContain('docs/in-game.md');
 });
 
-test('the projects for Rojo, Wally and pesde name every module but Config, no other file, and the version of the package', () => {
+test('the projects for Rojo, Wally and pesde list every module except Config, no other file, and the package’s version', () => {
   expect(JSON.parse(read('default.project.json'))).toEqual({ name: 'Rankd', tree: { $path: 'Rankd' } });
   const fieldsOf = (file: string) =>
     Object.fromEntries(

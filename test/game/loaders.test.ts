@@ -9,7 +9,7 @@ const serve = applied;
 const changed = (system: System, from: string | RegExp, to: string) =>
   system.scripts().map((script) => ({ ...script, source: script.source?.replace(from, to) ?? '' }));
 
-test('Basic Admin leaves out a plugin that returns four values, and never hears a name with a hyphen', async () => {
+test('Basic Admin skips a plugin that returns four values, and never finds a command whose name has a hyphen', async () => {
   const basicAdmin = systemNamed('Basic Admin Essentials');
   const four = `return function(data) return "promote", print, 0, ":" end`;
   const scripts = basicAdmin.scripts().map((script) => ({ ...script, source: four }));
@@ -19,25 +19,25 @@ test('Basic Admin leaves out a plugin that returns four values, and never hears 
 });
 
 test.each([
-  ['another environment: no services in it', 'server.Settings.Prefix', 'game.Name'],
-  ['the type of each field', 'Args = {', 'Dangerous = "yes", Args = {'],
-  ['the levels that there are', '"Admins"', '"Kings"'],
-  ['names that Adonis has', '"setgrouprank"', '"setrank"'],
-])('Adonis: %s', async (_, from, to) => {
+  ['a plugin that uses a service', 'server.Settings.Prefix', 'game.Name'],
+  ['a command with an unknown field', 'Args = {', 'Dangerous = "yes", Args = {'],
+  ['an unknown admin level', '"Admins"', '"Kings"'],
+  ['a command name that Adonis already has', '"setgrouprank"', '"setrank"'],
+])('Adonis rejects %s', async (_, from, to) => {
   const adonis = systemNamed('Adonis');
   const opened = openSystem(adonis, { serve, scripts: changed(adonis, from, to) });
   const output = await opened.then(({ game }) => game.output.join(), String);
   expect(output).toMatch(/index nil|not formatted correctly|was taken/);
 });
 
-test('Adonis passes over a module that is not named Server-', async () => {
+test('Adonis skips a module whose name does not begin with Server-', async () => {
   const adonis = systemNamed('Adonis');
   const scripts = adonis.scripts().map((script) => ({ ...script, path: [...script.path.slice(0, -1), 'Rankd'] }));
   await using scene = await openSystem(adonis, { serve, scripts });
   expect(scene.game.output).toEqual(['warn Unknown plugin type: Rankd']);
 });
 
-test('HD Admin runs a command for "Player" once for each, and not for who is not there', async () => {
+test('HD Admin runs a command with a "Player" argument once for each player, and not for absent ones', async () => {
   const hdAdmin = systemNamed('HD Admin');
   await using scene = await openSystem(hdAdmin, {
     serve,
@@ -48,7 +48,7 @@ test('HD Admin runs a command for "Player" once for each, and not for who is not
   expect(scene.game.output.length).toBe(3);
 });
 
-test('Cmdr takes no unknown key, and runs nothing without a hook', async () => {
+test('Cmdr rejects unknown keys, and runs nothing without a hook', async () => {
   const cmdr = systemNamed('Cmdr');
   const unknown = changed(cmdr, 'Group = "Rankd"', 'Usage = ""');
   await expect(openSystem(cmdr, { serve, scripts: unknown })).rejects.toThrow(/Unknown key.*Usage/);

@@ -56,7 +56,7 @@ const pass = (scene: Scene, seconds: number) =>
   scene.clock.passUntil(scene.game.run('task.wait(...) return true', seconds));
 
 describe('rank-on-join', () => {
-  test('gives the first rank to members who only hold the base role, once for each player and server', async () => {
+  test('gives the first rank to members who only hold the base role, once per player and server', async () => {
     await using scene = await open('rank-on-join', [], {
       roles: { 1001: [base], 1002: [base, officer], 1003: [] },
       players: [
@@ -75,7 +75,7 @@ describe('rank-on-join', () => {
     expect(scene.game.output).toEqual([]);
   });
 
-  test.each(['/v2/member', '/v2/rank'])('a player who joins again is tried again if %s was refused', async (path) => {
+  test.each(['/v2/member', '/v2/rank'])('a player who joins again is retried if %s was refused', async (path) => {
     let isRefused = true;
     const refusal = refused(403, 'place_not_whitelisted');
     await using scene = await open('rank-on-join', [], {
@@ -100,7 +100,7 @@ describe('gamepass-rank', () => {
     [/\{ pass = 0, .*\},/, '{ pass = 11, rank = 20 :: number | string }, { pass = 12, rank = "Captain" },'],
   ];
 
-  test('gives each owner the rank of the pass, at least, under one key on every server', async () => {
+  test('gives each owner at least the pass’s rank, with the same idempotency key on every server', async () => {
     await using scene = await open('gamepass-rank', settings, {
       passes: { 11: [1001], 12: [1002] },
       players: [
@@ -124,7 +124,7 @@ describe('gamepass-rank', () => {
       finished:Fire(game.Players.Ann, ${id}, ${isPurchased})
       return true`);
 
-  test('gives the rank once Roblox confirms a purchase, and nothing if it was cancelled or is of another pass', async () => {
+  test('gives the rank once Roblox confirms a purchase, and nothing for a cancelled purchase or a different pass', async () => {
     await using scene = await open('gamepass-rank', settings, { players: [{ id: 1001, name: 'Ann' }] });
     await pass(scene, 2);
     for (const [id, isPurchased] of [
@@ -141,7 +141,7 @@ describe('gamepass-rank', () => {
     expect(scene.game.output).toEqual([]);
   });
 
-  test('a purchase that only the device of the player reports gives no rank', async () => {
+  test('a purchase that only the player’s device reports gives no rank', async () => {
     await using scene = await open('gamepass-rank', settings, { players: [{ id: 1001, name: 'Ann' }] });
     await pass(scene, 2);
     await finish(scene, 11, true);
@@ -150,7 +150,7 @@ describe('gamepass-rank', () => {
     expect(scene.game.output).toEqual([expect.stringContaining('does not confirm that Ann bought 11')]);
   });
 
-  test('a shop that does not answer is named, and stops nothing', async () => {
+  test('a failing shop is reported, and stops nothing', async () => {
     await using scene = await open('gamepass-rank', settings, {
       isMarketplaceDown: true,
       players: [{ id: 1001, name: 'Ann' }],
@@ -165,7 +165,7 @@ describe('points-rank', () => {
   const setPoints = (points: unknown) => `game.Players.Ann:SetAttribute("Points", ${points})`;
   const ranks = (scene: Scene) => asked(scene).map(({ robloxUserId, rank, atLeast }) => [robloxUserId, rank, atLeast]);
 
-  test('promotes by an attribute, at most once a minute and then to the highest step reached', async () => {
+  test('promotes by an attribute, at most once a minute, to the highest step reached so far', async () => {
     await using scene = await open(
       'points-rank',
       [['{ points = 500, rank = 20 },', '{ points = 500, rank = 20 }, { points = 900, rank = 30 },']],
@@ -188,7 +188,7 @@ describe('points-rank', () => {
     expect(asked(scene)[1]).toMatchObject({ reason: '900 points' });
   });
 
-  test('promotes by a number in leaderstats, which may come later', async () => {
+  test('promotes by a number in leaderstats, even if it is added later', async () => {
     await using scene = await open('points-rank', [], { players: [{ id: 1001, name: 'Ann' }] });
     await pass(scene, 5);
     const script = `
@@ -215,7 +215,7 @@ describe('points-rank', () => {
     ]);
   });
 
-  test('a refusal is named, and the next change of the points tries again, a minute later at the earliest', async () => {
+  test('a refusal is reported, and the next change of the points retries, a minute later at the earliest', async () => {
     let count = 0;
     await using scene = await open('points-rank', [], {
       players: [{ id: 1001, name: 'Ann' }],
@@ -234,7 +234,7 @@ describe('points-rank', () => {
     expect(count).toBe(2);
   });
 
-  test('a player who is refused is not asked for again and again', async () => {
+  test('a refused change is not requested again and again', async () => {
     await using scene = await open('points-rank', [], {
       players: [{ id: 1001, name: 'Ann' }],
       answer: () => refused(404, 'member_not_found'),

@@ -12,7 +12,7 @@ const team = (size: number): GamePlayer[] =>
 describe.each(systems)('$name', (system) => {
   const promote = system.typed('promote');
 
-  test('sends every command to rankd and shows the caller its answer', async () => {
+  test('sends every command to rankd and shows the caller its response', async () => {
     await using scene = await openSystem(system, { serve });
     const type = async (kind: Parameters<typeof system.typed>[0], rest: string) => {
       const told = await scene.type('Bob', `${system.typed(kind)} ${rest}`);
@@ -41,7 +41,7 @@ describe.each(systems)('$name', (system) => {
     ]);
   });
 
-  test('takes the name of a user who is not in the server, and says so if there is none', async () => {
+  test('accepts the name of a user who is not in the server, and reports a name that no user has', async () => {
     await using scene = await openSystem(system, { serve });
     expect(await scene.type('Bob', `${promote} @Offline`)).toMatch(/2001 is Officer\. \(Not in this server\.\)$/);
     expect(scene.asked.map(({ robloxUserId }) => robloxUserId)).toEqual([2001]);
@@ -49,7 +49,7 @@ describe.each(systems)('$name', (system) => {
     expect(scene.game.requests).toHaveLength(1);
   });
 
-  test('accepts a team of 30: each is changed once, four at a time, and one line reports all of them', async () => {
+  test('accepts a team of 30: each member is changed once, four at a time, and one line reports all outcomes', async () => {
     await using scene = await openSystem(system, {
       config: { maxTargets: 30, allowSelf: true },
       given: { levels: { Player1: 2 } },
@@ -83,27 +83,27 @@ describe.each(systems)('$name', (system) => {
       /Your rank in the group is 50; this needs 100\./,
     ],
     [
-      'a rank that Roblox does not tell',
+      'a rank that Roblox does not report',
       { config: { groupId: 700, minGroupRank: 1, rankers: 'nil' }, isGroupServiceDown: true },
       'ann',
       /Roblox did not report/,
     ],
-    ['no group to look in', { config: { minGroupRank: 1, rankers: 'nil' } }, 'ann', /Set groupId/],
-    ['a list that is none', { config: { rankers: '1002' } }, 'ann', /Set rankers in Rankd\.Config/],
-    ['a place not on the list', { config: { rankers: '{ 1001 }' } }, 'ann', /You may not do this/],
-    ['oneself as the only one', {}, 'Bob', /You can't change your own rank/],
+    ['no group id', { config: { minGroupRank: 1, rankers: 'nil' } }, 'ann', /Set groupId/],
+    ['rankers that is not a list', { config: { rankers: '1002' } }, 'ann', /Set rankers in Rankd\.Config/],
+    ['a caller who is not in the list', { config: { rankers: '{ 1001 }' } }, 'ann', /You may not do this/],
+    ['the caller as the only member', {}, 'Bob', /You can't change your own rank/],
     ['all', {}, 'all', /all is not allowed here/],
     ['others in a list', {}, 'Ann,others', /others is not allowed here|No player/],
     ['more than 20', { players: [{ id: 1002, name: 'Bob' }, ...team(25).slice(3)] }, '%blue', /22 members/],
-    ['nobody', {}, '%gray', /No team here is called gray/],
-    ['no name', {}, '', /Type it like this|is missing/],
+    ['an unknown team', {}, '%gray', /No team here is called gray/],
+    ['no name', {}, '', /Usage: |is missing/],
   ])('%s: nothing is sent, and the caller gets the reason', async (_, options, who, expected) => {
     await using scene = await openSystem(system, { serve, ...options });
     expect(await scene.type('Bob', `${promote} ${who}`.trim())).toMatch(expected);
     expect(scene.game.requests).toEqual([]);
   });
 
-  test('a player without a level in it changes nothing, and rankd shows no message', async () => {
+  test('a player without an admin level changes nothing, and rankd shows no message', async () => {
     await using scene = await openSystem(system, { serve });
     const shown = await scene.type('Ann', `${promote} cid`, 5);
     if (isToldNothing.has(system.name)) expect(shown).toBeUndefined();
@@ -119,7 +119,7 @@ describe.each(systems)('$name', (system) => {
   });
 });
 
-describe('the members that a command names', () => {
+describe('the members named in a command', () => {
   const chat = systemNamed('the chat');
   const players = ['Ann', 'Anna', 'Bob', 'Cid'].map((name, index) => ({
     id: [1001, 1004, 1002, 1003][index] ?? 0,
@@ -146,7 +146,7 @@ describe('the members that a command names', () => {
     ['all', 4],
     ['others', 3],
     ['random', 1],
-  ])('%s is %i players if Config allows it', async (who, count) => {
+  ])('%s means %i players if Config allows it', async (who, count) => {
     await using scene = await openSystem(chat, {
       ...{ serve, players, config: { allowEveryone: true, allowSelf: true } },
     });
@@ -154,7 +154,7 @@ describe('the members that a command names', () => {
     expect(new Set(scene.asked.map(({ robloxUserId }) => robloxUserId)).size).toBe(count);
   });
 
-  test('others, where no other is here: nothing is sent', async () => {
+  test('for others, nothing is sent if no other player is here', async () => {
     const alone = { players: [{ id: 1002, name: 'Bob' }], config: { allowEveryone: true } };
     await using scene = await openSystem(chat, { serve, ...alone });
     expect(await scene.type('Bob', '/promote others')).toContain('No other player is here.');
@@ -165,7 +165,7 @@ describe('the members that a command names', () => {
 describe('the replies to the caller', () => {
   const basicAdmin = systemNamed('Basic Admin Essentials');
 
-  test('names five who were not changed, leaves the caller out, and keeps apart what is not known', async () => {
+  test('names five members who were not changed, leaves out the caller, and lists unknown outcomes separately', async () => {
     await using scene = await openSystem(basicAdmin, {
       players: [...team(9), { id: 1002, name: 'Bob', team: 'Blue Team' }].filter(({ name }) => name !== 'Player2'),
       serve: (request) =>
@@ -177,7 +177,7 @@ describe('the replies to the caller', () => {
     expect(scene.asked.map(({ robloxUserId }) => robloxUserId)).not.toContain(1002);
   });
 
-  test('a test key changed nothing', async () => {
+  test('a test key’s reply states that nothing changed', async () => {
     const message = 'Test key, nothing changed: Ann would be Officer.';
     await using scene = await openSystem(basicAdmin, { serve: (request) => applied(request, { message }) });
     expect(await scene.type('Bob', ':promote ann,cid')).toContain(
@@ -191,7 +191,7 @@ describe('the replies to the caller', () => {
     ['suspend ann tomorrow', 'tomorrow is not a duration'],
     ['suspend ann -3d', '-3d is not a duration'],
     ['suspend ann 99999d', '99999d is not a duration'],
-  ])('%s gets progress reports', async (typed, expected) => {
+  ])('%s gets the usage or the mistake', async (typed, expected) => {
     await using scene = await openSystem(basicAdmin, { serve });
     expect(await scene.type('Bob', `:${typed}`)).toContain(expected);
     expect(scene.game.requests).toEqual([]);
@@ -200,13 +200,13 @@ describe('the replies to the caller', () => {
   test.each([
     ['the chat', '/promote ann'],
     ['Cmdr', 'promote Ann'],
-  ])('in %s, no player may use a command before the owner has set who may', async (name, typed) => {
+  ])('in %s, no player can use a command until the owner has set who may', async (name, typed) => {
     await using scene = await openSystem(systemNamed(name), { serve, config: { rankers: 'nil' } });
     expect(await scene.type('Bob', typed)).toContain('Set minGroupRank or rankers in Rankd.Config');
     expect(scene.game.requests).toEqual([]);
   });
 
-  test('the hook of docs/in-game.md lets Cmdr run these commands, for those whom Config names', async () => {
+  test('the hook in docs/in-game.md lets callers in Config run these commands in Cmdr', async () => {
     const hook = blocksOf('docs/in-game.md', 'lua').find((block) => block.includes('RegisterHook')) ?? '';
     await using scene = await openSystem(systemNamed('Cmdr'), { serve, given: { isEmpty: true } });
     await scene.run(`${hook}\nreturn true`);
@@ -215,7 +215,7 @@ describe('the replies to the caller', () => {
     expect(scene.game.requests).toHaveLength(1);
   });
 
-  test('the rank that the game has cached decides nothing: rankd’s answer counts', async () => {
+  test('ranks cached by the game decide nothing: rankd does', async () => {
     const message = 'Ann is Officer.';
     await using scene = await openSystem(basicAdmin, {
       ranks: { 1001: 200, 1002: 255 },
@@ -226,7 +226,7 @@ describe('the replies to the caller', () => {
     expect(scene.asked[0]).not.toHaveProperty('rank');
   });
 
-  test('a command that no player has typed, such as from a console, changes nothing', async () => {
+  test('a command without a player, such as from a console, changes nothing', async () => {
     await using scene = await openSystem(basicAdmin, { serve });
     const told = await scene.run(`
       local Commands = require(game:GetService("ServerScriptService").Rankd.Commands)
@@ -235,7 +235,7 @@ describe('the replies to the caller', () => {
     expect(scene.game.requests).toEqual([]);
   });
 
-  test('whatever is typed, a sentence comes back and no error', async () => {
+  test('any typed text gets a sentence as the reply and raises no error', async () => {
     await using scene = await openSystem(systemNamed('the chat'), { serve });
     const hostile = [
       '%',
@@ -277,7 +277,7 @@ describe('the replies to the caller', () => {
       lines,
     );
     expect(told).toHaveLength(lines.length);
-    for (const [index, text] of told.entries()) expect(text, JSON.stringify(lines[index])).toMatch(/\w \w/);
+    for (const [index, text] of told.entries()) expect(text, JSON.stringify(lines[index])).toMatch(/\w:? \w/);
     expect(scene.game.output).toEqual([]);
     expect(scene.asked.length).toBeGreaterThan(5);
   });

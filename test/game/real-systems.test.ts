@@ -93,7 +93,7 @@ describe.each(systems)('$name', (system) => {
     expect(shown).toMatch(isLowered ? new RegExp(told, 'i') : told);
   });
 
-  test('#2001 is a user id in Cmdr, and no user elsewhere', async () => {
+  test('#2001 is a user id in Cmdr only', async () => {
     await using scene = await open(system);
     const shown = await scene.type('Bob', `${promote} #2001`);
     const isCmdr = system.name === 'Cmdr';
@@ -125,7 +125,7 @@ describe.each(systems)('$name', (system) => {
     expect(asked?.['reason']).toEqual(anyCase(reason));
   });
 
-  test('a rank whose words are not known to be a role is never guessed', async () => {
+  test('a rank is never guessed from words that cannot be checked against the roles', async () => {
     await using scene = await open(system, {
       serve: (request) => (request.url.includes('/v2/roles') ? { status: 404, body: '<html>' } : applied(request)),
     });
@@ -136,7 +136,7 @@ describe.each(systems)('$name', (system) => {
     expect(scene.asked.filter(({ path }) => path === '/v2/rank')).toHaveLength(2);
   });
 
-  test('roles that take long to read: the caller sees that the command is at work, and then why it is not done', async () => {
+  test('while roles take long to read, the caller sees progress, and then the reason for the failure', async () => {
     await using scene = await open(system, {
       serve: (request) => (request.url.includes('/v2/roles') ? { raise: 'HttpError: Timedout' } : applied(request)),
     });
@@ -146,7 +146,7 @@ describe.each(systems)('$name', (system) => {
     expect(scene.asked).toEqual([]);
   });
 
-  test('a list with spaces at its commas loses no name and no reason, however many words that makes', async () => {
+  test('a list with spaces around its commas loses no name and no reason, however long it is', async () => {
     await using scene = await open(system);
     const shown = await scene.type('Bob', `${promote} ${'ann , '.repeat(30)}cid because`);
     expect(shown).toMatch(/2 of 2 promoted/);
@@ -157,7 +157,7 @@ describe.each(systems)('$name', (system) => {
   });
 
   test.each(['(', '%', 'a good one (really)', '+1', '007 is back', 'a "quoted" word'])(
-    'the reason %s arrives whole',
+    'the reason %s reaches rankd unchanged',
     async (reason) => {
       await using scene = await open(system);
       await scene.type('Bob', `${promote} ann ${reason}`);
@@ -165,7 +165,7 @@ describe.each(systems)('$name', (system) => {
     },
   );
 
-  test('a demotion of several lists them, and is made once it is typed again within 20 seconds', async () => {
+  test('a demotion of several members lists them, and is made if it is typed again within 20 seconds', async () => {
     await using scene = await open(system);
     const typed = `${system.typed('demote')} jos,john late`;
     expect(await scene.type('Bob', typed)).toMatch(/2 members: Josh and John.*again within 20 seconds/i);
@@ -179,7 +179,7 @@ describe.each(systems)('$name', (system) => {
     expect(scene.asked.map(({ robloxUserId }) => robloxUserId).toSorted()).toEqual([1004, 1005]);
   });
 
-  test('a second command at once waits for its turn', async () => {
+  test('a simultaneous second command waits for its turn', async () => {
     await using scene = await open(system);
     const both = [scene.type('Bob', `${promote} ann`), scene.type('Bob', `${promote} cid`)];
     await Promise.all(both);
@@ -188,9 +188,9 @@ describe.each(systems)('$name', (system) => {
     expect((scene.game.requests[1]?.at ?? 0) - (scene.game.requests[0]?.at ?? 0)).toBeGreaterThanOrEqual(1.9);
   });
 
-  test('in a private server, ranks are not changed unless Config lets them', async () => {
+  test('in a private server, no rank is changed unless Config allows it', async () => {
     await using scene = await open(system, { privateServerOwnerId: 1002 });
-    expect(await scene.type('Bob', `${promote} ann`)).toMatch(/not.* in private servers/i);
+    expect(await scene.type('Bob', `${promote} ann`)).toMatch(/can't be changed in private servers/i);
     expect(scene.game.requests).toEqual([]);
     await using allowed = await open(system, {
       privateServerOwnerId: 1002,
@@ -204,7 +204,7 @@ describe.each(systems)('$name', (system) => {
   test.each<[string, Partial<SystemOptions>, RegExp]>([
     ['a comma is missing in Config', { configSource: 'return {\n\turl = "x"\n\tsecret = "rankd",\n}' }, /Config/],
     ['Config raises', { configSource: 'error("a mistake of the owner")' }, /Config/],
-    ['Config is no table', { configSource: 'return 5' }, /Config/],
+    ['Config does not return a table', { configSource: 'return 5' }, /Config/],
     ['Config never returns', { configSource: 'task.wait(1e9) return {}' }, /Config/],
     [
       'Config raises when it is read',
@@ -215,7 +215,7 @@ describe.each(systems)('$name', (system) => {
     ['Rankd is missing', { without: ['Rankd'] }, /Rankd/],
     ['Commands is missing', { without: ['Commands'] }, /Commands/],
     ['a module of Rankd is missing', { without: ['Targets'] }, /Targets|Rankd/],
-  ])('%s: the admin system starts at once, and the command says what to do', async (_, options, told) => {
+  ])('%s: the admin system starts at once, and the command replies with the fix', async (_, options, told) => {
     await using scene = await open(system, options);
     expect(scene.game.now).toBeLessThan(0.01);
     expect(await scene.type('Bob', `${promote} ann`)).toMatch(told);
@@ -224,25 +224,29 @@ describe.each(systems)('$name', (system) => {
 
   const html = '<html><body>Bad gateway</body></html>';
   test.each<[string, GameAnswer, RegExp]>([
-    ['rankd is down', { raise: 'HttpError: ConnectFail' }, /accepts no connection/],
+    ['rankd is down', { raise: 'HttpError: ConnectFail' }, /does not accept connections/],
     [
       'rankd is slow',
       { raise: 'HttpError: Timedout' },
       /not known yet whether Ann was changed.*did not respond in time/,
     ],
     ['the connection breaks', { raise: 'HttpError: NetFail' }, /not known yet whether Ann was changed/],
-    ['the certificate has expired', { raise: 'HttpError: SslVerificationFail' }, /certificate.*is not accepted/],
-    ['the name is unknown', { raise: 'HttpError: DnsResolve' }, /name rankd\.example\.com is unknown/],
+    ['the certificate has expired', { raise: 'HttpError: SslVerificationFail' }, /does not accept .*certificate/],
+    [
+      'the name cannot be resolved',
+      { raise: 'HttpError: DnsResolve' },
+      /name rankd\.example\.com could not be resolved/,
+    ],
     ["a proxy's page says that rankd is down", { status: 502, body: html }, /not known yet.*can't reach rankd/],
     ['another server answers', { status: 200, body: html }, /is not rankd/],
     [
       'a bot check answers',
       { status: 403, body: html, headers: { 'cf-mitigated': 'challenge' } },
-      /asks for a browser/,
+      /only admits browsers/,
     ],
-    ['HTTP is switched off', { raise: 'Http requests are not enabled' }, /Allow HTTP Requests/],
-    ['rankd stops for good', refused(503, 'shutting_down'), /rankd says shutting_down/],
-  ])('%s: the caller gets one sentence that says so, and so does the output', async (_, answer, told) => {
+    ['HTTP is disabled', { raise: 'Http requests are not enabled' }, /Allow HTTP Requests/],
+    ['rankd is shutting down', refused(503, 'shutting_down'), /rankd says shutting_down/],
+  ])('%s: the caller and the output get one sentence with the cause', async (_, answer, told) => {
     await using scene = await open(system, { serve: () => answer });
     const shown = await scene.type('Bob', `${promote} ann`);
     expect(shown).toMatch(told);
@@ -251,7 +255,7 @@ describe.each(systems)('$name', (system) => {
     expect(await scene.type('Bob', `${promote} all`)).toMatch(/all is not allowed here/);
   });
 
-  test('rankd makes the change even if it restarts in the meantime', async () => {
+  test('rankd makes the change even if it restarts in between', async () => {
     let count = 0;
     await using scene = await open(system, {
       serve: (request) => {
@@ -263,7 +267,7 @@ describe.each(systems)('$name', (system) => {
     expect(await scene.type('Bob', `${promote} ann`)).toMatch(/1001 is Officer/);
   });
 
-  test('Rankd that arrives later is found, by its place or by its tag', async () => {
+  test('a Rankd module that is added later is found, by its place or by its tag', async () => {
     for (const [place, tags] of [
       [['ServerScriptService'], {}],
       [['ServerStorage', 'Packages'], { RankdClient: 'ServerStorage/Packages/Rankd' }],
@@ -275,7 +279,7 @@ describe.each(systems)('$name', (system) => {
   });
 });
 
-test('two commands in one message are both done: | in Adonis, and two prefixes in HD Admin', async () => {
+test('two commands in one message are both run: with | in Adonis, and with two prefixes in HD Admin', async () => {
   for (const [name, typed] of [
     ['Adonis', ':promote ann | :promote cid'],
     ['HD Admin', ';promote ann ;promote cid'],
@@ -302,7 +306,7 @@ test.each([
   ['maxTargets', '0 / 0'],
   ['minNameLength', '"two"'],
   ['announce', '"yes"'],
-])('%s = %s in Config: one sentence, and no crowd is ranked', async (name, value) => {
+])('%s = %s in Config: the reply is one sentence, and no crowd is ranked', async (name, value) => {
   const chat = systemNamed('the chat');
   await using scene = await open(chat, { config: { ...chat.config, [name]: value } });
   const shown = await scene.type('Bob', '/promote all');
@@ -313,7 +317,7 @@ test.each([
 describe('in the chat', () => {
   const chat = systemNamed('the chat');
 
-  test('a demotion of a team is asked for again if another player has joined the team since', async () => {
+  test('a demotion of a team needs a new confirmation if a player has joined the team since', async () => {
     await using scene = await open(chat);
     const config = { ...chat.config, allowSelf: true };
     await using changed = await open(chat, { config });
@@ -324,7 +328,7 @@ describe('in the chat', () => {
     expect(await scene.type('Bob', '/demote %red')).toContain('1 of 2 demoted.');
   });
 
-  test('a caller whose commands would wait for more than 20 seconds is asked to type them later', async () => {
+  test('a command that would wait for more than 20 seconds is refused', async () => {
     await using scene = await open(chat);
     const shown = await scene.run<string[]>(`
       local Rankd = require(game:GetService("ServerScriptService").Rankd)
@@ -352,13 +356,13 @@ describe('in the chat', () => {
     expect(reads()).toBe(2);
   });
 
-  test('Config sets how many letters of a name are enough', async () => {
+  test('Config sets the minimum number of letters of a name', async () => {
     await using scene = await open(chat, { config: { ...chat.config, minNameLength: 4 } });
     expect(await scene.type('Bob', '/promote jos')).toBe('jos is too short; type more of the name.');
     expect(await scene.type('Bob', '/promote josh')).toMatch(/1004 is Officer/);
   });
 
-  test('a team without players is named, and the commands are not in the list that every player sees', async () => {
+  test('a team without players is reported, and the commands are hidden from the list that every player sees', async () => {
     await using scene = await open(chat);
     await scene.game.leave('Cid');
     expect(await scene.type('Bob', '/promote %blue')).toBe('No player is on the team Blue Team.');
@@ -372,7 +376,7 @@ describe('in the chat', () => {
   });
 });
 
-test('Cmdr completes the last name of a list, and leaves the text before it as it is', async () => {
+test('Cmdr completes the last name of a list, and leaves the text before it unchanged', async () => {
   await using scene = await open(systemNamed('Cmdr'));
   const names = await scene.run<string[]>(`
     local Cmdr = require(game:GetService("ServerScriptService").Cmdr)

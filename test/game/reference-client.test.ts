@@ -96,7 +96,7 @@ async function play<T = Seen>(script: string, { on = app, raises = [] as string[
   return await game.run<T>(`${referenceClient}\n${script}`, { key: on === app ? key : await on.createKey() });
 }
 
-test('a promotion, a demotion and an end are as the specification has them, with four fields and nothing else', async () => {
+test('a promotion, a demotion and the end of the ranks have exactly the four fields of the specification', async () => {
   const asked: GameRequest[] = [];
   const seen = await play<Seen[]>(
     `return {
@@ -120,14 +120,14 @@ test('a promotion, a demotion and an end are as the specification has them, with
   expect(await app.heldBy(1001)).toContain(roles.officer);
 });
 
-test('a rank that the game has cached too long ago is given as asked: /v1 takes the new rank from the client', async () => {
+test('a rank based on a stale cache is given as requested, because /v1 takes the new rank from the client', async () => {
   await play(`return change(Bob, Ann, 1, 10)`);
   const again = await play(`return change(Bob, Ann, 1, 10)`);
   expect(JSON.parse(again.body)).toMatchObject({ success: true, newRankId: 20 });
   expect(await app.heldBy(1001)).toContain(roles.officer);
 });
 
-test('the key is verified with a bare JSON string, and refused with the words and statuses of the specification', async () => {
+test('the key is verified with a bare JSON string, and refused with the messages and statuses of the specification', async () => {
   const good = await play(`return ask("/v1/apikey", { placeid = game.PlaceId })`);
   expect([good.status, good.body]).toEqual([200, JSON.stringify((await app.store.getWorkspace()).id)]);
   const seen = await play<Seen[]>(`return {
@@ -149,7 +149,7 @@ test('the key is verified with a bare JSON string, and refused with the words an
   }
 });
 
-test('an answer that is lost is asked for again without an Idempotency-Key: the change is made once', async () => {
+test('a request is repeated without an Idempotency-Key after a lost response: the change is made once', async () => {
   let writes = 0;
   await using counted = await openTestApp({
     platform: (group) =>
@@ -167,7 +167,7 @@ test('an answer that is lost is asked for again without an Idempotency-Key: the 
   expect(await counted.heldBy(1001)).toContain(roles.officer);
 });
 
-test('a team that is promoted at once is a burst of requests, each of which changes one member', async () => {
+test('promoting a team sends a burst of requests, each of which changes one member', async () => {
   const burst = await play<Seen[]>(`
     local members, seen, left = { 1001, 1002, 1004, 1005 }, {}, 4
     for index, id in members do

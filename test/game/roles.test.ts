@@ -4,7 +4,7 @@ import { applied, openScene } from './scene.ts';
 test.each([
   ['rankd:addRole({ rankee = 1001, role = "VIP" })', 'add', 'VIP'],
   ['rankd:removeRole({ rankee = 1001, role = " 15 " })', 'remove', 15],
-])('%s asks for that extra role', async (call, operation, role) => {
+])('%s requests that extra role', async (call, operation, role) => {
   await using scene = await openScene({ serve: (request) => applied(request) });
   expect(await scene.run(`return ${call}`)).toMatchObject({ ok: true });
   const [{ url = '', body = '' } = {}] = scene.game.requests;
@@ -12,7 +12,7 @@ test.each([
   expect(JSON.parse(body)).toEqual({ robloxUserId: 1001, rankeeName: 'Ann', role });
 });
 
-test('a role that is missing, or comes with a rank to expect, is refused before any request', async () => {
+test('a missing role, or a role together with ifRank, is refused before any request', async () => {
   await using scene = await openScene({ serve: (request) => applied(request) });
   const codes = `return {
     rankd:addRole({ rankee = 1001 }).code,

@@ -5,7 +5,7 @@ import { formatted, luauFiles } from '../tools/format-luau.ts';
 const shipped = luauFiles.filter((file) => file.startsWith('src/'));
 
 describe('the Luau sources', () => {
-  test.each(luauFiles)('%s is Luau, and as StyLua writes it', (file) => {
+  test.each(luauFiles)('%s is valid Luau in StyLua’s format', (file) => {
     const { now, wanted } = formatted(file);
     expect(now).toBe(wanted);
   });

@@ -7,7 +7,7 @@ import { parseModel, scriptsOf } from '../support/roblox-model.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { forwardTo, Game } from './game.ts';
 
-test('the files of init, put where it says, change a rank from the chat of the game without any edit', async () => {
+test('the files written by init, put where it says, change a rank from the game’s chat without any edits', async () => {
   const home = new CliHome();
   onTestFinished(() => home[Symbol.dispose]());
   const roblox = await startFakeOpenCloud();

@@ -121,7 +121,7 @@ async function ask<T>(path: string, init: RequestInit, triesBefore = 0): Promise
   }).catch((error: Error) => {
     if (error.name === 'AbortError') throw error;
     isLost.value = true;
-    throw new ApiError('rankd does not answer.', { try: 'rankd status' });
+    throw new ApiError('rankd is not responding.', { try: 'rankd status' });
   });
   heardAt.value = Date.now();
   isLost.value = false;
@@ -133,5 +133,8 @@ async function ask<T>(path: string, init: RequestInit, triesBefore = 0): Promise
     await new Promise((resolve) => setTimeout(resolve, (said.retryAfter ?? 1) * 1000));
     return ask(path, init, triesBefore + 1);
   }
-  throw new ApiError(said.message ?? `rankd answered with ${response.status}.`, { ...said, status: response.status });
+  throw new ApiError(said.message ?? `rankd responded with status ${response.status}.`, {
+    ...said,
+    status: response.status,
+  });
 }

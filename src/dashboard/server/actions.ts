@@ -292,7 +292,8 @@ async function changeOf(
   by: string,
 ): Promise<ChangeCommand> {
   const newRankId = roleOf({ does, rank });
-  if (does === 'suspend' && lasts === undefined) throw new FieldError('for', 'is missing: say for how long');
+  if (does === 'suspend' && lasts === undefined)
+    throw new FieldError('for', 'is missing: give a duration such as 3d, or ever');
   const name = (await namesOf(app, [user])).get(user) ?? '';
   const hold = await holdOf(app, does, lasts);
   return {
@@ -327,7 +328,7 @@ async function holdOf(
 ): Promise<HoldAsked | undefined> {
   if (lasts === undefined) return undefined;
   const kind = holdKinds[does];
-  if (kind === undefined) throw new FieldError('for', `is not for ${does}: set a rank, or give a role`);
+  if (kind === undefined) throw new FieldError('for', `can only be used with suspend, set and give, not with ${does}`);
   if (lasts === 'ever') return { kind };
   await inField('for', () => requireLength(app, lasts));
   return { kind, endsAt: app.clock.now() + lasts };

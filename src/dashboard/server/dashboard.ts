@@ -180,7 +180,7 @@ export class Dashboard implements AsyncDisposable {
     const tunnel = origin === undefined ? `${port}:${new URL(own).host}` : null;
     const origins = originsOf({ port, url: origin });
     this.#listening = { ...(server && { server }), url: own + path, tunnel, cookie, origins };
-    this.#app.log.info({ url: own + path }, 'the page for the operator listens');
+    this.#app.log.info({ url: own + path }, 'the dashboard is listening');
     return this.#listening;
   }
 
@@ -200,7 +200,7 @@ export class Dashboard implements AsyncDisposable {
       const isUnused = now - this.#wantedAt >= sessionLifeMs && !this.#options.config.enabled;
       if (signal.aborted || this.#listening?.server === undefined || !isUnused) continue;
       await this.#close();
-      this.#app.log.info('the page for the operator was not used for long, and no longer listens');
+      this.#app.log.info('the dashboard had no session for twelve hours and stopped listening');
     }
   }
 

@@ -31,10 +31,7 @@ export class Outcomes<Answer> {
     work: () => Promise<Answer>,
   ): Promise<Answer> {
     if (typeof key !== 'string' || !/^[\w-]{8,64}$/.test(key))
-      throw new FieldError(
-        'idempotency-key',
-        'is a header that must have 8 to 64 letters, digits, dashes or underscores',
-      );
+      throw new FieldError('idempotency-key', 'must be a header of 8 to 64 letters, digits, dashes or underscores');
     this.#sweep();
     const slot = `${session} ${key}`;
     const earlier = this.#stored.get(slot);
@@ -57,7 +54,7 @@ export class Outcomes<Answer> {
 }
 
 function mismatch(): RankdError {
-  return new RankdError('idempotency_mismatch', 'This was sent before with other values.', {
-    hint: 'check what the first request did, then reload the page and begin again',
+  return new RankdError('idempotency_mismatch', 'This idempotency key was already used for a different request.', {
+    hint: 'reload the page, check whether the first request took effect, and try again',
   });
 }

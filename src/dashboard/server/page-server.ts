@@ -154,14 +154,14 @@ function servePage(
     if (needs === 'changing') page.sessions.touch(session);
     if (needs !== 'reading') return;
     const { isAllowed, msToNext } = buckets.reads.take(session.id, reads);
-    if (!isAllowed) throw tooOften('The page sends too many requests.', msToNext);
+    if (!isAllowed) throw tooOften('The page sent too many requests.', msToNext);
   };
 
   /** A correct link is accepted after any number of wrong ones; otherwise callers could lock out the operator. */
   const slowDown = (error: unknown): never => {
     const { isAllowed, msToNext } = buckets.wrongLogins.take('all', wrongLogins);
     if (!isRankdError(error, 'link_refused') || isAllowed) throw error;
-    throw tooOften('There were too many wrong links in a minute.', msToNext);
+    throw tooOften('Too many invalid links were tried in the last minute.', msToNext);
   };
 
   const answer = async (route: Route, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
@@ -177,7 +177,7 @@ function servePage(
     const hash = crypto().hash('sha256', `${request.url} ${request.body}`);
     const asked = { session: session.id, key, request: hash };
     const answered = await (route.needs === 'changing' ? outcomes.once(asked, work) : work());
-    if (request.method === 'POST') log.info({ by: session.by, path: pathOf(request.url) }, 'by the page');
+    if (request.method === 'POST') log.info({ by: session.by, path: pathOf(request.url) }, 'request from the page');
     return sendAnswer(reply, answered);
   };
 
@@ -224,8 +224,8 @@ function noSession(): RankdError {
 }
 
 function wrongToken(): RankdError {
-  const hint = 'reload the page; if that does not help: rankd dashboard';
-  return RankdError.withoutStack('not_from_page', 'The token of the page is missing or wrong.', { hint });
+  const hint = 'reload the page; if that does not help, run `rankd dashboard`';
+  return RankdError.withoutStack('not_from_page', "The page's token is missing or wrong.", { hint });
 }
 
 function idle(): RankdError {
@@ -234,7 +234,7 @@ function idle(): RankdError {
 
 function viewOnly(): RankdError {
   const hint = 'ask the operator for a link without --view';
-  return RankdError.withoutStack('view_only', 'This session can only view.', { hint });
+  return RankdError.withoutStack('view_only', 'This session is view-only.', { hint });
 }
 
 function tooOften(message: string, retryAfterMs: number): RankdError {
@@ -242,7 +242,7 @@ function tooOften(message: string, retryAfterMs: number): RankdError {
 }
 
 function noAddress(): RankdError {
-  return RankdError.withoutStack('invalid_request', 'The request has no address that can be read.');
+  return RankdError.withoutStack('invalid_request', "The request's path must begin with a slash.");
 }
 
 function stopping(): RankdError {

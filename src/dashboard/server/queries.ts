@@ -12,7 +12,7 @@ import { checkedIds, FieldError } from './requests.ts';
 /** The value of a field of a query; `undefined` if it is absent or empty. */
 export function valueIn(query: URLSearchParams, name: string): string | undefined {
   const values = query.getAll(name).filter((value) => value !== '');
-  if (values.length > 1) throw new FieldError(name, 'is given twice');
+  if (values.length > 1) throw new FieldError(name, 'is given more than once');
   return values[0]?.trim() || undefined;
 }
 
@@ -72,11 +72,11 @@ export async function undoSelectionIn(app: DaemonContext, query: URLSearchParams
   if (ids.length > 0) return { ids: checkedIds('change', ids, maxNamed) };
   const { rankeeName, states: _, ...selection } = await selectionIn(app, query);
   if (rankeeName !== undefined)
-    throw new FieldError('user', 'must be a user id: many names can have the same beginning');
+    throw new FieldError('user', 'must be a user id, because several names can begin the same way');
   const { undoId, rankeeId, keyId, placeId, rankerId, by, since } = selection;
   if (undoId !== undefined || rankeeId !== undefined) return selection;
   const isNamed = [keyId, placeId, rankerId, by].some((one) => one !== undefined);
-  if (!isNamed) throw new FieldError('change', 'is missing: name the changes to undo');
+  if (!isNamed) throw new FieldError('change', 'is missing: select the changes to undo');
   if (since === undefined) throw new FieldError('since', 'is missing: give a start time');
   return selection;
 }
@@ -114,7 +114,7 @@ async function namingField<T>(field: string, work: () => Promise<T>): Promise<T>
     return await work();
   } catch (error) {
     if (error instanceof RankdError && (error.code === 'not_found' || error.code === 'user_not_found'))
-      throw new FieldError(field, `names no user: ${error.message.replace(/\.$/, '')}`);
+      throw new FieldError(field, `has no match: ${error.message.replace(/\.$/, '')}`);
     throw error;
   }
 }
@@ -138,7 +138,7 @@ function statesIn(query: URLSearchParams): ChangeState[] | undefined {
   return names.map((name) => {
     const state = changeStates.find((one) => one === name);
     if (state === undefined)
-      throw new FieldError('state', `can't be '${name.slice(0, 40)}': ${changeStates.join(', ')}`);
+      throw new FieldError('state', `can't be '${name.slice(0, 40)}': use one of ${changeStates.join(', ')}`);
     return state;
   });
 }
@@ -150,7 +150,6 @@ function momentIn({ clock }: Pick<DaemonContext, 'clock'>, query: URLSearchParam
   const at = ago === undefined ? parseMoment(text) : clock.now() - ago;
   if (at !== undefined && Number.isFinite(new Date(at).getTime())) return at;
   const shown = text.slice(0, 40);
-  const what =
-    'give a date such as 2026-05-01, a time such as 2026-05-01T18:00Z, or a duration back from now such as 1h';
+  const what = 'give a date such as 2026-05-01, a time such as 2026-05-01T18:00Z, or a duration before now such as 1h';
   throw new FieldError(name, `can't be '${shown}': ${what}`);
 }

@@ -46,8 +46,8 @@ export function requireOwnPage(
   const isReading = method === 'GET' || method === 'HEAD';
   if (site === 'same-origin' || (isReading && site === 'none')) return;
   if (site === undefined && (isReading || origins.has(String(headers.origin)))) return;
-  throw RankdError.withoutStack('not_from_page', 'This was not sent by the page itself.', {
-    hint: 'open the page itself: rankd dashboard',
+  throw RankdError.withoutStack('not_from_page', 'This request did not come from the page itself.', {
+    hint: 'run `rankd dashboard`, and open the link that it prints',
   });
 }
 
@@ -84,7 +84,7 @@ export function text(max: number): Field<string> {
   return (value, name) => {
     const trimmed = typeof value === 'string' ? value.trim() : '';
     if (trimmed !== '' && trimmed.length <= max) return trimmed;
-    throw new FieldError(name, `must be a text of 1 to ${max} characters`);
+    throw new FieldError(name, `must have 1 to ${max} characters`);
   };
 }
 
@@ -128,7 +128,7 @@ export function id(what: string): Field<number> {
 
 export const reason: Field<string | undefined> = optional((value, name) => {
   if (typeof value === 'string' && [...value].length <= maxReasonLength) return value;
-  throw new FieldError(name, `must be a text of at most ${maxReasonLength} characters`);
+  throw new FieldError(name, `can have at most ${maxReasonLength} characters`);
 });
 
 /** A duration in milliseconds. */

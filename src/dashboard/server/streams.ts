@@ -19,7 +19,7 @@ export class Streams {
   /** Throws `too_many_streams`. */
   add(response: ServerResponse, headers: OutgoingHttpHeaders): void {
     if (this.#open.size >= maxStreams)
-      throw RankdError.withoutStack('too_many_streams', `${maxStreams} pages are open already.`, {
+      throw RankdError.withoutStack('too_many_streams', `${maxStreams} pages are already open.`, {
         hint: 'close one of them',
         retryAfterMs: 10_000,
       });

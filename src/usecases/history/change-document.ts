@@ -164,7 +164,7 @@ export function holdWords({ hold }: RankChange): string | undefined {
   }
   if (hold.does === 'return') return hold.as === 'lifted' ? 'lifted early' : 'time is up';
   if (hold.does === 'undo') return hold.reopens === undefined ? 'over by undo' : 'in force again by undo';
-  return hold.does === 'renew' ? 'came back: still in force' : 'ends the suspension';
+  return hold.does === 'renew' ? 'rejoined the group: still in force' : 'ends the suspension';
 }
 
 /** The old and the new role, e.g. `Trainee → Officer`, or `+ VIP`; the requested rank if there was no plan. */

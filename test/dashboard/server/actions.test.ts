@@ -48,7 +48,7 @@ describe('a member', () => {
     },
   );
 
-  test('who does not exist is reported at the field', async () => {
+  test('that does not exist is reported at the field', async () => {
     const reader = await page.loggedIn();
     const hostile = hostileTexts.filter((text) => text.isWellFormed() && text.trim() !== '').slice(0, 12);
     for (const asked of ['nobody at all', 'NobodyHere', '99', ...hostile]) {
@@ -58,7 +58,7 @@ describe('a member', () => {
     }
   });
 
-  test('is promoted, demoted, ranked, suspended and given back, each after a test that shows exactly that', async () => {
+  test('is promoted, demoted, ranked, suspended and unsuspended, each after a test that predicts the change', async () => {
     const at = { user: 1001, does: 'promote', ifRank: roles.trainee, reason: 'passed' };
     expect(await does('rank/test', at)).toMatchObject({
       test: { allowed: true },
@@ -100,7 +100,7 @@ describe('a member', () => {
     await does('suspensions/lift', { user: 1001 });
   });
 
-  test('who was changed elsewhere during a suspension: the test reports that, and what force would do', async () => {
+  test('changed elsewhere during a suspension: the test reports the conflict and the effect of force', async () => {
     await does('rank/change', { user: 1003, does: 'suspend', for: '3d' });
     const { clock, platform } = page.app.app;
     using call = callWithin(clock, 5_000, 'operator');
@@ -114,12 +114,12 @@ describe('a member', () => {
     expect((await does('suspensions/lift', { user: 1003, force: true })).change.message).toBe(message);
   });
 
-  test('whose rank has changed since the test is left alone', async () => {
+  test('is not changed if the rank has changed since the test', async () => {
     const answer = await ann.post('/api/rank/change', { user: 1002, does: 'demote', ifRank: roles.captain });
     expect(answer).toMatchObject({ status: 409, json: { code: 'rank_differs' } });
   });
 
-  test('who may not be ranked: the test names the check and its fix, and the change is refused', async () => {
+  test('that may not be ranked: the test names the failed check and its fix, and the change is refused', async () => {
     const owner = { user: 1, does: 'set', rank: roles.officer };
     const { test, move } = await does('rank/test', owner);
     expect(test).toMatchObject({ allowed: false });
@@ -130,7 +130,7 @@ describe('a member', () => {
     expect((await ann.post('/api/rank/change', owner)).status).toBeGreaterThanOrEqual(400);
   });
 
-  test('the ranks to choose from are those that can be given', async () => {
+  test('only ranks that can be given are offered', async () => {
     const { roles: all, givable } = await ann.read('/api/roles');
     expect(all.map(({ name }: { name: string }) => name)).toContain('Owner');
     expect(givable).toContain(roles.officer);
@@ -138,7 +138,7 @@ describe('a member', () => {
   });
 });
 
-test('an extra role is given for a time, to one member and to a list, and taken, each after a test', async () => {
+test('an extra role is given temporarily, to one member and to a list, and taken away, each after a test', async () => {
   await using laddered = await openTestPage({ config: { group: { ladder: [10, 20], rankOne: 'custom' } } });
   const { app } = laddered;
   const bea = await laddered.loggedIn();
@@ -174,7 +174,7 @@ describe('a list', () => {
   const users =
     'Newcomer\tpassed\tMonday\n# those of Tuesday\n1002;late\n\nhttps://www.roblox.com/users/1003/profile\n1001';
 
-  test('pasted from a spreadsheet runs with progress, each member once', async () => {
+  test('pasted from a spreadsheet runs with progress, and changes each member once', async () => {
     const asked = { does: 'set', rank: roles.officer, reason: 'training' };
     const { members } = await does('list/test', { ...asked, users });
     expect(members.map(({ rankeeId, line }: { rankeeId: number; line: number }) => [line, rankeeId])).toEqual([
@@ -196,7 +196,7 @@ describe('a list', () => {
     expect(await auditOf('rank.list')).toMatchObject({ by: 'web:ann@host', detail: { does: 'end' } });
   });
 
-  test('with a wrong line is refused at its field before anything changes', async () => {
+  test('with an invalid line is refused at its field before anything changes', async () => {
     const lines = ['', 'Newcomer\nnot a user at all', 'NobodyHere', '1001, 1002, 1003'];
     for (const users of [...lines, ...hostileTexts.slice(0, 10).map((hostile) => `1001\n-${hostile}`)])
       for (const path of ['list/test', 'list/run'])
@@ -208,7 +208,7 @@ describe('a list', () => {
 });
 
 describe('a key', () => {
-  test('is made with its places, narrowed, rotated, paused, resumed and revoked', async () => {
+  test('is created with its places, limited, rotated, paused, resumed and revoked', async () => {
     const made = await does('keys/create', {
       ...{ name: 'lobby', scopes: ['verify', 'rank'], maxRank: roles.officer, direction: 'promote' },
       places: '920587237\nhttps://www.roblox.com/games/5/Lobby',
@@ -244,7 +244,7 @@ describe('a key', () => {
     expect(await page.app.verify(rotated.secret, 7)).toMatchObject({ status: 401 });
   });
 
-  test('whose answer was lost is not made twice: the same idempotency key gets the same secret', async () => {
+  test('is not created twice if the response was lost: the same idempotency key gets the same secret', async () => {
     const once = { 'idempotency-key': 'click-12345678' };
     const asked = { name: 'twice', scopes: ['verify'] };
     const answers = await Promise.all([1, 2].map(() => ann.post('/api/keys/create', asked, once)));
@@ -262,7 +262,7 @@ describe('a key', () => {
   });
 });
 
-test('a second click promotes once, and a refused request may be sent again', async () => {
+test('a double click promotes once, and a refused request can be sent again', async () => {
   const once = { 'idempotency-key': 'promote-1234' };
   await does('rank/change', { user: 1002, does: 'set', rank: roles.trainee });
   const click = () => ann.post('/api/rank/change', { user: 1002, does: 'promote' }, once);
@@ -276,7 +276,7 @@ test('a second click promotes once, and a refused request may be sent again', as
   expect(await ann.post('/api/keys/create', { name: 'a-b', scopes: ['rank'] }, wrong)).toMatchObject({ status: 200 });
 });
 
-test('a webhook is added, tested, set, paused, enabled and removed, and its address is in no document', async () => {
+test('a webhook is added, tested, edited, paused, enabled and removed, and no document contains its address', async () => {
   const { webhook, secret } = await does('webhooks/add', {
     name: 'bot',
     url: `${sink.url}/private-path`,
@@ -297,7 +297,7 @@ test('a webhook is added, tested, set, paused, enabled and removed, and its addr
   expect((await ann.read('/api/webhooks')).webhooks).toEqual([]);
 });
 
-test('the set-up shows what is done on the way to a real group, and the problems with their fixes', async () => {
+test('the set-up shows the completed steps to a real group, and the problems with their fixes', async () => {
   await using other = await openTestPage();
   const visitor = await other.loggedIn();
   const setup = async () => (await visitor.read('/api/setup')).setup;
@@ -358,7 +358,7 @@ test.each([
   else expect(answer).toMatchObject({ status: 400, json: { field } });
 });
 
-test('every action needs an idempotency key, and a session that only views can do none of them', async () => {
+test('every action needs an idempotency key, and a view-only session can take none of them', async () => {
   const viewer = await page.loggedIn({ isViewOnly: true, lifeMs: 3_600_000 });
   expect(await viewer.read('/api/session')).toMatchObject({ session: { viewOnly: true } });
   for (const path of Object.keys(actions)) {

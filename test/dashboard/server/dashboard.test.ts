@@ -12,7 +12,7 @@ import { tempDir } from '../../support/temp-dir.ts';
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
-test('nothing listens before a link is requested, or after twelve hours without a session', async () => {
+test('the dashboard listens only once a link is requested, and stops after twelve hours without a session', async () => {
   const clock = new SkippableClock();
   await using page = await openTestPage({ clock });
   expect(page.dashboard.standing).toBeNull();
@@ -31,7 +31,7 @@ test('nothing listens before a link is requested, or after twelve hours without 
   expect(await (await page.loggedIn()).read('/api/session')).toMatchObject({ v: 1 });
 });
 
-test('dashboard.enabled keeps it there', async () => {
+test('with dashboard.enabled, it listens permanently', async () => {
   const clock = new SkippableClock();
   await using page = await openTestPage({ clock, dashboard: { enabled: true } });
   await page.dashboard.open();
@@ -40,7 +40,7 @@ test('dashboard.enabled keeps it there', async () => {
   expect(page.dashboard.standing).not.toBeNull();
 });
 
-test('the answer to a link that is too old says to make another one', async () => {
+test('the response to an expired link explains how to make a new one', async () => {
   const clock = new SkippableClock();
   await using page = await openTestPage({ clock });
   const visitor = await page.withLink();
@@ -48,7 +48,7 @@ test('the answer to a link that is too old says to make another one', async () =
   expect(await visitor.logIn()).toMatchObject({ status: 403, json: { code: 'link_refused', try: 'rankd dashboard' } });
 });
 
-test('a log-out of all sessions also invalidates a link from before a restart', async () => {
+test('logging out all sessions also invalidates a link from before a restart', async () => {
   await using page = await openTestPage();
   await using restarted = new LazyDashboard(page.options);
   const visitor = await page.withLink();
@@ -56,7 +56,7 @@ test('a log-out of all sessions also invalidates a link from before a restart', 
   expect(await visitor.logIn()).toMatchObject({ status: 403, json: { code: 'link_refused' } });
 });
 
-test('after an idle half hour, the page still shows data but changes nothing; activity, or a change, starts the time again', async () => {
+test('after half an hour without activity, the page only shows data; activity or a change resets the timer', async () => {
   const clock = new SkippableClock();
   await using page = await openTestPage({ clock });
   await page.app.createKey();
@@ -73,7 +73,7 @@ test('after an idle half hour, the page still shows data but changes nothing; ac
   expect(await visitor.post('/api/logout')).toMatchObject({ status: 200 });
 });
 
-test('the next free port is taken if another program has the one of the settings', async () => {
+test('the next free port is used if another program uses the configured one', async () => {
   const { other, port } = await anotherProgram();
   await using page = await openTestPage({ dashboard: { port } });
   const taken = Number(new URL((await page.withLink()).origin).port);
@@ -82,7 +82,7 @@ test('the next free port is taken if another program has the one of the settings
   other.close();
 });
 
-test('where browsers reach it by a name, the link has that name, the port stays, and the cookie goes over https alone', async () => {
+test('with dashboard.url, the link has that host name, the port is fixed, and the cookie is only sent over https', async () => {
   const url = 'https://rankd-admin.example.com';
   const { other, port } = await anotherProgram();
   await using blocked = await openTestPage({ dashboard: { port, url } });
@@ -99,7 +99,7 @@ async function anotherProgram(): Promise<{ other: Server; port: number }> {
   return { other, port: (other.address() as AddressInfo).port };
 }
 
-test('the files of the build are served compressed; the page is always revalidated, the others are cached for ever', async () => {
+test('the built files are served compressed; the page is always revalidated, the others are cached forever', async () => {
   const pageFolder = join(tempDir(), 'dashboard');
   mkdirSync(pageFolder);
   const script = 'console.log(1);'.repeat(200);
@@ -153,7 +153,7 @@ test('a stream reports changes, sends heartbeats while nothing changes, and says
   await expect.poll(() => [other.events.at(-1), other.isOver]).toEqual(['bye', true]);
 });
 
-test('a page that reads nothing of its stream is hung up on, and costs no memory', async () => {
+test('a page that does not read its stream is disconnected and uses no memory', async () => {
   await using page = await openTestPage();
   const visitor = await page.loggedIn();
   const slow = await visitor.listen();

@@ -5,7 +5,7 @@ import { CliHome } from '../../support/run-cli.ts';
 
 const RANKD_SERVER_PUBLIC_URL = 'https://rankd.example.com';
 
-test('with dashboard.path, the port of the API serves the page below that path, with its log-in, headers and rules, and the API as before', async () => {
+test('with dashboard.path, the API’s port serves the page below that path, with its log-in, headers and rules, next to the API', async () => {
   using home = new CliHome();
   const key = await home.createKey();
   await using daemon = await DaemonHere.start(home, { env: { RANKD_DASHBOARD_PATH: '/page' } });
@@ -31,7 +31,7 @@ test('with dashboard.path, the port of the API serves the page below that path, 
   await expect.poll(() => stream.isOver).toBe(true);
 });
 
-test('without dashboard.path, the port of the API has no page', async () => {
+test('without dashboard.path, the API’s port has no page', async () => {
   using home = new CliHome();
   await using daemon = await DaemonHere.start(home);
   for (const path of ['/page', '/page/api/session']) expect((await fetch(daemon.url + path)).status).toBe(404);
@@ -51,7 +51,7 @@ test('behind an https server.public_url, the link begins with that address, and 
   expect(String(answer.headers['set-cookie'])).toMatch(/^__Host-rankd=.*; Secure$/);
 });
 
-test('a path that the API uses itself, or that is none, is refused', async () => {
+test('an invalid path, or one that the API itself uses, is refused', async () => {
   using home = new CliHome();
   for (const path of ['page', '/v1', '/docs', '/', '/a b', '/page/']) {
     const { code, stderr } = await home.here(['config', 'check'], { env: { RANKD_DASHBOARD_PATH: path } });

@@ -22,7 +22,7 @@ test('a session lasts twelve hours, whatever the wall clock says', async () => {
   expect(sessions.count).toBe(0);
 });
 
-test('a request that changes something needs activity at the page in the last half hour', async () => {
+test('a request that changes something needs activity on the page within the last half hour', async () => {
   const { clock, sessions, logIn } = open();
   const { cookie, session } = logIn();
   await clock.advance(30 * minuteMs - 1);
@@ -35,7 +35,7 @@ test('a request that changes something needs activity at the page in the last ha
   expect(sessions.find(cookie)).toBe(session);
 });
 
-test('the token of one session is not that of another', () => {
+test('one session’s token is not valid for another session', () => {
   const { sessions, logIn } = open();
   const [one, other] = [logIn(), logIn()];
   expect(sessions.isToken(one.session, one.token)).toBe(true);
@@ -56,7 +56,7 @@ test('a logged-out page is notified at once', () => {
   expect(sessions.find(other.cookie)).toBeUndefined();
 });
 
-test('sessions without end cost no memory: the oldest make room', () => {
+test('the number of sessions is limited: a new one replaces the oldest', () => {
   const { sessions, logIn } = open();
   const first = logIn();
   const ended: string[] = [];

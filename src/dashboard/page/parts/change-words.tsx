@@ -66,11 +66,11 @@ export function holdWords({ does, kind, endsAt }: NonNullable<Change['hold']>, r
   const isTemporary = kind === 'temporary';
   const words = {
     begin: isTemporary ? `temporary${length}` : `suspended${length}`,
-    renew: 'came back: still in force',
-    end: `time is up: roles ${isTemporary ? 'as before' : 'given back'}`,
-    lift: isTemporary ? 'ended early: roles as before' : 'lifted early: roles given back',
+    renew: 'rejoined the group: still in force',
+    end: 'time is up: earlier roles restored',
+    lift: `${isTemporary ? 'ended' : 'lifted'} early: earlier roles restored`,
     override: 'ends the suspension',
-    undo: 'suspension or temporary rank as before',
+    undo: 'suspension or temporary rank restored',
   };
   return words[does];
 }
@@ -82,7 +82,7 @@ export function Move({ change }: { change: Change }) {
   const { kind, roleId, oldRoleId, newRankId, roles } = change;
   if (kind !== null && roleId !== null)
     return <span class="name">{`${kind === 'role_added' ? '+' : '−'} ${roleName(change, roleId)}`}</span>;
-  if (roleId === null) return <span class="soft">{newRankId === null ? 'not known' : `to rank ${newRankId}`}</span>;
+  if (roleId === null) return <span class="soft">{newRankId === null ? 'unknown' : `to rank ${newRankId}`}</span>;
   if (oldRoleId === null || oldRoleId === roleId) return <span class="name">{roleName(change, roleId)}</span>;
   const rankOf = (id: number) => roles.find((role) => role.id === id)?.rank ?? 0;
   const step = Math.sign(rankOf(roleId) - rankOf(oldRoleId));
@@ -115,7 +115,9 @@ function HoldMove({ change, hold }: { change: Change; hold: NonNullable<Change['
         </span>
         <span>{holdWords(hold, change.requestedAt)}</span>
       </span>
-      {role !== undefined && <p class="small soft name">{hold.does === 'begin' ? `holds ${role} until then` : role}</p>}
+      {role !== undefined && (
+        <p class="small soft name">{hold.does === 'begin' ? `has the role ${role} until then` : role}</p>
+      )}
     </>
   );
 }

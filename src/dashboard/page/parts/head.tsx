@@ -73,7 +73,7 @@ function DaemonState({ data }: { data: Status | undefined }) {
   if (isLost.value) {
     if (isAway.value)
       return (
-        <Chip tone="bad" icon="no">{`no answer since ${new Date(heardAt.value).toLocaleTimeString(locale)}`}</Chip>
+        <Chip tone="bad" icon="no">{`no response since ${new Date(heardAt.value).toLocaleTimeString(locale)}`}</Chip>
       );
     return (
       <Chip tone="bad" icon="no">
@@ -145,22 +145,25 @@ function Troubles({ data }: { data: Status }) {
   const troubles: Array<[isOn: boolean, words: string]> = [
     [
       workspaceActive === false,
-      'The workspace is suspended: no game can do anything. `rankd workspace resume` ends that.',
+      'The workspace is suspended, so no game can do anything. To end the suspension: `rankd workspace resume`',
     ],
     [storeProblem !== null, `The database can’t be used: ${storeProblem}`],
     [
       !credential.isAccepted,
-      `Roblox does not accept the Roblox key: ${credential.problem ?? 'it does not say why.'} See \`rankd doctor\`.`,
+      `Roblox does not accept the Roblox key: ${credential.problem ?? 'it gives no reason.'} See \`rankd doctor\`.`,
     ],
-    [platformTrust.stop !== null, `No rank is changed until a reload: ${platformTrust.stop}`],
+    [platformTrust.stop !== null, `rankd changes no ranks until you run \`rankd reload\`: ${platformTrust.stop}`],
     [
       !platformTrust.believesAnswers,
-      'Roblox did not show a change that it had confirmed. Each change is checked twice until it does again.',
+      'Roblox confirmed a change but did not show it afterwards. rankd reads every change back until a later check succeeds.',
     ],
-    [acceptsKeys === false, 'No key is accepted, so no game can do anything. `rankd key create my-game` makes one.'],
-    [stuck.length > 0, `${stuck.join(', ')} can’t get the earlier roles back. See the suspensions.`],
+    [
+      acceptsKeys === false,
+      'No game key is accepted, so no game can do anything. To create one: `rankd key create my-game`',
+    ],
+    [stuck.length > 0, `rankd can’t give ${stuck.join(', ')} the earlier roles back. See Suspensions.`],
     ...misfits.map(({ message, fix }): [boolean, string] => [true, `${message} To correct it: ${fix}`]),
-    [needRestart.length > 0, `Changed settings need a restart: ${needRestart.join(', ')}.`],
+    [needRestart.length > 0, `Restart rankd to apply these changed settings: ${needRestart.join(', ')}.`],
   ];
   const now = troubles.filter(([isOn]) => isOn);
   if (now.length === 0) return null;

@@ -11,11 +11,11 @@ export function LogIn() {
         <Brand />
         <h1>You are not logged in</h1>
         {refusal.value !== undefined && <Problem error={refusal.value} />}
-        <p>In a shell on the machine that rankd runs on, run</p>
+        <p>On the machine where rankd is running, run this in a shell:</p>
         <p>
           <Shell line="rankd dashboard" />
         </p>
-        <p class="soft">It prints a link that leads here. The link works once, for five minutes.</p>
+        <p class="soft">It prints a link to this page. The link works once, within five minutes.</p>
       </section>
     </main>
   );
@@ -33,7 +33,7 @@ export class Boundary extends Component<{ children: ComponentChildren }, { error
     return (
       <div role="alert">
         <Notice tone="bad">
-          <p>This view could not be drawn: {error.message}</p>
+          <p>This view could not be shown: {error.message}</p>
           <p class="small">
             Reload the page. If that does not help, report it with the name and version of your browser.
           </p>

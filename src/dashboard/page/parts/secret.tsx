@@ -32,7 +32,7 @@ export function SecretDialog({
   );
   return (
     <Dialog title={title} footer={footer} onClose={onClose}>
-      <Notice>This secret is shown only now. rankd stores nothing that it could be read from.</Notice>
+      <Notice>This secret is shown only once: rankd cannot show it again.</Notice>
       <div class="row secret">
         <code>{secret}</code>
         <button type="button" class="main" onClick={() => void copy()}>
@@ -40,7 +40,7 @@ export function SecretDialog({
         </button>
       </div>
       <p class="small" role="status">
-        {state.value === 'refused' && 'The browser does not allow it: select the text and copy it.'}
+        {state.value === 'refused' && 'The browser blocked copying: select the text and copy it yourself.'}
       </p>
       {children}
     </Dialog>

@@ -29,8 +29,8 @@ export function Details({ change, onUndo }: { change: Change; onUndo: (query: st
   return (
     <>
       <dl class="details">
-        <Fact name="Answer" isWhole>
-          {change.message || 'nothing yet'}
+        <Fact name="Outcome" isWhole>
+          {change.message || 'none yet'}
         </Fact>
         {change.reason !== null && (
           <Fact name="Reason" isWhole>
@@ -41,9 +41,9 @@ export function Details({ change, onUndo }: { change: Change; onUndo: (query: st
           <Roles change={change} ids={change.rolesBefore} />
         </Fact>
         <Fact name="Roles after">
-          {change.rolesAfter === null ? 'not known yet' : <Roles change={change} ids={change.rolesAfter} />}
+          {change.rolesAfter === null ? 'unknown so far' : <Roles change={change} ids={change.rolesAfter} />}
         </Fact>
-        <Fact name="Asked for">
+        <Fact name="Requested">
           {exactTime(change.requestedAt)}
           {change.finishedAt !== null && (
             <span class="soft"> (took {duration(change.requestedAt, change.finishedAt)})</span>
@@ -54,14 +54,14 @@ export function Details({ change, onUndo }: { change: Change; onUndo: (query: st
           {change.via}
           {change.placeId !== null && <span class="soft"> from place {change.placeId}</span>}
         </Fact>
-        {change.simulated && <Fact name="Group">the simulated one: nothing was changed on Roblox</Fact>}
-        {change.hold !== null && <Fact name="Means">{holdWords(change.hold, change.requestedAt)}</Fact>}
+        {change.simulated && <Fact name="Group">simulated: nothing was changed on Roblox</Fact>}
+        {change.hold !== null && <Fact name="Effect">{holdWords(change.hold, change.requestedAt)}</Fact>}
         {change.command !== null && <Fact name="Command">{change.command}</Fact>}
         {change.code !== null && <Fact name="Code">{change.code}</Fact>}
-        {oldRankName != null && <Fact name="Rank before, as the game sent it">{oldRankName}</Fact>}
-        {undoOf != null && <Fact name="Takes back">{undoOf}</Fact>}
+        {oldRankName != null && <Fact name="Earlier rank, as the game sent it">{oldRankName}</Fact>}
+        {undoOf != null && <Fact name="Undoes">{undoOf}</Fact>}
         {undoId != null && (
-          <Fact name="Part of the undo">
+          <Fact name="Part of undo">
             <a href={addressOf('changes', { undo: undoId })}>{undoId}</a>
           </Fact>
         )}
@@ -76,7 +76,7 @@ export function Details({ change, onUndo }: { change: Change; onUndo: (query: st
         )}
         {mayChange.value && undoId != null && !isLeftFromSimulation(change) && (
           <button type="button" onClick={() => onUndo(new URLSearchParams({ undo: undoId }).toString())}>
-            <Icon name="back" /> Take the whole undo back…
+            <Icon name="back" /> Reverse the whole undo…
           </button>
         )}
         <a class="button" href={addressOf('rank', { user: `${change.rankeeId}` })}>

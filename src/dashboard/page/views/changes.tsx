@@ -76,7 +76,7 @@ export function Changes() {
 }
 
 function Count({ shown, isAll }: { shown: number; isAll: boolean }) {
-  return <p class="soft">{isAll ? `${shown} in all` : `the newest ${shown}`}</p>;
+  return <p class="soft">{isAll ? `${shown} in total` : `the newest ${shown}`}</p>;
 }
 
 /** An undo of all results needs a filter by member, by undo, or by start time. */
@@ -91,17 +91,17 @@ function mayUndoAll(active: Record<string, string>): boolean {
 function NoChanges({ isSearch }: { isSearch: boolean }) {
   if (isSearch)
     return (
-      <Empty icon="changes" title="No change matches">
+      <Empty icon="changes" title="No changes match">
         <p>
           Remove a filter, or <a href={addressOf('changes')}>show all changes</a>.
         </p>
       </Empty>
     );
   return (
-    <Empty icon="changes" title="No rank change yet">
+    <Empty icon="changes" title="No rank changes yet">
       <p>
-        Rank changes show up here as soon as anyone asks for one. <a href={addressOf('keys')}>Make a key</a> for your
-        game, or <a href={addressOf('rank')}>change a rank</a> yourself. In a shell, it is
+        Rank changes appear here as soon as one is requested. <a href={addressOf('keys')}>Create a key</a> for your
+        game, or <a href={addressOf('rank')}>change a rank</a> yourself. In a shell, run
       </p>
       <Shell line="rankd key create my-game" />
       <Shell line="rankd rank set USER RANK" />
@@ -167,7 +167,7 @@ function ChangesTable({ changes, fresh, onUndo }: TableProps) {
                 type="button"
                 class="opener"
                 aria-expanded={isOpen}
-                aria-label={`Details of the change of ${memberName(change)}`}
+                aria-label={`Details of the change to ${memberName(change)}`}
                 onClick={() => {
                   open.value = isOpen ? undefined : change.id;
                 }}

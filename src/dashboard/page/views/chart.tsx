@@ -45,17 +45,17 @@ export function ChartView() {
               ))}
             </fieldset>
             <Totals bars={bars} />
-            <section class="sheet" aria-label={`Changes of the last ${name}`}>
+            <section class="sheet" aria-label={`Changes in the last ${name}`}>
               {bars.every((bar) => total(bar) === 0) ? (
-                <Empty icon="chart" title={`No change in the last ${name}`}>
-                  <p>As soon as ranks change, their number by {span.value === 'hours' ? 'hour' : 'day'} stands here.</p>
+                <Empty icon="chart" title={`No changes in the last ${name}`}>
+                  <p>The number of changes per {span.value === 'hours' ? 'hour' : 'day'} appears here.</p>
                 </Empty>
               ) : (
                 <Plot bars={bars} label={label} isHours={span.value === 'hours'} />
               )}
             </section>
             <details class="sheet fold">
-              <summary>The same as a table</summary>
+              <summary>Show as a table</summary>
               <BarsTable bars={bars} label={label} name={name} />
             </details>
           </>
@@ -96,7 +96,7 @@ const columns = [
 
 function BarsTable({ bars, label, name }: { bars: Bar[]; label: (at: string) => string; name: string }) {
   return (
-    <Table caption={`Changes of the last ${name}, newest first`} columns={columns}>
+    <Table caption={`Changes in the last ${name}, newest first`} columns={columns}>
       {[...bars].reverse().map((bar) => (
         <tr key={bar.from}>
           <th scope="row">

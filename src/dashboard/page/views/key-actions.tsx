@@ -19,7 +19,7 @@ export interface Minted {
 const scopes = [
   { value: 'verify', words: 'check that the key works', isChosen: true },
   { value: 'rank', words: 'change ranks', isChosen: true },
-  { value: 'suspend', words: 'suspend members, and lift such suspensions' },
+  { value: 'suspend', words: 'suspend members, and lift suspensions that games began' },
   { value: 'roles', words: 'give and take extra roles' },
 ];
 
@@ -39,8 +39,8 @@ export function NewKey({ onMinted, onClose }: { onMinted: (minted: Minted) => vo
   return (
     <Confirm
       title="New key"
-      lead="A key lets a game ask for rank changes, within the limits that you set here."
-      verb="Make the key"
+      lead="A key lets a game request rank changes, within the limits that you set here."
+      verb="Create the key"
       act={make}
       onClose={onClose}
     >
@@ -80,14 +80,14 @@ function Limits({ of: key }: { of?: Key }) {
       <RoleField
         name="maxRank"
         label="Highest rank it can touch"
-        none="no separate limit"
+        none="no limit for this key"
         isAny
         chosen={roleOf(key?.maxRank)}
       />
       <RoleField
         name="minRank"
         label="Lowest rank it can touch"
-        none="no separate limit"
+        none="no limit for this key"
         isAny
         chosen={roleOf(key?.minRank)}
       />
@@ -196,7 +196,7 @@ function Ask({ what, of: key, onMinted, onClose }: AskProps) {
   if (what === 'limits')
     return (
       <Confirm
-        title={`What ${key.name} may do`}
+        title={`Limits of ${key.name}`}
         lead="The limits apply from the game’s next request."
         verb="Save"
         act={then('keys/set', rulesIn)}
@@ -210,7 +210,7 @@ function Ask({ what, of: key, onMinted, onClose }: AskProps) {
       <Confirm
         title={`New secret for ${key.name}`}
         lead="Both secrets work until the overlap ends."
-        verb="Make the secret"
+        verb="Create the secret"
         act={then('keys/rotate', (values) => ({ overlap: textOf(values, 'overlap') }))}
         onClose={onClose}
       >
@@ -218,7 +218,7 @@ function Ask({ what, of: key, onMinted, onClose }: AskProps) {
           name="overlap"
           label="The old secret still works for"
           value="24h"
-          hint="such as 24h; 0s if it has leaked: then the game stops until it has the new one"
+          hint="such as 24h, or 0s if it has leaked; the game then can’t change ranks until it has the new secret"
         />
       </Confirm>
     );
@@ -226,7 +226,7 @@ function Ask({ what, of: key, onMinted, onClose }: AskProps) {
     return (
       <Confirm
         title={`Revoke ${key.name} for good?`}
-        lead="rankd refuses it from the next request on. This cannot be taken back."
+        lead="rankd refuses it from the next request on. This cannot be undone."
         verb="Revoke"
         isGrave
         act={then('keys/revoke')}
@@ -237,11 +237,7 @@ function Ask({ what, of: key, onMinted, onClose }: AskProps) {
   return (
     <Confirm
       title={`${isPaused ? 'Resume' : 'Pause'} ${key.name}?`}
-      lead={
-        isPaused
-          ? 'It can change ranks again, at once.'
-          : "It can't change any rank until it is resumed. Until then, rankd refuses its requests."
-      }
+      lead={isPaused ? 'It can change ranks again immediately.' : 'rankd refuses its rank changes until you resume it.'}
       verb={isPaused ? 'Resume' : 'Pause'}
       act={then(isPaused ? 'keys/resume' : 'keys/pause')}
       onClose={onClose}
@@ -285,7 +281,7 @@ function PlacesOf({ of: key, isFixed }: { of: Key; isFixed: boolean }) {
     <FormError.Provider value={error.value}>
       <h3>Places that may use it</h3>
       {key.forDiscord ? (
-        <p class="soft">none: people in Discord use this key, by a role that discord.commands names</p>
+        <p class="soft">none: people in Discord use this key through a role in discord.commands</p>
       ) : key.anyPlace ? (
         <p class="soft">any place: it is for a bot or a web shop, not for a game</p>
       ) : (

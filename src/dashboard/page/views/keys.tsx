@@ -82,12 +82,12 @@ function count(shown: number, isAll: boolean): string {
 
 function NoKeys() {
   return (
-    <Empty icon="keys" title="No key yet">
+    <Empty icon="keys" title="No keys yet">
       <p>
-        A game needs a key before it can ask for anything, and the key needs the place that may use it. A key is a
-        secret: it is shown once, when it is made.
+        A game needs a key to use rankd, and each key lists the places that may use it. The secret of a key is shown
+        only once, when you create it.
       </p>
-      <p>In a shell, it is</p>
+      <p>In a shell, run</p>
       <Shell line="rankd key create my-game" />
       <Shell line="rankd whitelist add PLACE --key my-game" />
     </Empty>
@@ -193,8 +193,8 @@ function mayDo(key: Key): string[] {
     ...scopes,
     ...ranks,
     ...(direction === null ? [] : [`${direction} only`]),
-    ...(key.selfRank === null ? [] : ['not oneself']),
-    ...(key.system ? ['without a player'] : []),
+    ...(key.selfRank === null ? [] : ['no self-rank']),
+    ...(key.system ? ['no player needed'] : []),
     ...(key.forDiscord ? ['for Discord'] : []),
     ...(key.privileged ? ['privileged roles'] : []),
     ...(ratePerMinute === null ? [] : [`${ratePerMinute} a minute`]),
@@ -234,7 +234,7 @@ function LastUse({ keys: { secrets } }: { keys: Key }) {
             {masked}
             {expiresAt !== null && (
               <>
-                , good until <Time at={expiresAt} />
+                , valid until <Time at={expiresAt} />
               </>
             )}
           </p>

@@ -21,12 +21,12 @@ const operations: Record<string, string> = {
 export function Pace() {
   return (
     <>
-      <LiveView title="Pace" live={budget} lead={() => 'the calls to Roblox that rankd may still make in this minute'}>
+      <LiveView title="Pace" live={budget} lead={() => 'the calls to Roblox that rankd can still make this minute'}>
         {({ budget: bars, callsWaiting, requestsInFlight }) => (
           <section class="sheet" aria-label="Pace">
             <dl class="facts figures">
               <Figure name="Requests in flight" value={requestsInFlight} />
-              <Figure name="Calls that wait" value={callsWaiting} />
+              <Figure name="Waiting calls" value={callsWaiting} />
             </dl>
             {bars.length === 0 ? (
               <p class="unlimited soft">Not limited: this group is simulated, and no call goes to Roblox.</p>
@@ -82,7 +82,7 @@ function Problems() {
   const shown = isAll.value ? data.problems : data.problems.slice(0, 8);
   return (
     <>
-      <h2>Warnings and errors of the log</h2>
+      <h2>Warnings and errors in the log</h2>
       <section class="sheet" aria-label="Warnings and errors">
         {shown.length === 0 ? (
           <p class="unlimited soft">

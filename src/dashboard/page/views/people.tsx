@@ -47,7 +47,7 @@ function Linked() {
         <section class="sheet" aria-label="Linked people">
           {data.length === 0 ? (
             <p class="unlimited soft">
-              No one is linked. People link themselves with /link in Discord, or you do it here.
+              No one is linked. People can link themselves with /link in Discord, or you can link them here.
             </p>
           ) : (
             <Table
@@ -85,19 +85,19 @@ function Linked() {
       {asked.value === 'new' && (
         <Confirm
           title="Link a person"
-          lead="They then rank in Discord as this Roblox user."
+          lead="Their commands in Discord will count as this Roblox user’s."
           verb="Link"
           act={act('people/link', (values) => ({ discord: textOf(values, 'discord'), user: textOf(values, 'user') }))}
           onClose={close}
         >
-          <TextField name="discord" label="Id of the Discord user (Copy User ID)" />
-          <TextField name="user" label="Roblox user: name, id, or the address of the profile" />
+          <TextField name="discord" label="Discord user ID (Copy User ID)" />
+          <TextField name="user" label="Roblox user: user name, id or profile address" />
         </Confirm>
       )}
       {asked.value !== undefined && asked.value !== 'new' && (
         <Confirm
           title={`Unlink ${asked.value.userName ?? asked.value.userId}?`}
-          lead="They can rank in Discord again only after they are linked again."
+          lead="They can’t rank in Discord until they are linked again."
           verb="Unlink"
           act={act('people/unlink', () => ({ discord: (asked.value as Person).discordId }))}
           onClose={close}

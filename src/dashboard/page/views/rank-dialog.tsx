@@ -17,7 +17,7 @@ interface Kind {
   length?: [label: string, hint: string];
 }
 
-const forATime = 'For how long (empty: for good)';
+const optionalLength = 'Duration (empty: permanent)';
 export const kinds = {
   promote: { verb: 'Promote', title: (name) => `Promote ${name}?` },
   demote: { verb: 'Demote', title: (name) => `Demote ${name}?` },
@@ -25,18 +25,18 @@ export const kinds = {
     verb: 'Set rank',
     title: (name) => `Set the rank of ${name}`,
     role: 'New rank',
-    length: [forATime, 'such as 12h or 7d; then the earlier roles come back'],
+    length: [optionalLength, 'such as 12h or 7d; the earlier roles are restored afterwards'],
   },
   suspend: {
     verb: 'Suspend',
     title: (name) => `Suspend ${name}?`,
-    length: ['For how long', 'such as 30m, 12h or 3d; ever: until it is lifted'],
+    length: ['Duration', 'such as 30m, 12h or 3d; use ever to suspend until you lift it'],
   },
   give: {
     verb: 'Give role',
     title: (name) => `Give ${name} a role`,
     role: 'Extra role',
-    length: [forATime, 'such as 12h or 7d; then the role is taken again'],
+    length: [optionalLength, 'such as 12h or 7d; the role is taken away afterwards'],
   },
   take: { verb: 'Take role', title: (name) => `Take a role from ${name}`, role: 'Extra role' },
 } satisfies Record<string, Kind>;
@@ -176,7 +176,7 @@ function Tested({ tested: { test, move }, isOfRank }: { tested: RankTest; isOfRa
           </Notice>
         ))}
       {move !== null && move.steps.length === 0 && (
-        <Notice>There is nothing to change: the member’s roles are like this already.</Notice>
+        <Notice>Nothing to change: the member already has these roles.</Notice>
       )}
       {move !== null && move.steps.length > 0 && <MoveWords move={move} isOfRank={isOfRank} />}
       <details class="checks">

@@ -21,10 +21,10 @@ const looks: Record<List['members'][number]['state'], Look & { words: string }> 
 };
 
 const actions = {
-  set: 'Give all the rank',
+  set: 'Set the rank of all',
   promote: 'Promote each',
   demote: 'Demote each',
-  give: 'Give all the role',
+  give: 'Give the role to all',
   take: 'Take the role from all',
 } as const;
 
@@ -76,7 +76,7 @@ export function ListForm() {
           <Field
             name="users"
             label="Members"
-            hint="One on each line: user name, id, or the address of the profile. Of a row from a spreadsheet, the first column counts."
+            hint="One on each line: a user name, an id or a profile address. Of a spreadsheet row, only the first column is used."
           >
             {(about) => <textarea rows={6} spellcheck={false} {...about} />}
           </Field>

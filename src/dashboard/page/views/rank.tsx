@@ -49,7 +49,7 @@ function Found({ user }: { user: string }) {
           else go('rank', { user: asked });
         }}
       >
-        <TextField name="user" label="Member: user name, id, or the address of the profile" value={user} />
+        <TextField name="user" label="Member: user name, id or profile address" value={user} />
         <div class="row">
           <button type="submit" class="main">
             Find

@@ -30,7 +30,7 @@ export function RunDialog<Result>({ id, thing, resultOf, summary, onClose, child
   return (
     <Dialog
       title={`The ${thing} is ${isDone ? 'done' : 'running'}`}
-      lead={isDone ? summary(result, run) : 'It continues if you close this.'}
+      lead={isDone ? summary(result, run) : 'It continues if you close this dialog.'}
       footer={<CloseButton onClose={onClose} />}
       onClose={onClose}
     >
@@ -39,7 +39,7 @@ export function RunDialog<Result>({ id, thing, resultOf, summary, onClose, child
         children(result)
       ) : (
         <div>
-          <p role="status">{run === undefined ? 'It begins…' : `${run.done} of ${counted(run.members, 'member')}`}</p>
+          <p role="status">{run === undefined ? 'Starting…' : `${run.done} of ${counted(run.members, 'member')}`}</p>
           <progress aria-label={`Progress of the ${thing}`} max={run?.members ?? 1} value={run?.done ?? 0} />
         </div>
       )}
@@ -61,7 +61,7 @@ export function MemberOutcomes<State extends string>(props: MemberOutcomesProps<
   const { members, looks, stoppedBy, children } = props;
   return (
     <>
-      {stoppedBy !== null && <Notice tone="bad">It stopped: {stoppedBy.message}</Notice>}
+      {stoppedBy !== null && <Notice tone="bad">Stopped: {stoppedBy.message}</Notice>}
       {children}
       {members.length > 0 && (
         <Table

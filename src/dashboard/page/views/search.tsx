@@ -101,7 +101,7 @@ function States(about: Record<string, unknown>) {
           {state}
         </option>
       ))}
-      <option value="refused,failed,unknown">all that failed</option>
+      <option value="refused,failed,unknown">refused, failed or unknown</option>
     </select>
   );
 }

@@ -31,7 +31,7 @@ function Problems({ findings }: Pick<SetupFacts, 'findings'>) {
     <section class="sheet" aria-label="Problems">
       {found.length === 0 ? (
         <p class="unlimited soft">
-          <Icon name="yes" /> No problem was found. <Shell line="rankd doctor" /> also checks the machine.
+          <Icon name="yes" /> No problems were found. <Shell line="rankd doctor" /> also checks the machine.
         </p>
       ) : (
         <ul class="findings">
@@ -119,10 +119,10 @@ function Steps({ facts }: { facts: SetupFacts }) {
         [
           isUsed || null,
           <>
-            Allow HTTP requests in Studio, insert the model of <Shell line="rankd game write" />, and publish.
+            Allow HTTP requests in Studio, insert the model that <Shell line="rankd game write" /> writes, and publish.
           </>,
         ],
-        [isUsed, 'Join the game: a request from it has arrived.'],
+        [isUsed, 'Join the game, so that it sends rankd a request.'],
       ],
     },
   ];

@@ -64,8 +64,8 @@ function NoSuspensions() {
   return (
     <Empty icon="suspensions" title="No member is suspended">
       <p>
-        A suspension takes all roles of a member for a time, and gives them back at its end. To suspend a member, open
-        them under <a href={addressOf('rank')}>Rank</a>. Games can suspend with a key that may; in a shell it is:
+        A suspension takes away all of a member’s roles and gives them back when it ends. To suspend a member, find them
+        under <a href={addressOf('rank')}>Rank</a>. A game needs a key with the scope suspend. In a shell, run
       </p>
       <Shell line={'rankd rank suspend USER --for 3d --reason "spam"'} />
     </Empty>
@@ -201,7 +201,7 @@ export function Lift({ hold, onClose }: { hold: Hold; onClose: () => void }) {
               force.value = currentTarget.checked;
             }}
           />
-          Do it anyway, and replace the roles that the member has now
+          Do it anyway, and replace the member’s current roles
         </label>
       )}
     </Confirm>

@@ -10,7 +10,7 @@ import { MemberOutcomes, RunDialog } from './run-dialog.tsx';
 const looks: Record<Undo['members'][number]['state'], Look & { words: string }> = {
   would_put_back: { tone: 'open', icon: 'back', words: 'would be put back' },
   put_back: { tone: 'good', icon: 'yes', words: 'put back' },
-  already: { tone: 'quiet', icon: 'yes', words: 'already so' },
+  already: { tone: 'quiet', icon: 'yes', words: 'no change needed' },
   changed_since: { tone: 'warn', icon: 'barred', words: 'changed since' },
   left_group: { tone: 'quiet', icon: 'no', words: 'left the group' },
   refused: { tone: 'warn', icon: 'barred', words: 'refused' },
@@ -70,7 +70,7 @@ export function UndoDialog({ query, onClose }: { query: string; onClose: () => v
   return (
     <Dialog
       title="Undo"
-      lead="Each member gets the earlier roles back. Nothing has been changed yet."
+      lead="Each member gets their earlier roles back. Nothing has been changed yet."
       footer={footer}
       onClose={onClose}
     >
@@ -87,7 +87,7 @@ export function UndoDialog({ query, onClose }: { query: string; onClose: () => v
 
 function summary({ members }: Undo): string {
   const done = members.filter(({ state }) => state === 'put_back').length;
-  return `${done} of ${members.length} ${members.length === 1 ? 'member has' : 'members have'} the earlier roles again.`;
+  return `${done} of ${members.length} ${members.length === 1 ? 'member' : 'members'} put back.`;
 }
 
 /** The outcome for each member. */
@@ -97,8 +97,8 @@ function Outcome({ undo: { members, left, stoppedBy, undosLeftOut } }: { undo: U
       {left.length > 0 && (
         <Notice>{left.length === 1 ? '1 member was' : `${left.length} members were`} left as they are.</Notice>
       )}
-      {undosLeftOut > 0 && <Notice>{undosLeftOut} of these are undos themselves. They are left out.</Notice>}
-      {members.length === 0 && <p class="soft">There is nothing to take back: no applied change is among these.</p>}
+      {undosLeftOut > 0 && <Notice>Skipped because they are themselves undos: {undosLeftOut}.</Notice>}
+      {members.length === 0 && <p class="soft">There is nothing to undo.</p>}
     </MemberOutcomes>
   );
 }

@@ -57,7 +57,7 @@ export function Webhooks() {
                 added.value = undefined;
               }}
             >
-              <p>It signs each event. Your program checks the signature with it (Standard Webhooks).</p>
+              <p>rankd signs each event with it. Your program verifies the signature (Standard Webhooks).</p>
             </SecretDialog>
           )}
         </>
@@ -68,10 +68,10 @@ export function Webhooks() {
 
 function NoWebhooks() {
   return (
-    <Empty icon="webhooks" title="No webhook yet">
+    <Empty icon="webhooks" title="No webhooks yet">
       <p>
-        A webhook reports events to a channel in Discord, or to a program of yours. In Discord, copy the address under{' '}
-        <em>Edit Channel, Integrations, Webhooks</em>. In a shell, it is
+        A webhook reports events to a Discord channel or to your own program. In Discord, copy the address under{' '}
+        <em>Edit Channel, Integrations, Webhooks</em>. In a shell, run
       </p>
       <Shell line="rankd webhook add staff-log" />
     </Empty>
@@ -80,9 +80,9 @@ function NoWebhooks() {
 
 const eventWords: Record<string, string> = {
   changes: 'rank changes, suspensions and undos',
-  alarms: 'alarms: what needs you',
+  alarms: 'alarms: problems that need you',
   refusals: 'refused and failed changes',
-  keys: 'keys that are made, paused or revoked',
+  keys: 'keys that are created, paused or revoked',
   all: 'everything',
 };
 
@@ -92,7 +92,7 @@ function Events({ chosen }: { chosen: readonly string[] }) {
   return (
     <Choices
       name="events"
-      label="It reports"
+      label="Events to report"
       choices={choices.map((choice) => ({ ...choice, isChosen: chosen.includes(choice.value) }))}
     />
   );
@@ -107,7 +107,7 @@ function NewWebhook({ onAdded, onClose }: { onAdded: (added: Added) => void; onC
   return (
     <Confirm
       title="New webhook"
-      lead="For a channel in Discord, or for a program of yours."
+      lead="For a Discord channel, or for your own program."
       verb="Add the webhook"
       act={add}
       onClose={onClose}
@@ -156,11 +156,11 @@ function Row({ webhook }: { webhook: Webhook }) {
       </th>
       <td>
         <Chip {...states[state]}>{state}</Chip>
-        {backlog > 0 && <p class="tight small">{backlog} wait</p>}
+        {backlog > 0 && <p class="tight small">{backlog} waiting</p>}
         {trouble !== null && <p class="small name">{trouble}</p>}
         {state === 'failing' && nextTry !== null && (
           <p class="small soft">
-            tried again <Time at={nextTry} />
+            next attempt <Time at={nextTry} />
           </p>
         )}
       </td>
@@ -236,7 +236,7 @@ function Actions({ of: webhook }: { of: Webhook }) {
       {asked.value === 'pause' && !isPaused && (
         <Confirm
           title={`Pause ${name}?`}
-          lead="Nothing is sent until it is enabled again. Events in the meantime wait."
+          lead="rankd sends it nothing until you enable it again. Events wait in the meantime."
           verb="Pause"
           act={then('webhooks/disable')}
           onClose={close}
@@ -245,18 +245,18 @@ function Actions({ of: webhook }: { of: Webhook }) {
       {asked.value === 'pause' && isPaused && (
         <Confirm
           title={`Enable ${name}?`}
-          lead="It gets the events that wait, or only new ones."
+          lead="Choose which events it gets."
           verb="Enable"
           act={then('webhooks/enable', (values) => ({ fromNow: values.get('from') === 'now' }))}
           onClose={close}
         >
           <Choices
             name="from"
-            label="It gets"
+            label="Events"
             isOne
             choices={[
-              { value: 'waiting', words: 'the events that wait, and new ones', isChosen: true },
-              { value: 'now', words: 'only events from now on' },
+              { value: 'waiting', words: 'waiting and new events', isChosen: true },
+              { value: 'now', words: 'only new events' },
             ]}
           />
         </Confirm>
@@ -264,7 +264,7 @@ function Actions({ of: webhook }: { of: Webhook }) {
       {asked.value === 'remove' && (
         <Confirm
           title={`Remove ${name}?`}
-          lead="Nothing is delivered any more, not even events that wait."
+          lead="rankd drops the waiting events and sends it nothing more."
           verb="Remove"
           isGrave
           act={then('webhooks/remove')}
