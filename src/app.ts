@@ -17,7 +17,7 @@ import { type Alarm, PlatformTrust } from './usecases/change/platform-trust.ts';
 import type { Ranking } from './usecases/change/ranking.ts';
 import type { DaemonContext, LiveContext } from './usecases/daemon-context.ts';
 import { GroupView } from './usecases/group/group-view.ts';
-import { rolesKeeper } from './usecases/group/remembered.ts';
+import { rolesRecorder } from './usecases/group/remembered.ts';
 import { refuseDefaultSimulation } from './usecases/group/served-group.ts';
 import { GameModules, KeyUses } from './usecases/keys/key-uses.ts';
 import { RefusedCallers } from './usecases/upkeep/refused-callers.ts';
@@ -211,7 +211,7 @@ function rulesOf(
     group: new GroupView({
       ...{ ...ports, title, isInForce, rankOne: config.group.rankOne },
       entries: roleEntries({ ...policy, ladder: config.group.ladder, suspensionRole: suspension.role }),
-      onRoles: rolesKeeper(ports, title),
+      onRoles: rolesRecorder(ports, title),
     }),
     deadlineMs: config.server.deadlineMs,
   };

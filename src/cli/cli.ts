@@ -300,7 +300,7 @@ export class Cli {
     const open = (onNew: () => void) =>
       openRanking({ config, dataDir: this.dataDir, report, onNew, onMigrated: this.onMigrated, isReading: !isWriting });
     await using app = await this.#open(this.#engine, open);
-    if (daemon !== undefined) app.trust.heed(daemon.platformTrust);
+    if (daemon !== undefined) app.trust.adoptDoubt(daemon.platformTrust);
     if (config.platform.kind === 'simulated') this.tellSimulated();
     using call = callWithin(app.clock, app.deadlineMs, 'operator');
     const done = () => whileWaiting(this.line, 'waiting for Roblox', () => work(app, call));

@@ -3,7 +3,7 @@ import type { RankChange } from '../core/model.ts';
 import type { CallContext } from '../ports/index.ts';
 import { callWithin } from '../ports/platform.ts';
 import { makeLateReads } from '../usecases/change/late-read.ts';
-import { type RecoveryTries, recoverChanges, wasLeftBehind } from '../usecases/change/reconcile-change.ts';
+import { hasOrphanedChange, type RecoveryTries, recoverChanges } from '../usecases/change/reconcile-change.ts';
 import type { DaemonContext, LiveContext } from '../usecases/daemon-context.ts';
 import { credentialWarnings } from '../usecases/group/check-group.ts';
 import { endDueHolds, sweepEveryMs, sweepHolds } from '../usecases/holds/hold-rounds.ts';
@@ -105,7 +105,7 @@ async function recover(live: LiveContext, stop: AbortSignal): Promise<void> {
   let dueAt = Number.NEGATIVE_INFINITY;
   await every(live.current, lookEveryMs, stop, async () => {
     const now = clock.monotonic();
-    if (now < dueAt && !(await wasLeftBehind(live.current))) return;
+    if (now < dueAt && !(await hasOrphanedChange(live.current))) return;
     dueAt = now + recoverEveryMs;
     const round = store
       .ping()

@@ -206,7 +206,7 @@ test.concurrent('with audit.head_file, commands and the daemon record each head,
   expect((await verify()).code).toBe(0);
   const { code, stdout } = await verify('--head-file', file);
   expect(code).toBe(5);
-  expect(stdout).toMatch(/^BROKEN in 4 places\nevent #1 is not the one whose hash was noted/);
+  expect(stdout).toMatch(/^BROKEN in 4 places\nevent #1 is not the one whose hash was recorded/);
   expect(await verify('--head-file', home.path('rankd.yaml'))).toMatchObject({ code: 2 });
   expect(await verify('--head-file', 'nowhere')).toMatchObject({ code: 2 });
 });

@@ -122,7 +122,7 @@ test('a dead key, one without group:write, and one that expires soon are disting
   expect(await ofCredential()).toMatchObject([{ grade: 'warn', text: expect.stringContaining('expires in') }]);
   roblox.credential.scopes = [{ name: 'group', operations: ['read'], groupIds: ['*'] }];
   const warned = [expect.stringContaining('does not list group:write'), expect.stringContaining('expires in')];
-  const fix = expect.stringContaining('its scopes and its expiry');
+  const fix = expect.stringContaining('the scopes and the expiry');
   expect(await ofCredential()).toMatchObject(warned.map((text) => ({ grade: 'warn', text, fix })));
   roblox.credential.enabled = false;
   expect(await ofCredential()).toMatchObject([{ grade: 'FAIL' }]);
@@ -216,7 +216,7 @@ test('an acting account without permission or reach, or outside the group, fails
     check: 'acting account',
     grade: 'FAIL',
     text: 'user RankBot (9001), not a member of the group',
-    fix: 'let it join the group, and give it a role there',
+    fix: 'add that account to the group, and give it a role there',
   });
   const asked = roblox.journal.entries.length;
   expect((await complaints(home, '--offline')).code).toBe(0);
@@ -232,7 +232,7 @@ test('privileged roles that every key may give are a warning, and so are roles w
     return findings.filter(({ check }) => check === 'privileged').map(({ grade, text }) => `${grade} ${text}`);
   };
   const unreported =
-    'Roblox does not show the permissions of these roles: 1 (Recruit), 10 (Trainee), 20 (Officer), 50 (Captain)';
+    'Roblox does not report the permissions of these roles: 1 (Recruit), 10 (Trainee), 20 (Officer), 50 (Captain)';
   expect(await told('allow')).toEqual([]);
   expect(await told('operator')).toEqual([`warn ${unreported}`]);
   expect(await told('50')).toEqual([expect.stringMatching(/^ok only the operator, .* 50 \(Captain\)$/)]);
@@ -281,12 +281,12 @@ test('a key without a place, one that needs none, and no key at all, are reporte
   const home = newHome();
   await home.json('key', 'create', 'lonely');
   const found = async () => (await complaints(home, '--offline')).found.map(({ text }) => text);
-  expect(await found()).toContain('lonely works from no place');
+  expect(await found()).toContain('lonely has no active place on its whitelist');
   await home.json('key', 'set', 'lonely', '--any-place');
   expect(await found()).toContain('lonely needs no place: anyone who has it can use it from anywhere');
   expect((await home.here(['key', 'list'])).stdout).toContain('any place');
   await home.json('key', 'revoke', 'lonely', '-y');
-  expect(await found()).toContain('there is no key that works');
+  expect(await found()).toContain('no key works');
 });
 
 test('facts that Roblox does not report are shown as unknown: the acting account, and the permissions of the key', async () => {
@@ -296,9 +296,9 @@ test('facts that Roblox does not report are shown as unknown: the acting account
   const { findings } = (await system.home.here(['doctor', '--json'])).json<{ findings: Finding[] }>();
   const textOf = (check: string) => findings.filter((one) => one.check === check).map(({ text }) => text);
   expect(textOf('credential')).toEqual([
-    expect.stringMatching(/^valid; Roblox does not show whether it may change roles/),
+    expect.stringMatching(/^valid; Roblox does not report whether it may change roles/),
   ]);
-  expect(textOf('acting account')).toEqual(['Roblox does not show which account acts, nor which ranks it can give']);
+  expect(textOf('acting account')).toEqual(['Roblox does not report the acting account or the ranks that it can give']);
   expect(textOf('reach')).toEqual([]);
 });
 
@@ -310,7 +310,7 @@ test('an unknown base role is a warning', async () => {
     expect.objectContaining({
       grade: 'warn',
       check: 'ranks',
-      text: expect.stringMatching(/does not show which of these every member holds: .*Recruit/),
+      text: expect.stringMatching(/does not report which of these roles every member holds: .*Recruit/),
     }),
   );
 });
@@ -345,6 +345,6 @@ test('a group that Roblox has locked is reported', async () => {
   expect(found).toEqual([expect.objectContaining({ check: 'group', text: expect.stringContaining('locked') })]);
   roblox.group.locked = true; // now reads are forbidden
   expect((await complaints(system.home)).found).toContainEqual(
-    expect.objectContaining({ check: 'group', text: expect.stringContaining('Roblox has locked it') }),
+    expect.objectContaining({ check: 'group', text: expect.stringContaining('Roblox has locked the group') }),
   );
 });

@@ -133,7 +133,7 @@ function settledScreen(screen: string, home: CliHome): string {
     .replaceAll(overwritten, '')
     .replaceAll(/\b(today|tomorrow) \d\d:\d\d/g, '$1 12:00')
     .replaceAll(/^((?:pid|uptime|disk) +).*/gm, '$1…')
-    .replaceAll(/\b\d+ MiB|\bprocess \d+/g, '…')
+    .replaceAll(/\b\d+ MiB|\b(?:process|pid) \d+/g, '…')
     .replaceAll(/127\.0\.0\.1:\d+/g, 'HOST:PORT');
 }
 

@@ -285,7 +285,7 @@ test.concurrent('members of the simulated group are listed up to the limit, and 
   for (const [args, code, error] of [
     [['Captian'], 5, /no role "Captian"\. Did you mean Captain \(rank 50\)\?/],
     [['Guest'], 5, /"Guest" is the guest role, which no member holds\./],
-    [['Captain', '--after', 'x'], 2, /"x" is not a cursor of a list of members\./],
+    [['Captain', '--after', 'x'], 2, /"x" is not a cursor of a member list\./],
     [['Captain', '--after', '0-x'], 5, /The simulated group has no such page/],
   ] as const) {
     const refused = await home.here(['group', 'members', ...args]);

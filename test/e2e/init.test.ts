@@ -319,7 +319,7 @@ test.each<[what: string, spoil: (roblox: FakeOpenCloud) => unknown, code: number
     'an account that is above no role',
     (roblox) => roblox.group.setMember(roblox.credential.userId, []),
     5,
-    'no role of the group is below that account',
+    'No role of the group is below',
   ],
   [
     'an account outside the group',

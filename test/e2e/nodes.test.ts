@@ -97,7 +97,7 @@ describe('several daemons on one database', () => {
     expect(shown).toMatch(/this machine +3 s behind the server's\nfar +5 s ahead of the server's\n/);
     expect(shown).toContain(`of member ${change.rankeeId}: rankd rank show ${change.rankeeId}`);
     const doctor = await atDesk('doctor', '--offline');
-    expect(doctor.stdout).toMatch(/they differ in[\s\S]*the clock of far is 5 s ahead of the server's/);
+    expect(doctor.stdout).toMatch(/the daemons differ in[\s\S]*the clock of far is 5 s ahead of the server's/);
     await record(store, newChange({ state: 'applied', finishedAt: Date.now() + 1 }));
     await store.close();
     const after = (await atDesk('status')).stdout;

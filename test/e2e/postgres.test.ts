@@ -130,7 +130,7 @@ test('if a real group is served, a machine without its configuration gets a noti
     expect(code).toBe(78);
     expect(stderr).toContain(`This database serves group ${world.roblox.groupId} on `);
     expect(stderr).toContain(`(its configuration is ${world.home.path('rankd.yaml')} on the machine of a daemon)`);
-    expect(stderr).toContain('try: bring that file here, and name it with --config; ');
+    expect(stderr).toContain('try: copy that file to this machine, and name it with --config; ');
   }
   const greeted = world.home.start(['serve', '--port', '0'], { env, dataDir: world.home.path('second') });
   onTestFinished(() => void greeted.kill());
@@ -166,7 +166,7 @@ test('doctor reports missing permissions there, and creates nothing in an empty 
     expect((await at.here(args, as('postgres'))).code, args.join(' ')).toBeGreaterThan(0);
   expect(await onServer(address, `SELECT to_regnamespace('rankd') AS made`)).toEqual([{ made: null }]);
   const create = `GRANT CREATE ON DATABASE ${address.database} TO ${plain}`;
-  expect(await lack(plain)).toEqual([[`the user ${plain} may make no schema there`, create]]);
+  expect(await lack(plain)).toEqual([[`the user ${plain} cannot create a schema in the database`, create]]);
   expect(await at.here(['key', 'create', 'x'], as(plain))).toMatchObject({
     code: 77,
     stderr: expect.stringContaining(
@@ -183,7 +183,7 @@ test('doctor reports missing permissions there, and creates nothing in an empty 
   const rights = ['USAGE ON SCHEMA rankd', 'ALL ON ALL TABLES IN SCHEMA rankd', 'ALL ON ALL SEQUENCES IN SCHEMA rankd'];
   await onServer(address, rights.map((right) => `GRANT ${right} TO ${plain}`).join(';'));
   expect(await lack(plain)).toEqual([
-    [expect.stringContaining('does not own the schema rankd'), expect.stringContaining(owner)],
+    [expect.stringContaining('does not own the rankd schema'), expect.stringContaining(owner)],
   ]);
   await onServer(address, `GRANT postgres TO ${plain}`);
   expect(await lack(plain)).toEqual([]);

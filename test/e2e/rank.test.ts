@@ -113,7 +113,7 @@ test.concurrent('rank test reads the ranker, and shows the result', async () => 
   expect(failed(refused)).toEqual(['ranker rank']);
   expect(refused.checks.at(-1)).toMatchObject({ code: 'ranker_not_allowed' });
   const operators = await dryRun(home, trainee, '20');
-  expect(operators.checks.at(-1)).toMatchObject({ state: 'ok', detail: 'not to be verified' });
+  expect(operators.checks.at(-1)).toMatchObject({ state: 'ok', detail: 'not required by the policy' });
 });
 
 test.concurrent("policy applies to the operator's changes; the ranker check if a ranker is named", async () => {
@@ -171,7 +171,7 @@ test.concurrent('rank test distinguishes a platform that does not respond from o
   roblox.faults.add({ operation: 'introspect', kind: 'status 500', times: 100 });
   expect(await platformCheck()).toMatchObject({
     code: 0,
-    check: { state: 'ok', detail: 'answers, but does not show the acting account' },
+    check: { state: 'ok', detail: 'responds, but does not report the acting account' },
   });
   await roblox.close();
   expect(await platformCheck()).toMatchObject({

@@ -38,7 +38,9 @@ test.concurrent('after changes in a real group, a folder without a configuration
     const refused = await home.here(args, there);
     expect(refused, args.join(' ')).toMatchObject({ code: 78, stdout: '' });
     expect(refused.stderr).toContain(`This data directory serves group ${roblox.groupId} on `);
-    expect(refused.stderr).toContain(`try: add --config ${home.path('rankd.yaml')}, or go to ${home.cwd}; `);
+    expect(refused.stderr).toContain(
+      `try: add --config ${home.path('rankd.yaml')}, or run the command in ${home.cwd}; `,
+    );
   }
   const { findings } = (await home.here(['doctor', '--offline', '--json'], there)).json<Findings>();
   const text = expect.stringContaining('This data directory serves group');
@@ -52,7 +54,7 @@ test.concurrent('a hint quotes a file name for the shell, whatever its character
   writeFileSync(home.path('roblox.key'), 'of-roblox', { mode: 0o600 });
   await home.json('init', '--config', file, '--group', '7', '--credential-file', 'roblox.key', '--no-check');
   const { stderr } = await home.here(['rank', 'show', '1001'], elsewhere({ home }));
-  const [, word = ''] = /^try: add (--config .+), or go to /m.exec(stderr) ?? [];
+  const [, word = ''] = /^try: add (--config .+), or run the command in /m.exec(stderr) ?? [];
   const typed = await home.shell(`'${process.execPath}' '${binary}' config path ${word}`);
   expect(typed).toEqual({ code: 0, stdout: `${file}\n`, stderr: '' });
 });

@@ -155,7 +155,7 @@ test.concurrent('suspensions whose end comes while the daemon is down for a week
   const told = members.map(({ userId }) => roblox.group.held(userId));
   expect(told).toEqual(members.map(({ roles }) => roles?.toSorted((a, b) => a - b)));
   const { message } = (await changes()).find(({ rankeeId }) => rankeeId === 21_001) ?? {};
-  expect(message).toContain(`Role ${trainee} could not be given back: the group's list no longer has it.`);
+  expect(message).toContain(`Could not give back role ${trainee}: no longer listed by the group.`);
   expect(roblox.violations()).toEqual([]);
 });
 

@@ -84,7 +84,7 @@ test('an undo that does not exist is reported as not found, not as one with noth
   await using raid = await startRaid();
   await raid.demote(1001);
   const { code, stderr } = await raid.home.here(['history', 'undo', '--undo', 'undo_never']);
-  expect([code, stderr]).toEqual([3, expect.stringContaining('No undo undo_never changed anything.')]);
+  expect([code, stderr]).toEqual([3, expect.stringContaining('Undo undo_never does not exist, or changed nothing.')]);
 });
 
 test('members who were changed since, through rankd or not, are left alone and listed', async () => {

@@ -10,7 +10,7 @@ const always = Number.POSITIVE_INFINITY;
 
 vi.setConfig({ maxConcurrency: 12 });
 
-describe('a write that is accepted with an answer that shows nothing', () => {
+describe('a write that is accepted with a response that shows no roles', () => {
   const lagging = { fake: { lagMs: 400 } };
 
   test.concurrent.each(['empty object', 'no content'] as const)(
@@ -27,7 +27,7 @@ describe('a write that is accepted with an answer that shows nothing', () => {
   );
 
   test.concurrent(
-    'is waited for if reads lag',
+    'is confirmed after the lag if reads lag',
     onOpenCloud(async (system) => {
       const { fake } = system;
       fake.writeAnswer = 'no content';
@@ -37,7 +37,7 @@ describe('a write that is accepted with an answer that shows nothing', () => {
   );
 
   test.concurrent.each(['html', 'empty', 'truncated', 'oversized', 'cut'] as const)(
-    '(%s) but was not carried out, is not sent again either: nothing is changed, and the caller may retry',
+    '(%s) but not carried out is not sent again either: nothing is changed, and the caller may retry',
     (kind) =>
       onOpenCloud(async (system) => {
         const { fake } = system;
@@ -60,7 +60,7 @@ describe('a transient refusal', () => {
     [403, 'TooManyRequests'],
     [404, 'Please try again in a moment.'],
     [400, 'Migration in progress.'],
-  ])('(%i %s) is waited for, whatever its status', (status, text) =>
+  ])('(%i %s) is retried, whatever its status', (status, text) =>
     onOpenCloud(async (system) => {
       const { fake } = system;
       fake.membershipLock = { ms: 300, status, text };
@@ -73,7 +73,7 @@ describe('a transient refusal', () => {
   );
 
   test.concurrent(
-    'of a second step is retried half a second later, before any compensation',
+    'of a second step is retried after half a second, before any compensation',
     onOpenCloud(async (system) => {
       const { fake } = system;
       fake.faults.add({ operation: 'unassign', kind: 'status 403' });
@@ -87,12 +87,12 @@ describe('a transient refusal', () => {
 });
 
 describe('the writes of one membership', () => {
-  /** The gap between the end of each write of the member and the next one, in milliseconds. */
+  /** Returns the gaps between the end of each write and the start of the next one, in milliseconds. */
   const gaps = (writes: Array<{ at: number; endedAt?: number }>) =>
     writes.slice(1).map(({ at }, index) => at - (writes[index]?.endedAt ?? 0));
 
   test.concurrent(
-    'follow each other at once until one meets a lock, then stay 300 ms apart for ten minutes, even those of other members',
+    'are sent without a pause until one meets a lock, then 300 ms apart for ten minutes, even for other members',
     onOpenCloud(
       async (system) => {
         const { fake, clock } = system;
@@ -133,7 +133,7 @@ describe('a refusal after a write that was carried out', () => {
     })(),
   );
 
-  test.concurrent.each(refusals)('(%s) of the second step, again and again, is not a refusal either', (kind) =>
+  test.concurrent.each(refusals)('(%s) of every try of the second step is not a refusal either', (kind) =>
     onOpenCloud(async (system) => {
       const { fake } = system;
       fake.expectNeverWithoutRole(bob);
@@ -146,7 +146,7 @@ describe('a refusal after a write that was carried out', () => {
   );
 
   test.concurrent(
-    'never leaves the member with fewer roles than before and after, although reads do not show it yet',
+    'never leaves the member with fewer roles than before and after, even if reads lag',
     onOpenCloud(
       async (system) => {
         const { fake } = system;
@@ -163,7 +163,7 @@ describe('a refusal after a write that was carried out', () => {
   );
 
   test.concurrent(
-    'is not compensated while the member cannot be read',
+    'is not compensated as long as the member cannot be read',
     onOpenCloud(async (system) => {
       const { fake } = system;
       fake.expectNeverWithoutRole(bob);
@@ -179,7 +179,7 @@ describe('a refusal after a write that was carried out', () => {
   );
 });
 
-describe('a refusal as if the user were not a member', () => {
+describe('a refusal that claims that the user is not a member', () => {
   test.concurrent.each<Pick<Fault, 'kind' | 'body'>>([
     { kind: 'status 404' },
     { kind: 'status 400', body: '{"errors":[{"code":3,"message":"The user is invalid or does not exist."}]}' },
@@ -193,7 +193,7 @@ describe('a refusal as if the user were not a member', () => {
   );
 
   test.concurrent(
-    '(404) is not reported as "not a member", nor stored, if the member cannot be read',
+    '(404) is neither reported as "not a member" nor stored if the member cannot be read',
     onOpenCloud(async (system) => {
       const { faults } = system.fake;
       faults.add({ operation: 'assign', kind: 'status 404' });
@@ -214,7 +214,7 @@ describe('a refusal of a first write while the member cannot be read', () => {
     [{ kind: 'status 403' }, 'after'],
     [{ kind: 'status 400' }, 'after'],
   ])(
-    '(%o, %s the write was carried out) is not believed: the outcome is unknown until a read shows it',
+    '(%o, %s the write was carried out) proves nothing: the outcome is unknown until a read shows it',
     (refusal, when) =>
       onOpenCloud(
         async (system) => {
@@ -234,18 +234,18 @@ describe('a refusal of a first write while the member cannot be read', () => {
   );
 });
 
-describe('an answer that shows a role that the member does not hold', () => {
-  const lie = ({ fake }: OpenCloudApp, userId: number, times: number) =>
+describe('a response that shows a role that the member does not hold', () => {
+  const addFalseResponse = ({ fake }: OpenCloudApp, userId: number, times: number) =>
     fake.faults.add({
       ...{ operation: 'assign', kind: 'body', userId, times },
       body: JSON.stringify(membershipResource(fake.group, userId, [trainee, officer], 'withoutBase')),
     });
 
   test.concurrent(
-    'is detected by the next step of the change: the role is given again, and this time it is read',
+    'is detected by the next step of the change: the role is given again and confirmed by a read',
     onOpenCloud(async (system) => {
       const { fake } = system;
-      lie(system, bob, 1);
+      addFalseResponse(system, bob, 1);
       const answer = await system.rank(bob);
       expect(answer.status, answer.text).toBe(200);
       expect(fake.group.held(bob)).toEqual([officer]);
@@ -256,12 +256,12 @@ describe('an answer that shows a role that the member does not hold', () => {
   );
 
   test.concurrent(
-    'again and again, costs no member a role: a change that no read confirms does not continue, and the old role is given back',
+    'costs no member a role if it repeats: an unconfirmed change does not continue, and the old role is given back',
     onOpenCloud(
       async (system) => {
         const { fake } = system;
-        lie(system, bob, always);
-        lie(system, eve, always);
+        addFalseResponse(system, bob, always);
+        addFalseResponse(system, eve, always);
         const answer = await system.rank(bob);
         expect([answer.status, codeOf(answer)]).toEqual([504, 'outcome_unknown']);
         fake.expectNeverWithoutRole(eve);
@@ -279,7 +279,7 @@ describe('an answer that shows a role that the member does not hold', () => {
   );
 
   test.concurrent(
-    'is not taken away before the old ones are given back, although it was given twice',
+    'does not make a revert take the new role before it gives the old ones back, even if the new role was given twice',
     onOpenCloud(
       async (system) => {
         const { fake } = system;

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import '../../src/metrics/open-metrics.ts'; // loaded early, because a manual clock does not wait for later imports
+import '../../src/metrics/open-metrics.ts'; // loaded now, because a manual clock does not wait for dynamic imports
 import { type FakeOpenCloud, sampleRoles } from '../support/fake-open-cloud/index.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { openCloudAppOn } from '../support/open-cloud-app.ts';
@@ -9,7 +9,7 @@ vi.setConfig({ maxConcurrency: 8 });
 
 const dayMs = 86_400_000;
 
-/** A daemon on a modified fake, with a clock that only the test moves. */
+/** Starts a daemon on a modified fake, with a clock that only the test moves. */
 async function daemonOn(change: (roblox: FakeOpenCloud) => unknown = () => undefined) {
   const clock = new ManualClock();
   const system = await clock.passUntil(openCloudAppOn(clock, { hasMetrics: true, deadlineMs: 20_000 }));
@@ -17,7 +17,7 @@ async function daemonOn(change: (roblox: FakeOpenCloud) => unknown = () => undef
   return {
     ...system,
     ask: (userId: number) => clock.passUntil(system.rank(userId)),
-    /** The kinds in the metric, except those of every change. */
+    /** The surprises in the metric, except those about changes. */
     kinds: async () =>
       (await scrape(system.metricsUrl))
         .filter(({ name, labels }) => name === 'rankd_platform_surprises_total' && labels['operation'] !== 'change')
@@ -37,7 +37,7 @@ test.concurrent('an ordinary group causes no surprise', async () => {
 
 const membership = 'ListGroupMembershipsResponse.groupMemberships[]';
 
-test.concurrent.each<[mood: string, change: (roblox: FakeOpenCloud) => unknown, operation: string, what: string]>([
+test.concurrent.each<[surprise: string, change: (roblox: FakeOpenCloud) => unknown, operation: string, what: string]>([
   [
     'an unknown field',
     (roblox) => Object.assign(roblox, { addedFields: { badge: 'gold' } }),
@@ -51,7 +51,7 @@ test.concurrent.each<[mood: string, change: (roblox: FakeOpenCloud) => unknown, 
     'GroupMembership.?: unknown field',
   ],
   [
-    'a field that is missing',
+    'a missing field',
     (roblox) => Object.assign(roblox, { removedFields: ['roles'] }),
     'memberships',
     `${membership}.roles: missing`,
@@ -63,7 +63,7 @@ test.concurrent.each<[mood: string, change: (roblox: FakeOpenCloud) => unknown, 
     'status 520',
   ],
   [
-    'a success of another kind',
+    'an undocumented success status',
     (roblox) => Object.assign(roblox, { writeAnswer: 'no content' }),
     'unassign',
     'status 204',
@@ -74,7 +74,7 @@ test.concurrent.each<[mood: string, change: (roblox: FakeOpenCloud) => unknown, 
     'assign',
     'code GROUP_MOVES',
   ],
-  ['a page', ({ faults }) => faults.add({ operation: 'memberships', kind: 'html' }), 'memberships', 'no JSON'],
+  ['an HTML page', ({ faults }) => faults.add({ operation: 'memberships', kind: 'html' }), 'memberships', 'no JSON'],
   [
     'a refusal although its headers report remaining calls',
     ({ budgets }) => Object.assign(budgets, { hidden: { burst: 1, perSecond: 0.5 } }),
@@ -82,12 +82,12 @@ test.concurrent.each<[mood: string, change: (roblox: FakeOpenCloud) => unknown, 
     '429 though calls were left',
   ],
   [
-    'the same without headers, if earlier ones reported it',
+    'a refusal without headers although earlier headers reported remaining calls',
     ({ faults }) => faults.add({ operation: 'memberships', kind: 'status 429', skip: 1 }),
     'memberships',
     '429 though calls were left',
   ],
-])('%s is counted, warned of, and no obstacle', async (_mood, change, operation, what) => {
+])('%s is counted and logged, and does not prevent the change', async (_surprise, change, operation, what) => {
   await using daemon = await daemonOn(change);
   expect((await daemon.ask(1001)).status).toBe(200);
   expect((await daemon.ask(1003)).status).toBe(200);
@@ -99,7 +99,7 @@ test.concurrent.each<[mood: string, change: (roblox: FakeOpenCloud) => unknown, 
   expect(`${daemon.logLines}${JSON.stringify(await daemon.kinds())}`).not.toMatch(/gold|4711/);
 });
 
-test.concurrent('the log warns of each kind once a day while it lasts, and of a new kind at once', async () => {
+test.concurrent('the log warns of each kind once a day while it persists, and of a new kind at once', async () => {
   await using daemon = await daemonOn(({ faults }) =>
     faults.add({ operation: 'unassign', kind: 'status 520', body: '' }),
   );
@@ -116,7 +116,7 @@ test.concurrent('the log warns of each kind once a day while it lasts, and of a 
   fake.faults.add({ operation: 'unassign', kind: 'status 521', body: '' });
   expect(await visit(20_001)).toBe(2);
   await clock.skip(dayMs);
-  expect(daemon.warnings()).toHaveLength(3); // later surprises are logged now
+  expect(daemon.warnings()).toHaveLength(3); // surprises since the last line are logged now
   await clock.skip(dayMs);
   expect(daemon.warnings()).toHaveLength(3);
   fake.faults.add({ operation: 'unassign', kind: 'status 520', body: '' });
@@ -124,7 +124,7 @@ test.concurrent('the log warns of each kind once a day while it lasts, and of a 
   expect(sampleOf(await scrape(daemon.metricsUrl), 'rankd_platform_surprises_total', { what: 'status 520' })).toBe(3);
 });
 
-test.concurrent('however many kinds occur, the metric has few, and counts the rest as one', async () => {
+test.concurrent('however many kinds occur, the metric has at most 51: further kinds count as one', async () => {
   const fields = Array.from({ length: 200 }, (_, index) => [`field${index}`, 1]);
   await using daemon = await daemonOn((roblox) => Object.assign(roblox, { addedFields: Object.fromEntries(fields) }));
   await daemon.ask(1001);

@@ -8,8 +8,8 @@ const always = Number.POSITIVE_INFINITY;
 
 vi.setConfig({ maxConcurrency: 12 });
 
-/** The platform refuses to take the old role, and the new one can't be taken back for now. */
-function refuseAndHold({ fake }: OpenCloudApp, kind: 'reset' | 'status 503' | 'hang'): void {
+/** Makes the platform refuse to take the old role, and fail to take the new one back. */
+function failRevert({ fake }: OpenCloudApp, kind: 'reset' | 'status 503' | 'hang'): void {
   fake.faults.add({ operation: 'unassign', roleId: trainee, kind: 'status 403', times: 2 });
   fake.faults.add({ operation: 'unassign', roleId: officer, kind, times: always });
 }
@@ -26,7 +26,7 @@ test.concurrent(
       ['assign', officer],
       ['unassign', trainee],
       ['unassign', trainee],
-      ['assign', trainee], // it may have been taken nevertheless
+      ['assign', trainee], // the refused write may have taken it
       ['unassign', officer],
     ]);
     const { rolesBefore, rolesAfter, ...change } = await system.changeOf(answer);
@@ -36,11 +36,11 @@ test.concurrent(
 );
 
 test.concurrent.each(['reset', 'status 503', 'hang'] as const)(
-  'compensation that meets %s is an unknown outcome until it is reconciled to the refusal',
+  'a compensation that meets %s has an unknown outcome until it is reconciled to the refusal',
   (kind) =>
     onOpenCloud(async (system) => {
       const { fake } = system;
-      refuseAndHold(system, kind);
+      failRevert(system, kind);
       const options = { idempotencyKey: 'one' };
       const first = await system.rank(bob, options);
       expect([first.status, codeOf(first)]).toEqual([504, 'outcome_unknown']);
@@ -74,7 +74,7 @@ test.concurrent(
   'an open compensation is reconciled before the next change of the member begins',
   onOpenCloud(async (system) => {
     const { fake } = system;
-    refuseAndHold(system, 'reset');
+    failRevert(system, 'reset');
     const first = await system.rank(bob);
     expect(first.status).toBe(504);
     fake.faults.clear();
@@ -86,10 +86,10 @@ test.concurrent(
 );
 
 test.concurrent(
-  'while that is not possible, the next change must wait and writes nothing',
+  'while an open compensation cannot be reconciled, the next change of the member is refused and writes nothing',
   onOpenCloud(async (system) => {
     const { fake } = system;
-    refuseAndHold(system, 'reset');
+    failRevert(system, 'reset');
     expect((await system.rank(bob)).status).toBe(504);
     const next = await system.rank(bob, { newRankId: 50 });
     expect([next.status, codeOf(next)]).toEqual([503, 'platform_unavailable']);
@@ -98,7 +98,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'reads from before the first write do not count as a compensation',
+  'reads from before the first write do not confirm a compensation',
   onOpenCloud(async (system) => {
     const { fake } = system;
     fake.lagMs = 650;
@@ -113,7 +113,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'nor do they if the answer to a compensating write is lost',
+  'reads from before the first write do not confirm a compensating write whose response is lost',
   onOpenCloud(
     async (system) => {
       const { fake } = system;
@@ -127,7 +127,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'an unknown outcome is reconciled even if the deadline of requests is short',
+  'an unknown outcome is reconciled even if the request deadline is short',
   onOpenCloud(
     async (system) => {
       system.fake.faults.add({ operation: 'assign', kind: 'status 503', times: always });

@@ -9,7 +9,7 @@ const always = Number.POSITIVE_INFINITY;
 
 vi.setConfig({ maxConcurrency: 12 });
 
-/** A write's answer about the member that shows these roles, whatever it did. */
+/** Returns a response to a write that shows the member with these roles. */
 function answerShowing({ fake }: OpenCloudApp, roleIds: number[]): string {
   return JSON.stringify(membershipResource(fake.group, bob, roleIds, 'withoutBase'));
 }
@@ -18,7 +18,7 @@ describe('reads that lag behind writes', () => {
   const lagging = { fake: { lagMs: 400 } };
 
   test.concurrent(
-    'a change whose answers show the earlier state is confirmed by reads, once they have caught up',
+    'a change whose responses show the earlier state is confirmed once reads have caught up',
     onOpenCloud(async (system) => {
       const { fake } = system;
       fake.faults.add({ operation: 'assign', kind: 'body', when: 'after', body: answerShowing(system, [trainee]) });
@@ -55,7 +55,7 @@ describe('reads that lag behind writes', () => {
   );
 
   test.concurrent(
-    'a change back right after a change does not count as done already',
+    'a change back right after a change does not count as already done',
     onOpenCloud(async (system) => {
       expect((await system.rank(bob)).status).toBe(200);
       const back = await system.rank(bob, { newRankId: 10 });
@@ -65,7 +65,7 @@ describe('reads that lag behind writes', () => {
   );
 
   test.concurrent(
-    'a change right after a compensated one starts from the real roles of the member',
+    'a change right after a compensated one starts from the member’s real roles',
     onOpenCloud(async (system) => {
       system.fake.faults.add({ operation: 'unassign', kind: 'status 403', roleId: trainee, times: 2 });
       expect(codeOf(await system.rank(bob))).toBe('above_acting_account');
@@ -103,7 +103,7 @@ describe('reads that lag behind writes', () => {
 });
 
 test.concurrent(
-  'a write whose answer is about another user is confirmed by reads, one of which may fail',
+  'a write whose response is about another user is confirmed by reads, one of which may fail',
   onOpenCloud(async (system) => {
     const { fake } = system;
     const aboutVeteran = JSON.stringify(membershipResource(fake.group, veteran, [officer], 'withoutBase'));
@@ -119,10 +119,10 @@ test.concurrent(
 
 describe('a write that is accepted without effect', () => {
   test.concurrent(
-    'is distinguished from lag and reported as a problem of the key; nothing is changed',
+    'is distinguished from lag and reported as a problem with the key; nothing is changed',
     onOpenCloud(async (system) => {
       const { fake } = system;
-      expect((await system.rank(veteran)).status).toBe(200); // the key now counts as able to write
+      expect((await system.rank(veteran)).status).toBe(200); // rankd now knows that the key can write
       fake.credential.scopes = [{ name: 'group', operations: ['read'], groupIds: ['*'] }];
       fake.acceptsWritesWithoutScope = true;
       const answer = await system.rank(bob);
@@ -134,7 +134,7 @@ describe('a write that is accepted without effect', () => {
   );
 
   test.concurrent(
-    'as a second step leaves no half-done change: the first is reverted',
+    'as a second step leaves no half-done change: the first step is reverted',
     onOpenCloud(async (system) => {
       const body = answerShowing(system, [trainee, officer]);
       system.fake.faults.add({ operation: 'unassign', roleId: trainee, kind: 'body', body, times: always });
@@ -156,7 +156,7 @@ describe('members with several roles', () => {
   );
 
   test.concurrent(
-    'of a group of 40 roles, listed over pages, get the requested one',
+    'of a group whose 40 roles fill several pages get the requested one',
     onOpenCloud(
       async (system) => {
         const { fake, clock } = system;
@@ -181,20 +181,22 @@ describe('members with several roles', () => {
     ),
   );
 
-  test.concurrent.each(['withoutBase', 'withBase'] as const)('are read rightly where roles come %s', (rolesField) =>
-    onOpenCloud(async (system) => {
-      system.fake.rolesField = rolesField;
-      expect((await system.rank(sampleUsers.memberOnly)).status).toBe(200);
-      expect(system.fake.group.held(sampleUsers.memberOnly)).toEqual([officer]);
-      expect((await system.rank(sampleUsers.memberOnly, { newRankId: base })).status).toBe(200);
-      expect(system.fake.group.held(sampleUsers.memberOnly)).toEqual([]);
-      expect((await system.rank(veteran, { newRankId: base })).status).toBe(200);
-      expect(system.fake.group.held(veteran)).toEqual([]);
-    })(),
+  test.concurrent.each(['withoutBase', 'withBase'] as const)(
+    'are read correctly if roles are listed %s',
+    (rolesField) =>
+      onOpenCloud(async (system) => {
+        system.fake.rolesField = rolesField;
+        expect((await system.rank(sampleUsers.memberOnly)).status).toBe(200);
+        expect(system.fake.group.held(sampleUsers.memberOnly)).toEqual([officer]);
+        expect((await system.rank(sampleUsers.memberOnly, { newRankId: base })).status).toBe(200);
+        expect(system.fake.group.held(sampleUsers.memberOnly)).toEqual([]);
+        expect((await system.rank(veteran, { newRankId: base })).status).toBe(200);
+        expect(system.fake.group.held(veteran)).toEqual([]);
+      })(),
   );
 
   test.concurrent(
-    'are read correctly if the answers have only the single role',
+    'are read correctly if responses have only the single role',
     onOpenCloud(async (system) => {
       system.fake.rolesField = 'absent';
       expect((await system.rank(sampleUsers.memberOnly, { newRankId: 10 })).status).toBe(200);
@@ -203,9 +205,9 @@ describe('members with several roles', () => {
   );
 });
 
-describe('a moderator who changes the member in the meantime', () => {
-  /** Changes to the member while the first write is in flight. */
-  function meanwhile({ fake }: OpenCloudApp, act: () => void): void {
+describe('a moderator who changes the member during the change', () => {
+  /** Calls `act` while the first write is in flight. */
+  function duringFirstWrite({ fake }: OpenCloudApp, act: () => void): void {
     fake.faults.add({ operation: 'assign', kind: 'slow', delayMs: 150 });
     const waiting = setInterval(() => {
       if (fake.journal.writes(bob).length === 0) return;
@@ -215,10 +217,10 @@ describe('a moderator who changes the member in the meantime', () => {
   }
 
   test.concurrent(
-    'and gives a higher role: never reported or recorded as applied',
+    'and gives a higher role: the change is never reported or recorded as applied',
     onOpenCloud(async (system) => {
       const { fake } = system;
-      meanwhile(system, () => fake.group.change(bob, [trainee, captain], fake.now()));
+      duringFirstWrite(system, () => fake.group.change(bob, [trainee, captain], fake.now()));
       const answer = await system.rank(bob);
       expect([answer.status, codeOf(answer)]).toEqual([504, 'outcome_unknown']);
       await system.recover();
@@ -234,17 +236,17 @@ describe('a moderator who changes the member in the meantime', () => {
     'and takes the old role: the change succeeds nevertheless',
     onOpenCloud(async (system) => {
       const { fake } = system;
-      meanwhile(system, () => fake.group.change(bob, [], fake.now()));
+      duringFirstWrite(system, () => fake.group.change(bob, [], fake.now()));
       expect((await system.rank(bob)).status).toBe(200);
       expect(fake.group.held(bob)).toEqual([officer]);
     }),
   );
 
   test.concurrent(
-    'and removes them from the group: not a member',
+    'and removes them from the group: the change fails with member_not_found',
     onOpenCloud(async (system) => {
       const { fake } = system;
-      meanwhile(system, () => fake.group.removeMember(bob));
+      duringFirstWrite(system, () => fake.group.removeMember(bob));
       const answer = await system.rank(bob);
       expect([answer.status, codeOf(answer)]).toEqual([404, 'member_not_found']);
       expect((await system.changeOf(answer)).state).toBe('refused');
@@ -252,7 +254,7 @@ describe('a moderator who changes the member in the meantime', () => {
   );
 
   test.concurrent(
-    'and removes them between the two writes: reconciled as not a member',
+    'and removes them between the two writes: the change is reconciled to member_not_found',
     onOpenCloud(async (system) => {
       const { fake } = system;
       fake.faults.add({ operation: 'unassign', kind: 'slow', delayMs: 150 });

@@ -12,28 +12,27 @@ const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
 const readyz = ({ url }: OpenCloudApp) => send(`${url}/readyz`, {});
-/** The log lines about the key, without those for single requests. */
+/** The log lines with this text, except those about single requests. */
 const linesAbout = ({ logLines }: OpenCloudApp, text: string) =>
   logLines.filter((line) => line.includes(text) && !line.includes('"msg":"request"'));
 
 /** Skips an hour, and waits until the daemon has made its hourly check of the credential. */
 async function passHour({ fake, clock }: OpenCloudApp): Promise<void> {
-  const looks = () => fake.journal.requests('roles').filter(({ endedAt }) => endedAt !== undefined).length;
-  const before = looks();
+  const reads = () => fake.journal.requests('roles').filter(({ endedAt }) => endedAt !== undefined).length;
+  const before = reads();
   clock.skip(hourMs);
-  while (looks() === before) await delay(2);
+  while (reads() === before) await delay(2);
   await clock.sleep(30); // until the worker waits for the next hour
 }
 
-/** The gateway's treatment of the key, and the report of introspection. */
-const deaths: Array<[string, (fake: FakeOpenCloud) => void]> = [
+const deaths: Array<[reason: string, kill: (fake: FakeOpenCloud) => void]> = [
   ['disabled', ({ credential }) => Object.assign(credential, { enabled: false })],
   ['expired', ({ credential }) => Object.assign(credential, { expired: true })],
   ['replaced', ({ credential }) => Object.assign(credential, { apiKey: 'another' })],
 ];
 
 describe('a key that dies', () => {
-  test.each(deaths)('because it was %s: reported to each caller, without another call to Roblox', (_why, kill) =>
+  test.each(deaths)('because it was %s is reported to each caller without another call to Roblox', (_reason, kill) =>
     onOpenCloud(async (system) => {
       const { fake } = system;
       expect((await system.rank(veteran)).status).toBe(200);
@@ -51,7 +50,7 @@ describe('a key that dies', () => {
   );
 
   test(
-    'makes /readyz fail, and the log has one line with the fix',
+    'makes /readyz fail, and is logged once with the fix',
     onOpenCloud(async (system) => {
       expect((await readyz(system)).status).toBe(200);
       system.fake.credential.enabled = false;
@@ -69,7 +68,7 @@ describe('a key that dies', () => {
   );
 
   test(
-    'in the middle of a change leaves it open, and it is reconciled once the key works again',
+    'in the middle of a change leaves the change open until the key works again',
     onOpenCloud(async (system) => {
       const { fake, clock } = system;
       fake.faults.add({ operation: 'assign', kind: 'slow', when: 'after', delayMs: 100 });
@@ -109,9 +108,9 @@ describe('a write that Roblox refuses although the key is valid', () => {
 
   test.each<[string, Omit<Fault, 'operation'>]>([
     ['a challenge', { kind: 'status 403', body: challenge }],
-    ['a page', { kind: 'status 403', body: '<html>Forbidden</html>' }],
+    ['an HTML page', { kind: 'status 403', body: '<html>Forbidden</html>' }],
     ['a 401', { kind: 'status 401' }],
-  ])('with %s is refused to the one who asked; others are served', (_what, fault) =>
+  ])('with %s is refused to that caller only; other callers are served', (_what, fault) =>
     onOpenCloud(async (system) => {
       const { fake, clock } = system;
       fake.faults.add({ ...fault, operation: 'assign', userId: bob, times: 5 });
@@ -125,7 +124,7 @@ describe('a write that Roblox refuses although the key is valid', () => {
   );
 
   test(
-    'half-way is reverted at once',
+    'after the first step is reverted at once',
     onOpenCloud(async (system) => {
       system.fake.faults.add({ operation: 'unassign', kind: 'status 401', userId: bob, times: 2 });
       expectError(await system.rank(bob), dead);
@@ -179,13 +178,13 @@ describe('a key that works again', () => {
 
 describe('introspection', () => {
   test(
-    'at the start finds a dead key before the first request for a change',
+    'at the start detects a dead key before the first change is requested',
     onOpenCloud(
       async (system) => {
         expectError(await readyz(system), dead);
         expect(linesAbout(system, '"level":"error"')).toHaveLength(1);
         system.clock.skip(10_000);
-        await expect.poll(() => linesAbout(system, 'is disabled')).toHaveLength(1); // the report of introspection
+        await expect.poll(() => linesAbout(system, 'is disabled')).toHaveLength(1); // introspection reports it as disabled
         expect(linesAbout(system, 'background work failed')).toEqual([]);
         expect(system.fake.journal.writes()).toEqual([]);
       },
@@ -194,7 +193,7 @@ describe('introspection', () => {
   );
 
   test(
-    'every hour finds a key that died during a time without requests',
+    'every hour detects a key that died while there were no requests',
     onOpenCloud(async (system) => {
       const { fake, clock } = system;
       fake.credential.expired = true;
@@ -227,7 +226,7 @@ describe('introspection', () => {
   );
 
   test(
-    'uses the key every hour, which stops Roblox from expiring it in a quiet group, and logs no warning',
+    'uses the key every hour, so Roblox does not expire it in a quiet group, and logs no warning',
     onOpenCloud(async (system) => {
       const { fake, clock } = system;
       expect((await system.rank(bob)).status).toBe(200);

@@ -67,50 +67,47 @@ async function newKey({ app }: Node): Promise<string> {
   return (await createKey(app, { ...request, scopes: ['verify', 'rank'] })).secret;
 }
 
-test('the change of a daemon that is cut off from Roblox is reconciled by another one', async () => {
+test('the change of a daemon that loses its connection to Roblox is reconciled by another daemon', async () => {
   const [fake, { address: store }] = await Promise.all([startFakeOpenCloud(), postgresDatabase()]);
   onTestFinished(() => fake.close());
-  const line = await startStoreProxy(Number(new URL(fake.baseUrl).port));
-  onTestFinished(() => line[Symbol.asyncDispose]());
-  const cutOff = await startNode({ store, fake, baseUrl: `http://127.0.0.1:${line.port}`, deadline: '4s' });
+  const proxy = await startStoreProxy(Number(new URL(fake.baseUrl).port));
+  onTestFinished(() => proxy[Symbol.asyncDispose]());
+  const cutOff = await startNode({ store, fake, baseUrl: `http://127.0.0.1:${proxy.port}`, deadline: '4s' });
   const other = await startNode({ store, fake });
   await expect.poll(() => cutOff.app.store.nodes?.isAlone).toBe(false);
   fake.faults.add({ operation: 'assign', kind: 'slow', delayMs: 300 });
   const asked = rank(cutOff, { key: await newKey(other), userId: bob });
   await expect.poll(() => fake.journal.writes(bob).length, { interval: 5 }).toBe(1);
-  line.mode = 'hold';
+  proxy.mode = 'hold';
   const answer = await asked;
   expect([answer.status, codeOf(answer)], answer.text).toEqual([504, 'outcome_unknown']);
   await expect.poll(() => latest(other, bob)).toBe('applied');
   expect(fake.violations()).toEqual([]);
-  line.mode = 'pass';
+  proxy.mode = 'pass';
 });
 
 test.each([
   ['between two writes', bob],
-  ['behind the last write', memberOnly],
-])(
-  'a change that the database has lost %s, as in a failover, is unknown and still reconciled',
-  async (_when, userId) => {
-    const [fake, { address: store }] = await Promise.all([startFakeOpenCloud(), postgresDatabase()]);
-    onTestFinished(() => fake.close());
-    const held = holdWrites({ userId });
-    const node = await startNode({ store, fake, held });
-    const change = { key: await newKey(node), userId };
-    const asked = rank(node, change);
-    await held.begun;
-    await onServer(store, 'DELETE FROM rankd.rank_changes');
-    held.letGo();
-    const answer = await asked;
-    expect([answer.status, codeOf(answer)], answer.text).toEqual([504, 'outcome_unknown']);
-    await expect.poll(() => latest(node, userId)).toBe('applied');
-    const again = await rank(node, change);
-    expect(again.status, again.text).toBe(200);
-    expect(fake.violations()).toEqual([]);
-  },
-);
+  ['after the last write', memberOnly],
+])('a change that the database loses %s, as in a failover, is unknown and still reconciled', async (_when, userId) => {
+  const [fake, { address: store }] = await Promise.all([startFakeOpenCloud(), postgresDatabase()]);
+  onTestFinished(() => fake.close());
+  const held = holdWrites({ userId });
+  const node = await startNode({ store, fake, held });
+  const change = { key: await newKey(node), userId };
+  const asked = rank(node, change);
+  await held.begun;
+  await onServer(store, 'DELETE FROM rankd.rank_changes');
+  held.letGo();
+  const answer = await asked;
+  expect([answer.status, codeOf(answer)], answer.text).toEqual([504, 'outcome_unknown']);
+  await expect.poll(() => latest(node, userId)).toBe('applied');
+  const again = await rank(node, change);
+  expect(again.status, again.text).toBe(200);
+  expect(fake.violations()).toEqual([]);
+});
 
-test('while PostgreSQL has no room, keys are verified, ranks are not changed, and running changes stay open until there is', async () => {
+test('while PostgreSQL’s disk is full, keys are verified, ranks are not changed, and running changes stay open', async () => {
   const [fake, { address: store }] = await Promise.all([startFakeOpenCloud(), postgresDatabase()]);
   onTestFinished(() => fake.close());
   const held = holdWrites({ userId: bob });
@@ -138,7 +135,7 @@ test('while PostgreSQL has no room, keys are verified, ranks are not changed, an
   expect(fake.violations()).toEqual([]);
 });
 
-/** Tables that grow with each write. Updates of a row in place, such as heartbeats, need no room. */
+/** Tables that grow with each write. In-place updates of a row, such as heartbeats, need no room. */
 const growing = ['rank_changes', 'audit_events', 'member_queue', 'keys', 'idempotency_claims'];
 const fillDisk = `
   CREATE FUNCTION rankd.no_room() RETURNS trigger LANGUAGE plpgsql AS

@@ -12,25 +12,20 @@ import type { FakeRole } from '../support/fake-open-cloud/index.ts';
 import { type OpenCloudApp, onOpenCloud, sampleRoles } from '../support/open-cloud-app.ts';
 import { send } from '../support/open-test-app.ts';
 
-/**
- * Settings that name roles, in a group whose roles are renumbered, renamed, deleted, swapped and added while the daemon
- * runs.
- */
-
 const { trainee, officer } = sampleRoles;
 const scopes: Scope[] = ['verify', 'rank', 'suspend'];
 const [ann, dan] = [30_001, 30_004];
 
-/** A role for each setting; all changes are made to these. */
+/** One role for each setting. Only these and their partners are changed. */
 const roles = {
   locked: { id: 81_000, name: 'Locked', rank: 60 },
   guarded: { id: 82_000, name: 'Guarded', rank: 70 },
   powerful: { id: 83_000, name: 'Powerful', rank: 80 },
   rung: { id: 84_000, name: 'Rung', rank: 90 },
-  parked: { id: 85_000, name: 'Parked', rank: 100 },
+  suspended: { id: 85_000, name: 'Suspended', rank: 100 },
 } satisfies Record<string, FakeRole>;
 const named = Object.values(roles);
-/** Roles without a setting, one for each of those. */
+/** For each of them, a role that no setting names. */
 const partners = named.map(({ id, name, rank }) => ({ id: id + 1, name: `Other ${name}`, rank: rank + 1 }));
 
 const forms = {
@@ -40,7 +35,7 @@ const forms = {
 };
 type Form = keyof typeof forms;
 
-/** The changes to each role and its partner, and the forms of the setting that no longer identify the role. */
+/** A change to each role and its partner, and the forms of the setting that do not identify the role after it. */
 const turns: Record<
   string,
   {
@@ -52,14 +47,14 @@ const turns: Record<
 > = {
   renumbered: { does: (role, partner) => [{ ...role, rank: role.rank + 5 }, partner], misfits: ['number'] },
   renamed: { does: (role, partner) => [{ ...role, name: `New ${role.name}` }, partner], misfits: ['name'] },
-  'exchanged with another': {
+  'swapped with another role': {
     does: (role, partner) => [
       { ...role, name: partner.name, rank: partner.rank },
       { ...partner, name: role.name, rank: role.rank },
     ],
     misfits: ['number', 'name'],
   },
-  'joined by a second role of its number and name': {
+  'joined by a second role with its number and name': {
     does: (role, partner) => [role, { ...partner, name: role.name.toUpperCase(), rank: role.rank }],
     misfits: ['number', 'name'],
   },
@@ -68,17 +63,17 @@ const turns: Record<
 };
 
 describe.concurrent.each(Object.keys(forms) as Form[])('settings that name roles by %s mean the same roles', (form) => {
-  const { locked, guarded, powerful, rung, parked } = roles;
+  const { locked, guarded, powerful, rung, suspended } = roles;
   const by = (role: FakeRole) => forms[form](role);
   const policy = {
     ...{ lockedRoles: [by(locked)], protectedRoles: [by(guarded)], privilegedRoles: [by(powerful)] },
-    suspension: { role: by(parked), maxMs: 86_400_000 },
+    suspension: { role: by(suspended), maxMs: 86_400_000 },
     breaker: { enabled: false, demotions: 10, highRank: undefined, highChanges: 5, windowMs: 600_000 },
   };
   const ladder = [10, 20, by(locked), by(powerful), by(rung)];
   const prepare: (fake: OpenCloudApp['fake']) => void = ({ group }) => group.roles.push(...named, ...partners);
 
-  test('whatever happens to them on Roblox, with one alarm for each misfit, and one event once it fits again', ({
+  test('whatever happens to them on Roblox, with one alarm for each misfit and one event once it is resolved', ({
     expect,
   }) =>
     onOpenCloud(
@@ -89,7 +84,7 @@ describe.concurrent.each(Object.keys(forms) as Form[])('settings that name roles
         let members = 30_100;
         for (const [turn, { does, misfits = [], isGone = false, isPrivate = false }] of Object.entries(turns)) {
           const join = (held: number[]) => {
-            members += 1; // others each time: roles that no change gave would count as a lost write
+            members += 1; // new members each time, because a role that no change gave would count as a lost write
             fake.group.setMember(members, isGone ? held.filter((id) => !named.some((role) => role.id === id)) : held);
             return members;
           };
@@ -102,15 +97,15 @@ describe.concurrent.each(Object.keys(forms) as Form[])('settings that name roles
             return events.map(({ subject }) => subject as RoleSetting).sort();
           };
           const [drifts, fits] = [await alarms('configuration.drift'), await alarms('configuration.fit')];
-          const parkedBefore = join([officer]);
-          expect(codeOf(await ask(system.url, 'suspend', key, { robloxUserId: parkedBefore, duration: '1h' }))).toBe(
+          const suspendedBefore = join([officer]);
+          expect(codeOf(await ask(system.url, 'suspend', key, { robloxUserId: suspendedBefore, duration: '1h' }))).toBe(
             undefined,
           );
           clock.skip(1_000);
-          await expect.poll(() => system.app.trust.reads.length).toBe(0); // otherwise a deleted role counts as a lost write
+          await expect.poll(() => system.app.trust.reads.length).toBe(0); // before a role is deleted, which would count as a lost write
           const changed = named.flatMap((role, at) => (partners[at] === undefined ? [] : does(role, partners[at])));
           change([...before.filter(({ id }) => id < 81_000 || id > 85_001), ...changed]);
-          if (isGone) fake.group.setMember(parkedBefore, []);
+          if (isGone) fake.group.setMember(suspendedBefore, []);
 
           const isUnlisted = isGone || isPrivate;
           for (const [caller, open] of Object.entries(callers)) {
@@ -132,13 +127,16 @@ describe.concurrent.each(Object.keys(forms) as Form[])('settings that name roles
             expect([cell, fake.group.held(cid)]).toEqual([cell, isPrivate ? [rung.id, trainee] : [trainee]]);
             expect([cell, await suspend(dan)]).toEqual([cell, isUnlisted ? 'configuration_misfit' : undefined]);
             if (isUnlisted) continue;
-            expect([cell, fake.group.held(dan)]).toEqual([cell, [parked.id]]);
+            expect([cell, fake.group.held(dan)]).toEqual([cell, [suspended.id]]);
             expect([cell, await unsuspend(dan), fake.group.held(dan)]).toEqual([cell, undefined, [trainee]]);
           }
-          expect(codeOf(await ask(system.url, 'unsuspend', key, { robloxUserId: parkedBefore }))).toBe(undefined);
-          expect([turn, fake.group.held(parkedBefore)]).toEqual([turn, isPrivate ? [parked.id, officer] : [officer]]);
+          expect(codeOf(await ask(system.url, 'unsuspend', key, { robloxUserId: suspendedBefore }))).toBe(undefined);
+          expect([turn, fake.group.held(suspendedBefore)]).toEqual([
+            turn,
+            isPrivate ? [suspended.id, officer] : [officer],
+          ]);
 
-          const settings = isPrivate ? entries.filter(meansOne) : misfits.includes(form) ? entries : [];
+          const settings = isPrivate ? entries.filter(needsGivableRole) : misfits.includes(form) ? entries : [];
           const texts = settings.map(() => expect.stringMatching(/^(group|policy)\.[\w.]+ names /));
           const ready = await send(`${system.url}/readyz`, {});
           expect([ready.status, (ready.json as { misfits?: string[] }).misfits ?? []]).toEqual([200, texts]);
@@ -155,26 +153,26 @@ describe.concurrent.each(Object.keys(forms) as Form[])('settings that name roles
     )());
 });
 
-/** The settings above, each once for every entry that names one of those roles. */
+/** The setting of each entry that names one of these roles. */
 const entries: RoleSetting[] = [
   ...(['group.ladder', 'group.ladder', 'group.ladder'] as const),
   ...(['policy.locked_roles', 'policy.privileged_roles', 'policy.protected_roles', 'policy.suspension.role'] as const),
 ];
 
-/** True for a setting whose role must be one that rankd can give. */
-function meansOne(setting: RoleSetting): boolean {
+/** True if rankd must be able to give the role of this setting. */
+function needsGivableRole(setting: RoleSetting): boolean {
   return setting === 'group.ladder' || setting === 'policy.suspension.role';
 }
 
-/** The code of each answer; `undefined` for a success. */
-interface Asking extends AsyncDisposable {
+/** Requests changes. Each method returns the error code, or `undefined` for a success. */
+interface Caller extends AsyncDisposable {
   give(userId: number, roleId: number): Promise<unknown>;
   suspend(userId: number): Promise<unknown>;
   unsuspend(userId: number): Promise<unknown>;
 }
 
-/** Each way in which a change is requested after the roles were changed. */
-const callers: Record<string, (system: OpenCloudApp, key: string) => Promise<Asking>> = {
+/** The sources of changes after the roles were changed. */
+const callers: Record<string, (system: OpenCloudApp, key: string) => Promise<Caller>> = {
   game: async (system, key) => asGame(system, key),
   shell: (system) => asShell(system),
   'game, after a reload': async (system, key) => {
@@ -187,7 +185,7 @@ const callers: Record<string, (system: OpenCloudApp, key: string) => Promise<Ask
   },
 };
 
-function asGame(system: OpenCloudApp, key: string): Asking {
+function asGame(system: OpenCloudApp, key: string): Caller {
   return {
     give: async (userId, newRankId) => codeOf(await system.rank(userId, { newRankId })),
     suspend: async (robloxUserId) => codeOf(await ask(system.url, 'suspend', key, { robloxUserId, duration: '1h' })),
@@ -196,8 +194,8 @@ function asGame(system: OpenCloudApp, key: string): Asking {
   };
 }
 
-/** A command itself opens the store and reads the group. */
-async function asShell({ openShell, clock }: OpenCloudApp): Promise<Asking> {
+/** Requests changes like a command, which opens the store and reads the group itself. */
+async function asShell({ openShell, clock }: OpenCloudApp): Promise<Caller> {
   const caller = { by: 'cli:ann@host', dryRun: false };
   const shell = await openShell();
   const change = async (rankeeId: number, newRankId: number, hold?: HoldAsked) => {
@@ -229,25 +227,25 @@ function ask(url: string, operation: string, key: string, body: unknown) {
 }
 
 test(
-  'a suspension that began before its role and a rung were deleted still ends with exactly the earlier roles',
+  'a suspension whose role, and a rung of the ladder, are deleted still ends with exactly the earlier roles',
   onOpenCloud(
     async (system) => {
       const { fake, clock, url } = system;
       const key = await suspender(system);
       fake.group.setMember(dan, [officer]);
       expect((await ask(url, 'suspend', key, { robloxUserId: dan, duration: '1h' })).status).toBe(200);
-      expect(fake.group.held(dan)).toEqual([roles.parked.id]);
-      fake.group.roles = fake.group.roles.filter(({ name }) => name !== 'Parked' && name !== 'Captain');
+      expect(fake.group.held(dan)).toEqual([roles.suspended.id]);
+      fake.group.roles = fake.group.roles.filter(({ name }) => name !== 'Suspended' && name !== 'Captain');
       fake.group.setMember(dan, []);
       clock.skip(31_000);
       expect((await ask(url, 'unsuspend', key, { robloxUserId: dan })).status).toBe(200);
       expect(fake.group.held(dan)).toEqual([officer]);
     },
     {
-      prepare: ({ group }) => group.roles.push(roles.parked),
+      prepare: ({ group }) => group.roles.push(roles.suspended),
       scopes,
       ladder: [10, 20, 50],
-      policy: { suspension: { role: 'Parked', maxMs: 86_400_000 } },
+      policy: { suspension: { role: 'Suspended', maxMs: 86_400_000 } },
     },
   ),
 );
@@ -274,7 +272,7 @@ test(
 );
 
 test(
-  'a key with the name of a role as its bound follows the rank of that role, and can do nothing once it is gone',
+  'a key whose ceiling names a role follows the role’s rank, and can change no rank once the role is gone',
   onOpenCloud(async ({ fake, clock, rank, app, secret }) => {
     fake.group.setMember(ann, [trainee]);
     const [key] = await app.store.listKeys({ name: 'main' });

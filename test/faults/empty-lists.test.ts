@@ -3,16 +3,16 @@ import { codeOf } from '../support/answers.ts';
 import { onOpenCloud, sampleUsers } from '../support/open-cloud-app.ts';
 
 const { trainee: bob } = sampleUsers;
-/** Longer than anything about the group is cached. */
+/** Longer than any cache of the group's data lives. */
 const longMs = 61_000;
 
 describe.each([
   ['roles', '{}'],
   ['roles', '{"groupRoles":[]}'],
   ['memberships', '{}'],
-] as const)('%s answered with %s', (operation, body) => {
+] as const)('%s without entries (%s)', (operation, body) => {
   test(
-    'permanently prove nothing, and are not cached',
+    'prove nothing and are not cached',
     onOpenCloud(async ({ fake, clock, rank }) => {
       clock.skip(longMs);
       fake.faults.add({ operation, kind: 'body', body, times: 999 });
@@ -24,7 +24,7 @@ describe.each([
   );
 });
 
-test.each(['roles', 'memberships'] as const)('%s that come once without their list are asked for again', (operation) =>
+test.each(['roles', 'memberships'] as const)('%s whose list is missing once are read again', (operation) =>
   onOpenCloud(async ({ fake, clock, rank }) => {
     clock.skip(longMs);
     fake.faults.add({ operation, kind: 'body', body: '{}' });

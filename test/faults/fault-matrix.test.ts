@@ -10,11 +10,10 @@ const maxConcurrency = 8;
 vi.setConfig({ maxConcurrency });
 
 /**
- * The outcome of a change from Trainee to Officer that meets a fault, or of one that only gives or takes Officer: the answer, the record in the history (with its
- * code if that differs from the answer's), the member's roles in addition to the base role, and the number of writes.
- * The state after an arrow applies ten seconds after Roblox has recovered; everything else is unchanged from the
- * answer. `carried out`: if Roblox carried out the request. It did not if it had no room; for a read, it makes no
- * difference.
+ * The outcome of a change from Trainee to Officer during a fault, or of one that only gives or takes Officer: the
+ * response, the record in the history (with its code if it differs from the response's), the member's roles besides the
+ * base role, and the number of writes. The state after an arrow applies ten seconds after Roblox has recovered; a cell
+ * without an arrow does not change. `carried out`: whether Roblox carried out the write; `no` for every read and 429.
  */
 const table = `
   asked for   | fault               | lasts          | carried out | answer                   | history                                                     | roles                     | writes
@@ -135,8 +134,8 @@ const table = `
 `;
 
 /**
- * The calls of the change. `actor` and `member`: reads of their roles. `add` and `remove`: the only write of a change
- * in which Officer is an extra role.
+ * The requests that the change makes. `actor` and `member` read the roles of the acting account and of the member.
+ * `add` and `remove` are the only write of a change that gives or takes Officer as an extra role.
  */
 const requests = {
   introspect: { operation: 'introspect' },
@@ -174,8 +173,8 @@ const faults = {
   slow: { kind: 'slow', delayMs: 1_000 },
 } as const satisfies Record<string, Omit<Fault, 'operation'>>;
 
-/** Groups of faults with one word in the table. */
-const several: Record<string, string> = {
+/** Names for several faults in the table. */
+const faultGroups: Record<string, string> = {
   unusable: '409, 499, 500, 503, page, empty, half, huge, cut, reset',
   broken: '409, 499, 500, 503, reset',
   unreadable: 'page, empty, half, huge, cut', // with status 200
@@ -197,7 +196,7 @@ const cells = table
   .filter((line) => line.trim() !== '')
   .flatMap((line) => {
     const [request, some = '', lasts, carriedOut, ...expected] = line.split('|').map((cell) => cell.trim());
-    const each = listed(some).flatMap((name) => listed(several[name] ?? name));
+    const each = listed(some).flatMap((name) => listed(faultGroups[name] ?? name));
     return each.flatMap((fault) =>
       listed(lasts).flatMap((times) =>
         listed(carriedOut).map((is) => ({ request, fault, lasts: times, carriedOut: is, expected }) as Cell),
@@ -209,10 +208,10 @@ function listed(names = ''): string[] {
   return names.split(', ');
 }
 
-/** One of each kind: before the write, a change of an extra role meets the same faults as any change. */
+/** One of each kind of fault, for changes of extra roles: their reads are those of any change. */
 const faultsOfRoles = listed('400, 403, 429, 500, cut, hang');
 
-test('the table has every combination of request and fault exactly once', () => {
+test('the table contains every combination of request and fault exactly once', () => {
   const isWrite = (request: string) => ['assign', 'unassign', 'add', 'remove'].includes(request);
   const isTurnedAway = (fault: string) => listed('429, 429+').includes(fault);
   const isAlongside = (request: string) => request === 'add' || request === 'remove';
@@ -227,12 +226,12 @@ test('the table has every combination of request and fault exactly once', () => 
   expect(inTable.toSorted()).toEqual(all.toSorted());
 });
 
-/** The delay of every answer: ten in sequence just fit into the deadline of a change. */
+/** The latency of every response: ten sequential requests just fit into the deadline of a change. */
 const answerMs = 1_995;
 const deadlineMs = 20_000;
-/** Longer than anything about the group is cached. */
+/** Longer than any cache of the group's data lives. */
 const longMs = 301_000;
-/** By then, the daemon has finished its work. */
+/** The time in which the daemon finishes its background work. */
 const quietMs = 9_000;
 /** An unknown outcome is reconciled within this time, once Roblox responds and has room. */
 const reconciledWithinMs = 10_000;
@@ -246,7 +245,7 @@ test.concurrent.each(cells)(
   async ({ request, fault, lasts, carriedOut, expected }) => {
     const isAlongside = request === 'add' || request === 'remove';
     const systems = isAlongside ? idle.alongside : idle.ranking;
-    // How often a daemon retries before the deadline depends on earlier answers; it reads public roles only at the start.
+    // The number of retries depends on earlier responses, and public roles are read only at the start.
     const isFresh = lasts === 'for good' || request === 'publicRoles';
     const reused = isFresh ? undefined : systems.pop();
     const system = reused ?? (await openSystem({ isAlongside, hasPublicRoles: request !== 'publicRoles' }));
@@ -258,7 +257,7 @@ test.concurrent.each(cells)(
     await clock.skip(longMs - quietMs);
     await clock.advance(quietMs);
     if (request === 'role') {
-      // Cached roles that were not read just now are confirmed while the member is read.
+      // Roles from an older read must be confirmed while the member is read.
       const call = { ...system.call(), deadlineAt: clock.monotonic() + deadlineMs };
       await clock.passUntil(system.app.group.acting(call));
       await clock.advance(quietMs / 2);
@@ -271,13 +270,13 @@ test.concurrent.each(cells)(
 
     const asked = isAlongside ? changeRole(system, request) : system.rank(userId);
     const answer = await clock.passUntil(asked);
-    const atFirst = await standing(system, answer, writesBefore);
+    const atFirst = await columnsOf(system, answer, writesBefore);
     expect(fake.faults.taken).toBeGreaterThan(takenBefore);
     fake.faults.clear();
     fake.latencyMs = 0;
     await clock.skip(Number(met.headers?.['retry-after'] ?? 0) * 1_000);
     await clock.advance(reconciledWithinMs);
-    const atLast = await standing(system, answer, writesBefore);
+    const atLast = await columnsOf(system, answer, writesBefore);
 
     const story = atFirst.map((then, column) => (then === atLast[column] ? then : `${then} → ${atLast[column]}`));
     expect([[answer.status, codeOf(answer)].join(' ').trim(), ...story]).toEqual(expected);
@@ -288,7 +287,7 @@ test.concurrent.each(cells)(
   },
 );
 
-/** Daemons that have recovered from their last fault: opening another costs as much as a cell. */
+/** Daemons that have recovered from their last fault. Starting a new one takes as long as a cell. */
 const idle: Record<'ranking' | 'alongside', OpenCloudApp<ManualClock>[]> = { ranking: [], alongside: [] };
 afterAll(async () => {
   for (const system of Object.values(idle).flat()) await system[Symbol.asyncDispose]();
@@ -296,7 +295,6 @@ afterAll(async () => {
 
 interface Opening {
   isAlongside: boolean;
-  /** At the start. */
   hasPublicRoles: boolean;
 }
 
@@ -319,8 +317,8 @@ function changeRole({ url, secret: key }: OpenCloudApp<ManualClock>, operation: 
   return send(`${url}/v2/roles/${operation}?placeid=1`, { method: 'POST', key, body });
 }
 
-/** The columns after the answer. The roles in the history must match Roblox whenever the change is at rest. */
-async function standing(system: OpenCloudApp<ManualClock>, answer: Answer, writesBefore: number): Promise<string[]> {
+/** Returns the columns after the response. Unless the outcome is unknown, the history's roles must match Roblox. */
+async function columnsOf(system: OpenCloudApp<ManualClock>, answer: Answer, writesBefore: number): Promise<string[]> {
   const { group, journal } = system.fake;
   const { state, code, rolesBefore, rolesAfter } = await system.changeOf(answer);
   const held = group.held(userId) ?? [];

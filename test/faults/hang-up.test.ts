@@ -7,7 +7,7 @@ import { startPost } from '../support/send.ts';
 const { trainee: bob } = sampleUsers;
 
 test(
-  'callers that disconnect stop no change, neither the running one nor the waiting one',
+  'a caller that disconnects does not stop its change, whether running or waiting',
   onOpenCloud(
     async ({ app, fake, url, secret }) => {
       fake.latencyMs = 100;

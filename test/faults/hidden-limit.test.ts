@@ -7,8 +7,7 @@ const clock = new FastClock(40);
 const calls = 300;
 
 /**
- * Reads a member many times, all requested at once by two lanes, from a Roblox that responds in 100 ms. Returns the
- * share of 429s.
+ * Makes many concurrent reads of a member in two lanes, with a response time of 100 ms. Returns the share of 429s.
  */
 async function burst(prepare: (fake: FakeOpenCloud) => void): Promise<number> {
   const fake = await startFakeOpenCloud({ clock, latencyMs: 100, limits: { memberships: 600 } });
@@ -29,7 +28,7 @@ async function burst(prepare: (fake: FakeOpenCloud) => void): Promise<number> {
   }
 }
 
-test('a limit that no header reports refuses less than a twentieth of the calls of a long burst', async () => {
+test('in a long burst, a limit that no header reports refuses less than a twentieth of the calls', async () => {
   expect(
     await burst(({ budgets }) => {
       budgets.hidden = { burst: 12, perSecond: 4 };
@@ -37,7 +36,7 @@ test('a limit that no header reports refuses less than a twentieth of the calls 
   ).toBeLessThan(0.05);
 });
 
-test('if the headers are correct, no call of a long burst is refused', async () => {
+test('in a long burst, no call is refused if the headers are correct', async () => {
   expect(
     await burst(({ budgets }) => {
       budgets.limits = { memberships: 50 };

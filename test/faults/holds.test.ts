@@ -28,7 +28,7 @@ const { actor } = sampleUsers;
 const before = [officer, captain].toSorted((a, b) => a - b);
 const always = Number.POSITIVE_INFINITY;
 const minute = 60_000;
-/** The part of the passing time in which the daemon's workers run, in milliseconds; the rest is skipped. */
+/** The part of the passed time in which the daemon's workers run; the rest is skipped. */
 const workMs = 16_000;
 const day = 86_400_000;
 const ann = 20_001;
@@ -43,7 +43,7 @@ interface System extends OpenCloudApp<ManualClock> {
   ask(newRankId: number): Promise<Answer>;
 }
 
-/** A group in which suspended members hold recruit, and Ann holds officer and captain. */
+/** Runs `body` on a group in which suspended members hold Recruit, and Ann holds Officer and Captain. */
 function withHolds(body: (system: System) => Promise<void>, { policy, ...options }: OpenCloudAppOptions = {}) {
   return async () => {
     const clock = new ManualClock();
@@ -99,7 +99,7 @@ async function changeAs(
 }
 
 test.concurrent(
-  'a suspended member loses all roles for a time, is ranked by no game, and gets exactly the earlier roles back',
+  'a suspended member loses all roles, can be ranked by no game, and gets exactly the earlier roles back',
   withHolds(async ({ suspend, hold, held, pass, ask, app }) => {
     const { change } = await suspend(ann, { forMs: 600_000 });
     expect(change.message).toMatch(/^Ann \(20001\) is suspended until .* UTC as Recruit \(rank 1\), was Captain/);
@@ -122,7 +122,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'a temporary rank is taken back at its end, and an earlier change of the member ends it',
+  'a temporary rank is taken back at its end, and a change of the member before that ends it',
   withHolds(async ({ temporarily, hold, held, pass, ask }) => {
     await temporarily(20, 600_000);
     expect(held()).toEqual([officer]);
@@ -131,7 +131,7 @@ test.concurrent(
     expect((await hold()).state).toBe('ended');
 
     await temporarily(20, 600_000);
-    await temporarily(10, 600_000); // renewed: it restores the roles from before both
+    await temporarily(10, 600_000); // replaces the first one, and restores the roles from before both
     expect((await ask(50)).status).toBe(200);
     expect((await hold()).state).toBe('superseded');
     await pass(700_000);
@@ -139,23 +139,23 @@ test.concurrent(
   }),
 );
 
-/** The events during a suspension of ten minutes, with its outcome. */
-const lives: Record<
+/** Events during a suspension of half an hour, and its outcome. */
+const courses: Record<
   string,
-  { meanwhile: (system: System) => Promise<void> | void; state: Hold['state']; roles: number[] | undefined }
+  { events: (system: System) => Promise<void> | void; state: Hold['state']; roles: number[] | undefined }
 > = {
   'nothing happens: the earlier roles are given back': {
-    meanwhile: () => undefined,
+    events: () => undefined,
     state: 'ended',
     roles: before,
   },
   'the member leaves: nothing is given back': {
-    meanwhile: ({ fake }) => fake.group.removeMember(ann),
+    events: ({ fake }) => fake.group.removeMember(ann),
     state: 'forfeited',
     roles: undefined,
   },
-  'the member leaves and comes back: the role of suspended members is given again, and at the end no earlier role': {
-    meanwhile: async ({ fake, pass, held }) => {
+  'the member leaves and rejoins: the suspension role is given again, and no earlier role is given back': {
+    events: async ({ fake, pass, held }) => {
       fake.group.removeMember(ann);
       await pass(11 * minute);
       fake.group.setMember(ann, []);
@@ -165,19 +165,18 @@ const lives: Record<
     state: 'ended',
     roles: [],
   },
-  'the member leaves and comes back at once: the role of suspended members is given again, and at the end no earlier role':
-    {
-      meanwhile: async ({ fake, pass, held }) => {
-        fake.group.removeMember(ann);
-        fake.group.setMember(ann, []);
-        await pass(11 * minute);
-        expect(held()).toEqual([recruit]);
-      },
-      state: 'ended',
-      roles: [],
+  'the member leaves and rejoins at once: the suspension role is given again, and no earlier role is given back': {
+    events: async ({ fake, pass, held }) => {
+      fake.group.removeMember(ann);
+      fake.group.setMember(ann, []);
+      await pass(11 * minute);
+      expect(held()).toEqual([recruit]);
     },
-  'a member who came back gets roles by hand, as the same membership shows: the suspension is over': {
-    meanwhile: async ({ fake, pass, held, clock }) => {
+    state: 'ended',
+    roles: [],
+  },
+  'the member rejoins, and a moderator then changes the roles: the suspension is over': {
+    events: async ({ fake, pass, held, clock }) => {
       fake.group.removeMember(ann);
       fake.group.setMember(ann, []);
       await pass(11 * minute);
@@ -187,28 +186,28 @@ const lives: Record<
     state: 'superseded',
     roles: [],
   },
-  'a moderator gives the roles back: the suspension is over, and nothing is written': {
-    meanwhile: ({ fake, clock }) => fake.group.change(ann, [captain], clock.monotonic()),
+  'a moderator gives the member a role: the suspension is over, and nothing is written': {
+    events: ({ fake, clock }) => fake.group.change(ann, [captain], clock.monotonic()),
     state: 'superseded',
     roles: [captain],
   },
   'an earlier role is deleted: the others are given back': {
-    meanwhile: ({ fake }) => {
+    events: ({ fake }) => {
       fake.group.roles = fake.group.roles.filter(({ id }) => id !== officer);
     },
     state: 'ended',
     roles: [captain],
   },
-  'the role of suspended members is deleted: the earlier roles are given back': {
-    meanwhile: ({ fake, clock }) => {
+  'the suspension role is deleted: the earlier roles are given back': {
+    events: ({ fake, clock }) => {
       fake.group.roles = fake.group.roles.filter(({ id }) => id !== recruit);
       fake.group.change(ann, [], clock.monotonic());
     },
     state: 'ended',
     roles: before,
   },
-  'the member leaves, comes back and leaves again: nothing is given back': {
-    meanwhile: async ({ fake, pass }) => {
+  'the member leaves, rejoins and leaves again: nothing is given back': {
+    events: async ({ fake, pass }) => {
       fake.group.removeMember(ann);
       await pass(11 * minute);
       fake.group.setMember(ann, []);
@@ -219,7 +218,7 @@ const lives: Record<
     roles: undefined,
   },
   'Roblox is down at the end: the roles are given back once it responds': {
-    meanwhile: async ({ fake, pass, hold }) => {
+    events: async ({ fake, pass, hold }) => {
       fake.faults.add({ operation: 'any', kind: 'status 503', times: always });
       await pass(40 * minute);
       expect((await hold()).state).toBe('active');
@@ -229,7 +228,7 @@ const lives: Record<
     roles: before,
   },
   'the Roblox key is dead at the end: the roles are given back as soon as it works again': {
-    meanwhile: async ({ fake, pass, hold }) => {
+    events: async ({ fake, pass, hold }) => {
       fake.credential.enabled = false;
       await pass(40 * minute);
       expect((await hold()).state).toBe('active');
@@ -240,26 +239,26 @@ const lives: Record<
     state: 'ended',
     roles: before,
   },
-  'the write of the return is not answered: it is reconciled by a read, and made once': {
-    meanwhile: ({ fake }) => fake.faults.add({ operation: 'assign', kind: 'reset', when: 'after', times: 6 }),
+  'the write of the return gets no response: it is reconciled by a read, and made once': {
+    events: ({ fake }) => fake.faults.add({ operation: 'assign', kind: 'reset', when: 'after', times: 6 }),
     state: 'ended',
     roles: before,
   },
 };
 
-test.concurrent.each(Object.entries(lives))('while a member is suspended, %s', (_, { meanwhile, state, roles }) =>
+test.concurrent.each(Object.entries(courses))('during a suspension, %s', (_, { events, state, roles }) =>
   withHolds(async (system) => {
     const { suspend, pass, hold, fake } = system;
     await suspend(ann, { forMs: 30 * minute });
     await pass(minute);
-    await meanwhile(system);
+    await events(system);
     await pass(40 * minute);
     expect([(await hold()).state, fake.group.held(ann)]).toEqual([state, roles]);
   })(),
 );
 
 test.concurrent(
-  'a refused return is stuck, with an event and a line in the log; it is tried again after an hour, and at once after a reload',
+  'a refused return is stuck, with an event and a log line; it is retried after an hour, and at once after a reload',
   withHolds(async ({ suspend, pass, hold, held, fake, reload, app, logLines }) => {
     for (const retry of [() => pass(60 * minute), reload]) {
       fake.group.setMember(ann, [officer, captain]);
@@ -281,7 +280,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'of two simultaneous suspensions, one begins; it can be extended, and lifted with exactly the earlier roles',
+  'of two simultaneous suspensions, one begins; it can be extended, and lifting it restores exactly the earlier roles',
   withHolds(async ({ suspend, hold, held, pass, app, clock }) => {
     const both = await Promise.all([suspend(), suspend()]);
     expect(both.map(({ change }) => change.code).toSorted()).toEqual(['already_suspended', null]);
@@ -299,12 +298,12 @@ test.concurrent(
 );
 
 test.concurrent(
-  'a suspension that is extended while its end waits, or while its member is read, continues until the new end',
+  'a suspension that is extended while its end is queued, or its member is read, continues until the new end',
   withHolds(async ({ suspend, hold, held, pass, app, clock, fake }) => {
     await suspend();
     await pass(minute);
     const caller = { by: 'daemon', dryRun: false };
-    const due = { ...(await hold()), endsAt: clock.now() }; // as a worker listed it a moment ago
+    const due = { ...(await hold()), endsAt: clock.now() }; // stale, as a worker may have read it
     await clock.passUntil(checkHold(app, { hold: due, caller, as: 'ended' }));
     expect([(await hold()).state, held()]).toEqual(['active', [recruit]]);
     fake.group.removeMember(ann);
@@ -321,7 +320,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'lifting a suspension leaves a member alone whom someone else has changed, unless forced',
+  'lifting a suspension does not change a member whom someone else has changed, unless forced',
   withHolds(async ({ suspend, hold, held, pass, app, clock, fake }) => {
     await suspend();
     await pass(minute);
@@ -350,7 +349,7 @@ test.concurrent(
   }),
 );
 
-/** Undoes these changes, like `rankd history undo`. */
+/** Undoes these changes with the use case of `rankd history undo`. */
 async function undo({ app, clock }: System, ids: string[]) {
   const selection = { ids };
   const { members, answered, changes, undoId } = await findUndoTargets(app, selection);
@@ -383,7 +382,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'a temporary rank that another change ended is temporary again once that is undone; past its end, the earlier roles come back at once',
+  'a temporary rank that a change ended is in force again once the change is undone; past its end, the earlier roles are restored at once',
   withHolds(async (system) => {
     const { temporarily, hold, held, pass, ask } = system;
     for (const isPast of [false, true]) {
@@ -405,12 +404,12 @@ test.concurrent(
 );
 
 test.concurrent.each<[string, (system: System, id: string) => unknown]>([
-  ['with a role of its own', () => undefined],
+  ['with a specific role', () => undefined],
   [
-    'with a role of its own, and stuck before it was extended',
+    'with a specific role, and whose hold was stuck before it was extended',
     ({ app }, id) => app.store.updateHold(id, (hold) => ({ holds: [{ ...hold, state: 'stuck' }], events: [] })),
   ],
-])('a member who was suspended %s, and leaves and comes back, is given that role again', (_, prepare) =>
+])('a member who was suspended %s and rejoins is given that role again', (_, prepare) =>
   withHolds(async (system) => {
     const { hold, held, pass, fake, app, clock } = system;
     const asked = { kind: 'suspension', role: sampleRoles.trainee, endsAt: clock.now() + day } as const;
@@ -425,7 +424,7 @@ test.concurrent.each<[string, (system: System, id: string) => unknown]>([
 );
 
 test.concurrent(
-  'a member who can not be suspended again keeps no other from it',
+  'a member who cannot be suspended again does not prevent others from being suspended again',
   withHolds(async ({ app, clock, fake, held, pass }) => {
     const others = [20_002, ann];
     for (const rankeeId of others) {
@@ -446,7 +445,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'undo after undo, a temporary rank is in force again and over again, each time by the change that had ended it',
+  'repeated undos alternately reopen a temporary rank and end it again, each time by the change that had ended it',
   withHolds(async (system) => {
     const { temporarily, hold, ask, app } = system;
     await temporarily(20, 90 * minute);
@@ -460,8 +459,8 @@ test.concurrent(
   }),
 );
 
-/** Changes that end holds, and the steps that led to them. Roblox accepts the last one and then does not hold it. */
-const refuted: Record<
+/** Changes of holds that Roblox confirms and loses, each with the steps before it. */
+const lostChanges: Record<
   string,
   { first: (system: System) => Promise<unknown>; does: (system: System) => Promise<unknown> }
 > = {
@@ -495,7 +494,7 @@ const refuted: Record<
     },
     does: undoNewest,
   },
-  'the undo of a change that ended a temporary rank whose time is up': {
+  'the undo of a change that ended a temporary rank, after its original end': {
     first: async (system) => {
       await system.temporarily(20, 30 * minute);
       await system.ask(10);
@@ -523,8 +522,8 @@ function lift({ app, clock }: System) {
   return clock.passUntil(liftHold(app, { rankeeId: ann, caller: { by, dryRun: false }, force: false }));
 }
 
-test.concurrent.each(Object.entries(refuted))(
-  'once a read shows that Roblox lost %s, roles and holds are as before',
+test.concurrent.each(Object.entries(lostChanges))(
+  'once a read shows that Roblox lost %s, roles and holds are restored',
   (_, { first, does }) =>
     withHolds(async (system) => {
       const { app, fake, held, pass, clock } = system;
@@ -557,7 +556,7 @@ test.concurrent.each(Object.entries(refuted))(
 );
 
 test.concurrent(
-  'an undo of the return from a suspension whose time is up leaves the member unchanged',
+  'undoing the return from a suspension that has reached its end leaves the member unchanged',
   withHolds(async (system) => {
     const { suspend, hold, held, pass } = system;
     await suspend(ann, { forMs: 10 * minute });
@@ -569,7 +568,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'an undo skips, and names, a member whose suspension it cannot restore',
+  'an undo skips and lists a member whose suspension it cannot restore',
   withHolds(async (system) => {
     const { suspend, hold, held, pass, app, fake, clock } = system;
     await suspend(ann, { forMs: 60 * minute });
@@ -593,7 +592,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'a member who leaves and comes back within seconds of a suspension is suspended again, and no write counts as lost',
+  'a member who leaves and rejoins within seconds of a suspension is suspended again, and no write counts as lost',
   withHolds(async ({ suspend, hold, held, pass, fake, clock, app, app: { trust } }) => {
     const { change } = await suspend(ann, { forMs: 60 * minute });
     await clock.advance(2_000);
@@ -643,7 +642,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'three hundred suspensions that end in one second end within minutes, and half of the budget is left for callers',
+  'three hundred suspensions that are due in one second end within minutes and leave half of the budget to callers',
   withHolds(
     async ({ suspend, clock, pass, app, fake, rank }) => {
       const members = Array.from({ length: 300 }, (_, index) => 30_000 + index);
@@ -652,7 +651,7 @@ test.concurrent(
         fake.group.setMember(userId, [officer]);
         await suspend(userId, { forMs: endsAt - clock.now() });
       }
-      await clock.advance(3 * minute); // each of them is read again
+      await clock.advance(3 * minute); // time for the late read of each suspension
       await pass(endsAt - clock.now());
       const begun = clock.monotonic();
       const callers = Array.from({ length: 60 }, (_, index) => 40_000 + index);
@@ -679,8 +678,8 @@ test.concurrent(
   ),
 );
 
-test.each(['has left', 'has left and come back'])(
-  'a key does not end the suspension of a member who %s: no rule would be checked',
+test.each(['has left', 'has left and rejoined'])(
+  'a key cannot end the suspension of a member who %s, because no rule would be checked',
   async (what) => {
     await using system = await openCloudApp({ scopes: ['verify', 'rank', 'suspend'] });
     const { fake, app, url, secret: key } = system;
@@ -696,7 +695,7 @@ test.each(['has left', 'has left and come back'])(
   },
 );
 
-test('a key that may not give the earlier roles does not end the suspension of a member whom someone else has changed', async () => {
+test('a key that may not give the earlier roles cannot end the suspension of a member whom someone else has changed', async () => {
   await using system = await openCloudApp({
     ...{ scopes: ['verify', 'rank', 'suspend'], policy: { suspension: { role: recruit, maxMs: day } } },
   });

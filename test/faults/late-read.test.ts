@@ -19,11 +19,11 @@ const lagMs = 8_000;
 const members = Array.from({ length: 25 }, (_, index) => 20_000 + index);
 const [ann = 0, bob = 0, eve = 0, dan = 0] = members;
 
-/** A daemon whose members hold these roles, with a clock that only the test moves. */
+/** A daemon with a clock that only the test moves. */
 interface System extends OpenCloudApp<ManualClock> {
-  /** Requests a change, and lets time pass until it is answered. */
+  /** Requests a change, and lets time pass until the response. */
   ask(userId: number, options?: RankOptions): Promise<Answer>;
-  /** The number of reads of the member. */
+  /** Returns the number of reads of the member. */
   reads(userId: number): number;
   alarms(level: 'warn' | 'error'): string[];
 }
@@ -49,7 +49,7 @@ function onManualClock(
 }
 
 test.concurrent(
-  'the first change after a start and after a reload is verified by two more reads, one with its answer and one when reads can no longer lag; the next is not',
+  'the first change after a start and after a reload is verified by one more read once reads can no longer lag; the next is not',
   onManualClock(async ({ ask, reads, clock, reload, fake }) => {
     for (const [first, second] of [
       [ann, bob],
@@ -102,19 +102,19 @@ test.concurrent(
 );
 
 test.concurrent(
-  'a change that Roblox has lost becomes unknown and is reconciled, and until a late read agrees, Roblox’s answers alone are not believed',
+  'a change that Roblox lost becomes unknown and is reconciled, and until a late read agrees, each write needs a read',
   onManualClock(
     async ({ ask, reads, clock, fake, changeOf, alarms, metricsUrl }) => {
       fake.writesOnlyEcho = true;
-      const told = await ask(ann);
-      expect(told.status).toBe(200);
-      expect((await changeOf(told)).state).toBe('applied');
+      const answer = await ask(ann);
+      expect(answer.status).toBe(200);
+      expect((await changeOf(answer)).state).toBe('applied');
       await clock.advance(lagMs + 100);
-      expect((await changeOf(told)).state).toBe('unknown');
+      expect((await changeOf(answer)).state).toBe('unknown');
       expect(alarms('error')).toEqual([expect.stringContaining('does not hold a change')]);
       expect(sampleOf(await scrape(metricsUrl), 'rankd_platform_surprises_total', { what: 'not_held' })).toBe(1);
       await clock.advance(lagMs + 4_000);
-      expect(await changeOf(told)).toMatchObject({
+      expect(await changeOf(answer)).toMatchObject({
         state: 'failed',
         rolesAfter: [base, trainee].sort((a, b) => a - b),
       });
@@ -124,7 +124,7 @@ test.concurrent(
 
       fake.writesOnlyEcho = false;
       expect((await ask(eve)).status).toBe(200);
-      expect(reads(eve)).toBe(3); // for the plan, and after each of its two writes
+      expect(reads(eve)).toBe(3); // one for the plan, and one after each of the two writes
       await clock.advance(lagMs + 100); // the late read agrees
       expect((await ask(dan)).status).toBe(200);
       expect(reads(dan)).toBe(1);
@@ -138,31 +138,31 @@ test.concurrent.each<Partial<Fault> & Pick<Fault, 'kind'>>([
   { kind: 'status 400' },
   { kind: 'status 429', headers: { 'retry-after': '60' } },
 ])(
-  'a refusal (%o) of a write that was carried out is answered at once, and becomes applied once reads show it',
+  'a refusal (%o) of a write that was carried out is reported at once, and becomes applied once reads show it',
   (refusal) =>
     onManualClock(
       async ({ ask, clock, fake, changeOf, alarms, metricsUrl, app }) => {
         fake.lagMs = 6_000;
         fake.faults.add({ operation: 'assign', ...refusal, when: 'after' });
         const askedAt = clock.monotonic();
-        const told = await ask(ann);
-        expect(told.status).toBeGreaterThanOrEqual(400);
+        const answer = await ask(ann);
+        expect(answer.status).toBeGreaterThanOrEqual(400);
         expect(clock.monotonic() - askedAt).toBeLessThan(2_000);
-        expect(['refused', 'failed']).toContain((await changeOf(told)).state);
+        expect(['refused', 'failed']).toContain((await changeOf(answer)).state);
 
         await clock.advance(lagMs + 100);
-        expect(await changeOf(told)).toMatchObject({
+        expect(await changeOf(answer)).toMatchObject({
           state: 'unknown',
           message: expect.stringContaining('to hold a change that it had refused'),
         });
-        expect(alarms('error')).toEqual([expect.stringContaining('holds a change that it had refused')]);
+        expect(alarms('error')).toEqual([expect.stringContaining('carried out a change that it had refused')]);
         expect(
           sampleOf(await scrape(metricsUrl), 'rankd_platform_surprises_total', { what: 'held_though_refused' }),
         ).toBe(1);
         expect(app.trust.believesAnswers).toBe(false);
 
         await clock.advance(2 * lagMs + 4_000);
-        expect(await changeOf(told)).toMatchObject({
+        expect(await changeOf(answer)).toMatchObject({
           state: 'applied',
           code: null,
           rolesAfter: [base, officer].sort((a, b) => a - b),
@@ -178,12 +178,12 @@ test.concurrent(
   onManualClock(async ({ ask, reads, clock, fake, changeOf, alarms }) => {
     fake.lagMs = 6_000;
     fake.faults.add({ operation: 'assign', kind: 'status 403' });
-    const told = await ask(ann);
+    const answer = await ask(ann);
     const planned = reads(ann);
     expect((await ask(bob)).status).toBe(200);
     await clock.advance(lagMs + 2_000);
     expect([reads(ann) - planned, reads(bob)]).toEqual([1, 2]);
-    expect(await changeOf(told)).toMatchObject({ state: 'refused', code: 'above_acting_account' });
+    expect(await changeOf(answer)).toMatchObject({ state: 'refused', code: 'above_acting_account' });
     expect([alarms('error'), fake.group.held(ann)]).toEqual([[], [trainee]]);
   }),
 );
@@ -200,50 +200,53 @@ test.concurrent(
 );
 
 test.concurrent(
-  'a member whom a moderator has since given another role proves nothing: the change stays as reported',
+  'a member whom a moderator has since given a different role proves nothing: the outcome stays as reported',
   onManualClock(async ({ ask, clock, fake, changeOf, alarms, app }) => {
-    const told = await ask(ann);
+    const answer = await ask(ann);
     await clock.advance(1_000);
     fake.group.change(ann, [captain], fake.now());
     await clock.advance(lagMs + 4_000);
-    expect((await changeOf(told)).state).toBe('applied');
+    expect((await changeOf(answer)).state).toBe('applied');
     expect(fake.group.held(ann)).toEqual([captain]);
     expect([alarms('error'), app.trust.believesAnswers]).toEqual([[], true]);
   }),
 );
 
 test.concurrent(
-  'a member whose roles someone else has since restored also counts as lost: rankd cannot know who did it',
+  'a change that someone else has since undone also counts as lost, because rankd cannot know who undid it',
   onManualClock(async ({ ask, clock, fake, changeOf, alarms }) => {
-    const told = await ask(ann);
+    const answer = await ask(ann);
     await clock.advance(1_000);
     fake.group.change(ann, [trainee], fake.now());
     await clock.advance(lagMs + 100);
     expect(alarms('error')).toEqual([expect.stringContaining('unless someone undid it by hand')]);
     await clock.advance(lagMs + 4_000);
-    expect(await changeOf(told)).toMatchObject({ state: 'failed', message: expect.stringContaining('has undone it') });
+    expect(await changeOf(answer)).toMatchObject({
+      state: 'failed',
+      message: expect.stringContaining('has undone it'),
+    });
   }),
 );
 
 test.concurrent(
-  'a member who no longer holds the earlier or the new rank gets the lower of the two',
+  'a member who holds neither the earlier nor the new rank gets the lower of the two',
   onManualClock(async ({ ask, clock, fake, changeOf, alarms }) => {
-    const told = await ask(ann);
+    const answer = await ask(ann);
     await clock.advance(1_000);
     fake.group.change(ann, [], fake.now());
     await clock.advance(2 * lagMs + 4_000);
     expect(alarms('error')).toEqual([expect.stringContaining('does not hold a change')]);
-    await clock.advance(lagMs + 4_000); // answers to writes are not believed now, and reads can lag
-    expect(await changeOf(told)).toMatchObject({
+    await clock.advance(lagMs + 4_000); // rankd trusts no responses to writes now, and reads can lag
+    expect(await changeOf(answer)).toMatchObject({
       state: 'failed',
-      message: expect.stringContaining('was left without'),
+      message: expect.stringContaining('was left with neither'),
     });
     expect(fake.group.held(ann)).toEqual([trainee]);
   }),
 );
 
 test.concurrent(
-  'a member who has since changed again, or left, proves nothing',
+  'a member who has since been changed again or left proves nothing',
   onManualClock(async ({ ask, reads, clock, fake, alarms }) => {
     expect((await ask(ann)).status).toBe(200);
     expect((await ask(ann, { newRankId: 50 })).status).toBe(200);
@@ -257,7 +260,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'an unrelated role that vanishes causes a warning and is counted; three such changes in a row stop all others until a reload',
+  'an unrelated role that vanishes is counted and logged; three such changes in a row stop all others until a reload',
   onManualClock(
     async ({ ask, clock, fake, changeOf, alarms, metricsUrl, reload, url }) => {
       fake.assignReplaces = true;
@@ -289,7 +292,7 @@ test.concurrent(
 );
 
 test.concurrent(
-  'an unrelated role that appears causes a warning; changes without one in between prevent a stop',
+  'an unrelated role that appears is logged; ordinary changes in between prevent a stop',
   onManualClock(async ({ rank, clock, fake, alarms }) => {
     for (const [index, userId] of members.slice(0, 6).entries()) {
       const isOdd = index % 2 === 0;

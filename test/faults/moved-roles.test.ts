@@ -19,7 +19,7 @@ import {
 
 const { trainee, officer, captain } = sampleRoles;
 const { trainee: bob, officer: eve, stranger: dan, actor, otherAdmin } = sampleUsers;
-/** Within the time that the roles are cached, and longer than a change relies on the cache. */
+/** Shorter than roles are cached, and longer than a change may rely on the cache. */
 const laterMs = 10_000;
 const policy = { maxRank: 50 };
 const scopes: Scope[] = ['verify', 'rank', 'suspend'];
@@ -31,7 +31,7 @@ function renumber({ group }: FakeOpenCloud, id: number, rank: number): void {
   group.roles = group.roles.map((role) => (role.id === id ? { ...role, rank } : role));
 }
 
-/** The owner owns the acting account here, so only rankd's own rules limit a rank. */
+/** Makes the group's owner the acting account, so only rankd's rules limit ranks. */
 const asOwner = (fake: FakeOpenCloud) => {
   fake.credential.userId = sampleUsers.owner;
 };
@@ -40,11 +40,11 @@ describe('while roles are cached, no change goes above a ceiling', () => {
   const post = ({ url, secret }: OpenCloudApp, path: string, body: unknown) =>
     send(`${url}${path}?placeid=1`, { method: 'POST', key: secret, body });
   const code = async (work: Promise<unknown>) => work.then(String, (error) => error.code);
-  const doors: Record<string, (system: OpenCloudApp) => Promise<unknown>> = {
+  const entryPoints: Record<string, (system: OpenCloudApp) => Promise<unknown>> = {
     '/v1/ranker': async (system) => codeOf(await system.rank(bob, { newRankId: officer })),
     '/v2/rank': async (system) => codeOf(await post(system, '/v2/rank', { robloxUserId: bob, rank: 'Officer' })),
     '/v2/promote': async (system) => {
-      renumber(system.fake, captain, 230); // otherwise, the next rank up would be Captain
+      renumber(system.fake, captain, 230); // otherwise, Captain would be the next rank up
       return codeOf(await post(system, '/v2/promote', { robloxUserId: bob }));
     },
     '/v2/demote': async (system) => codeOf(await post(system, '/v2/demote', { robloxUserId: eve })),
@@ -80,11 +80,11 @@ describe('while roles are cached, no change goes above a ceiling', () => {
     },
   };
 
-  test.each(Object.keys(doors))('%s', (door) =>
+  test.each(Object.keys(entryPoints))('%s', (entryPoint) =>
     onOpenCloud(
       async (system) => {
         const { app, fake, clock } = system;
-        // Dan was an Officer before, and will be a temporary Trainee again.
+        // Both were Officers: Dan was demoted to Trainee, and the other member is Trainee temporarily.
         for (const userId of [dan, otherAdmin]) fake.group.setMember(userId, [officer]);
         expect((await system.rank(dan, { newRankId: 10 })).status).toBe(200);
         using deadline = deadlineIn(clock, 5_000);
@@ -95,14 +95,14 @@ describe('while roles are cached, no change goes above a ceiling', () => {
         clock.skip(laterMs);
         renumber(fake, officer, 240);
         fake.expectNoWrites();
-        expect(await doors[door]?.(system)).toBe('rank_not_allowed');
+        expect(await entryPoints[entryPoint]?.(system)).toBe('rank_not_allowed');
         expect(fake.violations()).toEqual([]);
       },
       { policy, prepare: asOwner, scopes: ['verify', 'rank', 'suspend'], compat: ['noblox-server'] },
     )(),
   );
 
-  test('by the ceiling of a key alone, whether the role is given or taken; a rank without a role is refused', () =>
+  test('even if only the key sets it, whether the role is given or taken; a rank without a role is refused', () =>
     onOpenCloud(
       async (system) => {
         const { fake, clock } = system;
@@ -129,7 +129,7 @@ describe('while roles are cached, no change goes above a ceiling', () => {
 });
 
 test.each(['list', 'alone'] as const)(
-  'a role for which Roblox shows two ranks is not given until it shows one (%s is stale)',
+  'a role that Roblox shows with two ranks is not given until it shows one (%s is stale)',
   (isBehind) =>
     onOpenCloud(
       async ({ fake, clock, rank }) => {
@@ -149,7 +149,7 @@ test.each(['list', 'alone'] as const)(
 );
 
 test.each(['list', 'alone'] as const)(
-  'a step, an undo and a return give no role of which Roblox shows two ranks either (%s is behind)',
+  'nor does a step, an undo or a return give a role that Roblox shows with two ranks (%s is stale)',
   (isBehind) =>
     onOpenCloud(
       async (system) => {
@@ -177,17 +177,17 @@ test.each(['list', 'alone'] as const)(
     )(),
 );
 
-describe('within the time that roles are remembered, no refusal is repeated that the roles no longer justify', () => {
+describe('while roles are cached, no refusal is repeated that the current roles do not justify', () => {
   const suspend = ({ url, secret: key }: OpenCloudApp) =>
     send(`${url}/v2/suspend?placeid=1`, { method: 'POST', key, body: { robloxUserId: bob, duration: '1h' } });
-  const parked = { id: 66_000_005, name: 'Parked', rank: 5 };
+  const suspended = { id: 66_000_005, name: 'Suspended', rank: 5 };
 
   test('configuration_misfit', () =>
     onOpenCloud(
       async (system) => {
         const { fake, clock } = system;
         const roles = fake.group.roles;
-        fake.group.roles = roles.filter(({ id }) => id !== parked.id);
+        fake.group.roles = roles.filter(({ id }) => id !== suspended.id);
         clock.skip(31_000);
         expect(codeOf(await suspend(system))).toBe('configuration_misfit');
         fake.group.roles = roles;
@@ -195,8 +195,8 @@ describe('within the time that roles are remembered, no refusal is repeated that
         expect((await suspend(system)).status).toBe(200);
       },
       {
-        ...{ prepare: ({ group }) => void group.roles.push(parked), scopes },
-        policy: { suspension: { role: 'Parked', maxMs: day } },
+        ...{ prepare: ({ group }) => void group.roles.push(suspended), scopes },
+        policy: { suspension: { role: 'Suspended', maxMs: day } },
       },
     )());
 
@@ -205,16 +205,16 @@ describe('within the time that roles are remembered, no refusal is repeated that
       async ({ fake, clock, rank }) => {
         expect(codeOf(await rank(bob, { newRankId: 5 }))).toBe('rank_not_allowed');
         clock.skip(laterMs);
-        renumber(fake, parked.id, 6);
+        renumber(fake, suspended.id, 6);
         renumber(fake, officer, 5);
         expect((await rank(bob, { newRankId: 5 })).status).toBe(200);
         expect(fake.group.held(bob)).toEqual([officer]);
       },
-      { prepare: ({ group }) => void group.roles.push(parked), ladder: [trainee, officer, captain] },
+      { prepare: ({ group }) => void group.roles.push(suspended), ladder: [trainee, officer, captain] },
     )());
 });
 
-test('a private role that the member holds counts with the rank that it has now', () =>
+test('a private role that the member holds counts with its current rank', () =>
   onOpenCloud(
     async ({ fake, clock, url, secret: key }) => {
       const role = { id: 66_000_040, name: 'Private', rank: 40, isPrivate: true };
@@ -233,7 +233,7 @@ test('a private role that the member holds counts with the rank that it has now'
     { policy: { rankerCheck: 'verify' }, prepare: asOwner, ladder: [trainee, officer] },
   )());
 
-test('answer and history have the role as it was when it was given', () =>
+test('the response and the history show the role as it was when it was given', () =>
   onOpenCloud(
     async (system) => {
       const { fake, clock } = system;
@@ -249,7 +249,7 @@ test('answer and history have the role as it was when it was given', () =>
     { policy },
   )());
 
-test.each(['role', 'roles'] as const)('a change whose role can not be confirmed is not made (%s)', (operation) =>
+test.each(['role', 'roles'] as const)('a change whose role cannot be confirmed is not made (%s)', (operation) =>
   onOpenCloud(
     async ({ fake, clock, rank }) => {
       expect((await rank(eve, { newRankId: 10 })).status).toBe(200);
@@ -267,7 +267,7 @@ test.each(['role', 'roles'] as const)('a change whose role can not be confirmed 
 );
 
 test.each(['/v1/ranker', '/v2/promote', '/v2/suspend', '/v2/unsuspend'])(
-  'a caller waits for three calls, one after the other, even if the roles have to be confirmed: %s',
+  'a caller waits for at most three sequential calls, even if the roles must be confirmed: %s',
   async (path) => {
     const clock = new ManualClock();
     const latencyMs = 150;
@@ -280,8 +280,8 @@ test.each(['/v1/ranker', '/v2/promote', '/v2/suspend', '/v2/unsuspend'])(
       return clock.passUntil(send(`${url}${path}?placeid=1`, { method: 'POST', key, body }));
     };
     await clock.advance(15_000);
-    expect((await clock.passUntil(system.rank(eve, { newRankId: 10 }))).status).toBe(200); // the account is known by now
-    // A step is expected to begin where rankd left the member.
+    expect((await clock.passUntil(system.rank(eve, { newRankId: 10 }))).status).toBe(200); // rankd now knows the acting account
+    // rankd expects a step to start from the rank that it gave last.
     if (path === '/v2/promote') expect((await clock.passUntil(system.rank(bob))).status).toBe(200);
     if (path === '/v2/unsuspend') expect((await post('/v2/suspend')).status).toBe(200);
     await clock.advance(laterMs);
@@ -293,14 +293,14 @@ test.each(['/v1/ranker', '/v2/promote', '/v2/suspend', '/v2/unsuspend'])(
       fake.journal.entries
         .slice(before)
         .map(({ operation }) => operation)
-        .filter((operation) => operation !== 'user') // the daemon reads names for display at any time, and no change waits for it
+        .filter((operation) => operation !== 'user') // the daemon reads names for display at any time
         .toSorted(),
     ).toEqual(['memberships', 'role', 'roles', ...writes].toSorted());
     expect(clock.monotonic() - askedAt).toBeLessThan((2 + writes.length) * latencyMs);
   },
 );
 
-test('a list of members confirms the roles once in two seconds, not once for each member', () =>
+test('a list of members confirms the roles once per two seconds, not once per member', () =>
   onOpenCloud(async ({ app, fake, clock }) => {
     const members = Array.from({ length: 20 }, (_, line) => ({ line, rankeeId: 6_000 + line, rankeeName: '' }));
     for (const { rankeeId } of members) fake.group.setMember(rankeeId, [trainee]);
@@ -317,17 +317,17 @@ test('a list of members confirms the roles once in two seconds, not once for eac
     for (const one of ['role', 'roles']) expect(reads.filter((read) => read === one).length).toBeLessThanOrEqual(most);
   })());
 
-describe('the refusal of a low acting account is not repeated from the cache', () => {
+describe('a refusal because the acting account ranks too low is not repeated from the cache', () => {
   const director = { id: 66_000_240, name: 'Director', rank: 240, changeRank: true };
 
-  test('once its role is higher, the next change after 5 s is made', () =>
+  test('once the account has a higher role, a change is made after 5 s', () =>
     onOpenCloud(
       async ({ fake, clock, rank }) => {
         expect(codeOf(await rank(bob, { newRankId: 240 }))).toBe('above_acting_account');
         renumber(fake, sampleRoles.admin, 250);
         clock.skip(5_000);
         expect((await rank(bob, { newRankId: 240 })).status).toBe(200);
-        fake.group.setMember(actor, [trainee]); // the account has a lower role now
+        fake.group.setMember(actor, [trainee]); // the acting account now has a lower role
         clock.skip(61_000);
         const reads = () => fake.journal.requests('introspect').length;
         expect(codeOf(await rank(eve, { newRankId: 240 }))).toBe('above_acting_account');
@@ -339,7 +339,7 @@ describe('the refusal of a low acting account is not repeated from the cache', (
     )());
 });
 
-test('a member who loses the role that a list is about before their turn is refused', () =>
+test('a member who loses the role that a list selects before their turn is refused', () =>
   onOpenCloud(async ({ app }) => {
     const command = { step: undefined, request, holding: trainee, command: 'rankd rank set', by: operator.by };
     const members = [bob, eve].map((rankeeId) => ({ rankeeId, rankeeName: '' }));

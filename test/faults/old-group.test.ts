@@ -3,7 +3,7 @@ import { codeOf, messageOf } from '../support/answers.ts';
 import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../support/open-cloud-app.ts';
 import { type Answer, send } from '../support/open-test-app.ts';
 
-/** In the fake's usual group, the role Recruit has rank 1, like the base role. */
+/** In the fake's default group, Recruit has rank 1, like the base role. */
 const { base, recruit, officer } = sampleRoles;
 const { trainee: bob, recruit: rita, memberOnly: max } = sampleUsers;
 
@@ -11,7 +11,7 @@ const held = ({ fake }: OpenCloudApp, userId: number) => fake.group.held(userId)
 
 describe('rank 1', () => {
   test(
-    'is the custom role, given and taken like any other; the base role is reached by its id',
+    'is the custom role, given and taken like any other; the base role needs its id',
     onOpenCloud(async (system) => {
       expect((await system.rank(bob, { newRankId: 1 })).status).toBe(200);
       expect(held(system, bob)).toEqual([recruit]);
@@ -44,7 +44,7 @@ describe('rank 1', () => {
   );
 
   test(
-    'is the rung of a ladder with the custom role, and the base role is below it',
+    'is the custom role on a ladder, and the base role is below it',
     onOpenCloud(
       async (system) => {
         expect((await system.rank(bob, { newRankId: 1 })).status).toBe(200);
@@ -60,7 +60,7 @@ describe('rank 1', () => {
   );
 
   test(
-    'is ambiguous as soon as a second custom role has it',
+    'is ambiguous once a second custom role has it',
     onOpenCloud(async (system) => {
       system.fake.group.roles.push({ id: 71_071, name: 'Cadet', rank: 1 });
       system.clock.skip(31_000);
@@ -81,7 +81,7 @@ describe('rank 1', () => {
 
 describe('without the public role list', () => {
   test(
-    'every change is made: members reveal the base role',
+    'every change is made, because memberships reveal the base role',
     onOpenCloud(
       async (system) => {
         for (const newRankId of [20, 1, base]) expect((await system.rank(bob, { newRankId })).status).toBe(200);
@@ -107,7 +107,7 @@ describe('without the public role list', () => {
     const rolesListed = (rolesField: 'absent' | 'withBase') => (fake: OpenCloudApp['fake']) => {
       fake.hasPublicRoles = false;
       fake.rolesField = rolesField;
-      fake.group.removeMember(rita); // no member holds the other role
+      fake.group.removeMember(rita); // no member holds Recruit
     };
 
     test.each([
@@ -116,7 +116,7 @@ describe('without the public role list', () => {
       { what: 'on a ladder of ids', prepare: rolesListed('absent'), ladder: [...rankOne, 10, 20, 50] },
       { what: 'of members who list the base role', prepare: rolesListed('withBase') },
     ])(
-      'changes that depend on the base role are refused, others are made, and the list is read once in 30 seconds: $what',
+      'changes that depend on the base role are refused, others are made, and the list is read once per 30 seconds: $what',
       ({ what: _, ...options }) =>
         onOpenCloud(async (system) => {
           const { fake, clock, rank, url, secret } = system;

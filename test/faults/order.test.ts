@@ -6,10 +6,10 @@ import { openCloudHome } from '../support/open-cloud-home.ts';
 const { trainee: bob } = sampleUsers;
 const { trainee, officer, captain } = sampleRoles;
 
-/** Above this, a burst would open more connections than it could use. */
-const maxAtOnce = 64;
+/** With a higher concurrency, a burst would open more connections than it can use. */
+const maxConcurrency = 64;
 
-test('changes of one member are written one after another, in order of arrival', () =>
+test('changes of one member are written one at a time, in order of arrival', () =>
   onOpenCloud(
     async (system) => {
       const { fake, app } = system;
@@ -32,18 +32,18 @@ test('different members are changed concurrently, up to a limit', () =>
   onOpenCloud(
     async (system) => {
       const { fake } = system;
-      fake.latencyMs = 200; // longer than a store needs to begin as many changes as the limit allows
+      fake.latencyMs = 200; // longer than the store takes to begin that many changes
       const members = Array.from({ length: 100 }, (_, index) => 20_000 + index);
       for (const userId of members) fake.group.setMember(userId, [trainee]);
       const answers = await Promise.all(members.map((userId) => system.rank(userId)));
       expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
       for (const operation of ['memberships', 'assign', 'unassign'] as const) {
-        const most = maxTogether(fake.journal.requests(operation));
+        const most = maxConcurrent(fake.journal.requests(operation));
         expect(most).toBeGreaterThan(10);
-        expect(most).toBeLessThanOrEqual(maxAtOnce);
+        expect(most).toBeLessThanOrEqual(maxConcurrency);
       }
     },
-    { deadlineMs: 20_000, tuning: { perTryTimeoutMs: 5_000 } }, // a hundred at once are slow on a busy machine
+    { deadlineMs: 20_000, tuning: { perTryTimeoutMs: 5_000 } }, // a hundred concurrent changes are slow on a busy machine
   )());
 
 test('two concurrent commands that promote a member raise the member by two ranks', async () => {
@@ -56,8 +56,8 @@ test('two concurrent commands that promote a member raise the member by two rank
   expect(roblox.group.held(bob)).toEqual([captain]);
 });
 
-/** The maximum number of concurrent requests. */
-function maxTogether(entries: JournalEntry[]): number {
+/** Returns the maximum number of concurrent requests. */
+function maxConcurrent(entries: JournalEntry[]): number {
   const edges = entries.flatMap(({ at, endedAt = at }) => [
     { at, step: 1 },
     { at: endedAt, step: -1 },

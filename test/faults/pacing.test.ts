@@ -17,20 +17,20 @@ const { trainee: bob, officer: eve, traineeAndCaptain: veteran } = sampleUsers;
 const { base, trainee, officer, captain } = sampleRoles;
 const busy = { status: 503, code: 'platform_busy', error: 'Roblox busy', waits: true };
 
-/** Members who hold trainee. */
+/** Adds members who hold Trainee. */
 function addMembers({ fake }: Pick<OpenCloudApp, 'fake'>, count: number): number[] {
   const members = Array.from({ length: count }, (_, index) => 20_000 + index);
   for (const userId of members) fake.group.setMember(userId, [trainee]);
   return members;
 }
 
-/** The time until the platform's next window. */
+/** Uses up the budget for unassign until this many calls are left. */
 async function leaveUnassigns(count: number, { fake, rank }: OpenCloudApp): Promise<void> {
   fake.budgets.use('unassign', 299 - count);
-  await rank(eve, { newRankId: 10 }); // its answers report that
+  await rank(eve, { newRankId: 10 }); // its responses report the budget
 }
 
-/** The answer to a change, and its duration. */
+/** Returns the response to a change, the reported wait, and the duration. */
 async function timed(system: OpenCloudApp, asked: () => ReturnType<OpenCloudApp['rank']>) {
   const begunAt = system.clock.monotonic();
   const answer = await asked();
@@ -43,13 +43,13 @@ const statuses = ({ fake }: OpenCloudApp) => new Set(fake.journal.entries.map(({
 
 describe('a change that cannot start before its deadline', () => {
   test.each(['memberships', 'assign', 'unassign'] as const)(
-    'for lack of budget to %s is refused at once, nothing is written, and the reported wait is correct',
+    'because the budget for %s is used up is refused at once, nothing is written, and the reported wait is correct',
     (operation) =>
       onOpenCloud(
         async (system) => {
           const { fake, clock } = system;
           fake.budgets.use(operation, 299);
-          await system.rank(eve, { newRankId: 10 }); // its answers report no remaining calls
+          await system.rank(eve, { newRankId: 10 }); // its responses report no remaining calls
           const [carol = 0] = addMembers(system, 1);
           fake.expectNoWrites(carol);
           const first = await timed(system, () => system.rank(carol));
@@ -70,7 +70,7 @@ describe('a change that cannot start before its deadline', () => {
       )(),
   );
 
-  test('for lack of budget for the second of two roles to take is refused before the first is taken', () =>
+  test('because the budget covers only one of two roles to take is refused before the first is taken', () =>
     onOpenCloud(
       async (system) => {
         await leaveUnassigns(1, system);
@@ -83,7 +83,7 @@ describe('a change that cannot start before its deadline', () => {
       { deadlineMs: 20_000 },
     )());
 
-  test('can start with two roles to take and budget for exactly both', () =>
+  test('can start if the budget covers exactly the two roles to take', () =>
     onOpenCloud(
       async (system) => {
         await leaveUnassigns(2, system);
@@ -93,7 +93,7 @@ describe('a change that cannot start before its deadline', () => {
       { deadlineMs: 20_000 },
     )());
 
-  test('is refused before it begins if others have begun and need the rest: those are completed', () =>
+  test('is refused before it begins if changes in progress need the rest of the budget, and those are completed', () =>
     onOpenCloud(async (system) => {
       const { app, fake } = system;
       const members = addMembers(system, 5);
@@ -110,7 +110,7 @@ describe('a change that cannot start before its deadline', () => {
       expect(await app.store.openChanges()).toEqual([]);
     })());
 
-  test('releases its reservation to others', () =>
+  test('releases its reservation for other changes', () =>
     onOpenCloud(
       async (system) => {
         const { fake } = system;
@@ -124,7 +124,7 @@ describe('a change that cannot start before its deadline', () => {
       { deadlineMs: 20_000 },
     )());
 
-  test('is refused at once even if it waits already when the platform asks for a longer pause', () =>
+  test('is refused at once even if it is already waiting when the platform asks for a longer pause', () =>
     onOpenCloud(
       async (system) => {
         const { fake } = system;
@@ -143,7 +143,7 @@ describe('a change that cannot start before its deadline', () => {
     )());
 });
 
-test('a change that would end too late at the present speed of Roblox does not begin', () =>
+test('a change that would end too late at Roblox’s current speed does not begin', () =>
   onOpenCloud(
     async (system) => {
       const { fake } = system;
@@ -160,7 +160,7 @@ test('a change that would end too late at the present speed of Roblox does not b
     { deadlineMs: 2_000, tuning: { perTryTimeoutMs: 5_000 } },
   )());
 
-test('a member is not read for a change without enough time left', () =>
+test('a member is not read for a change that has too little time left', () =>
   onOpenCloud(
     async (system) => {
       const { fake, clock } = system;
@@ -175,7 +175,7 @@ test('a member is not read for a change without enough time left', () =>
     { deadlineMs: 2_000, tuning: { perTryTimeoutMs: 5_000 } },
   )());
 
-test('the deadline counts from the arrival of a request, however slowly its body arrives, and a late request is refused as such', () =>
+test('the deadline counts from the arrival of a request, however slow its body is, and a late request is refused for that reason', () =>
   onOpenCloud(async (system) => {
     const { app, url, secret, clock, fake, logLines } = system;
     const request = startPost(`${url}/v1/ranker?placeid=1`, secret);
@@ -211,7 +211,7 @@ describe('the pause that the platform asks for', () => {
     })(),
   );
 
-  test('is waited for if it is shorter than the deadline', () =>
+  test('is observed if it is shorter than the deadline', () =>
     onOpenCloud(async (system) => {
       system.fake.faults.add({ operation: 'assign', kind: 'status 429', headers: { 'retry-after': '1' } });
       const { answer, tookMs } = await timed(system, () => system.rank(bob));
@@ -223,7 +223,7 @@ describe('the pause that the platform asks for', () => {
 });
 
 describe('the budget is the one that the platform reports', () => {
-  test('if it is smaller than the documented one: the remaining calls are used, further changes are refused, and the platform refuses none', () =>
+  test('if it is smaller than the documented one: rankd uses it up, then refuses further changes, and the platform refuses no call', () =>
     onOpenCloud(
       async (system) => {
         const members = addMembers(system, 10);
@@ -241,7 +241,7 @@ describe('the budget is the one that the platform reports', () => {
     onOpenCloud(
       async (system) => {
         const { app, call, fake } = system;
-        await system.rank(eve); // its answers report the budget
+        await system.rank(eve); // its responses report the budget
         for (let read = 0; read < 305; read += 1) await app.platform.getMember(eve, call());
         expect((await system.rank(bob)).status).toBe(200);
         expect(fake.journal.requests('memberships').length).toBeGreaterThan(305);
@@ -270,7 +270,7 @@ describe('fairness', () => {
       { fake: { limits: { memberships: 50, assign: 50, unassign: 50 }, windowMs: 1_000 }, deadlineMs: 20_000 },
     )());
 
-  test('a key that asks for more than Roblox admits does not use it all up before a later change of another game', () =>
+  test('a key that asks for more than Roblox admits leaves room for a later change of another game', () =>
     onOpenCloud(
       async (system) => {
         const other = await system.newKey('other');
@@ -285,7 +285,7 @@ describe('fairness', () => {
       { fake: { limits: { memberships: 50, assign: 50, unassign: 50 }, windowMs: 60_000 }, deadlineMs: 2_000 },
     )());
 
-  test('within a key it is first come, first served', () =>
+  test('changes with one key are first come, first served', () =>
     onOpenCloud(
       async (system) => {
         const { fake, app } = system;
@@ -307,8 +307,8 @@ describe('fairness', () => {
     )());
 });
 
-/** Three minutes in which three keys ask for three times Roblox's limit, and a fourth asks for an occasional change. */
-describe('when keys ask for too much', () => {
+/** For three minutes, three keys request three times as many changes as Roblox admits, and a fourth requests a few. */
+describe('when keys exceed the budget', () => {
   const budget = { calls: 100, windowMs: 60_000 };
   const windows = 3;
   const deadlineMs = 20_000;
@@ -330,7 +330,7 @@ describe('when keys ask for too much', () => {
     asked = await clock.passUntil(askForTooMuch(system));
   });
 
-  /** Each at its time, whatever the outcome of earlier ones. */
+  /** Requests each change at its time, whatever the outcome of earlier ones. */
   async function askForTooMuch({ clock, newKey, rank, fake: { group } }: OpenCloudApp<ManualClock>): Promise<Asked[]> {
     const beganAt = clock.monotonic();
     let lastMember = 20_000;
@@ -377,7 +377,7 @@ describe('when keys ask for too much', () => {
   });
 
   test('no change with enough time is refused: no later change with the same key was written within that time', () => {
-    const needsMs = deadlineMs / 20 + 4 * answersInMs; // a margin for the unexpected, and two writes with some delay
+    const needsMs = deadlineMs / 20 + 4 * answersInMs; // the margin for delays, and two writes
     const isPassedBy = (one: Asked, { key, at, writtenAt = Number.POSITIVE_INFINITY }: Asked) =>
       key === one.key && at > one.at && writtenAt < one.at + deadlineMs - needsMs;
     const refused = asked.filter(({ status }) => status !== 200);
@@ -391,7 +391,7 @@ describe('when keys ask for too much', () => {
   });
 });
 
-test('while Roblox hangs, 200 commands from Discord at once are acknowledged; each is carried out within its budget, or its reply says that it is not', async () => {
+test('while Roblox hangs, 200 simultaneous Discord commands are acknowledged, and each reply says whether the change was made', async () => {
   const clock = new ManualClock(Date.now());
   await using at = await startFakeDiscord();
   const { discord } = at;
@@ -416,7 +416,7 @@ test('while Roblox hangs, 200 commands from Discord at once are acknowledged; ea
   expect(discord.violations).toEqual([]);
 });
 
-/** A change's request and answer. Times are relative to the first one. */
+/** A request for a change, and its response. Times are relative to the first request. */
 interface Asked {
   key: string;
   userId: number;

@@ -17,10 +17,10 @@ function asDisposable(store: Store): Store & AsyncDisposable {
   return { ...store, [Symbol.asyncDispose]: () => store.close() };
 }
 
-/** The role ids of a member with this role and the base role. */
+/** Returns the role ids of a member who holds this role and the base role. */
 const held = (role: number) => [base, role].sort((a, b) => a - b);
 
-/** A change, to Officer by default, that was sent and never confirmed. */
+/** Stores a change, to Officer by default, that was sent and never confirmed. */
 async function unconfirmed(
   { app, clock }: OpenCloudApp,
   rankeeId: number,
@@ -36,9 +36,9 @@ async function unconfirmed(
   return change;
 }
 
-/** A change that was sent in a group other than the configured one, and never confirmed. */
+/** Stores a change that was sent in a group other than the configured one, and never confirmed. */
 async function begunElsewhere({ app, clock }: OpenCloudApp, rankeeId: number): Promise<RankChange> {
-  // ids that this group also has
+  // role ids that the configured group also has
   const roles = { rolesBefore: held(trainee), rolesAfter: held(officer), roleId: officer };
   const change = newChange({ group: 'group 701 on roblox.example', rankeeId, ...roles, requestedAt: clock.now() });
   await begin(app.store, change, { after: undefined });
@@ -46,14 +46,14 @@ async function begunElsewhere({ app, clock }: OpenCloudApp, rankeeId: number): P
   return change;
 }
 
-/** Such a change of Bob's that gave the new role and did not take the old one. */
+/** Stores an unconfirmed change of Bob that gave the new role and did not take the old one. */
 async function halfDone(system: OpenCloudApp): Promise<RankChange> {
   system.fake.group.change(bob, [trainee, officer], system.fake.now());
   return await unconfirmed(system, bob);
 }
 
 test(
-  'a change that one process is reconciling is left alone by another',
+  'a change that one process is reconciling is skipped by another',
   onOpenCloud(
     async (system) => {
       const { app, fake } = system;
@@ -76,7 +76,7 @@ test(
 );
 
 test.each(['forward', 'compensate'] as const)(
-  'a half-done change (%s) without room in the budget stays open, is logged once, and is completed once there is room',
+  'a half-done change (%s) without room in the budget stays open, is logged once, and is completed later',
   (phase) =>
     onOpenCloud(
       async (system) => {
@@ -99,7 +99,7 @@ test.each(['forward', 'compensate'] as const)(
 );
 
 test(
-  'a half-done change whose other step is permanently refused is reverted, and its outcome is the refusal',
+  'a half-done change whose second step is permanently refused is reverted, and its outcome is the refusal',
   onOpenCloud(
     async (system) => {
       const { app, fake } = system;
@@ -122,7 +122,7 @@ test.each([
   ['promotion', { from: trainee, to: officer }, { state: 'failed', code: 'platform_unavailable', phase: 'compensate' }],
   ['demotion', { from: officer, to: trainee }, { state: 'applied', phase: 'forward' }],
 ] as const)(
-  'a member whom a %s left with fewer roles than before and after is given the lower of the two ranks',
+  'a member whom a %s left with fewer roles than before and after gets the lower of the two ranks',
   (_, roles, outcome) =>
     onOpenCloud(
       async (system) => {
@@ -138,7 +138,7 @@ test.each([
 );
 
 test(
-  'a member who has lost roles and holds one that the change does not name is left to the moderator who gave it',
+  'a member who has lost roles and holds one that the change does not name is not changed',
   onOpenCloud(
     async (system) => {
       const { app, fake } = system;
@@ -153,7 +153,7 @@ test(
 );
 
 test(
-  'a half-done change that may not be reverted either reports that, with the present roles',
+  'a half-done change that cannot be reverted either reports that, with the current roles',
   onOpenCloud(
     async (system) => {
       const { app, fake } = system;
@@ -172,7 +172,7 @@ test(
 );
 
 test(
-  'a change that did arrive does not count as lost because reads do not show it yet',
+  'a change that was carried out does not count as lost while reads do not show it yet',
   onOpenCloud(
     async (system) => {
       const { app, fake } = system;
@@ -187,7 +187,7 @@ test(
 );
 
 test(
-  'the recovery does not wait for a change that this daemon is working on',
+  'recovery does not wait for a change that this daemon is working on',
   onOpenCloud(async (system) => {
     const { app, fake } = system;
     fake.faults.add({ operation: 'assign', kind: 'slow', delayMs: 300 });
@@ -199,7 +199,7 @@ test(
   }),
 );
 
-/** A change that a command has begun. */
+/** Stores a change that a command has begun. */
 async function begunByCommand({ app, clock, dataDir }: OpenCloudApp) {
   const { keyId: _, ...change } = newChange({
     ...{ rankeeId: bob, rolesBefore: held(trainee), rolesAfter: held(officer), roleId: officer },
@@ -211,7 +211,7 @@ async function begunByCommand({ app, clock, dataDir }: OpenCloudApp) {
 }
 
 test(
-  'a change that a command works on is left alone by the daemon while the command lives, and reconciled afterwards',
+  'a change that a command is making is skipped by the daemon while the command runs, and reconciled afterwards',
   onOpenCloud(
     async (system) => {
       const { command, state } = await begunByCommand(system);
@@ -221,7 +221,7 @@ test(
         expect(await state()).toBe('pending');
       }
       await command.store.close();
-      await expect.poll(state).toBe('failed'); // the daemon looks for abandoned changes regularly
+      await expect.poll(state).toBe('failed'); // the daemon regularly reconciles abandoned changes
     },
     { deadlineMs: 1_500, readLagMs: 50 },
   ),
@@ -232,7 +232,7 @@ test.each([
   ['whose clock is an hour ahead', { aheadMs: hourMs, deadlineMs: 1_500 }],
   ['whose clock is an hour behind', { aheadMs: -hourMs, deadlineMs: 1_500 }],
   ['whose deadline is twice as long', { aheadMs: 0, deadlineMs: 3_000 }],
-])('a daemon next to a command %s never works on its change, and vice versa', (_what, { aheadMs, deadlineMs }) =>
+])('a daemon and a command %s never write for each other’s changes', (_what, { aheadMs, deadlineMs }) =>
   onOpenCloud(
     async (system) => {
       const { app, fake, dataDir, clock } = system;
@@ -273,7 +273,7 @@ test.each([
 test.each([
   ['with 200 if the history has it', true, 200],
   ['with 504 if the history does not have it', false, 504],
-])('an outcome whose keeping the store does not confirm is answered %s', (_, isKept, status) =>
+])('an outcome that the store does not confirm is answered %s', (_, isKept, status) =>
   onOpenCloud(async ({ app: { store }, fake, rank }) => {
     const update = store.updateChange.bind(store);
     vi.spyOn(store, 'updateChange').mockImplementationOnce(async (...args) => {
@@ -286,7 +286,7 @@ test.each([
 );
 
 test(
-  'a daemon leaves a change that it could not complete to the others for two of their rounds',
+  'a daemon leaves a change that it could not complete to other daemons for two of their rounds',
   onOpenCloud(
     async (system) => {
       const { app, fake, clock } = system;
@@ -308,7 +308,7 @@ test(
         await clock.skip(5_000);
         return round();
       };
-      await expect.poll(laterRound).toEqual([]); // on a busy machine, a read may run out of time
+      await expect.poll(laterRound).toEqual([]); // on a busy machine, a read may time out
     },
     { readLagMs: 50 },
   ),
@@ -349,7 +349,7 @@ test(
 );
 
 test(
-  'a change back that never arrived does not count as done because reads still show the state before both',
+  'a change back that was never carried out does not count as done because of stale reads',
   onOpenCloud(
     async (system) => {
       expect((await system.rank(bob)).status).toBe(200);
@@ -364,22 +364,22 @@ test(
 const limit = 40;
 
 test(
-  'however many changes are open, reconciling them uses half of the budget and ends',
+  'however many changes are open, reconciling them uses at most half of the budget and completes',
   onOpenCloud(
     async (system) => {
       const { app, fake, clock } = system;
-      expect((await system.rank(bob)).status).toBe(200); // its answers report the budget
+      expect((await system.rank(bob)).status).toBe(200); // its responses report the budget
       for (let number = 0; number < 60; number += 1) {
         fake.group.setMember(20_000 + number, [trainee]);
         await unconfirmed(system, 20_000 + number);
       }
       for (let open = 60; open > 0; open = (await app.store.openChanges()).length) {
-        const looks = () => fake.journal.requests('memberships').length;
-        const before = looks();
-        clock.skip(61_000); // the daemon begins another round
+        const reads = () => fake.journal.requests('memberships').length;
+        const before = reads();
+        clock.skip(61_000); // the daemon begins its next round
         await expect.poll(async () => (await app.store.openChanges()).length).toBeLessThan(open);
-        for (let seen = -1; seen !== looks(); await clock.sleep(100)) seen = looks();
-        expect(looks() - before).toBeLessThanOrEqual(limit / 2);
+        for (let seen = -1; seen !== reads(); await clock.sleep(100)) seen = reads();
+        expect(reads() - before).toBeLessThanOrEqual(limit / 2);
         expect((await app.store.openChanges()).length).toBeLessThan(open);
         expect((await system.rank(bob, { newRankId: open % 20 === 0 ? 10 : 20 })).status).toBe(200);
       }
@@ -390,7 +390,7 @@ test(
 );
 
 test(
-  'a round does not wait for a change that the previous one is reconciling',
+  'a round does not wait for a change that the previous round is reconciling',
   onOpenCloud(
     async (system) => {
       await halfDone(system);
@@ -407,10 +407,10 @@ test(
 );
 
 test(
-  'changes that cannot be reconciled here, however many, delay no other',
+  'any number of changes that cannot be reconciled here do not delay others',
   onOpenCloud(
     async (system) => {
-      expect((await system.rank(bob)).status).toBe(200); // its answers report the budget
+      expect((await system.rank(bob)).status).toBe(200); // its responses report the budget
       for (let number = 0; number < 8; number += 1) await begunElsewhere(system, 20_000 + number);
       const change = await unconfirmed(system, bob);
       for (let round = 0; round < 2; round += 1) await system.recover();

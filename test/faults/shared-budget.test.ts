@@ -14,7 +14,7 @@ import { tempDir } from '../support/temp-dir.ts';
 
 const limit = 8;
 
-/** A daemon on Open Cloud; `rank` changes the rank of the next member. */
+/** Starts a daemon on Open Cloud. Each call of `rank` changes the rank of a new member. */
 async function startNode({ store, fake }: { store: ServerAddress; fake: FakeOpenCloud }) {
   const dataDir = tempDir();
   const flags = {
@@ -38,7 +38,7 @@ async function startNode({ store, fake }: { store: ServerAddress; fake: FakeOpen
   return { rank };
 }
 
-test('two daemons on one database keep within one budget, even after a failover has lost the spent calls', async () => {
+test('two daemons on one database share one budget, even after a failover loses the record of spent calls', async () => {
   const limits = { ...documentedLimits, assign: limit, unassign: limit };
   const [fake, { address: store }] = await Promise.all([startFakeOpenCloud({ limits }), postgresDatabase()]);
   onTestFinished(() => fake.close());

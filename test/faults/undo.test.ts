@@ -7,7 +7,7 @@ const { trainee, officer } = sampleRoles;
 const [ann, bob] = [20_001, sampleUsers.trainee];
 const always = Number.POSITIVE_INFINITY;
 
-/** Makes each of them Officer from Trainee, as the changes to undo. */
+/** Promotes each of them from Trainee to Officer: the changes to undo. */
 async function promote({ fake, rank }: OpenCloudApp, ...userIds: number[]): Promise<void> {
   for (const userId of userIds) {
     fake.group.setMember(userId, [trainee]);
@@ -16,7 +16,7 @@ async function promote({ fake, rank }: OpenCloudApp, ...userIds: number[]): Prom
 }
 
 /**
- * Undoes all changes of the key. Returns the outcome for each member, with the id of the change that made it, if any.
+ * Undoes all changes from place 1. Returns the outcome for each member, with the id of the change, if there is one.
  */
 async function undoAll(app: DaemonContext): Promise<Record<number, { state: string; changeId?: string | undefined }>> {
   const selection = { placeId: 1 };
@@ -24,26 +24,29 @@ async function undoAll(app: DaemonContext): Promise<Record<number, { state: stri
   const command = { selection, undoId, by: 'cli:ann@host', dryRun: false };
   const stop = new AbortController().signal;
   const { results } = await runUndo(app, { members, changes, command }, { stop, report: () => undefined });
-  const told = results.map((result): [number, { state: string; changeId?: string | undefined }] => [
+  const outcomes = results.map((result): [number, { state: string; changeId?: string | undefined }] => [
     result.rankeeId,
     { state: result.state, ...('changeId' in result && { changeId: result.changeId }) },
   ]);
-  return Object.fromEntries(told);
+  return Object.fromEntries(outcomes);
 }
 
-async function kept({ app }: OpenCloudApp, id: string | undefined): Promise<unknown> {
+async function findChange({ app }: OpenCloudApp, id: string | undefined): Promise<unknown> {
   return await app.store.findChange(id ?? '');
 }
 
 test(
-  'a member whom Roblox refuses to restore is reported and recorded as refused, the others are restored',
+  'a member whom Roblox refuses to restore is reported and recorded as refused; the others are restored',
   onOpenCloud(async (system) => {
     const { app, fake } = system;
     await promote(system, ann, bob);
     fake.faults.add({ operation: 'assign', userId: bob, kind: 'status 403' });
-    const told = await undoAll(app);
-    expect(told).toMatchObject({ [ann]: { state: 'put_back' }, [bob]: { state: 'refused' } });
-    expect(await kept(system, told[bob]?.changeId)).toMatchObject({ state: 'refused', code: 'above_acting_account' });
+    const result = await undoAll(app);
+    expect(result).toMatchObject({ [ann]: { state: 'put_back' }, [bob]: { state: 'refused' } });
+    expect(await findChange(system, result[bob]?.changeId)).toMatchObject({
+      state: 'refused',
+      code: 'above_acting_account',
+    });
     expect([fake.group.held(ann), fake.group.held(bob)]).toEqual([[trainee], [officer]]);
   }),
 );
@@ -55,9 +58,9 @@ test(
       const { app, fake } = system;
       await promote(system, bob);
       fake.faults.add({ operation: 'assign', kind: 'reset', times: always });
-      const told = await undoAll(app);
-      expect(told).toMatchObject({ [bob]: { state: 'unknown' } });
-      expect(await kept(system, told[bob]?.changeId)).toMatchObject({ state: 'unknown' });
+      const result = await undoAll(app);
+      expect(result).toMatchObject({ [bob]: { state: 'unknown' } });
+      expect(await findChange(system, result[bob]?.changeId)).toMatchObject({ state: 'unknown' });
       fake.faults.clear();
       await system.recover();
       expect(await undoAll(app)).toMatchObject({ [bob]: { state: 'put_back' } });
@@ -68,15 +71,15 @@ test(
 );
 
 test(
-  'an undo whose outcome cannot be stored is not reported as done, nor as refused',
+  'an undo whose outcome cannot be stored is reported as unknown',
   onOpenCloud(async (system) => {
     const { app, fake } = system;
     await promote(system, bob);
     const updateChange = async () => {
       throw new Error('the disk is full');
     };
-    const told = await undoAll({ ...app, store: { ...app.store, updateChange } });
-    expect(told).toEqual({ [bob]: { state: 'unknown' } });
+    const result = await undoAll({ ...app, store: { ...app.store, updateChange } });
+    expect(result).toEqual({ [bob]: { state: 'unknown' } });
     expect(fake.group.held(bob)).toEqual([trainee]);
     await system.recover();
     expect(await app.store.listChanges({ limit: 9 })).toMatchObject([{ state: 'applied' }, { state: 'applied' }]);
@@ -96,18 +99,18 @@ test(
 test.each([
   ['does not respond to reads of members', { operation: 'memberships', userId: bob, kind: 'status 503' }],
   ['has no room for the write', { operation: 'assign', kind: 'status 429', headers: { 'retry-after': '30' } }],
-] as const)('an undo is tried again where Roblox %s', (_, fault) =>
+] as const)('an undo is retried if Roblox %s', (_, fault) =>
   onOpenCloud(
     async (system) => {
       const { app, fake, clock } = system;
       await promote(system, bob);
       clock.skip(61_000);
       fake.faults.add({ ...fault, times: always });
-      const told = undoAll(app);
-      await clock.sleep(800); // beyond the time of the first attempt
+      const result = undoAll(app);
+      await clock.sleep(800); // longer than the first attempt takes
       fake.faults.clear();
       clock.skip(31_000);
-      expect(await told).toEqual({ [bob]: { state: 'put_back' } });
+      expect(await result).toEqual({ [bob]: { state: 'put_back' } });
       expect(fake.group.held(bob)).toEqual([trainee]);
     },
     { deadlineMs: 500, readLagMs: 100 },

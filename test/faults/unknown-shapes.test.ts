@@ -10,7 +10,7 @@ import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers, send } from '
 const { trainee: bob, officer: eve } = sampleUsers;
 const { base, trainee, officer } = sampleRoles;
 const readyz = ({ url }: OpenCloudApp) => send(`${url}/readyz`, {});
-/** Longer than anything about the group is cached. */
+/** Longer than any cache of the group's data lives. */
 const longMs = 61_000;
 
 describe('scopes of the key in an unknown shape', () => {
@@ -30,7 +30,7 @@ describe('scopes of the key in an unknown shape', () => {
     )(),
   );
 
-  test('that lack the one to write cause a warning, and cause refusals once a write was denied because of that', () =>
+  test('without group:write cause a warning, and refusals once Roblox has denied a write', () =>
     onOpenCloud(
       async (system) => {
         const { fake, logLines } = system;
@@ -53,14 +53,14 @@ describe('scopes of the key in an unknown shape', () => {
 });
 
 test.each(['status 403', 'status 404'] as const)(
-  'a key that Roblox does not describe (%s) is used nevertheless, and reported as such',
+  'a key that Roblox does not describe (%s) is used anyway, with a warning',
   (kind) =>
     onOpenCloud(
       async (system) => {
         expect((await system.rank(bob)).status).toBe(200);
         expect((await readyz(system)).status).toBe(200);
-        const told = system.logLines.filter((line) => /"level":"(warn|error)"/.test(line));
-        expect(told).toEqual([expect.stringContaining('Roblox does not report the state of the Roblox key')]);
+        const alarms = system.logLines.filter((line) => /"level":"(warn|error)"/.test(line));
+        expect(alarms).toEqual([expect.stringContaining('Roblox does not report the state of the Roblox key')]);
       },
       {
         prepare: ({ faults }) => faults.add({ operation: 'introspect', kind, body: '<html>no</html>', times: 10_000 }),
@@ -68,7 +68,7 @@ test.each(['status 403', 'status 404'] as const)(
     )(),
 );
 
-test('a group that the key may not read prevents no change while roles and members can be read', () =>
+test('a group that the key may not read prevents no change if roles and members can be read', () =>
   onOpenCloud(
     async (system) => {
       expect((await system.rank(bob)).status).toBe(200);
@@ -80,7 +80,7 @@ test('a group that the key may not read prevents no change while roles and membe
     { prepare: ({ faults }) => faults.add({ operation: 'group', kind: 'status 403', times: 10_000 }) },
   )());
 
-test('in a group that Roblox has migrated, a role of rank 255 is an ordinary role for a ladder that does not name it', () =>
+test('in a group that Roblox has migrated, a role of rank 255 that the ladder does not name is an ordinary role', () =>
   onOpenCloud(
     async (system) => {
       expect((await system.rank(bob)).status).toBe(200);
@@ -98,7 +98,7 @@ test('in a group that Roblox has migrated, a role of rank 255 is an ordinary rol
   )());
 
 test.each([{ ladder: [10, 20, 50] }, {}])(
-  'a base role that the list omits comes from the public list: members without another role are ranked (%o)',
+  'a base role that the list omits is taken from the public list, so members without another role can be ranked (%o)',
   (options) =>
     onOpenCloud(
       async (system) => {
@@ -116,7 +116,7 @@ test.each([{ ladder: [10, 20, 50] }, {}])(
     )(),
 );
 
-test('in a group that Roblox has migrated, a member with the rank of the owner is not called the owner, and is left alone', () =>
+test('in a group that Roblox has migrated, a member with the owner’s rank is not called the owner, and is not changed', () =>
   onOpenCloud(
     async (system) => {
       system.fake.expectNoWrites(bob);
@@ -143,7 +143,7 @@ test('in a group that Roblox has migrated, a member with the rank of the owner i
 
 describe('a role that the list lacks', () => {
   const general = { id: 77_000_000, name: 'General', rank: 90, isPrivate: true };
-  const holdIt = ({ group }: OpenCloudApp['fake']) => {
+  const giveGeneral = ({ group }: OpenCloudApp['fake']) => {
     group.roles.push(general);
     group.setMember(bob, [trainee, general.id]);
   };
@@ -152,7 +152,7 @@ describe('a role that the list lacks', () => {
   const warnings = ({ logLines }: OpenCloudApp) => logLines.filter((line) => /"level":"(warn|error)"/.test(line));
 
   test.each([{ ladder: [10, 20, 50] }, {}])(
-    'prevents no change of any member, stays with each of them, and raises no alarm: %o',
+    'prevents no change, stays with each member, and raises no alarm: %o',
     (options) =>
       onOpenCloud(
         async (system) => {
@@ -167,17 +167,17 @@ describe('a role that the list lacks', () => {
               rolesAfter: withGeneral(base, officer),
             });
           }
-          const looks = fake.journal.requests('role').filter(({ path }) => path.endsWith(String(general.id)));
-          expect(looks).toHaveLength(1); // it is cached like the list
+          const reads = fake.journal.requests('role').filter(({ path }) => path.endsWith(String(general.id)));
+          expect(reads).toHaveLength(1); // the role is cached like the list
           clock.skip(longMs);
           await vi.waitFor(() => expect(app.trust.reads).toEqual([]), 10_000);
           expect(warnings(system)).toEqual([]);
         },
-        { prepare: holdIt, ...options },
+        { prepare: giveGeneral, ...options },
       )(),
   );
 
-  test('counts for the account that rankd acts with', () =>
+  test('counts for the acting account', () =>
     onOpenCloud(
       async (system) => {
         expect((await system.rank(bob)).status).toBe(200);
@@ -190,7 +190,7 @@ describe('a role that the list lacks', () => {
       },
     )());
 
-  test('is missed if changes really take it away, and then no change begins', () =>
+  test('is reported if changes really remove it, and then no change begins', () =>
     onOpenCloud(
       async (system) => {
         const { fake } = system;
@@ -204,7 +204,7 @@ describe('a role that the list lacks', () => {
           expect.arrayContaining([expect.stringMatching(new RegExp(`"vanished":\\[${general.id}\\]`))]),
         );
       },
-      { prepare: holdIt, ladder: [10, 20, 50] },
+      { prepare: giveGeneral, ladder: [10, 20, 50] },
     )());
 
   test('survives a suspension, its end and an undo, even if Roblox denies that it exists', () =>
@@ -232,11 +232,11 @@ describe('a role that the list lacks', () => {
         expect(fake.group.held(bob)).toEqual(withGeneral(trainee));
         expect(warnings(system)).toEqual([]);
       },
-      { prepare: holdIt },
+      { prepare: giveGeneral },
     )());
 });
 
-test('a list whose last page leads to the first again is read once', () =>
+test('a list whose last page links to the first is read once', () =>
   onOpenCloud(
     async (system) => {
       expect((await system.rank(bob)).status).toBe(200);
@@ -266,7 +266,7 @@ test('a group that Roblox has locked is not reported as a refused key, and the k
 
 describe('/readyz, which anyone may request', () => {
   test.each(['memberships', 'roles', 'introspect'] as const)(
-    'does not make rankd ask Roblox again and again if %s fail, and does not become ready in the meantime',
+    'does not make rankd call Roblox repeatedly while %s fail, and its answer does not change',
     (operation) =>
       onOpenCloud(async (system) => {
         const { fake, clock } = system;
@@ -276,7 +276,7 @@ describe('/readyz, which anyone may request', () => {
         const asked = fake.journal.entries.length;
         for (let n = 0; n < 100; n += 1) expect((await readyz(system)).status).toBe(first);
         expect(fake.journal.entries.length - asked).toBeLessThan(6);
-        expect(first).toBe(operation === 'introspect' ? 200 : 503); // changes are made without introspection, too
+        expect(first).toBe(operation === 'introspect' ? 200 : 503); // changes do not need introspection
         fake.faults.clear();
         clock.skip(5_000);
         expect((await readyz(system)).status).toBe(200);

@@ -228,7 +228,7 @@ const refused: Array<[string, Record<string, string>, RegExp]> = [
   ['setrank', { user: '1001', rank: 'Emperor' }, /Emperor/],
   ['setrank', { user: '1001', rank: '255' }, /./],
   ['suspend', { user: '1001', duration: 'long' }, /^The duration must be such as 3d/],
-  ['suspend', { user: '1001', duration: '5s' }, /^It has to last at least a minute/],
+  ['suspend', { user: '1001', duration: '5s' }, /^The duration must be at least one minute/],
   ['suspend', { user: '1001', duration: '99999d' }, /at most/],
   ['undo', {}, /^You changed no rank through Discord/],
 ];
@@ -491,7 +491,7 @@ test('a command has 60 s: if Roblox hangs for longer, nothing changes, and its r
     new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
   const { say, app } = await open({ clock, platform: (group) => platformWith(group, { getMember: hang }) });
   const reply = await clock.passUntil(say('promote', { user: '1001' }));
-  expect(reply).toBe(`The change could not begin in time; nothing was changed. Try again.${simulated}`);
+  expect(reply).toBe(`The change could not start in time; nothing was changed. Try again.${simulated}`);
   expect(clock.monotonic()).toBeGreaterThanOrEqual(60_000);
   expect(await app.heldBy(1001)).toEqual([roles.trainee, roles.base]);
 });

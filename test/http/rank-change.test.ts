@@ -158,7 +158,7 @@ describe('while a change is under way', () => {
     expect(correction).toMatchObject({
       id: headers['x-rank-change'],
       state: 'applied',
-      message: expect.stringContaining(`after change ${latestId} had been given up`),
+      message: expect.stringContaining(`after change ${latestId} had been recorded as not applied`),
       rolesAfter: await app.heldBy(1004),
     });
   });

@@ -125,11 +125,11 @@ test('a test key reports the would-be result, and changes nothing', async () => 
 
 test.each([
   [{}, 'duration is missing'],
-  [{ duration: '3' }, 'at least a minute'],
+  [{ duration: '3' }, 'at least one minute'],
   [{ duration: 'soon' }, 'duration must be a duration such as 3d, 12h or 30m, or a number of whole seconds'],
-  [{ duration: -60 }, 'at least a minute'],
+  [{ duration: -60 }, 'at least one minute'],
   [{ duration: 1.5 }, 'duration must be a duration'],
-  [{ duration: '800d' }, '365d at most'],
+  [{ duration: '800d' }, 'at most 365d'],
 ])('a suspension for %j is refused: %s', async (rest, problem) => {
   const answer = await ask('suspend', { robloxUserId: bob, ...rest });
   expect(told(answer)).toEqual([400, 'invalid_request']);

@@ -20,15 +20,15 @@ test('a server that is as it should be is one line, and a file is none', () => {
 test.each<[Partial<ServerFacts>, 'ok' | 'warn' | 'FAIL', string]>([
   [{ isSynced: false }, 'FAIL', 'fsync is off'],
   [{ writesFullPages: false }, 'FAIL', 'full_page_writes is off'],
-  [{ isProven: false }, 'warn', 'nothing proves that it is the right one'],
+  [{ isProven: false }, 'warn', "nothing proves the server's identity"],
   [{ isCommitSynced: false }, 'ok', 'rankd turns it on'],
   [{ standbyCount: 1, synchronousCount: 1 }, 'ok', 'loses nothing'],
   [{ standbyCount: 1 }, 'warn', 'asynchronous'],
   [{ isEncrypted: false }, 'warn', 'not encrypted'],
   [{ isPooled: true }, 'warn', 'connections go through a pooler'],
-  [{ connections: { most: 97, used: 93 } }, 'warn', 'room for 4 more connections of 97; a daemon needs 5'],
-  [{ lacks: 'schema' }, 'FAIL', 'does not own the schema rankd'],
-  [{ lacks: 'database' }, 'FAIL', 'may make no schema there'],
+  [{ connections: { most: 97, used: 93 } }, 'warn', '4 of its 97 connections are free; a daemon needs 5'],
+  [{ lacks: 'schema' }, 'FAIL', 'does not own the rankd schema'],
+  [{ lacks: 'database' }, 'FAIL', 'cannot create a schema in the database'],
   [{ aheadMs: 3_400 }, 'warn', 'clock is 3 s behind'],
   [{ aheadMs: 2_000 }, 'warn', 'clock is 2 s behind'],
   [{ aheadMs: -2_600 }, 'warn', 'clock is 3 s ahead of'],
@@ -54,7 +54,12 @@ test('daemons that differ, or whose clocks are 2 s and more apart from the serve
     node('south', { version: '3', serverAheadMs: 9_000 }, 'ended'),
   ]);
   expect(found).toMatchObject([
-    { check: 'daemons', grade: 'warn', text: 'they differ in version', fix: expect.stringContaining('rankd status') },
+    {
+      check: 'daemons',
+      grade: 'warn',
+      text: 'the daemons differ in version',
+      fix: expect.stringContaining('rankd status'),
+    },
     { check: 'daemons', grade: 'warn', text: "the clock of north is 2 s ahead of the server's" },
   ]);
 });

@@ -8,7 +8,7 @@ import {
   detailedChangeDocument,
   holdWords,
   namedRoles,
-  wayOf,
+  originOf,
   whoAsked,
   withId,
 } from '../../usecases/history/change-document.ts';
@@ -100,7 +100,7 @@ function toRow(view: ChangeView): Cell[] {
     whoAsked(change),
     withId(change.rankeeName || (userName ?? ''), change.rankeeId),
     [changeTitle(change), holdWords(change)].filter(Boolean).join(', '),
-    wayOf(view),
+    originOf(view),
     change.reason ?? '-',
     change.state === 'applied' ? '-' : change.message,
     change.id,

@@ -21,7 +21,7 @@ import { linksDocument, listNamedLinks } from '../../usecases/discord/links-docu
 import { roleTitleDocument } from '../../usecases/group/group-document.ts';
 import { changeDocument, dryRunDocument } from '../../usecases/history/change-document.ts';
 import { holdDocument } from '../../usecases/holds/hold-document.ts';
-import { liftHold, rehearseLift, requireLength } from '../../usecases/holds/holds.ts';
+import { dryRunLift, liftHold, requireLength } from '../../usecases/holds/holds.ts';
 import { keyDocument } from '../../usecases/keys/key-document.ts';
 import {
   createDiscordKey,
@@ -168,7 +168,7 @@ export const actions: Readonly<Record<string, Action>> = {
   }),
   'suspensions/test': action({ user: id('a user id'), force: flag }, async ({ user: rankeeId, force }, { app, by }) => {
     using call = callWithin(app.clock, app.deadlineMs, 'operator');
-    return { message: await rehearseLift(app, { rankeeId, force, caller: { by, dryRun: true } }, call) };
+    return { message: await dryRunLift(app, { rankeeId, force, caller: { by, dryRun: true } }, call) };
   }),
   'suspensions/lift': action({ user: id('a user id'), force: flag, reason }, async (values, { app, by }) => {
     const { user: rankeeId, ...rest } = values;

@@ -7,6 +7,7 @@ import { hasTakenEffect, type Step, sideEffects } from '../../core/steps.ts';
 import type { CallContext } from '../../ports/index.ts';
 import { unboundedLease } from '../../ports/platform.ts';
 import { outcomeUnknown } from './change-record.ts';
+import type { LateWriteOutcome } from './platform-trust.ts';
 import type { Ranking } from './ranking.ts';
 
 /**
@@ -208,8 +209,7 @@ function disproved(error: RankdError): RankdError {
  */
 function withoutEffect(answer: Member | undefined): RankdError {
   if (answer === undefined) {
-    const message =
-      'Roblox accepted the change with an answer that could not be read, and did not carry it out. Try again.';
+    const message = 'Roblox accepted the change with an unreadable response but did not carry it out. Try again.';
     return new RankdError('platform_unavailable', message, { retryAfterMs: 5_000 });
   }
   return new RankdError(
@@ -240,7 +240,7 @@ export function fenceOf(
   return async () => {
     const leftMs = app.store.leaseLeft();
     if (await app.store.holds(change.id)) return { leftMs, noteLate: () => void recoverLateWrite(app, change, leftMs) };
-    throw new RankdError('conflict', `Change ${change.id} was taken over by another process of rankd.`);
+    throw new RankdError('conflict', `Another rankd process has taken over change ${change.id}.`);
   };
 }
 
@@ -265,28 +265,25 @@ export async function recoverLateWrite(app: LateWriteContext, change: RankChange
   }
   const giveUpAt = app.clock.monotonic() + tryForMs;
   let isNoted = false;
-  let became: Became = 'not known';
+  let outcome: LateWriteOutcome = 'unknown';
   for (;;) {
     try {
       if (!isNoted) await app.store.appendAudit(changeEvent(change, 'late_write', app.clock.now()));
       isNoted = true;
-      became = await reopenIfLatest(app, change);
+      outcome = await reopenIfLatest(app, change);
     } catch {
       // the store is tried again
     }
-    if (became !== 'not known' || app.clock.monotonic() >= giveUpAt) break;
+    if (outcome !== 'unknown' || app.clock.monotonic() >= giveUpAt) break;
     await app.clock.sleep(tryEveryMs);
   }
-  app.trust.reportLateWrite(change, became);
+  app.trust.reportLateWrite(change, outcome);
 }
 
-/** The result. `changed since`: the member has a newer change. */
-type Became = 'opened again' | 'changed since' | 'not known';
-
-async function reopenIfLatest({ store, clock }: LateWriteContext, change: RankChange): Promise<Became> {
+async function reopenIfLatest({ store, clock }: LateWriteContext, change: RankChange): Promise<LateWriteOutcome> {
   const { latestId, open } = await store.latestChange(change.rankeeId);
-  if (latestId !== change.id) return 'changed since';
-  if (open !== undefined) return 'not known'; // its holder may have read the member before the write
-  const reopened = await store.reopenChange(change.id, (kept) => reopenedLate(kept, change, clock.now()));
-  return reopened === undefined ? 'not known' : 'opened again';
+  if (latestId !== change.id) return 'superseded';
+  if (open !== undefined) return 'unknown'; // its holder may have read the member before the write
+  const reopened = await store.reopenChange(change.id, (stored) => reopenedLate(stored, change, clock.now()));
+  return reopened === undefined ? 'unknown' : 'reopened';
 }

@@ -109,21 +109,21 @@ async function finish(app: Ranking, { change, approved, success }: Intent, call:
     const { outcome, error, isInDoubt } = await applyChange(app, { change, approved, success }, call);
     app.recentWrites.note(change.rankeeId);
     const rolesAfter = outcome.rolesAfter ?? (outcome.state === 'unknown' ? undefined : change.rolesBefore);
-    const kept = await recordOutcome(app, change.id, { ...outcome, rolesAfter });
-    if (kept === undefined) return await afterTakeOver(app, change, outcome);
-    if (kept.state === 'applied') app.trust.noteApplied(kept, readsShowItAt(app));
+    const stored = await recordOutcome(app, change.id, { ...outcome, rolesAfter });
+    if (stored === undefined) return await afterTakeOver(app, change, outcome);
+    if (stored.state === 'applied') app.trust.noteApplied(stored, readsShowItAt(app));
     else if (isInDoubt) app.trust.addRead(change, readsShowItAt(app));
     return { change: withOutcome(change, outcome, app.clock.now()), error };
   } catch (cause) {
     // if the store fails, it presumably has the change
-    const kept = await findOrRecordAgain(app, change).catch(() => undefined);
-    if (kept?.state !== 'applied') throw outcomeUnknown(cause);
-    app.trust.noteApplied(kept, readsShowItAt(app));
-    return { change: kept };
+    const stored = await findOrRecordAgain(app, change).catch(() => undefined);
+    if (stored?.state !== 'applied') throw outcomeUnknown(cause);
+    app.trust.noteApplied(stored, readsShowItAt(app));
+    return { change: stored };
   }
 }
 
-type Applying = Pick<Ranking, 'store' | 'platform' | 'clock' | 'recentWrites' | 'trust'>;
+type ApplyContext = Pick<Ranking, 'store' | 'platform' | 'clock' | 'recentWrites' | 'trust'>;
 
 type Refused = Extract<Progress, { kind: 'refused' }>;
 
@@ -132,7 +132,7 @@ type Refused = Extract<Progress, { kind: 'refused' }>;
  * becomes unknown.
  */
 async function applyChange(
-  app: Applying,
+  app: ApplyContext,
   { change, approved: { plan, scheme }, success }: { change: RankChange; approved: ApprovedChange; success: string },
   call: CallContext,
 ): Promise<ChangeResult> {
@@ -168,7 +168,7 @@ async function applyChange(
  * showed it may have been stale.
  */
 async function compensate(
-  app: Applying,
+  app: ApplyContext,
   { change, roles, done, step, seen, error, isInDoubt = false }: Refused & { change: RankChange; roles: Role[] },
   call: CallContext,
 ): Promise<ChangeResult> {
@@ -200,10 +200,10 @@ async function findOrRecordAgain(
   { store, clock }: Pick<Ranking, 'store' | 'clock'>,
   change: RankChange,
 ): Promise<RankChange> {
-  const kept = await store.findChange(change.id);
-  if (kept !== undefined) return kept;
+  const stored = await store.findChange(change.id);
+  if (stored !== undefined) return stored;
   const message =
-    'The database had lost the beginning of this change. rankd keeps checking; the history will show the outcome.';
+    'The database lost the original record of this change. rankd keeps checking; the history will show the outcome.';
   const open: RankChange = { ...change, state: 'unknown', code: 'outcome_unknown', message };
   await store.recordChange(open, [changeEvent(open, 'unknown', clock.now())]);
   return open;
@@ -218,11 +218,12 @@ async function afterTakeOver(
   change: RankChange,
   outcome: ChangeOutcome,
 ): Promise<FinishedChange> {
-  const kept = await store.findChange(change.id);
-  if (kept === undefined) throw outcomeUnknown();
-  if (outcome.state !== 'applied' || kept.state === 'applied' || kept.finishedAt === undefined) return { change: kept };
+  const stored = await store.findChange(change.id);
+  if (stored === undefined) throw outcomeUnknown();
+  if (outcome.state !== 'applied' || stored.state === 'applied' || stored.finishedAt === undefined)
+    return { change: stored };
   const { idempotencyKey: _, fingerprint: _fingerprint, ...again } = change;
-  const message = `${outcome.message} It was carried out after change ${change.id} had been given up.`;
+  const message = `${outcome.message} It took effect after change ${change.id} had been recorded as not applied.`;
   const now = clock.now();
   const correction = withOutcome({ ...again, id: newChangeId(now) }, { ...outcome, message }, now);
   await store.recordChange(correction, [changeEvent(correction, 'applied', now)]);
@@ -233,7 +234,7 @@ async function afterTakeOver(
 export function toRankdError(cause: unknown, call: CallContext): RankdError {
   if (cause instanceof RankdError) return cause;
   if (call.signal.aborted) {
-    return new RankdError('platform_busy', 'The change could not begin in time; nothing was changed. Try again.', {
+    return new RankdError('platform_busy', 'The change could not start in time; nothing was changed. Try again.', {
       cause,
       retryAfterMs: 5_000,
     });
@@ -249,7 +250,7 @@ export async function recordEnded(
 ): Promise<FinishedChange> {
   const now = clock.now();
   const { idempotencyKey, ...rest } = withOutcome(change, outcome, now);
-  const kept = { ...rest, ...(idempotencyKey !== undefined && isKept(outcome.code) && { idempotencyKey }) };
-  await store.recordChange(kept, [changeEvent(kept, kept.state, now)]);
-  return { change: kept, error };
+  const stored = { ...rest, ...(idempotencyKey !== undefined && isKept(outcome.code) && { idempotencyKey }) };
+  await store.recordChange(stored, [changeEvent(stored, stored.state, now)]);
+  return { change: stored, error };
 }

@@ -73,19 +73,19 @@ function claim(release: () => Promise<void> = async () => undefined): Claim {
 }
 
 function inProgress(): RankdError {
-  const message = 'The first request with this Idempotency-Key is still running; ask again.';
+  const message = 'The first request with this Idempotency-Key is still running; send it again in a moment.';
   return new RankdError('idempotency_in_progress', message, { retryAfterMs: 1_000 });
 }
 
 function mismatch(): RankdError {
   return new RankdError(
     'idempotency_mismatch',
-    'This Idempotency-Key was already used for another change; use a new one.',
+    'This Idempotency-Key was already used for a different request; use a new one.',
   );
 }
 
 function tooMany(userId: number): RankdError {
-  const message = `${maxOfALane} changes of member ${userId} that this key asked for are still under way. Send the next one when one of them is done.`;
+  const message = `This caller already has ${maxOfALane} changes of member ${userId} in progress. Send the next one once one of them has finished.`;
   return new RankdError('too_many_requests', message, { retryAfterMs: 1_000 });
 }
 
@@ -103,7 +103,7 @@ async function changeInTurn(
   const asked = isNumbered ? draft : undefined;
   for (;;) {
     const turn = await orRefusal(
-      position.waitAndRead(call, () => knownOf(app, command)),
+      position.waitAndRead(call, () => readFacts(app, command)),
       call,
     );
     if ('error' in turn) return recordRefusal(app, asked, turn.error);
@@ -130,12 +130,12 @@ async function changeInTurn(
  * Facts from the history about a change's member and ranker when its turn comes. Both can change before this change
  * begins: `beginChange` then refuses it, or judges the cooldowns again.
  */
-interface Known {
+interface MemberFacts {
   written: RankChange | undefined;
   paces: Paces;
 }
 
-async function knownOf(app: Ranking, { request }: ChangeCommand): Promise<Known> {
+async function readFacts(app: Ranking, { request }: ChangeCommand): Promise<MemberFacts> {
   const [written, paces] = await Promise.all([writtenLast(app, request.rankeeId), pacesOf(app, request)]);
   return { written, paces };
 }
@@ -165,7 +165,7 @@ async function approve(
     draft,
     asked,
     known: { written, paces },
-  }: { command: ChangeCommand; draft: RankChange; asked: RankChange | undefined; known: Known },
+  }: { command: ChangeCommand; draft: RankChange; asked: RankChange | undefined; known: MemberFacts },
   call: CallContext,
 ): Promise<Approval> {
   let planned: RankChange | undefined;

@@ -12,7 +12,7 @@ import type { ApprovedChange } from './plan-change.ts';
 import type { ChangeCommand, HoldAsked, Ranking } from './ranking.ts';
 
 /** More than any name on Roblox has. The texts of refused requests are stored too, and a leaked key can send many. */
-const keptCharacters = 100;
+const maxStoredCharacters = 100;
 
 /** The record of a change that is requested now. It is not planned yet. */
 export function draftOf(
@@ -60,7 +60,7 @@ function withShortTexts(request: RankRequest): RankRequest {
   const shortened = { ...request };
   for (const name of textFields) {
     const text = request[name];
-    if (text !== undefined) shortened[name] = shorten(text, keptCharacters);
+    if (text !== undefined) shortened[name] = shorten(text, maxStoredCharacters);
   }
   const { reason } = request;
   return { ...shortened, ...(reason !== undefined && { reason: shorten(withoutKeys(reason), maxReasonLength) }) };
@@ -151,15 +151,15 @@ export function outcomeUnknown(cause?: unknown): RankdError {
   );
 }
 
-type Keeping = Pick<Ports, 'store' | 'clock'>;
+type RecordPorts = Pick<Ports, 'store' | 'clock'>;
 
 /** Ends an open change that this process holds, or gives it up as unknown. `undefined` if this process does not hold it, or no longer. */
 export function recordOutcome(
-  { store, clock }: Keeping,
+  { store, clock }: RecordPorts,
   changeId: string,
   outcome: ChangeOutcome,
 ): Promise<RankChange | undefined> {
-  return store.updateChange(changeId, (kept) => applyOutcome(kept, outcome, clock.now()));
+  return store.updateChange(changeId, (stored) => applyOutcome(stored, outcome, clock.now()));
 }
 
 /**
@@ -167,11 +167,11 @@ export function recordOutcome(
  * no longer holds it.
  */
 export async function recordCompensating(
-  { store, clock }: Keeping,
+  { store, clock }: RecordPorts,
   changeId: string,
   { code, message }: Pick<RankdError, 'code' | 'message'>,
 ): Promise<void> {
-  const kept = await store.updateChange(changeId, (change) => compensating(change, { code, message }, clock.now()));
-  if (kept === undefined)
-    throw new RankdError('conflict', `Change ${changeId} has ended already, or another process works on it.`);
+  const stored = await store.updateChange(changeId, (change) => compensating(change, { code, message }, clock.now()));
+  if (stored === undefined)
+    throw new RankdError('conflict', `Change ${changeId} has already ended, or another process is working on it.`);
 }

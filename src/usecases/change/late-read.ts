@@ -111,7 +111,7 @@ async function readAgain(app: Ranking, read: LateRead, stop: AbortSignal): Promi
   if (found === 'agrees') app.trust.noteAgreement(read);
   if (found !== 'differs' || hasLeftSince(change, member)) return true;
   if (app.turns.isTaken(change.rankeeId)) return false;
-  const open = await app.store.reopenChange(change.id, (kept) => reopened(kept, change, app.clock.now()));
+  const open = await app.store.reopenChange(change.id, (stored) => reopened(stored, change, app.clock.now()));
   if (open !== undefined) app.trust.noteDisagreement(read, held);
   return true;
 }

@@ -21,7 +21,7 @@ import { type ChangeCommand, type Ranking, readInTime } from './ranking.ts';
 import { type MemberReading, readMember } from './read-member.ts';
 
 /** The part of the context that planning and checking need. */
-type Planning = MemberReading & Pick<Ranking, 'policy' | 'deadlineMs'>;
+type PlanContext = MemberReading & Pick<Ranking, 'policy' | 'deadlineMs'>;
 
 /** A command, planned for the member as read now. The rules have not been checked yet. */
 export interface PlannedChange {
@@ -43,7 +43,7 @@ type AskedPlan = Pick<
 
 /** Plans the change of the member, as read now, to the requested rank. */
 export async function planChange(
-  app: Planning,
+  app: PlanContext,
   command: AskedPlan,
   call: CallContext,
   examiner: Examiner = strict,
@@ -58,7 +58,7 @@ export async function planChange(
     },
     (found) =>
       found === undefined
-        ? 'answers, but does not show the acting account'
+        ? 'responds, but does not report the acting account'
         : `acting as ${found.userId}, ${standingWords(found)}`,
   );
   const isRankAsked = step === undefined && hold?.kind !== 'suspension';
@@ -70,7 +70,7 @@ export async function planChange(
   const asked = isRankAsked
     ? await examiner.find('rank', findTarget, (found) => `${name} is ${roleTitle(found)}, role ${found.id}`)
     : undefined;
-  const parked =
+  const suspendedAs =
     hold?.kind === 'suspension'
       ? await examiner.find(
           'rank',
@@ -83,7 +83,7 @@ export async function planChange(
     async () => {
       const refusal = refusalOfUntouchable(request.rankeeId, acting);
       if (refusal !== undefined) throw refusal;
-      const expected = asked ?? parked ?? (await nextOf(app, command, call));
+      const expected = asked ?? suspendedAs ?? (await nextOf(app, command, call));
       return findMember(app, { userId: request.rankeeId, expected, written: command.written }, call);
     },
     (found) => `holds ${heldRoles(found.scheme.roles, found.member).map(roleTitle).join(', ')}`,
@@ -134,7 +134,7 @@ export function guessed(plan: () => RolePlan): Role | undefined {
 
 /** Plans for a member who was read just now, and plans again if the target turns out to have changed. */
 export async function planConfirmed<T extends { plan: RolePlan }>(
-  app: Planning,
+  app: PlanContext,
   { member, scheme }: { member: Member; scheme: GroupScheme },
   plan: (scheme: GroupScheme) => Promise<T>,
   call: CallContext,
@@ -193,7 +193,7 @@ function requireFit(scheme: GroupScheme, hold: AskedPlan['hold']): void {
  * is read. Throws `member_not_found`, and `above_acting_account` for the owner.
  */
 export async function findMember(
-  app: Planning,
+  app: PlanContext,
   { userId, expected, written }: { userId: number; expected?: Role | undefined; written?: AskedPlan['written'] },
   call: CallContext,
 ): Promise<{ member: Member; scheme: GroupScheme }> {
@@ -202,14 +202,14 @@ export async function findMember(
   await app.group.confirm(expected, inTime); // it makes no call, unless reads of the member lagged for long
   if (member === undefined) {
     throw new RankdError('member_not_found', `User ${userId} is not a member of the group.`, {
-      hint: 'check the user id; the user has to join the group first, and a request to join counts once it is accepted',
+      hint: 'check the user id; the user must join the group first, and a join request counts only once it is accepted',
     });
   }
   return { member, scheme: await schemeOf(app, member, call) };
 }
 
 /** The present scheme with every role that the member holds. Throws `above_acting_account` for the owner. */
-async function schemeOf(app: Planning, member: Member, call: CallContext): Promise<GroupScheme> {
+async function schemeOf(app: PlanContext, member: Member, call: CallContext): Promise<GroupScheme> {
   const { userId } = member;
   const scheme = await app.group.schemeFor(member, call);
   const ownersRole = heldRoles(scheme.roles, member).find(({ kind }) => kind === 'owner');
@@ -259,7 +259,7 @@ export function rulesKindOf({ hold, kind }: Pick<ChangeCommand, 'hold' | 'kind'>
 
 /** Checks a plan against the rules, unless the member holds the requested rank already. Throws the first refusal, unless `examiner` lists them all. */
 export async function checkPlan(
-  app: Planning,
+  app: PlanContext,
   { request, caller, atLeast, kind = 'rank', paces, ...planned }: Asked & PlannedChange,
   call: CallContext,
   examiner: Examiner = strict,
@@ -276,15 +276,15 @@ export async function checkPlan(
     ...(isQuiet ? noPace : paceOf(app, paces ?? (await pacesOf(app, request)))),
   };
   if (!isQuiet) {
-    for (const { name, refusal } of rules) examiner.hold(name, refusal(policyCase));
+    for (const { name, refusal } of rules) examiner.report(name, refusal(policyCase));
     const aboveActing = refusalAboveActing(policyCase) ?? refusalOfComeback(policyCase, refusalAboveActing);
-    examiner.hold('acting account', aboveActing);
+    examiner.report('acting account', aboveActing);
     await examiner.find(
       'ranker rank',
       () => verifyRanker(app, policyCase, call),
       (roles) =>
         roles === undefined
-          ? 'not to be verified'
+          ? 'not required by the policy'
           : `${request.rankerId} holds ${roles.map(roleTitle).join(', ') || 'no role'}`,
     );
   }
@@ -343,7 +343,7 @@ function paceOf({ clock }: Pick<Ranking, 'clock'>, { changedAt, activeAt }: Pace
  * The ranker's roles; `undefined` if the policy does not need them. This check is the last one, because a refused
  * change should not cost its call of the platform. Throws `ranker_not_allowed`.
  */
-async function verifyRanker(app: Planning, of: PolicyCase, call: CallContext): Promise<Role[] | undefined> {
+async function verifyRanker(app: PlanContext, of: PolicyCase, call: CallContext): Promise<Role[] | undefined> {
   if (!mustVerifyRanker(of)) return undefined;
   const ranker = await readMember(app, of.request.rankerId, call);
   const roles = ranker && heldRoles((await app.group.schemeFor(ranker, call)).roles, ranker);
@@ -358,13 +358,13 @@ export interface Examiner {
   /** A check whose result later checks need. Throws its refusal. */
   find<T>(name: string, check: () => Promise<T>, describe: (found: T) => string): Promise<T>;
   /** A check with only two results: allowed (`undefined`) or the refusal. */
-  hold(name: string, refusal: RankdError | undefined): void;
+  report(name: string, refusal: RankdError | undefined): void;
 }
 
 /** Stops at the first refusal by throwing it. */
 export const strict: Examiner = {
   find: (_name, check) => check(),
-  hold: (_name, refusal) => {
+  report: (_name, refusal) => {
     if (refusal !== undefined) throw refusal;
   },
 };

@@ -43,6 +43,11 @@ const sampleSize = 20;
  */
 const maxReads = { applied: 1_000, refused: 100 };
 
+/**
+ * The outcome for a change whose write may have reached the platform late. `superseded`: the member has a newer change.
+ */
+export type LateWriteOutcome = 'reopened' | 'superseded' | 'unknown';
+
 /** Tracks whether the platform's responses can be trusted in this process, and which changes need a late read. */
 export class PlatformTrust {
   readonly #report: (alarm: Alarm) => void;
@@ -85,8 +90,8 @@ export class PlatformTrust {
     this.#stop = undefined;
   }
 
-  /** Adopts a daemon's finding, from outside of this process, that responses can't be trusted. */
-  heed({ believesAnswers }: { believesAnswers: boolean }): void {
+  /** Stops trusting responses if the running daemon does not trust them. */
+  adoptDoubt({ believesAnswers }: { believesAnswers: boolean }): void {
     if (!believesAnswers) this.#isDoubted = true;
   }
 
@@ -130,7 +135,7 @@ export class PlatformTrust {
    * Records that a role, which a response or a read had shown as given, was gone at the next step of the same change.
    */
   noteLost(userId: number, roleId: number): void {
-    const what = 'a role that Roblox had confirmed was gone a moment later, in the same change; it is given again';
+    const what = 'a role that Roblox had confirmed was gone a moment later in the same change; rankd assigns it again';
     this.#doubt('not_held', what, { rankeeId: userId, roleId });
   }
 
@@ -146,19 +151,19 @@ export class PlatformTrust {
     const isHeld = !isOfApplied(read);
     const facts = { changeId: id, rankeeId, said: isHeld ? rolesBefore : rolesAfter, held };
     const what = isHeld
-      ? 'Roblox holds a change that it had refused, unless someone made it by hand; rankd reconciles it again'
+      ? 'Roblox carried out a change that it had refused, unless someone made it by hand; rankd reconciles it again'
       : 'Roblox does not hold a change that it had confirmed, unless someone undid it by hand; rankd reconciles it again';
     this.#doubt(isHeld ? 'held_though_refused' : 'not_held', what, facts);
   }
 
-  /** A write of this change may have reached the platform after another node had taken the change over. `rankd status` shows the message. */
-  reportLateWrite({ id, rankeeId }: RankChange, became: 'opened again' | 'changed since' | 'not known'): void {
-    const then = {
-      'opened again': 'the change is reconciled again',
-      'changed since': 'the member was changed since, so check the roles',
-      'not known': 'whether it did is unknown, so check the roles',
-    }[became];
-    const message = `this process was stopped, and a write to member ${rankeeId} may have reached Roblox late; ${then}`;
+  /** Reports a write that may have reached the platform after another node had taken over its change. */
+  reportLateWrite({ id, rankeeId }: RankChange, outcome: LateWriteOutcome): void {
+    const result = {
+      reopened: 'rankd reconciles the change again',
+      superseded: "the member has a newer change, so check the member's roles",
+      unknown: "the outcome is unknown, so check the member's roles",
+    }[outcome];
+    const message = `this process stalled, and its write for member ${rankeeId} may have reached Roblox late; ${result}`;
     this.#report({ level: 'warn', message, facts: { changeId: id, rankeeId } });
   }
 
@@ -166,7 +171,7 @@ export class PlatformTrust {
     this.#isProven = false;
     this.#isDoubted = true;
     this.#surprises.note('change', surprise);
-    const message = `${what}, and answers to writes are not believed until a later read agrees`;
+    const message = `${what}, and does not trust Roblox's responses to writes until a later read agrees`;
     this.#report({ level: 'error', message, facts: { ...facts, problem: 'trust' } });
   }
 
@@ -177,7 +182,7 @@ export class PlatformTrust {
     if (vanished.length === 0 && appeared.length === 0) return;
     if (vanished.length > 0) this.#surprises.note('change', 'role_vanished');
     if (appeared.length > 0) this.#surprises.note('change', 'role_appeared');
-    const message = 'roles that no change named vanished or appeared';
+    const message = 'the member lost or gained roles that the change did not name';
     this.#report({ level: 'warn', message, facts: { rankeeId: userId, vanished, appeared } });
     if (this.#stop === undefined && Math.max(this.#streaks.vanished, this.#streaks.appeared) >= maxStreak) this.#halt();
   }
@@ -185,8 +190,8 @@ export class PlatformTrust {
   #halt(): void {
     this.#stop = new RankdError(
       'platform_unavailable',
-      `Roblox behaves unexpectedly: in ${maxStreak} changes in a row, roles vanished or appeared that no change named. rankd changes no rank until you reload the configuration.`,
-      { hint: 'check these members and the log, give back the roles that they lost, then: rankd reload' },
+      `Roblox behaves unexpectedly: in ${maxStreak} changes in a row, the members lost or gained roles that the change did not name. rankd changes no rank until you reload the configuration.`,
+      { hint: 'check the log, give members back the roles that they lost, then: rankd reload' },
     );
     this.#report({ level: 'error', message: this.#stop.message, facts: { hint: this.#stop.hint, problem: 'trust' } });
   }

@@ -6,10 +6,10 @@ import type { Ranking } from './ranking.ts';
 
 const readAfterMs = doubling(250, 2_000);
 
-type Reading = Pick<Ranking, 'store' | 'platform' | 'clock' | 'recentWrites'>;
+type ReadContext = Pick<Ranking, 'store' | 'platform' | 'clock' | 'recentWrites'>;
 
 /** Needed to read a member. */
-export type MemberReading = Reading & Pick<Ranking, 'group'>;
+export type MemberReading = ReadContext & Pick<Ranking, 'group'>;
 
 /**
  * The member, as read after rankd's own last change: a stale read with the earlier roles would make the next plan
@@ -33,19 +33,19 @@ export async function readMember(
 }
 
 /** The time from which every read shows rankd's last finished change of the member, on `Clock.monotonic()`. */
-export async function lagEndsAt(app: Reading, userId: number): Promise<number> {
+export async function lagEndsAt(app: ReadContext, userId: number): Promise<number> {
   return app.clock.monotonic() + lagLeftMs(app, await writtenLast(app, userId));
 }
 
 /** The last change with possible writes by rankd; `undefined` if reads never lag. */
 export async function writtenLast(
-  { platform, store }: Pick<Reading, 'platform' | 'store'>,
+  { platform, store }: Pick<ReadContext, 'platform' | 'store'>,
   rankeeId: number,
 ): Promise<RankChange | undefined> {
   return platform.readLagMs === 0 ? undefined : store.lastWritten(rankeeId);
 }
 
-function stillLagging(app: Reading, last: RankChange | undefined): RankChange | undefined {
+function stillLagging(app: ReadContext, last: RankChange | undefined): RankChange | undefined {
   return lagLeftMs(app, last) > 0 ? last : undefined;
 }
 
@@ -54,7 +54,7 @@ function stillLagging(app: Reading, last: RankChange | undefined): RankChange | 
  * lag. If it was set forward, this process's own last write still counts by the monotonic clock; if a jump was noticed,
  * every change counts as written at that time.
  */
-function lagLeftMs({ clock, platform, recentWrites }: Reading, last: RankChange | undefined): number {
+function lagLeftMs({ clock, platform, recentWrites }: ReadContext, last: RankChange | undefined): number {
   if (last?.finishedAt === undefined) return 0;
   const writtenAt = recentWrites.of(last.rankeeId) ?? Number.NEGATIVE_INFINITY;
   const { jumpedAt = Number.NEGATIVE_INFINITY } = clock;

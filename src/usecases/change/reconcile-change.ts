@@ -64,12 +64,12 @@ async function findOutcome(app: Ranking, change: RankChange, call: CallContext):
   if (seen === undefined || rolesAfter === undefined) return { ...outcomeOf(leftTheGroup(change)), rolesAfter: [] };
   const onTheWay = stepsLeft(goal, rolesAfter);
   const left = onTheWay ?? stepsIfTooFew(goal, rolesAfter);
-  if (left?.length !== 0 && hasLeftSince(change, seen)) return { ...outcomeOf(cameBack(change)), rolesAfter };
+  if (left?.length !== 0 && hasLeftSince(change, seen)) return { ...outcomeOf(rejoined(change)), rolesAfter };
   if (left === undefined) return { ...outcomeOf(changedByOthers(change)), rolesAfter };
   if (left.length === 0) return reached(app, { change, rolesAfter }, call);
   // Someone may have taken the role on purpose, so the lower rank is given: the earlier or the new one.
   if (onTheWay === undefined && change.phase === 'forward' && !change.demotion)
-    return putBack(app, change, lostRoles(change), call);
+    return revert(app, change, lostRoles(change), call);
   const isUnderWay = left.length < steps(goal).length;
   if (change.phase === 'forward' && !isUnderWay) return { ...outcomeOf(notApplied(change)), rolesAfter };
 
@@ -87,10 +87,10 @@ async function findOutcome(app: Ranking, change: RankChange, call: CallContext):
   if (kind === 'unknown' || canStillPass(error.code)) throw error;
   if (change.phase === 'compensate')
     return { ...outcomeOf(error), message: `Could not be reverted: ${error.message}`, rolesAfter };
-  return putBack(app, change, error, call);
+  return revert(app, change, error, call);
 }
 
-async function putBack(
+async function revert(
   app: Ranking,
   change: RankChange,
   { code, message }: RankdError,
@@ -106,7 +106,7 @@ function refuseOtherGroups({ group: { title } }: Pick<Ranking, 'group'>, { id, g
   throw new RankdError(
     'platform_rejected',
     `Change ${id} began in ${group}, but rankd is now configured for ${title}. It can be reconciled only in ${group}.`,
-    { hint: 'put the earlier group and its key back into the configuration until the change is reconciled' },
+    { hint: 'configure the earlier group and its key again until the change is reconciled' },
   );
 }
 
@@ -170,7 +170,7 @@ function notApplied(change: RankChange): RankdError {
 function lostRoles(change: RankChange): RankdError {
   return new RankdError(
     'platform_unavailable',
-    `${memberTitle(change)} was left without the old rank and the new one: Roblox lost a role, or someone has taken it away. Send it again if you still want it.`,
+    `${memberTitle(change)} was left with neither the old rank nor the new one: Roblox lost a role, or someone has removed it. Send it again if you still want it.`,
   );
 }
 
@@ -178,17 +178,17 @@ function leftTheGroup(change: RankChange): RankdError {
   return new RankdError('member_not_found', `${memberTitle(change)} is no longer in the group.`);
 }
 
-function cameBack(change: RankChange): RankdError {
+function rejoined(change: RankChange): RankdError {
   return new RankdError(
     'member_not_found',
-    `${memberTitle(change)} left the group after this was requested, and came back. Send it again if you still want it.`,
+    `${memberTitle(change)} left the group after the change was requested, and rejoined. Send it again if you still want it.`,
   );
 }
 
 function changedByOthers(change: RankChange): RankdError {
   return new RankdError(
     'platform_rejected',
-    `The roles of ${memberTitle(change)} are neither the earlier ones nor the requested ones: they were changed outside of rankd, or Roblox did not do what it reported.`,
+    `${memberTitle(change)} holds neither the earlier nor the requested roles: someone changed them outside rankd, or Roblox did not do what it reported.`,
   );
 }
 
@@ -209,12 +209,12 @@ export interface RecoveryTries {
 /** Reconciling a change takes one read of the member, or a second one once reads no longer lag. */
 const readsEach = 2;
 /** The minimum number of concurrent tries, however little is left of the platform's budget. */
-const fewest = 5;
+const minTries = 5;
 /**
  * For this long, a change that this node could not complete is left to other nodes, which may reach the platform. It is
  * two of their rounds.
  */
-const standBackMs = 5_000;
+const leaveToOthersMs = 5_000;
 
 /**
  * One round: tries to reconcile abandoned changes, as many concurrently as the platform has room for, longest waiting
@@ -244,7 +244,7 @@ export async function recoverChanges(app: Ranking, { report, stop, tries }: Reco
 }
 
 /** True if a change is pending without a holder: its node is gone. */
-export async function wasLeftBehind({ store }: Pick<Ranking, 'store'>): Promise<boolean> {
+export async function hasOrphanedChange({ store }: Pick<Ranking, 'store'>): Promise<boolean> {
   const open = await store.openChanges();
   return open.some(({ change, holder }) => change.state === 'pending' && holder === 'none');
 }
@@ -256,7 +256,7 @@ function isLeftToOthers(
 ): boolean {
   if (holder === 'this' || store.nodes === undefined || store.nodes.isAlone) return false;
   const failedAt = Math.max(...[last.get(id), recentWrites.of(rankeeId)].map((at) => at ?? Number.NEGATIVE_INFINITY));
-  return clock.monotonic() - failedAt < standBackMs;
+  return clock.monotonic() - failedAt < leaveToOthersMs;
 }
 
 function forgetFinished(last: RecoveryTries['last'], open: OpenChange[]): void {
@@ -269,7 +269,7 @@ function roomFor({ platform }: Pick<Ranking, 'platform'>, underWay: number): num
   const reads = platform.pace().find(({ operation }) => operation === 'memberships');
   if (reads === undefined) return Number.POSITIVE_INFINITY;
   const spare = reads.left - reads.waiting - reads.limit / 2 - underWay; // each running try still needs a read
-  return Math.max(fewest - underWay, Math.floor(spare / readsEach), 0);
+  return Math.max(minTries - underWay, Math.floor(spare / readsEach), 0);
 }
 
 async function recover(app: Ranking, change: RankChange, stop: AbortSignal): Promise<void> {

@@ -39,7 +39,7 @@ export async function testRank(app: Ranking, command: TestRankCommand, call: Cal
     ...(isBegun && { hold: { does: 'begin', id: '', kind: hold.kind } }),
   };
   await checkAccess(app, { key, placeId, scope: scopeOf(change) }, list);
-  list.hold('suspension', refusalOfHold(change, await openHold(app, request.rankeeId)));
+  list.report('suspension', refusalOfHold(change, await openHold(app, request.rankeeId)));
   const caller = { by: 'cli', dryRun: true, ...(key !== undefined && { rules: key }) };
   const of = rulesKindOf(command);
   const approved = await planChange(app, command, call, list)
@@ -49,7 +49,7 @@ export async function testRank(app: Ranking, command: TestRankCommand, call: Cal
       return undefined;
     });
   if (of !== 'rank' && approved !== undefined)
-    list.skip('steps', `not asked of ${of === 'role' ? 'an extra role' : 'a suspension'}`);
+    list.skip('steps', `does not apply to ${of === 'role' ? 'an extra role' : 'a suspension'}`);
   list.skipRest(approved === undefined ? notReached : 'nothing to change');
   return { checks: list.checks, approved: list.isClean ? approved : undefined };
 }
@@ -67,8 +67,8 @@ async function checkAccess(
   const question = { scope, group: group.title, placeId, now: clock.now() };
   for (const { name, refusal } of accessChecks) {
     if (name === 'whitelist' && placeId === undefined && !key.isAnyPlace)
-      list.skip(name, 'name the game with --place to check it');
-    else list.hold(name, forOperator(refusal(caller, question)));
+      list.skip(name, 'add --place PLACE to check it');
+    else list.report(name, forOperator(refusal(caller, question)));
   }
 }
 
@@ -89,12 +89,12 @@ class Checklist implements Examiner {
       this.checks.push({ name, state: 'ok', detail: describe(found) });
       return found;
     } catch (error) {
-      if (isRankdError(error)) this.hold(name, error);
+      if (isRankdError(error)) this.report(name, error);
       throw error;
     }
   }
 
-  hold(name: string, error: RankdError | undefined): void {
+  report(name: string, error: RankdError | undefined): void {
     this.checks.push(error === undefined ? { name, state: 'ok', detail: '' } : { name, state: 'FAIL', error });
   }
 

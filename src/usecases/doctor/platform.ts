@@ -1,6 +1,7 @@
 import { useProxy } from '../../base/connection-cause.ts';
 import { isRankdError } from '../../base/errors.ts';
 import { proxyFor, unusedProxyFor } from '../../base/outbound-proxy.ts';
+import { counted } from '../../base/text.ts';
 import type { Config, OpenCloudConfig } from '../../config/config.ts';
 import { isOutsider, ownerRisk, reaches, standingWords } from '../../core/acting-account.ts';
 import { refusalOfCredential } from '../../core/credential.ts';
@@ -25,7 +26,7 @@ export function trustFindings(daemon: DaemonStatus | undefined): Finding[] {
   if (stop !== null)
     return [fail('behavior', stop, 'check the log, give members back the roles that they lost, then: rankd reload')];
   const text =
-    'Roblox did not hold a change that it had confirmed; its answers are not believed until a late read agrees';
+    'a later read contradicted a response from Roblox; rankd does not trust its responses to writes until a read agrees';
   return believesAnswers ? [] : [warn('behavior', text, 'rankd history list shows the outcome')];
 }
 
@@ -40,11 +41,11 @@ export async function credentialFindings({ platform, clock }: Ranking, call: Cal
   }
   const fix =
     credential.canWrite === false
-      ? 'check the key on the Creator Dashboard: its scopes and its expiry'
+      ? 'check the scopes and the expiry of the key on the Creator Dashboard'
       : 'renew the key on the Creator Dashboard, put it into its file, then: rankd reload';
   const scope = credential.canWrite
     ? ', and may change roles in this group'
-    : '; Roblox does not show whether it may change roles in this group: check on the Creator Dashboard, API Keys, that it has group:write';
+    : '; Roblox does not report whether it may change roles in this group: check that it has group:write under API Keys on the Creator Dashboard';
   return warnings.length === 0
     ? [ok('credential', `valid${scope}`)]
     : warnings.map((text) => warn('credential', text, fix));
@@ -52,7 +53,7 @@ export async function credentialFindings({ platform, clock }: Ranking, call: Cal
 
 export async function groupFindings(app: Ranking, call: CallContext): Promise<Finding[]> {
   const { name, id, memberCount, isLocked } = await app.platform.group(call);
-  const about = [ok('group', `${name} (${id}), ${memberCount} members`), ...(isLocked ? [locked] : [])];
+  const about = [ok('group', `${name} (${id}), ${counted(memberCount, 'member')}`), ...(isLocked ? [locked] : [])];
   // A locked group may not be readable any further, and its lock is the finding.
   const scheme = await app.group.scheme(call).catch((error) => {
     if (isLocked) return undefined;
@@ -77,7 +78,9 @@ export async function groupFindings(app: Ranking, call: CallContext): Promise<Fi
     ...sharedRanks(scheme.ladder ?? custom),
     ...privileges(givableRoles(scheme).filter(isInReach), policyFor(scheme, app.policy)),
     ...scheme.misfits.map(({ message, fix }) => fail('roles', message, fix)),
-    ...(await strayPolicy(app, call)).map((text) => warn('policy', text, 'correct it; rankd group roles lists them')),
+    ...(await strayPolicy(app, call)).map((text) =>
+      warn('policy', text, 'correct the setting; rankd group roles lists the roles'),
+    ),
   ];
 }
 
@@ -89,13 +92,13 @@ export async function namesFindings(app: Ranking, call: CallContext): Promise<Fi
   try {
     await app.platform.findUser(name, call);
     const text =
-      'Roblox looks up user names without a log-in; if that ends, give the id of a user whom the history does not name';
+      'Roblox looks up user names without a login; if that ends, users whom the history does not name need an id';
     return [ok('names', text)];
   } catch (error) {
     if (!isRankdError(error, 'platform_rejected')) return []; // an unreachable host is reported anyway
-    const text = `${error.message} By name, rankd finds only users in its history`;
+    const text = `${error.message} rankd can find only users in its history by name`;
     const fix =
-      'give user ids, in commands, on the page and in Discord; games that use the module Rankd send ids anyway';
+      'give user ids in commands, on the page and in Discord; games that use the Rankd module send ids anyway';
     return [warn('names', text, fix)];
   }
 }
@@ -104,13 +107,13 @@ function omittedBase({ platform }: Ranking, { roles }: RoleScheme): Finding[] {
   if (!platform.surprises().some(({ what }) => what === baseRoleOmitted)) return [];
   const base = roles.find(({ kind }) => kind === 'base');
   const text = `Roblox's list omits the role that every member holds (id ${base?.id}); rankd takes it from the public list of roles`;
-  return [warn('roles', text, 'nothing, unless changes of members without another role are refused')];
+  return [warn('roles', text, 'nothing to do, unless changes of members without another role are refused')];
 }
 
 const locked = fail(
   'group',
-  'Roblox has locked it: nothing in it can be changed',
-  'have its owner ask Roblox support why',
+  'Roblox has locked the group: nothing in it can be changed',
+  "ask the group's owner to contact Roblox support",
 );
 
 function account(acting: ActingAccount | undefined, name: string | undefined): Finding {
@@ -118,11 +121,11 @@ function account(acting: ActingAccount | undefined, name: string | undefined): F
   if (acting === undefined)
     return warn(
       what,
-      'Roblox does not show which account acts, nor which ranks it can give',
-      'rankd group show shows it once Roblox does',
+      'Roblox does not report the acting account or the ranks that it can give',
+      'rankd group show lists both once Roblox reports them',
     );
   const found = `${userTitle(acting.userId, name)}, ${standingWords(acting)}`;
-  if (isOutsider(acting)) return fail(what, found, 'let it join the group, and give it a role there');
+  if (isOutsider(acting)) return fail(what, found, 'add that account to the group, and give it a role there');
   const risk = ownerRisk(acting);
   return risk === undefined ? ok(what, found) : warn(what, `${found}: ${risk.text}`, risk.fix);
 }
@@ -152,25 +155,25 @@ function privileges(reached: Role[], { privilegedRoles }: Policy): Finding[] {
           ]
         : [ok(check, `only the operator, and keys made with --privileged, may give and take ${listRoles(privileged)}`)];
   if (unreported.length === 0 || isOpen || Array.isArray(privilegedRoles)) return found;
-  const text = `Roblox does not show the permissions of these roles: ${listRoles(unreported)}`;
+  const text = `Roblox does not report the permissions of these roles: ${listRoles(unreported)}`;
   const fix =
-    'in rankd.yaml, list those that may rank, remove or accept members: policy.privileged_roles: [RANK, ...]; an empty list if there are none';
+    'in rankd.yaml, list those that may rank, remove or accept members: policy.privileged_roles: [RANK, ...]; if none may, set an empty list';
   return [...found, warn(check, text, fix)];
 }
 
 function reach(within: Role[], beyond: Role[]): Finding[] {
-  const fix = "give the acting account a role above them in the group's settings";
-  if (within.every(({ kind }) => kind === 'base')) return [fail('reach', 'there is no rank it can give', fix)];
-  const most = ok('reach', `can give ${listRoles(within)}`);
+  const fix = "give the acting account a role above the ranks that rankd should change, in the group's settings";
+  if (within.every(({ kind }) => kind === 'base')) return [fail('reach', 'the acting account can give no rank', fix)];
+  const most = ok('reach', `the acting account can give ${listRoles(within)}`);
   if (beyond.length === 0) return [most];
-  return [most, ok('reach', `can't change members who hold ${listRoles(beyond)}`)];
+  return [most, ok('reach', `the acting account can't change members who hold ${listRoles(beyond)}`)];
 }
 
 /** In an old group, the base role shares rank 1 with a custom role. */
 function rankOne(scheme: RoleScheme): Finding[] {
   const unclear = scheme.roles.filter(isUnclear);
   if (unclear.length > 0) {
-    const text = `Roblox does not show which of these every member holds: ${listRoles(unclear)}; changes that depend on that are refused`;
+    const text = `Roblox does not report which of these roles every member holds: ${listRoles(unclear)}; rankd refuses changes that depend on it`;
     return [warn('ranks', text, 'check that platform.legacy_base_url can be reached from this machine')];
   }
   const text = sharedRankOne(scheme);
@@ -182,7 +185,7 @@ function sharedRanks(counted: Role[]): Finding[] {
   const shared = counted.filter(({ id, rank }) => counted.some((other) => other.id !== id && other.rank === rank));
   if (shared.length === 0) return [];
   const named = shared.map(({ rank, id, name }) => `${rank} ${name} (role id ${id})`).join(', ');
-  return [warn('ranks', `these share a rank number: ${named}`, 'send the role id, or give them different ranks')];
+  return [warn('ranks', `these roles share a rank number: ${named}`, 'send the role id, or give them different ranks')];
 }
 
 /** Roblox hosts other than Open Cloud that do not respond: without them, ranks can still be changed by user id. */

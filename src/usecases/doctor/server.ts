@@ -24,13 +24,15 @@ export function serverFindings(facts: ServerFacts | undefined): Finding[] {
 function durability({ isSynced, writesFullPages, isCommitSynced }: ServerFacts): Finding[] {
   const set = (name: string) => `ALTER SYSTEM SET ${name} = on, then restart the server`;
   return [
-    ...(isSynced ? [] : [fail('server', 'fsync is off: if its machine stops, all can be lost', set('fsync'))]),
+    ...(isSynced
+      ? []
+      : [fail('server', 'fsync is off: a crash of its machine can destroy the database', set('fsync'))]),
     ...(writesFullPages
       ? []
-      : [fail('server', 'full_page_writes is off: if its machine stops, pages can be torn', set('full_page_writes'))]),
+      : [fail('server', 'full_page_writes is off: a crash of its machine can corrupt pages', set('full_page_writes'))]),
     ...(isCommitSynced
       ? []
-      : [ok('server', 'synchronous_commit is off there; rankd turns it on for data that it must not lose')]),
+      : [ok('server', 'synchronous_commit is off; rankd turns it on for data that it must not lose')]),
   ];
 }
 
@@ -40,13 +42,18 @@ function settings({ overridden, idleSessionTimeoutMs, user }: ServerFacts): Find
   return [
     ...(others.length === 0
       ? []
-      : [ok('server', `${user} comes with ${others.join(', ')}; rankd overrides ${what} in each transaction`)]),
+      : [
+          ok(
+            'server',
+            `the role or database of ${user} sets ${others.join(', ')}; rankd overrides ${what} in each transaction`,
+          ),
+        ]),
     ...(idleSessionTimeoutMs === 0
       ? []
       : [
           warn(
             'server',
-            `idle_session_timeout closes connections of rankd that are idle for ${idleSessionTimeoutMs / 1000} s`,
+            `idle_session_timeout closes rankd's connections once they are idle for ${idleSessionTimeoutMs / 1000} s`,
             `ALTER ROLE ${user} SET idle_session_timeout = 0`,
           ),
         ]),
@@ -56,15 +63,15 @@ function settings({ overridden, idleSessionTimeoutMs, user }: ServerFacts): Find
 /** Without proof, any program that takes the port while the server is down is believed. */
 function proof({ isProven, user }: ServerFacts): Finding[] {
   if (isProven) return [];
-  const fix = `give ${user} a password by SCRAM and set RANKD_STORE_PASSWORD, or connect through the server's socket`;
-  return [warn('server', 'nothing proves that it is the right one: there is no password and no TLS', fix)];
+  const fix = `give ${user} a SCRAM password and set RANKD_STORE_PASSWORD, or connect through the server's socket`;
+  return [warn('server', "nothing proves the server's identity: there is no password and no TLS", fix)];
 }
 
 function standbys({ standbyCount, synchronousCount }: ServerFacts): Finding[] {
   if (standbyCount === 0) return [];
   if (synchronousCount > 0) return [ok('standby', 'synchronous: a failover loses nothing that was confirmed')];
   const text = 'asynchronous: a failover can lose the last confirmed writes';
-  return [warn('standby', text, 'to prevent that, name it in synchronous_standby_names')];
+  return [warn('standby', text, 'to prevent that, name the standby in synchronous_standby_names')];
 }
 
 function connection({ isEncrypted, isOnThisMachine, isPooled, connections }: ServerFacts): Finding[] {
@@ -72,7 +79,7 @@ function connection({ isEncrypted, isOnThisMachine, isPooled, connections }: Ser
   return [
     ...(isEncrypted || isOnThisMachine
       ? []
-      : [warn('server', 'the traffic to it is not encrypted', 'set store.tls to verify')]),
+      : [warn('server', 'the connection is not encrypted', 'set store.tls to verify')]),
     ...(isPooled
       ? [
           warn(
@@ -87,7 +94,7 @@ function connection({ isEncrypted, isOnThisMachine, isPooled, connections }: Ser
       : [
           warn(
             'server',
-            `it has room for ${left} more connections of ${connections.most}; a daemon needs ${connectionsPerDaemon}`,
+            `${left} of its ${connections.most} connections are free; a daemon needs ${connectionsPerDaemon}`,
             "raise the server's max_connections, or check which clients are connected",
           ),
         ]),
@@ -101,13 +108,15 @@ function rights({ lacks, user, database }: ServerFacts): Finding[] {
       ? `set the user in store.url to its owner, or make ${user} a member of that role`
       : `GRANT CREATE ON DATABASE ${database} TO ${user}`;
   const what =
-    lacks === 'schema' ? "does not own the schema rankd, so it can't migrate it" : 'may make no schema there';
+    lacks === 'schema'
+      ? 'does not own the rankd schema and cannot migrate it'
+      : 'cannot create a schema in the database';
   return [fail('server', `the user ${user} ${what}`, fix)];
 }
 
 function skew({ aheadMs }: ServerFacts): Finding[] {
   if (Math.abs(aheadMs) < maxSkewMs) return [];
-  return [warn('server', `this machine's clock is ${skewText(aheadMs)}`, 'let both get their time by NTP')];
+  return [warn('server', `this machine's clock is ${skewText(aheadMs)}`, 'synchronize both clocks with NTP')];
 }
 
 /** Settings that must be equal on daemons that share a database. Finds nothing if there are none. */
@@ -119,12 +128,12 @@ export function nodesFindings(nodes: readonly SeenNode[]): Finding[] {
       : [
           warn(
             'daemons',
-            `they differ in ${differences.join(', ')}`,
+            `the daemons differ in ${differences.join(', ')}`,
             'rankd status shows which daemons agree; give each machine the same file, then: rankd reload',
           ),
         ]),
     ...clocksApart(nodes).map(({ name, serverAheadMs }) =>
-      warn('daemons', `the clock of ${name} is ${skewText(serverAheadMs)}`, 'let both get their time by NTP'),
+      warn('daemons', `the clock of ${name} is ${skewText(serverAheadMs)}`, 'synchronize both clocks with NTP'),
     ),
   ];
 }

@@ -16,7 +16,7 @@ export async function databaseFindings(operations: Pick<StoreOperations, 'check'
   const flaw = checks.find((check) => !check.ok);
   if (flaw !== undefined) return [fail('database', `${flaw.name}: ${flaw.detail}`, fix)];
   if (schema === newestSchema) return [ok('database', `sound, schema ${schema}`)];
-  return [warn('database', `it has schema ${schema}, this rankd needs ${newestSchema}`, 'rankd db migrate')];
+  return [warn('database', `the database has schema ${schema}; this rankd needs ${newestSchema}`, 'rankd db migrate')];
 }
 
 /** The reason every key is refused, if there is one. */
@@ -59,8 +59,8 @@ export function keyFindings(inspections: KeyInspection[], { kind }: Pick<Config[
     ...simulated.map(({ key }) => ofSimulation(key)),
     ...working.flatMap((one) => [...ofKey(one), ...ofWhitelist(one)]),
   ];
-  if (working.length === 0) return [...findings, warn('keys', 'there is no key that works', 'rankd key create NAME')];
-  return findings.length > 0 ? findings : [ok('keys', `${inspections.length} in order`)];
+  if (working.length === 0) return [...findings, warn('keys', 'no key works', 'rankd key create NAME')];
+  return findings.length > 0 ? findings : [ok('keys', `${counted(inspections.length, 'key')}, no problems`)];
 }
 
 function ofSimulation({ name }: Key): Finding {
@@ -71,7 +71,7 @@ function ofSimulation({ name }: Key): Finding {
 function ofKey({ key: { name, expiresAt, pausedAt }, isUnused, expiresSoon, retiring }: KeyInspection): Finding[] {
   const findings: Finding[] = [];
   if (retiring?.lastUsedAt !== undefined && retiring.expiresAt !== undefined) {
-    const text = `the old secret of ${name} is refused from ${isoTime(retiring.expiresAt)}, and place ${retiring.lastPlaceId} used it last at ${isoTime(retiring.lastUsedAt)}`;
+    const text = `the old secret of ${name} expires at ${isoTime(retiring.expiresAt)}; place ${retiring.lastPlaceId} last used it at ${isoTime(retiring.lastUsedAt)}`;
     findings.push(
       warn(
         'keys',
@@ -83,7 +83,7 @@ function ofKey({ key: { name, expiresAt, pausedAt }, isUnused, expiresSoon, reti
   if (pausedAt !== undefined) findings.push(warn('keys', `${name} is paused`, `rankd key resume ${name}`));
   if (isUnused) findings.push(warn('keys', `${name} was never used`, `rankd key revoke ${name}, if no game needs it`));
   if (expiresSoon && expiresAt !== undefined) {
-    const fix = 'rankd key create NAME, and put it into the game';
+    const fix = 'rankd key create NAME, then put the new key into the game';
     findings.push(warn('keys', `${name} expires on ${isoDay(expiresAt)}`, fix));
   }
   return findings;
@@ -94,7 +94,10 @@ function ofWhitelist({ key: { name, isAnyPlace }, hasPlace, unlistedPlaces }: Ke
     const fix = `rankd key set ${name} --no-any-place, unless a bot or a web shop uses it`;
     return [warn('whitelist', `${name} needs no place: anyone who has it can use it from anywhere`, fix)];
   }
-  if (!hasPlace) return [warn('whitelist', `${name} works from no place`, `rankd whitelist add PLACE --key ${name}`)];
+  if (!hasPlace)
+    return [
+      warn('whitelist', `${name} has no active place on its whitelist`, `rankd whitelist add PLACE --key ${name}`),
+    ];
   return unlistedPlaces.map((place) => (place === 0 ? unpublished(name) : unlisted(name, place)));
 }
 
@@ -120,15 +123,19 @@ export function webhookFindings(views: readonly WebhookView[]): Finding[] {
   const findings = views.flatMap(({ webhook: { name, state, why, failingSince, lastError }, backlog }) => {
     if (state === 'disabled') return [fail('webhooks', `${name} is disabled: ${why}`, `rankd webhook enable ${name}`)];
     if (failingSince === undefined) return [];
-    const text = `${name} gets nothing since ${isoTime(failingSince)}, ${waitingText(backlog)}: ${lastError}`;
+    const text = `${name} has received nothing since ${isoTime(failingSince)}, ${waitingText(backlog)}: ${lastError}`;
     return [warn('webhooks', text, `rankd webhook test ${name}`)];
   });
-  return findings.length > 0 || views.length === 0 ? findings : [ok('webhooks', `${views.length} in order`)];
+  return findings.length > 0 || views.length === 0
+    ? findings
+    : [ok('webhooks', `${counted(views.length, 'webhook')}, no problems`)];
 }
 
 /** Checks that the daemon uses the present database. Finds nothing if no daemon responds. */
 export function daemonFindings(daemon: DaemonStatus | undefined): Finding[] {
   if (daemon === undefined) return [];
-  if (daemon.storeProblem === null) return [ok('daemon', `works with this database, process ${daemon.pid}`)];
-  return [fail('daemon', daemon.storeProblem, 'stop it, check the files in the data directory, then start it again')];
+  if (daemon.storeProblem === null) return [ok('daemon', `is using this database (pid ${daemon.pid})`)];
+  return [
+    fail('daemon', daemon.storeProblem, 'stop the daemon, check the files in the data directory, then start it again'),
+  ];
 }

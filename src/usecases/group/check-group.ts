@@ -1,5 +1,6 @@
 import { isRankdError, RankdError } from '../../base/errors.ts';
 import type { Logger } from '../../base/log.ts';
+import { counted } from '../../base/text.ts';
 import { isoDay } from '../../base/time.ts';
 import { policyFor, strayNames } from '../../core/policy-names.ts';
 import type { RoleMisfit } from '../../core/role-settings.ts';
@@ -84,16 +85,16 @@ export async function credentialWarnings(
   const warnings: string[] = [];
   if (state === 'unreported')
     warnings.push(
-      'Roblox does not report the state of the Roblox key, nor which account it acts as: rankd makes changes, and Roblox decides',
+      'Roblox does not report the state of the Roblox key or the account that it acts as; rankd relies on Roblox to refuse changes',
     );
   if (canWrite === false)
     warnings.push(
-      'Roblox does not list group:write for this group among the scopes of the Roblox key: if it denies changes, give the key that scope',
+      "Roblox does not list group:write for this group among the Roblox key's scopes: if Roblox refuses changes, give the key that scope",
     );
   if (expiresAt !== undefined && expiresAt - now < expiryNoticeDays * dayMs) {
     const days = Math.floor((expiresAt - now) / dayMs);
     warnings.push(
-      `the Roblox key expires in ${days} days, on ${isoDay(expiresAt)}: renew it before then; rankd reload applies a new one`,
+      `the Roblox key expires in ${counted(days, 'day')}, on ${isoDay(expiresAt)}: renew it before then; rankd reload applies the new key`,
     );
   }
   return warnings;

@@ -48,15 +48,15 @@ export async function examineGroup(
 
 /** Worded for the time before there is a configuration. */
 function refusedKey({ state, refusal }: Credential, groupId: number): RankdError {
+  const notAccepted = 'Roblox does not accept this key';
   const flaws = {
-    valid: 'Roblox does not accept this key.',
-    invalid:
-      refusal === undefined ? 'Roblox does not accept this key.' : `Roblox does not accept this key (${refusal}).`,
-    unreported: 'Roblox does not accept this key.',
-    disabled: 'This key is disabled.',
-    expired: 'This key has expired.',
+    valid: notAccepted,
+    invalid: refusal === undefined ? notAccepted : `${notAccepted} (${refusal})`,
+    unreported: notAccepted,
+    disabled: 'This key is disabled',
+    expired: 'This key has expired',
   };
-  return new RankdError('platform_credential', flaws[state], {
+  return new RankdError('platform_credential', `${flaws[state]}.`, {
     hint: `copy the key again from the Creator Dashboard (API Keys) and check there that it allows this address, or make a new Roblox key with group:write for group ${groupId}`,
   });
 }
@@ -73,17 +73,16 @@ function lacksPermission(acting: ActingAccount): RankdError {
   return new RankdError(
     'above_acting_account',
     `The key acts as user ${acting.userId} (${standingWords(acting)}), whose roles lack the permission "Manage lower-ranked member ranks".`,
-    { hint: 'in the group, give that permission to its role, then run the command again' },
+    { hint: "give one of its roles that permission in the group's settings, then run the command again" },
   );
 }
 
 function reachesNothing(acting: ActingAccount | undefined): RankdError {
-  const who = acting === undefined ? 'the acting account' : `user ${acting.userId} (${standingWords(acting)})`;
-  return new RankdError(
-    'above_acting_account',
-    `The key acts as ${who}, and no role of the group is below that account.`,
-    {
-      hint: 'in the group, give that account a role above the ranks that rankd is to change, then run the command again',
-    },
-  );
+  const account =
+    acting === undefined
+      ? 'the account of the key'
+      : `user ${acting.userId} (${standingWords(acting)}), the key's account`;
+  return new RankdError('above_acting_account', `No role of the group is below ${account}.`, {
+    hint: "give that account a role above the ranks that rankd should change in the group's settings, then run the command again",
+  });
 }

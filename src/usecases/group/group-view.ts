@@ -198,7 +198,7 @@ export class GroupView {
       if (target === undefined || alone === undefined || listed === undefined) return true;
       if (isAlike(listed, alone)) return isAlike(listed, target);
     }
-    const message = 'Roblox contradicts itself on the rank of this role, which was changed a moment ago. Try again.';
+    const message = 'Roblox reports two versions of this role, probably because it was just changed. Try again.';
     throw new RankdError('platform_unavailable', message, { retryAfterMs: refreshSpacingMs });
   }
 
@@ -252,12 +252,12 @@ export class GroupView {
     const [roles] = await Promise.all([platform.roles(call), this.#readUnlisted(call)]);
     const group = { roles, rankOne };
     await onRoles?.(group.roles).catch(() => undefined);
-    const [kept, keys] = await Promise.all([
+    const [stored, keys] = await Promise.all([
       store.findMeanings(this.title),
       store.listKeys({ acceptedAt: clock.now() }),
     ]);
     const entries = [...this.entries, ...keyEntries(keys)];
-    const meanings = kept.filter((one) => !this.#isRenewed(one));
+    const meanings = stored.filter((one) => !this.#isRenewed(one));
     const unlisted = [...new Set(idsIn(entries, meanings))].filter((id) => isUnlisted(group.roles, id));
     const found = await this.#unlisted(unlisted, call);
     const hidden = found.flatMap((role): Role[] => (role === undefined ? [] : [{ ...role, kind: 'private' }]));

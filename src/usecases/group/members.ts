@@ -46,8 +46,8 @@ function readCursor(cursor: string | undefined): { skip: number; first: string |
   if (cursor === undefined) return { skip: 0, first: undefined };
   const [, skip, first] = /^(\d{1,3})-(.*)$/s.exec(cursor) ?? [];
   if (skip !== undefined) return { skip: Number(skip), first: first || undefined };
-  throw new RankdError('usage', `"${cursor.slice(0, 40)}" is not a cursor of a list of members.`, {
-    hint: 'give --after the text at the end of the previous list, or leave it out',
+  throw new RankdError('usage', `"${cursor.slice(0, 40)}" is not a cursor of a member list.`, {
+    hint: 'give --after the cursor at the end of the previous list, or leave --after out',
   });
 }
 
@@ -74,7 +74,7 @@ export async function findHolders(
 function refuseTooMany({ name }: Role, count: number): void {
   if (count <= maxHolders) return;
   throw new RankdError('usage', `More than ${maxHolders} members hold the role "${name}", too many for one command.`, {
-    hint: 'list them with rankd group members, and give a part of them with --file',
+    hint: 'list them with rankd group members, then change them in parts with --file',
   });
 }
 

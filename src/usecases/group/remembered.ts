@@ -3,7 +3,7 @@ import { isRankdError } from '../../base/errors.ts';
 import type { Role } from '../../core/model.ts';
 import type { CallContext, Clock, Ports } from '../../ports/index.ts';
 
-interface HowOld {
+interface AgeLimits {
   /** The maximum age of the value, in milliseconds; by default, its usual life. */
   maxAgeMs?: number;
   /** If the last read failed no longer ago than this, its error is thrown again without a read; 0 by default. */
@@ -15,7 +15,7 @@ export class Remembered<T> {
   readonly #clock: Clock;
   readonly #lifeMs: number;
   readonly #read: (call: CallContext) => Promise<T>;
-  #kept: { value: T; at: number } | undefined;
+  #cached: { value: T; at: number } | undefined;
   #failed: { error: unknown; at: number } | undefined;
   /** The read of the caller who came last; `undefined` if none waits. */
   #latest: Promise<T> | undefined;
@@ -33,10 +33,10 @@ export class Remembered<T> {
 
   /** True if the value is younger than its usual life, or than `maxAgeMs`. */
   isFresh(maxAgeMs = this.#lifeMs): boolean {
-    return this.#kept !== undefined && this.#clock.monotonic() - this.#kept.at < maxAgeMs;
+    return this.#cached !== undefined && this.#clock.monotonic() - this.#cached.at < maxAgeMs;
   }
 
-  async get(call: CallContext, age: HowOld = {}): Promise<T> {
+  async get(call: CallContext, age: AgeLimits = {}): Promise<T> {
     const known = this.#known(age);
     if (known !== undefined) return known.value;
     const before = this.#latest;
@@ -52,14 +52,14 @@ export class Remembered<T> {
   }
 
   /** Throws the error of a read that failed a moment ago. */
-  #known({ maxAgeMs = this.#lifeMs, failureLifeMs = 0 }: HowOld): { value: T } | undefined {
-    if (this.isFresh(maxAgeMs)) return this.#kept;
+  #known({ maxAgeMs = this.#lifeMs, failureLifeMs = 0 }: AgeLimits): { value: T } | undefined {
+    if (this.isFresh(maxAgeMs)) return this.#cached;
     const { error, at } = this.#failed ?? { at: Number.NEGATIVE_INFINITY };
     if (this.#clock.monotonic() - at < failureLifeMs && !ranOutOfTime(error)) throw error;
     return undefined;
   }
 
-  async #inTurn(call: CallContext, age: HowOld): Promise<T> {
+  async #inTurn(call: CallContext, age: AgeLimits): Promise<T> {
     call.signal.throwIfAborted();
     const known = this.#known(age);
     return known === undefined ? this.#tried(call) : known.value;
@@ -68,7 +68,7 @@ export class Remembered<T> {
   async #tried(call: CallContext): Promise<T> {
     try {
       const value = await this.#read(call);
-      this.#kept = { value, at: this.#clock.monotonic() };
+      this.#cached = { value, at: this.#clock.monotonic() };
       this.#failed = undefined;
       return value;
     } catch (error) {
@@ -84,14 +84,14 @@ function ranOutOfTime(error: unknown): boolean {
 }
 
 /** Stores the roles of a group each time they differ from the stored ones. */
-export function rolesKeeper({ store }: Pick<Ports, 'store'>, group: string): (roles: Role[]) => Promise<void> {
-  let kept: string | undefined;
+export function rolesRecorder({ store }: Pick<Ports, 'store'>, group: string): (roles: Role[]) => Promise<void> {
+  let stored: string | undefined;
   return async (roles) => {
     const titles = roles.map(({ id, name, rank }) => ({ id, name, rank })).sort((one, other) => one.id - other.id);
     const text = JSON.stringify(titles);
-    kept ??= JSON.stringify((await store.findRoles(group)).sort((one, other) => one.id - other.id));
-    if (text === kept) return;
+    stored ??= JSON.stringify((await store.findRoles(group)).sort((one, other) => one.id - other.id));
+    if (text === stored) return;
     await store.storeRoles(group, titles);
-    kept = text;
+    stored = text;
   };
 }

@@ -17,19 +17,19 @@ export async function refuseDefaultSimulation(
   if (served === undefined) return;
   const { group, configFile } = served;
   const isShared = store.nodes !== undefined; // the file may be on another machine
-  const [source, wayBack] =
+  const [source, fix] =
     configFile === undefined
       ? ['its settings came from the environment', 'set the same variables again, or name a file with --config']
       : [
           `its configuration is ${configFile}${isShared ? ' on the machine of a daemon' : ''}`,
           isShared
-            ? 'bring that file here, and name it with --config'
-            : `add --config ${thisSystem.quote(configFile)}, or go to ${dirname(configFile)}`,
+            ? 'copy that file to this machine, and name it with --config'
+            : `add --config ${thisSystem.quote(configFile)}, or run the command in ${dirname(configFile)}`,
         ];
   throw new RankdError(
     'config_invalid',
-    `This ${isShared ? 'database' : 'data directory'} serves ${group} (${source}), and here no configuration names a group. rankd does not switch to a simulated group by itself.`,
-    { hint: `${wayBack}; to simulate one anyway: rankd serve --simulate` },
+    `This ${isShared ? 'database' : 'data directory'} serves ${group} (${source}), but no configuration here names a group. rankd does not switch to a simulated group by itself.`,
+    { hint: `${fix}; to simulate one anyway: rankd serve --simulate` },
   );
 }
 

@@ -33,7 +33,7 @@ const listFields = {
   finishedAt: ({ change }) => isoOrNull(change.finishedAt),
   dryRun: ({ change }) => change.dryRun,
   who: ({ change }) => whoAsked(change),
-  via: (view) => (isFromDiscord(view.change) ? 'discord' : wayOf(view)),
+  via: (view) => (isFromDiscord(view.change) ? 'discord' : originOf(view)),
   discordUserId: ({ discordUserId }) => discordUserId ?? null,
   keyName: ({ keyName }) => keyName ?? null,
   oldRoleId: ({ change }) => change.oldRoleId ?? null,
@@ -139,7 +139,7 @@ function isFromDiscord({ by }: RankChange): boolean {
 }
 
 /** The origin of the change: the name of a key, `discord/` and that name, `undo`, or else `page` or `shell`. */
-export function wayOf({ change, keyName }: ChangeView): string {
+export function originOf({ change, keyName }: ChangeView): string {
   const { keyId, undoId, by } = change;
   if (isFromDiscord(change)) return `discord/${keyName ?? keyId}`;
   if (keyId !== undefined) return keyName ?? keyId;
@@ -163,7 +163,7 @@ export function holdWords({ hold }: RankChange): string | undefined {
     return hold.kind === 'temporary' ? `temporary${until}` : `suspended${until}`;
   }
   if (hold.does === 'return') return hold.as === 'lifted' ? 'lifted early' : 'time is up';
-  if (hold.does === 'undo') return hold.reopens === undefined ? 'over by undo' : 'in force again by undo';
+  if (hold.does === 'undo') return hold.reopens === undefined ? 'ended by undo' : 'in force again after an undo';
   return hold.does === 'renew' ? 'rejoined the group: still in force' : 'ends the suspension';
 }
 

@@ -131,11 +131,11 @@ async function walk(
 export function describeBreak(found: ChainBreak): string {
   switch (found.kind) {
     case 'changed':
-      return `event #${found.id} was changed, or the one it follows was`;
+      return `event #${found.id} was changed, or the one before it was`;
     case 'mentions':
-      return `the empty mentions of a forgotten person are not those that event #${found.id} emptied`;
+      return `the records from which a person was removed are not those that event #${found.id} names`;
     case 'rewritten':
-      return `event #${found.id} is not the one whose hash was noted: the audit was rewritten, or an older backup restored`;
+      return `event #${found.id} is not the one whose hash was recorded: the audit was rewritten, or an older backup was restored`;
     case 'missing':
       return `${eventsOf(found)} missing`;
     case 'unexplained':

@@ -72,7 +72,7 @@ export async function checkHold(app: Ranking, check: HoldCheck, within?: CallCon
  * The message of the change that `check` would make, or the hold as it would be if there is nothing to change. Throws
  * the refusal. Nothing is changed, and nothing is recorded.
  */
-export async function rehearseHold(
+export async function dryRunHold(
   app: Ranking,
   check: HoldCheck,
   call: CallContext,
@@ -89,7 +89,7 @@ export async function postponeHold(
   hold: Hold,
   error: Pick<Error, 'message'> & { code: NonNullable<Hold['code']> },
 ): Promise<void> {
-  await store.updateHold(hold.id, (kept) => postponed(kept, error, { by: 'daemon', at: clock.now() }));
+  await store.updateHold(hold.id, (stored) => postponed(stored, error, { by: 'daemon', at: clock.now() }));
 }
 
 async function checkInTurn(app: Ranking, check: HoldCheck, call: CallContext): Promise<CheckedHold> {
@@ -115,7 +115,7 @@ async function finish(
   const { change, approve } = intent;
   try {
     const approved = await approve();
-    return change.dryRun ? await rehearsed(app, intent) : await carryOutChange(app, { ...intent, approved }, call);
+    return change.dryRun ? await recordDryRun(app, intent) : await carryOutChange(app, { ...intent, approved }, call);
   } catch (cause) {
     const error = toRankdError(cause, call);
     // planned again with the fresh roles
@@ -126,7 +126,7 @@ async function finish(
 }
 
 /** For a test key: records the would-be change as a dry run. */
-function rehearsed(app: Ranking, { change, success }: HoldIntent): Promise<FinishedChange> {
+function recordDryRun(app: Ranking, { change, success }: HoldIntent): Promise<FinishedChange> {
   return recordEnded(app, change, { outcome: { state: 'applied', code: null, message: success } });
 }
 
@@ -191,11 +191,11 @@ async function intentFor(app: Ranking, check: HoldCheck, call: CallContext): Pro
   }
   const missing =
     verdict.do === 'give_back' && verdict.missing.length > 0
-      ? ` Role ${verdict.missing.join(', ')} could not be given back: the group's list no longer has it.`
+      ? ` Could not give back ${verdict.missing.length === 1 ? 'role' : 'roles'} ${verdict.missing.join(', ')}: no longer listed by the group.`
       : '';
   const success =
     verdict.do === 'renew'
-      ? `${memberTitle(hold)} came back to the group and is suspended again.`
+      ? `${memberTitle(hold)} rejoined the group and is suspended again.`
       : `${restoredMessage(draft, { scheme, plan, between: [] })}${missing}`;
   const policyCase = { policy: policyFor(scheme, app.policy) };
   return { change: withPlan(draft, { plan, scheme, policyCase }), approve, success, secretId: caller.secretId };

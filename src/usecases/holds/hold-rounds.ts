@@ -7,7 +7,7 @@ import { backgroundDeadlineMs, type Ranking } from '../change/ranking.ts';
 import { checkHold, postponeHold } from './end-hold.ts';
 
 /** The number of concurrent ends. */
-const sideBySide = 8;
+const concurrency = 8;
 const perRound = 100;
 /** A return is a read and, usually, one write of each kind. */
 const operations = ['memberships', 'assign', 'unassign'];
@@ -34,7 +34,7 @@ export async function endDueHolds(app: Ranking, { retryNow, stop, report }: Hold
       await endHold(app, hold, report);
     }
   };
-  await Promise.all(Array.from({ length: sideBySide }, work));
+  await Promise.all(Array.from({ length: concurrency }, work));
 }
 
 async function endHold(app: Ranking, hold: Hold, report: HoldRound['report']): Promise<void> {

@@ -5,21 +5,21 @@ import type { Hold } from '../../core/model.ts';
 import type { CallContext } from '../../ports/index.ts';
 import { claimIdempotencyKey } from '../change/change-rank.ts';
 import type { ChangeCaller, Idempotency, Ranking } from '../change/ranking.ts';
-import { type CheckedHold, checkHold, type HoldAsker, rehearseHold } from './end-hold.ts';
+import { type CheckedHold, checkHold, dryRunHold, type HoldAsker } from './end-hold.ts';
 import { openHold } from './open-hold.ts';
 
-type Holding = Pick<Ranking, 'store' | 'group'>;
+type HoldContext = Pick<Ranking, 'store' | 'group'>;
 
 /** Newest first; `isAll` includes ended ones. */
 export function listHolds(
-  { store, group }: Holding,
+  { store, group }: HoldContext,
   { isAll, limit }: { isAll: boolean; limit: number },
 ): Promise<Hold[]> {
   return store.listHolds({ group: group.title, limit, ...(!isAll && { states: openStates }) });
 }
 
 /** The hold with this id, or the newest one of this user (id). Throws `not_found`. */
-export async function requireHold({ store, group }: Holding, asked: string | number): Promise<Hold> {
+export async function requireHold({ store, group }: HoldContext, asked: string | number): Promise<Hold> {
   const found =
     typeof asked === 'string'
       ? await store.findHold(asked)
@@ -70,16 +70,16 @@ async function lift(
 }
 
 /** The message that `liftHold` would end with now. Throws like it. Nothing is changed, and nothing is recorded. */
-export async function rehearseLift(
+export async function dryRunLift(
   app: Ranking,
   command: Pick<LiftCommand, 'rankeeId' | 'caller' | 'force'>,
   call: CallContext,
 ): Promise<string> {
   const { caller, force } = command;
   const hold = await holdToLift(app, command);
-  const rehearsed = await rehearseHold(app, { hold, caller, as: 'lifted', force }, call);
-  if ('hold' in rehearsed) throw refusalOf(rehearsed.hold, caller);
-  return rehearsed.message;
+  const result = await dryRunHold(app, { hold, caller, as: 'lifted', force }, call);
+  if ('hold' in result) throw refusalOf(result.hold, caller);
+  return result.message;
 }
 
 async function holdToLift(
@@ -98,7 +98,7 @@ function notSuspended(rankeeId: number): RankdError {
 }
 
 /** A hold that ended without the roles being given back. */
-async function overtaken({ store, group }: Holding, rankeeId: number): Promise<Hold | undefined> {
+async function overtaken({ store, group }: HoldContext, rankeeId: number): Promise<Hold | undefined> {
   const [newest] = await store.listHolds({ group: group.title, rankeeId, limit: 1 });
   return newest?.state === 'superseded' || newest?.state === 'forfeited' ? newest : undefined;
 }
@@ -125,13 +125,13 @@ export async function extendHold(
   const hold = await openHold(app, rankeeId);
   if (hold === undefined) throw notSuspended(rankeeId);
   if (hold.endsAt === undefined)
-    throw new RankdError('usage', `${memberTitle(hold)} is suspended without an end.`, {
+    throw new RankdError('usage', `${memberTitle(hold)} is suspended without an end date.`, {
       hint: `to end it: rankd rank unsuspend ${rankeeId}`,
     });
   const endsAt = 'endsAt' in until ? until.endsAt : hold.endsAt + until.forMs;
   requireLength(app, endsAt - app.clock.now());
-  const kept = await app.store.updateHold(hold.id, (now) => extended(now, endsAt, { by, at: app.clock.now() }));
-  if (kept !== undefined) return kept;
+  const stored = await app.store.updateHold(hold.id, (now) => extended(now, endsAt, { by, at: app.clock.now() }));
+  if (stored !== undefined) return stored;
   throw new RankdError('conflict', `${memberTitle(hold)} is getting the earlier roles back right now.`, {
     hint: 'run the command again in a minute',
   });
@@ -144,14 +144,14 @@ export function requireLength(
   code: 'usage' | 'invalid_request' = 'usage',
 ): void {
   if (ms < minMs)
-    throw new RankdError(code, 'It has to last at least a minute.', {
-      hint: 'for example --for 3d, --for 12h or --for 30m',
+    throw new RankdError(code, 'The duration must be at least one minute.', {
+      hint: 'give one such as --for 3d, --for 12h or --for 30m',
     });
   if (ms <= suspension.maxMs) return;
   const days = Math.floor(suspension.maxMs / 86_400_000);
   const longest = days > 0 ? `${days}d` : `${Math.floor(suspension.maxMs / 60_000)}m`;
-  throw new RankdError(code, `It may last ${longest} at most (policy.suspension.max).`, {
-    hint: 'give a shorter time, or --for ever for one that only a person ends',
+  throw new RankdError(code, `The duration can be at most ${longest} (policy.suspension.max).`, {
+    hint: 'give a shorter duration, or --for ever for no end date',
   });
 }
 

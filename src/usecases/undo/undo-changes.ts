@@ -115,13 +115,13 @@ async function requireChanges({ store, group }: Pick<Ranking, 'store' | 'group'>
 }
 
 function tooMany(max: number): RankdError {
-  return new RankdError('usage', `More than ${max} changes are selected: that is too much for the page.`, {
-    hint: 'look first: rankd history undo --key KEY --since 1h --dry-run',
+  return new RankdError('usage', `More than ${max} changes are selected, too many for the page.`, {
+    hint: 'preview it with: rankd history undo --key KEY --since 1h --dry-run',
   });
 }
 
 function nothingOf(undoId: string): RankdError {
-  return new RankdError('not_found', `No undo ${undoId} changed anything.`, {
+  return new RankdError('not_found', `Undo ${undoId} does not exist, or changed nothing.`, {
     hint: 'rankd audit list --action history.undo',
   });
 }
@@ -180,8 +180,8 @@ function resultOf(run: UndoRun): Record<string, unknown> {
 export const undoWords = {
   put_back: 'put back',
   would_put_back: 'would be put back',
-  already: 'as before already',
-  changed_since: 'changed by someone else since, left alone',
+  already: 'already put back',
+  changed_since: 'changed since by someone else, left unchanged',
   left_group: 'no longer in the group',
   refused: 'refused',
   unknown: 'not confirmed yet',

@@ -40,7 +40,9 @@ export function undoMessage(result: MemberUndo): string {
     case 'would_put_back':
       return result.change.message;
     case 'changed_since':
-      return result.byChange === undefined ? 'not through rankd: Roblox shows other roles' : `by ${result.byChange}`;
+      return result.byChange === undefined
+        ? 'outside rankd: Roblox now shows different roles'
+        : `by ${result.byChange}`;
     case 'refused':
     case 'unknown':
       return result.error.message;

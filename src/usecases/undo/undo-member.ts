@@ -59,7 +59,7 @@ export async function undoMember(app: Ranking, command: UndoCommand, rankee: Ran
   using call = callWithin(app.clock, backgroundDeadlineMs(app), command.asker?.caller.keyId ?? 'operator');
   const draft = draftFor(app, command, rankee);
   try {
-    return await (command.dryRun ? rehearse : undoInTurn)(app, { command, draft }, call);
+    return await (command.dryRun ? dryRunUndo : undoInTurn)(app, { command, draft }, call);
   } catch (cause) {
     const error = toRankdError(cause, call);
     if (error.code === 'outcome_unknown') return { state: 'unknown', error };
@@ -72,17 +72,17 @@ export async function undoMember(app: Ranking, command: UndoCommand, rankee: Ran
 }
 
 /** The undo of one member. `draft` is its record so far. */
-interface Undoing {
+interface UndoTask {
   command: UndoCommand;
   draft: RankChange;
 }
 
 /** Waits for the member's turn, plans, and carries out. If another node came first, it starts over. */
-async function undoInTurn(app: Ranking, undoing: Undoing, call: CallContext): Promise<MemberUndo> {
-  await using position = new QueuePosition(app, { rankeeId: undoing.draft.rankeeId, lane: call.lane });
+async function undoInTurn(app: Ranking, task: UndoTask, call: CallContext): Promise<MemberUndo> {
+  await using position = new QueuePosition(app, { rankeeId: task.draft.rankeeId, lane: call.lane });
   for (;;) {
     const after = await position.waitForTurn(call);
-    const approval = await withCurrentReach(app, call, () => approve(app, undoing, call));
+    const approval = await withCurrentReach(app, call, () => approve(app, task, call));
     if ('answer' in approval) return approval.answer;
     const result = await carryOutChange(app, { ...approval, after }, call);
     if (result !== 'stale') return outcomeOf(result);
@@ -90,14 +90,14 @@ async function undoInTurn(app: Ranking, undoing: Undoing, call: CallContext): Pr
 }
 
 /** Plans without waiting for the member's turn, because that would reconcile an open change. */
-async function rehearse(app: Ranking, undoing: Undoing, call: CallContext): Promise<MemberUndo> {
-  const { open } = await app.store.latestChange(undoing.draft.rankeeId);
+async function dryRunUndo(app: Ranking, task: UndoTask, call: CallContext): Promise<MemberUndo> {
+  const { open } = await app.store.latestChange(task.draft.rankeeId);
   if (open !== undefined) {
     const { id } = open.change;
     const error = new RankdError('outcome_unknown', `Change ${id} is not reconciled yet; an undo reconciles it first.`);
     return { state: 'unknown', changeId: id, error };
   }
-  const approval = await withCurrentReach(app, call, () => approve(app, undoing, call));
+  const approval = await withCurrentReach(app, call, () => approve(app, task, call));
   if ('answer' in approval) return approval.answer;
   return { state: 'would_put_back', change: { ...approval.change, message: approval.success } };
 }
@@ -105,7 +105,7 @@ async function rehearse(app: Ranking, undoing: Undoing, call: CallContext): Prom
 /** The change to write, or the answer if there is none. Throws the refusal of an undo that is not allowed. */
 async function approve(
   app: Ranking,
-  { command, draft }: Undoing,
+  { command, draft }: UndoTask,
   call: CallContext,
 ): Promise<Omit<Intent, 'after'> | { answer: MemberUndo }> {
   const { rankeeId } = draft;

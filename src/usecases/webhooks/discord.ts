@@ -16,7 +16,7 @@ import {
 } from '../../core/webhooks/discord.ts';
 import { fixOf, moveOf, type WebhookEventType } from '../../core/webhooks/event-types.ts';
 import { maxEmbeds } from '../../core/webhooks/progress.ts';
-import { wayOf, whoAsked } from '../history/change-document.ts';
+import { originOf, whoAsked } from '../history/change-document.ts';
 import type { ChangeView } from '../history/history.ts';
 import type { EventView } from './outbox.ts';
 
@@ -122,7 +122,7 @@ export function summaryOf(events: readonly EventView[]): string {
   const counts = [...kinds].map(([kind, count]) => (pluralized.has(kind) ? counted(count, kind) : `${count} ${kind}`));
   const times = events.map(({ event }) => event.at);
   const seconds = Math.max(1, Math.round((Math.max(...times) - Math.min(...times)) / 1000));
-  const ways = new Set(events.flatMap(({ view }) => (view === undefined ? [] : [wayOf(view)])));
+  const ways = new Set(events.flatMap(({ view }) => (view === undefined ? [] : [originOf(view)])));
   const [way] = ways;
   const by = ways.size === 1 && way !== undefined ? `, by ${quoted(way, nameLength)}` : '';
   return `${counts.join(', ')} in ${seconds} s${by}`;
@@ -143,7 +143,7 @@ function kindOf({ type, view }: EventView): string {
 function ofChange({ type, sequence }: EventView, view: ChangeView): Embed {
   const { change } = view;
   const simulated = isSimulatedGroup(change.group) ? 'SIMULATED · ' : '';
-  const from = change.placeId === undefined ? wayOf(view) : `${wayOf(view)}, place ${change.placeId}`;
+  const from = change.placeId === undefined ? originOf(view) : `${originOf(view)}, place ${change.placeId}`;
   return {
     title: `${memberOf(view)} ${outcomeWords(type, view)}`,
     url: profileOf(change.rankeeId),

@@ -43,7 +43,7 @@ export function lateWriteContract(at: StoreCase): void {
       expect(await at.other.openChanges()).toMatchObject([
         { change: { id: change.id, state: 'unknown', rolesAfter: [100, 300] }, holder: 'none' },
       ]);
-      expect(reportLateWrite).toHaveBeenCalledExactlyOnceWith(change, 'opened again');
+      expect(reportLateWrite).toHaveBeenCalledExactlyOnceWith(change, 'reopened');
       expect(await audited()).toEqual([change.id]);
     });
 
@@ -54,7 +54,7 @@ export function lateWriteContract(at: StoreCase): void {
       await record(at.other, newChange({ state: 'applied' }));
       const { settled, reportLateWrite } = await settle(change);
       await at.clock.passUntil(settled);
-      expect(reportLateWrite).toHaveBeenCalledExactlyOnceWith(change, 'changed since');
+      expect(reportLateWrite).toHaveBeenCalledExactlyOnceWith(change, 'superseded');
       expect(await audited()).toEqual([change.id]);
       expect(await at.store.openChanges()).toEqual([]);
     });

@@ -168,6 +168,8 @@ test('doctor names the settings of the user that rankd overrides, and the one th
   const clusters = { find: () => undefined, keep: () => undefined };
   const facts = await postgresOperations({ address, clock: systemClock, clusters }).serverFacts();
   const found = serverFindings(facts).map(({ grade, text }) => `${grade} ${text}`);
-  expect(found).toContain(`ok ${address.user} comes with statement_timeout; rankd overrides it in each transaction`);
-  expect(found).toContainEqual(expect.stringMatching(/^warn idle_session_timeout closes connections/));
+  expect(found).toContain(
+    `ok the role or database of ${address.user} sets statement_timeout; rankd overrides it in each transaction`,
+  );
+  expect(found).toContainEqual(expect.stringMatching(/^warn idle_session_timeout closes rankd's connections/));
 });
