@@ -52,8 +52,8 @@ async function seedOf(groupFile: string | undefined) {
 }
 
 /**
- * Each group file has its own database. A new configuration with another group file would overwrite a shared one, even
- * if the daemon then refuses that configuration or has not loaded it yet: its present group would be lost.
+ * Returns a separate database for each group file. In a shared database, a configuration with a different group file
+ * would overwrite the daemon's current group, even if the daemon then rejects that configuration.
  */
 function databaseOf(groupFile: string | undefined): string {
   if (groupFile === undefined) return 'simulated-group.db';

@@ -19,26 +19,24 @@ import { withShare } from '../ports/platform.ts';
 import { ForbiddenRead } from './upstream/platform-error.ts';
 
 const probeAfterMs = doubling(10_000, 60_000);
-/** The lifetime of the platform's report on the credential after a single refused write. */
+/** How long the platform's report on the credential remains valid. */
 const checkLifeMs = 10_000;
-/** The share of a call's time that a check may take; after that, the call continues without it. */
+/** The share of a call's time that a credential check may take. */
 const checkShare = 0.25;
 
 export interface CredentialBreakerOptions {
   platform: Platform;
   clock: Clock;
-  /**
-   * Called when the credential stops working, or fails for another reason, and with `undefined` when it works again.
-   */
+  /** Called when the credential stops working, or the reason changes, and with `undefined` when it works again. */
   report: (dead: RankdError | undefined) => void;
 }
 
 /**
  * A circuit breaker around a platform. It opens when the credential stops working: every call is then refused at once
  * with `platform_credential`, except for an occasional probe that asks the platform whether the credential works again.
- * If the platform can't tell, the probing call is tried. A refused write may concern only one member, and a forbidden
- * read only the group, so these open the breaker only if the platform reports that the credential is dead or lacks the
- * scope to write.
+ * If the platform does not report that, the probe tries its own call. A refused write may concern only one member, and
+ * a forbidden read only the group, so these open the breaker only if the platform reports that the credential is dead
+ * or lacks the scope to write.
  */
 export class CredentialBreaker implements Platform {
   readonly readLagMs: number;
@@ -66,7 +64,7 @@ export class CredentialBreaker implements Platform {
     return this.#platform.changeMs;
   }
 
-  /** The reason all calls are refused at present; `undefined` while the credential works. */
+  /** The error with which all calls are currently refused; `undefined` while the credential works. */
   get dead(): RankdError | undefined {
     return this.#open?.error;
   }
@@ -101,7 +99,7 @@ export class CredentialBreaker implements Platform {
     return this.#read(call, () => this.#platform.membersWith(list, call));
   }
 
-  /** This call needs no credential. */
+  /** Needs no credential. */
   findUser(name: string, call: CallContext): ReturnType<Platform['findUser']> {
     return this.#platform.findUser(name, call);
   }
@@ -110,7 +108,7 @@ export class CredentialBreaker implements Platform {
     return this.#read(call, () => this.#platform.userName(userId, call));
   }
 
-  /** This call needs no credential. */
+  /** Needs no credential. */
   placesOf(universeId: number, call: CallContext): ReturnType<Platform['placesOf']> {
     return this.#platform.placesOf(universeId, call);
   }
@@ -186,9 +184,7 @@ export class CredentialBreaker implements Platform {
     }
   }
 
-  /**
-   * A refused call may concern only its own subject, so this asks the platform whether the credential is the reason.
-   */
+  /** Asks the platform whether the credential is the reason for a refusal. */
   async #askAfterRefusal(call: CallContext): Promise<void> {
     const now = this.#clock.monotonic();
     if (now >= this.#knownUntil) {
@@ -200,7 +196,10 @@ export class CredentialBreaker implements Platform {
     }
   }
 
-  /** Refuses at once while the credential is dead. A probe that succeeds closes the breaker. */
+  /**
+   * Runs `work`. While the credential is dead, throws its error unless a probe is due; a successful probe closes the
+   * breaker.
+   */
   async #tried<T>(call: CallContext, work: () => Promise<T>): Promise<T> {
     const isDead = this.#open !== undefined;
     if (isDead) {
@@ -213,7 +212,7 @@ export class CredentialBreaker implements Platform {
     return done;
   }
 
-  /** The error of the credential; `undefined` if it works or the platform does not report its state. */
+  /** Resolves with the credential's error; `undefined` if it works or the platform does not report its state. */
   async #ask(call: CallContext): Promise<RankdError | undefined> {
     try {
       return refusalOfCredential(

@@ -48,7 +48,7 @@ function completeRoles(group: GroupDescription, complain: Complain): Role[] {
   return [...missingRoles(group, roles), ...roles];
 }
 
-/** The index of the base role in the list; -1 if it is omitted. */
+/** Returns the index of the base role in the list; -1 if the list omits it. */
 function baseOf({ roles }: GroupDescription, complain: Complain): number {
   const marked = roles.flatMap((role, index) => (role.base === true ? [index] : []));
   for (const index of marked.slice(1)) complain(['roles', index, 'base'], 'marks a second base role; a group has one');
@@ -101,7 +101,7 @@ function toMembers(group: GroupDescription, roles: Role[], complain: Complain): 
   return withOwner(group, roles, members);
 }
 
-/** The id of the role that `entry` names, or the problem with it. */
+/** Returns the id of the role that `entry` names, or the problem with it. */
 function heldRole(roles: Role[], entry: number, isOwner: boolean): number | string {
   const [role, other] = rolesNamed({ roles, rankOne: 'custom' }, entry);
   if (role === undefined) return `names no role of the group: ${entry}`;

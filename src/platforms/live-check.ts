@@ -33,9 +33,9 @@ const readLagMs = 10_000;
 const documentedLimits = { group: 150, other: 300 };
 
 /**
- * Compares Open Cloud's responses with those that rankd was built for, in at most 16 reads. With `memberId` it also gives a role that
- * the member holds and takes one that the member lacks: "If the user already holds the specified role, no action is taken"
- * (Open Cloud reference, AssignRole).
+ * Compares Open Cloud's responses with those that rankd was built for, in at most 16 reads. With `memberId`, also gives
+ * a role that the member holds and takes one that the member lacks, which changes nothing: "If the user already holds
+ * the specified role, no action is taken" (Open Cloud reference, AssignRole).
  */
 export async function checkLive(options: LiveCheckOptions): Promise<LiveFinding[]> {
   const platform = new LivePlatform(options);
@@ -269,7 +269,7 @@ function rolesShown(json: Json): number[] | undefined {
   }
 }
 
-/** The platform without pacing, retries or assumptions about responses. */
+/** Calls the platform without pacing, retries or assumptions about responses. */
 class LivePlatform {
   readonly groupId: number;
   readonly masked: (text: string) => string;
@@ -284,49 +284,49 @@ class LivePlatform {
 
   async introspect(): Promise<Json> {
     const { baseUrl, apiKey } = this.#options;
-    return wanted(await this.#send(`${baseUrl}/api-keys/v1/introspect`, { body: { apiKey } })).json;
+    return requireOk(await this.#send(`${baseUrl}/api-keys/v1/introspect`, { body: { apiKey } })).json;
   }
 
   /** Reads a path below the group. Throws for any status but 200. */
-  async read(path: string): Promise<Heard> {
-    return wanted(await this.ask(path));
+  async read(path: string): Promise<LiveResponse> {
+    return requireOk(await this.ask(path));
   }
 
   /** Reads a path below all groups. */
-  async readAny(path: string): Promise<Heard> {
+  async readAny(path: string): Promise<LiveResponse> {
     const { baseUrl, apiKey } = this.#options;
-    return wanted(await this.#send(`${baseUrl}/cloud/v2/groups/-${path}`, { apiKey }));
+    return requireOk(await this.#send(`${baseUrl}/cloud/v2/groups/-${path}`, { apiKey }));
   }
 
   /** Reads a path below the group on the public host, without the key. */
   async readPublic(path: string): Promise<Json> {
-    return wanted(await this.#send(`${this.#options.legacyBaseUrl}/v1/groups/${this.groupId}/${path}`, {})).json;
+    return requireOk(await this.#send(`${this.#options.legacyBaseUrl}/v1/groups/${this.groupId}/${path}`, {})).json;
   }
 
   async readUser(userId: number): Promise<Json> {
     const { baseUrl, apiKey } = this.#options;
-    return wanted(await this.#send(`${baseUrl}/cloud/v2/users/${userId}`, { apiKey })).json;
+    return requireOk(await this.#send(`${baseUrl}/cloud/v2/users/${userId}`, { apiKey })).json;
   }
 
   /** Looks up users by name, without the key. */
-  async findNames(usernames: string[]): Promise<Heard> {
+  async findNames(usernames: string[]): Promise<LiveResponse> {
     const body = { usernames, excludeBannedUsers: false };
     return this.#send(`${this.#options.usersBaseUrl}/v1/usernames/users`, { body });
   }
 
-  async write(userId: number, verb: string, roleId: number): Promise<Heard> {
+  async write(userId: number, verb: string, roleId: number): Promise<LiveResponse> {
     const body = { role: `groups/${this.groupId}/roles/${roleId}` };
     return this.ask(`/memberships/${userId}:${verb}Role`, { body });
   }
 
-  async ask(path: string, init: { apiKey?: string; body?: object } = {}): Promise<Heard> {
+  async ask(path: string, init: { apiKey?: string; body?: object } = {}): Promise<LiveResponse> {
     const { baseUrl, apiKey } = this.#options;
-    const heard = await this.#send(`${baseUrl}/cloud/v2/groups/${this.groupId}${path}`, { apiKey, ...init });
-    if (heard.status === 200) {
+    const response = await this.#send(`${baseUrl}/cloud/v2/groups/${this.groupId}${path}`, { apiKey, ...init });
+    if (response.status === 200) {
       const expected = path === '' ? documentedLimits.group : documentedLimits.other;
-      this.#limits.push({ limit: heard.headers.get('x-ratelimit-limit'), expected });
+      this.#limits.push({ limit: response.headers.get('x-ratelimit-limit'), expected });
     }
-    return heard;
+    return response;
   }
 
   limitFlaws(): string[] {
@@ -340,7 +340,7 @@ class LivePlatform {
     ];
   }
 
-  async #send(url: string, { apiKey, body }: { apiKey?: string; body?: object }): Promise<Heard> {
+  async #send(url: string, { apiKey, body }: { apiKey?: string; body?: object }): Promise<LiveResponse> {
     const headers: Record<string, string> = { accept: 'application/json', 'cache-control': 'no-cache' };
     if (apiKey !== undefined) headers['x-api-key'] = apiKey;
     if (body !== undefined) headers['content-type'] = 'application/json';
@@ -356,7 +356,7 @@ class LivePlatform {
 
 type Json = Record<string, unknown>;
 
-interface Heard {
+interface LiveResponse {
   status: number;
   headers: Headers;
   json: Json;
@@ -370,12 +370,12 @@ function jsonOf({ body }: Answer): Json {
   }
 }
 
-function wanted(heard: Heard): Heard {
-  if (heard.status !== 200) throw new Error(`answered with ${heard.status}`);
-  return heard;
+function requireOk(response: LiveResponse): LiveResponse {
+  if (response.status !== 200) throw new Error(`answered with ${response.status}`);
+  return response;
 }
 
-/** No response. The message contains no address, and the hint does. */
+/** The error of a request without a response. Only the hint contains the address. */
 class Unreached extends Error {
   readonly hint: string;
 
@@ -385,7 +385,7 @@ class Unreached extends Error {
   }
 }
 
-/** A response that lacks a part that rankd needs, or has it in another shape. */
+/** The error of a response whose required fields are missing or have the wrong type. */
 class Misshapen extends Error {
   readonly flaws: string[];
 
@@ -395,7 +395,7 @@ class Misshapen extends Error {
   }
 }
 
-/** Throws `Misshapen` with the differences by path and type. */
+/** Parses a response. Throws `Misshapen` with the differences by path and type. */
 function readable<T>(json: unknown, schema: SchemaName, parse: (json: unknown) => T): T {
   try {
     return parse(json);
@@ -415,7 +415,7 @@ function filterBy(expression: string): string {
   return `filter=${encodeURIComponent(expression)}`;
 }
 
-/** A parser's error does not quote the response. */
+/** Returns the error's message. Parsers' errors never quote the response. */
 function wordsOf(error: unknown): string {
   return error instanceof Error ? error.message : 'failed';
 }

@@ -296,7 +296,7 @@ export class OpenCloudPlatform implements Platform {
       parse: (json: unknown) => memberShown(json, userId),
     } as const;
     try {
-      return await this.#writeSpacing.apart(userId, call, () => this.#openCloud.request(request, call));
+      return await this.#writeSpacing.withSpacing(userId, call, () => this.#openCloud.request(request, call));
     } catch (error) {
       if (error instanceof BaseRoleError) await this.#baseRole.learn(roleId);
       throw error;
@@ -414,7 +414,10 @@ function namesUnavailable(cause: unknown): RankdError {
 
 const giveTheId = "give the user id, the number in the profile page's address";
 
-/** Roblox announced in April 2026 that it removes access without a log-in (devforum 4579220). A retry does not help then. */
+/**
+ * Roblox announced in April 2026 that it removes access without a log-in (devforum 4579220). A retry does not help
+ * then.
+ */
 function namesEnded(cause: RankdError): RankdError {
   const message = 'Roblox no longer looks up user names without a log-in. Send the user id.';
   return new RankdError('platform_rejected', message, { cause, hint: giveTheId });

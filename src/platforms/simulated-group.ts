@@ -55,8 +55,8 @@ const schema = `
 
 /**
  * Opens or creates the file of a simulated group (mode 0600; its folder must exist). The file is filled from `seed` if
- * it is new or was filled from another seed; otherwise its content stays. Throws `config_invalid` for a file of another
- * kind, and SQLite's own errors.
+ * it is new or was filled from another seed; otherwise its content is kept. Throws `config_invalid` for any other
+ * database, and SQLite's own errors.
  */
 export function openGroup(file: string, seed: GroupSeed): Database.Database {
   createPrivate(file);
@@ -73,10 +73,7 @@ export function openGroup(file: string, seed: GroupSeed): Database.Database {
   }
 }
 
-/**
- * SQLite gives its -wal and -shm files the mode of the main file, so the main file is created with the right mode
- * first.
- */
+/** Creates the file with mode 0600, which SQLite also gives to its -wal and -shm files. */
 function createPrivate(file: string): void {
   try {
     // Never opens an existing file: closing it would drop the locks of this process's other handles on it.
@@ -138,7 +135,9 @@ function fill(db: Database.Database, seed: GroupSeed): void {
   }
 }
 
-/** Differs if the group or the schema of its tables changes, but not for another acting account or other user names. */
+/**
+ * Returns a text that differs if the group or its tables' schema does; the acting account and user names don't matter.
+ */
 function seedText({ actingUserId: _, users: _names, ...group }: GroupSeed): string {
   return JSON.stringify([schema, group]);
 }

@@ -19,7 +19,7 @@ const pageSize = 100;
 /**
  * A group without Roblox, in an SQLite file that the CLI and the daemon share: each sees the other's writes at once. It
  * refuses the same changes as the real platform. In addition to the port's errors, every call can throw
- * `store_unavailable`: nothing was written then.
+ * `store_unavailable`, which means that nothing was written.
  */
 export class SimulatedPlatform implements Platform {
   readonly readLagMs = 0;
@@ -35,8 +35,8 @@ export class SimulatedPlatform implements Platform {
   }
 
   /**
-   * Opens or creates the file, whose folder must exist. Changes to the group stay until the file is opened with another
-   * `seed`, which replaces it. Throws `store_unavailable`, and `config_invalid` for a file with another database.
+   * Opens or creates the file, whose folder must exist. Changes to the group are kept until the file is opened with a
+   * different `seed`. Throws `store_unavailable`, and `config_invalid` for a file with a different database.
    */
   static open({ file, seed }: { file: string; seed: GroupSeed }): SimulatedPlatform {
     return orUnavailable(() => new SimulatedPlatform(openGroup(file, seed), seed));
@@ -166,10 +166,7 @@ export class SimulatedPlatform implements Platform {
     );
   }
 
-  /**
-   * All roles held, base role included; empty if the user is not in the group. A single statement, for a consistent
-   * result.
-   */
+  /** Returns all roles held, including the base role; empty if the user is not in the group. */
   #held(userId: number): Array<Pick<Role, 'id' | 'rank'>> {
     const query = `
       SELECT role.id, role.rank FROM members AS member JOIN roles AS role ON role.kind = 'base'

@@ -9,8 +9,8 @@ export interface Answer {
 }
 
 /**
- * Sends one request and reads the whole response, up to `maxBodyBytes` of body. Throws if there is no response at all,
- * or if a web page came instead, as on a network with a log-in page.
+ * Sends one request and reads the whole response, up to `maxBodyBytes` of body. Throws if there is no response,
+ * or if it is a web page, such as a network's log-in page.
  */
 export async function fetchAnswer(
   fetch: typeof globalThis.fetch,
@@ -66,8 +66,9 @@ export function parseRetryAfter(value: string | null, nowMs: number): number | u
 }
 
 /**
- * Reads `x-ratelimit-limit`, `-remaining` and `-reset`. The limit comes as `300, 300;w=60`: the limit that applies now, then
- * the policies with their windows in seconds. The reset is in seconds from now. Source: Open Cloud's page on rate limits.
+ * Reads `x-ratelimit-limit`, `-remaining` and `-reset`. The limit has the form `300, 300;w=60`: the limit that applies
+ * now, then the policies with their windows in seconds. The reset is in seconds from now. Source: Open Cloud's page on
+ * rate limits.
  */
 export function parseRateLimit(headers: Pick<Headers, 'get'>): RateReading {
   const [current, ...policies] = (headers.get('x-ratelimit-limit') ?? '').split(',');

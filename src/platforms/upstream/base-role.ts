@@ -24,7 +24,7 @@ const publicListShare = 0.25;
 
 /**
  * Finds the base role of the group. Open Cloud's role list does not mark it, and the rank does not identify it: in most
- * groups, a role of the group's own has rank 1 as well (see `RankOne`). The id is found once and stored, because it
+ * groups, a custom role also has rank 1 (see `RankOne`). The id is found once and stored, because it
  * never changes while the group exists.
  */
 export class BaseRole {
@@ -32,12 +32,12 @@ export class BaseRole {
   readonly #memory: BaseRoleMemory;
   readonly #sources: BaseRoleSources;
   #id: number | undefined;
-  /** The id shown by a membership. It counts if the public list does not respond. */
+  /** The id according to a membership, used if the public list does not respond. */
   #shown: number | undefined;
   /** The base role, if the list omits it. */
   #omitted: number | undefined;
   #asking: Promise<number | undefined> | undefined;
-  /** No read before this time, on `Clock.monotonic()`. */
+  /** No attempt before this time, on `Clock.monotonic()`. */
   #restsUntil = 0;
 
   constructor({ clock, memory, sources }: { clock: Clock; memory: BaseRoleMemory; sources: BaseRoleSources }) {
@@ -47,8 +47,8 @@ export class BaseRole {
   }
 
   /**
-   * The id of the base role, which the list may omit; none if Roblox does not show it, several if Roblox does not show
-   * which of them it is. Asks Roblox only if the id is unknown and not exactly one role has rank 1.
+   * Resolves with the id of the base role, which the list may omit; with all candidates if Roblox does not show which
+   * of them it is. Asks Roblox only if the id is unknown and not exactly one role has rank 1.
    */
   async among(listed: ListedRole[], call: CallContext): Promise<number[]> {
     this.#id ??= await this.#memory.find().catch(() => undefined); // a failing store reports that elsewhere
@@ -66,21 +66,21 @@ export class BaseRole {
     return found === undefined ? candidates : [found];
   }
 
-  /** The platform itself has reported the id. */
+  /** Records the id of the base role. */
   async learn(id: number): Promise<void> {
     this.#id = id;
-    await this.#memory.keep(id).catch(() => undefined); // otherwise, it is found again after the next start
+    await this.#memory.keep(id).catch(() => undefined); // if this fails, the id is found again after the next start
   }
 
   /**
-   * A member without any other role shows the base role: only `role` names it. Source:
+   * Learns the base role from a member without other roles: `roles` is empty, and `role` names it. Source:
    * GroupService.GetRolesInGroupAsync, and observed live.
    */
   noteMembership({ roles, role }: Membership): void {
     if (roles?.length === 0) this.#shown = role;
   }
 
-  /** Callers that arrive during the read share its result. */
+  /** Asks Roblox. Concurrent callers share the result. */
   #ask(candidates: number[], call: CallContext): Promise<number | undefined> {
     this.#asking ??= this.#findOut(candidates, call).finally(() => {
       this.#asking = undefined;
@@ -105,19 +105,20 @@ export class BaseRole {
   }
 
   /**
-   * If a filter by a role finds members, but none of them lists that role, every member has it. If they all list the
-   * role that the filter used, the base role is listed like any other: it is the role that all of them hold.
+   * Reads some members of each candidate. The base role is the candidate that its members' role lists omit. If Roblox
+   * lists the base role like any other, it is the candidate that all of these members hold.
    */
   async #askMembers(candidates: number[], call: CallContext): Promise<number | undefined> {
     const holders = new Map<number, Membership[]>();
     for (const id of candidates) holders.set(id, await this.#sources.membersWith(id, call).catch(() => []));
     const all = [...holders.values()].flat();
-    const whoList = (id: number, members: Membership[]) => members.filter(({ roles }) => roles?.includes(id)).length;
+    const countListing = (id: number, members: Membership[]) =>
+      members.filter(({ roles }) => roles?.includes(id)).length;
     const isLeftOut = ([id, members]: [number, Membership[]]) =>
       members.length > 0 && members.every(({ roles }) => roles?.includes(id) === false);
     const implied = [...holders].filter(isLeftOut).map(([id]) => id);
-    const areListed = [...holders].every(([id, own]) => own.length > 0 && whoList(id, own) === own.length);
-    const found = areListed ? candidates.filter((id) => whoList(id, all) === all.length) : implied;
+    const areListed = [...holders].every(([id, own]) => own.length > 0 && countListing(id, own) === own.length);
+    const found = areListed ? candidates.filter((id) => countListing(id, all) === all.length) : implied;
     return found.length === 1 ? found[0] : undefined;
   }
 }

@@ -11,9 +11,9 @@ const roundingMs = 1_000;
  * later caller would find all slots spent.
  */
 const headroomShare = 0.1;
-/** Heavy lanes may start their calls this much faster than evenly over a window, however short it is. */
+/** Heavy lanes may start calls up to this many times faster than evenly over a window. */
 const heavyHaste = 10;
-/** The first calls do not come in a burst either: if there is a limit that no header reports, few calls hit it. */
+/** The number of first calls that are spaced out: if an unreported limit applies, few calls exceed it. */
 const cautiousCalls = 50;
 /**
  * While the headers are in doubt: the share of the pace that remains after a refusal, and the share of the limit that a
@@ -24,8 +24,8 @@ const increase = 0.25;
 /** The pace does not fall below this share of the limit. */
 const leastShare = 1 / 60;
 /**
- * Slots of one node that become free within this share of a window become free together, with the last of them, which
- * limits the size of a shared account.
+ * Slots of one node with release times within this share of a window are released together, at the latest of these
+ * times. This limits the size of a shared account.
  */
 const grainShare = 1 / 200;
 
@@ -48,7 +48,10 @@ export interface Account {
   isExclusive?: boolean;
   /** The release times of the spent slots, ascending. */
   spent: Release[];
-  /** No call starts before this. After a closure it advances with every start, until the platform reports its count again. */
+  /**
+   * No call starts before this. After a closure it advances with every start, until the platform reports its count
+   * again.
+   */
   opensAt: number;
   closedUntil: number;
   heavyOpensAt: number;
@@ -59,7 +62,7 @@ export interface Account {
   roundsDown: boolean;
   /** Calls in flight, of all nodes. */
   inFlight: number;
-  /** Calls that the platform must still accept before others may come in a burst. */
+  /** The number of calls that the platform must still accept before calls may start in a burst. */
   caution: number;
   /** Set while the headers are in doubt: the pace in calls per window at that time. */
   doubt?: { pace: number; since: number };
@@ -85,7 +88,9 @@ export interface Release {
   slots: number;
   /** The node that spent them; absent for calls made outside rankd. */
   by?: string;
-  /** `reserved`: for a call that has not started · `guess`: the true count is unknown, and the next header replaces it. */
+  /**
+   * `reserved`: for a call that has not started · `guess`: the true count is unknown, and the next header replaces it.
+   */
   for?: 'reserved' | 'guess';
 }
 
@@ -102,8 +107,8 @@ function noCalls(): ShareCounts {
 }
 
 /**
- * Nothing is known about the current window. All slots but one count as spent, until the window ends or a response
- * reports the platform's count; the first caller gets the remaining one.
+ * Marks all slots but one as spent, because nothing is known about the current window, until it ends or a response
+ * reports the platform's count. The first caller gets the remaining slot.
  */
 export function spendAll(account: Account, now: number): void {
   account.spent = [{ at: now + account.windowMs, slots: account.limit - 1, for: 'guess' }];
@@ -114,7 +119,7 @@ export function isUnknown(account: Account, now: number): boolean {
   return stillSpent(account, now).some((release) => release.for === 'guess');
 }
 
-/** The start times of the next calls, one after another. */
+/** Returns the schedule of the next calls. */
 export function schedule(account: Account, now: number): Schedule {
   const releases = soonestReleases(account, now);
   let startsAt = Math.max(now, account.opensAt);
@@ -148,7 +153,7 @@ export function schedule(account: Account, now: number): Schedule {
   return { next, take };
 }
 
-/** The spent slots. A reserved slot comes free a window from now at the soonest, because its call may start now. */
+/** Returns the spent slots with their earliest release times: the call of a reserved slot may start now. */
 function soonestReleases(account: Account, now: number): Release[] {
   const spent = stillSpent(account, now);
   const soonest = releaseAt(account, now);
@@ -162,11 +167,11 @@ function soonestReleases(account: Account, now: number): Release[] {
 export interface Schedule {
   /** The earliest start of the next call. */
   next(isHeavy?: boolean): number;
-  /** Like `next`, but also spends the slot, so that the following question is about the next call. */
+  /** Like `next`, but also spends the slot. */
   take(isHeavy?: boolean): number;
 }
 
-/** Calls that could start at once. */
+/** Returns the number of calls that could start at once. */
 export function left(account: Account, now: number): number {
   if (now < account.closedUntil) return 0;
   return Math.max(0, account.limit - slotsOf(stillSpent(account, now)));
@@ -207,7 +212,7 @@ export function startLate(account: Account, now: number, { by }: { by: string })
   addRelease(account, { at: releaseAt(account, now), slots: 1, by });
 }
 
-/** Frees a reserved slot whose call does not come; without `at`, the most recently spent slot. */
+/** Frees a reserved slot whose call will not start; without `at`, the node's most recently spent slot. */
 export function returnSlot(account: Account, { by, at }: { by: string; at?: number }): void {
   const release = account.spent.findLast((one) =>
     at === undefined
@@ -235,7 +240,7 @@ export function accepted(account: Account): void {
   if (account.caution > 0) account.caution -= 1;
 }
 
-/** The platform refused a call although its own count has calls left: the count is in doubt for a while. */
+/** Puts the platform's count in doubt for a while, because it refused a call although its own count had calls left. */
 export function contradicted(account: Account, now: number): void {
   // this call started before the last refusal, and adds no information
   if (isInDoubt(account, now) && now < account.closedUntil) return;
@@ -244,7 +249,10 @@ export function contradicted(account: Account, now: number): void {
   close(account, spacingAfter(account, now), now);
 }
 
-/** No call starts for `ms`. After that, calls start one at a time, evenly over a window, until the platform reports its count again. */
+/**
+ * Prevents calls for `ms`. After that, calls start one at a time, evenly over a window, until the platform reports its
+ * count again.
+ */
 export function close(account: Account, ms: number, now: number): void {
   account.closedUntil = Math.max(account.closedUntil, now + Math.min(ms, maxWaitMs));
   account.opensAt = Math.max(account.opensAt, account.closedUntil);
@@ -257,8 +265,8 @@ export function isUnpaced(account: Account, now: number): boolean {
 }
 
 /**
- * The time at which one of `free` slots may be taken before others become free. Heavy lanes wait until fewer slots must
- * be left: at the end one, which they never take.
+ * Returns the time at which one of `free` slots may be taken before others become free. Heavy lanes wait until they
+ * have to leave fewer slots free; they always leave one.
  */
 function freeAt(
   { limit, windowMs }: Account,
@@ -363,9 +371,9 @@ export interface ShareCounts {
 }
 
 /**
- * Counts a call of a node's lane. Returns true if the lane is now heavy: it has asked for more than its fair share of a window's
- * slots, where one share is left for a lane that may still come. Refused calls count too. Otherwise a lane that keeps asking for too
- * much would become light again later in the window, and overtake the lanes that it was refused for.
+ * Counts a call of a node's lane. Returns true if the lane is now heavy: it has asked for more than its fair share of a
+ * window's slots, with one share left for a new lane. Refused calls count too; otherwise a lane with excessive demand
+ * would become light again later in the window, and overtake the others.
  */
 export function countsAsHeavy(
   { shares, asked, limit, windowMs }: Account,

@@ -49,7 +49,7 @@ export interface UpstreamTuning {
   backOffMs: number;
   maxBackOffMs: number;
   /**
-   * No attempt begins with less time left, or with less than the platform's present response time: the outcome of a
+   * No attempt begins with less time left than this, or than the platform's estimated response time: the outcome of a
    * write would be unknown.
    */
   shortestTryMs: number;
@@ -83,12 +83,15 @@ export interface UpstreamRequest<T> {
   isTriedOnce?: boolean;
   /** The expected shape of the response. A different shape is only recorded. */
   schema: SchemaName;
-  /** Turns the JSON of the response (for a write, `undefined` if it is not JSON) into the result. Throws if it has the wrong shape. */
+  /**
+   * Turns the JSON of the response (for a write, `undefined` if it is not JSON) into the result. Throws if it has the
+   * wrong shape.
+   */
   parse(json: unknown): T;
 }
 
-/** A call with less time than this proves nothing about the platform if it gets no response. */
-const tellingMs = 2_000;
+/** A call that times out in less time than this proves nothing about the platform. */
+const conclusiveMs = 2_000;
 
 /** An attempt without a usable response. */
 interface Failure {
@@ -97,7 +100,7 @@ interface Failure {
   isTransient: boolean;
   /** True if one retry is enough, as with an unknown host name: the cause rarely passes before someone intervenes. */
   isRetriedOnce?: boolean;
-  /** True if the gate already makes the next try wait. */
+  /** True if the gate delays the next attempt. */
   isGated?: boolean;
   /** The shortest wait before the next attempt, in milliseconds. */
   leastWaitMs?: number;
@@ -152,8 +155,7 @@ export class UpstreamClient {
 
   /**
    * Retries the request until it succeeds, is permanently refused, or runs out of time; every operation that rankd uses
-   * is idempotent. Throws `outcome_unknown` for a write that an attempt may have carried out without a response to
-   * confirm it.
+   * is idempotent. Throws `outcome_unknown` if an attempt may have carried out a write, but no response confirmed it.
    */
   async request<T>(request: UpstreamRequest<T>, call: CallContext): Promise<T> {
     let last: RankdError | undefined;
@@ -181,7 +183,10 @@ export class UpstreamClient {
     }
   }
 
-  /** A change that has begun continues for as long as possible; it had time when it reserved its slots. */
+  /**
+   * Waits for admission. A change that has begun may start later than others, because it had time when it reserved its
+   * slots.
+   */
   #enter({ gate, slot }: UpstreamRequest<unknown>, call: CallContext): Promise<void> {
     const shortestTryMs = call.reservation === undefined ? this.shortestTryMs(gate) : this.#tuning.shortestTryMs;
     return gate.enter({ ...call, deadlineAt: call.deadlineAt - shortestTryMs }, slot);
@@ -215,7 +220,8 @@ export class UpstreamClient {
   }
 
   /**
-   * Retries a read with an unreadable response; a daemon also retries one with the wrong shape. A write was accepted.
+   * Parses a successful response. An unreadable response to a read is retried; a daemon also retries one of the wrong
+   * shape.
    */
   #parsed<T>(request: UpstreamRequest<T>, body: string | undefined): { value: T } | Failure {
     const { parse, schema, isWrite = false } = request;
@@ -227,8 +233,8 @@ export class UpstreamClient {
       return { value: parse(json) };
     } catch (thrown) {
       if (isWrite) return unreadable(isWrite, thrown);
-      const telling = flaws.filter((flaw) => !flaw.endsWith('unknown field'));
-      return { error: unfamiliar(telling, thrown), isTransient: this.#isPatient };
+      const relevant = flaws.filter((flaw) => !flaw.endsWith('unknown field'));
+      return { error: unfamiliar(relevant, thrown), isTransient: this.#isPatient };
     }
   }
 
@@ -246,9 +252,9 @@ export class UpstreamClient {
     const error = unreached(failure, cause);
     const now = this.#clock.monotonic();
     const isCutShort =
-      failure.cause === 'timed_out' && now - sentAt < Math.min(tellingMs, this.#tuning.perTryTimeoutMs);
-    const isCalledOff = call.signal.aborted && now < call.deadlineAt;
-    if (!isCutShort && !isCalledOff) this.#reach.failed(this.#baseUrl, error);
+      failure.cause === 'timed_out' && now - sentAt < Math.min(conclusiveMs, this.#tuning.perTryTimeoutMs);
+    const isAborted = call.signal.aborted && now < call.deadlineAt;
+    if (!isCutShort && !isAborted) this.#reach.failed(this.#baseUrl, error);
     if (failure.cause === 'web_page') this.#note(request, ['no JSON']);
     if (!request.isWrite || isUnsent) return { error, isTransient: true, isRetriedOnce: failure.isPermanent };
     return { error: unknownOutcome(failure.words, { cause, connection: failure.cause }), isTransient: true };
@@ -323,7 +329,10 @@ export function backOffMs(tuning: UpstreamTuning, tries: number): number {
   return randomInt(Math.ceil(doubling(tuning.backOffMs, tuning.maxBackOffMs)(tries)) + 1);
 }
 
-/** `undefined` if the text is not JSON. The error is dropped, because it quotes the response, which can begin with the key. */
+/**
+ * `undefined` if the text is not JSON. The error is dropped, because it quotes the response, which can begin with the
+ * key.
+ */
 function jsonOf(body = ''): unknown {
   try {
     return JSON.parse(body);

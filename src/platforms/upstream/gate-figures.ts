@@ -40,7 +40,7 @@ export class GateFigures {
   }
 }
 
-/** A slower platform has a problem; calls that could still finish in time are sent nevertheless. */
+/** The maximum estimate, so that calls are still sent while the platform is unusually slow. */
 const maxMs = 1_000;
 
 /** Estimates the time within which nearly every response arrives, as TCP does (RFC 6298). */

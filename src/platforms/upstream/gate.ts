@@ -46,13 +46,16 @@ export interface GateOptions {
 /** The bounds within which a slot is reserved. */
 type ReserveBounds = Pick<CallContext, 'deadlineAt' | 'lane' | 'signal'>;
 
-/** Enough for the callers that are likely at one moment, but a burst does not open hundreds of connections. */
+/** Enough for the usual number of concurrent callers, while a burst does not open hundreds of connections. */
 const defaultMaxInFlight = 64;
-/** A call waits only for a start that leaves this margin before its deadline, because a process may wake late: a tenth of the wait, at most this. */
+/**
+ * The maximum time left between a waiting call's start and its deadline, because timers can fire late. It is a tenth of
+ * the wait.
+ */
 const maxMarginMs = 100;
 /**
- * The maximum age of the shared account at which a reserved call may start, or another may be refused, without asking
- * the ledger.
+ * While this gate's copy of the shared account is younger than this, a reserved call may start, or another be refused,
+ * without asking the ledger.
  */
 const freshMs = 250;
 /** The longest pause between two requests to the ledger while a call waits here: other nodes must know about it. */
@@ -60,7 +63,7 @@ const maxPauseMs = 1_000;
 /** The first pause if slots are free but belong to other nodes. It doubles each time. */
 const retryMs = 20;
 const maxRetryMs = 160;
-/** A call that starts this long after it was granted counts from its start. */
+/** A call that starts later than this after its grant is counted from its start. */
 const maxStartMs = 10;
 /** The pause after the ledger did not respond. */
 const afterFailureMs = 250;
@@ -70,11 +73,12 @@ const scarceShare = 0.1;
 const maxPending = 2_000;
 
 /**
- * Admits the calls of one operation at the pace of the platform's budget: in order within a lane, in turn between lanes, and
- * heavy lanes last. A call of a change that has begun (`call.reservation` is set) is never heavy.
+ * Admits the calls of one operation at the pace of the platform's budget: in order within a lane, in turn between
+ * lanes, and heavy lanes last. A call of a change that has begun (`call.reservation` is set) is never heavy.
  *
- * The gate has its own queue; `grant` decides how many of its calls may start. If several nodes share the budget, the account is in
- * a ledger, and this gate has a copy. At most one request to the ledger is in flight; later calls join the next one.
+ * The gate has its own queue; `grant` decides how many of its calls may start. If several nodes share the budget, the
+ * account is in a ledger, and this gate has a copy. At most one request to the ledger is in flight; later calls join
+ * the next one.
  */
 export class Gate {
   readonly #name: string;
@@ -128,7 +132,7 @@ export class Gate {
     return this.#figures.refusals;
   }
 
-  /** The platform's present response time. */
+  /** The platform's estimated response time. */
   get answerMs(): number {
     return this.#figures.answerMs;
   }
@@ -140,10 +144,10 @@ export class Gate {
   }
 
   /**
-   * Resolves when the call may be sent; the caller must `leave` afterwards. A call with an unused `slot` uses it, and is admitted
-   * before all calls without one.
-   * Throws `platform_busy` as soon as it is certain that the call can't start before `call.deadlineAt`, and when `call.signal` is
-   * aborted; `platform_unavailable` if it could start now but its time is over.
+   * Resolves when the call may be sent; the caller must `leave` afterwards. A call with an unused `slot` uses it, and
+   * is admitted before all calls without one. Throws `platform_busy` as soon as it is certain that the call can't start
+   * before `call.deadlineAt`, and when `call.signal` is aborted; `platform_unavailable` if it could start now but its
+   * time is over.
    */
   enter(call: CallContext, slot?: ReservedSlot): Promise<void> {
     if (call.signal.aborted) return Promise.reject(tooLate(this.#name, this.#waitMs));
@@ -160,8 +164,9 @@ export class Gate {
   }
 
   /**
-   * Spends a slot for a later call, once one is free. The caller enters with it before `deadlineAt`, or releases it. Throws
-   * `platform_busy` as soon as it is certain that no slot comes free in time; `platform_unavailable` if only the deadline prevents it.
+   * Spends a slot for a later call, once one is free. The caller enters with it before `deadlineAt`, or releases it.
+   * Throws `platform_busy` as soon as it is certain that no slot comes free in time; `platform_unavailable` if only the
+   * deadline prevents it.
    */
   async reserve(bounds: ReserveBounds): Promise<ReservedSlot> {
     const slot = { deadlineAt: bounds.deadlineAt, freeAt: 0, isUsed: false };
@@ -175,21 +180,21 @@ export class Gate {
     if (this.#isFresh && this.#clock.monotonic() + this.#waitMs > deadlineAt) throw tooLate(this.#name, this.#waitMs);
   }
 
-  /** Does nothing if the call has entered. */
+  /** Returns the slot, unless its call has entered. */
   release(slot: ReservedSlot): void {
     if (slot.isUsed) return;
     slot.isUsed = true;
     this.#return(slot);
   }
 
-  /** An admitted call has ended, with the rate limit that its response reported. */
+  /** Records the end of an admitted call, with the rate limit that its response reported. */
   leave(reading: RateReading = {}): void {
     this.#inFlight -= 1;
     this.#figures.noteReading(reading, this.#clock.monotonic());
     this.#update((account, now) => finish(account, reading, now));
   }
 
-  /** Like `leave`, for a call that the platform refused with 429. True if calls were left by the platform's own count. */
+  /** Like `leave`, for a call refused with 429. Returns true if calls were left by the platform's own count. */
   leaveRefused(reading: RateReading): boolean {
     const remainingBefore = this.#figures.remaining(this.#clock.monotonic());
     this.leave(reading);
@@ -197,12 +202,12 @@ export class Gate {
     return (reading.remaining ?? remainingBefore) > 0;
   }
 
-  /** The platform took `ms` to respond to a call, whatever the response. */
+  /** Records the platform's response time for a call. */
   answered(ms: number): void {
     this.#figures.noteAnswer(ms);
   }
 
-  /** The platform carried out a call: it no longer asks for a pause. */
+  /** Records a successful call, which ends a series of refusals. */
   accepted(): void {
     this.#figures.refusals = 0;
     if (this.#seen.account.caution > 0) this.#update(accepted);
@@ -259,14 +264,14 @@ export class Gate {
     return admission;
   }
 
-  /** A call that is refused before it starts returns its slot. */
+  /** Refuses a waiting call, and returns its reserved slot. */
   #refuse(call: QueuedCall, error: RankdError): void {
     if (!this.#queue.remove(call)) return;
     call.refuse(error);
     if (call.kind === 'reserved' && call.slot !== undefined) this.#return(call.slot);
   }
 
-  /** True if the slot could still be used. */
+  /** Marks a reserved slot as used. Returns false if it was used already or has expired. */
   #use(slot: ReservedSlot): boolean {
     if (slot.isUsed) return false;
     if (this.#clock.monotonic() > slot.deadlineAt) {
@@ -281,7 +286,10 @@ export class Gate {
     this.#update((account) => returnSlot(account, { by: this.#node, at: freeAt }));
   }
 
-  /** Counts a call of the lane. A lane stays heavy while heavy calls of it wait, so none of its later calls overtakes them. */
+  /**
+   * Counts a call of the lane. Returns true if the lane is heavy. It remains heavy while its heavy calls wait, so that
+   * no later call of the lane overtakes them.
+   */
   #countsAsHeavy(lane: string): boolean {
     const call = { lane, node: this.#node };
     return this.#apply((account, now) => countsAsHeavy(account, now, call)) || this.#queue.hasHeavy(lane);
@@ -292,7 +300,7 @@ export class Gate {
     this.#grantSoon();
   }
 
-  /** Updates the account as seen here, and the ledger's with the next request. */
+  /** Updates the local copy of the account, and the ledger's account with the next request. */
   #apply<Result>(update: (account: Account, now: number) => Result): Result {
     const now = this.#ledgerNow;
     if (this.#ledger !== undefined) {
@@ -350,7 +358,7 @@ export class Gate {
     if (this.#queue.size === 0 && this.#reportedWaiting > 0) this.#hasMore = true;
   }
 
-  /** Changes the ledger's account, after all pending updates; or this process's own. */
+  /** Changes the ledger's account, after all pending updates; without a ledger, the local account. */
   async #change<Result>(change: (account: Account, now: number) => Result): Promise<Result> {
     if (this.#ledger === undefined) return change(this.#seen.account, this.#ledgerNow);
     const pending = this.#pending;
@@ -397,7 +405,7 @@ export class Gate {
     call.admit();
   }
 
-  /** If the ledger does not respond, only calls of changes that have begun keep waiting. */
+  /** Handles a ledger that does not respond: refuses all waiting calls except those of changes that have begun. */
   #fail(error: RankdError): void {
     this.#isFailing = true;
     for (const call of [...this.#queue.inOrder()]) if (!call.isBegun) this.#refuse(call, error);
@@ -462,7 +470,7 @@ export class Gate {
     return this.#clock.monotonic() + this.#seen.aheadMs;
   }
 
-  /** False if other nodes may have returned slots in the meantime: then no call is refused for lack of slots. */
+  /** False if other nodes may have returned slots in the meantime, so that no call is refused for lack of slots. */
   get #isFresh(): boolean {
     return this.#ledger === undefined || this.#clock.monotonic() - this.#seen.at <= freshMs;
   }
@@ -477,14 +485,16 @@ function allAtOnce(now: number): Schedule {
   return { next: () => now, take: () => now };
 }
 
-/** The refusal of a call that could start in `waitMs`. If that is now, the call's time is over, and the budget is not the reason. */
+/**
+ * Returns the error of a call that could start in `waitMs`. At 0, the reason is the call's deadline, not the budget.
+ */
 function tooLate(name: string, waitMs: number): RankdError {
   if (waitMs > 0) return limited(`before ${name} again`, waitMs);
   const message = `This request had no time left to call Roblox (${name}); nothing was sent. Try again.`;
   return new RankdError('platform_unavailable', message);
 }
 
-/** The refusal of a call whose signal was aborted while the next one could start in `waitMs`. */
+/** Returns the error of a waiting call whose signal was aborted. The next call could start in `waitMs`. */
 function endedWhileWaiting(name: string, waitMs: number, cause: unknown): RankdError {
   const message = `The request ended while it was waiting for Roblox's rate limit (${name}); nothing was sent.`;
   return new RankdError('platform_busy', message, { retryAfterMs: Math.max(1, Math.ceil(waitMs)), cause });

@@ -12,7 +12,7 @@ import {
   stillSpent,
 } from './budget.ts';
 
-/** A node's demand expires after this; a node repeats it while a call waits there. */
+/** A node's demand expires after this, so a node repeats it while one of its calls waits. */
 const demandMs = 2_000;
 /** No call is in flight for longer than this: calls of a dead node drop out of the count. */
 const longestCallMs = 15_000;
@@ -29,7 +29,10 @@ export interface GrantRequest {
 }
 
 export interface Ask {
-  /** `start` · `reserve`: a slot for a call that starts at any time until `until` · `reserved`: the call with the reserved slot `slotAt` starts. */
+  /**
+   * `start`: a call starts now · `reserve`: a slot is reserved for a call that starts by `until` · `reserved`: the call
+   * with the reserved slot `slotAt` starts.
+   */
   kind: 'start' | 'reserve' | 'reserved';
   isHeavy: boolean;
   /** True for a call of a change that has begun: it need not leave slots to other nodes. */
@@ -39,8 +42,9 @@ export interface Ask {
 }
 
 /**
- * Records a node's demand, and grants as many of its asks as the budget allows now, in order. Returns the release time
- * of each granted slot. The slots are spent at once, so no other node takes them.
+ * Records a node's demand, and grants as many of its asks as the budget allows now, in order. Spends the slots at once,
+ * so no other node takes them. Returns a number for each granted ask: for `reserve` the slot's release time, otherwise
+ * 0.
  */
 export function grant(account: Account, now: number, { asks, ...demand }: GrantRequest): number[] {
   noteDemand(account, now, demand);
@@ -87,9 +91,9 @@ function waitingAt({ at, waiting }: NodeDemand, now: number): number {
 }
 
 /**
- * The number of free slots that a node may take now. Each slot goes to the node whose lanes have least of the window,
- * among nodes where calls wait, or may still arrive before the platform's window ends at their recent pace. Leftover
- * slots go to the next caller. A node with much demand therefore leaves the slots that others will ask for.
+ * Returns the number of free slots that a node may take now. Each slot goes to the node whose lanes have the fewest in
+ * this window, among the nodes with waiting calls, or with calls expected before the window ends at their recent pace.
+ * Leftover slots go to any caller. A busy node therefore leaves slots for the demand of the others.
  */
 function shareOf(account: Account, node: string, now: number): number {
   const { limit, windowMs, windowEndsAt = now, asked } = account;
@@ -117,8 +121,8 @@ function shareOf(account: Account, node: string, now: number): number {
 }
 
 /**
- * The slots of a node's richest lane, if `slots` are shared among its lanes and no lane gets more than it wants while another has less
- * than that. A lane with little demand, such as rankd's own reads, therefore does not make its node look poorer.
+ * Returns the largest number of slots that a lane gets if `slots` are shared fairly among a node's lanes, each up to
+ * its demand. A lane with little demand, such as rankd's own reads, therefore does not lower the level of its node.
  */
 function levelOf(wants: readonly number[], slots: number): number {
   let left = slots;

@@ -5,7 +5,8 @@ import type { ReservedSlot } from './wait-queue.ts';
 
 /**
  * The operations that rankd uses, each with its limit: calls per minute for the owner of a key, over all keys (Open
- * Cloud's OpenAPI document, `x-roblox-rate-limits`). Introspection and the calls without a key have no documented limit.
+ * Cloud's OpenAPI document, `x-roblox-rate-limits`). Introspection and the calls without a key have no documented
+ * limit.
  */
 const operations = {
   group: { name: 'reading the group', limit: 150 },
@@ -28,7 +29,9 @@ export type Gates = Record<Operation, Gate>;
 /** Fifty calls a second, ten times the rate that Roblox's budget sustains. */
 const burstSpacingMs = 20;
 
-/** A gate for each operation, because each has a separate budget. Without a ledger, this process has the whole budget. */
+/**
+ * A gate for each operation, because each has a separate budget. Without a ledger, this process has the whole budget.
+ */
 export function openGates(clock: Clock, ledger?: BudgetLedger): Gates {
   const node = newId('node');
   const gates = Object.entries(operations).map(
@@ -48,7 +51,7 @@ export class WriteReservation implements Reservation {
 
   /**
    * Reserves a slot for each of `kinds`. The writes follow one another and each takes `answerMs`, so each must start
-   * that much before the next. Throws `platform_busy`, and reserves nothing, if there is no room for all of them;
+   * that much before the next. Throws `platform_busy`, and reserves nothing, if not all slots come free in time;
    * `platform_unavailable` if there is no time. If slots are scarce, every change reserves them one by one in the same
    * order, so that two changes never each hold a slot that the other waits for.
    */

@@ -122,7 +122,10 @@ export class RefusedKey extends RankdError {
   }
 }
 
-/** A 403 with "permission denied" concerns the acting account's permissions. Other 403s concern the key, the address or a challenge. */
+/**
+ * A 403 with "permission denied" concerns the acting account's permissions. Other 403s concern the key, the address or
+ * a challenge.
+ */
 function forbiddenWrite(refusal: Refusal): RankdError {
   const { code = '', message } = problemOf(refusal.body);
   if (!/^permission_denied$/i.test(code) && !/\bnot have permission\b/i.test(message)) return new RefusedKey(refusal);
@@ -220,8 +223,9 @@ interface Problem {
 const maxMessageLength = 200;
 
 /**
- * Reads an error body in any of these formats: the gateway's `errors` list, the v2 form (`code`, `message`), the older form
- * (`error`, `message`), a problem document (`title`). Any other body counts as text. Source: Open Cloud's page on errors.
+ * Reads an error body in any of these formats: the gateway's `errors` list, the v2 form (`code`, `message`), the older
+ * form (`error`, `message`), a problem document (`title`). Any other body counts as text. Source: Open Cloud's page on
+ * errors.
  */
 function problemOf(body: string): Problem {
   const json = parse(body);

@@ -8,10 +8,10 @@ interface Host {
   failing?: { error: RankdError; since: number; lastAt: number };
 }
 
-/** A host that is not called again counts as unreached for this long: an idle daemon may need it only once a day. */
+/** How long a host counts as unreached if it is not called again: an idle daemon may call it only once a day. */
 const failureLifeMs = 600_000;
 
-/** The hosts of the platform that answer. A single broken connection is ignored, because the next try may succeed; two in a row count. */
+/** Tracks which of the platform's hosts respond. After a response, a single failure is ignored; two in a row count. */
 export class Reach {
   readonly #hosts = new Map<string, Host>();
   readonly #now: () => number;

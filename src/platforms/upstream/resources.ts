@@ -69,8 +69,8 @@ function powersIn(permissions: Record<string, unknown>): Power[] {
 }
 
 /**
- * The roles, ascending by rank, the base role before others of its rank, then by id. Open Cloud does not mark the
- * kinds: `baseIds` has the base role, or the candidates for it.
+ * Adds the kinds, which Open Cloud does not report: `baseIds` has the base role, or the candidates for it. Sorts the
+ * roles by rank, the base role before others of its rank, then by id.
  */
 export function withKinds(listed: ListedRole[], baseIds: number[]): Role[] {
   const roles = listed.map((role): Role => {
@@ -108,7 +108,7 @@ export function parseMembership(json: unknown): Membership {
   };
 }
 
-/** A member's roles are `roles` and `role` together: for a member with only the base role, `roles` is empty. */
+/** Combines `roles` and `role`: for a member with only the base role, `roles` is empty. */
 export function memberOf({ userId, role, roles = [], joinedAt }: Membership): Member {
   const roleIds = new Set(role === undefined ? roles : [...roles, role]);
   return { userId, roleIds: [...roleIds].sort((a, b) => a - b), ...(joinedAt !== undefined && { joinedAt }) };
@@ -123,8 +123,8 @@ export function parseBaseRoleId(json: unknown): number | undefined {
 }
 
 /**
- * The response to usernames/users, which has no equivalent in Open Cloud. `asked` is the requested name: `name` differs
- * from it if that is a previous one. Source: the OpenAPI document of users.roblox.com.
+ * The response to usernames/users, which has no equivalent in Open Cloud. `asked` is the requested name, which may be a
+ * previous one; `name` is the current name. Source: the OpenAPI document of users.roblox.com.
  */
 export function parseNamedUsers(json: unknown): Array<NamedUser & { asked: string }> {
   return list(record(json)['data'])
@@ -147,8 +147,8 @@ export function parseUserName(json: unknown): string {
 }
 
 /**
- * Introspection of an API key. The year 1 also means no expiry. `canWrite` is absent if the response does not have it,
- * or not in a known shape.
+ * Introspection of an API key. An expiry in the year 1 means no expiry. `canWrite` is absent if the response has no
+ * scopes in a known shape.
  */
 export function parseCredential(json: unknown, groupId: number): Credential {
   const { enabled, expired, authorizedUserId, expirationTimeUtc, scopes } = record(json);
@@ -162,7 +162,7 @@ export function parseCredential(json: unknown, groupId: number): Credential {
   };
 }
 
-/** A scope was also observed as `{"name":"asset-permissions:write","operations":null}`. */
+/** True if a scope allows writes to the group; `undefined` if that is unclear. `operations` can be null (observed). */
 function mayWrite(scopes: Record<string, unknown>[], groupId: number): boolean | undefined {
   const answers = scopes
     .filter(({ name }) => name === 'group' || name === 'group:write')

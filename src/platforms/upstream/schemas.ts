@@ -137,16 +137,13 @@ export const committedSchemas = {
 
 export type SchemaName = keyof typeof committedSchemas;
 
-/** The differences between a response and its expected shape, each kind once: list positions have no number. */
+/** Returns the differences between a response and its schema, without duplicates: list positions are not numbered. */
 export function departures(json: unknown, name: SchemaName): string[] {
   const found = mismatches(json, name, committedSchemas);
   return [...new Set(found.map((flaw) => flaw.replaceAll(/\[\d+\]/g, '[]')))];
 }
 
-/**
- * The differences between `value` and the schema of that name: wrong types, missing or unknown fields. Empty if it
- * matches.
- */
+/** Returns the differences between `value` and the schema `name`: wrong types, missing fields and unknown fields. */
 export function mismatches(value: unknown, name: string, schemas: Schemas): string[] {
   return compare(value, { $ref: `#/components/schemas/${name}` }, schemas, name);
 }
@@ -174,7 +171,7 @@ function compare(value: unknown, schema: Schema, schemas: Schemas, at: string): 
   return [...missing, ...wrong];
 }
 
-/** A key that is not a name in the platform's style could be a value, such as an id. */
+/** True for a name in the platform's style. Any other key could be a value, such as an id. */
 function isName(field: string): boolean {
   return /^[A-Za-z]\w{0,39}$/.test(field);
 }

@@ -19,13 +19,13 @@ export interface WriteRequest {
   signal: AbortSignal;
 }
 
-/** The request was not sent: nothing reached the platform. */
+/** Thrown if nothing was sent to the platform. */
 export class RequestNotSent extends Error {}
 
 /**
  * Sends writes over separate connections, because `fetch` hides the moment at which it sends a request. The lease is
- * checked in the same step that hands the bytes to the open connection, so a process that was suspended before does not
- * write.
+ * checked in the same step that hands the bytes to the open connection, so a process that was suspended in between does
+ * not write.
  */
 export class WriteSender {
   readonly #clock: Clock;

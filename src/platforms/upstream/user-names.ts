@@ -11,11 +11,14 @@ export interface UserNamesOptions {
   timeoutMs: number;
 }
 
-/** Names that arrive within this time, or while a request is in flight, share the next request. */
+/** Names that are requested within this time, or while a request is in flight, share the next request. */
 const gatherMs = 100;
 /** The platform refuses more names in one request: "Too many usernames". */
 const maxNames = 50;
-/** At most thirty requests a minute: some at once, then one every few seconds, so that some of each minute's requests are always left. */
+/**
+ * At most thirty requests a minute: fifteen without a pause, then one every four seconds, so that a flood never uses up
+ * the limit.
+ */
 const pace = { atOnce: 15, spacingMs: 4_000, windowMs: 60_000 };
 const knownForMs = 300_000;
 const unknownForMs = 30_000;

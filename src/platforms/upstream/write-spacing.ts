@@ -26,8 +26,8 @@ export class WriteSpacing {
     this.#spacesUntil = this.#clock.monotonic() + rememberedMs;
   }
 
-  /** Writes once the spacing has passed. `write` must itself notice if it was cancelled during the wait. */
-  async apart<T>(userId: number, { signal }: Pick<CallContext, 'signal'>, write: () => Promise<T>): Promise<T> {
+  /** Calls `write` once the spacing has passed, even if `signal` was aborted during the wait. */
+  async withSpacing<T>(userId: number, { signal }: Pick<CallContext, 'signal'>, write: () => Promise<T>): Promise<T> {
     const now = this.#clock.monotonic();
     const waitMs = (this.#writes.of(userId) ?? Number.NEGATIVE_INFINITY) + lockMs - now;
     if (now < this.#spacesUntil && waitMs > 0) await this.#clock.sleep(waitMs, signal).catch(() => undefined);

@@ -9,7 +9,7 @@ import { toParameter } from './engine/statement.ts';
 import { type ClusterMemory, KnownCluster } from './known-cluster.ts';
 import { migrateWithin, newestSchema, schemaVersion } from './schema/migrate.ts';
 
-/** rankd's data in a PostgreSQL database, as the source or target of a copy. */
+/** Returns a PostgreSQL database as the source or target of a copy. */
 export function databasePlace(address: ServerAddress, clock: Clock, clusters?: ClusterMemory): CopyPlace {
   const on = <T>(work: (db: Database) => Promise<T>) => onDatabase(address, work, new KnownCluster(address, clusters));
   return {
@@ -31,7 +31,7 @@ export function databasePlace(address: ServerAddress, clock: Clock, clusters?: C
   };
 }
 
-/** Other connections of the same user to the same database: a daemon keeps its own open. */
+/** Counts rankd's other connections to the database: a running daemon has at least one open. */
 const othersSql = `
   SELECT count(*) AS others FROM pg_stat_activity
   WHERE datname = current_database() AND (application_name = 'rankd' OR application_name LIKE 'rankd %') AND pid <> pg_backend_pid()`;
@@ -51,7 +51,7 @@ function contentsOf(reader: Reader): StoreContents {
   };
 }
 
-/** The columns of keys (of `copiedTables`) that hold text. */
+/** True for the text columns among the keys of `copiedTables`. */
 function isText(column: string): boolean {
   return ['key_id', 'field', 'group_title', 'webhook_id', 'discord_id'].includes(column);
 }
@@ -109,7 +109,7 @@ function targetOn(transaction: Transaction): CopyTarget {
   return {
     async insert(table, rows) {
       insert(table, rows);
-      await transaction.get('SELECT 1 AS done'); // no page is read while this one is sent
+      await transaction.get('SELECT 1 AS done'); // wait until the page is sent, before the next one is read
     },
     async finish(numbers, { id, hash }) {
       transaction.run(`UPDATE rankd.audit_head SET last_id = @id, hash = decode(@hash, 'hex')`, { id, hash });
@@ -125,7 +125,7 @@ function targetOn(transaction: Transaction): CopyTarget {
   };
 }
 
-/** As JSON, which PostgreSQL turns into a value. */
+/** Returns a value that PostgreSQL can read from JSON. */
 function fromCell(value: unknown): unknown {
   return value instanceof Uint8Array ? `\\x${hexOf(value)}` : toParameter(value);
 }

@@ -3,7 +3,7 @@ import type { Nodes } from './nodes.ts';
 
 const tables = { keys: 'rankd.declarations', webhooks: 'rankd.webhook_declarations' };
 
-/** The declarations of this node, and of the others that have not ended. */
+/** Stores the declarations of this node, and reads those of the other live nodes. */
 export function declarationsOf(nodes: Pick<Nodes, 'id'>): NonNullable<DeclarationsOf> {
   return async <Declaration>(kind: keyof typeof tables) => {
     const node = await nodes.id();

@@ -1,8 +1,8 @@
 import type { Clock } from '../../ports/index.ts';
 
-/** How long the number of a node has to stand still before others end it. */
+/** Other nodes end a node whose beat has not changed for this long. */
 export const endAfterMs = 6_000;
-/** This many of its own heartbeats must have been answered in the meantime: a stalled server declares no node dead. */
+/** The server must have answered this many of their own heartbeats in that time: a stalled server ends no node. */
 const beatsToSee = 3;
 
 interface Numbered {
@@ -12,12 +12,12 @@ interface Numbered {
 
 interface Seen {
   beat: number;
-  /** When this beat was seen first, on `Clock.monotonic()`, and how many beats of this node were answered since. */
+  /** When this beat was first seen, on `Clock.monotonic()`, and the number of own heartbeats answered since. */
   since: number;
   answered: number;
 }
 
-/** Finds nodes whose heartbeats have stopped, by this node's own time and as seen on one connection. */
+/** Detects nodes whose heartbeats have stopped, by this node's clock. A new connection starts again. */
 export class FailureDetector {
   readonly #own: Pick<Clock, 'monotonic'>;
   readonly #seen = new Map<string, Seen>();
@@ -27,15 +27,15 @@ export class FailureDetector {
     this.#own = own;
   }
 
-  /** Takes the other nodes as one heartbeat over this connection returned them. Returns those whose numbers have stood still for too long. */
+  /** Records the other nodes that a heartbeat returned. Returns those whose beats have not changed for too long. */
   observe<Other extends Numbered>(others: readonly Other[], session: number): Other[] {
     if (session !== this.#session) this.#seen.clear();
     this.#session = session;
     for (const id of this.#seen.keys()) if (!others.some((other) => other.id === id)) this.#seen.delete(id);
-    return others.filter((other) => this.#isOver(other));
+    return others.filter((other) => this.#isDead(other));
   }
 
-  #isOver({ id, beat }: Numbered): boolean {
+  #isDead({ id, beat }: Numbered): boolean {
     const now = this.#own.monotonic();
     const seen = this.#seen.get(id);
     if (seen?.beat !== beat) {

@@ -4,15 +4,15 @@ import type { Database } from './engine/database.ts';
 import { hasEnded } from './engine/dialect.ts';
 import type { Nodes } from './nodes.ts';
 
-/** A row of this node, in the version that a request claimed. */
+/** A claimed row, with its version. */
 type ClaimedRow = IdempotencySlot & { version: string };
 
 /**
- * The claims of all nodes. A node that has ended has none, and neither does a live one without a request that holds it: a release that
- * failed, or a claim whose answer was lost, leaves a row that the next request takes, and that the next beat removes.
+ * Stores the claims of all nodes. Claims of ended nodes are void, and so are claims that no request holds: a failed
+ * release or a lost response leaves such a row, until the next request takes it over or the next heartbeat removes it.
  */
 export function idempotencyStore(db: Database, nodes: Nodes): IdempotencyStore {
-  /** The slots that requests of this process hold or ask for, with the row's version once it is known. */
+  /** The slots that requests of this process hold or are claiming, with the row's version once it is known. */
   const held = new Map<string, string | undefined>();
   const remove = (row: ClaimedRow) => db.work(removeSql, { ...row });
 
@@ -48,14 +48,14 @@ export function idempotencyStore(db: Database, nodes: Nodes): IdempotencyStore {
   return {
     async claimIdempotencyKey(claim) {
       for (;;) {
-        const standing = await tryToClaim(claim); // none if the other request has released its claim
+        const standing = await tryToClaim(claim); // `undefined` if the other request has just released its claim
         if (standing !== undefined) return standing;
       }
     },
 
     async releaseIdempotencyKey(slot) {
       const version = held.get(nameOf(slot));
-      held.delete(nameOf(slot)); // before it is sent: a request that claims next waits behind this in the same connection
+      held.delete(nameOf(slot)); // before the removal: a later claim follows it on the same connection
       if (version !== undefined) await remove({ ...slot, version });
     },
   };
@@ -81,5 +81,5 @@ const ofNodeSql = `
   SELECT key_id AS "keyId", idempotency_key AS "idempotencyKey", group_title AS "group", xmin::text AS version
   FROM rankd.idempotency_claims WHERE node = @node`;
 
-/** A row that another request has claimed since has another version. */
+/** Does not remove a row that another request has claimed in the meantime: its version differs. */
 const removeSql = `DELETE FROM rankd.idempotency_claims WHERE ${ofSlot} AND xmin::text = @version`;

@@ -5,12 +5,12 @@ import type { Database } from './engine/database.ts';
 import { postgresDialect as sql } from './engine/dialect.ts';
 import { busy } from './engine/postgres-error.ts';
 
-/** How long a request waits for the look-up of its key: less than for other queries. */
+/** The timeout of a key look-up, which is shorter than that of other queries. */
 const maxWaitMs = 2_000;
 
 /**
- * Caches the results of `lookUpKey`, as long as `freshen` finds the version of access that they were read with. A new connection
- * may lead to another server, so results from an earlier connection do not count.
+ * Caches the results of `lookUpKey` until `freshen` finds a different access version. A new connection may reach a
+ * different server, so it also clears the cache.
  */
 export class VersionedKeys implements Pick<KeyStore, 'freshen' | 'lookUpKey'> {
   readonly #db: Database;
@@ -52,7 +52,7 @@ function inTime<T>(answer: Promise<T>): Promise<T> {
   return promise;
 }
 
-/** Finds the key of a secret, in any state, with the version of access of the same moment. */
+/** Finds a secret's key, in any state, together with the access version at that moment. */
 async function lookUpKey(
   db: Database,
   query: KeyQuery & { now: number },
@@ -65,7 +65,7 @@ async function lookUpKey(
 
 type VersionedRow = { version: number } & (RecordRow | { secretId: null });
 
-/** The version of access is returned even if there is no such secret. */
+/** Returns the access version even if there is no such secret. */
 const bySecretSql = `
   SELECT v.version, ${recordColumns(sql)}
   FROM rankd.access_version AS v
@@ -74,7 +74,10 @@ const bySecretSql = `
   LEFT JOIN rankd.keys AS k ON k.id = secret.key_id
   LEFT JOIN rankd.whitelist AS e ON e.key_id = k.id AND e.place_id = @placeId`;
 
-/** A number that rises with each change of keys, secrets, places and the workspace, and the connection that reported it. */
+/**
+ * Reads the access version, which increases with each change of keys, secrets, places and the workspace, and the id of
+ * the session that reported it.
+ */
 async function accessVersion(db: Database): Promise<{ version: number; sessionId: number }> {
   const { rows, sessionId } = await db.ask<{ version: number }>('SELECT version FROM rankd.access_version');
   return { version: rows[0]?.version ?? 0, sessionId };

@@ -5,16 +5,16 @@ import { RankdError } from '../../base/errors.ts';
 import { inWords, writeWhole } from '../../base/files.ts';
 import { hostAndPort, placeOf, type ServerAddress } from '../../base/net.ts';
 
-/** Replaces the identifier of a cluster whose server does not let the user read it. */
+/** The identifier of a cluster if the user has no permission to read the real one. */
 export const unreported = 'unreported';
 
-/** The cluster behind an address, by its `system_identifier`, as recorded by earlier processes. */
+/** Stores the `system_identifier` of an address's cluster between processes. */
 export interface ClusterMemory {
   find(): string | undefined;
   keep(cluster: string): void;
 }
 
-/** The notes of a data directory, with an entry for each place that rankd has worked with there. */
+/** Returns the memory for an address. The data directory's file has an entry for each database. */
 export function clusterMemory(dataDir: string, address: ServerAddress): ClusterMemory {
   const name = 'rankd.clusters';
   const file = join(dataDir, name);
@@ -32,7 +32,7 @@ export function clusterMemory(dataDir: string, address: ServerAddress): ClusterM
   };
 }
 
-/** Clusters by place. */
+/** Reads the recorded clusters, by place. */
 function readNotes(file: string): Record<string, string> {
   try {
     const text = existsSync(file) ? readFileSync(file, 'utf8') : '';
@@ -51,8 +51,9 @@ function readNotes(file: string): Record<string, string> {
 }
 
 /**
- * The cluster that an address has to lead to: the one of the first connection and, with a memory, the one of earlier processes. A standby that
- * takes over has the identifier of its primary; every other cluster is refused until the operator accepts it.
+ * Checks that all connections reach the same cluster: the recorded one, or else that of the first connection. A
+ * promoted standby has the identifier of its former primary; any other cluster is rejected until the operator accepts
+ * it.
  */
 export class KnownCluster {
   readonly #address: ServerAddress;
@@ -64,21 +65,21 @@ export class KnownCluster {
     this.#memory = memory;
   }
 
-  /** The cluster that connections led to; `undefined` before the first. */
+  /** The connected cluster; `undefined` before the first connection. */
   get found(): string | undefined {
     return this.#known;
   }
 
-  /** Called with each new connection. Throws `store_unavailable` if it leads to another cluster. */
+  /** Checks the cluster of a new connection. Throws `store_unavailable` if it is a different one. */
   check(found: string): void {
     this.#known ??= this.#memory?.find();
     if (this.#known === undefined || this.#known === unreported) this.#known = found;
     if (found === this.#known) return;
     if (this.#memory?.find() !== found) throw otherCluster(this.#address, { found, known: this.#known });
-    this.#known = found; // the operator has accepted it in the meantime
+    this.#known = found; // the operator accepted it while this process was running
   }
 
-  /** Notes the cluster for later processes. */
+  /** Records the cluster for later processes. */
   remember(): void {
     if (this.#known !== undefined && this.#memory?.find() !== this.#known) this.#memory?.keep(this.#known);
   }

@@ -4,23 +4,23 @@ import { hasEnded } from './engine/dialect.ts';
 import type { Nodes } from './nodes.ts';
 
 /**
- * The queues of all members. A position of this node that no change in this process holds is removed after the next answered beat: leaving can fail, and
- * so can the response to joining.
+ * Stores the queues of all members. After each heartbeat, removes this node's positions that no change holds: they are
+ * left behind if leaving fails, or if the response to joining is lost.
  */
 export function memberQueueStore(db: Database, nodes: Nodes): MemberQueueStore {
   const held = new Set<string>();
-  /** The number of changes of this process that are joining the queue of a member. */
+  /** By member: the number of this process's changes that are joining the queue. */
   const joining = new Map<number, number>();
   const count = (rankeeId: number, by: number) => {
     const left = (joining.get(rankeeId) ?? 0) + by;
     if (left > 0) joining.set(rankeeId, left);
     else joining.delete(rankeeId);
   };
-  const giveUp = (position: string) => db.work(leave, { position: Number(position) });
+  const remove = (position: string) => db.work(leave, { position: Number(position) });
 
   nodes.releaseOrphansWith(async (node) => {
     for (const { position, rankeeId } of await db.work<{ position: string; rankeeId: number }>(ofNode, { node }))
-      if (!held.has(position) && !joining.has(rankeeId)) await giveUp(position);
+      if (!held.has(position) && !joining.has(rankeeId)) await remove(position);
   });
 
   return {
@@ -39,7 +39,7 @@ export function memberQueueStore(db: Database, nodes: Nodes): MemberQueueStore {
 
     async leave(position) {
       held.delete(position);
-      await giveUp(position);
+      await remove(position);
     },
 
     async queueStanding({ rankeeId, position }) {
@@ -52,7 +52,7 @@ export function memberQueueStore(db: Database, nodes: Nodes): MemberQueueStore {
   };
 }
 
-/** The number is taken under a lock of the member's, so a lower one can't be committed later. */
+/** Takes the number under a lock for the member, so no lower number can be committed later. */
 const enqueue = `
   INSERT INTO rankd.member_queue (rankee_id, node)
   SELECT @rankeeId, @node FROM (SELECT pg_advisory_xact_lock(@rankeeId::bigint) OFFSET 0) AS locked

@@ -2,12 +2,13 @@ import type { NodeCommand } from '../../ports/index.ts';
 import { isOpenChange } from '../sql/rows.ts';
 import { serverTime } from './server-clock.ts';
 
-/** How long a node may work after it sent the last beat that was answered. */
+/** The duration of a node's lease, from the time when it sent its last answered heartbeat. */
 export const leaseMs = 5_000;
 
 /**
- * Ends the previous node of this directory's daemon; declarations of this daemon's previous node move to the new one. Removes nodes that ended and
- * joined more than a day ago, unless an open change names them, or they were last seen as daemons less than a day ago.
+ * Adds a node. Ends the node of the directory's previous daemon, and moves the declarations of this daemon's previous
+ * node to the new one. Removes ended nodes that joined over a day ago, except those of open changes, and daemons seen
+ * within a day.
  */
 export const joinSql = `
   WITH forgotten AS (
@@ -36,7 +37,7 @@ export interface NodeRow {
   isSilent: boolean;
 }
 
-/** A daemon that left, or was restarted under its name, is not reported. */
+/** Omits daemons that left, and ended ones whose name a later daemon has. */
 export const listSql = `
   SELECT id, name, status, ended_by IS NOT NULL AS "isEnded", ${serverTime} - beaten_at > ${leaseMs} AS "isSilent"
   FROM rankd.nodes
@@ -50,26 +51,26 @@ export interface BeatRow {
   beat: number;
   isCounted: boolean;
   isDaemon: boolean;
-  /** The oldest schema whose rankd can live with the one that the database has. */
+  /** The oldest schema version whose rankd can use the database. */
   livesWith: number;
   /** The server's time. */
   serverAt: number;
-  /** The audit's newest event, and the event, if still stored, with the number of the newest one that this node has seen. */
+  /** The audit's newest event, and the stored hash of the newest event that this node has seen; null if it is gone. */
   headId: number;
   headHash: string;
   seenHash: string | null;
-  /** Whether this node has claims or positions in queues. */
+  /** True if this node has claims or queue positions. */
   holdsRows: boolean;
-  /** Commands to this node without an outcome so far. */
+  /** This node's commands that have no outcome yet. */
   commands: StoredCommand[] | null;
 }
 
 export type StoredCommand = NodeCommand & { seq: number };
 
 /**
- * Increments this node's beat, and returns the beats of all nodes that have not ended, as they were before. A node that
- * holds changes or queue positions but has no row gets one, whose beat never changes. It is not synced: a lost beat does
- * no harm.
+ * Increments this node's beat, and returns all nodes that have not ended, with their previous beats. Adds missing rows
+ * for nodes that hold changes or queue positions: their beats never change, so they are ended soon. The commit is
+ * asynchronous, because a lost heartbeat does no harm.
  */
 export const beatSql = `
   WITH counted AS (
@@ -93,7 +94,7 @@ export const beatSql = `
           FROM rankd.node_commands WHERE node = @id AND outcome IS NULL) AS commands
   FROM rankd.nodes WHERE ended_by IS NULL`;
 
-/** A live node retains its task. */
+/** Takes the task unless another live node has it. */
 export const takeTaskSql = `
   INSERT INTO rankd.node_tasks AS kept (task, node) VALUES (@task, @node)
   ON CONFLICT (task) DO UPDATE SET node = excluded.node
@@ -109,7 +110,7 @@ export const endSql = `
        given_back AS (DELETE FROM rankd.idempotency_claims WHERE node IN (SELECT id FROM ended))
   DELETE FROM rankd.member_queue WHERE node IN (SELECT id FROM ended)`;
 
-/** Releases everything that it held, and no node waits for its lease. */
+/** Ends the node and releases everything that it holds, so no node has to wait for its lease to expire. */
 export const leaveSql = `
   WITH gone AS (DELETE FROM rankd.member_queue WHERE node = @id),
        given_back AS (DELETE FROM rankd.idempotency_claims WHERE node = @id)

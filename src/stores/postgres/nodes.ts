@@ -25,36 +25,36 @@ import {
 } from './node-statements.ts';
 import { newestSchema } from './schema/migrate.ts';
 
-/** The interval at which a node shows that it is alive. */
+/** The interval between heartbeats. */
 export const beatEveryMs = 1_000;
 
-/** The clock for a node's lease, and for the silence of others. */
+/** The clock for a node's lease, and for detecting dead nodes. */
 export type LeaseClock = Pick<Clock, 'monotonic' | 'sleep'>;
 
 /**
- * The node of this handle, from its first write that others must know of until it is closed. It increments a number in the database, and reads
- * those of the others: a node whose number stands still has ended. No two machines' clocks are ever compared: each measures its own time,
- * which no test moves and no user sets.
+ * The node of this handle, from its first write that other nodes must know about until it is closed. Each heartbeat
+ * increments the node's beat and reads the others': a node whose beat stops changing is dead. Machines' clocks are
+ * never compared, because each node measures elapsed time itself.
  */
 export class Nodes implements NodeStore, OwnNode {
   readonly #db: Database;
   readonly #clock: Pick<Clock, 'now'>;
   readonly #own: LeaseClock;
   readonly #file: string | undefined;
-  /** Other nodes that were alive at the last beat. */
+  /** The other daemons that were alive at the last heartbeat. */
   #daemons = new Set<string>();
-  /** The tasks of this node, by the id that it had when it took them. */
+  /** By task: the id with which this node took it. */
   readonly #tasks = new Map<string, string>();
   #shown: ShownNode | undefined;
   #mine: { id: string; leaseUntil: number } | undefined;
-  /** The id that it had last. */
+  /** The latest id, even if others have ended that node. */
   #last: string | undefined;
   #joining: Promise<string> | undefined;
   #outgrown: RankdError | undefined;
   readonly #closing = new AbortController();
   #beating: Promise<void> | undefined;
   /** The commands that this node is carrying out. */
-  readonly #underWay = new Set<number>();
+  readonly #inProgress = new Set<number>();
   readonly #failures: FailureDetector;
   readonly #sweeps: Array<(node: string) => Promise<void>> = [];
   #sweeping: Promise<unknown> | undefined;
@@ -70,7 +70,10 @@ export class Nodes implements NodeStore, OwnNode {
     this.#failures = new FailureDetector(own);
   }
 
-  /** The id of this handle's node, which begins with the first call, and again if others have ended it. Throws `store_unavailable` without a lease. */
+  /**
+   * Resolves with the id of this handle's node. The first call joins the other nodes; later calls join again if others
+   * have ended the node. Throws `store_unavailable` without a lease.
+   */
   async id(): Promise<string> {
     if (this.#mine === undefined) {
       this.#joining ??= this.#join().finally(() => {
@@ -127,12 +130,12 @@ export class Nodes implements NodeStore, OwnNode {
     return row && { outcome: JSON.parse(row.outcome) };
   }
 
-  /** Calls `sweep` after each successful heartbeat that found rows of this node; `sweep` removes those that nothing in this process holds. */
+  /** Calls `sweep` after each heartbeat that finds rows of this node. `sweep` removes those that no request holds. */
   releaseOrphansWith(sweep: (node: string) => Promise<void>): void {
     this.#sweeps.push(sweep);
   }
 
-  /** Throws if this is a daemon that has lost its lease, or whose store has a schema that it can't work with. */
+  /** Throws if this daemon has lost its lease, or if the database's schema is too new for it. */
   async requireLease(): Promise<void> {
     if (this.#outgrown !== undefined) {
       const { message, hint, retryAfterMs } = this.#outgrown;
@@ -141,28 +144,31 @@ export class Nodes implements NodeStore, OwnNode {
     if (this.#shown !== undefined) await this.id();
   }
 
-  /** Like `Store.outgrown`, by the last heartbeat. */
+  /** The result of `Store.outgrown` as of the last heartbeat. */
   get outgrown(): RankdError | undefined {
     return this.#outgrown;
   }
 
-  /** The same; `undefined` if it has not begun. */
+  /** The id of the current node; `undefined` if there is none. */
   get idIfBegun(): string | undefined {
     return this.#mine?.id;
   }
 
-  /** True if it may work on the changes that it holds. */
+  /** True while this node may work on the changes that it holds. */
   get hasLease(): boolean {
     return this.#mine !== undefined && this.#own.monotonic() < this.#mine.leaseUntil;
   }
 
-  /** How much longer this handle's current node may work on the changes it holds: 0 once it has ended, even if another begins. */
+  /**
+   * Returns a function that returns the milliseconds left of the current node's lease: 0 once that node has ended, even
+   * if this handle has joined again.
+   */
   leaseLeft(): () => number {
     const mine = this.#mine;
     return () => (mine === undefined || mine !== this.#mine ? 0 : Math.max(0, mine.leaseUntil - this.#own.monotonic()));
   }
 
-  /** Ends this node, so no other waits for its lease. */
+  /** Ends this node, so that no other node has to wait for its lease to expire. */
   async close(): Promise<void> {
     this.#closing.abort();
     await this.#joining?.catch(() => undefined);
@@ -171,23 +177,23 @@ export class Nodes implements NodeStore, OwnNode {
     const mine = this.#mine;
     this.#mine = undefined;
     if (mine === undefined) return;
-    await this.#db.work(leaveSql, { id: mine.id }).catch(() => undefined); // then others find out
+    await this.#db.work(leaveSql, { id: mine.id }).catch(() => undefined); // the others then end it later
   }
 
   async #join(): Promise<string> {
     const id = newId('node');
     const sentAt = this.#own.monotonic();
-    const retryNow = this.#last !== undefined;
+    const isRejoining = this.#last !== undefined;
     await this.#db.work(joinSql, {
       id,
       at: this.#clock.now(),
       before: this.#last,
-      predecessor: retryNow ? undefined : nodeIn(this.#file),
+      predecessor: isRejoining ? undefined : nodeIn(this.#file),
     });
     if (this.#file !== undefined) noteNode(this.#file, id);
     this.#mine = { id, leaseUntil: sentAt + leaseMs };
     this.#last = id;
-    if (retryNow) this.#shown?.onNodesChanged();
+    if (isRejoining) this.#shown?.onNodesChanged();
     this.#beating ??= this.#keepBeating().finally(() => {
       this.#beating = undefined;
     });
@@ -210,14 +216,14 @@ export class Nodes implements NodeStore, OwnNode {
     const sentAt = this.#own.monotonic();
     try {
       const seen = this.#db.lastHead;
-      const isCompared = this.#db.comparesHead();
+      const finishComparison = this.#db.beginHeadComparison();
       const { rows, sessionId } = await this.#db.beat<BeatRow>(beatSql, {
         ...{ id: mine.id, seenId: seen?.id, ...this.#shownStatus() },
       });
       if (rows[0] !== undefined) this.#db.onTime({ askedAt: sentAt, serverAt: rows[0].serverAt });
       this.#checkSchema(rows[0]?.livesWith ?? 0);
       await this.#compareHead(rows[0], seen);
-      isCompared();
+      finishComparison();
       const isMine = rows.some(({ id, isCounted }) => id === mine.id && isCounted);
       if (!isMine) {
         this.#mine = undefined; // others have ended it, and may take over its changes
@@ -227,13 +233,13 @@ export class Nodes implements NodeStore, OwnNode {
       if (rows[0]?.holdsRows) this.#sweep(mine.id);
       for (const command of rows[0]?.commands ?? []) this.#carryOut(command);
       this.#noteDaemons(rows.filter(({ id, isDaemon }) => isDaemon && id !== mine.id));
-      await this.#endStill(rows, sessionId, mine.id);
+      await this.#endDead(rows, sessionId, mine.id);
     } catch {
-      // the lease runs out unless a later beat is answered
+      // the lease expires unless a later heartbeat succeeds
     }
   }
 
-  /** Beats do not wait for it. If it fails, the next beat tries again. */
+  /** Runs the sweeps without delaying heartbeats. The next heartbeat retries those that failed. */
   #sweep(node: string): void {
     this.#sweeping ??= Promise.allSettled(this.#sweeps.map((sweep) => sweep(node))).finally(() => {
       this.#sweeping = undefined;
@@ -247,14 +253,14 @@ export class Nodes implements NodeStore, OwnNode {
   }
 
   /**
-   * The head is older than the one this node has seen, or its number has another event: a standby that lacked the last commits
-   * has become the primary. The budget already spent is no longer known either.
+   * Compares the server's head with the newest event that this node has seen. If that event is missing or differs, a
+   * standby without the latest commits has become the primary, and the shared budget is unknown too.
    */
   async #compareHead(row: BeatRow | undefined, seen: ChainLink | undefined): Promise<void> {
     if (row === undefined) return;
     const head = { id: row.headId, hash: row.headHash };
     const isLost = seen !== undefined && (head.id < seen.id || (row.seenHash !== null && row.seenHash !== seen.hash));
-    if (isLost) await this.#db.work('DELETE FROM rankd.platform_budget'); // if that fails, the next beat finds the loss again
+    if (isLost) await this.#db.work('DELETE FROM rankd.platform_budget'); // if this fails, the next heartbeat detects the loss again
     if (isLost || (this.#db.lastHead?.id ?? 0) < head.id) this.#db.lastHead = head;
     if (isLost) this.#shown?.onLost?.({ fromId: Math.min(head.id + 1, seen.id), toId: seen.id });
   }
@@ -265,28 +271,30 @@ export class Nodes implements NodeStore, OwnNode {
   }
 
   #carryOut({ seq, ...command }: StoredCommand): void {
-    if (this.#shown === undefined || this.#underWay.has(seq)) return;
-    this.#underWay.add(seq);
+    if (this.#shown === undefined || this.#inProgress.has(seq)) return;
+    this.#inProgress.add(seq);
     const keep = 'UPDATE rankd.node_commands SET outcome = @outcome WHERE seq = @seq';
     this.#shown
       .carryOut(command)
       .then((outcome) => this.#db.work(keep, { seq, outcome: JSON.stringify(outcome ?? null) }))
-      .catch(() => undefined) // the requester learns that there was no response
-      .finally(() => this.#underWay.delete(seq));
+      .catch(() => undefined) // the requester times out
+      .finally(() => this.#inProgress.delete(seq));
   }
 
   #shownStatus(): { name?: string; status?: string } {
     return this.#shown === undefined ? {} : { name: this.#shown.name, status: JSON.stringify(this.#shown.status()) };
   }
 
-  async #endStill(rows: readonly BeatRow[], sessionId: number, mine: string): Promise<void> {
+  async #endDead(rows: readonly BeatRow[], sessionId: number, mine: string): Promise<void> {
     const others = rows.filter(({ id }) => id !== mine);
     for (const { id, beat } of this.#failures.observe(others, sessionId))
       await this.#db.work(endSql, { id, beat, mine });
   }
 }
 
-/** Without the note, on a full disk for example, the next daemon of the directory only has to wait until this node's lease expires. */
+/**
+ * Records the node's id. If this fails, the next daemon of the directory only waits for this node's lease to expire.
+ */
 function noteNode(file: string, id: string): void {
   try {
     writeFileSync(file, `${id}\n`, { mode: 0o600 });
@@ -295,7 +303,7 @@ function noteNode(file: string, id: string): void {
   }
 }
 
-/** The node of the daemon that worked in this directory before; its lock shows that it is gone. */
+/** Returns the node of the directory's previous daemon, which is gone: the caller holds the directory's lock. */
 export function nodeIn(file: string | undefined): string | undefined {
   if (file === undefined || !existsSync(file)) return undefined;
   try {

@@ -26,7 +26,7 @@ interface ServerPlace {
   clusters: ClusterMemory;
 }
 
-/** The operations on a database of PostgreSQL. The administrator of the server backs it up, with the server's own tools. */
+/** Returns the operations on a PostgreSQL database. Its administrator backs it up with PostgreSQL's tools. */
 export function postgresOperations({ address, clock, clusters }: ServerPlace): DatabaseOperations {
   const on = <T>(work: (db: Database) => Promise<T>) => onDatabase(address, work, new KnownCluster(address, clusters));
   const onExisting = <T>(work: (db: Database, schema: number) => Promise<T>) =>
@@ -100,7 +100,7 @@ async function report(db: Database, schema: number): Promise<Omit<StoreReport, '
   return { schema, newestSchema, checks };
 }
 
-/** An event newer than the head was not written by rankd; a head without its event means that the event was lost. */
+/** Compares the audit's head with its newest event: a newer event was not written by rankd, a missing one was lost. */
 async function headFlaw(db: Reader): Promise<string[]> {
   const [flaw] = await db.all<{ headId: number; eventId: number }>(`
     SELECT head.last_id AS "headId", newest.id AS "eventId"
@@ -122,7 +122,10 @@ function notHere(file: string): RankdError {
   });
 }
 
-/** The server's facts. Ordinary users can see only the number of standbys. */
+/**
+ * Reads the server's facts. Ordinary users can see only the number of standbys, so all count as synchronous if
+ * synchronous_standby_names is set.
+ */
 export async function serverFacts(
   db: Database,
   { address, clock }: { address: ServerAddress; clock: Clock },
@@ -159,7 +162,7 @@ interface Row
   /** Epoch milliseconds. */
   now: number;
   mayCreate: boolean;
-  /** null: there is no schema yet. */
+  /** null if there is no schema yet. */
   isOwner: boolean | null;
 }
 
@@ -179,19 +182,19 @@ const factsSql = `
          (SELECT pg_has_role(nspowner, 'USAGE') FROM pg_namespace WHERE nspname = 'rankd') AS "isOwner"`;
 
 /**
- * The command to dump all of rankd's data in a database. No line here has a password: PostgreSQL's tools ask for it.
- * None has `rankd --` in it either, which would look like a command of rankd.
+ * Returns the command that dumps rankd's data. It has no password, because PostgreSQL's tools prompt for it. No option
+ * follows `--schema=rankd`: `rankd --` would look like a rankd command.
  */
 function dumpLine(address: ServerAddress): string {
   return `pg_dump --format=custom --no-unlogged-table-data --file=rankd.dump --schema=rankd ${urlOf(address)}`;
 }
 
-/** The command to restore the dump into a database without rankd's schema. */
+/** Returns the command that restores the dump into a database without rankd's schema. */
 function restoreLine(address: ServerAddress): string {
   return `pg_restore --exit-on-error --single-transaction --dbname=${urlOf(address)} rankd.dump`;
 }
 
-/** In the form that PostgreSQL's tools read, as one word of the shell. */
+/** Returns the URL for PostgreSQL's tools, quoted for the shell. */
 function urlOf({ host, port, database, user }: ServerAddress): string {
   const place = host.includes(':') ? `[${host}]` : encodeURIComponent(host);
   return thisSystem.quote(`postgres://${encodeURIComponent(user)}@${place}:${port}/${encodeURIComponent(database)}`);

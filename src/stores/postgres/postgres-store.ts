@@ -16,17 +16,20 @@ import { budgetLedger, limitStore } from './shared-counts.ts';
 
 export interface PostgresStoreOptions extends OpenOptions {
   address: ServerAddress;
-  /** By default the server's clock; tests pass their own. */
+  /** `systemClock` selects the server's clock; tests pass their own. */
   clock: Clock;
-  /** The clock for this handle's lease: by default the time of this process, which no test moves. */
+  /** The clock of this handle's lease, `systemClock` by default. */
   leaseClock?: LeaseClock;
-  /** The file in which a daemon notes the id of its node: the next one of the same directory takes its place at once. */
+  /**
+   * The file with the node id of the directory's daemon. The next daemon ends that node without waiting for its lease
+   * to expire.
+   */
   nodeFile?: string | undefined;
-  /** Remembers the cluster that the address leads to. */
+  /** Stores the address's cluster between processes. */
   clusters?: ClusterMemory | undefined;
 }
 
-/** Opens rankd's data in a PostgreSQL database. The schema is created if it is missing. Throws like `StoreEngine.openStore`. */
+/** Opens a PostgreSQL database, and creates or migrates rankd's schema in it. Throws like `StoreEngine.openStore`. */
 export async function openPostgresStore({
   address,
   clock: given,

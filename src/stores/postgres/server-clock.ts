@@ -6,16 +6,17 @@ export interface ClockReading {
   serverAt: number;
 }
 
-/** Clocks drift apart by less than this between two readings: more is a jump. */
+/** Clocks drift apart by less than this between two readings; a larger difference is a jump. */
 const maxDriftMs = 250;
 
 /**
- * The clock of the server, which all daemons that share a database use in place of their own. Each new connection and each heartbeat reads it;
- * between two readings, the time of this process passes. Durations and waits use the clock of this process.
+ * The database server's clock, which all daemons of a database use instead of their own. Each new connection and
+ * heartbeat reads it. Between readings, it advances with this process's monotonic clock, which also measures durations
+ * and waits.
  */
 export class ServerClock implements Clock {
   readonly #own: Clock;
-  /** How far the server's clock is ahead of `monotonic()`, and how much of that may be network delay. */
+  /** The server clock's lead over `monotonic()`, and its maximum error due to network delay. */
   #ahead: { ms: number; errorMs: number } | undefined;
   #jumpedAt: number | undefined;
 
@@ -23,7 +24,7 @@ export class ServerClock implements Clock {
     this.#own = own;
   }
 
-  /** Takes a reading that has just arrived. */
+  /** Records a reading when its response arrives. */
   note({ askedAt, serverAt }: ClockReading): void {
     const now = this.#own.monotonic();
     const reading = { ms: serverAt - (askedAt + now) / 2, errorMs: (now - askedAt) / 2 };

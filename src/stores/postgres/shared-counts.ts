@@ -2,13 +2,13 @@ import { newId } from '../../core/api-key.ts';
 import type { AccountName, BudgetLedger, Clock, LimitStore, OpeningFacts, SharedLimit } from '../../ports/index.ts';
 import type { Database } from './engine/database.ts';
 
-/** The basis of an account's next change. */
+/** The state on which an account's next change is based. */
 interface Basis {
-  /** The row's latest writer, if no other node came first; absent if there is no row. */
+  /** The row's `set_by` when it was last read; absent if there was no row. */
   rowSetBy?: string;
-  /** The version that this process knows: higher only if the server has lost the latest one. */
+  /** The row's version, or a higher one if the server has lost data. */
   version: number;
-  /** The account as JSON; absent if it has to be opened, with these facts. */
+  /** The account as JSON; absent if the next change must open it from `facts`. */
   account?: string;
   facts: { known?: string; lastChangeAt?: number };
 }
@@ -20,15 +20,19 @@ interface Row {
 }
 
 /**
- * The ledger of all nodes that work with a platform's key: one row for each account, which is compared and set. No lock is held
- * across a round trip, so a node that hangs blocks no other. The loser of a race gets the newer account with the response, and tries again.
+ * Returns the ledger that all nodes with the same platform key share. Each account is one row, updated by
+ * compare-and-set: no lock is held across a round trip, so a stalled node blocks no other. The loser of a race receives
+ * the newer account in the response, and retries.
  */
 export function budgetLedger(db: Database, clock: Pick<Clock, 'now'>, credential: string): BudgetLedger {
   const bases = new Map<string, Basis>();
   const handle = newId('node');
   let tries = 0;
 
-  /** Changes the account, on the assumption that it is as last read. `undefined` if it has changed: then the new account is remembered. */
+  /**
+   * Changes the account unless another node has changed it since it was last read. In that case, caches the new account
+   * and resolves with `undefined`.
+   */
   async function tryChange<Account extends object, Result>(
     { operation, open }: AccountName<Account>,
     change: (account: Account, now: number) => Result,
@@ -56,10 +60,13 @@ export function budgetLedger(db: Database, clock: Pick<Clock, 'now'>, credential
   };
 }
 
-/** A reopened account gets a higher version than any node remembers, so only one node can reopen it. */
+/** Raises the version of a reopened account above any that a node remembers, so only one node can reopen it. */
 const versionsSkipped = 1_000_000;
 
-/** If the row is older than the version that this process knows, or gone, the server has lost data, possibly also other nodes' slots. */
+/**
+ * Returns the basis after a statement returned the row `kept`. If the row is missing or older than `known`, the server
+ * has lost data, possibly including other nodes' slots.
+ */
 function basisAfter(known: Basis | undefined, kept: Row | undefined): Basis {
   const row = kept && { rowSetBy: kept.setBy };
   if (known?.account !== undefined && (kept === undefined || kept.version <= known.version))
@@ -76,7 +83,10 @@ function factsOf<Account>({ known, lastChangeAt }: Basis['facts'], now: number):
   };
 }
 
-/** A missing account was not lost if the key's ledger was opened before: all later spending is in that ledger. */
+/**
+ * Reads the basis of an account. If there is no row, only calls made before the key's ledger was opened can be unknown:
+ * later ones are in the ledger.
+ */
 async function readBasis(db: Database, row: { credential: string; operation: string }): Promise<Basis> {
   const [, [kept], [opened]] = await Promise.all([
     db.work(openLedger, { ...row, opening }),
@@ -88,7 +98,7 @@ async function readBasis(db: Database, row: { credential: string; operation: str
   return kept === undefined ? { ...basis, facts } : basis;
 }
 
-/** Not an operation: the row with the time of the last requested change when the ledger of a key was opened. */
+/** Not an operation: its row has the time of the last change requested before the key's ledger was opened. */
 const opening = 'opening';
 
 const openLedger = `
@@ -102,8 +112,9 @@ const readSql = `
   WHERE credential = @credential AND operation = @operation`;
 
 /**
- * Sets the row if no node has set it since, and returns the current row; nothing if it is gone. It is not synced: a server
- * that crashes loses less than a second of it, and a node that remembers more notices.
+ * Sets the row unless another node has set it in the meantime, and returns the current row; returns none if the row is
+ * gone. The commit is asynchronous: a crash loses less than a second of commits, which a node with a newer version
+ * detects.
  */
 const compareAndSet = `
   INSERT INTO rankd.platform_budget AS kept (credential, operation, version, account, set_by)
@@ -116,7 +127,9 @@ const compareAndSet = `
     set_by = CASE WHEN kept.set_by = @rowSetBy THEN excluded.set_by ELSE kept.set_by END
   RETURNING version, account, set_by AS "setBy"`;
 
-/** Token buckets, one row each. A statement refills a row and takes from it at once, so no two nodes take the same token. */
+/**
+ * Stores one token bucket per row. A single statement refills it and takes a token, so no two nodes take the same one.
+ */
 export function limitStore(db: Database, clock: Pick<Clock, 'now'>): LimitStore {
   return {
     async takeShared([first, second, ...more]) {
@@ -158,7 +171,7 @@ function perMs({ perMinute }: SharedLimit): number {
   return perMinute / 60_000;
 }
 
-/** Nodes' clocks differ by little; a time that is far ahead is from a clock that has jumped. */
+/** Ignores a stored time that is over a minute ahead: the clock that set it must have jumped. */
 const countedUntil = '(CASE WHEN kept.at > @now::bigint + 60000 THEN excluded.at ELSE kept.at END)';
 const refilled = `least(excluded.burst, kept.tokens + greatest(0, excluded.at - ${countedUntil}) * excluded.per_ms)`;
 const moved = `at = greatest(excluded.at, ${countedUntil}), burst = excluded.burst, per_ms = excluded.per_ms`;
@@ -177,7 +190,7 @@ const takeBoth = `
   WITH first AS (${takes(1, '')}), second AS (${takes(2, 'FROM first WHERE "isAllowed"')})
   SELECT 1 AS place, "isAllowed", "left" FROM first UNION ALL SELECT 2, "isAllowed", "left" FROM second ORDER BY place`;
 
-/** In the order of their names, so that no two nodes wait for each other. */
+/** Locks the rows in the order of their names, to prevent deadlocks. */
 const spendSql = `
   INSERT INTO rankd.limit_counts AS kept (name, tokens, at, burst, per_ms, was_allowed)
   SELECT name, tokens, @now::bigint - ago_ms, burst, per_ms, true

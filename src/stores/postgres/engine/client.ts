@@ -26,15 +26,15 @@ export function internalsOf(client: pg.Client): Internals {
 }
 
 /**
- * A client of the driver that takes nothing from the environment: no PGOPTIONS, no PGPASSWORD, no ~/.pgpass. Without verified TLS it never
- * sends the password, neither in plain text nor as MD5.
+ * Returns a client that ignores PGOPTIONS, PGPASSWORD and ~/.pgpass. Without verified TLS, it never sends the password
+ * in cleartext or as MD5.
  */
 export function makeClient(address: ServerAddress): pg.Client {
   const { host, port, database, user, password, tls, applicationName } = address;
   const ca = tls !== false && tls !== 'unchecked' ? tls.ca : undefined;
   const client = new pg.Client({
     ...{ host, port, database, user, types, pipeline: true, sslnegotiation: 'postgres' },
-    password: () => password?.() ?? '', // for an empty text, the driver would look elsewhere
+    password: () => password?.() ?? '', // a function, because the driver would replace an empty string with PGPASSWORD or ~/.pgpass
     ssl: tls && { rejectUnauthorized: tls !== 'unchecked', ...(ca !== undefined && { ca }) },
     enableChannelBinding: tls !== false,
     connectionTimeoutMillis: address.connectTimeoutMs ?? connectTimeoutMs,
@@ -43,7 +43,7 @@ export function makeClient(address: ServerAddress): pg.Client {
   } as pg.ClientConfig);
   const internals = internalsOf(client);
   internals.getStartupConf = () => ({ user, database, application_name: `rankd ${applicationName ?? ''}`.trim() });
-  internals.binary = false; // the driver would take it from PGBINARY
+  internals.binary = false; // by default, the driver reads PGBINARY
   if (!mustProve(address)) return client;
   const { connection } = internals;
   connection.password = () => undefined;
@@ -53,9 +53,9 @@ export function makeClient(address: ServerAddress): pg.Client {
 }
 
 /**
- * Connects. Throws `store_unavailable` if nothing proves that this is the server: where a password is configured and the certificate is not
- * checked, only SCRAM does; a socket without a password has to be where no other user can put one. The driver checks the server's signature
- * if one arrives; it does not notice that one never arrives.
+ * Connects. Throws `store_unavailable` if nothing proves the server's identity. With a password and no verified
+ * certificate, only SCRAM proves it; without a password, a socket must be in a directory that no other user can write
+ * to. The driver verifies the server's SCRAM signature, but does not notice if it never arrives.
  */
 export async function connectProven(client: pg.Client, address: ServerAddress): Promise<void> {
   await client.connect();
@@ -71,9 +71,9 @@ export async function connectProven(client: pg.Client, address: ServerAddress): 
 const [others, sticky] = [0o002, 0o1000];
 
 /**
- * The directory through which another user of the machine could have put a socket of their own in this one's place; `undefined` if there is
- * none. Root, the process's own user and the owner of the socket's directory are trusted, because the owners of the
- * directories above chose that one. libpq asks the kernel who has bound the socket (`requirepeer`); Node.js has no call for that.
+ * Returns a directory through which another user of this machine could have replaced the socket; `undefined` if there
+ * is none. Root, this process's user and the owner of the socket's directory are trusted. libpq asks the kernel which
+ * user bound the socket (`requirepeer`), but Node.js has no such call.
  */
 export function openDirectory({ host, port }: { host: string; port: number }): string | undefined {
   const own = ownUid();
@@ -95,7 +95,7 @@ function mustProve({ password, tls }: ServerAddress): boolean {
   return password !== undefined && (tls === false || tls === 'unchecked');
 }
 
-/** Resolves or rejects with the driver's event. */
+/** The driver's events for requests that would reveal the password, and how error messages describe them. */
 const weakForms = { authenticationCleartextPassword: 'in cleartext', authenticationMD5Password: 'as MD5' };
 
 function orElse({ host }: ServerAddress): string {
@@ -125,7 +125,7 @@ function unguarded(address: ServerAddress, directory: string): RankdError {
   });
 }
 
-/** The server asked for SCRAM, but did not complete it as only a server that knows the password can. */
+/** The error of a server that began SCRAM, but did not prove that it knows the password. */
 export function unproven(address: ServerAddress, cause?: unknown): RankdError {
   return distrusted('The PostgreSQL server does not prove that it knows the password, so it may be another program.', {
     hint: `check which program is listening on ${hostAndPort(address)}; the password was not sent`,

@@ -22,28 +22,29 @@ export interface DatabaseOptions {
 type Job = 'read' | 'snapshot' | 'write' | 'work' | 'beat';
 
 /**
- * One handle on a database. It has a connection for each of its jobs, made once it is needed: no read waits behind a transaction, and no
- * transaction for a lock of another job. It relies on no state of a session. Every failure is thrown as a RankdError.
+ * A handle on a database. Each kind of work has a separate connection, made on first use: no read waits behind a
+ * transaction, and no transaction behind a statement that waits for a lock. It relies on no session state. Throws only
+ * RankdError.
  */
 export class Database implements StoreDatabase {
   readonly sql = postgresDialect;
   readonly address: ServerAddress;
   readonly onTime: (reading: ClockReading) => void;
-  /** The newest event of the audit that this handle has seen. */
+  /** The newest audit event that this handle has seen. */
   lastHead: ChainLink | undefined;
   /**
-   * The connection whose writes move `lastHead` on, and the one that wrote last. A new one may lead to another server, which lacks something,
-   * so the heads are compared first.
+   * The session whose writes advance `lastHead`, and the session of the last write. A new session may reach a server
+   * that lacks commits, so the heads are compared first.
    */
   #comparedOn = 0;
   #wroteOn = 0;
-  /** Set by a write that failed, on a full disk for example. Reset by the caller that finds that writes succeed again. */
+  /** Set if a write fails, for example on a full disk. The caller resets it once writes succeed again. */
   hasFailedToWrite = false;
   readonly #links: Readonly<Record<Job, Link>>;
   #lastRead: Promise<unknown> = Promise.resolve();
   #lastWrite: Promise<unknown> = Promise.resolve();
 
-  /** `onTime` gets the server's time whenever that is asked for. `cluster`: the one that all connections have to lead to. */
+  /** `onTime` receives each reading of the server's clock. `cluster` checks the cluster of each connection. */
   constructor(address: ServerAddress, { onTime = () => undefined, cluster }: DatabaseOptions = {}) {
     this.address = address;
     this.onTime = onTime;
@@ -61,7 +62,7 @@ export class Database implements StoreDatabase {
     return (await this.ask<Row>(sql, bindings)).rows;
   }
 
-  /** Like `all`, but also returns which connection answered. If that one soon breaks, the statement is sent again on a new one. */
+  /** Like `all`, but also returns the session's id. If the connection breaks soon, retries once on a new one. */
   async ask<Row extends object>(sql: string, bindings?: Bindings): Promise<{ rows: Row[]; sessionId: number }> {
     const ask = async () => {
       const session = await this.#links.read.session();
@@ -72,12 +73,12 @@ export class Database implements StoreDatabase {
     return this.#guard(() => ask().catch((error) => (isLost(error) && isSoon() ? ask() : Promise.reject(error))));
   }
 
-  /** The settings of the user or the database that transactions override. */
+  /** Resolves with the settings of the user or the database that transactions override. */
   async overriddenSettings(): Promise<readonly string[]> {
     return (await this.#links.read.session()).overridden;
   }
 
-  /** Whether a pooler shares the server's connections: the process that it names is then not the one that answers. */
+  /** True behind a pooler: the server process that runs a statement is not the one reported when connecting. */
   async isPooled(): Promise<boolean> {
     const session = await this.#links.read.session();
     const { rows } = await this.#guard(() => session.send<{ pid: number }>('SELECT pg_backend_pid() AS pid'));
@@ -85,14 +86,14 @@ export class Database implements StoreDatabase {
   }
 
   /**
-   * One statement that is a separate transaction, for data that is not audited and unrelated to anything else. It may run next to
-   * `write`. Resolves with the rows that it returns.
+   * Runs one statement as a separate transaction, for unaudited data that no other data depends on. It may run at the
+   * same time as `write`. Resolves with the returned rows.
    */
   async work<Row extends object>(sql: string, bindings?: Bindings): Promise<Row[]> {
     return this.#guard(async () => (await (await this.#links.work.session()).sendAlone<Row>(sql, bindings)).rows);
   }
 
-  /** Reads that follow the statements already given to `work`. */
+  /** Reads that run after the statements already passed to `work`. */
   get behindWork(): Reader {
     const all: Reader['all'] = (sql, bindings) => this.work(sql, bindings);
     return {
@@ -102,7 +103,7 @@ export class Database implements StoreDatabase {
     };
   }
 
-  /** Like `ask`, on a separate connection: nothing else that this handle does delays a beat. */
+  /** Like `ask`, but without a retry and on a separate connection, so that no other work delays a heartbeat. */
   async beat<Row extends object>(sql: string, bindings?: Bindings): Promise<{ rows: Row[]; sessionId: number }> {
     const session = await this.#links.beat.session();
     return this.#guard(async () => ({
@@ -111,7 +112,7 @@ export class Database implements StoreDatabase {
     }));
   }
 
-  /** Several reads of one snapshot of the database. `work` may run again. */
+  /** Runs several reads on one snapshot. `work` may run more than once. */
   read<T>(work: (reader: Reader) => Promise<T>): Promise<T> {
     const snapshot = () =>
       this.#guard(async () => {
@@ -124,8 +125,8 @@ export class Database implements StoreDatabase {
   }
 
   /**
-   * Commits all of `work` or nothing of it. It begins with the lock of the audit's head, which all writers of all nodes take, so no two
-   * of them interleave: reads under this lock hold until the commit. It resolves once the commit is durable.
+   * Runs `work` in one transaction, under the lock on the audit's head. All writers of all nodes take this lock, so
+   * data that `work` reads does not change before the commit. Resolves once the commit is durable.
    */
   write<T>(work: (transaction: WriteTransaction) => Promise<T>): Promise<T> {
     const tryToWrite = async () => {
@@ -136,7 +137,7 @@ export class Database implements StoreDatabase {
         this.#noteHead(await transaction.headSeen(), session.id);
         return result;
       } catch (error) {
-        if (error instanceof LostCommit && (await this.#isKept(error.head))) return error.result as T;
+        if (error instanceof LostCommit && (await this.#isStored(error.head))) return error.result as T;
         throw error;
       }
     };
@@ -149,8 +150,10 @@ export class Database implements StoreDatabase {
     return written;
   }
 
-  /** Called before a query whose result is compared with `lastHead`. Call the function that it returns after the comparison. */
-  comparesHead(): () => void {
+  /**
+   * Call this before a query whose result is compared with `lastHead`, and the returned function after the comparison.
+   */
+  beginHeadComparison(): () => void {
     const wroteOn = this.#wroteOn;
     return () => {
       this.#comparedOn = wroteOn;
@@ -164,8 +167,8 @@ export class Database implements StoreDatabase {
   }
 
   /**
-   * Runs `work` in one transaction, under a lock that all callers share: for work before the audit has a head. `work` may run
-   * again.
+   * Runs `work` in one transaction under a global lock, because the audit may not have a head to lock yet. `work` may
+   * run more than once.
    */
   underLock<T>(work: (transaction: Transaction) => Promise<T>): Promise<T> {
     return this.#guard(async () => {
@@ -181,11 +184,11 @@ export class Database implements StoreDatabase {
   }
 
   /**
-   * Asks, on new connections, whether the server has the event that a write ended with. Under the lock of the head the answer is final: the
-   * write that got no response has ended. Its transaction's id would prove nothing: a server that crashed may assign it again. Throws if
-   * the server does not answer.
+   * True if a write whose commit got no response was committed: its last event is stored. Under the lock on the head
+   * the result is final, because that write has ended. A transaction id would prove nothing, because a server can reuse
+   * it after a crash. Throws if the server does not respond.
    */
-  async #isKept({ id, hash }: ChainLink): Promise<boolean> {
+  async #isStored({ id, hash }: ChainLink): Promise<boolean> {
     const giveUpAt = systemClock.monotonic() + findOutForMs;
     for (;;) {
       try {
@@ -201,10 +204,10 @@ export class Database implements StoreDatabase {
     }
   }
 
-  /** Every query of this handle goes through here: `work` runs again if the server rolled it back after a conflict. */
+  /** Runs each query of this handle: retries it after a conflict, and converts its error. */
   async #guard<T>(work: () => Promise<T>): Promise<T> {
     try {
-      return await unlessCollided(work);
+      return await retryCollisions(work);
     } catch (error) {
       throw toStoreError(error instanceof LostCommit ? error.cause : error, this.address);
     }
@@ -215,8 +218,8 @@ const findOutForMs = 5_000;
 /** After this long, a query is not retried. */
 const tryAgainWithinMs = 1_000;
 
-/** Retries work that the server rolled back because it conflicted with other transactions: nothing of it was committed. */
-async function unlessCollided<T>(work: () => Promise<T>): Promise<T> {
+/** Retries `work` if the server rolled it back because of a conflict with other transactions. */
+async function retryCollisions<T>(work: () => Promise<T>): Promise<T> {
   const since = systemClock.monotonic();
   for (let pauseMs = 5; ; pauseMs = Math.min(80, 2 * pauseMs)) {
     try {
@@ -259,7 +262,7 @@ export class Transaction implements StoreTransaction {
     return (await this.#note(this.#session.send<Row>(sql, bindings))).rows;
   }
 
-  /** Returns how many rows were changed. */
+  /** Resolves with the number of changed rows. */
   async count(sql: string, bindings?: Bindings): Promise<number> {
     this.#session.gather();
     return (await this.#note(this.#session.send(sql, bindings))).count;
@@ -274,7 +277,10 @@ export class Transaction implements StoreTransaction {
     void this.#note(this.#session.sendText(sql));
   }
 
-  /** Commits the writes of `work`; rolls back if it throws, or if a statement fails. Throws the first error, as the driver reported it. */
+  /**
+   * Commits the writes of `work`; rolls back if it throws, or if a statement fails. Throws the first error, as the
+   * driver reported it.
+   */
   async complete<T>(work: (transaction: this) => Promise<T>): Promise<T> {
     let result: T;
     try {
@@ -285,7 +291,7 @@ export class Transaction implements StoreTransaction {
     }
     const committed = this.#session.sendText('COMMIT');
     await Promise.allSettled([...this.#sent, committed]);
-    // If the connection broke, earlier responses may be lost together with that to the commit.
+    // If the connection broke, earlier responses may be lost along with the commit's.
     if (this.#failure !== undefined && !isLost(this.#failure.error)) throw this.#failure.error;
     try {
       const { command } = await committed;
@@ -322,7 +328,7 @@ class LostCommit extends Error {
   }
 }
 
-/** A transaction that writes, and holds the head of the audit. */
+/** A transaction that writes under the lock on the audit's head. */
 export class WriteTransaction extends Transaction {
   readonly #head: Promise<ChainLink | undefined>;
   #newHead: ChainLink | undefined;
@@ -333,14 +339,14 @@ export class WriteTransaction extends Transaction {
     this.#head.catch(() => undefined);
   }
 
-  /** The audit's newest event, those of this transaction included. */
+  /** Resolves with the audit's newest event, which may be one of this transaction. */
   async head(): Promise<ChainLink> {
     const head = this.#newHead ?? (await this.#head);
     if (head === undefined) throw new RankdError('store_unavailable', "rankd's audit has no head.");
     return head;
   }
 
-  /** The same, once the transaction is committed; `undefined` if the audit has none. */
+  /** Resolves with the audit's newest event after the commit; `undefined` if the audit has no head. */
   async headSeen(): Promise<ChainLink | undefined> {
     return this.#newHead ?? this.#head;
   }
@@ -351,14 +357,14 @@ export class WriteTransaction extends Transaction {
   }
 
   protected override lost(error: unknown, result: unknown): unknown {
-    return this.#newHead === undefined ? error : new LostCommit(this.#newHead, result, error); // without an event, it runs again
+    return this.#newHead === undefined ? error : new LostCommit(this.#newHead, result, error); // without an event, the outcome can't be looked up
   }
 }
 
 const lockHead = `${postgresDialect.chainEnd} FOR UPDATE`;
 const moveHead = `UPDATE rankd.audit_head SET last_id = @id, hash = decode(@hash, 'hex')`;
 
-/** Runs `work` on the database, and closes the handle. */
+/** Opens the database, runs `work`, and closes the database. */
 export async function onDatabase<T>(
   address: ServerAddress,
   work: (db: Database) => Promise<T>,

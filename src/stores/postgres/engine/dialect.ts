@@ -5,7 +5,7 @@ export const postgresDialect: Dialect = {
   schema: 'rankd',
   anyOf: (column, list) => `${column} = ANY(${list})`,
   anyIn: (column, query) => `${column} = ANY (ARRAY (${query}))`,
-  // An underscore would match any character.
+  // In LIKE, an unescaped underscore matches any character.
   startsWith: (column, parameter) => `lower(${column}) LIKE replace(lower(${parameter}), '_', '\\_') || '%'`,
   sameText: (column, parameter) => `lower(${column}) = lower(${parameter})`,
   byBytes: (column) => `${column} COLLATE "C"`,
@@ -25,7 +25,7 @@ export const postgresDialect: Dialect = {
   hasEnded,
 };
 
-/** In SQL: whether the node that an expression names has ended. It counts as alive until its row says so. */
+/** SQL: true if the node has ended. A node without a row counts as alive. */
 export function hasEnded(node: string): string {
   return `EXISTS (SELECT 1 FROM rankd.nodes WHERE nodes.id = ${node} AND ended_by IS NOT NULL)`;
 }

@@ -3,24 +3,32 @@ import { codeOf } from '../../../base/errors.ts';
 import type { ServerAddress } from '../../../base/net.ts';
 import { unreported } from '../known-cluster.ts';
 import { serverTime } from '../server-clock.ts';
-import { checksNothing, frozen, oldestServer, otherEncoding, standby, superseded, tooOld } from './postgres-error.ts';
+import {
+  databaseReadOnly,
+  oldestServer,
+  otherEncoding,
+  standby,
+  superseded,
+  tooOld,
+  triggersDisabled,
+} from './postgres-error.ts';
 
-/** The facts about a new connection's server, and about its settings for the user or the database. */
+/** Facts about a new connection's server, and about its settings for the user and the database. */
 export interface Inspection {
   /** The `system_identifier` of the cluster, or `unreported`. */
   cluster: string;
   /** The server's time. */
   time: number;
-  /** Begins a transaction that writes, or one of several reads of one state, on the settings that rankd's statements need. */
+  /** SQL that begins a transaction for writing, or for reads of one snapshot, with the settings that rankd requires. */
   begin: string;
   beginReading: string;
-  /** The settings that the two override. */
+  /** The settings that these statements override. */
   overridden: string[];
-  /** Whether statements outside of a transaction also have the settings that they need. */
+  /** True if statements outside of a transaction also run with suitable settings. */
   isPlain: boolean;
 }
 
-/** Throws if rankd can't work with this server or this database. */
+/** Inspects a new connection's server. Throws if rankd can't use the server or the database. */
 export async function inspectServer(client: pg.Client, address: ServerAddress): Promise<Inspection> {
   const [facts, identity] = await Promise.all([ask<Facts>(client, factsSql), askIdentity(client)]);
   const { version, versionName, encoding, isStandby, time, settings } = facts;
@@ -28,8 +36,8 @@ export async function inspectServer(client: pg.Client, address: ServerAddress): 
   if (encoding !== 'UTF8') throw otherEncoding(address, encoding);
   if (isStandby) throw standby(address);
   const readOnly = settings['default_transaction_read_only'];
-  if (readOnly?.value === 'on' && !ofUser.has(readOnly.source)) throw frozen(address, readOnly.source);
-  if (settings['session_replication_role']?.value !== 'origin') throw checksNothing(address);
+  if (readOnly?.value === 'on' && !ofUser.has(readOnly.source)) throw databaseReadOnly(address, readOnly.source);
+  if (settings['session_replication_role']?.value !== 'origin') throw triggersDisabled(address);
   if (identity.cluster !== unreported && isSuperseded(identity)) throw superseded(address);
   return { ...identity, time, ...transactionsUnder(settings) };
 }
@@ -43,20 +51,20 @@ interface Facts {
   settings: Settings;
 }
 
-/** By name: the value that a session begins with, and where it was set. */
+/** By name: a session's initial value, and where it was set. */
 type Settings = Record<string, { value: string; source: string }>;
 
-/** A user that is read-only by default may still write in a transaction. A database or server that is read-only is so for a reason. */
+/** The sources of a read-only default that rankd overrides. A whole database or server is read-only on purpose. */
 const ofUser = new Set(['user', 'database user']);
 
-/** The required values of the settings whose present ones are unsuitable. */
+/** For each setting, the value that rankd requires, given the current one. */
 const needed: Record<string, (value: string) => string> = {
   statement_timeout: () => '0',
   lock_timeout: () => '0',
   transaction_timeout: () => '0',
   standard_conforming_strings: () => 'on',
   synchronous_commit: (value) => (['off', 'local'].includes(value) ? 'on' : value),
-  search_path: (value) => (value.includes('pg_catalog') ? 'pg_catalog' : value), // otherwise PostgreSQL puts it first
+  search_path: (value) => (value.includes('pg_catalog') ? 'pg_catalog' : value), // if it is not listed, PostgreSQL searches it first
 };
 
 function transactionsUnder(settings: Settings): Omit<Inspection, 'cluster' | 'time'> {
@@ -84,15 +92,15 @@ function transactionsUnder(settings: Settings): Omit<Inspection, 'cluster' | 'ti
 }
 
 /**
- * A process that is stopped in the middle of a transaction blocks the others no longer than the first setting allows. Statements find rows by their keys, so
- * the server need not plan them again for each value.
+ * The timeout limits how long a process that is suspended in a transaction blocks others. Statements find rows by key,
+ * so one generic plan suits all values.
  */
 const ownSettings = [
   'SET LOCAL idle_in_transaction_session_timeout = 3000',
   'SET LOCAL plan_cache_mode = force_generic_plan',
 ];
 
-/** The last statement of a text that is one transaction. Statements before it override the user's settings. */
+/** Resolves with the first row of a query, which runs with the user's settings overridden. */
 async function ask<Row extends object>(client: pg.Client, sql: string): Promise<Row> {
   const results: unknown = await client.query(
     `SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; SET LOCAL search_path = pg_catalog; ${sql}`,
@@ -113,29 +121,32 @@ const factsSql = `
          (SELECT json_object_agg(name, json_build_object('value', reset_val, 'source', source)) FROM pg_settings
           WHERE name IN (${settingNames.map((name) => `'${name}'`).join(', ')})) AS settings`;
 
-/** The cluster, and the number of times that a standby of it became its primary: `unreported` if the user may not ask. */
+/**
+ * Resolves with the cluster and its timeline, which increases when a standby is promoted. The cluster is `unreported`
+ * if the user has no permission to read it.
+ */
 async function askIdentity(client: pg.Client): Promise<{ cluster: string; timeline: number }> {
   try {
     return await ask(client, identitySql);
   } catch (error) {
-    if (!keepsItself.has(codeOf(error))) throw error;
+    if (!identityUnavailable.has(codeOf(error))) throw error;
     return { cluster: unreported, timeline: 0 };
   }
 }
 
 /** insufficient_privilege, undefined_function, feature_not_supported, object_not_in_prerequisite_state */
-const keepsItself = new Set(['42501', '42883', '0A000', '55000']);
+const identityUnavailable = new Set(['42501', '42883', '0A000', '55000']);
 
-/** The name of the file that a primary writes to begins with its timeline: it shows a promotion before the first checkpoint does. */
+/** A primary's WAL file name begins with the timeline. The control file shows a promotion only after a checkpoint. */
 const identitySql = `
   SELECT (SELECT system_identifier::text FROM pg_control_system()) AS cluster,
          CASE WHEN pg_is_in_recovery() THEN (SELECT timeline_id FROM pg_control_checkpoint())
          ELSE ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int END AS timeline`;
 
-/** The highest timeline that this process has seen of each cluster. */
+/** By cluster: the highest timeline that this process has seen. */
 const seen = new Map<string, number>();
 
-/** True if a later primary of this cluster was seen already: this one was replaced, and is not believed again. */
+/** True if this process has already seen a later primary of the cluster: this server was replaced. */
 export function isSuperseded({ cluster, timeline }: { cluster: string; timeline: number }): boolean {
   const highest = seen.get(cluster) ?? 0;
   if (timeline < highest) return true;

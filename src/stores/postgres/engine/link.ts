@@ -10,28 +10,28 @@ import { type Inspection, inspectServer } from './inspect-server.ts';
 import { isLost, toStoreError } from './postgres-error.ts';
 import { statementOf, valuesOf } from './statement.ts';
 
-/** How long after a failure the next connection is tried. Queries in the meantime fail with the same error. */
+/** The pause after a failed connection attempt. Queries during the pause fail with the same error. */
 const retryAfterMs = 250;
 
-/** One connection while it lasts. Statements of one turn are sent together and answered in order. */
+/** An open connection. Statements sent in the same turn of the event loop are answered in order. */
 export interface Session {
-  /** A number that no other session of this process has. */
+  /** Unique within this process. */
   readonly id: number;
-  /** The server process of this connection, as reported when the connection was made. */
+  /** The id of the server process, as reported when the connection was made. */
   readonly serverPid: number | null;
-  /** Begins a transaction that writes, and one of several reads, whatever is set for the user or the database. */
+  /** SQL that begins a transaction for writing, or for several reads, with the settings that rankd requires. */
   readonly begin: string;
   readonly beginReading: string;
-  /** The settings that transactions override here. */
+  /** The server's settings that transactions override. */
   readonly overridden: readonly string[];
   send<Row extends object>(sql: string, bindings?: Bindings): Promise<Answer<Row>>;
-  /** One statement that is a transaction by itself. */
+  /** Sends one statement as a separate transaction. */
   sendAlone<Row extends object>(sql: string, bindings?: Bindings): Promise<Answer<Row>>;
-  /** Statements without values, several in one text. */
+  /** Sends one or more statements without parameters as one text. */
   sendText(sql: string): Promise<{ command: string }>;
   /** Sends this turn's statements in one write: one system call on each side instead of one per statement. */
   gather(): void;
-  /** Breaks the connection: the server rolls back its open transaction. */
+  /** Closes the connection at once: the server rolls back its open transaction. */
   destroy(): void;
 }
 
@@ -42,13 +42,15 @@ export interface Answer<Row> {
 }
 
 export interface LinkOptions {
-  /** Gets the server's time. */
+  /** Receives each reading of the server's clock. */
   onTime: (reading: ClockReading) => void;
-  /** Gets the identifier of the cluster, and may throw. */
+  /** Receives the cluster's identifier. Throws to reject the connection. */
   checkCluster: (cluster: string) => void;
 }
 
-/** A connection to the server that is made when first needed, and again if it broke. Its errors are those of the driver. */
+/**
+ * Connects to the server when first used, and again after the connection broke. Errors of statements are the driver's.
+ */
 export class Link {
   readonly #address: ServerAddress;
   readonly #onTime: (reading: ClockReading) => void;
@@ -90,7 +92,7 @@ export class Link {
     const forget = () => {
       if (this.#client === client) this.#forget();
     };
-    client.on('error', forget); // each waiting query gets its own error
+    client.on('error', forget); // the driver rejects each pending query
     client.on('end', forget);
     try {
       await connectProven(client, this.#address);
@@ -119,7 +121,9 @@ let sessions = 0;
 
 function sessionOn(client: pg.Client, { begin, beginReading, overridden, isPlain }: Inspection): Session {
   sessions += 1;
-  /** A server that is shutting down, or accepts no more writes: the next connection may lead to one that does. */
+  /**
+   * Disconnects from a server that is shutting down or has become read-only: the next connection may reach a primary.
+   */
   const leaveServer = (error: unknown): never => {
     if (codeOf(error) === readOnly || isLost(error)) streamOf(client).destroy();
     throw error;
@@ -155,7 +159,9 @@ function sessionOn(client: pg.Client, { begin, beginReading, overridden, isPlain
   };
 }
 
-/** The driver offers no other means to break a connection at once, or to send several statements in one packet. */
+/**
+ * Returns the driver's socket, the only way to close a connection at once or to send several statements in one packet.
+ */
 function streamOf(client: pg.Client): Socket {
   return internalsOf(client).connection.stream;
 }

@@ -4,13 +4,13 @@ import { hostAndPort, placeOf, type ServerAddress } from '../../../base/net.ts';
 import { connectionsPerDaemon } from '../../../core/nodes.ts';
 import { unproven } from './client.ts';
 
-/** The oldest PostgreSQL that rankd works with. */
+/** The oldest major version of PostgreSQL that rankd supports. */
 export const oldestServer = 15;
 
 /**
- * Turns an error of PostgreSQL (https://www.postgresql.org/docs/current/errcodes-appendix.html), the driver or the network into an error
- * for the operator. A RankdError is returned as it is. The messages can reach a game's log, so places are only in the hints, unless rankd
- * can't get in at all.
+ * Converts an error of PostgreSQL (https://www.postgresql.org/docs/current/errcodes-appendix.html), the driver or the
+ * network into a RankdError. Messages can reach a game's log, so addresses are only in hints, except if rankd can't log
+ * in at all.
  */
 export function toStoreError(error: unknown, address: ServerAddress): RankdError {
   if (error instanceof RankdError) return error;
@@ -26,8 +26,8 @@ export function toStoreError(error: unknown, address: ServerAddress): RankdError
 type Wording = (address: ServerAddress, cause: unknown) => RankdError;
 
 /**
- * True if the connection broke or the time ran out: it is unknown whether the server carried out the statement. The
- * driver's own errors have no code; an error about a value is not one of these.
+ * True if the connection broke or a timeout expired: the server may have executed the statement. The driver's own
+ * errors have no code; a RangeError or TypeError is about a value.
  */
 export function isLost(error: unknown): boolean {
   if (error instanceof RangeError || error instanceof TypeError) return false;
@@ -37,7 +37,7 @@ export function isLost(error: unknown): boolean {
 
 const lostCodes = new Set(['', '57P01', '57P02', '57P03', '57P05', '08006', '08003', '25P03', '25P04']);
 
-/** Serialization failure and deadlock: the server has rolled this transaction back in favor of others. */
+/** True for a serialization failure or a deadlock: the server has rolled the transaction back. */
 export function isCollision(error: unknown): boolean {
   return ['40001', '40P01'].includes(codeOf(error));
 }
@@ -85,8 +85,8 @@ function byMessage(error: unknown): Wording | undefined {
   if (message === 'timeout expired') return unreachable; // while connecting
   if (message.includes('client password must be')) return noPassword;
   if (/^SASL: SCRAM-SERVER-(FINAL|FIRST)-MESSAGE: server (signature|nonce)/.test(message)) return unproven;
-  if (/^SASL: |^Unknown authentication/.test(message)) return notLetIn; // it asks for something that rankd lacks, or is an impostor
-  if (message.includes('establishing an SSL connection')) return unreachable; // another program answers there
+  if (/^SASL: |^Unknown authentication/.test(message)) return notLetIn; // it requires an unsupported method, or is an impostor
+  if (message.includes('establishing an SSL connection')) return unreachable; // another program is listening there
   if (message.includes('timeout')) return (_, cause) => busy(cause);
   return /terminated|not queryable|was closed/.test(message) ? unreachable : undefined;
 }
@@ -95,7 +95,7 @@ function isNetwork(code: string): boolean {
   return /^E[A-Z_]+$/.test(code) && !code.startsWith('ERR_');
 }
 
-/** If rankd refuses the server's certificate or TLS, one of the two is configured wrongly. */
+/** Returns `config_invalid` if TLS failed, and `store_unavailable` for every other connection failure. */
 function unreachable(address: ServerAddress, error: unknown): RankdError {
   const failure = connectionFailure(error, { at: hostAndPort(address) });
   const { cause: connection, words } = failure;
@@ -116,7 +116,7 @@ const misconfigured: ReadonlySet<ConnectionCause> = new Set([
   'tls_failed',
 ]);
 
-/** The file in which PostgreSQL has settings for it. */
+/** Hints for TLS failures that a setting of rankd or PostgreSQL can fix. */
 const hints: Partial<Record<ConnectionCause, string>> = {
   certificate_untrusted: "set store.ca_file to the certificate of the server's CA",
   certificate_for_another_name: 'use the host name from the certificate in store.url',
@@ -130,8 +130,8 @@ export function standby(address: ServerAddress, cause?: unknown): RankdError {
   });
 }
 
-/** `source` is that of `pg_settings`. */
-export function frozen(address: ServerAddress, source: string): RankdError {
+/** `source` is the column in `pg_settings`. */
+export function databaseReadOnly(address: ServerAddress, source: string): RankdError {
   const { database } = address;
   const lift = source === 'database' ? `ALTER DATABASE ${database} RESET` : 'ALTER SYSTEM RESET';
   const message = 'The PostgreSQL server is read-only: default_transaction_read_only is on for the whole database.';
@@ -140,8 +140,8 @@ export function frozen(address: ServerAddress, source: string): RankdError {
   });
 }
 
-/** With it, triggers and foreign keys are off, and only the user's owner can turn them on again. */
-export function checksNothing({ user }: ServerAddress): RankdError {
+/** With `replica`, PostgreSQL runs no ordinary triggers and checks no foreign keys. */
+export function triggersDisabled({ user }: ServerAddress): RankdError {
   const message = `Triggers and foreign keys are disabled for ${user}: session_replication_role is not origin.`;
   return new RankdError('config_invalid', message, {
     hint: `ALTER ROLE ${user} RESET session_replication_role, and check that no database sets it`,

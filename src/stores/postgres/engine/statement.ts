@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { Bindings } from '../../sql/database.ts';
 
-/** A statement in PostgreSQL's form: with numbers instead of names. It is prepared once on each connection, under its own name. */
+/** A statement with numbered parameters, as PostgreSQL requires. Each connection prepares it once, under `name`. */
 interface Statement {
   name: string;
   text: string;
@@ -28,9 +28,7 @@ export function valuesOf({ parameters }: Statement, bindings: Bindings): unknown
   return parameters.map((name) => toParameter(bindings[name]));
 }
 
-/**
- * PostgreSQL stores no U+0000 in a text. U+001A, which no keyboard types, escapes it and itself: a letter follows.
- */
+/** Escapes U+0000, which PostgreSQL can't store in text, as U+001A and a digit, and also U+001A itself. */
 export function toParameter(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(toParameter);
   if (typeof value !== 'string' || !(value.includes('\0') || value.includes('\x1a'))) return value;
@@ -43,7 +41,7 @@ export function fromText(text: string): string {
 
 const [int8, text, int8Array, textArray] = [20, 25, 1016, 1009];
 
-/** Parses values: ids and times as numbers, which all of them are, and texts as they were stored. */
+/** Parses int8 as numbers, and unescapes text. */
 export const types = {
   getTypeParser(oid: number, format?: 'text' | 'binary') {
     if (oid === int8) return toNumber;

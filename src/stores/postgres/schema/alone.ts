@@ -6,8 +6,9 @@ import { beatEveryMs, type LeaseClock } from '../nodes.ts';
 import { schemaVersion } from './migrate.ts';
 
 /**
- * Resolves with the database's schema. Throws `conflict` if the database has an older schema than `newest` and another node works on it, which a migration would stop. A node whose
- * number stands still for as long as it takes to end it is gone; that of `predecessor` is known to be.
+ * Resolves with the database's schema version. Throws `conflict` if it is older than `newest` and another node is using
+ * the database, because a migration would stop that node. A node is gone once its beat has not changed for
+ * `endAfterMs`; `predecessor` is known to be gone.
  */
 export async function requireAlone(
   db: Database,

@@ -8,8 +8,9 @@ import type { Database, Transaction } from '../engine/database.ts';
 import { migrations } from './migrations.ts';
 
 /**
- * Brings a database to the newest schema, an empty one included, in one transaction. If several processes do this at once, one migrates, and the
- * others find it done. With `isTrial` the transaction is rolled back. Returns whether this call migrated. Throws like `schemaVersion`.
+ * Migrates a database to the newest schema, or creates the schema, in one transaction. If several processes do this at
+ * the same time, only one migrates. With `isTrial`, rolls back. Resolves with true if this call migrated. Throws like
+ * `schemaVersion`.
  */
 export async function migrate(db: Database, clock: Pick<Clock, 'now'>, { isTrial = false } = {}): Promise<boolean> {
   if ((await schemaVersion(db, db.address)) >= newestSchema) return false;
@@ -28,7 +29,7 @@ export async function migrate(db: Database, clock: Pick<Clock, 'now'>, { isTrial
   }
 }
 
-/** Takes the steps that are missing. */
+/** Applies the migrations after schema version `from`. */
 export async function migrateWithin(
   transaction: Transaction,
   { from, clock }: { from: number; clock: Pick<Clock, 'now'> },
@@ -45,12 +46,12 @@ export async function migrateWithin(
   await transaction.get('SELECT 1 AS done FROM rankd.workspace');
 }
 
-/** The newest schema that this rankd knows. */
+/** The newest schema version that this rankd supports. */
 export const newestSchema = migrations.length;
 
 /**
- * The number of migrations that the database has seen; 0 if it has no data of rankd. Throws `config_invalid` if its
- * schema `rankd` belongs to another program, and `schema_newer` if it is of a later rankd, and this one can't use it.
+ * Resolves with the number of migrations applied to the database; 0 if it has no schema `rankd`. Throws
+ * `config_invalid` if that schema belongs to another program, and `schema_newer` if it requires a later rankd.
  */
 export async function schemaVersion(db: Reader, address: ServerAddress): Promise<number> {
   const found = await db.get<{ hasSchema: boolean; hasSteps: boolean }>(
@@ -79,7 +80,7 @@ function schemaNewer({ version, rankd }: { version: number; rankd: string }, add
   );
 }
 
-/** The tables, indexes and triggers that the migrations up to `version` made and that are gone, or switched off. */
+/** Lists the tables, indexes and triggers of the migrations up to `version` that are missing or disabled. */
 export async function missingObjects(db: Reader, version: number): Promise<string[]> {
   const rows = await db.all<{ name: string }>(`
     SELECT relname AS name FROM pg_class WHERE relnamespace = to_regnamespace('rankd')

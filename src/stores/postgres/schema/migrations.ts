@@ -1,10 +1,11 @@
 import { tables } from '../../sql/schema.ts';
 
 /**
- * The schema, as the steps from one version to the next. Append only: never edit a step that was released. `livesWith` is the oldest schema
- * whose rankd can share the database with this one.
+ * The migrations, one for each schema version. Append only: never edit a released one. `livesWith` is the oldest schema
+ * version whose rankd can still use the database after the migration.
  *
- * A writer that adds a row with a sequence number holds the lock of the audit's head, so the numbers are in commit order.
+ * Rows with a `seq` in the shared `tables` are inserted under the lock on the audit's head, so their numbers are in
+ * commit order.
  */
 export const migrations: ReadonlyArray<{ sql: string; livesWith: number }> = [
   {
