@@ -119,18 +119,22 @@ export function headIn(line: string): ChainLink | undefined {
  * The last row that may be removed together with all `rows` before it; `before`, which precedes the first row, if none
  * may. Throws `conflict` if the chain is broken.
  */
-export function lastToGo(before: ChainLink, rows: readonly AuditRow[], mayGo: (row: AuditRow) => boolean): ChainLink {
+export function lastRemovable(
+  before: ChainLink,
+  rows: readonly AuditRow[],
+  mayRemove: (row: AuditRow) => boolean,
+): ChainLink {
   let last = before;
   for (const row of rows) {
-    if (!mayGo(row)) break;
-    if (breakBetween(last, row) !== undefined) throw brokenAt(row.id);
+    if (!mayRemove(row)) break;
+    if (breakBetween(last, row) !== undefined) throw brokenAudit(row.id);
     last = { id: row.id, hash: row.hash };
   }
   return last;
 }
 
 /** The error that stops retention before it changes an audit. */
-function brokenAt(id: number): RankdError {
+function brokenAudit(id: number): RankdError {
   return new RankdError('conflict', `The audit is broken at event #${id}, so retention removes none of it.`, {
     hint: 'rankd audit verify',
   });
@@ -139,12 +143,12 @@ function brokenAt(id: number): RankdError {
 /** The break between a row and the previous one; `undefined` if it follows. */
 export function breakBetween(before: ChainLink, row: AuditRow): ChainBreak | undefined {
   if (row.id !== before.id + 1) return { kind: 'missing', id: before.id + 1, toId: row.id - 1 };
-  const isWhole = row.hash === linkHash(before.hash, row) && namesThoseMeant(row);
+  const isWhole = row.hash === linkHash(before.hash, row) && hasExpectedPeople(row);
   return isWhole ? undefined : { kind: 'changed', id: row.id };
 }
 
 /** False if a person was removed from the row without being forgotten, or replaced by another. */
-function namesThoseMeant({ detail, people }: AuditRow): boolean {
+function hasExpectedPeople({ detail, people }: AuditRow): boolean {
   const fields: Record<string, unknown> = JSON.parse(detail);
   const isNamed = (name: string) => people.some(({ field }) => field === name);
   return (

@@ -49,13 +49,13 @@ export function compareDeclarations<Declaration extends { name: string }>(
     excludes(one: Declaration, other: Declaration): boolean;
   },
 ): ComparedDeclarations<Declaration> {
-  const keptAs = (own: Declaration) => kept.find(({ declaration }) => isSame(declaration, own));
+  const storedAs = (own: Declaration) => kept.find(({ declaration }) => isSame(declaration, own));
   const dropped = kept
     .map(({ declaration }) => declaration.name)
     .filter((name) => declared.every((declaration) => declaration.name !== name));
   const own = declared.map((declaration) => ({
     declaration,
-    seq: keptAs(declaration)?.seq ?? Number.POSITIVE_INFINITY,
+    seq: storedAs(declaration)?.seq ?? Number.POSITIVE_INFINITY,
   }));
   const inForce: Declaration[] = [];
   for (const { declaration } of [...own, ...elsewhere].sort((one, other) => other.seq - one.seq)) {
@@ -73,7 +73,7 @@ export function compareDeclarations<Declaration extends { name: string }>(
   );
   return {
     inForce: elsewhere.length === 0 ? [...declared] : inForce.reverse(),
-    renewed: declared.filter((declaration) => keptAs(declaration) === undefined),
+    renewed: declared.filter((declaration) => storedAs(declaration) === undefined),
     dropped,
     stillDeclared: [...stillDeclared, ...differing].filter(({ nodes }) => nodes.length > 0),
   };

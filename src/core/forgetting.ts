@@ -17,7 +17,7 @@ export interface Mentions {
 }
 
 /** A user and the pseudonym that replaces the user id. */
-export interface Forgetting {
+export interface ForgottenUser {
   userId: number;
   pseudonym: number;
 }
@@ -30,7 +30,7 @@ export interface WithoutPerson {
   erasure(request: ErasureRequest): ErasureRequest;
 }
 
-type ForgettingActor = Forgetting & { byPerson: readonly string[] };
+type ForgettingActor = ForgottenUser & { byPerson: readonly string[] };
 
 /** Replaces texts that named a forgotten person. */
 const forgottenText = 'It named a person who was forgotten.';
@@ -40,7 +40,7 @@ const forgottenText = 'It named a person who was forgotten.';
  * mentions of the person; `byPerson`: the names in history and audit for the person's actions in Discord.
  */
 export function judgeForgetting(
-  forgetting: Forgetting,
+  forgetting: ForgottenUser,
   actor: Actor,
 ): (mentions: Mentions, emptied: readonly AuditMention[], byPerson: readonly string[]) => Verdict<WithoutPerson> {
   return ({ isOpen, isNamed, changes, events }, emptied, byPerson) => {
@@ -76,7 +76,7 @@ export function notNamed(userId: number): RankdError {
 /** A new request waits for the operator; one of a user whom no record names is done at once, and stored without the user. */
 export function judgeErasure(
   request: ErasureRequest,
-  { pseudonym, ...actor }: Actor & Pick<Forgetting, 'pseudonym'>,
+  { pseudonym, ...actor }: Actor & Pick<ForgottenUser, 'pseudonym'>,
 ): (isNamed: boolean) => Verdict<ErasureRequest> {
   return (isNamed) => {
     const change = isNamed ? request : { ...request, userId: pseudonym, doneAt: actor.at };

@@ -147,7 +147,8 @@ function afterApplied(change: RankChange, of: HoldsOfMember, now: number): HoldU
   const actor = { by: change.by, at: now };
   if (part?.does === 'begin') {
     const begun = holdBegunBy(change, part, of);
-    const replaced = open === undefined || open.id === begun.id ? nothing : over(open, 'superseded', change, actor);
+    const replaced =
+      open === undefined || open.id === begun.id ? nothing : endedByChange(open, 'superseded', change, actor);
     const events = own === undefined ? [suspensionEvent('begin', begun, actor)] : [];
     return { holds: [...replaced.holds, begun], events: [...replaced.events, ...events] };
   }
@@ -156,10 +157,10 @@ function afterApplied(change: RankChange, of: HoldsOfMember, now: number): HoldU
     if (open === undefined || !tookEffect(change)) return nothing;
     if (leavesAlone(change, open)) return { holds: [carriedOver(open, change)], events: [] };
     const isLifted = open.kind === 'suspension' || change.undoOf === open.changeId;
-    return over(open, isLifted ? 'lifted' : 'superseded', change, actor);
+    return endedByChange(open, isLifted ? 'lifted' : 'superseded', change, actor);
   }
   if (own === undefined) return nothing;
-  if (part.does !== 'renew') return over(own, part.does === 'return' ? part.as : 'lifted', change, actor);
+  if (part.does !== 'renew') return endedByChange(own, part.does === 'return' ? part.as : 'lifted', change, actor);
   // A member who leaves the group loses the earlier roles, as on Roblox.
   const { awaySince: _, ...kept } = own;
   const renewed: Hold = { ...kept, state: 'active', rolesBefore: change.rolesBefore, rolesDuring: change.rolesAfter };
@@ -207,7 +208,7 @@ function afterUndo(
   const closing =
     open === undefined || (open.id === id && reopens !== undefined)
       ? nothing
-      : over(open, recloses?.as ?? 'lifted', by, actor);
+      : endedByChange(open, recloses?.as ?? 'lifted', by, actor);
   if (own === undefined || isOpenHold(own) || (reopens ?? ends) === undefined) return closing;
   const restoring = ends !== undefined ? overdue(own, change, actor) : reopened(own, actor);
   return { holds: [...closing.holds, ...restoring.holds], events: [...closing.events, ...restoring.events] };
@@ -230,13 +231,18 @@ function overdue(hold: Hold, { message }: RankChange, actor: Actor): HoldUpdate 
 }
 
 /** The ended hold. `by` is the change that ended it. */
-function over(hold: Hold, state: EndedState, by: Pick<RankChange, 'id' | 'message'>, actor: Actor): HoldUpdate {
+function endedByChange(
+  hold: Hold,
+  state: EndedState,
+  by: Pick<RankChange, 'id' | 'message'>,
+  actor: Actor,
+): HoldUpdate {
   const { nextTryAt: _, code: _code, ...kept } = hold;
   const ended: Hold = { ...kept, state, returnChangeId: by.id, endedAt: actor.at, message: by.message };
-  return { holds: [ended], events: [suspensionEvent(verbs[state], ended, actor)] };
+  return { holds: [ended], events: [suspensionEvent(endEvents[state], ended, actor)] };
 }
 
-const verbs = { ended: 'end', lifted: 'lift', superseded: 'supersede', forfeited: 'forfeit' } as const;
+const endEvents = { ended: 'end', lifted: 'lift', superseded: 'supersede', forfeited: 'forfeit' } as const;
 
 /** A return has begun, or its outcome is unknown again. */
 function whileOpen({ id, hold }: RankChange, { own }: HoldsOfMember): HoldUpdate {
@@ -271,9 +277,12 @@ function afterRefutation(change: RankChange, { open, own, ended }: HoldsOfMember
 
 /** Reverts the effect of the change on the hold that it refers to. */
 function withdrawn({ id, message, hold: part }: RankChange, own: Hold, actor: Actor): HoldUpdate {
-  if (part?.does === 'begin') return isOpenHold(own) ? over(own, 'superseded', { id, message }, actor) : nothing;
+  if (part?.does === 'begin')
+    return isOpenHold(own) ? endedByChange(own, 'superseded', { id, message }, actor) : nothing;
   const was = part?.does === 'undo' ? (part.reopens ?? part.ends) : undefined;
-  return was === undefined || own.state === was.as ? nothing : over(own, was.as, { id: was.by, message }, actor);
+  return was === undefined || own.state === was.as
+    ? nothing
+    : endedByChange(own, was.as, { id: was.by, message }, actor);
 }
 
 /** A hold whose return failed: it is retried soon, or is stuck. */
@@ -332,7 +341,7 @@ export function judgeHold(
       return holdsIt ? { do: 'keep', update: nothing } : { do: 'renew', roles: listed(hold.rolesDuring) };
     return {
       do: 'keep',
-      update: closed(
+      update: endedWithoutChange(
         hold,
         'forfeited',
         `${memberTitle(hold)} left the group in the meantime, so no roles are given back.`,
@@ -341,7 +350,7 @@ export function judgeHold(
     };
   }
   const message = `${memberTitle(hold)} was changed by someone else in the meantime, so nothing was given back.`;
-  return { do: 'keep', update: closed(hold, 'superseded', message, actor) };
+  return { do: 'keep', update: endedWithoutChange(hold, 'superseded', message, actor) };
 }
 
 /**
@@ -366,14 +375,14 @@ export function hasLeftSince({ rolesBefore, rolesAfter, requestedAt }: RankChang
 
 function awayFromGroup(hold: Hold, isOver: boolean, actor: Actor): HoldUpdate {
   const away: Hold = { ...hold, awaySince: hold.awaySince ?? actor.at };
-  if (isOver) return closed(away, 'forfeited', `${memberTitle(hold)} is no longer in the group.`, actor);
+  if (isOver) return endedWithoutChange(away, 'forfeited', `${memberTitle(hold)} is no longer in the group.`, actor);
   return hold.awaySince === undefined ? { holds: [away], events: [] } : nothing;
 }
 
-function closed(hold: Hold, state: EndedState, message: string, actor: Actor): HoldUpdate {
+function endedWithoutChange(hold: Hold, state: EndedState, message: string, actor: Actor): HoldUpdate {
   const { nextTryAt: _, code: _code, ...kept } = hold;
   const ended: Hold = { ...kept, state, endedAt: actor.at, message };
-  return { holds: [ended], events: [suspensionEvent(verbs[state], ended, actor)] };
+  return { holds: [ended], events: [suspensionEvent(endEvents[state], ended, actor)] };
 }
 
 /**

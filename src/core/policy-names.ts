@@ -4,11 +4,11 @@ import { isRank, type RoleName, rolesCalled } from './role-scheme.ts';
 import type { NamingSettings, ResolvedRoles } from './role-settings.ts';
 import type { Policy } from './rules/rule.ts';
 
-type Naming = 'maxRank' | 'minRank' | 'lockedRoles' | 'privilegedRoles' | 'protectedRoles';
+type RoleRule = 'maxRank' | 'minRank' | 'lockedRoles' | 'privilegedRoles' | 'protectedRoles';
 
 /** The group owner's rules as written: they may name roles. */
-export type PolicySettings = Omit<Policy, Naming> &
-  Pick<NamingSettings, Naming> & {
+export type PolicySettings = Omit<Policy, RoleRule> &
+  Pick<NamingSettings, RoleRule> & {
     /** `refuse`: a request whose `oldRankName` names a role that the member does not hold. */
     stale: 'ignore' | 'refuse';
   };
@@ -33,7 +33,7 @@ export function policyFor({ named }: Pick<ResolvedRoles, 'named'>, settings: Pol
 /** A sentence for each name in the policy's lists that several roles share; all of these are meant. */
 export function strayNames(
   roles: Role[],
-  { lockedRoles, privilegedRoles, protectedRoles }: Pick<NamingSettings, Extract<Naming, `${string}Roles`>>,
+  { lockedRoles, privilegedRoles, protectedRoles }: Pick<NamingSettings, Extract<RoleRule, `${string}Roles`>>,
 ): string[] {
   const lists: Record<string, RoleName[]> = {
     locked_roles: lockedRoles,

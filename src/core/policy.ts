@@ -68,14 +68,14 @@ export function comebackOf(
  * Rules about the roles and members that may be changed apply to an undo, too. Rules about the ranker, the pace and the
  * step size do not.
  */
-const rulesThatHold = [ceiling, floor, lockedRoles, protectedMembers];
+const undoRules = [ceiling, floor, lockedRoles, protectedMembers];
 
 /** The refusal to restore these roles; `undefined` if they may be restored. */
 export function refusalOfUndo(
   of: Pick<PolicyCase, 'policy' | 'request' | 'scheme' | 'plan' | 'acting'>,
 ): RankdError | undefined {
   const asOperator = { ...of, key: undefined, sinceLastChangeMs: undefined, sinceRankersLastChangeMs: undefined };
-  return firstRefusal(rulesThatHold, asOperator) ?? refusalAboveActing(asOperator);
+  return firstRefusal(undoRules, asOperator) ?? refusalAboveActing(asOperator);
 }
 
 export function firstRefusal(rules: readonly PolicyRule[], of: PolicyCase): RankdError | undefined {

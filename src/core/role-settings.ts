@@ -205,12 +205,12 @@ function resolveEntry(group: Roles, one: RoleEntry, meanings: readonly RoleMeani
   const usable = kindOf(setting).meansOne ? roles.filter(canBeHeld) : roles;
   const gone = meaning.roles.filter(({ id }) => !usable.some((role) => role.id === id));
   if (now.isUnclear) return { ...fits, roles: usable, gone };
-  const said = saidBy(group, one);
+  const matching = matchingRoles(group, one);
   return {
     roles: usable,
     gone,
-    moved: usable.filter((role) => !said.includes(role) || role.rank !== (shownRank ?? role.rank)),
-    others: said.filter((role) => !meaning.roles.some(({ id }) => id === role.id)),
+    moved: usable.filter((role) => !matching.includes(role) || role.rank !== (shownRank ?? role.rank)),
+    others: matching.filter((role) => !meaning.roles.some(({ id }) => id === role.id)),
   };
 }
 
@@ -233,7 +233,7 @@ function canBeHeld({ kind }: Role): boolean {
  * The present roles that match the entry's text. In a list that protects, a rank includes every role with that rank,
  * even the base role.
  */
-function saidBy(group: Roles, { setting, entry }: RoleEntry): Role[] {
+function matchingRoles(group: Roles, { setting, entry }: RoleEntry): Role[] {
   if (kindOf(setting).meansOne) return rolesMeant(group, entry);
   if (typeof entry === 'string') return rolesCalled(group.roles, entry);
   return group.roles.filter((role) => isNamed(role, [entry]));
@@ -242,7 +242,7 @@ function saidBy(group: Roles, { setting, entry }: RoleEntry): Role[] {
 /** `isUnclear`: the role depends on which one is the base role, and the platform does not report that at present. */
 function readEntry(group: Roles, one: RoleEntry): { roles: Role[]; flaw?: string; isUnclear?: true } {
   const { setting, entry } = one;
-  const roles = saidBy(group, one);
+  const roles = matchingRoles(group, one);
   const [role, other] = roles;
   if (role === undefined) {
     const what =
@@ -371,9 +371,9 @@ function nameOf(
   { setting, entry, taken }: RoleEntry & { taken: ReadonlySet<string> },
 ): RoleName {
   const name: RoleName = typeof entry === 'number' ? role.rank : role.name;
-  const said = saidBy(group, { setting, entry: name });
+  const matching = matchingRoles(group, { setting, entry: name });
   const isWritable = typeof name === 'number' || writableName.test(name);
-  const isClear = isWritable && said.length === 1 && said[0] === role && !taken.has(String(name));
+  const isClear = isWritable && matching.length === 1 && matching[0] === role && !taken.has(String(name));
   if (isClear) return name;
   return isBound(setting) ? role.rank : role.id;
 }

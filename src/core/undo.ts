@@ -1,7 +1,7 @@
 import type { RankChange } from './model.ts';
 
 /** The meaning of an undo of one member's changes. */
-export type Undoing =
+export type UndoVerdict =
   /** Restores the roles from before `earliest`. That also undoes `between`, changes that are not selected. */
   | { kind: 'put_back'; earliest: RankChange; between: RankChange[]; undoId: string | undefined }
   /** Every selected change has been undone already, by the undo `undoId`. */
@@ -19,7 +19,7 @@ export function tookEffect({ state, dryRun, rolesBefore, rolesAfter, hold }: Ran
  * change and to every change that its undos reverted. An unselected undo cancels out with the changes that it reverted:
  * neither counts.
  */
-export function undoing(timeline: RankChange[], isSelected: (change: RankChange) => boolean): Undoing {
+export function undoing(timeline: RankChange[], isSelected: (change: RankChange) => boolean): UndoVerdict {
   const { live, undoId } = liveChanges(timeline, isSelected);
   const [newest] = live;
   const selected = live.filter(isSelected);

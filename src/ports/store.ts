@@ -5,7 +5,7 @@ import type { StillDeclared } from '../core/declarations.ts';
 import type { DeclarationClash, DeclarationFacts, DeclarationVerdict, NewDeclaration } from '../core/declared-keys.ts';
 import type { DiscordPerson, JudgePerson } from '../core/discord-person.ts';
 import type { DomainEvent, Verdict } from '../core/events.ts';
-import type { Forgetting, Mentions, WithoutPerson } from '../core/forgetting.ts';
+import type { ForgottenUser, Mentions, WithoutPerson } from '../core/forgetting.ts';
 import type { JudgeKey, NewKey } from '../core/key-changes.ts';
 import type { AuditEvent, ErasureRequest, Key, KeyRecord, Role, WhitelistEntry, Workspace } from '../core/model.ts';
 import type { NodeStatus, SeenNode } from '../core/nodes.ts';
@@ -202,7 +202,7 @@ export interface PersonStore {
    * nothing changed.
    */
   forgetPerson(
-    forgetting: Forgetting,
+    forgetting: ForgottenUser,
     judge: (
       mentions: Mentions,
       emptied: readonly AuditMention[],

@@ -36,7 +36,7 @@ const reading = [
 const acting = ['/api/active', '/api/logout', ...Object.keys(actions).map((path) => `/api/${path}`)];
 
 describe('without a session', () => {
-  test('nothing below /api shows or does anything', async () => {
+  test('every request below /api is refused', async () => {
     const { origin } = operator;
     const stranger = new PageVisitor(`${origin}/login#${'x'.repeat(22)}`);
     for (const path of [...reading, '/api/events'])
@@ -46,8 +46,8 @@ describe('without a session', () => {
   });
 });
 
-describe('a cookie that another port of the machine has seen', () => {
-  test('opens nothing: the token is not in it', async () => {
+describe('a cookie that a service on a different port has seen', () => {
+  test('is refused without the token', async () => {
     const thief = { 'x-rankd-token': undefined };
     for (const path of [...reading, '/api/events'])
       expect(await operator.get(path, thief), path).toMatchObject({ status: 401, json: { code: 'no_session' } });
@@ -60,7 +60,7 @@ describe('a cookie that another port of the machine has seen', () => {
     expect(await operator.read('/api/session')).toMatchObject({ v: 1 });
   });
 
-  test('sent twice is no cookie, so no page can replace it', async () => {
+  test('is refused if it is sent twice, so no page can replace it', async () => {
     const cookie = `${operator.cookie}; ${operator.cookie.replace(/=.*/, '=other')}`;
     expect(await operator.get('/api/session', { cookie })).toMatchObject({ status: 401 });
   });
@@ -75,7 +75,7 @@ describe('requests from another page', () => {
     { 'sec-fetch-site': undefined, origin: 'null' },
     { 'sec-fetch-site': undefined, origin: 'http://127.0.0.1:9999' },
     { 'sec-fetch-site': 'same-origin, cross-site' },
-  ])('is refused with every right cookie and token: %o', async (headers) => {
+  ])('are refused despite a valid cookie and token: %o', async (headers) => {
     for (const path of ['/api/login', ...acting])
       expect(await operator.post(path, {}, headers), path).toMatchObject({
         status: 403,
@@ -83,13 +83,13 @@ describe('requests from another page', () => {
       });
   });
 
-  test('is refused for reading as well, and takes no stream away', async () => {
+  test('are refused for reads as well, and use up no stream', async () => {
     for (const path of ['/api/status', '/api/events'])
       for (const site of ['same-site', 'cross-site'])
         expect(await operator.get(path, { 'sec-fetch-site': site })).toMatchObject({ status: 403 });
   });
 
-  test('is counted in the audit, with the path, the site and the address that it came from', async () => {
+  test('are counted in the audit, with the path, the site and the source address', async () => {
     const headers = { 'sec-fetch-site': 'same-site', origin: 'http://127.0.0.1:9999' };
     await using other = await openTestPage();
     const visitor = await other.loggedIn();
@@ -100,7 +100,7 @@ describe('requests from another page', () => {
     expect(events).toMatchObject([{ by: 'daemon', detail: { code: 'not_from_page', ...asked, count: 15 } }]);
   });
 
-  test('fills no disk, whatever it sends: ten kinds are listed, the rest are one sum, and no secret is among them', async () => {
+  test('cannot fill the disk: the audit lists ten kinds and one total for the rest, without a secret', async () => {
     await using other = await openTestPage();
     const visitor = await other.loggedIn();
     for (let n = 0; n < 30; n += 1)
@@ -112,7 +112,7 @@ describe('requests from another page', () => {
     expect(JSON.stringify(events)).not.toContain(visitor.token);
   });
 
-  test('a form can send no body that is taken', async () => {
+  test('with a body that a form can send are refused', async () => {
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data', undefined]) {
       const answer = await operator.post('/api/keys/pause', '{"key":"main"}', { 'content-type': type });
       expect(answer).toMatchObject({ status: 400, json: { code: 'invalid_request' } });
@@ -120,9 +120,9 @@ describe('requests from another page', () => {
   });
 });
 
-describe('another name for the same address', () => {
+describe('a host name', () => {
   test.each(['evil.example', 'evil.example:7266', '127.0.0.1', '127.0.0.1:1', '0.0.0.0', 'localhost.', '', '[::2]'])(
-    'as after DNS rebinding, is refused everywhere: %j',
+    'of a different site, as after DNS rebinding, is refused everywhere: %j',
     async (host) => {
       const { port } = new URL(operator.origin);
       const withPort = /:\d+$/.test(host) || host === '' || host === '127.0.0.1' ? host : `${host}:${port}`;
@@ -136,13 +136,13 @@ describe('another name for the same address', () => {
     },
   );
 
-  test('its own names are all good', async () => {
+  test('of the page is accepted', async () => {
     const { port } = new URL(operator.origin);
     for (const name of ['127.0.0.1', 'localhost', 'LOCALHOST', '[::1]'])
       expect(await operator.get('/api/session', { host: `${name}:${port}` })).toMatchObject({ status: 200 });
   });
 
-  test('two hosts, and none, are refused', async () => {
+  test('that is missing or sent twice is refused', async () => {
     const { host } = new URL(operator.origin);
     for (const lines of [`Host: ${host}\r\nHost: evil.example\r\n`, '']) {
       const request = `GET /api/session HTTP/1.1\r\n${lines}Connection: close\r\n\r\n`;
@@ -152,7 +152,7 @@ describe('another name for the same address', () => {
 });
 
 describe('guesses', () => {
-  test('of links are slowed down after ten, and the right one is let in all the same', async () => {
+  test('of links are limited after ten, and the right link still works', async () => {
     await using other = await openTestPage();
     const visitor = await other.withLink();
     for (let n = 0; n < 10; n += 1) expect(await visitor.logIn(`guess${n}`)).toMatchObject({ status: 403 });
@@ -162,7 +162,7 @@ describe('guesses', () => {
     expect(await visitor.logIn()).toMatchObject({ status: 200 });
   });
 
-  test('of what the link could be leave none that works', async () => {
+  test('with malformed links all fail', async () => {
     for (const link of [null, 0, {}, [], true, '', 'undefined', 'x'.repeat(10_000), '__proto__'])
       expect((await operator.post('/api/login', { link })).status).toBeGreaterThanOrEqual(403);
   });
@@ -170,14 +170,14 @@ describe('guesses', () => {
 
 describe('bodies', () => {
   test.each(['', 'nonsense', '[]', 'null', '"text"', '7', '{"key":', '\u0000', '{"key":"\ud800"'])(
-    'that are no object of JSON get 400: %j',
+    'that are not a JSON object get 400: %j',
     async (body) => {
       const answer = await operator.send('/api/keys/pause', { method: 'POST', body: body || ' ' });
       expect(answer).toMatchObject({ status: 400, json: { code: 'invalid_request' } });
     },
   );
 
-  test('of more than 64 KiB get 413, announced or not', async () => {
+  test('larger than 64 KiB get 413, with or without a Content-Length', async () => {
     const body = JSON.stringify({ key: 'x'.repeat(65_600) });
     expect(await operator.send('/api/keys/pause', { method: 'POST', body })).toMatchObject({ status: 413 });
     const chunked = { 'transfer-encoding': 'chunked' };
@@ -200,7 +200,7 @@ describe('bodies', () => {
     ['/api/suspensions/lift', { user: 1001, force: 'yes' }, 'force'],
     ['/api/suspensions/lift', { user: 1001, reason: 'x'.repeat(201) }, 'reason'],
     ['/api/webhooks/test', {}, 'webhook'],
-  ])('%s %j: 400 names the field %s', async (path, body, field) => {
+  ])('for %s such as %j get 400 with the field %s', async (path, body, field) => {
     expect(await operator.post(path, body)).toMatchObject({ status: 400, json: { code: 'invalid_request', field } });
   });
 });
@@ -221,7 +221,7 @@ describe('queries', () => {
     ['limit=0', 'limit'],
     ['limit=101', 'limit'],
     ['since=1h&since=2h', 'since'],
-  ])('of changes that make no sense get 400 with their field: %s', async (query, field) => {
+  ])('with an invalid filter get 400 with its field: %s', async (query, field) => {
     await using other = await openTestPage();
     const visitor = await other.loggedIn();
     expect(await visitor.get(`/api/changes?${query}`)).toMatchObject({
@@ -231,7 +231,7 @@ describe('queries', () => {
   });
 
   test.each(['', 'key=main', 'since=1h', 'user=ann', 'change=chg_1%27', 'change='])(
-    'of an undo that could mean everything get 400: %j',
+    'for an undo without a clear selection get 400: %j',
     async (query) => {
       await using other = await openTestPage();
       await other.app.createKey();
@@ -240,7 +240,7 @@ describe('queries', () => {
     },
   );
 
-  test('addresses of every kind get an answer with all headers, and none a file of the machine', async () => {
+  test('for unknown paths get 404, and no file of the machine is served', async () => {
     const files = [
       '/..%2f..%2fetc%2fpasswd',
       '/../../etc/passwd',
@@ -258,7 +258,7 @@ describe('queries', () => {
 });
 
 describe('too much at once', () => {
-  test('a session that reads more than four times a second has to wait', async () => {
+  test('a session that reads too often gets 429', async () => {
     await using other = await openTestPage();
     const visitor = await other.loggedIn();
     const answers = await Promise.all(Array.from({ length: 40 }, () => visitor.get('/api/budget')));
@@ -271,7 +271,7 @@ describe('too much at once', () => {
     expect(await visitor.read('/api/session')).toMatchObject({ v: 1 });
   });
 
-  test('the eleventh stream gets 503, and a stream that ends makes room', async () => {
+  test('the eleventh stream gets 503, and a stream that ends frees a place', async () => {
     await using other = await openTestPage();
     const visitor = await other.loggedIn();
     const streams = await Promise.all(Array.from({ length: 10 }, () => visitor.listen()));
@@ -289,7 +289,7 @@ describe('too much at once', () => {
     for (const stream of streams) stream[Symbol.dispose]();
   });
 
-  test('the cookie alone takes no stream, and HEAD holds none', async () => {
+  test('a request without the token and a HEAD request use up no stream', async () => {
     await using other = await openTestPage();
     const visitor = await other.loggedIn();
     const cookieAlone = { 'x-rankd-token': undefined };
@@ -304,7 +304,7 @@ describe('too much at once', () => {
     expect(stream.status).toBe(200);
   });
 
-  test('a caller who sends half a request is disconnected, and blocks no other', async () => {
+  test('half a request blocks no other caller', async () => {
     const { hostname, port } = new URL(operator.origin);
     const socket = connect(Number(port), hostname);
     socket.write('POST /api/login HTTP/1.1\r\nHost: ');
@@ -312,7 +312,7 @@ describe('too much at once', () => {
     socket.destroy();
   });
 
-  test('bytes that are no HTTP get an answer with all headers', async () => {
+  test('bytes that are not HTTP get a response with all security headers', async () => {
     for (const bytes of ['nonsense\r\n\r\n', 'CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example:443\r\n\r\n']) {
       const received = await receivedFor(bytes);
       expect(received).toMatch(/\r\n\r\n\{"success":false,.*"requestId":"req_\w+"\}$/);
@@ -321,7 +321,7 @@ describe('too much at once', () => {
   });
 });
 
-/** Everything that the page answers to these bytes. */
+/** Sends bytes to the page, and returns everything that it responds. */
 async function receivedFor(bytes: string): Promise<string> {
   const { hostname, port } = new URL(operator.origin);
   const socket = connect(Number(port), hostname);
@@ -334,7 +334,7 @@ async function receivedFor(bytes: string): Promise<string> {
   return received;
 }
 
-test('a name that a game makes up is text in a document, and in no header', async () => {
+test('a hostile name from a game is text in the response body, and in no header', async () => {
   const name = '<img src=x onerror=alert(1)>\r\nset-cookie: a=b\u2028';
   const key = await page.app.createKey({ name: 'hostile' });
   await page.app.rank(key, { rankeeId: 1001, rankeeName: name, newRankId: 20 });

@@ -7,17 +7,14 @@ import { PageVisitor } from '../support/page-visitor.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { figuresOf } from '../tools/process-figures.ts';
 
-/**
- * `npm run flood`: measures the load that callers without a key can put on the built daemon; exits with 1 if a figure
- * exceeds its bound.
- */
+/** `npm run flood`: measures the load that callers without a key can put on the built daemon. */
 const { seconds } = new Command('npm run flood --')
   .description('Floods the built daemon without a key; exits with 1 if a figure exceeds its bound.')
   .option('--seconds <n>', 'how long each flood lasts', wholeNumber(10, 100_000), 60)
   .parse()
   .opts<{ seconds: number }>();
 
-/** Answers of a flooded daemon, and their cost. */
+/** A measured figure of a flooded daemon, and its bound. */
 interface Finding {
   what: string;
   figure: string;
@@ -35,7 +32,7 @@ for (const flood of floods) {
   if (!isWithin) process.exitCode = 1;
 }
 
-/** 500 connections send hundreds of requests at once and never read. */
+/** Opens 500 connections that each send 400 requests at once and never read. */
 async function deafCallers(daemon: DaemonProcess): Promise<Finding> {
   const document = 'GET /openapi.json HTTP/1.1\r\nHost: x\r\n\r\n';
   await using _callers = keepUp(daemon.url, 500, (socket) => {
@@ -50,10 +47,7 @@ async function deafCallers(daemon: DaemonProcess): Promise<Finding> {
   return { what, figure: `${peakMiB} MiB resident at most`, bound: '256', isWithin: peakMiB < 256 };
 }
 
-/**
- * 1000 connections send a byte of a body now and then, and reconnect when they are ended. At the same time, valid callers use
- * new connections.
- */
+/** Opens 1000 connections that trickle a body and reconnect when closed, while valid callers use new connections. */
 async function slowSenders(daemon: DaemonProcess): Promise<Finding> {
   const head = 'POST /v1/apikey HTTP/1.1\r\nHost: x\r\nContent-Length: 60000\r\n\r\n';
   await using _senders = keepUp(daemon.url, 1_000, (socket) => {
@@ -65,7 +59,7 @@ async function slowSenders(daemon: DaemonProcess): Promise<Finding> {
   return { what: '1000 slow senders', figure, bound: '99 %', isWithin: answered >= asked * 0.99 };
 }
 
-/** Requests of every refused kind, as fast as the daemon answers. */
+/** Sends requests of every refused kind, as fast as the daemon responds. */
 async function refusedRequests(daemon: DaemonProcess): Promise<Finding> {
   const place = '{"placeid":42}';
   const post = (path: string, body: string, header = 'X: y') =>
@@ -90,9 +84,9 @@ async function refusedRequests(daemon: DaemonProcess): Promise<Finding> {
       socket.write(batch);
     };
     socket.setEncoding('latin1').on('data', (chunk: string) => {
-      const came = chunk.split('HTTP/1.1 ').length - 1;
-      answers += came;
-      open -= came;
+      const received = chunk.split('HTTP/1.1 ').length - 1;
+      answers += received;
+      open -= received;
       if (open === 0) send();
     });
     send();
@@ -107,10 +101,7 @@ async function refusedRequests(daemon: DaemonProcess): Promise<Finding> {
   return { what: `${perSecond} refused requests a second`, figure, bound: '1', isWithin: perHour <= 1e6 };
 }
 
-/**
- * 90 connections request metrics, 12 times 400 requests at once, and read nothing. In the meantime, games verify their
- * keys.
- */
+/** Opens 90 connections that send 12 times 400 metrics requests and never read, while games verify their keys. */
 async function deafScrapers(daemon: DaemonProcess, home: CliHome): Promise<Finding> {
   const key = await gameKey(home);
   const scrapes = 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(400);
@@ -136,9 +127,7 @@ async function deafScrapers(daemon: DaemonProcess, home: CliHome): Promise<Findi
   return { what, figure, bound: '256 MiB, 100 ms', isWithin: peakMiB < 256 && slowest <= 100 };
 }
 
-/**
- * 130 connections to the page send a byte of a body now and then. In the meantime, the operator uses new connections.
- */
+/** Opens 130 connections that trickle a body to the page, while the operator uses new connections. */
 async function slowSendersOfThePage(_daemon: DaemonProcess, home: CliHome): Promise<Finding> {
   const { origin } = await PageVisitor.withLink(home);
   const head = `POST /api/login HTTP/1.1\r\nHost: ${new URL(origin).host}\r\nContent-Length: 9000\r\n\r\n`;
@@ -147,11 +136,11 @@ async function slowSendersOfThePage(_daemon: DaemonProcess, home: CliHome): Prom
     return repeat(1_000, () => socket.write(' '));
   });
   const { asked, answered } = await askUntil(`${origin}/`);
-  const figure = `${answered} of ${asked} requests of the operator answered`;
+  const figure = `${answered} of ${asked} of the operator's requests answered`;
   return { what: '130 slow senders at the page', figure, bound: 'all', isWithin: answered === asked };
 }
 
-/** 990 connections to metrics send nothing. In the meantime, games use new connections. */
+/** Opens 990 idle connections to metrics, while games use new connections. */
 async function idleScrapers(daemon: DaemonProcess): Promise<Finding> {
   await using _idle = keepUp(daemon.metricsUrl ?? '', 990, () => () => undefined);
   const { asked, answered } = await askUntil(`${daemon.url}/healthz`);
@@ -165,7 +154,7 @@ async function gameKey(home: CliHome): Promise<string> {
   return stdout.trim();
 }
 
-/** The number of requests on separate connections that are answered in the given time. */
+/** Sends requests on separate connections for the length of the flood, and counts those answered with 200. */
 async function askUntil(url: string): Promise<{ asked: number; answered: number }> {
   const counts = { asked: 0, answered: 0 };
   await until(seconds, 250, async () => {

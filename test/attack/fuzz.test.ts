@@ -6,7 +6,7 @@ import { openTestApp, send, type TestApp } from '../support/open-test-app.ts';
 import { connectTo } from '../support/raw-answers.ts';
 import { anyBody, anyEdits, anyHeaders, anyMethod, anyTarget } from './hostile.ts';
 
-/** The number of requests in each of the two tests; `npm run fuzz -- --runs 100000` for a long run. */
+/** The number of requests in each of the two tests; `npm run fuzz -- --runs 100000` sets a larger one. */
 const runs = Number(process.env['FUZZ_RUNS'] ?? 2_000);
 const atOnce = 20;
 const timeout = 20_000 + runs * 40;
@@ -39,7 +39,7 @@ interface Received {
   body: string;
 }
 
-/** Properties of every answer. */
+/** Checks the properties of every response. */
 function check({ status, headers, body }: Received): void {
   expect(status, body).toBeLessThan(500);
   expect(headers['x-request-id']).toMatch(/^req_\w{12}$/);
@@ -57,7 +57,7 @@ function check({ status, headers, body }: Received): void {
   expect(Buffer.byteLength(body)).toBeLessThan(2_048);
 }
 
-/** Nothing crashed, leaked or was left unanswered. */
+/** Checks that nothing crashed, leaked or is still unanswered. */
 async function expectUnharmed(): Promise<void> {
   expect((await send(`${app.url}/readyz`, {})).status).toBe(200);
   await expect.poll(() => app.app.requests.count).toBe(0);
@@ -125,7 +125,7 @@ function requestBytes(target: string, headers: Record<string, string>, body: Buf
   return Buffer.concat([Buffer.from(`${head.join('\r\n')}\r\n\r\n`, 'latin1'), body]);
 }
 
-/** All answers on a separate connection until the server closes it. */
+/** Sends bytes on a separate connection, and returns all responses until the server closes it. */
 async function rawExchange(bytes: Buffer): Promise<Received[]> {
   const socket = connectTo(app.url);
   const received: Buffer[] = [];

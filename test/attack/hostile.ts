@@ -68,7 +68,7 @@ const scalar = fc.oneof(
 );
 const value = fc.oneof({ weight: 6, arbitrary: scalar }, { weight: 1, arbitrary: fc.jsonValue() });
 
-/** A body that is valid for every operation, with some fields replaced by anything. */
+/** A body that is valid for every operation, except for up to two fields with random values. */
 const nearlyRight = fc
   .tuple(
     fc.constantFrom(1001, 1002, 1003, 1004, 9_999),
@@ -102,7 +102,7 @@ const json = fc.oneof(
   },
 );
 
-/** JSON, JSON with some bytes changed, other bytes, compressed bytes. */
+/** JSON, JSON with changed bytes, random bytes, or compressed bytes. */
 export const anyBody: fc.Arbitrary<Buffer> = fc.oneof(
   { weight: 8, arbitrary: json.map((body) => Buffer.from(body)) },
   { weight: 2, arbitrary: fc.tuple(json, anyEdits()).map(([body, edit]) => edit(Buffer.from(body))) },
@@ -112,7 +112,7 @@ export const anyBody: fc.Arbitrary<Buffer> = fc.oneof(
   { weight: 1, arbitrary: fc.constant(gzipSync(Buffer.alloc(5_000_000))) },
 );
 
-/** Characters that Node.js allows a client to send in a header. */
+/** Text of characters that Node.js allows in a header. */
 const headerText = fc.oneof(
   fc.constantFrom(...hostileTexts).map((odd) => odd.replaceAll(/[^\t\x20-\x7e]/g, '?')),
   fc.string({ maxLength: 60 }).map((odd) => odd.replaceAll(/[^\t\x20-\x7e]/g, '?')),
@@ -139,7 +139,7 @@ const headerNames = [
   '__proto__',
 ] as const;
 
-/** Header values by name; the credential is valid, almost valid or missing. */
+/** Generates header values by name, with a credential that is valid, almost valid or missing. */
 export function anyHeaders(key: string): fc.Arbitrary<Record<string, string>> {
   const authorization = fc.oneof(
     { weight: 8, arbitrary: fc.constant(`Bearer ${key}`) },
@@ -155,7 +155,7 @@ export function anyHeaders(key: string): fc.Arbitrary<Record<string, string>> {
     .map(([credential, encoding, odd]) => ({ authorization: credential, ...encoding, ...odd }));
 }
 
-/** Usually an operation; always valid in a request line. */
+/** A request target, usually of an operation; always valid in a request line. */
 export const anyTarget: fc.Arbitrary<string> = fc.oneof(
   { weight: 5, arbitrary: fc.constantFrom('/v1/ranker?placeid=42', '/v1/apikey') },
   {
@@ -215,7 +215,7 @@ export const anyMethod: fc.Arbitrary<string> = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom('GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY') },
 );
 
-/** Random changes of bytes: flipped, removed, duplicated, inserted. */
+/** Generates functions that flip, remove, duplicate or insert bytes. */
 export function anyEdits(): fc.Arbitrary<(bytes: Buffer) => Buffer> {
   const edit = fc.record({
     kind: fc.constantFrom('flip', 'cut', 'double', 'insert'),

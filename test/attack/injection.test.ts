@@ -8,15 +8,12 @@ import { openTestApp, place } from '../support/open-test-app.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { hostileTexts } from './hostile.ts';
 
-/**
- * Characters that control a terminal, start a line, reverse its order or are invisible; line breaks are checked
- * separately.
- */
+/** Characters that control a terminal, start a line, reverse its order or are invisible. */
 const controls = /[\p{Cc}\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060\u2066-\u2069\ufeff]/u;
 
 const texts = hostileTexts.filter((text) => text.length <= 1_000);
 
-test('text of callers is stored as text: no SQL in it is run, and it comes back as it was sent', async () => {
+test('text from callers is stored as it was sent, and no SQL in it is executed', async () => {
   await using app = await openTestApp({ config: { policy: { lockedRoles: [20] } } });
   const key = await app.createKey();
   for (const text of texts) {
@@ -32,7 +29,7 @@ test('text of callers is stored as text: no SQL in it is run, and it comes back 
   expect((await app.verify(key)).status).toBe(200);
 });
 
-test('text of operators is stored as text, wherever the store accepts some', async () => {
+test('text from operators is stored as it was entered', async () => {
   await using app = await openTestApp();
   for (const [index, text] of texts.entries()) {
     const { id } = await app.createKey({ name: text || 'empty' }).then(async () => {
@@ -46,7 +43,7 @@ test('text of operators is stored as text, wherever the store accepts some', asy
   expect(await app.store.listKeys()).toHaveLength(texts.length);
 });
 
-test('a request is one line of the log, whatever the caller puts into it', async () => {
+test('a request is one log line, whatever it contains', async () => {
   await using app = await openTestApp();
   const key = await app.createKey();
   const before = app.logLines.length;
@@ -65,7 +62,7 @@ test('a request is one line of the log, whatever the caller puts into it', async
   }
 });
 
-test.each([true, false])('a log line can not be forged by what is logged, readable: %s', (readable) => {
+test.each([true, false])('logged text cannot forge a log line, readable: %s', (readable) => {
   const lines: string[] = [];
   const log = createLog({ level: 'info', readable: readable && plain, write: (line) => void lines.push(line) });
   for (const text of texts) log.warn({ what: text, deep: { text } }, text);
@@ -78,7 +75,7 @@ test.each([true, false])('a log line can not be forged by what is logged, readab
   if (readable) expect(frames.slice(1)).toSatisfy((rest: string[]) => rest.every((line) => line.startsWith('  ')));
 });
 
-test('no output of a command obeys a caller or an operator’s note: texts, JSON, CSV and errors', {
+test('no command output has control characters from callers or notes: text, JSON, CSV and errors', {
   timeout: 60_000,
 }, async () => {
   using home = new CliHome();
@@ -120,7 +117,7 @@ test('no output of a command obeys a caller or an operator’s note: texts, JSON
   }
 });
 
-test('a name that means something to JavaScript is a name like any other', async () => {
+test('names such as __proto__ have no special meaning', async () => {
   await using app = await openTestApp();
   const key = await app.createKey();
   const inherited = `{"__proto__": ${JSON.stringify(rankBody())}}`;
@@ -135,7 +132,7 @@ test('a name that means something to JavaScript is a name like any other', async
 });
 
 test.each(['__proto__: { policy: { max_rank: 1 } }', 'policy: { __proto__: { max_rank: 1 } }', 'constructor: 1'])(
-  'a configuration with %s is refused by its place',
+  'a configuration with %s is refused with its position',
   async (yaml) => {
     using home = new CliHome();
     const { writeFileSync } = await import('node:fs');

@@ -6,10 +6,9 @@ import { PageVisitor } from '../support/page-visitor.ts';
 import { CliHome } from '../support/run-cli.ts';
 import { figuresOf } from '../tools/process-figures.ts';
 
-/** Tests the built daemon. `npm run flood` measures the same for longer, with narrower bounds. */
 const env = { RANKD_METRICS_ENABLED: 'true', RANKD_METRICS_PORT: '0', RANKD_DASHBOARD_PORT: '0' };
 
-/** A busy machine responds late, but not by this much. */
+/** More than the delay of a busy machine. */
 const patienceMs = 5_000;
 
 async function isAnswered(url: string): Promise<boolean> {
@@ -23,7 +22,7 @@ async function isAnswered(url: string): Promise<boolean> {
   );
 }
 
-test('floods of metrics delay no game and fill no memory', async () => {
+test('floods of metrics requests delay no game and do not exhaust memory', async () => {
   using home = new CliHome();
   await using daemon = await DaemonProcess.start(home, { env });
   const scrapes = 'GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n'.repeat(400);

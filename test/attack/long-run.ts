@@ -2,15 +2,13 @@ import { spawnSync } from 'node:child_process';
 import { Command } from 'commander';
 import { wholeNumber } from '../../src/cli/input/arguments.ts';
 
-/**
- * `npm run fuzz -- --runs 100000`: the random tests with this many requests each, instead of the few in every test run.
- */
+/** `npm run fuzz -- --runs 100000`: runs the random tests with many more requests than a normal test run. */
 const { runs, races } = new Command('npm run fuzz --')
   .description('Runs the tests that use random input, many more times than `npm test` does.')
-  .option('--runs <n>', 'hostile requests of each test', wholeNumber(1, 100_000_000), 100_000)
+  .option('--runs <n>', 'hostile requests in each test', wholeNumber(1, 100_000_000), 100_000)
   .option(
     '--races <n>',
-    'instead, scenarios of a daemon and commands that change the same members',
+    'run this many scenarios instead, in which a daemon and commands change the same members',
     wholeNumber(2, 1_000_000),
   )
   .parse()

@@ -7,14 +7,13 @@ import { type OpenCloudHome, openCloudHome } from '../support/open-cloud-home.ts
 import { send } from '../support/open-test-app.ts';
 
 /**
- * Uses rankd in every way that involves a secret, right and wrong. Afterwards, the test searches for the secrets
- * everywhere except where they belong: the file of the Roblox key, the files of `--out`, and the single output of a
- * key.
+ * Uses every secret correctly and incorrectly, then searches for it everywhere except where it belongs: the Roblox key's
+ * file, the files of `--out`, and the output that shows a new key once.
  */
 let at: OpenCloudHome;
 let daemon: DaemonProcess;
 const secrets = new Map<string, string>();
-/** The searched places, and their content. */
+/** The searched places, each with its content. */
 const places: Array<[string, string]> = [];
 
 beforeAll(async () => {
@@ -61,9 +60,9 @@ test('the search covers all places', () => {
 const ofWebhooks = ['an address of Discord', 'the address of a program', 'the secret that signs'];
 
 describe.each([...ofWebhooks, 'the Roblox key', 'a key', 'a rotated key', 'a key in a file', 'a revoked key'])(
-  '%s is nowhere',
+  '%s is in no place',
   (name) => {
-    test('neither whole, nor in part, nor encoded', () => {
+    test('whole, in part, or encoded', () => {
       const secret = secrets.get(name) ?? '';
       expect(secret.length).toBeGreaterThan(20);
       const middle = secret.slice(12, -6);
@@ -87,7 +86,7 @@ async function rankd(args: string[], { input = '', keep = true } = {}): Promise<
   return stdout;
 }
 
-/** The secret that a command prints only once. */
+/** Returns the secret that a command prints only once. */
 async function minted(...args: string[]): Promise<string> {
   return (await rankd(args, { keep: false })).trim();
 }
@@ -97,7 +96,7 @@ async function post(path: string, key: string | undefined, body: unknown, header
   places.push([`answer ${answer.status} of ${path.slice(0, 12)}`, JSON.stringify([answer.headers, answer.text])]);
 }
 
-/** Sends the requests of scripts for other services, whose answers OpenAPI does not describe. */
+/** Sends a request in another service's format, whose response OpenAPI does not describe. */
 async function postAsOthers(path: string, body: unknown, headers: Record<string, string>): Promise<void> {
   const sent = { method: 'POST', headers: { 'roblox-id': '1', ...headers }, body: JSON.stringify(body) };
   const answer = await fetch(daemon.url + path, sent);
@@ -107,7 +106,7 @@ async function postAsOthers(path: string, body: unknown, headers: Record<string,
   ]);
 }
 
-/** A removed target, and one that does not respond: the error appears in many places. */
+/** Adds webhooks whose targets can't be reached, so that their errors appear in many places. */
 async function useWebhooks(): Promise<void> {
   const token = 'nobody-may-read-this-token-of-a-webhook';
   secrets.set('an address of Discord', `discordtoken-${token}-discord`);
@@ -157,7 +156,7 @@ async function misplaceEverySecret(): Promise<void> {
   for (const name of ['a key', 'a revoked key']) await misplaceInTexts(secrets.get(name) ?? '');
 }
 
-/** In every stored text of a request, and of an operator. */
+/** Puts the key into every stored text of a request and of an operator. */
 async function misplaceInTexts(key: string): Promise<void> {
   const texts = ['rankerName', 'rankeeName', 'command', 'oldRankName', 'prefix'];
   for (const newRankId of [20, 255])
@@ -183,7 +182,7 @@ async function misplaceInTexts(key: string): Promise<void> {
   for (const args of operator) await rankd(args, { keep: false }); // their output repeats their arguments
 }
 
-/** A configuration and a backup with a key in their names. */
+/** Uses a configuration and a backup whose file names contain a key. */
 async function misplaceInFileNames(): Promise<void> {
   const { secret } = at;
   await rankd(['backup', `${secret}.db`], { keep: false });
@@ -237,7 +236,7 @@ function dataFiles(when: string): Array<[string, string]> {
     .map(({ parentPath, name }) => [`${name} ${when}`, readFileSync(join(parentPath, name), 'latin1')]);
 }
 
-/** The arguments that every user of the machine can read of a running process. */
+/** Returns the arguments of running processes, which every user of the machine can read. */
 function processArguments(): Array<[string, string]> {
   const others = readdirSync('/proc')
     .filter((name) => /^\d+$/.test(name))

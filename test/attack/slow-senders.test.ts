@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Answer, openTestApp, place, type TestApp } from '../support/open-test-app.ts';
 import { connectTo } from '../support/raw-answers.ts';
 
-/** Connections that cost an attacker nothing, and would exhaust a daemon that waited for them. */
-const howMany = 200;
+/** The number of slow connections: cheap for an attacker, but too many for a daemon that waited for all of them. */
+const slowCount = 200;
 const timeout = 60_000;
 
 let app: TestApp;
@@ -21,12 +21,12 @@ const head = () => `POST /v1/apikey HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer
 
 const verify = (): Promise<Answer> => app.post('/v1/apikey', { key, body });
 
-describe.concurrent('are answered or closed within seconds, and delay no other caller', () => {
-  test('heads that come a character at a time and never end', { timeout }, async () => {
+describe.concurrent('slow senders get 408 within seconds, and delay no other caller:', () => {
+  test('heads that trickle and never end', { timeout }, async () => {
     await hold(() => trickle(head(), 'x: y\r\n'));
   });
 
-  test('bodies that come a character at a time and never end', { timeout }, async () => {
+  test('bodies that trickle and never end', { timeout }, async () => {
     await hold(() => trickle(`${head()}Content-Length: 60000\r\n\r\n`, ' '));
   });
 
@@ -48,18 +48,15 @@ test('callers that never read their answers do not delay others', { timeout }, a
   await expect.poll(() => app.app.requests.count, { timeout }).toBe(0);
 });
 
-/** Opens all of them, sends valid requests at the same time, and waits until the server has ended each with 408. */
+/** Opens the slow connections, sends valid requests in the meantime, and expects a 408 on each slow connection. */
 async function hold(open: () => Promise<string>): Promise<void> {
-  const slow = Array.from({ length: howMany }, open);
+  const slow = Array.from({ length: slowCount }, open);
   for (let count = 0; count < 20; count += 1) expect((await verify()).status).toBe(200);
   for (const received of await Promise.all(slow))
     expect(received).toMatch(/^HTTP\/1\.1 408 [\s\S]*"code":"request_timeout"/);
 }
 
-/**
- * Sends the beginning, then one chunk after another. Resolves with the answer once the server has closed the
- * connection.
- */
+/** Sends the beginning, then one piece after another, and returns the response once the server closes the connection. */
 function trickle(beginning: string, piece: string): Promise<string> {
   const socket = connectTo(app.url);
   socket.write(beginning);

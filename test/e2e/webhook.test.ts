@@ -187,7 +187,7 @@ const refusals: Array<[what: string, address: string, code: number, says: string
   ['a password in it', 'https://ann:pw@hooks.example/x', 2, 'a user name or a password'],
   ['no address', 'staff-log', 2, 'This is not a webhook address'],
   ['a private address', 'https://10.1.2.3/x', 2, '10.1.2.3 is not public'],
-  ['plain http', 'http://93.184.215.14/x', 2, 'it is http'],
+  ['plain http', 'http://93.184.215.14/x', 2, 'it uses http'],
 ];
 
 test.each(refusals)('%s is refused when it is added, with the fix', async (_, address, code, says) => {
@@ -200,7 +200,7 @@ test('http to an unknown name is refused if no private network is allowed', asyn
   const result = await home.here(['webhook', 'add', 'other'], { cwd: home.folder, input: 'http://rankd.invalid/x' });
   expect(result).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/it is http.*its name (is not known|could not)/),
+    stderr: expect.stringMatching(/it uses http.*its name (is not known|could not)/),
   });
 });
 
@@ -242,7 +242,7 @@ test.each([
 test('an address that may not be called cannot be the new address of a webhook either', async () => {
   for (const address of ['https://10.1/x', 'https://[::ffff:10.0.0.1]/x', 'http://93.184.215.14/x']) {
     const result = await home.here(['webhook', 'set', 'bot', '--url-file', '-'], { input: address });
-    expect(result).toMatchObject({ code: 2, stderr: expect.stringMatching(/is not public|it is http/) });
+    expect(result).toMatchObject({ code: 2, stderr: expect.stringMatching(/is not public|it uses http/) });
   }
 });
 

@@ -10,7 +10,7 @@ const sound: ServerFacts = {
   ...{ connections: { most: 97, used: 12 }, lacks: undefined, aheadMs: 900 },
 };
 
-test('a server that is as it should be is one line, and a file is none', () => {
+test('a sound server is one finding, and a store without a server has none', () => {
   expect(serverFindings(sound)).toEqual([{ check: 'server', grade: 'ok', text: 'PostgreSQL 18.4, over TLS' }]);
   const here = { isEncrypted: false, isOnThisMachine: true };
   expect(serverFindings({ ...sound, ...here })[0]?.text).toBe('PostgreSQL 18.4, on this machine, without TLS');
@@ -32,13 +32,13 @@ test.each<[Partial<ServerFacts>, 'ok' | 'warn' | 'FAIL', string]>([
   [{ aheadMs: 3_400 }, 'warn', 'clock is 3 s behind'],
   [{ aheadMs: 2_000 }, 'warn', 'clock is 2 s behind'],
   [{ aheadMs: -2_600 }, 'warn', 'clock is 3 s ahead of'],
-])('the doctor says of %o: %s, %s', (facts, grade, text) => {
+])('the doctor grades %o as %s: %s', (facts, grade, text) => {
   const found = serverFindings({ ...sound, ...facts });
   expect(found).toContainEqual(expect.objectContaining({ grade, text: expect.stringContaining(text) }));
   for (const { grade: of, fix } of found) expect([of, fix !== undefined]).toEqual([of, of !== 'ok']);
 });
 
-test('daemons that differ, or whose clocks are 2 s and more apart from the server’s, are named; one that has ended is not', () => {
+test('daemons that differ, or whose clocks are at least 2 s off the server’s, are reported; ended daemons are not', () => {
   const node = (name: string, rest: Partial<NodeStatus>, state: SeenNode['state'] = 'serving') =>
     ({
       id: name,

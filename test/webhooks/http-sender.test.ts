@@ -18,13 +18,13 @@ const sender = httpWebhookSender(systemClock, (_name, _options, done) => {
 const post = (address: string, rest: { allowPrivate?: string[]; timeoutMs?: number; secrets?: string[] } = {}) =>
   sender.send({ method: 'POST', address, body: '{}', timeoutMs: 5_000, allowPrivate: [], ...rest });
 
-/** Every name has these addresses, one list for each look-up. */
-function names(...found: string[][]): void {
+/** Sets the addresses of every name, one list for each lookup. */
+function resolveTo(...found: string[][]): void {
   answers = found;
   lookups = 0;
 }
 
-test('an address written as a number is judged, too, and names the setting', async () => {
+test('a numeric address is judged, too, and its refusal names the setting', async () => {
   await using sink = await startWebhookSink();
   expect(await post(sink.url)).toMatchObject({ isAnswered: false });
   const https = sink.url.replace('http:', 'https:');
@@ -34,28 +34,28 @@ test('an address written as a number is judged, too, and names the setting', asy
   expect(sink.received).toEqual([]);
 });
 
-test('a name that leads to a public and to a private address is not called', async () => {
+test('a name that resolves to a public and a private address is not called', async () => {
   await using sink = await startWebhookSink();
-  names(['93.184.215.14', '127.0.0.1']);
+  resolveTo(['93.184.215.14', '127.0.0.1']);
   expect(await post(`https://both.example:${sink.port}/x`)).toMatchObject({
     error: expect.stringContaining('127.0.0.1'),
   });
-  names(['::ffff:127.0.0.1']);
+  resolveTo(['::ffff:127.0.0.1']);
   expect(await post(`https://both.example:${sink.port}/x`)).toMatchObject({
     error: expect.stringContaining('is not public'),
   });
   expect(sink.received).toEqual([]);
 });
 
-test('a name is resolved once for a request, so the judged address is the called one', async () => {
+test('a name is resolved once per request, so the judged address is the one that is called', async () => {
   await using sink = await startWebhookSink();
-  names(['127.0.0.1'], ['93.184.215.14']);
+  resolveTo(['127.0.0.1'], ['93.184.215.14']);
   const answer = await post(`http://rebinding.example:${sink.port}/x`, { allowPrivate: ['127.0.0.1'] });
   expect(answer).toMatchObject({ isAnswered: true, status: 204 });
   expect(lookups).toBe(1);
 });
 
-test('a redirect is an answer like any other: nothing follows it', async () => {
+test('a redirect is returned as a response, and is not followed', async () => {
   await using inner = await startWebhookSink();
   await using outer = await startWebhookSink();
   outer.answers({ status: 302, headers: { location: inner.url } });
@@ -63,7 +63,7 @@ test('a redirect is an answer like any other: nothing follows it', async () => {
   expect(inner.received).toEqual([]);
 });
 
-test('of an answer without end only the beginning is read, without the address and the secret', async () => {
+test('only the beginning of an endless response is read, and the address and the secret are removed', async () => {
   const server = createServer((request, response) => {
     request.resume();
     response.write(`${request.url} whsec_the-secret-of-it and so on. `);
@@ -79,7 +79,7 @@ test('of an answer without end only the beginning is read, without the address a
   expect(text).toContain('*** *** and so on');
 });
 
-test('secrets are removed from an answer, even if they are repeated alone, decoded, or without their prefix', async () => {
+test('secrets are removed from a response, even in part, decoded, or without their prefix', async () => {
   await using sink = await startWebhookSink();
   const said = 'key=s3cr3t-value pass=p@ss/w0rd! sign=c2VjcmV0LW9mLXRoZS1ib3Q= token=tök-en+one';
   sink.answers({ status: 403, body: said });
@@ -90,7 +90,7 @@ test('secrets are removed from an answer, even if they are repeated alone, decod
   expect(answer).toMatchObject({ status: 403, text: 'key=*** pass=*** sign=*** token=***' });
 });
 
-test('a target that sends a status in time has answered, even if the text after it drips, breaks off, or never comes', async () => {
+test('a status in time is a response, even if the body trickles, breaks off, or never follows', async () => {
   const endings = [
     (response: ServerResponse) => {
       const drip = setInterval(() => response.write('x'), 20);
@@ -113,13 +113,13 @@ test('a target that sends a status in time has answered, even if the text after 
   }
 });
 
-test('a name that is never found out does not hold up its request for longer than the target may take', async () => {
+test('a name lookup without end does not exceed the timeout of its request', async () => {
   const stuck = httpWebhookSender(systemClock, () => undefined);
   const answer = await stuck.send({ method: 'POST', address: 'https://x.example/', timeoutMs: 200, allowPrivate: [] });
   expect(answer).toEqual({ isAnswered: false, error: 'it does not answer in time (0 s)' });
 });
 
-test('a target that does not answer in time, or breaks off, is reported in words that name no address', async () => {
+test('a timeout and a broken connection are reported without an address', async () => {
   await using sink = await startWebhookSink();
   sink.answers('hang');
   const late = await post(sink.url, { allowPrivate: ['127.0.0.1'], timeoutMs: 1_000 });

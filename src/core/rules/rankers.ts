@@ -40,7 +40,7 @@ export const namedRanker: PolicyRule = {
   name: 'ranker',
   refusal(of) {
     const { rankerId, rankeeId } = of.request;
-    if (of.policy.rankerCheck === 'off' || speaksForItself(of)) return undefined;
+    if (of.policy.rankerCheck === 'off' || needsNoRanker(of)) return undefined;
     if (isUnlinked(of)) return notLinked(`policy.ranker_check is ${of.policy.rankerCheck}`);
     const rule = `policy.ranker_check is ${of.policy.rankerCheck}, and this is not a system key.`;
     const hint =
@@ -53,7 +53,7 @@ export const namedRanker: PolicyRule = {
 
 /** True if the ranker's own rank must be read before the change. */
 export function mustVerifyRanker(of: PolicyCase): boolean {
-  return of.policy.rankerCheck === 'verify' && !speaksForItself(of);
+  return of.policy.rankerCheck === 'verify' && !needsNoRanker(of);
 }
 
 /**
@@ -95,7 +95,7 @@ function notLinked(rule: string): RankdError {
 }
 
 /** True if the change needs no player behind it: it comes from the operator, or from a game that may rank by itself. */
-function speaksForItself({ key, request }: PolicyCase): boolean {
+function needsNoRanker({ key, request }: PolicyCase): boolean {
   if (key === undefined) return request.rankerId === 0;
   return key.isSystem === true && (request.rankerId === 0 || request.rankerId === request.rankeeId);
 }

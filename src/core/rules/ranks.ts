@@ -50,18 +50,18 @@ export const lockedRoles: PolicyRule = {
 export const privilegedRoles: PolicyRule = {
   name: 'privileged roles',
   refusal({ policy, key, scheme, plan }) {
-    const privileged = touchedRoles(scheme, plan).find((role) => isKeptBack(role, { policy, key }));
+    const privileged = touchedRoles(scheme, plan).find((role) => isReserved(role, { policy, key }));
     if (privileged === undefined) return undefined;
     return new RankdError(
       'rank_not_allowed',
-      `${roleTitle(privileged)} is a privileged role${mayWords(privileged)}; policy.privileged_roles reserves such roles for the operator.`,
+      `${roleTitle(privileged)} is a privileged role${powersText(privileged)}; policy.privileged_roles reserves such roles for the operator.`,
       { hint: 'use the command line, or allow this key to do it: rankd key set KEY --privileged' },
     );
   },
 };
 
 /** True if the role is left to the operator. */
-export function isKeptBack(role: Role, { policy, key }: Pick<PolicyCase, 'policy' | 'key'>): boolean {
+export function isReserved(role: Role, { policy, key }: Pick<PolicyCase, 'policy' | 'key'>): boolean {
   if (policy.privilegedRoles === 'allow' || key === undefined || key.isPrivileged === true) return false;
   return isPrivileged(role, policy.privilegedRoles);
 }
@@ -79,7 +79,7 @@ export function privilegesAmong(roles: Role[], setting: PrivilegedRoles): { priv
   return { privileged, unreported };
 }
 
-function mayWords({ powers = [] }: Role): string {
+function powersText({ powers = [] }: Role): string {
   return powers.length === 0 ? '' : ` (it can ${powers.join(', ')})`;
 }
 

@@ -227,7 +227,7 @@ function nextTryAt({
 }
 
 /** The time for which events are gathered for a channel, after this many consecutive digests. */
-interface Gathering {
+interface BatchWindow {
   ms: number;
   digests: number;
 }
@@ -240,12 +240,12 @@ export const maxEmbeds = 5;
  * flood the channel; during a series of digests, for a minute. `last`: the age of the last message, and the length of
  * its series.
  */
-export function gatheringAfter(last: { agoMs: number; digests: number } | undefined): Gathering {
+export function gatheringAfter(last: { agoMs: number; digests: number } | undefined): BatchWindow {
   if (last === undefined || last.agoMs >= 10_000) return { ms: 1_000, digests: 0 };
   return { ms: isBurst(last) ? 60_000 : 10_000, digests: last.digests };
 }
 
-export function isBurst({ digests }: Pick<Gathering, 'digests'>): boolean {
+export function isBurst({ digests }: Pick<BatchWindow, 'digests'>): boolean {
   return digests >= 2;
 }
 

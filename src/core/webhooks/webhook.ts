@@ -132,30 +132,34 @@ export function readAddress(text: string, kind?: WebhookKind): WebhookAddress | 
   const address = text.trim();
   const url = URL.canParse(address) ? new URL(address) : undefined;
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    return no('This is not a webhook address: it must begin with https://.', 'copy the whole address of the webhook');
+    return refused(
+      'This is not a webhook address: it must begin with https://.',
+      'copy the whole address of the webhook',
+    );
   }
   if (url.username !== '' || url.password !== '') {
-    return no(
+    return refused(
       'The address contains a user name or a password.',
       'use an address without them; rankd signs its requests instead',
     );
   }
   const isDiscord = discordHosts.has(url.host);
   if (/^discord\.gg$/.test(url.host) || (isDiscord && url.pathname.startsWith('/invite'))) {
-    return no('This is an invitation to a Discord server, not a webhook.', whereInDiscord);
+    return refused('This is an invitation to a Discord server, not a webhook.', whereInDiscord);
   }
-  if (/(^|\.)slack\.com$/.test(url.host)) return no('Slack needs a message format that rankd does not send.', standard);
+  if (/(^|\.)slack\.com$/.test(url.host))
+    return refused('Slack needs a message format that rankd does not send.', standard);
   if (/(^|\.)guilded\.gg$/.test(url.host))
-    return no('Guilded needs a message format that rankd does not send.', standard);
+    return refused('Guilded needs a message format that rankd does not send.', standard);
   const path = discordPath.exec(url.pathname);
   if ((isDiscord || kind === 'discord') && path === null) {
-    return no(
+    return refused(
       isDiscord ? 'This is a Discord address, but not a webhook.' : 'This is not the address of a Discord webhook.',
       whereInDiscord,
     );
   }
   if (isDiscord && url.protocol === 'http:')
-    return no('The address begins with http://; Discord needs https://.', whereInDiscord);
+    return refused('The address begins with http://; Discord needs https://.', whereInDiscord);
   const chosen = kind ?? (isDiscord ? 'discord' : 'standard');
   const id = path?.[1] ?? '';
   const shown =
@@ -168,6 +172,6 @@ const discordPath = /^\/api(?:\/v\d+)?\/webhooks\/(\d{5,25})\/[\w-]{10,200}\/?$/
 const whereInDiscord = 'in Discord: channel settings, Integrations, Webhooks, Copy Webhook URL';
 const standard = 'use a Discord webhook, or your own program that accepts Standard Webhooks';
 
-function no(message: string, hint: string): { refusal: RankdError } {
+function refused(message: string, hint: string): { refusal: RankdError } {
   return { refusal: new RankdError('usage', message, { hint }) };
 }

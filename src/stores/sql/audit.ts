@@ -4,7 +4,7 @@ import {
   chainStart,
   type EmptiedMention,
   forgetAction,
-  lastToGo,
+  lastRemovable,
 } from '../../core/audit.ts';
 import { type DomainEvent, eventOf, rowAfter } from '../../core/events.ts';
 import { openStates } from '../../core/holds.ts';
@@ -152,7 +152,7 @@ export function retentionStore(db: Database): RetentionStore {
       return db.write(async (transaction) => {
         const anchor = await chainAnchor(transaction);
         const rows = await chainRows(transaction, { afterId: anchor.id, limit });
-        const last = lastToGo(anchor, rows, ({ id }) => id <= upToId);
+        const last = lastRemovable(anchor, rows, ({ id }) => id <= upToId);
         if (last === anchor) return 0;
         const { id: lastId } = last;
         transaction.run(`UPDATE ${schema}.audit_anchor SET last_id = @id, hash = ${bytesOf('@hash')}`, { ...last });

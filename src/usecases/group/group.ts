@@ -3,7 +3,7 @@ import { reaches } from '../../core/acting-account.ts';
 import type { ActingAccount, Group, KeyRules, Role } from '../../core/model.ts';
 import { policyFor } from '../../core/policy-names.ts';
 import { alongsideRoles, givableRoles, heldRoles, highestRole } from '../../core/role-scheme.ts';
-import { isKeptBack, isPrivileged, isWithinBounds } from '../../core/rules/ranks.ts';
+import { isPrivileged, isReserved, isWithinBounds } from '../../core/rules/ranks.ts';
 import { isNamed } from '../../core/rules/rule.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { Ranking } from '../change/ranking.ts';
@@ -45,7 +45,7 @@ export async function findGivable(
     reaches(acting, role) &&
     isWithinBounds(role, bounds) &&
     !isNamed(role, rules.lockedRoles) &&
-    !isKeptBack(role, bounds);
+    !isReserved(role, bounds);
   const [givable, alongside] = [givableRoles(scheme).filter(isAllowed), alongsideRoles(scheme).filter(isAllowed)];
   return { acting, roles: scheme.roles, givable, alongside };
 }

@@ -1,5 +1,5 @@
 import type { RetentionConfig } from '../../config/config.ts';
-import { lastToGo } from '../../core/audit.ts';
+import { lastRemovable } from '../../core/audit.ts';
 import { auditPruned, historyPruned } from '../../core/events.ts';
 import { idempotencyWindowMs } from '../../core/model.ts';
 import { maxAgeMs } from '../../core/webhooks/progress.ts';
@@ -70,7 +70,7 @@ async function pruneAudit({ store, clock }: Tools, before: number, stop: AbortSi
   await inSteps({ clock, stop }, async () => {
     const { rows } = await store.auditChain({ afterId: upTo.id, limit: stepRows });
     const from = upTo.id;
-    upTo = lastToGo(upTo, rows, ({ at }) => at < before);
+    upTo = lastRemovable(upTo, rows, ({ at }) => at < before);
     return upTo.id - from === stepRows;
   });
   const removed = upTo.id - anchor.id;

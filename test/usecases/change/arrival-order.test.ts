@@ -16,15 +16,15 @@ import { storeOf } from '../../support/store-of-app.ts';
 const member = 1001;
 const { base, trainee, officer, captain } = roles;
 
-test('a change from the shell takes its turn among those of the daemon: earlier ones first, later ones after', async () => {
+test('a change from the shell waits for earlier changes of the daemon, and later ones wait for it', async () => {
   const written: number[] = [];
   const allAsked = Promise.withResolvers<void>();
   const shellClock = new CountingClock();
   await using daemon = await openTestApp({
     platform: (group) =>
-      platformWith(noting(group, written, allAsked.promise), {
+      platformWith(recording(group, written, allAsked.promise), {
         getMember: async (userId, call) => {
-          // Between the first change and the second, the shell could overtake.
+          // Lets the shell try to overtake between the first change and the second.
           const seen = shellClock.sleeps;
           while (written.length === 1 && shellClock.sleeps < seen + 2) await systemClock.sleep(5);
           return group.getMember(userId, call);
@@ -44,20 +44,20 @@ test('a change from the shell takes its turn among those of the daemon: earlier 
   await using shell = await openRanking({
     config,
     dataDir: daemon.dataDir,
-    overrides: { platform: noting(group, written, allAsked.promise), clock: shellClock },
+    overrides: { platform: recording(group, written, allAsked.promise), clock: shellClock },
   });
-  // After the second, the third may go before the shell, which checks again only once it waits.
+  // After the second change, the shell checks its position only once the third change is waiting.
   const daemonLooks = vi.spyOn(daemon.store, 'queueStanding');
   const isThirdWaiting = () =>
     daemonLooks.mock.settledResults.filter(({ value }) => value?.isNext === false).length > 1;
-  shellClock.goesOn = () => written.length < 2 || isThirdWaiting();
+  shellClock.mayWake = () => written.length < 2 || isThirdWaiting();
 
   const inLine = (count: number) => {
     const position = async () => (await shell.store.queueStanding({ rankeeId: member })).position;
     return expect.poll(position, { interval: 5 }).toBe(String(count + 1));
   };
 
-  // By role: 20 and 10 arrive at the daemon, then 50 at the shell, then 20 and 10 at the daemon again.
+  // By rank: 20 and 10 through the daemon, then 50 through the shell, then 20 and 10 through the daemon again.
   const first = rank(20);
   await expect.poll(() => written.length, { interval: 5 }).toBe(1);
   const second = rank(10);
@@ -77,7 +77,7 @@ test('a change from the shell takes its turn among those of the daemon: earlier 
   await group.close();
 });
 
-test('a change to a rank that the member already has is planned again if another node changes the member in the meantime', async () => {
+test('a change to a rank that the member already has is planned again if a different node changes the member in the meantime', async () => {
   const read = Promise.withResolvers<void>();
   const changed = Promise.withResolvers<void>();
   await using daemon = await openTestApp({
@@ -110,22 +110,22 @@ async function changeFromShell(shell: Awaited<ReturnType<typeof openRanking>>, n
   return changeRank(shell, { caller: { by: 'cli:ann@host', dryRun: false }, request }, deadline);
 }
 
-/** The real clock, which counts who sleeps; a sleep ends only if `goesOn` is true. */
+/** The real clock with a count of sleeps; a sleep ends only if `mayWake` is true. */
 class CountingClock implements Clock {
   sleeps = 0;
-  goesOn = () => true;
+  mayWake = () => true;
   readonly now = systemClock.now;
   readonly monotonic = systemClock.monotonic;
 
   async sleep(ms: number, signal?: AbortSignal): Promise<void> {
     this.sleeps += 1;
     do await systemClock.sleep(ms, signal);
-    while (!this.goesOn());
+    while (!this.mayWake());
   }
 }
 
-/** A group that records the roles given in order, and gives none before `begin`. */
-function noting(group: Platform, written: number[], begin: Promise<void>): Platform {
+/** Records the assigned roles in order, and delays each assignment until `begin`. */
+function recording(group: Platform, written: number[], begin: Promise<void>): Platform {
   return platformWith(group, {
     assignRole: async (change, call) => {
       written.push(change.roleId);
@@ -137,8 +137,8 @@ function noting(group: Platform, written: number[], begin: Promise<void>): Platf
 
 test.each([
   ['with an Idempotency-Key', { 'idempotency-key': 'one' }, (json: string) => Buffer.from(json)],
-  ['packed', { 'content-encoding': 'gzip' }, gzipSync],
-])('a request that comes %s is not overtaken by a plain one that arrives behind it', async (_how, headers, pack) => {
+  ['that is compressed', { 'content-encoding': 'gzip' }, gzipSync],
+])('a request %s is not overtaken by a plain one sent after it', async (_how, headers, pack) => {
   await using daemon = await openTestApp();
   const key = await daemon.createKey();
   const request = (newRankId: number, more = {}, packed: (json: string) => Buffer = (json) => Buffer.from(json)) => {
@@ -153,7 +153,7 @@ test.each([
   expect(second && messageOf(second)).toMatch(/is now .*\(rank 10\), was .*\(rank 50\)/);
 });
 
-test('the first changes of two nodes never wait for each other, though those behind them joined the queue before', async () => {
+test('the first changes of two nodes do not wait for each other, even if later changes joined the queue first', async () => {
   await using daemon = await openTestApp();
   const loaded = loadConfig({ flags: { 'platform.kind': 'simulated' }, env: {}, cwd: daemon.dataDir });
   const config = { ...loaded.config, ...(await storeOf(daemon.dataDir)) };

@@ -6,9 +6,9 @@ const calledOff = AbortSignal.abort(new Error('called off'));
 const { signal } = new AbortController();
 
 test.each([
-  ['another caller is before them', true],
-  ['no caller is', false],
-])('a caller who gives up before their turn blocks no other, and lets no other pass, if %s', async (_, isBusy) => {
+  ['behind another caller', true],
+  ['as the first caller', false],
+])('a caller who gives up %s blocks no later caller, and lets none overtake', async (_, isBusy) => {
   const turns = new MemberTurns();
   const before = isBusy ? turns.enqueue(member, 'a') : undefined;
   {
@@ -28,7 +28,7 @@ test.each([
   await coming;
 });
 
-test('once everyone is through, who arrives is the first again', async () => {
+test('after all callers have finished, the next one is first', async () => {
   const turns = new MemberTurns();
   {
     using turn = turns.enqueue(member, 'a');
@@ -55,7 +55,7 @@ test('a caller who arrives after the first has finished still waits for those in
   await coming;
 });
 
-test("a lane has its share of a member's line: for each that leaves, one more may come", () => {
+test("a lane has a limit in a member's queue, and each caller that leaves frees one place", () => {
   const turns = new MemberTurns();
   const turnsTaken = Array.from({ length: maxOfALane }, () => turns.enqueue(member, 'a'));
   const isCrowded = () => turns.isCrowded(member, 'a');

@@ -4,7 +4,7 @@ import { PlatformTrust } from '../../../src/usecases/change/platform-trust.ts';
 import { newChange } from '../../contracts/store/samples.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
-test('a script that repeats refusals can not fill the list of late reads, which has room for applied changes', () => {
+test('repeated refusals cannot fill the list of late reads, which reserves room for applied changes', () => {
   const trust = new PlatformTrust(new Surprises(new ManualClock()), () => undefined);
   for (let count = 0; count < 2_000; count += 1) trust.addRead(newChange(), 0);
   expect(trust.reads).toHaveLength(100);

@@ -10,7 +10,7 @@ function callFor({ app }: TestApp, ms: number) {
   return { signal: AbortSignal.timeout(ms), deadlineAt: app.clock.monotonic() + ms, lane: 'test' };
 }
 
-test('a change keeps its position ahead of later ones on another node', async () => {
+test('a change stays ahead of later ones on a different node', async () => {
   await using world = await openTestApp();
   const other = await engineBeside(world.dataDir, world.app.clock).openStore();
   await using position = new QueuePosition(world.app, { rankeeId, lane: 'test' });
@@ -23,7 +23,7 @@ test('a change keeps its position ahead of later ones on another node', async ()
   await expect(later.waitForTurn(callFor(world, 1_000))).resolves.toBeUndefined();
 });
 
-test('if a queue can not be joined, the waiting caller gets the error, and no other is affected', async () => {
+test('if joining the queue fails, only the waiting caller gets the error', async () => {
   await using world = await openTestApp();
   const store = { ...world.store, enqueue: async () => Promise.reject(new Error('the disk is full')) };
   const app = { ...world.app, turns: new MemberTurns(), store };

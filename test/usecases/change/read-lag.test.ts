@@ -9,7 +9,7 @@ import { ModelWorld } from '../../tools/model-world.ts';
 const { trainee: userId } = sampleUsers;
 const { trainee, officer, captain } = sampleRoles;
 
-test.concurrent('a second change is planned from what the first one left, though reads do not show it yet', async () => {
+test.concurrent('a second change is planned from the result of the first, although reads do not show it yet', async () => {
   await using world = await ModelWorld.open();
   world.fake.lagMs = 6_750;
   expect(await world.ask({ userId, rank: 50 })).toMatchObject({ status: 200 });
@@ -17,7 +17,7 @@ test.concurrent('a second change is planned from what the first one left, though
   expect(world.fake.group.held(userId)).toEqual([officer]);
 });
 
-test.concurrent('a member who was just given another rank is not reported with the old one, though reads still show it', async () => {
+test.concurrent('a change back to the earlier rank is carried out, although reads still show that rank', async () => {
   await using world = await ModelWorld.open();
   world.fake.lagMs = 6_750;
   expect(await world.ask({ userId, rank: 50 })).toMatchObject({ status: 200 });
@@ -25,7 +25,7 @@ test.concurrent('a member who was just given another rank is not reported with t
   expect(world.fake.group.held(userId)).toEqual([trainee]);
 });
 
-test.concurrent('a read from before the last change is not believed either where many requests were refused since', async () => {
+test.concurrent('a change back to the earlier rank is carried out even after many refused requests', async () => {
   await using world = await ModelWorld.open();
   world.fake.lagMs = 6_750;
   expect(await world.ask({ userId, rank: 50 })).toMatchObject({ status: 200 });
@@ -35,7 +35,7 @@ test.concurrent('a read from before the last change is not believed either where
   expect(world.fake.group.held(userId)).toEqual([trainee]);
 });
 
-test.concurrent('a step up or down begins from what the last change left, though reads do not show it yet', async () => {
+test.concurrent('a step up or down starts from the result of the last change, although reads do not show it yet', async () => {
   await using system = await openCloudHome();
   const { home, roblox } = system;
   roblox.lagMs = 700;
@@ -63,7 +63,7 @@ test.concurrent('a change after a reverted one does not begin from an intermedia
   expect(await world.reconcile()).toEqual([]);
 });
 
-test.concurrent('a change that could not be reverted at once does not count as reverted because reads still show the old state', async () => {
+test.concurrent('reads that still show the old state do not prove that a change was reverted', async () => {
   await using world = await ModelWorld.open();
   world.fake.lagMs = 6_750;
   world.fake.faults.add({ operation: 'unassign', kind: 'status 403', times: 4 });
@@ -72,7 +72,7 @@ test.concurrent('a change that could not be reverted at once does not count as r
   expect(world.fake.group.held(userId)).toEqual([trainee]);
 });
 
-test.concurrent('a write without a conclusive answer is not proven by a read from before the last change', async ({
+test.concurrent('a read from before the last change does not confirm a write with an inconclusive response', async ({
   expect,
 }) => {
   await using world = await ModelWorld.open();
@@ -83,7 +83,7 @@ test.concurrent('a write without a conclusive answer is not proven by a read fro
   fake.latencyMs = 800;
   const asked = world.ask({ userId, rank: 10 });
   await expect.poll(() => fake.journal.writes(userId).length, { interval: 1 }).toBe(3);
-  fake.lagMs = 6_750; // one of Roblox's machines may be further behind than the one that was asked before
+  fake.lagMs = 6_750; // a different server of Roblox can lag further behind
   expect(await asked).toMatchObject({ status: 503 });
   expect(await world.reconcile()).toEqual([]);
   expect(fake.group.held(userId)).toEqual([captain]);
@@ -96,7 +96,7 @@ const aboutAnotherMember = JSON.stringify({
   roles: [`groups/700/roles/${officer}`],
 });
 
-test.concurrent('once the clock was seen to jump, every change counts as just written for as long as reads lag', async () => {
+test.concurrent('after a clock jump, every member counts as just changed for as long as reads can lag', async () => {
   const clock: ManualClock & { jumpedAt?: number } = new ManualClock();
   const written = newChange({ state: 'applied', finishedAt: clock.now() - 60_000 });
   const app = {

@@ -5,7 +5,7 @@ import { changeRank } from '../../../src/usecases/change/change-rank.ts';
 import { onOpenCloud, sampleUsers } from '../../support/open-cloud-app.ts';
 
 test(
-  'a change reads the facts on its member and its ranker once, together with its position in the queue',
+  'a change reads the facts about its member and its ranker once, at the same time as its queue position',
   onOpenCloud(
     async ({ app }) => {
       const asked: string[] = [];
@@ -16,7 +16,7 @@ test(
         };
         return { [name]: ask } as Pick<Store, Name>;
       };
-      const { promise: open, resolve: letGo } = Promise.withResolvers<void>();
+      const { promise: open, resolve: release } = Promise.withResolvers<void>();
       const store: Store = {
         ...app.store,
         ...noted('lastWritten'),
@@ -29,7 +29,7 @@ test(
       const changing = changeRank({ ...app, store }, { caller: { by: 'key:1', dryRun: false }, request }, deadline);
       const all = ['lastAppliedAt', 'lastRankedOthersAt', 'lastWritten'];
       await expect.poll(() => asked.toSorted()).toEqual(all);
-      letGo();
+      release();
       expect((await changing).change).toMatchObject({ state: 'applied' });
       expect(asked.toSorted()).toEqual(all);
     },

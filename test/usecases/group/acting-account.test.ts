@@ -5,18 +5,18 @@ import { onOpenCloud, sampleUsers } from '../../support/open-cloud-app.ts';
 const { trainee: bob, actor, otherAdmin } = sampleUsers;
 
 test(
-  'an acting account that left the group is reported as such, and is checked again before the next report',
+  'an acting account that left the group is reported, and is read again after 5 s',
   onOpenCloud(async ({ fake, clock, rank }) => {
     const roleIds = fake.group.held(actor) ?? [];
     fake.group.removeMember(actor);
-    clock.skip(61_000); // longer than it is remembered
+    clock.skip(61_000); // longer than it is cached
     const answer = await rank(bob);
     expect(codeOf(answer)).toBe('above_acting_account');
     expect(messageOf(answer)).toMatch(/rankd's account \(9001\) is not a member of the group.* join/);
-    const looks = () => fake.journal.requests('memberships').filter(({ userId }) => userId === actor).length;
-    const soFar = looks();
+    const reads = () => fake.journal.requests('memberships').filter(({ userId }) => userId === actor).length;
+    const soFar = reads();
     await rank(bob);
-    expect(looks()).toBe(soFar);
+    expect(reads()).toBe(soFar);
     fake.group.setMember(actor, roleIds);
     clock.skip(5_000);
     expect((await rank(bob)).status).toBe(200);
@@ -24,7 +24,7 @@ test(
 );
 
 test(
-  'a failed read of a caller with hardly any time left is not reused for later callers',
+  'a read that failed because its caller had no time left is not reused for later callers',
   onOpenCloud(async ({ app: { group }, fake, clock, rank, call }) => {
     clock.skip(61_000);
     const late = { ...call(), deadlineAt: clock.monotonic() };
@@ -35,7 +35,7 @@ test(
 );
 
 test(
-  'an acting account that could not be asked for is asked for again after 5 s, and until then Roblox decides',
+  'if the acting account cannot be read, it is read again after 5 s, and Roblox decides in the meantime',
   onOpenCloud(async ({ app: { group }, fake, clock, call }) => {
     clock.skip(61_000);
     fake.faults.add({ operation: 'introspect', kind: 'status 500', times: 100 });

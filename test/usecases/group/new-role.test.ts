@@ -5,8 +5,8 @@ import { type OpenCloudApp, onOpenCloud, sampleRoles, sampleUsers } from '../../
 const { trainee, officer } = sampleRoles;
 const { trainee: bob } = sampleUsers;
 
-/** Makes a new role, General, of rank 90. Returns its id. */
-function makeGeneral({ fake }: OpenCloudApp): number {
+/** Adds the role General with rank 90, and returns its id. */
+function addGeneral({ fake }: OpenCloudApp): number {
   const known = fake.group.role(officer) ?? expect.fail('no such role');
   const general = { ...known, id: known.id + 1, name: 'General', rank: 90 };
   fake.group.roles.push(general);
@@ -14,12 +14,12 @@ function makeGeneral({ fake }: OpenCloudApp): number {
 }
 
 test(
-  'a held role that was created a moment ago counts like any other',
+  'a role that was created after the roles were cached counts for its holder',
   onOpenCloud(async (system) => {
     const { fake, clock } = system;
-    expect((await system.rank(bob)).status).toBe(200); // the roles are remembered from here on
+    expect((await system.rank(bob)).status).toBe(200); // the roles are cached from here on
     clock.skip(1_000);
-    const general = makeGeneral(system);
+    const general = addGeneral(system);
     fake.group.setMember(bob, [trainee, general]);
     expect((await system.rank(bob)).status).toBe(200);
     expect(fake.group.held(bob)).not.toContain(general);
@@ -27,12 +27,12 @@ test(
 );
 
 test(
-  'a rank that was made after the roles were read is found, and an unknown rank does not make each request read them',
+  'a rank that was created after the roles were cached is found, and requests for an unknown rank do not read the roles each time',
   onOpenCloud(async (system) => {
     const { fake, clock } = system;
-    expect((await system.rank(bob)).status).toBe(200); // the roles are remembered from here on
+    expect((await system.rank(bob)).status).toBe(200); // the roles are cached from here on
     clock.skip(6_000);
-    const general = makeGeneral(system);
+    const general = addGeneral(system);
     expect((await system.rank(bob, { newRankId: 90 })).status).toBe(200);
     expect(fake.group.held(bob)).toEqual([general]);
 

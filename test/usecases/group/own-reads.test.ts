@@ -3,7 +3,7 @@ import { deadlineIn } from '../../../src/base/clock.ts';
 import { onOpenCloud } from '../../support/open-cloud-app.ts';
 
 test(
-  'a daemon that is asked all the time whether it is ready reads the roles twice a minute, and the Roblox key, its account and the group once; all of it counts',
+  'a daemon whose readiness is polled reads the roles twice a minute, and the Roblox key, its account and the group once; every read counts against the budget',
   onOpenCloud(async ({ app, fake, clock }) => {
     const counted = () => app.platform.pace().reduce((sum, { admitted }) => sum + admitted, 0);
     const read = async () => {

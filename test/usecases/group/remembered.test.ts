@@ -17,7 +17,7 @@ function callOf(lane: string, signal = new AbortController().signal): CallContex
   return { lane, signal, deadlineAt: Number.POSITIVE_INFINITY };
 }
 
-test('callers who wait for a read that fails try in turn: a failure wakes the next one alone, and a success is that of all others', async () => {
+test('after a failed read, the waiting callers retry one at a time, and the first success serves all others', async () => {
   const clock = new CountingClock();
   const tried: string[] = [];
   const roles = new Remembered(clock, 1_000, async ({ lane }) => {
@@ -35,7 +35,7 @@ test('callers who wait for a read that fails try in turn: a failure wakes the ne
   expect(clock.asked).toBeLessThan(5 * 500);
 });
 
-test('a caller who gives up while others read does not read, and those behind are not held up', async () => {
+test('a caller who gives up while waiting does not read, and does not delay the callers behind', async () => {
   const first = Promise.withResolvers<string>();
   const reads = [first.promise, Promise.resolve('second')];
   const roles = new Remembered(

@@ -10,7 +10,7 @@ import { newChange, operate } from '../../contracts/store/samples.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 import { tempDir } from '../../support/temp-dir.ts';
 
-/** A store with six events, and the database file, for tests that tamper with it. */
+/** Returns a store with six events, and its open database file, for tests that tamper with it. */
 async function sixEvents() {
   const dataDir = tempDir();
   const store = await engineOf({ dataDir, clock: new ManualClock() }).openStore();
@@ -49,12 +49,12 @@ test.each([
       { kind: 'changed', id: 3 },
     ],
   ],
-  ['a row taken out', 'DELETE FROM audit_events WHERE id = 3', [{ kind: 'missing', id: 3, toId: 3 }]],
-  ['the beginning taken out', 'DELETE FROM audit_events WHERE id < 4', [{ kind: 'missing', id: 1, toId: 3 }]],
-  ['the end cut off', 'DELETE FROM audit_events WHERE id > 4', [{ kind: 'missing', id: 5, toId: 6 }]],
-  ['everything taken out', 'DELETE FROM audit_events', [{ kind: 'missing', id: 1, toId: 6 }]],
+  ['a removed row', 'DELETE FROM audit_events WHERE id = 3', [{ kind: 'missing', id: 3, toId: 3 }]],
+  ['a removed beginning', 'DELETE FROM audit_events WHERE id < 4', [{ kind: 'missing', id: 1, toId: 3 }]],
+  ['a removed end', 'DELETE FROM audit_events WHERE id > 4', [{ kind: 'missing', id: 5, toId: 6 }]],
+  ['an emptied audit', 'DELETE FROM audit_events', [{ kind: 'missing', id: 1, toId: 6 }]],
   [
-    'a row taken out and the gap closed',
+    'a removed row with the gap closed',
     'DELETE FROM audit_events WHERE id = 3; UPDATE audit_events SET id = id - 1 WHERE id > 3; UPDATE sqlite_sequence SET seq = 5',
     [
       { kind: 'changed', id: 3 },
@@ -63,7 +63,7 @@ test.each([
     ],
   ],
   [
-    'two rows changed round',
+    'two swapped rows',
     'UPDATE audit_events SET id = 99 WHERE id = 2; UPDATE audit_events SET id = 2 WHERE id = 3; UPDATE audit_events SET id = 3 WHERE id = 99',
     [
       { kind: 'changed', id: 2 },
@@ -72,17 +72,17 @@ test.each([
     ],
   ],
   [
-    'a row put in',
+    'an inserted row',
     'INSERT INTO audit_events SELECT 7, at, done_by, action, subject, key_id, detail, hash FROM audit_events WHERE id = 6',
     [{ kind: 'changed', id: 7 }],
   ],
-])('%s is reported with its number', async (_, damage, breaks) => {
+])('%s is reported with the event numbers', async (_, damage, breaks) => {
   const { store, hand } = await sixEvents();
   hand.exec(unlock + damage);
   expect(await verifyAudit({ store })).toMatchObject({ breakCount: breaks.length, breaks });
 });
 
-test('an untouched audit is passed, and every hash in it counts as a noted head', async () => {
+test('an untouched audit passes, and each of its hashes is found as a noted head', async () => {
   const { store } = await sixEvents();
   const { rows } = await store.auditChain({ afterId: 0, limit: 9 });
   for (const { hash } of rows) {
@@ -100,14 +100,14 @@ test('an untouched audit is passed, and every hash in it counts as a noted head'
   ).toMatchObject({ notedHead: 'missing' });
 });
 
-test('events written after the end was cut off do not hide that', async () => {
+test('later events do not hide that the end was removed', async () => {
   const { store, hand } = await sixEvents();
   hand.exec(`${unlock} DELETE FROM audit_events WHERE id > 4`);
   await operate({ store }).appendAudit({ by: 'daemon', action: 'x', subject: 'y', detail: {} });
   expect(await verifyAudit({ store })).toMatchObject({ breaks: [{ kind: 'missing', id: 5, toId: 6 }] });
 });
 
-test('a thief who recomputes the whole chain is found only through a recorded head', async () => {
+test('a recomputed chain is detected only by a recorded head', async () => {
   const { store, hand } = await sixEvents();
   const { head } = await verifyAudit({ store });
   const { rows } = await store.auditChain({ afterId: 0, limit: 9 });
@@ -130,7 +130,7 @@ test('a thief who recomputes the whole chain is found only through a recorded he
   });
 });
 
-test('an end that was cut off with the note of how many there were is found by noted heads', async () => {
+test('a removed end whose row count was adjusted is detected by noted heads', async () => {
   const { store, hand } = await sixEvents();
   const { rows } = await store.auditChain({ afterId: 0, limit: 9 });
   hand.exec(`${unlock} DELETE FROM audit_events WHERE id > 4; UPDATE sqlite_sequence SET seq = 4`);
@@ -139,21 +139,21 @@ test('an end that was cut off with the note of how many there were is found by n
   expect(await verifyAudit({ store }, { notedHeads })).toMatchObject({ breaks: [{ kind: 'missing', id: 5, toId: 6 }] });
 });
 
-test('if two different hashes of one event were recorded, the audit was rewritten', async () => {
+test('two different recorded hashes of one event show that the audit was rewritten', async () => {
   const { store } = await sixEvents();
   const { rows } = await store.auditChain({ afterId: 2, limit: 1 });
   const notedHeads = new Map(rows.map((row) => [row.id, new Set([row.hash, 'f'.repeat(64)])]));
   expect(await verifyAudit({ store }, { notedHeads })).toMatchObject({ breaks: [{ kind: 'rewritten', id: 3 }] });
 });
 
-/** Evades every trigger: the chain is anchored to one of its own events, and earlier ones are deleted. */
+/** Returns SQL that evades every trigger: it anchors the chain to one of its own events, and deletes the earlier ones. */
 function removeUpTo(id: number): string {
   return `UPDATE audit_anchor SET last_id = ${id}, hash = (SELECT hash FROM audit_events WHERE id = ${id});
           DELETE FROM audit_events WHERE id <= ${id}`;
 }
 
 test.each([3, 6])(
-  'events #1 to #%i are reported as missing, unless an event of retention explains it',
+  'events #1 to #%i are reported as missing if no retention event explains their removal',
   async (last) => {
     const { store, hand } = await sixEvents();
     const { rows } = await store.auditChain({ afterId: last - 1, limit: 1 });
@@ -166,7 +166,7 @@ test.each([3, 6])(
   },
 );
 
-test('an event of retention explains the rows that it names and no others, and none if retention is off', async () => {
+test('a retention event explains only the rows that it names, and none if retention is off', async () => {
   const { store, hand } = await sixEvents();
   const { rows } = await store.auditChain({ afterId: 0, limit: 9 });
   const [upTo = chainStart, next] = rows.slice(2);
@@ -186,7 +186,7 @@ test('an event of retention explains the rows that it names and no others, and n
   expect(await verifyAudit({ store }, { hasRetention })).toMatchObject({ breaks: unexplained });
 });
 
-test('a forgotten person explains no other emptied mention, before and after retention', async () => {
+test('forgetting a person does not explain other emptied mentions, before or after retention', async () => {
   const { store, hand } = await sixEvents();
   for (const rankeeId of [1001, 2002, 1001, 2002, 2002]) {
     await store.appendAudit(changeEvent(newChange({ rankeeId }), 'applied', 0));
@@ -224,11 +224,11 @@ test('a forgotten person explains no other emptied mention, before and after ret
 });
 
 test.each([
-  ['another person put in', 'UPDATE audit_people SET user_id = 2002', 1],
-  ['a person taken out', 'DELETE FROM audit_people', 1],
-  ['a person taken out as if forgotten', 'UPDATE audit_people SET user_id = -5, salt = NULL', 1],
-  ['a person forgotten', '', 0],
-])('%s: found if it was not by forgetting', async (_what, sql, breakCount) => {
+  ['a replaced person', 'UPDATE audit_people SET user_id = 2002', 1],
+  ['a removed person', 'DELETE FROM audit_people', 1],
+  ['a person removed as if forgotten', 'UPDATE audit_people SET user_id = -5, salt = NULL', 1],
+  ['a forgotten person', '', 0],
+])('%s is reported unless the person was forgotten', async (_what, sql, breakCount) => {
   const { store, hand } = await sixEvents();
   const event = changeEvent(newChange({ rankeeId: 1001 }), 'applied', 0);
   await store.appendAudit(event);

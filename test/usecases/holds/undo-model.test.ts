@@ -26,13 +26,13 @@ import { giveBackStore, storeOf } from '../../support/store-of-app.ts';
 import { TempDir } from '../../support/temp-dir.ts';
 
 const members = [1001, 1003, 1004] as const;
-/** The other members stay in the group, so their expected state is always certain. */
+/** Members who may leave the group. The others stay, so their expected state is always certain. */
 const leavers = [1001, 1003] as const;
 const minute = 60_000;
 const stop = new AbortController().signal;
 const call = { signal: stop, deadlineAt: Number.POSITIVE_INFINITY, lane: 'test' };
 
-/** A member's roles and open hold: an undo must restore both. */
+/** A member's roles and open hold, which an undo must restore. */
 interface State {
   roles: number[];
   hold:
@@ -47,22 +47,22 @@ function heldAs({ id, kind, endsAt, rolesBefore, rolesDuring, keyId }: Hold): St
   return { id, kind, endsAt, rolesBefore, rolesDuring, keyId };
 }
 
-/** A change that counts, with the state from before it. */
+/** A change that has not been undone, with the state before it. */
 interface Entry {
   id: string;
   isByKey: boolean;
   before: State;
 }
 
-/** The changes of a member that count, oldest first; and the newest undo, if nothing came after it. */
+/** A member's changes that have not been undone, oldest first, and the newest undo if it is the newest change. */
 interface Story {
   live: Entry[];
-  /** True if the member has left the group before, and came back without roles or is away. */
+  /** True if the member has left the group, even if the member has rejoined. */
   hasLeft: boolean;
   undo: { id: string; before: State; live: Entry[] } | undefined;
 }
 
-/** rankd without a daemon on the simulated group: time passes, and suspensions end, when a test decides it. */
+/** rankd without a daemon on the simulated group. The test advances the time and ends suspensions. */
 class World {
   readonly app: RankingApp;
   readonly stories = new Map<number, Story>(
@@ -70,12 +70,12 @@ class World {
   );
   readonly #key: ChangeCaller;
   readonly #pass: (ms: number) => void;
-  readonly #group: Comings;
+  readonly #group: GroupWithLeavers;
 
   private constructor(
     app: RankingApp,
     key: ChangeCaller,
-    { pass, group }: { pass: (ms: number) => void; group: Comings },
+    { pass, group }: { pass: (ms: number) => void; group: GroupWithLeavers },
   ) {
     [this.app, this.#key, this.#pass, this.#group] = [app, key, pass, group];
   }
@@ -86,7 +86,7 @@ class World {
     const { config } = loadConfig({ flags: { 'platform.kind': 'simulated' }, env: {}, cwd: dataDir });
     Object.assign(config, await storeOf(dataDir));
     const simulated = SimulatedPlatform.open({ file: join(dataDir, 'group.db'), seed: sampleGroup });
-    const group = new Comings(simulated, clock);
+    const group = new GroupWithLeavers(simulated, clock);
     const app = await openRanking({ config, dataDir, overrides: { clock, platform: group.platform } });
     const asked = {
       name: 'game',
@@ -111,7 +111,7 @@ class World {
     return { roles: heldIds(roles, { roleIds: member?.roleIds ?? [] }), hold: open && heldAs(open) };
   }
 
-  /** Does something that may change members, and records the changes. */
+  /** Runs work that may change members, and records the changes. */
   async doing(work: () => Promise<unknown>): Promise<void> {
     const before = new Map<number, State>();
     const latest = new Map<number, string | undefined>();
@@ -119,7 +119,7 @@ class World {
       before.set(member, await this.state(member));
       latest.set(member, (await this.app.store.latestChange(member)).latestId);
     }
-    await work().catch(() => undefined); // a rule refused it
+    await work().catch(() => undefined); // a rule may refuse it
     for (const member of members) {
       const { latestId } = await this.app.store.latestChange(member);
       const state = before.get(member);
@@ -152,7 +152,7 @@ class World {
   async extend(rankeeId: number): Promise<void> {
     const hold = await extendHold(this.app, { rankeeId, by: 'cli:ann@host', forMs: 5 * minute }).catch(() => undefined);
     const { live, undo } = this.#story(rankeeId);
-    // The new end is the operator's, whatever is undone.
+    // An undo does not revert an extension.
     for (const { before } of [...live, ...(undo === undefined ? [] : [undo, ...undo.live])])
       if (before.hold?.id === hold?.id) before.hold = hold && heldAs(hold);
   }
@@ -165,7 +165,7 @@ class World {
     return this.doing(() => endDueHolds(this.app, { retryNow: true, stop, report: () => undefined }));
   }
 
-  /** Compares every member who has a hold with it, as the daemon does every ten minutes. */
+  /** Checks every member with an active hold, as the daemon does every ten minutes. */
   sweep() {
     return this.doing(async () => {
       const active = await this.app.store.listHolds({ group: this.app.group.title, states: ['active'], limit: 99 });
@@ -185,7 +185,7 @@ class World {
     this.#group.join(member);
   }
 
-  /** Roblox turns out not to hold the newest change of a member: roles and holds are those from before it. */
+  /** Reverts a member's newest change on Roblox, and expects the roles and holds from before it. */
   async refute(member: number): Promise<void> {
     const story = this.#story(member);
     const { undo, live, hasLeft } = story;
@@ -215,7 +215,7 @@ class World {
     if (undone.length > 0) await this.#undo({ ids: undone.map(({ id }) => id) }, [[member, undone]]);
   }
 
-  /** Undoes everything that the key did. A member whose newest change is not the key's is left alone. */
+  /** Undoes all changes by the key. Expects no undo for a member whose newest change is not the key's. */
   async undoKey(): Promise<void> {
     const expected = members.map((member): [number, Entry[]] => {
       const { live } = this.#story(member);
@@ -271,8 +271,8 @@ class World {
   }
 
   /**
-   * `now`: just before the undo. A hold whose end has passed is not reopened: the roles from before it are back. A member who has left can be left
-   * as they are, if the undo reports that.
+   * Compares the member with the state `was`. A hold whose end has passed is not reopened: its earlier roles are expected.
+   * A member who has left may still have the state `now`, from just before the undo, if the undo did not restore it.
    */
   async #expect(
     member: number,
@@ -301,8 +301,8 @@ class World {
   }
 }
 
-/** The simulated group, whose members can leave it and come back without roles. */
-class Comings {
+/** The simulated group with members who can leave and rejoin without roles. */
+class GroupWithLeavers {
   readonly platform: Platform;
   readonly #inner: Platform;
   readonly #away = new Set<number>();
@@ -336,7 +336,7 @@ class Comings {
     if (this.#away.delete(userId)) this.#joinedAt.set(userId, this.#clock.now());
   }
 
-  /** Gives the member exactly these roles (ids) behind rankd's back; the base role stays. */
+  /** Gives the member exactly these custom roles (ids) without rankd. */
   async give(userId: number, roles: readonly number[]): Promise<void> {
     const held = (await this.#inner.getMember(userId, call))?.roleIds ?? [];
     const custom = (await this.#inner.roles(call)).filter(({ kind }) => kind === 'custom').map(({ id }) => id);
@@ -348,7 +348,7 @@ class Comings {
   }
 }
 
-type Deed = { name: string; run: (world: World) => Promise<void> };
+type Operation = { name: string; run: (world: World) => Promise<void> };
 
 const member = fc.constantFrom(...members);
 const leaver = fc.constantFrom(...leavers);
@@ -356,8 +356,8 @@ const asKey = fc.boolean();
 const minutes = fc.constantFrom(10, 30, 60);
 const rank = fc.constantFrom(1, 10, 20, 50);
 
-/** Everything that can happen to a member, with its name for the report of a failure. */
-const deeds: fc.Arbitrary<Deed> = fc.oneof(
+/** Every operation on a member, with a name for failure reports. */
+const operations: fc.Arbitrary<Operation> = fc.oneof(
   fc.tuple(member, minutes, asKey).map(([who, length, asKey]) => ({
     name: `suspend ${who} for ${length} as ${asKey ? 'key' : 'operator'}`,
     run: (world: World) => world.change(who, { hold: { kind: 'suspension', ...world.endsIn(length) }, asKey }),
@@ -390,9 +390,9 @@ const deeds: fc.Arbitrary<Deed> = fc.oneof(
   member.map((who) => ({ name: `undo the undo of ${who}`, run: (world: World) => world.undoTheUndo(who) })),
 );
 
-test('after an undo, roles and holds are what they were before the undone changes, except holds whose end has passed', async () => {
+test('an undo restores the roles and holds from before the undone changes, except holds whose end has passed', async () => {
   const property = fc.asyncProperty(
-    fc.array(deeds, { minLength: 10, maxLength: 40, size: 'max' }),
+    fc.array(operations, { minLength: 10, maxLength: 40, size: 'max' }),
     async (sequence) => {
       using dir = new TempDir();
       const world = await World.open(dir.path);

@@ -3,7 +3,7 @@ import { WallClock } from '../../../src/usecases/holds/wall-clock.ts';
 
 const minute = 60_000;
 
-test('a wall clock that jumps forward is believed once it has run steadily for ten minutes; one that is set back, and small corrections, at once', () => {
+test('a wall clock that jumps forward is trusted after ten steady minutes; one that is set back or slightly corrected is trusted at once', () => {
   const at = { wall: 0, monotonic: 0 };
   const clock = new WallClock({ now: () => at.wall, monotonic: () => at.monotonic });
   const pass = (ms: number, jumpedMs = 0) => {

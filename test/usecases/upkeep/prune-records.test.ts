@@ -61,7 +61,7 @@ test('a round removes all old records in small steps, and the audit records it o
   expect(await verifyAudit({ store })).toMatchObject({ breakCount: 0, anchor: { id: 703 } });
 });
 
-test('nothing is removed unless it is configured, and nothing is recorded if nothing was removed', async () => {
+test('nothing is removed unless retention is configured, and nothing is recorded if nothing was removed', async () => {
   const { store, clock, round, keep } = await openForPruning();
   await keep(2, clock.now() - 4_000 * dayMs);
   await clock.advance(4_000 * dayMs);
@@ -75,7 +75,7 @@ test.each([
   ['idempotency keys', {}, 24],
   ['a cooldown', { cooldowns: [{ from: 0, forMs: 72 * hourMs }] }, 72],
   ["a ranker's cooldown", { rankerCooldownMs: 72 * hourMs }, 72],
-])('changes that %s still needs stay, however short history.keep is', async (_, pauses, hours) => {
+])('changes needed for %s are retained, however short history.keep is', async (_, pauses, hours) => {
   const { store, clock, round, keep } = await openForPruning(pauses);
   const requestedAt = clock.now() - (hours - 1) * hourMs;
   await keep(1, clock.now() - (hours + 1) * hourMs);
@@ -84,7 +84,7 @@ test.each([
   expect(await store.listChanges({ limit: 9 })).toMatchObject([{ requestedAt }]);
 });
 
-test('a stopped round reports how far it came', async () => {
+test('a stopped round records how many changes it removed', async () => {
   const { store, clock, stop, keep, round } = await openForPruning();
   await keep(900, clock.now() - 40 * dayMs);
   const aborted = clock.sleep(50).then(() => stop.abort());
@@ -94,7 +94,7 @@ test('a stopped round reports how far it came', async () => {
   expect(await store.listAudit({ limit: 1 })).toMatchObject([{ action: 'history.prune', detail: { removed: 300 } }]);
 });
 
-test('retention leaves an edited audit alone', async () => {
+test('retention removes nothing from an edited audit', async () => {
   const { dataDir, store, clock, round } = await openForPruning();
   for (const subject of ['a', 'b', 'c'])
     await operate({ store: store, clock }).appendAudit({ by: 'daemon', action: 'x', subject, detail: {} });
@@ -106,7 +106,7 @@ test('retention leaves an edited audit alone', async () => {
   expect(await store.listAudit({ limit: 9 })).toHaveLength(3);
 });
 
-test('retention records up to which event it removes before it removes one, and continues where it was stopped', async () => {
+test('retention records the last event to be removed before it removes the first one', async () => {
   const { store, clock, stop, round, keep } = await openForPruning();
   await keep(700, clock.now() - 40 * dayMs);
   await clock.advance(9 * dayMs);
@@ -119,7 +119,7 @@ test('retention records up to which event it removes before it removes one, and 
   expect(await verifyAudit({ store })).toMatchObject({ anchor: { id: 300 }, breakCount: 0 });
 });
 
-test('retention stops at the first event that is not old enough, whatever the clock said of later ones', async () => {
+test('retention stops at the first event that is too recent, even if later events have older times', async () => {
   const { store, clock, round } = await openForPruning();
   const append = (subject: string) =>
     operate({ store, clock }).appendAudit({ by: 'x', action: 'y', subject, detail: {} });
@@ -131,7 +131,7 @@ test('retention stops at the first event that is not old enough, whatever the cl
   expect(await store.listAudit({ limit: 9 })).toHaveLength(2);
 });
 
-test('events that wait for a webhook stay for seven days, and no longer', async () => {
+test('events that wait for a webhook are retained for seven days, and no longer', async () => {
   const { store, clock, round, keep } = await openForPruning();
   await keep(1, clock.now());
   await clock.advance(hourMs);
@@ -163,7 +163,7 @@ test('events that wait for a webhook stay for seven days, and no longer', async 
   expect((await store.listWebhooks())[0]).toMatchObject({ cursor: range[1] });
 });
 
-test('events for which games chose a declared webhook also stay and count, and skipped events that were not reported are in the next count', async () => {
+test('events for which a game chose a declared webhook are retained and counted, and a count includes earlier skipped events', async () => {
   const { store, clock, round, keep } = await openForPruning();
   const webhook: NewWebhook = {
     ...{ id: 'wh_a', name: 'a', kind: 'standard', shown: 'a', events: [], isForGames: true, addressHash: 'hash' },
@@ -187,7 +187,7 @@ test('events for which games chose a declared webhook also stay and count, and s
   expect((await skipped())[0]).toBe(5);
 });
 
-test('events that wait for a disabled webhook stay too', async () => {
+test('events that wait for a disabled webhook are retained, too', async () => {
   const { store, clock, round, keep } = await openForPruning();
   const webhook: NewWebhook = {
     ...{ id: 'wh_a', name: 'a', kind: 'standard', shown: 'a', events: ['refusals'], createdAt: 0 },

@@ -5,7 +5,7 @@ import { openTestApp, type TestApp } from '../../support/open-test-app.ts';
 
 const from = '203.0.113.7';
 
-test('refusals are written to the audit in sums by code and reason', async () => {
+test('the audit records refusals as totals by code and reason', async () => {
   await using app = await openTestApp();
   const { refused } = app.app;
   for (const keyId of ['key_1', 'key_2', 'key_1']) {
@@ -25,7 +25,7 @@ test('refusals are written to the audit in sums by code and reason', async () =>
   );
 });
 
-test('a caller who keeps trying is counted again after each flush, and separately from the refusals for too many requests', async () => {
+test('a caller who keeps trying is counted again after each flush, and separately for too many requests', async () => {
   await using app = await openTestApp();
   const { refused } = app.app;
   const details = { reason: 'unknown' } as const;
@@ -42,7 +42,7 @@ test('a caller who keeps trying is counted again after each flush, and separatel
   ]);
 });
 
-test('a caller who invents places for an accepted key can not fill the audit: the first ten are listed, the rest are one sum', async () => {
+test('a caller who invents places for an accepted key cannot fill the audit: ten places are listed, the rest are one total', async () => {
   await using app = await openTestApp();
   const key = await app.createKey();
   for (let placeid = 1001; placeid <= 1030; placeid += 1) await app.verify(key, placeid);
@@ -54,7 +54,7 @@ test('a caller who invents places for an accepted key can not fill the audit: th
   expect(told).toContainEqual({ reason: 'other', from: '127.0.0.1', count: 20 });
 });
 
-test('callers are listed by address, and those beyond the limit are one sum', async () => {
+test('callers are listed by address, and those beyond the limit are one total', async () => {
   await using app = await openTestApp();
   const { refused } = app.app;
   const wrongKey = new RankdError('invalid_key', 'No.', { details: { reason: 'unknown' } });

@@ -19,7 +19,7 @@ async function scene() {
 
 const down = { status: 503 };
 
-test('an event that fails is tried again after 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 h, a fifth more or less, under one id', async () => {
+test('a failed event is retried after 5 s, 5 min, 30 min, 2, 5, 10, 14, 20 and 24 h, plus or minus 20 %, under one id', async () => {
   const { add, refuse, pass, targets } = await scene();
   await add('bot', 'https://bot.example/x');
   targets.answer = () => down;
@@ -35,7 +35,7 @@ test('an event that fails is tried again after 5 s, 5 min, 30 min, 2, 5, 10, 14,
   expect(new Set(targets.sent.map(({ id }) => id)).size).toBe(1);
 });
 
-test('a dead target gets few requests, however much waits for it, and all of it in order once it answers', async () => {
+test('a dead target gets few requests however many events wait, and all events in order once it responds', async () => {
   const { add, refuse, clock, pass, targets, find } = await scene();
   await add('bot', 'https://bot.example/x');
   targets.answer = () => down;
@@ -53,7 +53,7 @@ test('a dead target gets few requests, however much waits for it, and all of it 
   expect(await find('bot')).toMatchObject({ failedTries: 0, state: 'enabled' });
 });
 
-test('an event that the target alone can not take lets later ones go ahead after three tries; one it refuses is given up', async () => {
+test('an event that keeps failing does not delay later ones after three tries, and an event that the target refuses is given up', async () => {
   const { add, refuse, pass, targets, store, find } = await scene();
   const { id: webhookId } = await add('bot', 'https://bot.example/x');
   targets.answer = (_, member) => (member === 2 ? { status: 500 } : member === 4 ? { status: 422 } : { status: 204 });
@@ -66,7 +66,7 @@ test('an event that the target alone can not take lets later ones go ahead after
   expect(await find('bot')).not.toHaveProperty('failingSince');
 });
 
-test('an alarm overtakes all refusals that wait for a program, and can be sent again', async () => {
+test('an alarm overtakes all waiting refusals, and can be redelivered', async () => {
   const { add, refuse, append, pass, targets, app } = await scene();
   await add('bot', 'https://bot.example/x', { events: ['all'] });
   targets.answer = () => ({ status: 500 });
@@ -85,7 +85,7 @@ test('an alarm overtakes all refusals that wait for a program, and can be sent a
   expect(types().at(-1)).toBe('key.paused');
 });
 
-test('a target that hangs holds up no other', async () => {
+test('a hanging target does not delay others', async () => {
   const { add, refuse, clock, targets } = await scene();
   await add('slow', 'https://slow.example/x');
   await add('quick', 'https://quick.example/x');
@@ -104,7 +104,7 @@ test('a target that hangs holds up no other', async () => {
   expect(targets.members('slow.example').length).toBeLessThanOrEqual(2);
 });
 
-test('eight targets at most are called at once', async () => {
+test('at most eight targets are called at once', async () => {
   const { add, refuse, clock, targets } = await scene();
   for (let index = 0; index < 10; index += 1) await add(`bot-${index}`, `https://bot-${index}.example/x`);
   targets.answer = () => 'hang';
@@ -115,7 +115,7 @@ test('eight targets at most are called at once', async () => {
   expect(new Set(targets.sent.map(({ host }) => host)).size).toBe(10);
 });
 
-test('eight targets that get what waited for them for long keep no other waiting', async () => {
+test('eight targets with a backlog do not delay others', async () => {
   const { add, refuse, clock, targets } = await scene();
   for (let index = 0; index < 8; index += 1) await add(`a-${index}`, `https://a-${index}.example/x`);
   for (let member = 1; member <= 150; member += 1) await refuse(member);
@@ -128,7 +128,7 @@ test('eight targets that get what waited for them for long keep no other waiting
   expect(targets.members('a-0.example')).toHaveLength(151);
 });
 
-test('a new address between two tries gets the event at once, under the same id', async () => {
+test('a webhook whose address changes between two tries gets the event at once, under the same id', async () => {
   const { add, refuse, clock, targets, store, pass, find } = await scene();
   await add('bot', 'https://wrong.example/x');
   targets.answer = (host) => (host === 'wrong.example' ? down : { status: 204 });
@@ -142,7 +142,7 @@ test('a new address between two tries gets the event at once, under the same id'
   expect(await find('bot')).not.toHaveProperty('failingSince');
 });
 
-test('an event of a group with thousands of roles stays below 20 KB, and says how many there are', async () => {
+test('an event of a group with thousands of roles stays below 20 KB, and contains their number', async () => {
   const { add, refuse, clock, targets } = await scene();
   await add('bot', 'https://bot.example/x');
   const ids = Array.from({ length: 5_000 }, (_, index) => 70_000_000_000 + index);
@@ -154,7 +154,7 @@ test('an event of a group with thousands of roles stays below 20 KB, and says ho
   expect(event?.data.change).toMatchObject({ rolesBefore: ids.slice(0, 100), rolesBeforeCount: 5_000 });
 });
 
-test('the wait that a 503 requests is respected, and 410 disables at once', async () => {
+test('the wait that a 503 requests is respected, and a 410 disables the webhook at once', async () => {
   const { add, refuse, pass, targets, find, store } = await scene();
   await add('bot', 'https://bot.example/x');
   await add('watcher', 'https://watcher.example/x', { events: ['alarms'] });
@@ -175,7 +175,7 @@ test('the wait that a 503 requests is respected, and 410 disables at once', asyn
   ]);
 });
 
-test('after five days without a success a target is disabled; enabled again, it gets what is younger than seven days', async () => {
+test('a target is disabled after five days without success; enabled again, it gets the events of the last seven days', async () => {
   const { add, refuse, clock, pass, targets, find, store } = await scene();
   await add('bot', 'https://bot.example/x');
   targets.answer = () => down;
@@ -198,7 +198,7 @@ test('after five days without a success a target is disabled; enabled again, it 
   expect(targets.members('bot.example')).not.toContain(1);
 });
 
-test('events older than seven days are skipped, and one event reports it', async () => {
+test('events older than seven days are skipped, and one event reports the skip', async () => {
   const { add, refuse, clock, pass, targets, end, start } = await scene();
   await add('bot', 'https://bot.example/x');
   await end();
@@ -213,8 +213,8 @@ test('events older than seven days are skipped, and one event reports it', async
 });
 
 test.each([
-  ['what is older than seven days', false, { leftOut: 2, members: [3] }],
-  ['everything that waits', true, { leftOut: 3, members: [] }],
+  ['events older than seven days', false, { leftOut: 2, members: [3] }],
+  ['all waiting events', true, { leftOut: 3, members: [] }],
 ])('enabling a webhook reports how many events are skipped: %s', async (_, isFromNow, expected) => {
   const { add, refuse, clock, pass, targets, store } = await scene();
   await add('bot', 'https://bot.example/x');
@@ -231,7 +231,7 @@ test.each([
   expect(skipped.map(({ event }) => event.data)).toMatchObject([{ by, detail: { count: leftOut } }]);
 });
 
-test('a webhook whose events are changed does not get earlier ones', async () => {
+test('a webhook does not get events from before its events were changed', async () => {
   const { add, refuse, clock, targets, store, end, start } = await scene();
   await add('bot', 'https://bot.example/x', { events: ['keys'] });
   await refuse(1);

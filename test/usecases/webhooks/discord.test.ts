@@ -12,7 +12,7 @@ async function scene() {
   return { ...opened, discord };
 }
 
-test('500 demotions at once are at most five messages, the alarm comes first and alone notifies, and no limit is broken', async () => {
+test('500 demotions at once are at most five messages; the alarm is first and the only one that notifies; no limit is exceeded', async () => {
   const { add, demote, append, clock, discord } = await scene();
   await add('log', discordAddress, { mention: '1482005551234567890' });
   for (let member = 1; member <= 500; member += 1) await demote(1_000 + member);
@@ -33,18 +33,18 @@ test('500 demotions at once are at most five messages, the alarm comes first and
   expect(discord.violations).toEqual([]);
 });
 
-test('an alarm in the middle of a burst overtakes the collected changes, is sent between two messages, and is sent once', async () => {
+test('an alarm during a burst overtakes the collected changes, and is sent once', async () => {
   const { add, demote, append, clock, discord } = await scene();
   await add('log', discordAddress);
   const titles = () => discord.messages.map(({ embeds }) => embeds[0]?.title ?? '');
   for (let member = 1; member <= 60; member += 1) await demote(1_000 + member);
-  await clock.advance(500); // the first second is not over
+  await clock.advance(500); // within the first second
   await append('key.pause', { reason: 'it demoted 60 members' });
   await clock.advance(1_000);
   expect(titles()[0]).toContain('A key is paused');
   await clock.advance(15_000); // the channel is quiet again
   const before = titles().length;
-  discord.meanwhile = () => append('key.pause', { reason: 'and once more' });
+  discord.meanwhile = () => append('key.pause', { reason: 'again' });
   for (let member = 1; member <= 500; member += 1)
     await demote(2_000 + member, { rankeeName: `Member ${'x'.repeat(60)}` });
   await clock.advance(30_000);
@@ -55,7 +55,7 @@ test('an alarm in the middle of a burst overtakes the collected changes, is sent
   expect(discord.violations).toEqual([]);
 });
 
-test('after one list, a single change waits ten seconds, not a minute', async () => {
+test('after one digest, a single change waits ten seconds, not a minute', async () => {
   const { add, demote, clock, discord } = await scene();
   await add('log', discordAddress);
   for (let member = 1; member <= 60; member += 1) await demote(1_000 + member);
@@ -95,7 +95,7 @@ test('500 changes over 100 s are at most five messages, and a later single chang
   expect(discord.violations).toEqual([]);
 });
 
-test('of a suspension that gave way to another change, it is said that the member was changed', async () => {
+test('the message about a superseded suspension reports that someone else changed the member', async () => {
   const { add, append, clock, discord } = await scene();
   await add('log', discordAddress);
   await append('suspension.supersede', { rankeeName: 'Ann' });
@@ -103,7 +103,7 @@ test('of a suspension that gave way to another change, it is said that the membe
   expect(discord.messages[0]?.embeds[0]?.title).toBe('A suspension is over: someone else changed the member');
 });
 
-test('a few changes are an embed each, in one message', async () => {
+test('a few changes are sent in one message, with an embed each', async () => {
   const { add, demote, refuse, clock, discord } = await scene();
   await add('log', discordAddress);
   await demote(1001, { rankeeName: 'Newcomer', rankerId: 1003, rankerName: 'Builder', reason: 'spam' });
@@ -133,7 +133,7 @@ test.each([
   [`a${'\u0301'.repeat(1000)}`, 'a\u0301\u0301'],
   ['<@&123>', '\\<\\@&123\\>'],
   ['discord.gg/x', 'discord\\.gg/x'],
-])('the name %j can do nothing in Discord', async (name, shown) => {
+])('the name %j is plain text in Discord', async (name, shown) => {
   const { add, demote, clock, discord } = await scene();
   await add('log', discordAddress);
   await demote(1001, { rankeeName: name, rankerName: name, rankerId: 5, reason: name });
@@ -143,7 +143,7 @@ test.each([
   expect(discord.violations).toEqual([]);
 });
 
-test('the longest texts, and emoji cut at every place, stay within the limits', async () => {
+test('the longest texts, with emoji cut at any position, stay within the limits', async () => {
   const { add, demote, clock, discord } = await scene();
   await add('log', discordAddress);
   for (let shift = 0; shift < 5; shift += 1) {
@@ -155,7 +155,7 @@ test('the longest texts, and emoji cut at every place, stay within the limits', 
   expect(discord.violations).toEqual([]);
 });
 
-test('the wait of a 429 is respected to the millisecond, a global one for every webhook, and neither counts as a failure', async () => {
+test('the wait of a 429 is respected to the millisecond, a global one by every webhook, and neither counts as a failure', async () => {
   const { add, refuse, clock, discord, find } = await scene();
   await add('log', discordAddress);
   discord.globalSeconds = 64.57;
@@ -206,12 +206,12 @@ test('after an outage of two days, the missed events are one digest', async () =
   for (const member of [1, 2, 3]) await refuse(member);
   await pass(2 * day);
   discord.status = undefined;
-  await pass(1.5 * day); // the next try comes within 24 h and a fifth
+  await pass(1.5 * day); // the next try is at most 28.8 h later
   expect(discord.messages).toHaveLength(1);
   expect(discord.messages[0]?.embeds[0]).toMatchObject({ title: expect.stringContaining('3 refused') });
 });
 
-test('if a game sends the address of a webhook for games, its changes are sent there, and others are not', async () => {
+test('a webhook for games gets only the changes of games that send its address', async () => {
   const { add, demote, clock, discord } = await scene();
   await add('game-log', discordAddress, { events: [], isForGames: true });
   const change = { webhookHash: addressHash(discordAddress) };

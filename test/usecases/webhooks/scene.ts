@@ -17,11 +17,11 @@ import { tempDir } from '../../support/temp-dir.ts';
 export const hour = 3_600_000;
 export const day = 24 * hour;
 
-/** The worker of a daemon on a manual clock, with a real store and targets that the test plays. */
-export async function openDelivery(courierOn: (clock: ManualClock) => WebhookSender) {
+/** Runs a daemon's delivery worker on a manual clock, with a real store and fake targets. */
+export async function openDelivery(senderFor: (clock: ManualClock) => WebhookSender) {
   const clock = new ManualClock();
   const store = await openSqliteStore({ dataDir: tempDir(), clock });
-  const sender = courierOn(clock);
+  const sender = senderFor(clock);
   const webhooks = { timeoutMs: 15_000, allowPrivate: [], callerUrl: 'match', declared: new Map() };
   const app = {
     store,
@@ -45,7 +45,7 @@ export async function openDelivery(courierOn: (clock: ManualClock) => WebhookSen
   });
   return {
     ...{ clock, store, app, end },
-    /** Lets long times pass: at first in steps of a second, then of ten minutes. */
+    /** Advances the clock in steps of a second for the first eight minutes, then of ten minutes. */
     async pass(ms: number) {
       for (let passed = 0; passed < ms; ) {
         const step = passed < 8 * 60_000 ? 1_000 : 10 * 60_000;
@@ -64,7 +64,7 @@ export async function openDelivery(courierOn: (clock: ManualClock) => WebhookSen
       return (await addWebhook(app, { name, target, events, by: 'cli:ann@host', ...rest })).webhook;
     },
     find: (name: string) => requireWebhook(app, name),
-    /** A change that was refused: the event is in the audit at once. */
+    /** Records a refused change, with its event. */
     refuse: (rankeeId: number, rest: Partial<RankChange> = {}) =>
       record(
         store,
@@ -77,7 +77,7 @@ export async function openDelivery(courierOn: (clock: ManualClock) => WebhookSen
           ...rest,
         }),
       ),
-    /** A member who went down. */
+    /** Records a demotion. */
     demote: (rankeeId: number, rest: Partial<RankChange> = {}) => {
       const roles = [
         { id: 200, name: 'Trainee', rank: 10 },
@@ -94,7 +94,7 @@ export async function openDelivery(courierOn: (clock: ManualClock) => WebhookSen
   };
 }
 
-/** Targets that answer as the test decides, by the host of their address. */
+/** Records requests to targets. The test decides the response for each host. */
 export class FakeTargets implements WebhookSender {
   readonly sent: Array<{
     host: string;
@@ -125,7 +125,7 @@ export class FakeTargets implements WebhookSender {
 
   judgeAddress = async () => ({});
 
-  /** The members whose events came to a host, in order. */
+  /** Returns the members (ids) whose events a host received, in order. */
   members(host: string): Array<number | undefined> {
     return this.sent.filter((one) => one.host === host).map(({ event }) => event.data.change?.rankeeId);
   }
