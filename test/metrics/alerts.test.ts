@@ -42,7 +42,7 @@ const by = 'cli:ann@host';
 const ann = 20_001;
 const target = addressFrom('https://192.0.2.1/never-answers');
 
-/** The real event for each alert, and the labels of the alert. */
+/** An event that triggers each alert, and the alert's labels. */
 const events: Record<string, { happens: (system: System) => Promise<unknown>; labels?: Record<string, string> }> = {
   RankdDown: { happens: async (system) => system[Symbol.asyncDispose](), labels: { job: 'rankd' } },
   RankdCannotChangeRanks: {
@@ -54,7 +54,7 @@ const events: Record<string, { happens: (system: System) => Promise<unknown>; la
   RankdNotReady: {
     async happens({ fake, clock }) {
       fake.faults.add({ operation: 'roles', kind: 'status 503', times: always });
-      await clock.advance(minute); // roles are remembered for half as long
+      await clock.advance(minute); // roles are cached for half as long
     },
     labels: { check: 'platform' },
   },
@@ -118,7 +118,7 @@ async function opened(rest: OpenCloudAppOptions['policy'] = {}): Promise<System>
 
 /** A scrape, with the sample that Prometheus itself adds. */
 async function scraped({ clock, metricsUrl }: System): Promise<Scrape> {
-  await clock.advance(1_000); // the cached rendering has expired
+  await clock.advance(1_000); // until the cached rendering is stale
   const at = clock.now();
   const up = (value: number): Sample => ({ name: 'up', labels: { job: 'rankd' }, value });
   const samples = await clock.passUntil(scrape(metricsUrl)).then(
@@ -128,14 +128,14 @@ async function scraped({ clock, metricsUrl }: System): Promise<Scrape> {
   return { at, samples };
 }
 
-/** The checks of readiness, each with 1 if it holds. */
+/** Returns the readiness checks, with 1 for each one that passes. */
 function ready({ samples }: Scrape): Record<string, number> {
   return Object.fromEntries(
     samples.flatMap(({ name, labels, value }) => (name === 'rankd_ready' ? [[labels['check'], value]] : [])),
   );
 }
 
-describe.concurrent('fires once it has happened, and not before:', () => {
+describe.concurrent('an alert fires after its event, and not before:', () => {
   test.for(rules)('$alert', async ({ alert, expr }) => {
     const { happens, labels = {} } = events[alert] ?? expect.fail(`no event is known for ${alert}`);
     const system = await opened();
@@ -149,7 +149,7 @@ describe.concurrent('fires once it has happened, and not before:', () => {
   });
 });
 
-/** An event that makes each check of readiness fail. */
+/** An event that makes each readiness check fail. */
 const mishaps = {
   running: ({ app }) => {
     app.requests.isDraining = true;
@@ -166,7 +166,7 @@ const mishaps = {
   },
 } satisfies Record<ReadyCheck, (system: System) => unknown>;
 
-test.for(readyChecks)('rankd_ready is 0 for %s alone while that keeps ranks from being changed', async (check) => {
+test.for(readyChecks)('rankd_ready is 0 only for %s while that check prevents rank changes', async (check) => {
   if (check === 'store' && isOnPostgres) return;
   await using stack = new AsyncDisposableStack();
   const system = await opened({ maxRank: 'Captain' });
@@ -182,12 +182,12 @@ test.for(readyChecks)('rankd_ready is 0 for %s alone while that keeps ranks from
   if (check === 'store') renameSync(join(system.dataDir, 'moved.db'), join(system.dataDir, 'rankd.db'));
 });
 
-test('a scrape that has no time to wait for Roblox does not make rankd unready for others', async () => {
+test('a scrape that times out on Roblox does not make rankd unready', async () => {
   await using system = await opened();
   const { fake, clock, url } = system;
   const readyz = async () => (await clock.passUntil(send(`${url}/readyz`, {}))).status;
   expect(await readyz()).toBe(200);
-  await clock.advance(minute / 2); // roles are remembered for that long
+  await clock.advance(minute / 2); // roles are cached for that long
   fake.faults.add({ operation: 'roles', kind: 'hang', times: always });
   expect(ready(await scraped(system))).toMatchObject({ platform: 0 });
   fake.faults.clear();
@@ -204,7 +204,7 @@ test.runIf(!isOnPostgres)('figures from the store are absent while it accepts no
   renameSync(join(system.dataDir, 'moved.db'), join(system.dataDir, 'rankd.db'));
 });
 
-test('daemons that share a database do not add up what it says of keys, changes and webhooks', () => {
+test('alerts do not add up figures that daemons read from a shared database', () => {
   const shared =
     /rankd_(last_backup_timestamp_seconds|keys_paused|open_changes|suspensions_stuck|webhook_(enabled|backlog|oldest_seconds))/;
   for (const { alert, expr } of rules.filter(({ expr }) => shared.test(expr))) expect(expr, alert).toMatch(/^max\b/);

@@ -25,7 +25,7 @@ const dashboard = JSON.parse(read('config/grafana-dashboard.json')) as { panels:
 const alerts = (parse(read('config/prometheus-alerts.yaml')) as Alerts).groups.flatMap(({ rules }) => rules);
 const page = read('docs/metrics.md');
 
-/** Grafana puts a duration in its place. */
+/** Grafana replaces `$__rate_interval` with a duration. */
 const queries = dashboard.panels.flatMap(({ title, targets }) =>
   targets.map(({ expr, legendFormat }) => ({
     title,
@@ -56,7 +56,7 @@ beforeAll(async () => {
   await system.rank(1001, { key: 'rk_live_nonsense' });
   const { app, metricsUrl } = system;
   await vi.waitUntil(() => app.requests.count === 0, { timeout: 20_000 });
-  await vi.waitUntil(() => app.deliveries.list().length > 0, { timeout: 20_000 }); // the daemon looks for webhooks once a second
+  await vi.waitUntil(() => app.deliveries.list().length > 0, { timeout: 20_000 }); // the daemon checks for webhooks once a second
   samples = await scrape(metricsUrl);
 });
 
@@ -89,7 +89,7 @@ test('docs/metrics.md has every metric that rankd serves, and every alert', () =
   expect(rows.toSorted()).toEqual([...ofRankd, ...alerts.map(({ alert }) => alert)].toSorted());
 });
 
-test('Prometheus, set up as docs/metrics.md says, asks rankd where it serves metrics by default, and loads the alerts of its job', () => {
+test('the Prometheus settings in docs/metrics.md name the default address of the metrics, and the alerts match the job', () => {
   const [, snippet = ''] = /```yaml\n(scrape_configs:.+?)```/s.exec(page) ?? [];
   const { scrape_configs, rule_files } = parse(snippet) as {
     scrape_configs: Array<{ job_name: string; static_configs: Array<{ targets: string[] }> }>;
@@ -112,7 +112,7 @@ test('panels have distinct numbers and do not overlap', () => {
   expect(new Set(cells).size).toBe(cells.length);
 });
 
-/** The names in a query, as the grammar of Prometheus separates them. */
+/** Returns the names in a query, by Prometheus' grammar. */
 function partsOf(query: string): { metrics: string[]; labels: string[]; errors: string[] } {
   const found: Record<'metrics' | 'labels' | 'errors', string[]> = { metrics: [], labels: [], errors: [] };
   const text = ({ from, to }: { from: number; to: number }) => query.slice(from, to);

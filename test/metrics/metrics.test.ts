@@ -36,7 +36,7 @@ test('requests are counted and timed by route, status and code', async () => {
   expect(sampleOf(samples, 'rankd_http_request_duration_seconds_count', { route: '/v1/ranker' })).toBe(3);
 });
 
-test('changes are counted by outcome, those of test keys apart', async () => {
+test('changes are counted by outcome, and changes of test keys separately', async () => {
   const fail = () => Promise.reject(new RankdError('platform_unavailable', 'Down.'));
   await using app = await watched({ platform: (group) => platformWith(group, { unassignRole: fail }) });
   const key = await app.createKey();
@@ -52,7 +52,7 @@ test('changes are counted by outcome, those of test keys apart', async () => {
   expect(ended.reduce((sum, { value }) => sum + value, 0)).toBe(4);
 });
 
-test('keys that are refused are counted by reason', async () => {
+test('refused keys are counted by reason', async () => {
   await using app = await watched();
   const key = await app.createKey({ name: 'gone' });
   await operate(app.app).revokeKey((await app.store.findKey('gone'))?.id ?? '', 'cli:ann@host');
@@ -95,7 +95,7 @@ test('text from callers creates no new series', async () => {
   expect(before.filter((one) => one.startsWith('rankd_http_requests_total')).length).toBeGreaterThan(4);
 });
 
-test('work in progress is counted', async () => {
+test('requests in flight are counted', async () => {
   const { platform, begun, letGo } = holdWrites();
   await using app = await watched({ platform });
   const running = app.rank(await app.createKey());
@@ -106,7 +106,7 @@ test('work in progress is counted', async () => {
   await expect.poll(async () => sampleOf(await scrape(app.metricsUrl), 'rankd_http_requests_in_flight')).toBe(0);
 });
 
-test('calls of Roblox are counted and timed, with what is left of the budget, and the state of the key', async () => {
+test('calls to Roblox are counted and timed; the remaining budget and the state of the key are reported', async () => {
   await using system = await openCloudApp({ hasMetrics: true });
   expect((await system.rank(1001)).status).toBe(200);
   const samples = await scrape(system.metricsUrl);
@@ -122,7 +122,7 @@ test('calls of Roblox are counted and timed, with what is left of the budget, an
   expect(at('credential_accepted')).toBe(1);
 });
 
-test('a call that waits for its turn is seen in the queue', async () => {
+test('a waiting call is counted in the queue', async () => {
   await using system = await openCloudApp({ hasMetrics: true });
   const labels = { operation: 'memberships' } as const;
   const at = async (name: string) => sampleOf(await scrape(system.metricsUrl), `rankd_platform_${name}`, labels);
@@ -145,7 +145,7 @@ test('event loop, memory and build are reported too', async () => {
   expect(samples.map(({ name }) => name)).toContain('nodejs_eventloop_lag_p99_seconds');
 });
 
-test('the listener serves nothing else, and the API no metrics', async () => {
+test('the listener serves only metrics, and the API serves none', async () => {
   await using app = await watched();
   const { origin, port } = new URL(app.metricsUrl ?? '');
   expect((await fetch(`${origin}/`)).status).toBe(404);

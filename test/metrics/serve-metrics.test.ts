@@ -6,7 +6,7 @@ import { serveMetrics } from '../../src/metrics/serve-metrics.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { connectTo, rawAnswers } from '../support/raw-answers.ts';
 
-/** Metrics that `render` renders. */
+/** Serves the metrics that `render` returns. */
 async function served(render: () => Promise<string>) {
   const clock = new ManualClock();
   const lines: string[] = [];
@@ -49,7 +49,7 @@ test('scrapes within a second share one rendering, and there is never more than 
   expect([begun, most]).toEqual([2, 1]);
 });
 
-test('metrics that can not be rendered are an error in JSON, which the log has under the same request id', async () => {
+test('a failed rendering is answered with an error in JSON, and logged with its request id', async () => {
   let isBroken = true;
   const { clock, lines, url } = await served(async () => {
     if (isBroken) throw new Error('a fault');
@@ -64,7 +64,7 @@ test('metrics that can not be rendered are an error in JSON, which the log has u
   expect(await (await fetch(url)).text()).toBe('fine\n');
 });
 
-test('/metrics has a trailing slash or not, is packed for who takes that, and HEAD gets its headers alone', async () => {
+test('/metrics accepts a trailing slash and a query, is compressed on request, and answers HEAD with headers only', async () => {
   const text = 'x'.repeat(5_000);
   const { url } = await served(async () => text);
   for (const address of [url, `${url}/`, `${url}?a=b`]) expect(await (await fetch(address)).text()).toBe(text);
@@ -78,8 +78,8 @@ test('/metrics has a trailing slash or not, is packed for who takes that, and HE
 
 test.each([
   ['an address that does not exist', 'GET / HTTP/1.1\r\nConnection: close\r\n\r\n', 404, 'not_found'],
-  ['another method', 'POST /metrics HTTP/1.1\r\nConnection: close\r\n\r\n', 405, 'method_not_allowed'],
-  ['no HTTP', 'nonsense\r\n\r\n', 400, 'invalid_request'],
+  ['a method other than GET', 'POST /metrics HTTP/1.1\r\nConnection: close\r\n\r\n', 405, 'method_not_allowed'],
+  ['data that is not HTTP', 'nonsense\r\n\r\n', 400, 'invalid_request'],
   ['headers that are too large', `GET /metrics HTTP/1.1\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431, 'headers_too_large'],
 ])('%s gets an error in JSON with a request id', async (_what, bytes, status, code) => {
   const { url } = await served(async () => '');

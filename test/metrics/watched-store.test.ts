@@ -7,7 +7,7 @@ import { newChange, record } from '../contracts/store/samples.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { tempDir } from '../support/temp-dir.ts';
 
-/** A store as another engine may build it: a class whose methods use a private field. */
+/** A store that is a class whose methods use a private field. */
 class StoreInAClass implements Pick<Store, 'recordChange' | 'listChanges' | 'close'> {
   readonly #store: Store;
 
@@ -28,7 +28,7 @@ class StoreInAClass implements Pick<Store, 'recordChange' | 'listChanges' | 'clo
   }
 }
 
-test('a store that is an instance of a class keeps all its methods while its changes are counted', async () => {
+test('all methods of a store that is a class instance work while its changes are counted', async () => {
   const inner = await engineOf({ dataDir: tempDir(), clock: new ManualClock() }).openStore();
   const meters = createMeters();
   const store = watchedStore(new StoreInAClass(inner) as unknown as Store, meters);

@@ -1,21 +1,21 @@
 import { expect } from 'vitest';
 import type { Answer } from './send.ts';
 
-/** A rank request as the reference client makes it: promotes member 1001 of the simulated group to Officer. */
+/** Returns the reference client's body of a request that promotes member 1001 of the simulated group to Officer. */
 export function rankBody(rest: Record<string, unknown> = {}): Record<string, unknown> {
   return { rankerName: 'Ann', rankerId: 0, rankeeName: 'Bob', rankeeId: 1001, newRankId: 20, ...rest };
 }
 
-/** The expected refusal; it must also be small JSON in the one shape. */
+/** An expected error response. */
 export interface ExpectedError {
   status: number;
   code: string;
   error: string;
-  /** True if it must report how long to wait. */
+  /** True if the response must have `retryAfter`. */
   waits?: boolean;
 }
 
-/** Checks an answer against the one shape of every answer but 200. */
+/** Checks an error response: they all have the same shape. */
 export function expectError(answer: Answer, { status, code, error, waits = false }: ExpectedError): void {
   const { requestId, retryAfter } = answer.json as { requestId: string; retryAfter?: number };
   expect(answer.json).toEqual({
@@ -34,12 +34,12 @@ export function expectError(answer: Answer, { status, code, error, waits = false
   expect(Buffer.byteLength(answer.text)).toBeLessThan(2048);
 }
 
-/** The code of an error answer; `undefined` for any other. */
+/** Returns the code of an error response; `undefined` for any other response. */
 export function codeOf({ json }: Answer): unknown {
   return (Object(json) as { code?: unknown }).code;
 }
 
-/** The sentence of an answer. */
+/** Returns the message of a response. */
 export function messageOf({ json }: Answer): string {
   return String((Object(json) as { message?: unknown }).message);
 }

@@ -20,17 +20,17 @@ export interface RankCase {
   target: Role;
 }
 
-/** Above 32 bits, as on Roblox. */
+/** Role ids exceed 32 bits, as on Roblox. */
 const roleId = fc.integer({ min: 2 ** 32 + 1, max: Number.MAX_SAFE_INTEGER });
 
-/** Few enough to collide often, including with the base role's rank. */
+/** A small range, so that ranks often collide, even with the base role's. */
 const customRank = fc.oneof(fc.integer({ min: 1, max: 6 }), fc.integer({ min: 1, max: 254 }));
 
 const name = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 20 });
 
 /**
- * The roles of a group in order: guest, base, owner and up to 38 custom ones. Two of them may share a rank, including
- * the base role's.
+ * The roles of a group, sorted by rank: guest, base, owner and up to 38 custom roles. Roles can share a rank, even the
+ * base role's.
  */
 export const arbitraryRoles: fc.Arbitrary<Role[]> = fc
   .record({
@@ -49,12 +49,12 @@ export const arbitraryRoles: fc.Arbitrary<Role[]> = fc
     return roles.sort((a, b) => a.rank - b.rank || isBase(b) - isBase(a) || a.id - b.id);
   });
 
-/** Some of the custom roles, with distinct ranks, ascending. */
+/** Generates ladders: custom roles with distinct ranks, ascending. */
 export function arbitraryLadder(roles: Role[]): fc.Arbitrary<Role[]> {
   return fc.subarray(customsOf(roles)).map((some) => some.filter((role, index) => role.rank !== some[index - 1]?.rank));
 }
 
-/** Any custom roles; the base role listed or not; sometimes the guest role, and roles that the group does not list. */
+/** Generates members with any custom roles and sometimes the base role, the guest role or unlisted roles. */
 function arbitraryMember(roles: Role[]): fc.Arbitrary<Member> {
   const rest = roles.filter((role) => role.kind === 'base' || role.kind === 'guest');
   return fc
@@ -70,7 +70,7 @@ function arbitraryMember(roles: Role[]): fc.Arbitrary<Member> {
     }));
 }
 
-/** `ladder`: true if the group has one. */
+/** Generates rank cases, for groups with or without a ladder. */
 export function arbitraryRankCase({ ladder }: { ladder: boolean }): fc.Arbitrary<RankCase> {
   return arbitraryRoles.chain((roles) =>
     (ladder ? arbitraryLadder(roles) : fc.constant(undefined)).chain((steps) =>

@@ -5,10 +5,7 @@ import { binary, type CliHome, type CliResult } from './run-cli.ts';
 
 const built = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
 
-/**
- * Runs the built rankd on one command line after another. Each command meets the state that earlier ones left in the
- * process.
- */
+/** A script that runs the built rankd for each command line that it receives. The commands share one process. */
 const script = (main: string) => `
 import { main } from '${main}';
 const written = { stdout: '', stderr: '' };
@@ -32,15 +29,15 @@ process.on('message', async (line) => {
 process.send('ready');`;
 
 /**
- * The built rankd in one process for many command lines that read no input, off a terminal. A process for each would
- * cost five times as much.
+ * Runs many command lines of the built rankd in one process, without input and without a terminal. A process for each
+ * would take five times as long.
  */
 export class BuiltSession implements AsyncDisposable {
   readonly #child: ChildProcess;
   readonly #ready: Promise<unknown>;
   readonly #exit: Promise<unknown>;
 
-  /** `main`: the entry of another build than this tree's. */
+  /** `main`: the entry point of a different build. */
   constructor(home: CliHome, env: Record<string, string> = {}, main = built) {
     this.#child = spawn(process.execPath, ['--input-type=module', '--eval', script(main)], {
       ...{ cwd: home.cwd, env: { ...home.env, ...env }, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] },
@@ -57,7 +54,7 @@ export class BuiltSession implements AsyncDisposable {
       return result;
     };
     const result = await Promise.race([answer(), this.#exit.then(() => undefined)]);
-    if (result === undefined) throw new Error(`rankd ${line.join(' ')} ended the process of all lines`);
+    if (result === undefined) throw new Error(`rankd ${line.join(' ')} ended the shared process`);
     return { ...result, json: () => JSON.parse(result.stdout || result.stderr) };
   }
 

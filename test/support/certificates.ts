@@ -8,13 +8,13 @@ export interface Credentials {
 
 interface Wanted {
   name: string;
-  /** In days from now; a negative number is in the past. It begins a day ago, or a day before it ends. */
+  /** The expiry in days from now; negative if it is in the past. */
   endsInDays?: number;
-  /** In days from now: a certificate that is not valid yet. */
+  /** The start in days from now; by default, a day ago or a day before the expiry. */
   beginsInDays?: number;
 }
 
-/** Signs certificates. `pem` is for clients that must trust it. */
+/** A certificate authority. Clients that must trust it get `pem`. */
 export class Authority {
   readonly #name = `Test Authority ${randomBytes(4).toString('hex')}`;
   readonly #keys = newKeys();
@@ -30,7 +30,7 @@ export class Authority {
   }
 }
 
-/** A self-signed certificate. */
+/** Creates a self-signed certificate. */
 export function selfSigned(wanted: Wanted): Credentials {
   const { publicKey, privateKey } = newKeys();
   return { cert: certificate(wanted, publicKey, { name: wanted.name, key: privateKey }), key: pemOf(privateKey) };
@@ -44,7 +44,7 @@ function pemOf(key: KeyObject): string {
   return key.export({ type: 'pkcs8', format: 'pem' }).toString();
 }
 
-/** Node.js reads certificates but can't create them, so this writes one by RFC 5280. */
+/** Creates a certificate by RFC 5280, because Node.js can only read them. */
 function certificate(
   {
     name,
@@ -63,9 +63,9 @@ function certificate(
     der(0xa0, der(0x02, Buffer.of(2))), // version 3
     der(0x02, Buffer.concat([Buffer.of(1), randomBytes(8)])), // serial number
     algorithm,
-    nameOf(issuer.name),
+    distinguishedName(issuer.name),
     sequence(time(beginsInDays), time(endsInDays)),
-    nameOf(name),
+    distinguishedName(name),
     holder.export({ type: 'spki', format: 'der' }),
     der(0xa3, sequence(extensions)),
   );
@@ -73,7 +73,7 @@ function certificate(
   return new X509Certificate(sequence(content, algorithm, der(0x03, Buffer.of(0), signature))).toString();
 }
 
-function nameOf(text: string): Buffer {
+function distinguishedName(text: string): Buffer {
   return sequence(der(0x31, sequence(oid('550403'), der(0x0c, Buffer.from(text))))); // commonName
 }
 

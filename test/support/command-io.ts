@@ -10,15 +10,15 @@ export interface RunOptions {
   /** Standard input; empty by default. */
   input?: string;
   dataDir?: string;
-  /** For a command in this process: the system whose commands and paths it prints, instead of this one. */
+  /** For a command in this process: the operating system whose commands and paths it prints. */
   system?: System;
-  /** For a command in this process: the version of Node.js that it believes it runs on. */
+  /** For a command in this process: the Node.js version to simulate. */
   nodeVersion?: string;
-  /** For a command in this process: the command that a user types for `rankd`, which is the default. */
+  /** For a command in this process: the name under which the user runs it; `rankd` by default. */
   typedAs?: string;
-  /** True if Ctrl-C arrives as soon as the command has begun. */
+  /** True if the user presses Ctrl-C as soon as the command has started. */
   isInterrupted?: boolean;
-  /** For a separate process: the file that Node.js runs, by default the one on the shell's path. */
+  /** For a separate process: the script that Node.js runs; by default, the installed one. */
   script?: string;
 }
 
@@ -29,7 +29,7 @@ export interface CliFolders {
   cwd: string;
 }
 
-/** The environment of a command in this process; records all of its output. */
+/** Records the output of a command in this process. */
 class WatchedIo {
   readonly env: Record<string, string>;
   readonly cwd: string;
@@ -83,12 +83,12 @@ class WatchedIo {
 
   drained = async () => undefined;
 
-  /** Types a line, once something reads lines. */
+  /** Types a line. Throws if the command does not read lines yet. */
   type = (_line: string): void => {
-    throw new Error('no command reads lines');
+    throw new Error('the command does not read lines yet');
   };
 
-  /** Resolves once something reads lines. */
+  /** Resolves once the command reads lines. */
   readonly isRead = Promise.withResolvers<void>();
 
   readLines = async (listener: (line: string) => void): Promise<Disposable> => {
@@ -100,7 +100,7 @@ class WatchedIo {
   onReload = (_listener: () => void): void => undefined;
 }
 
-/** The environment of a command in this process, off a terminal. */
+/** The environment of a command in this process, without a terminal. */
 export class PipedIo extends WatchedIo implements Io {
   readonly isTerminal = false;
   readonly screenSize = undefined;
@@ -119,7 +119,8 @@ export class PipedIo extends WatchedIo implements Io {
     this.stopSignal = isInterrupted ? Promise.resolve('SIGINT') : new Promise(() => undefined);
   }
 
-  ask = (question: string): Promise<string> => Promise.reject(new Error(`nobody can be asked: ${question}`));
+  ask = (question: string): Promise<string> =>
+    Promise.reject(new Error(`there is no terminal for the question: ${question}`));
 
   askHidden = (question: string): Promise<string> => this.ask(question);
 
@@ -134,7 +135,7 @@ export class PipedIo extends WatchedIo implements Io {
   readSecret = this.readStdin;
 }
 
-/** A simulated terminal for a command in this process: records its screen, and types the answers. */
+/** A simulated terminal for a command in this process, which records the screen and types the answers. */
 export class TerminalIo extends WatchedIo implements Io {
   readonly isTerminal = true;
   screenSize: { columns: number; rows: number } | undefined = { columns: 100, rows: 30 };
@@ -143,7 +144,7 @@ export class TerminalIo extends WatchedIo implements Io {
   readonly #stop = Promise.withResolvers<string>();
   readonly #answers: string[];
 
-  /** `answers`: the text typed at each question, in turn. */
+  /** `answers`: the texts to type, one per question. */
   constructor(home: CliFolders, answers: string[] = [], system: System = thisSystem) {
     super({ RANKD_DATA_DIR: home.dataDir }, home, { system });
     this.#answers = answers;
@@ -152,7 +153,7 @@ export class TerminalIo extends WatchedIo implements Io {
   ask = async (question: string): Promise<string> => {
     this.talk += question;
     const answer = this.#answers.shift();
-    if (answer === undefined) throw new Error(`nobody expected to be asked: ${question}`);
+    if (answer === undefined) throw new Error(`unexpected question: ${question}`);
     return answer;
   };
 

@@ -8,7 +8,7 @@ import { table } from './reference-tables.ts';
 const program = createProgram({ system: systems.linux, stdout: () => undefined } as unknown as TerminalIo);
 const commands = allCommands(program).filter((one) => one.commands.length === 0);
 
-/** The pages in docs/commands of commands that are not below a noun. */
+/** The docs/commands pages of commands that belong to no noun. */
 const pagesOfOthers: Record<string, string> = {
   ...{ serve: 'daemon', status: 'daemon', health: 'daemon', reload: 'daemon', dashboard: 'daemon' },
   ...{ init: 'setup', doctor: 'setup', script: 'game', forget: 'history', backup: 'db', restore: 'db' },
@@ -16,25 +16,25 @@ const pagesOfOthers: Record<string, string> = {
 };
 
 const byPage = Map.groupBy(commands, (command) => {
-  const [noun = ''] = nameOf(command).split(' ');
+  const [noun = ''] = commandName(command).split(' ');
   return pagesOfOthers[noun] ?? noun;
 });
 
 /** The pages in docs/commands, without `.md`. */
 export const commandPages: readonly string[] = [...byPage.keys()];
 
-/** The subjects of the pages that are not named after a noun. */
+/** The subjects of pages that are not named after a noun. */
 const subjects: Record<string, string> = {
   daemon: 'the running daemon, and the page in the browser',
   setup: 'setting rankd up, and checking it',
   about: 'rankd itself, for shells, editors and programs',
 };
 
-/** Each page on a line, with a link to each of its commands. */
+/** Returns a table of the pages, with links to their commands. */
 export function commandsTable(): string[] {
   const rows = [...byPage].map(([page, found]) => {
     const noun = program.commands.find((command) => command.name() === page);
-    const links = found.map((command) => `[\`${nameOf(command)}\`](commands/${page}.md#${anchorOf(command)})`);
+    const links = found.map((command) => `[\`${commandName(command)}\`](commands/${page}.md#${anchorOf(command)})`);
     return [
       `[${page}](commands/${page}.md)`,
       inMarkdown(subjects[page] ?? noun?.description() ?? ''),
@@ -44,7 +44,7 @@ export function commandsTable(): string[] {
   return table(['page', 'about', 'commands'], rows);
 }
 
-/** The options that every command takes. */
+/** Returns a table of the options that all commands share. */
 export function commonOptions(): string[] {
   const options = program.createHelp().visibleOptions(program);
   return table(
@@ -53,7 +53,7 @@ export function commonOptions(): string[] {
   );
 }
 
-/** The commands of a page with their arguments, options and examples, from their help texts. */
+/** Describes the commands of a page, from their help texts. */
 export function commandDetails(page: string): string[] {
   return (byPage.get(page) ?? []).flatMap((command, index) => [...(index === 0 ? [] : ['']), ...details(command)]);
 }
@@ -65,7 +65,7 @@ function details(command: Command): string[] {
   const rows = [...words, ...options.map((one) => [one.flags, help.optionDescription(one)])];
   const lines = rows.flatMap(([term = '', meaning = '']) => wrapped(`- \`${term}\`: ${inMarkdown(meaning)}`, '  '));
   return [
-    `## rankd ${nameOf(command)}`,
+    `## rankd ${commandName(command)}`,
     '',
     ...wrapped(`\`${help.commandUsage(command)}\`: ${inMarkdown(command.description())}.`, ''),
     ...(lines.length === 0 ? [] : ['', ...lines]),
@@ -76,7 +76,7 @@ function details(command: Command): string[] {
   ];
 }
 
-/** A paragraph in lines of at most 140 characters. */
+/** Wraps a paragraph at 140 characters. */
 export function wrapped(text: string, indent: string): string[] {
   const lines = [''];
   for (const word of text.split(' ')) {
@@ -87,17 +87,17 @@ export function wrapped(text: string, indent: string): string[] {
   return lines;
 }
 
-/** Below `rankd`, e.g. `key create`. */
-function nameOf(command: Command): string {
+/** Returns a command's name without `rankd`, e.g. `key create`. */
+function commandName(command: Command): string {
   const { parent } = command;
-  return parent === null || parent === program ? command.name() : `${nameOf(parent)} ${command.name()}`;
+  return parent === null || parent === program ? command.name() : `${commandName(parent)} ${command.name()}`;
 }
 
 function anchorOf(command: Command): string {
-  return `rankd-${nameOf(command).replaceAll(' ', '-')}`;
+  return `rankd-${commandName(command).replaceAll(' ', '-')}`;
 }
 
-/** Escapes characters that have a meaning in Markdown. */
+/** Escapes the special characters of Markdown. */
 function inMarkdown(text: string): string {
   return text.replaceAll(/[|<*]/g, '\\$&');
 }

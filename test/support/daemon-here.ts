@@ -3,7 +3,7 @@ import { PipedIo, type RunOptions } from './command-io.ts';
 import type { CliHome } from './run-cli.ts';
 import { Serving, type StartOptions } from './serving.ts';
 
-/** `rankd serve` in this process: ten times as fast as a separate one, for tests that are not about processes. */
+/** Runs `rankd serve` in this process, which is ten times as fast as a separate one. */
 export class DaemonHere extends Serving {
   readonly #io: ServingIo;
   readonly #ended: Promise<number>;
@@ -14,7 +14,7 @@ export class DaemonHere extends Serving {
     this.#ended = ended;
   }
 
-  /** Resolves when it listens; rejects with its output if it ends instead. */
+  /** Resolves once the daemon is listening; rejects with its output if it ends first. */
   static async start(
     home: CliHome,
     { args = [], env = {}, typedAs }: StartOptions & Pick<RunOptions, 'typedAs'> = {},
@@ -35,12 +35,12 @@ export class DaemonHere extends Serving {
     return this.#io.out;
   }
 
-  /** Resolves once it takes lines from its console. */
+  /** Resolves once the daemon reads lines from its console. */
   get console(): Promise<void> {
     return this.#io.isRead.promise;
   }
 
-  /** Types a line on its console. */
+  /** Types a line on the daemon's console. */
   type(line: string): void {
     this.#io.type(line);
   }

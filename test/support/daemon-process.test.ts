@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline';
 import { expect, onTestFinished, test } from 'vitest';
 import { startNode } from './node-process.ts';
 
-test.runIf(process.platform === 'linux')('a daemon of the tests ends with them, however they end', async () => {
+test.runIf(process.platform === 'linux')('a daemon ends with the test process, even if that is killed', async () => {
   const tests = startNode(`
     import { DaemonProcess } from './test/support/daemon-process.ts';
     import { CliHome } from './test/support/run-cli.ts';

@@ -5,13 +5,10 @@ import type { Readable } from 'node:stream';
 import { binary, type CliHome } from './run-cli.ts';
 import { Serving, type StartOptions } from './serving.ts';
 
-/**
- * On Linux, the daemon ends with the tests, even if they are killed and dispose of nothing (PR_SET_PDEATHSIG,
- * setpriv(1)).
- */
-const mortally = process.platform === 'linux' ? ['setpriv', '--pdeathsig', 'KILL'] : [];
+/** On Linux, kills the daemon when the test process ends, even if that is killed (PR_SET_PDEATHSIG, setpriv(1)). */
+const diesWithParent = process.platform === 'linux' ? ['setpriv', '--pdeathsig', 'KILL'] : [];
 
-/** `rankd serve` of the built binary, as a separate process in a separate home. */
+/** Runs `rankd serve` of the built binary as a separate process. */
 export class DaemonProcess extends Serving {
   readonly process: ChildProcessByStdio<null, Readable, Readable>;
   /** The log so far. */
@@ -26,9 +23,9 @@ export class DaemonProcess extends Serving {
     });
   }
 
-  /** Resolves when it listens; rejects with its output if it ends instead. */
+  /** Resolves once the daemon is listening; rejects with its output if it ends first. */
   static async start(home: CliHome, { args = [], env = {} }: StartOptions = {}) {
-    const command = [...mortally, process.execPath, binary, 'serve', '--port', '0', '--json', ...args];
+    const command = [...diesWithParent, process.execPath, binary, 'serve', '--port', '0', '--json', ...args];
     const [file = '', ...rest] = command;
     const child = spawn(file, rest, {
       cwd: home.cwd,
@@ -47,7 +44,7 @@ export class DaemonProcess extends Serving {
     throw new Error(`rankd serve ended before it listened: ${stderr}`);
   }
 
-  /** Stops it with `signal`; resolves with its exit code, `null` if the signal ended it. */
+  /** Sends `signal`. Resolves with the exit code; `null` if the signal killed the process. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | null> {
     if (this.process.exitCode !== null || this.process.signalCode !== null) return this.process.exitCode;
     const exited = once(this.process, 'exit');

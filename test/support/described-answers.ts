@@ -3,7 +3,7 @@ import { openApiDocument } from '../../src/http/openapi/document.ts';
 import { pathOf } from '../../src/http/request-log.ts';
 import { routes } from '../../src/http/routes/all.ts';
 
-/** An answer, and its request. */
+/** A response with its request. */
 export interface Given {
   method: string;
   /** Absolute, or relative to the root. */
@@ -21,13 +21,13 @@ interface Described {
 
 type Paths = Record<string, Record<string, { responses: Record<string, Described> }>>;
 
-/** The answers of this test file so far, as `post /v1/ranker 403 rank_not_allowed`. */
+/** The responses in this test file so far, e.g. `post /v1/ranker 403 rank_not_allowed`. */
 export const met = new Set<string>();
 
-/** Loaded before any daemon of the tests starts, because it would delay a request. */
+/** Loaded before any daemon starts, because loading it later would delay a request. */
 const { ajv, paths } = load();
 
-/** Throws if an answer does not match the OpenAPI document. */
+/** Throws if a response does not match the OpenAPI document. */
 export function expectDescribed(given: Given): void {
   const { url, status, headers, text } = given;
   const verb = given.method === 'HEAD' ? 'get' : given.method.toLowerCase();
@@ -56,13 +56,13 @@ export function expectDescribed(given: Given): void {
   met.add(`${verb} ${path} ${status}${code}`);
 }
 
-/** Throws if the answer to an arbitrary input, which may not be a request, is not an error by the document. */
+/** Throws if a response body is not an error as the OpenAPI document describes it. */
 export function expectDescribedError(text: string): void {
   const problems = flaws('#/components/schemas/Error', JSON.parse(text));
   if (problems.length > 0) throw new Error(`${problems.join('; ')}: ${text}`);
 }
 
-/** rankd's own headers must be described, and match their description. */
+/** Returns the flaws of rankd's own headers: they must be described, and match their description. */
 function headerFlaws(headers: Given['headers'], names: string[]): string[] {
   const own = Object.keys(headers).filter((name) =>
     /^(x-(?!content-type-options)|ratelimit|idempotent|retry-after|deprecation|sunset)/.test(name),
@@ -71,8 +71,8 @@ function headerFlaws(headers: Given['headers'], names: string[]): string[] {
     const known = names.find((one) => one.toLowerCase() === name);
     if (known === undefined) return [`has the header ${name}, which is not described`];
     const value = headers[name];
-    const told = /^\d+$/.test(String(value)) ? Number(value) : value;
-    return flaws(`#/components/headers/${known}/schema`, told).map((flaw) => `${name} ${flaw}`);
+    const actual = /^\d+$/.test(String(value)) ? Number(value) : value;
+    return flaws(`#/components/headers/${known}/schema`, actual).map((flaw) => `${name} ${flaw}`);
   });
 }
 
@@ -85,7 +85,7 @@ function flaws(ref: string, value: unknown): string[] {
 
 function load(): { ajv: Ajv2020; paths: Paths } {
   const document = openApiDocument(routes);
-  // A separate test checks the document itself against its meta schema.
+  // A separate test checks the document itself.
   const ajv = new Ajv2020({ strict: false, allErrors: true, validateSchema: false });
   ajv.addSchema(document, 'rankd');
   return { ajv, paths: document.paths as unknown as Paths };

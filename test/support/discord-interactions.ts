@@ -1,7 +1,7 @@
 import { createPrivateKey, createPublicKey, sign } from 'node:crypto';
 import type { DiscordConfig } from '../../src/config/discord.ts';
 
-/** The fake Discord has one application, one server and two roles. */
+/** The ids of the fake's application, server, roles and users. */
 export const discordIds = {
   application: '1100000000000000001',
   server: '2200000000000000002',
@@ -11,23 +11,23 @@ export const discordIds = {
   bob: '4400000000000000006',
 };
 
-/** The key pair of the fake alone; it is the same in each process, so that one can sign for a fake that runs in another. */
+/** The seed of the fake's key pair. It is constant, so that any process can sign for the fake. */
 const seed = Buffer.from('302e020100300506032b657004220420'.concat('7a'.repeat(32)), 'hex');
 const privateKey = createPrivateKey({ key: seed, format: 'der', type: 'pkcs8' });
-/** 64 hex digits, as on the page General Information. */
+/** 64 hex digits, as on the General Information page. */
 export const discordPublicKey = createPublicKey(privateKey)
   .export({ format: 'der', type: 'spki' })
   .subarray(-32)
   .toString('hex');
 
-/** The configuration of rankd for the fake, as code reads it. */
+/** Returns rankd's parsed configuration for the fake. */
 export function discordConfig(apiBaseUrl: string): DiscordConfig {
   const { application, server } = discordIds;
   const rows = (['hr', 'trainers'] as const).map((name) => ({ role: discordIds[name], key: name, at: '' }));
   return { application, server, publicKey: discordPublicKey, rows, apiBaseUrl };
 }
 
-/** The same for `rankd.yaml`, with one row. */
+/** Returns the section of `rankd.yaml` for the fake, with one row. */
 export function discordSection(apiBaseUrl: string): string {
   return `discord:
   application: "${discordIds.application}"
@@ -42,18 +42,18 @@ export interface SentCommand {
   /** e.g. `promote` */
   name: string;
   options?: Record<string, string>;
-  /** The option that is being typed: then it is a request for choices. */
+  /** The option that the user is typing, for which Discord requests choices. */
   focused?: string;
   roles?: string[];
   userId?: string;
   nick?: string | null;
-  /** Over the fields of the interaction. */
+  /** Overrides fields of the interaction. */
   fields?: Record<string, unknown>;
 }
 
 let count = 0;
 
-/** An interaction as Discord posts it, with fields that rankd does not know. */
+/** Returns an interaction as Discord posts it, including fields that rankd does not know. */
 export function interactionOf({ name, options = {}, focused, roles = [discordIds.hr], ...rest }: SentCommand) {
   const { userId = discordIds.ann, nick = 'Annie', fields } = rest;
   count += 1;
@@ -86,7 +86,7 @@ export function interactionOf({ name, options = {}, focused, roles = [discordIds
   };
 }
 
-/** The headers that Discord adds. */
+/** Returns the headers that Discord adds to a body, with its signature. */
 export function signed(body: string, at = Date.now()): Record<string, string> {
   const timestamp = String(Math.floor(at / 1_000));
   const signature = sign(null, Buffer.from(timestamp + body), privateKey).toString('hex');

@@ -5,7 +5,7 @@ import { type Clock, systemClock } from '../../src/base/clock.ts';
 import type { WebhookSender } from '../../src/ports/index.ts';
 import { discordIds, interactionOf, type SentCommand, signed } from './discord-interactions.ts';
 
-/** A message that Discord stored. */
+/** A message that the fake has stored. */
 export interface StoredMessage {
   content?: string;
   flags?: number;
@@ -18,7 +18,7 @@ export interface StoredMessage {
     fields?: Array<{ value: string }>;
     footer: { text: string };
   }>;
-  /** On `Clock.monotonic()`. */
+  /** The time by `Clock.monotonic()`. */
   at: number;
 }
 
@@ -29,17 +29,17 @@ interface FakeAnswer {
 }
 
 const bucket = { size: 5, windowMs: 2_000 };
-/** The path of its one webhook. */
+/** The path of the fake's only webhook. */
 export const discordPath = '/api/webhooks/1487000000000000857/a-token_that-nobody-may-see';
 
-/** A reply to a command, by the token of its interaction. */
+/** A reply to a command, with the token of its interaction. */
 export interface TakenReply {
   token: string;
   content: string;
   allowed_mentions: { parse: string[] };
 }
 
-/** The answer of rankd to a command that Discord posted. */
+/** rankd's response to a posted command. */
 export interface Acknowledged {
   status: number;
   response: {
@@ -47,37 +47,37 @@ export interface Acknowledged {
     data?: { content?: string; flags?: number; choices?: Array<{ name: string; value: string }> };
   };
   token: string;
-  /** How long rankd took, in milliseconds. */
+  /** rankd's response time in milliseconds. */
   ms: number;
-  /** The posted body, to be posted again. */
+  /** The posted body, for a replay. */
   body: string;
 }
 
 /**
- * The part of Discord that accepts messages from a webhook, with its limits. `violations` has the mistakes that a
- * careful client would not make.
+ * A fake Discord that accepts messages to a webhook, registers commands, posts them to rankd and accepts the replies.
+ * `violations` has the mistakes that a careful client would not make.
  */
 export class FakeDiscord {
   readonly messages: StoredMessage[] = [];
   readonly violations: string[] = [];
   /** True once the webhook was deleted. */
   isDeleted = false;
-  /** Answers the next requests with 429 for all webhooks, for this many seconds. */
+  /** Refuses the next message with a rate limit for all webhooks (429), which lasts this many seconds. */
   globalSeconds: number | undefined;
-  /** Called while it accepts the next message. */
+  /** Called while the next request is in flight. */
   meanwhile: (() => Promise<unknown>) | undefined;
-  /** Answers with this status until it is unset. */
+  /** Answers all messages with this status while it is set. */
   status: number | undefined;
   /** The commands that were registered last. */
   commands: Array<{ name: string }> | undefined;
   /** The only bot token that may register commands. */
   botToken = 'a-bot-token_that-nobody-may-see';
-  /** False as long as the application is not in the server: then it may register no command there. */
+  /** False if the application is not in the server, and can't register commands there. */
   isInServer = true;
   readonly replies: TakenReply[] = [];
-  /** How the next replies are answered, before any is accepted: a status, or with a body; `hang` never answers. */
+  /** The responses to the next replies, used up in order; `hang` never responds. */
   readonly replyFaults: Array<FakeAnswer | number | 'hang'> = [];
-  /** Tokens of commands that rankd acknowledged. Discord knows no other. */
+  /** The tokens of commands that rankd acknowledged. The fake rejects replies with any other token. */
   readonly #acknowledged = new Set<string>();
   readonly #clock: Pick<Clock, 'monotonic'>;
   #window = { endsAt: 0, left: bucket.size };
@@ -87,7 +87,7 @@ export class FakeDiscord {
     this.#clock = clock;
   }
 
-  /** Accepts requests without a network, for tests on a manual clock. */
+  /** Returns a sender that calls the fake without a network, for tests on a manual clock. */
   get sender(): WebhookSender {
     return {
       send: async ({ method, address, body = '' }) => {
@@ -102,12 +102,12 @@ export class FakeDiscord {
     };
   }
 
-  /** Posts a command to rankd, as Discord does when someone uses it. */
+  /** Posts a command to rankd, as Discord does when a user runs it. */
   async interact(url: string, command: SentCommand): Promise<Acknowledged> {
     return this.post(url, JSON.stringify(interactionOf(command)));
   }
 
-  /** Posts a body. `headers`: those of a signature made earlier. */
+  /** Posts a body to rankd, by default with a new signature. */
   async post(url: string, body: string, headers = signed(body)): Promise<Acknowledged> {
     const { token } = JSON.parse(body);
     const startedAt = performance.now();
@@ -117,7 +117,7 @@ export class FakeDiscord {
     return { status: response.status, response: answer, token, ms: performance.now() - startedAt, body };
   }
 
-  /** The reply to a command, once it is there. */
+  /** Waits for the reply to a command. */
   async replyTo({ token }: Pick<Acknowledged, 'token'>, withinMs = 10_000): Promise<string> {
     const giveUpAt = performance.now() + withinMs;
     for (;;) {
@@ -128,20 +128,24 @@ export class FakeDiscord {
     }
   }
 
-  /** The text that a person sees in the end: the reply, or rankd’s immediate answer. */
+  /** Posts a command and returns the text that the user sees: the reply, or rankd's immediate response. */
   async say(url: string, command: SentCommand): Promise<string> {
     const sent = await this.interact(url, command);
     if (sent.response.type === 5) return this.replyTo(sent);
     return (sent.response.data?.content ?? JSON.stringify(sent.response)).replaceAll('\\', '');
   }
 
-  /** The API's answer to a registration of commands, or to a reply. `undefined` for any other path, `hang` for no answer at all. */
+  /**
+   * Answers a registration of commands, or a reply to one. Returns `undefined` for any other path, and `hang` to send
+   * no response.
+   */
   answerApi(method: string, path: string, { headers, body }: ApiRequest): FakeAnswer | 'hang' | undefined {
     const [, application, token] = /^\/api\/v10\/webhooks\/(\d+)\/([^/]+)\/messages\/@original$/.exec(path) ?? [];
     const isRegistration =
       path === `/api/v10/applications/${discordIds.application}/guilds/${discordIds.server}/commands`;
     if (token === undefined && !isRegistration) return undefined;
-    if (!/^DiscordBot \(\S+, \S+\)$/.test(headers['user-agent'] ?? '')) this.violations.push('no User-Agent of a bot');
+    if (!/^DiscordBot \(\S+, \S+\)$/.test(headers['user-agent'] ?? ''))
+      this.violations.push("a User-Agent that is not a bot's");
     if (isRegistration) return method === 'PUT' ? this.#register(headers['authorization'], body) : json(405, {});
     if (method !== 'PATCH' || application !== discordIds.application)
       return json(404, { message: 'Unknown', code: 10002 });
@@ -172,13 +176,14 @@ export class FakeDiscord {
   answer(method: string, { pathname, searchParams }: URL, body: string): FakeAnswer {
     if (pathname !== discordPath || this.isDeleted) return json(404, { message: 'Unknown Webhook', code: 10015 });
     if (method === 'GET') return json(200, { type: 1, channel_id: '1487000000000000001', name: 'Captain Hook' });
-    if (searchParams.get('wait') !== 'true') this.violations.push('did not ask whether the message was kept');
+    if (searchParams.get('wait') !== 'true') this.violations.push('a message without wait=true');
     return this.#limited() ?? this.#take(body);
   }
 
   #limited(): FakeAnswer | undefined {
     const now = this.#clock.monotonic();
-    if (now < this.#closedUntil) this.violations.push(`came ${this.#closedUntil - now} ms before its time`);
+    if (now < this.#closedUntil)
+      this.violations.push(`a message ${this.#closedUntil - now} ms before the end of the rate limit`);
     if (this.status !== undefined) return { status: this.status, headers: {}, body: 'upstream' };
     if (this.globalSeconds !== undefined) {
       const retryAfter = this.globalSeconds;
@@ -262,7 +267,7 @@ function json(status: number, body: object): FakeAnswer {
   return { status, headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
 }
 
-/** The same on a port. `address` is that of its one webhook, `apiBaseUrl` is for the setting `discord.api_base_url`. */
+/** Starts a fake Discord on a port, with the address of its webhook and a value for `discord.api_base_url`. */
 export async function startFakeDiscord({
   port = 0,
 } = {}): Promise<{ discord: FakeDiscord; address: string; apiBaseUrl: string } & AsyncDisposable> {
@@ -293,5 +298,5 @@ export async function startFakeDiscord({
   };
 }
 
-/** The address of the webhook for tests without a network. */
+/** The webhook's address in tests without a network. */
 export const discordAddress = `https://discord.com${discordPath}`;

@@ -39,7 +39,7 @@ function write(kind: 'assign' | 'unassign', member: number | string, roleId: num
 const { trainee, officer, captain } = sampleRoles;
 
 describe('authentication', () => {
-  test('a key that is missing, unknown, disabled or expired is turned away by the gateway', async () => {
+  test('the gateway refuses a key that is missing, unknown, disabled or expired', async () => {
     const gateway = { status: 401, body: { errors: [{ code: 0, message: 'Invalid API Key' }] } };
     expect(await send('/cloud/v2/groups/700', {}, { key: 'other' })).toMatchObject(gateway);
     expect(await send('/cloud/v2/groups/700', {}, { key: null })).toMatchObject(gateway);
@@ -50,7 +50,7 @@ describe('authentication', () => {
     expect(await get('')).toMatchObject(gateway);
   });
 
-  test('a write without the scope is denied, or accepted without effect where so set', async () => {
+  test('a write without the scope is refused, or accepted without effect if so configured', async () => {
     fake.credential.scopes = [{ name: 'group', operations: ['read'], groupIds: ['*'] }];
     expect(await write('assign', 1001, officer)).toMatchObject({ status: 403, body: { code: 'PERMISSION_DENIED' } });
     fake.acceptsWritesWithoutScope = true;
@@ -58,12 +58,12 @@ describe('authentication', () => {
     expect(fake.group.held(1001)).toEqual([trainee]);
   });
 
-  test('a write scope for other groups only is none', async () => {
+  test('a write scope for other groups does not count', async () => {
     fake.credential.scopes = [{ name: 'group', operations: ['write'], groupIds: ['701'] }];
     expect(await write('assign', 1001, officer)).toMatchObject({ status: 403 });
   });
 
-  test('introspection reports dead keys only in the body', async () => {
+  test('introspection reports a dead key in the body, with status 200', async () => {
     fake.credential.expired = true;
     const body = JSON.stringify({ apiKey: fake.apiKey });
     const init = { method: 'POST', body, headers: { 'content-type': 'application/json' } };
@@ -74,7 +74,7 @@ describe('authentication', () => {
 });
 
 describe('lists', () => {
-  test('roles come in pages of 10, of 20 at most, in an order that is not that of rank', async () => {
+  test('roles are listed in pages of 10 (at most 20), not sorted by rank', async () => {
     for (let index = 0; index < 30; index += 1)
       fake.group.roles.push({ id: 1000 + index, name: `R${index}`, rank: 60 + index });
     expect((await get('/roles')).body.groupRoles).toHaveLength(10);
@@ -88,7 +88,7 @@ describe('lists', () => {
     expect(ranks).not.toEqual([...ranks].sort((a, b) => a - b));
   });
 
-  test('a token that comes with other parameters, or is made up, is refused', async () => {
+  test('a page token with different parameters, or an invented one, is refused', async () => {
     const { nextPageToken } = (await get('/roles?maxPageSize=2')).body;
     const refused = { status: 400, body: { code: 'INVALID_ARGUMENT' } };
     expect(await get(`/roles?maxPageSize=3&pageToken=${nextPageToken}`)).toMatchObject(refused);
@@ -96,7 +96,7 @@ describe('lists', () => {
     expect(await get('/roles?maxPageSize=many')).toMatchObject(refused);
   });
 
-  test('the guest role has no member count, and the last page no token where so set', async () => {
+  test('the guest role has no member count, and the last page has no token if so configured', async () => {
     fake.endsWithEmptyToken = false;
     const { groupRoles, ...rest } = (await get('/roles')).body;
     expect(groupRoles.find(({ rank }: { rank: number }) => rank === 0)).not.toHaveProperty('memberCount');
@@ -106,7 +106,7 @@ describe('lists', () => {
     expect(rest).toEqual({});
   });
 
-  test('the filter takes the documented forms', async () => {
+  test('the filter accepts the documented forms', async () => {
     const users = async (filter: string, group?: string) =>
       (await filtered(filter, group)).body.groupMemberships.map(({ user }: { user: string }) => user);
     expect(await users("user == 'users/1001'")).toEqual(['users/1001']);
@@ -126,12 +126,12 @@ describe('lists', () => {
     expect(await filtered(filter)).toMatchObject({ status: 400, body: { code: 'INVALID_ARGUMENT' } });
   });
 
-  test('at most 50 users may be asked for at once', async () => {
+  test('a filter for more than 50 users is refused', async () => {
     const users = Array.from({ length: 51 }, (_, index) => `'users/${index + 1}'`);
     expect(await filtered(`user in [${users}]`, '-')).toMatchObject({ status: 400 });
   });
 
-  test('a member of the base role alone has no roles but the singular one; the switches show the other forms', async () => {
+  test('a member with only the base role has an empty list of roles; switches select the other forms', async () => {
     expect(await membership(1003)).toMatchObject({ roles: [], role: rolePath(sampleRoles.base) });
     fake.rolesField = 'withBase';
     expect(await membership(1003)).toMatchObject({ roles: [rolePath(sampleRoles.base)] });
@@ -140,7 +140,7 @@ describe('lists', () => {
     expect(await membership(1004)).not.toHaveProperty('roles');
   });
 
-  test('the public role list is on the legacy host alone, with numbers and the base flag', async () => {
+  test('only the legacy host has the public role list, with numeric ids and the base flag', async () => {
     const response = await fetch(`${fake.legacyBaseUrl}/v1/groups/700/roles`);
     const { roles } = (await response.json()) as { roles: Array<{ id: number; isBase: boolean }> };
     expect(roles.filter(({ isBase }) => isBase)).toMatchObject([{ id: sampleRoles.base }]);
@@ -149,7 +149,7 @@ describe('lists', () => {
 });
 
 describe('writes', () => {
-  test('a member is addressed by the user id or its base64url form; answers carry the latter', async () => {
+  test('a member is addressed by the user id or its base64url form; responses have the latter', async () => {
     const byId = await write('assign', 1001, officer);
     expect(byId.body).toMatchObject({
       path: 'groups/700/memberships/MTAwMQ',
@@ -174,10 +174,10 @@ describe('writes', () => {
     ['the guest role', 1001, sampleRoles.guest, 400, 'INVALID_ARGUMENT'],
     ["the owner's role", 1001, sampleRoles.owner, 400, 'INVALID_ARGUMENT'],
     ['a bare role id', 1001, `${officer}`, 400, 'INVALID_ARGUMENT'],
-    ['a role of no group', 1001, 99, 404, 'NOT_FOUND'],
+    ['a role that does not exist', 1001, 99, 404, 'NOT_FOUND'],
     ["another group's role", 1001, `groups/701/roles/${officer}`, 404, 'NOT_FOUND'],
-    ['a user who is no member', 5555, officer, 404, 'NOT_FOUND'],
-    ['what is no member id', '!', officer, 404, undefined],
+    ['a user who is not a member', 5555, officer, 404, 'NOT_FOUND'],
+    ['an invalid member id', '!', officer, 404, undefined],
     ['the acting account', 9001, officer, 403, 'PERMISSION_DENIED'],
     ['a peer', 1005, officer, 403, 'PERMISSION_DENIED'],
     ['the owner', 9000, officer, 403, 'PERMISSION_DENIED'],
@@ -191,7 +191,7 @@ describe('writes', () => {
     expect(fake.journal.writes().some(({ applied }) => applied)).toBe(false);
   });
 
-  test('an acting account without the permission may do nothing, the owner everything below', async () => {
+  test('an acting account without the permission can change no rank; the owner can change all lower ones', async () => {
     fake.credential.userId = 1004;
     expect(await write('assign', 1001, officer)).toMatchObject({ status: 403 });
     fake.credential.userId = 9000;
@@ -213,7 +213,7 @@ describe('writes', () => {
     expect(await send(path, chunked)).toMatchObject(refused);
   });
 
-  test('reads lag as set; the answer to a write does not', async () => {
+  test('reads lag as configured; the response to a write does not', async () => {
     fake.lagMs = 5_000;
     expect(await write('assign', 1001, officer)).toMatchObject({
       body: { roles: [rolePath(officer), rolePath(trainee)] },
@@ -226,7 +226,7 @@ describe('writes', () => {
 });
 
 describe('budgets', () => {
-  test('each operation has its own, reported in three headers, and renewed with the window', async () => {
+  test('each operation has a separate budget, which three headers report and each window renews', async () => {
     fake.budgets.limits = { group: 2, roles: 5 };
     const first = await get('');
     expect(Object.fromEntries(first.headers)).toMatchObject({
@@ -248,7 +248,7 @@ describe('budgets', () => {
 });
 
 describe('faults', () => {
-  test('hit the requests they are meant for, before or after these are carried out', async () => {
+  test('affect the matching requests, before or after these are carried out', async () => {
     fake.faults.add({ operation: 'assign', kind: 'status 503', when: 'after', skip: 1, userId: 1001 });
     expect(await write('assign', 1002, captain)).toMatchObject({ status: 200 });
     expect(await write('assign', 1001, officer)).toMatchObject({ status: 200 });
@@ -260,7 +260,7 @@ describe('faults', () => {
     expect(await write('unassign', 1001, captain)).toMatchObject({ status: 200 });
   });
 
-  test('break the transport: a reset and a body cut short fail, a late answer is right', async () => {
+  test('break the transport: a reset and a cut body fail, and a late response is correct', async () => {
     fake.faults.add({ operation: 'group', kind: 'reset' });
     await expect(get('')).rejects.toThrow();
     fake.faults.add({ operation: 'group', kind: 'cut', when: 'after' });
@@ -270,15 +270,15 @@ describe('faults', () => {
   });
 });
 
-describe('requests that a careful client would not send', () => {
-  test('is nothing in an ordinary change', async () => {
+describe('violations', () => {
+  test('an ordinary change has none', async () => {
     fake.expectNeverWithoutRole(1001);
     await write('assign', 1001, officer);
     await write('unassign', 1001, trainee);
     expect(fake.violations()).toEqual([]);
   });
 
-  test('is two writes for one member at once', async () => {
+  test('two concurrent writes for one member are one', async () => {
     fake.latencyMs = 20;
     await Promise.all([write('assign', 1001, officer), write('assign', 1002, captain)]);
     expect(fake.violations()).toEqual([]);
@@ -286,7 +286,7 @@ describe('requests that a careful client would not send', () => {
     expect(fake.violations()).toHaveLength(1);
   });
 
-  test('is not repeating a write that it has given up', async () => {
+  test('a repeated write after the first was given up is none', async () => {
     fake.faults.add({ operation: 'assign', kind: 'hang' });
     const path = '/cloud/v2/groups/700/memberships/1001:assignRole';
     const init = { method: 'POST', body: JSON.stringify({ role: rolePath(officer) }) };
@@ -300,13 +300,13 @@ describe('requests that a careful client would not send', () => {
     await expect.poll(() => fake.violations()).toEqual([]);
   });
 
-  test('is leaving a watched member without a role', async () => {
+  test('a watched member who is left without a role is one', async () => {
     fake.expectNeverWithoutRole(1001);
     await write('unassign', 1001, trainee);
     expect(fake.violations()).toEqual([`user 1001 was left without any role by unassign of role ${trainee}`]);
   });
 
-  test('is any write where none may come', async () => {
+  test('an unexpected write is one, but a read is none', async () => {
     fake.expectNoWrites();
     await get('');
     expect(fake.violations()).toEqual([]);
@@ -314,7 +314,7 @@ describe('requests that a careful client would not send', () => {
     expect(fake.violations()).toHaveLength(1);
   });
 
-  test('is any write about a member who is not to be written, and only that', async () => {
+  test('a write for a member without expected writes is one, but not for others', async () => {
     fake.expectNoWrites(1001);
     await write('assign', 1002, trainee);
     expect(fake.violations()).toEqual([]);
@@ -322,19 +322,19 @@ describe('requests that a careful client would not send', () => {
     expect(fake.violations()).toHaveLength(1);
   });
 
-  test('is sending the key to the legacy host', async () => {
+  test('the key on the legacy host is one', async () => {
     await fetch(`${fake.legacyBaseUrl}/v1/groups/700/roles`, { headers: { 'x-api-key': fake.apiKey } });
-    expect(fake.violations()).toEqual(['the key was sent to another host than Open Cloud']);
+    expect(fake.violations()).toEqual(['the key was sent to a host other than Open Cloud']);
   });
 });
 
-/** The official document is too large to include; RANKD_OPENAPI names a copy of it. */
+/** Returns the official schemas if RANKD_OPENAPI names a copy of the document, which is too large to include. */
 function officialSchemas(): Schemas[] {
   const file = process.env['RANKD_OPENAPI'];
   return file === undefined ? [] : [JSON.parse(readFileSync(file, 'utf8')).components.schemas];
 }
 
-test('every answer has the fields and types of the official schemas', async () => {
+test('every response has the fields and types of the official schemas', async () => {
   fake.credential.userId = sampleUsers.owner; // this account sees the most fields
   const answers: Array<[string, unknown]> = [
     ['Group', (await get('')).body],
@@ -350,7 +350,7 @@ test('every answer has the fields and types of the official schemas', async () =
   }
 });
 
-test('the schema check sees wrong types, unknown fields and missing ones', () => {
+test('the schema check finds wrong types, unknown fields and missing fields', () => {
   const found = (value: unknown, name: string) => mismatches(value, name, committedSchemas);
   expect(found({ id: 7 }, 'Group')).toEqual(['Group.displayName: missing', 'Group.id: integer instead of string']);
   expect(found({ groupRoles: [{ id: '1', rank: 0, isBase: true }] }, 'ListGroupRolesResponse')).toEqual([
@@ -376,12 +376,12 @@ describe('ways in which the live service may differ', () => {
     expect((await membership(1001)).roles).toEqual([rolePath(trainee)]);
   });
 
-  test('to give a role takes all others away', async () => {
+  test('assigning a role removes all others', async () => {
     fake.assignReplaces = true;
     expect((await write('assign', 1001, officer)).body.roles).toEqual([rolePath(officer)]);
   });
 
-  test('a write that comes too soon after another one of the same member meets a lock', async () => {
+  test('a write too soon after another one for the same member fails because of a lock', async () => {
     fake.membershipLock = { ms: 300, status: 403, text: 'FailedToAcquireLock' };
     expect(await write('assign', 1001, officer)).toMatchObject({ status: 200 });
     nowMs += 299;
@@ -400,14 +400,14 @@ describe('ways in which the live service may differ', () => {
     expect(fake.group.held(1001)).toEqual([officer]);
   });
 
-  test('resources have other fields', async () => {
+  test('resources have added fields, or lack some', async () => {
     Object.assign(fake, { addedFields: { badge: 7 }, removedFields: ['roles'] });
     expect(await membership(1001)).toMatchObject({ user: 'users/1001', badge: 7 });
     expect(await membership(1001)).not.toHaveProperty('roles');
     expect((await get('')).body).toMatchObject({ id: '700', badge: 7 });
   });
 
-  test('a write is carried out and refused all the same', async () => {
+  test('a write is carried out, although the response is a refusal', async () => {
     fake.faults.add({ operation: 'assign', kind: 'status 403', when: 'after' });
     expect(await write('assign', 1001, officer)).toMatchObject({ status: 403 });
     expect(fake.group.held(1001)).toEqual([officer, trainee]);

@@ -5,29 +5,29 @@ import { TLSSocket } from 'node:tls';
 import { onTestFinished } from 'vitest';
 import type { Credentials } from './certificates.ts';
 
-/** The authentication that a program on PostgreSQL's port requests. */
+/** The authentication that the server requests. */
 type Asks = 'nothing' | 'cleartext' | 'MD5' | 'SCRAM';
 
-/**
- * `version` as in server_version_num; `refuses`: the code and the message with which every prepared statement fails.
- */
 export interface FakeServer {
+  /** As in server_version_num. */
   version?: number;
+  /** The error code with which every prepared statement fails. */
   refuses?: string;
+  /** The message of that error. */
   words?: string;
   asks?: readonly Asks[];
   /**
-   * The end of SCRAM: success without a signature, at once or after the client's proof; the signature of another
-   * password; or the right one.
+   * The end of SCRAM: `never` reports success at once and `no signature` after the client's proof, both without a
+   * signature; `password` is the one that the server's signature proves.
    */
   proves?: 'never' | 'no signature' | { password: string };
   /** Listens on a socket in this directory, instead of 127.0.0.1. */
   directory?: string | undefined;
-  /** Its certificate: it speaks TLS. */
+  /** The server's certificate, for TLS. */
   tls?: Credentials | undefined;
 }
 
-/** A program that speaks enough of PostgreSQL's protocol to be rejected. `heard` has all data that it received. */
+/** A server that speaks enough of PostgreSQL's protocol to be rejected. `heard` returns all data that it received. */
 export interface FakePostgres {
   host: string;
   port: number;
@@ -77,7 +77,7 @@ export async function startFakePostgres(fake: FakeServer = {}): Promise<FakePost
   return { host: directory ?? '127.0.0.1', port, heard: () => Buffer.concat(heard).toString('latin1') };
 }
 
-/** The stream behind a client's request for TLS. */
+/** Accepts a client's request for TLS. */
 export async function acceptTls(plain: Socket, credentials: Credentials): Promise<TLSSocket> {
   await once(plain, 'data');
   plain.write('S');
@@ -91,14 +91,14 @@ async function* piecesOf(socket: Socket, heard: Buffer[]): AsyncGenerator<Buffer
   }
 }
 
-/** The number of simple queries in a chunk. */
+/** Counts the simple queries in a chunk. */
 function questions(bytes: Buffer): number {
   let count = 0;
   for (let at = 0; at < bytes.length; at += 1 + bytes.readInt32BE(at + 1)) if (bytes[at] === 0x51) count += 1;
   return count;
 }
 
-/** The answer to the queries of a new connection, which are several statements. */
+/** Returns the response to the statements that rankd sends on a new connection. */
 function factsOf(version: number): Buffer {
   const settings = {
     default_transaction_isolation: { value: 'read committed', source: 'default' },
@@ -152,7 +152,7 @@ async function asking(ask: Asks, { socket, next, proves }: Asking): Promise<void
   socket.write(message('R', int32(12), Buffer.from(`v=${signed}`)));
 }
 
-/** The MD5 hash of a password, as PostgreSQL uses it. */
+/** Returns the MD5 hash of a password in PostgreSQL's format. */
 export function md5Of(user: string, password: string, salt: string): string {
   const hash = (value: string) => createHash('md5').update(value).digest('hex');
   return hash(hash(password + user) + salt);

@@ -1,6 +1,6 @@
 /**
- * Preloaded into a process: four seconds pass for it in one. At a higher speed, a busy machine would not respond in
- * time. The wall clock is unchanged.
+ * Preloaded into a process, makes its time pass four times as fast, except for the wall clock. At a higher speed, a
+ * busy machine would not respond in time.
  */
 const speed = 4;
 

@@ -6,7 +6,7 @@ import { CopyOfRankd } from './copy-of-rankd.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The next schema: one more step on each engine. This tree's rankd can't use it. */
+/** One more migration for each engine. */
 const nextSteps = {
   sqlite: `migrations.push('CREATE TABLE later (id INTEGER)');`,
   postgres: `migrations.push({ sql: 'CREATE TABLE rankd.later (id integer)', livesWith: migrations.length + 1 });`,
@@ -22,7 +22,7 @@ const withNextStep: Plugin = {
   },
 };
 
-/** A rankd that is one schema ahead of this tree, built from it, so it is newer whatever the number of migrations. */
+/** Builds this tree's rankd with one more migration, so that this tree can't use the schema. */
 export async function buildLaterRankd(): Promise<CopyOfRankd> {
   const copy = new CopyOfRankd({ packages: true });
   await build({

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../../src/ports/index.ts';
-import '../../src/webhooks/http-sender.ts'; // rankd imports it with its first request to Discord, and no manual clock waits for that
+import '../../src/webhooks/http-sender.ts'; // loaded now, because a manual clock does not wait while rankd loads it
 
 interface Sleeper {
   wakeAt: number;
@@ -42,8 +42,8 @@ export class ManualClock implements Clock {
   }
 
   /**
-   * Moves time forward step by step: wakes sleepers in order, those that are due at the same instant together, and lets
-   * their work finish before the next one wakes.
+   * Moves time forward step by step: wakes the sleepers in order, together if they are due at the same time, and waits
+   * until their work is done before the next step.
    */
   async advance(ms: number): Promise<void> {
     const end = this.#elapsedMs + ms;
@@ -58,7 +58,7 @@ export class ManualClock implements Clock {
     await this.advance(0);
   }
 
-  /** Lets time pass until `done` settles: moves to the next due time whenever no work is left. */
+  /** Moves time forward until `done` settles: to the next due time, whenever the process is idle. */
   async passUntil<T>(done: Promise<T>): Promise<T> {
     let isDone = false;
     const end = () => {
@@ -102,9 +102,9 @@ export class ManualClock implements Clock {
   }
 }
 
-/** The number of turns of the event loop without an event. */
+/** The process is idle after this many turns of the event loop without an event. */
 const quietTurns = 10;
-/** They take at least this long: the kernel needs it to deliver sent data. */
+/** The turns must take at least this long, because the kernel needs it to deliver sent data. */
 const quietMs = 0.3;
 const settling = new Set<{ since: number; resolve: () => void }>();
 let turn = 0;
@@ -113,15 +113,12 @@ let busyAt = 0;
 let seenEvents = -1;
 let isOtherAwaited = () => false;
 
-/** From now on, no clock moves while `isAwaited` returns true. */
+/** Stops all manual clocks whenever `isAwaited` returns true. */
 export function waitAlsoFor(isAwaited: () => boolean): void {
   isOtherAwaited = isAwaited;
 }
 
-/**
- * Waits until this process is idle: ten turns of the event loop without an event or a pending file operation. All
- * concurrent tests share one watch.
- */
+/** Waits until this process is idle. Concurrent tests share one watcher. */
 function settle(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   if (settling.size === 0) setImmediate(watchTurn);
@@ -146,7 +143,7 @@ function watchTurn(): void {
   if (settling.size > 0) setImmediate(watchTurn);
 }
 
-/** Called as rarely as possible: Node.js lists all of its open resources. */
+/** True if a file operation is pending. Call it rarely: Node.js lists all of its open resources. */
 function isFileAwaited(): boolean {
   return process.getActiveResourcesInfo().some((name) => name === 'FSReqCallback' || name === 'MessagePort');
 }

@@ -1,6 +1,6 @@
 import type { AccountName, BudgetLedger, Clock } from '../../src/ports/index.ts';
 
-/** A ledger that the gates of one test share. It uses the clock of records, as PostgreSQL's does. */
+/** An in-memory ledger that the gates of a test share. It uses wall-clock time, like PostgreSQL's ledger. */
 export class MemoryLedger implements BudgetLedger {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #accounts = new Map<string, string>();

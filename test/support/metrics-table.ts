@@ -10,10 +10,10 @@ interface Described {
   labelNames?: string[];
 }
 
-/** Every metric of rankd, from the registry. */
+/** Returns a table of rankd's metrics from the registry. */
 export function metricsTable(): string[] {
   const meters = createMeters();
-  watchApp({} as LiveContext, meters); // read only for a scrape
+  watchApp({} as LiveContext, meters); // only a scrape reads the context
   const metrics = meters.registry.getMetricsAsArray() as unknown as Described[];
   const rows = metrics.filter(({ name }) => name.startsWith('rankd_')).toSorted((a, b) => (a.name < b.name ? -1 : 1));
   return table(

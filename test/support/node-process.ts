@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { onTestFinished } from 'vitest';
 
-/** Starts another Node.js process on the text of a module; it is killed with the test at the latest. */
+/** Runs a module's source text in a separate Node.js process, which is killed at the end of the test. */
 export function startNode(code: string, options: { uid?: number } = {}): ChildProcess {
   const child = spawn(process.execPath, ['--no-warnings', '--input-type=module', '--eval', code], {
     cwd: new URL('../..', import.meta.url),
@@ -14,7 +14,7 @@ export function startNode(code: string, options: { uid?: number } = {}): ChildPr
   return child;
 }
 
-/** The output of a module, parsed as JSON. */
+/** Runs a module's source text in a separate Node.js process, and parses its output as JSON. */
 export async function runNode<T>(code: string, options: { uid?: number } = {}): Promise<T> {
   const child = startNode(code, options);
   if (child.stdout === null) throw new Error('no stdout');

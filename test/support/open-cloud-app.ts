@@ -62,7 +62,7 @@ export interface RankOptions {
 
 /** A daemon with a separate store, which changes ranks on a running fake of Open Cloud. */
 export interface OpenCloudApp<TestClock extends Clock = SkippableClock> extends AsyncDisposable {
-  /** The context of the daemon when it started. */
+  /** The daemon's context at its last start. */
   readonly app: DaemonContext;
   fake: FakeOpenCloud;
   dataDir: string;
@@ -73,20 +73,20 @@ export interface OpenCloudApp<TestClock extends Clock = SkippableClock> extends 
   /** The secret of a key that may rank from place 1. */
   secret: string;
   logLines: string[];
-  /** Sends POST /v1/ranker to make the member Officer, or another rank if named. */
+  /** Requests to rank the member as Officer, or as `newRankId`, with POST /v1/ranker. */
   rank(userId: number, options?: RankOptions): Promise<Answer>;
-  /** The change behind an answer. */
+  /** Returns the change that a response names. */
   changeOf(answer: Answer): Promise<RankChange>;
   newKey(name: string, rules?: KeyRules): Promise<string>;
-  /** For calls of the platform by the test itself. */
+  /** Returns a context for the test's own platform calls. */
   call(): CallContext;
   /** Applies the same configuration again. */
   reload(): Promise<void>;
   /** Stops the daemon and starts another on its data. */
   restart(): Promise<void>;
-  /** Opens the application as a command does while the daemon runs. */
+  /** Opens the application like a command while the daemon is running. */
   openShell(): Promise<RankingApp>;
-  /** One round of recovery. Resolves to the ids of the changes that it reports as not reconciled. */
+  /** Runs one round of recovery. Returns the ids of the changes that it reports. */
   recover(): Promise<string[]>;
 }
 
@@ -94,7 +94,7 @@ export function openCloudApp(options: OpenCloudAppOptions = {}): Promise<OpenClo
   return openCloudAppOn(new SkippableClock(), options);
 }
 
-/** Like `openCloudApp`, with a separate clock. */
+/** Opens an app like `openCloudApp`, on the given clock. */
 export async function openCloudAppOn<TestClock extends Clock>(
   clock: TestClock,
   options: OpenCloudAppOptions,
@@ -144,7 +144,7 @@ export async function openCloudAppOn<TestClock extends Clock>(
       }),
     changeOf: async ({ headers }) => {
       const change = await app.store.findChange(String(headers['x-rank-change']));
-      if (change === undefined) throw new Error('the answer names no change that the history has');
+      if (change === undefined) throw new Error('the history does not have the change that the response names');
       return change;
     },
     call: () => ({ signal: new AbortController().signal, deadlineAt: clock.monotonic() + 2_000, lane: 'test' }),
@@ -156,15 +156,19 @@ export async function openCloudAppOn<TestClock extends Clock>(
     openShell: () => openRanking({ config, dataDir, overrides }),
     reload: () => daemon.app.applyConfig(config, async () => undefined),
     recover: async () => {
-      const told: string[] = [];
-      await recoverChanges(app, { report: ({ id }) => void told.push(id), stop: new AbortController().signal, tries });
-      return told;
+      const reported: string[] = [];
+      await recoverChanges(app, {
+        report: ({ id }) => void reported.push(id),
+        stop: new AbortController().signal,
+        tries,
+      });
+      return reported;
     },
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
 }
 
-/** A test on a separate app, which fails if rankd violated the platform's rules. */
+/** Wraps a test on a separate app, and fails it if rankd violates the platform's rules. */
 export function onOpenCloud(
   body: (system: OpenCloudApp) => Promise<void>,
   options: OpenCloudAppOptions = {},
@@ -215,7 +219,7 @@ async function quiet({ journal }: FakeOpenCloud, app: DaemonContext): Promise<vo
     journal.requests('introspect').length > 0 &&
     journal.requests('roles').length > 1 &&
     journal.entries.every(({ endedAt }) => endedAt !== undefined);
-  // in turns of the event loop, as a manual clock may move on while a test waits in real time
+  // in turns of the event loop, because a manual clock may advance while a test waits in real time
   while (!isQuiet() && app.deadCredential() === undefined) await endOfTurn();
   for (let turns = 0; turns < 5; turns += 1) await endOfTurn();
 }

@@ -4,17 +4,17 @@ import { DaemonProcess } from './daemon-process.ts';
 import { type FakeOpenCloud, startFakeOpenCloud } from './fake-open-cloud/index.ts';
 import { CliHome } from './run-cli.ts';
 
-/** A home configured for a separate Roblox, with a key for place 1. */
+/** A home configured for a separate fake Roblox, with a key for place 1. */
 export interface OpenCloudHome extends AsyncDisposable {
   home: CliHome;
   roblox: FakeOpenCloud;
   /** The key's secret. */
   secret: string;
-  /** `env`: additional variables. */
+  /** Starts a daemon as a separate process, with additional environment variables. */
   startDaemon(env?: Record<string, string>): Promise<DaemonProcess>;
-  /** The same in this process, for tests that are not about processes. */
+  /** Starts a daemon in this process, which is faster. */
   serve(env?: Record<string, string>): Promise<DaemonHere>;
-  /** The newest change in the history's output. */
+  /** Returns the newest change in the history. */
   latestChange(): Promise<{ id: string; state: string; code: string | null }>;
 }
 
@@ -46,7 +46,7 @@ platform: { api_key_file: roblox.key, base_url: "${roblox.baseUrl}", legacy_base
         'list',
       );
       const [latest] = changes;
-      if (latest === undefined) throw new Error('no change was kept');
+      if (latest === undefined) throw new Error('the history is empty');
       return latest;
     },
     [Symbol.asyncDispose]: () => all.disposeAsync(),

@@ -17,7 +17,7 @@ import { TempDir } from './temp-dir.ts';
 
 export { type Answer, type Sent, send } from './send.ts';
 
-/** The place for which every key of a test app is valid by default. */
+/** The place on the whitelist of every test key by default. */
 export const place = 42;
 
 /** Role ids of the simulated group. */
@@ -31,7 +31,7 @@ export const roles = {
   owner: 70_255,
 };
 
-/** Parts of the configuration, over the defaults with the simulated group. */
+/** Overrides of the default configuration, which has the simulated group. */
 export type ConfigOverrides = { [Section in keyof Config]?: Partial<Config[Section]> };
 
 export interface TestAppOptions {
@@ -63,9 +63,9 @@ export interface TestApp extends AsyncDisposable {
   url: string;
   /** `undefined` if metrics are off. */
   metricsUrl: string | undefined;
-  /** The daemon's present context; a reload replaces it. */
+  /** The daemon's current context; a reload replaces it. */
   readonly app: DaemonContext;
-  /** The same, with later replacements. */
+  /** The holder of the current context. */
   live: ServedApp;
   store: Store;
   dataDir: string;
@@ -78,7 +78,7 @@ export interface TestApp extends AsyncDisposable {
   rank(key: string, rest?: Record<string, unknown>, sent?: Sent): Promise<Answer>;
   /** Verifies the key for a place, by default `place`. */
   verify(key: string | undefined, placeid?: unknown): Promise<Answer>;
-  /** The role ids that a member of the simulated group holds. */
+  /** Returns the ids of the roles that a member of the simulated group holds. */
   heldBy(userId: number): Promise<number[] | undefined>;
   /** Stops the daemon without removing its data. */
   stop(): Promise<void>;
@@ -86,7 +86,7 @@ export interface TestApp extends AsyncDisposable {
   close(): Promise<void>;
 }
 
-/** A whole daemon on a free port with a separate store in a temporary directory. */
+/** Starts a daemon on a free port, with a separate store in a temporary directory. */
 export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp> {
   const dir = options.dataDir === undefined ? await freshDataDir() : new TempDir(options.dataDir);
   const dataDir = dir.path;
@@ -141,7 +141,7 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
   };
 }
 
-/** The configuration of a test app in this directory. */
+/** Returns the configuration of a test app in this directory. */
 export function testConfig(dataDir: string, overrides: ConfigOverrides = {}): Config {
   const flags = { 'server.port': '0', 'platform.kind': 'simulated' };
   const { config } = loadConfig({ flags, env: {}, cwd: dataDir });

@@ -5,12 +5,12 @@ import { daemonStatus } from '../../src/usecases/upkeep/status-document.ts';
 import { openTestApp, type TestApp, type TestAppOptions } from './open-test-app.ts';
 import { PageVisitor } from './page-visitor.ts';
 
-/** A whole daemon in this process with its page, and visitors of the page. */
+/** A daemon in this process with its page, and visitors of the page. */
 export interface TestPage extends AsyncDisposable {
   app: TestApp;
   dashboard: Dashboard;
   options: DashboardOptions;
-  /** A visitor with a link who has not logged in yet. */
+  /** Returns a visitor with a link who has not logged in yet. */
   withLink(kind?: SessionKind): Promise<PageVisitor>;
   loggedIn(kind?: SessionKind): Promise<PageVisitor>;
 }

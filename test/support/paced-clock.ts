@@ -6,9 +6,8 @@ interface Sleeper {
 }
 
 /**
- * Real time on an idle machine. On a busy one, while anything sleeps, time passes only as fast as this process gets to
- * run: by at most `longestTurnMs` per turn of the event loop, which takes less if the process is not held up.
- * Deadlines, waits and a fake on this clock occur in the same order on every machine.
+ * Returns a clock of real time on an idle machine. On a busy one, while anything sleeps, it advances by at most
+ * `longestTurnMs` per turn of the event loop, so that deadlines and waits occur in the same order on every machine.
  */
 export function pacedClock(longestTurnMs: number): Clock {
   const sleepers = new Set<Sleeper>();
@@ -29,7 +28,7 @@ export function pacedClock(longestTurnMs: number): Clock {
     clearInterval(turning);
     turning = undefined;
   };
-  /** In steps of 1/1024 ms, whose sums are exact: after a test skips 5,000 ms, no less has passed. */
+  /** Rounds to 1/1024 ms, whose sums are exact: after a test skips 5,000 ms, no less has passed. */
   const monotonic = () => {
     const ms = turning === undefined ? pass(Number.POSITIVE_INFINITY) : elapsedMs;
     return Math.floor(ms * 1_024) / 1_024;
@@ -55,13 +54,13 @@ export function pacedClock(longestTurnMs: number): Clock {
   };
 }
 
-/** For tests whose shortest timeouts are a few hundred milliseconds. */
+/** The clock of tests whose shortest timeouts are a few hundred milliseconds. */
 export const pacedTime = pacedClock(6);
 
-/** A worker's sleep between two rounds is longer than this, and ends when a test skips it. */
+/** Longer sleeps, such as a worker's between two rounds, end only when a test skips them. */
 const longSleepMs = 2_000;
 
-/** Paced time for short waits, so that real sockets can be used; long waits end only when a test skips them. */
+/** A clock for tests with real sockets: short waits take paced time; long ones end only when a test skips them. */
 export class SkippableClock implements Clock {
   #skippedMs = 0;
   readonly #sleepers = new Set<Sleeper>();

@@ -20,12 +20,12 @@ interface Sending {
   headers?: Record<string, string | undefined>;
 }
 
-/** A browser at a daemon's page; checks every answer for the headers that protect the page. */
+/** A browser on a daemon's page. Checks that every response has the headers that protect the page. */
 export class PageVisitor {
   /** e.g. `http://127.0.0.1:7266` */
   readonly origin: string;
   readonly #base: string;
-  /** The part after the # of the link. */
+  /** The part of the link after #. */
   readonly secret: string;
   cookie = '';
   token = '';
@@ -37,7 +37,7 @@ export class PageVisitor {
     this.secret = hash.slice(1);
   }
 
-  /** Has a link from `rankd dashboard`, and has not logged in yet. */
+  /** Returns a visitor with a link from `rankd dashboard` who has not logged in yet. */
   static async withLink(home: CliHome): Promise<PageVisitor> {
     return new PageVisitor((await home.json<{ url: string }>('dashboard')).url);
   }
@@ -60,7 +60,7 @@ export class PageVisitor {
     return this.send(path, { headers });
   }
 
-  /** The document at a path that must exist. */
+  /** Reads the document at a path. Fails if there is none. */
   async read(path: string): Promise<PageAnswer['json']> {
     const answer = await this.get(path);
     expect(answer, path).toMatchObject({ status: 200, json: { v: 1 } });
@@ -71,7 +71,7 @@ export class PageVisitor {
     return this.send(path, { method: 'POST', body, headers });
   }
 
-  /** Sends a request like the page's own script, except for the given headers; one that is `undefined` is omitted. */
+  /** Sends a request like the page's own script. `headers` replaces headers, or omits those that are `undefined`. */
   async send(path: string, { method = 'GET', body, headers = {} }: Sending): Promise<PageAnswer> {
     const response = await this.#open(path, {
       method,
@@ -87,7 +87,7 @@ export class PageVisitor {
     };
   }
 
-  /** The stream of events from its beginning. */
+  /** Opens the stream of events. */
   async listen(headers: Sending['headers'] = {}): Promise<EventReader> {
     const response = await this.#open('/api/events', { method: 'GET', headers });
     expectSafe(response.headers);
@@ -110,7 +110,7 @@ export class PageVisitor {
   }
 }
 
-/** The events of a stream as they arrive. */
+/** Reads a stream of events. */
 class EventReader implements Disposable {
   readonly status: number;
   /** The names of the events so far. */
@@ -134,7 +134,7 @@ class EventReader implements Disposable {
     response.on('error', () => undefined);
   }
 
-  /** Leaves further data in the system's buffer. */
+  /** Leaves further data in the operating system's buffer. */
   stopReading(): void {
     this.#response.pause();
   }
@@ -144,7 +144,7 @@ class EventReader implements Disposable {
   }
 }
 
-/** Checks that an answer protects the page. Browsers may cache only files with a hash in their name. */
+/** Checks the headers that protect the page. Browsers may cache only files with a hash in their name. */
 function expectSafe(headers: IncomingHttpHeaders): void {
   const { 'cache-control': _, ...rest } = safeHeaders;
   expect(headers).toMatchObject(rest);

@@ -1,4 +1,4 @@
-/** The records of a CSV text, parsed strictly by RFC 4180: throws for anything else. */
+/** Parses CSV strictly by RFC 4180. Throws for anything else. */
 export function parseCsv(text: string): string[][] {
   const cell = /(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r\n)/y;
   const records: string[][] = [];
@@ -6,7 +6,7 @@ export function parseCsv(text: string): string[][] {
   while (cell.lastIndex < text.length) {
     const at = cell.lastIndex;
     const [, quoted, plain = '', end] = cell.exec(text) ?? [];
-    if (end === undefined) throw new Error(`no CSV from character ${at}: ${text.slice(at, at + 40)}`);
+    if (end === undefined) throw new Error(`invalid CSV at character ${at}: ${text.slice(at, at + 40)}`);
     record.push(quoted?.replaceAll('""', '"') ?? plain);
     if (end === ',') continue;
     records.push(record);

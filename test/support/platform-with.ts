@@ -1,6 +1,6 @@
 import type { Platform } from '../../src/ports/index.ts';
 
-/** `inner` with some of its calls replaced: a group that misbehaves in just one way. */
+/** Returns `inner` with some calls replaced, for a group that misbehaves in only one way. */
 export function platformWith(inner: Platform, changes: Partial<Platform>): Platform {
   return {
     readLagMs: inner.readLagMs,
@@ -27,14 +27,14 @@ export function platformWith(inner: Platform, changes: Partial<Platform>): Platf
   };
 }
 
-/** A group that holds up one member's calls. */
+/** A group that delays one member's calls. */
 export interface Held {
   platform: (group: Platform) => Platform;
   begun: Promise<void>;
   letGo: () => void;
 }
 
-/** A group whose writes for a member (1001 by default) pass their fence and then wait until they are released. */
+/** Delays a member's writes, after they pass their fence, until the test releases them. */
 export function holdWrites({ userId = 1001 } = {}): Held {
   return hold(userId, (group, wait) => ({
     assignRole: async (change, { fence, ...call }) => {
@@ -45,7 +45,7 @@ export function holdWrites({ userId = 1001 } = {}): Held {
   }));
 }
 
-/** Like `holdWrites`, for reads. */
+/** Delays a member's reads until the test releases them. */
 export function holdReads({ userId = 1001 } = {}): Held {
   return hold(userId, (group, wait) => ({
     getMember: async (about, call) => {

@@ -8,13 +8,13 @@ import type { DeskAnswer, DeskRequest } from './postgres-desk.ts';
 /** A separate database on the PostgreSQL server of this run; disposal returns it. */
 export interface PostgresDatabase extends AsyncDisposable {
   address: ServerAddress;
-  /** The same as a URL, for a user. */
+  /** The address as a URL, without a password. */
   url: string;
-  /** The CA of the server on localhost, where the user `guarded` has the password `geheim`. */
+  /** The CA of the server on localhost, on which the user `guarded` has the password `geheim`. */
   authority: string;
 }
 
-/** `migrated`: it has rankd's schema, as after a first start. */
+/** Creates a database. `migrated`: it has rankd's schema. */
 export async function createPostgresDatabase(make: 'migrated' | 'empty' = 'migrated'): Promise<PostgresDatabase> {
   const answer = await ask({ make });
   if (!('address' in answer)) throw new Error('no database');
@@ -28,19 +28,19 @@ export async function createPostgresDatabase(make: 'migrated' | 'empty' = 'migra
   return { address, url, authority: answer.authority, [Symbol.asyncDispose]: giveBack };
 }
 
-/** The same, returned at the end of the test. */
+/** Creates a database that is returned at the end of the test. */
 export async function postgresDatabase(make?: 'migrated' | 'empty'): Promise<PostgresDatabase> {
   const database = await createPostgresDatabase(make);
   onTestFinished(() => database[Symbol.asyncDispose]());
   return database;
 }
 
-/** Another client of the same database, to be connected by the caller. */
+/** Returns a separate client of a database, which is not connected yet. */
 export function clientOf({ host, port, user, database, password }: ServerAddress): pg.Client {
   return new pg.Client({ host, port, user, database, password: password?.() });
 }
 
-/** Runs a text of SQL as another client. Resolves with the rows of the last query. */
+/** Runs SQL as a separate client. Returns the rows of the last query. */
 export async function onServer(address: ServerAddress, sql: string) {
   const client = clientOf(address);
   await client.connect();

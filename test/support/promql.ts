@@ -11,7 +11,7 @@ export interface Scrape {
 
 type Value = Array<{ labels: Record<string, string>; value: number }> | number;
 
-/** The labels for which an alert with this expression would be pending or firing at a scrape. */
+/** Returns the labels for which an alert with this expression would be pending or firing at a scrape. */
 export function firing(expr: string, scrape: Scrape): Array<Record<string, string>> {
   const root = parser.parse(expr).topNode.firstChild;
   if (root === null) throw new Error(`no expression: ${expr}`);
@@ -49,7 +49,7 @@ const aggregations: Record<string, (values: number[]) => number> = {
   Sum: (values) => values.reduce((sum, value) => sum + value, 0),
 };
 
-/** The part of PromQL that the alerts use; anything else throws. */
+/** Evaluates the part of PromQL that the alerts use, and throws for anything else. */
 class Evaluation {
   readonly #expr: string;
   readonly #scrape: Scrape;
@@ -136,5 +136,5 @@ function childrenOf(node: SyntaxNode): SyntaxNode[] {
 }
 
 function unknown(node: SyntaxNode): never {
-  throw new Error(`an alert uses what test/support/promql.ts does not evaluate: ${node.name} at ${node.from}`);
+  throw new Error(`test/support/promql.ts can't evaluate ${node.name} at ${node.from}`);
 }

@@ -3,7 +3,7 @@ import { vi } from 'vitest';
 import { binary, type CliHome } from './run-cli.ts';
 
 interface TerminalOptions {
-  /** The text to type at each question, or a function of the screen so far that returns it. */
+  /** The text to type at each question, or a function that returns it for the screen so far. */
   answers?: Array<[question: string, answer: string | ((screen: string) => Promise<string>)]>;
   env?: Record<string, string>;
   /** The width; without it, the terminal reports no size. */
@@ -11,8 +11,8 @@ interface TerminalOptions {
 }
 
 /**
- * Runs the built `rankd` on a pseudo-terminal, made by `script` of util-linux, and types each answer once its question
- * appears. Resolves with the whole screen and the exit code.
+ * Runs the built `rankd` on a pseudo-terminal (`script` of util-linux), and types each answer once its question
+ * appears. Returns the whole screen and the exit code.
  */
 export async function runOnTerminal(
   home: CliHome,

@@ -15,14 +15,14 @@ export const pages: readonly string[] = [
   }),
 ];
 
-/** The blocks of a page in that language. */
+/** Returns a page's code blocks in this language. */
 export function blocksOf(page: string, language: string): string[] {
   return [...read(page).matchAll(/^```(\w*)\n(.+?)^```$/gms)].flatMap(([, name, text = '']) =>
     name === language ? [text] : [],
   );
 }
 
-/** Each command line of rankd on a page, in blocks to type and within its text, as words without `rankd`. */
+/** Returns all rankd command lines on a page, in code blocks and in its text, as words without `rankd`. */
 export function rankdLines(page: string): Array<{ line: string; words: string[] }> {
   const code = [...read(page).matchAll(/^```(?:sh|powershell|cron)\n(.+?)^```$|^```.+?^```$|`([^`\n]+)`/gms)];
   const lines = code
@@ -40,7 +40,7 @@ export function rankdLines(page: string): Array<{ line: string; words: string[] 
   );
 }
 
-/** The commands on a page below a heading, up to the next one of its level or above. */
+/** Returns the commands below a heading, up to the next heading of the same or a higher level. */
 function pageCommands(page: string, heading: string): string[] {
   const [, section = ''] = `\n${read(page)}`.split(`\n${heading}\n`);
   const [level = ''] = heading.split(' ');
@@ -51,12 +51,12 @@ function pageCommands(page: string, heading: string): string[] {
   return commands;
 }
 
-/** The command lines of a block; a backslash continues a line. */
+/** Returns the command lines of a block; a backslash continues a line. */
 function commandLines(block: string): string[] {
   return block.replaceAll(/ \\\n */g, ' ').split('\n');
 }
 
-/** The commands that a newcomer types in order: for a first rank change, and for a real group. */
+/** The commands that a user types, in order, by section of the pages. */
 export const pagesToType = {
   install: () => pageCommands('README.md', '## Install'),
   check: () => pageCommands('README.md', '## Contributing'),

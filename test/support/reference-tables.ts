@@ -8,7 +8,7 @@ import { routes } from '../../src/http/routes/all.ts';
 
 const codes = Object.keys(reasons) as ErrorCode[];
 
-/** Codes that a game can get, by status. */
+/** Returns a table of the error codes that games can get, sorted by status. */
 export function errorTable(): string[] {
   return table(
     ['status', '`code`', '`error`'],
@@ -20,7 +20,7 @@ export function errorTable(): string[] {
 
 const operations = routes.filter(isDescribed);
 
-/** Every operation, with the names of its fields and results. */
+/** Returns a table of the operations, with the names of their fields and results. */
 export function operationTable(): string[] {
   return table(
     ['operation', 'what it does', 'scope', 'request', '200'],
@@ -40,7 +40,7 @@ export function operationTable(): string[] {
   );
 }
 
-/** Names of fields, including those of nested objects; optional ones come last. */
+/** Lists the names of fields, including nested ones; optional ones are last. */
 function namesOf(rows: string[][]): string {
   const name = ([field, type = '']: string[]) => `${field}${/ \(.+\)$/.exec(type)?.[0] ?? ''}`;
   const { optional = [], '': required = [] } = Object.groupBy(rows, ([, , isOptional = '']) => isOptional);
@@ -59,7 +59,7 @@ export function answerFieldTable(): string[] {
   return fieldTable(({ answers = [] }) => answers.flatMap(({ schema }) => (schema ? fieldRows(schema) : [])));
 }
 
-/** The fields that have a meaning, each with its operations. */
+/** Returns a table of the fields that have a description, each with its operations. */
 function fieldTable(rowsOf: (route: Route) => string[][]): string[] {
   const rows = operations.flatMap((route) =>
     rowsOf(route).map(([name, type, , meaning]) => ({ name, type, meaning, route })),

@@ -1,15 +1,16 @@
 import type { GameScript } from '../game/game.ts';
 
-/** An instance of a model file, with its properties. */
+/** An instance in a model file, with its properties. */
 export interface ModelItem {
   class: string;
   properties: Record<string, string>;
   children: ModelItem[];
 }
 
-/** Reads a model in Roblox's XML format. Throws if it is not well-formed or has unknown parts. */
+/** Parses a model in Roblox's XML format. Throws if it is not well-formed or has unknown parts. */
 export function parseModel(xml: string): ModelItem[] {
-  if (/[^\t\n\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/u.test(xml)) throw new Error('a character that XML has not');
+  if (/[^\t\n\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/u.test(xml))
+    throw new Error('a character that XML does not allow');
   const reader = new Reader(xml);
   reader.tag('<roblox version="4">');
   const items = itemsOf(reader, new Set());
@@ -18,7 +19,7 @@ export function parseModel(xml: string): ModelItem[] {
   return items;
 }
 
-/** Every script among the items, by its path. */
+/** Returns all scripts among the items, with their paths. */
 export function scriptsOf(items: ModelItem[], above: string[] = []): GameScript[] {
   return items.flatMap(({ class: kind, properties: { Name = '', Source = '' }, children }) => {
     const path = [...above, Name];
@@ -57,7 +58,7 @@ class Reader {
     this.#xml = xml;
   }
 
-  /** The text at the present position, after blanks, if it matches. */
+  /** Matches the pattern after any blanks, and moves past the match. */
   match(pattern: RegExp): RegExpExecArray | null {
     const blanks = /\s*/y;
     blanks.lastIndex = this.#at;
@@ -73,7 +74,7 @@ class Reader {
     if (this.match(pattern) === null) throw new Error(`${text} is not at ${this.#xml.slice(this.#at, this.#at + 60)}`);
   }
 
-  /** The text up to the tag, in CDATA sections or not. */
+  /** Reads the text up to a closing tag, with or without CDATA sections. */
   textUntil(closing: string): string {
     let text = '';
     for (;;) {

@@ -7,21 +7,21 @@ import { runCli as runProgram } from '../../src/cli/program.ts';
 import { PipedIo, type RunOptions } from './command-io.ts';
 import { TempDir } from './temp-dir.ts';
 
-/** rankd under its installed name, as on the user's path. */
+/** rankd under its installed name, as on the user's PATH. */
 export const binary = fileURLToPath(new URL('rankd', import.meta.url));
 
-/** All processes of the tests share it. */
+/** The compile cache that all processes of the tests share. */
 export const compileCache = fileURLToPath(new URL('../../node_modules/.cache/rankd-tests', import.meta.url));
 
 export interface CliResult {
   code: number | null;
   stdout: string;
   stderr: string;
-  /** The one JSON document of the output: on stdout, or on stderr if stdout is empty. */
+  /** Parses the output as one JSON document: stdout, or stderr if stdout is empty. */
   json<T = Record<string, unknown>>(): T;
 }
 
-/** Runs the built `rankd` as a user would, off a terminal. Home, current folder and data directory are temporary. */
+/** Runs the built `rankd` in a temporary home, without a terminal. */
 export async function runCli(args: string[], options: RunOptions = {}): Promise<CliResult> {
   using home = new CliHome();
   return await home.run(args, options);
@@ -83,7 +83,7 @@ export class CliHome {
     return spawn(command, args, { cwd, env: { ...this.env, RANKD_DATA_DIR: dataDir, ...env } });
   }
 
-  /** Runs a command in this process: for preparation, for checks afterwards, and for tests with many similar cases. */
+  /** Runs a command in this process, which is faster than a separate one. */
   async here(args: string[], options: RunOptions = {}): Promise<CliResult> {
     const io = new PipedIo(this, options);
     const code = await runProgram(args, io);
@@ -91,7 +91,7 @@ export class CliHome {
     return { code, stdout: out, stderr: talk, json: () => JSON.parse(out || talk) };
   }
 
-  /** `here` with a command that must succeed; returns its JSON document. */
+  /** Runs a command in this process that must succeed, and returns its JSON document. */
   async json<T = Record<string, unknown>>(...args: string[]): Promise<T> {
     const result = await this.here([...args, '--json']);
     if (result.code === 0) return result.json<T>();

@@ -1,14 +1,14 @@
 import { execFile } from 'node:child_process';
 import { binary, type CliResult, compileCache } from './run-cli.ts';
 
-/** Runs the built `rankd` on a data directory as a user to whom permissions apply, even if the tests run as root. */
+/** Runs the built `rankd` as a user to whom file permissions apply, even if the tests run as root. */
 export async function runUnprivileged(
   args: string[],
   dataDir: string,
   env: Record<string, string> = {},
 ): Promise<Omit<CliResult, 'json'>> {
   const command = [process.execPath, binary, ...args, '--data-dir', dataDir];
-  // Root may write everywhere by a capability, which it can drop permanently.
+  // Root ignores file permissions because of capabilities, which the process drops here.
   const asRoot = ['setpriv', '--bounding-set=-dac_override,-dac_read_search', '--inh-caps=-dac_override'];
   const [file = '', ...rest] = process.getuid?.() === 0 ? [...asRoot, ...command] : command;
   return new Promise((resolve) => {

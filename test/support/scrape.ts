@@ -6,9 +6,9 @@ export interface Sample {
   value: number;
 }
 
-/** The metrics at this address, as Prometheus reads them. */
+/** Reads the metrics at an address, as Prometheus does. */
 export async function scrape(url: string | undefined): Promise<Sample[]> {
-  // unpacked: a manual clock does not see the threads that unpack
+  // uncompressed, because a manual clock does not see the threads that decompress
   const response = await fetch(url ?? '', { headers: { 'accept-encoding': 'identity' } });
   const text = await response.text();
   // the parser would reduce a typed histogram to a single series
@@ -18,7 +18,7 @@ export async function scrape(url: string | undefined): Promise<Sample[]> {
   );
 }
 
-/** The value of the one sample of that name with these labels; 0 if there is none. */
+/** Returns the value of the only sample with this name and these labels; 0 if there is none. */
 export function sampleOf(samples: Sample[], name: string, labels: Record<string, string> = {}): number {
   const [found, ...more] = samples.filter(
     (sample) =>

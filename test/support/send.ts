@@ -5,7 +5,7 @@ import { expectDescribed } from './described-answers.ts';
 
 export interface Sent {
   method?: string;
-  /** Sent as a bearer token in the header `Authorization`. */
+  /** Sent as a bearer token in the Authorization header. */
   key?: string | undefined;
   /** Sent unchanged if it is text or bytes, otherwise as JSON. */
   body?: unknown;
@@ -21,13 +21,13 @@ export interface Answer {
   json: unknown;
 }
 
-/** A POST whose body the test sends in any way, or never; its errors are ignored. */
+/** Starts a POST request whose body the test writes, and ignores its errors. */
 export function startPost(url: string, key: string, headers: OutgoingHttpHeaders = {}): http.ClientRequest {
   const request = http.request(url, { method: 'POST', headers: { authorization: `Bearer ${key}`, ...headers } });
   return request.on('error', () => undefined);
 }
 
-/** One request, as a game server would send it. Every answer is checked against the OpenAPI document. */
+/** Sends a request like a game server, and checks the response against the OpenAPI document. */
 export async function send(url: string, { method, key, body, headers }: Sent): Promise<Answer> {
   const given = {
     ...(body !== undefined && { 'content-type': 'application/json' }),

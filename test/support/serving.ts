@@ -6,7 +6,7 @@ export interface StartOptions {
   env?: Record<string, string>;
 }
 
-/** A daemon started by `rankd serve --json`, with the requests of tests. */
+/** A daemon that was started by `rankd serve --json`, with methods for requests. */
 export abstract class Serving implements AsyncDisposable {
   /** e.g. `http://127.0.0.1:41503` */
   readonly url: string;
@@ -15,7 +15,7 @@ export abstract class Serving implements AsyncDisposable {
   /** The log so far. */
   abstract readonly log: string;
 
-  /** `greeting`: the document that it printed. */
+  /** `greeting`: the document that the daemon printed. */
   constructor(greeting: string) {
     const { url, metricsUrl } = JSON.parse(greeting) as { url: string; metricsUrl: string | null };
     this.url = url;
@@ -36,7 +36,7 @@ export abstract class Serving implements AsyncDisposable {
     return this.post('/v1/apikey', { key, body: { placeid } });
   }
 
-  /** Stops it with `signal`; resolves with its exit code. */
+  /** Sends `signal`, and resolves with the exit code. */
   abstract stop(signal?: NodeJS.Signals): Promise<number | null>;
 
   abstract [Symbol.asyncDispose](): Promise<void>;

@@ -1,16 +1,15 @@
 import { writeFileSync } from 'node:fs';
 
-/** Preloaded into a process: shifts its wall clock by the milliseconds in a file, which a test writes. */
+/** Preloaded into a process, shifts its wall clock by the milliseconds in a file, which a test writes. */
 const preload = `
   import { readFileSync } from 'node:fs';
   const rightNow = Date.now;
   Date.now = () => rightNow() + Number(readFileSync(process.env.TEST_CLOCK_OFFSET, 'utf8'));`;
 
-/** The wall clock of processes started with its `env`. Their monotonic clock is not affected. */
+/** Sets the wall clock of processes that are started with `env`, but not their monotonic clock. */
 export class SteppedClock {
   readonly #file: string;
 
-  /** `file`: stores the offset. */
   constructor(file: string, { offsetMs } = { offsetMs: 0 }) {
     this.#file = file;
     this.step(offsetMs);
@@ -23,7 +22,7 @@ export class SteppedClock {
     };
   }
 
-  /** Sets the clock's offset from now on. */
+  /** Sets the clock's offset in milliseconds. */
   step(ms: number): void {
     writeFileSync(this.#file, String(ms));
   }

@@ -9,41 +9,35 @@ import { waitAlsoFor } from './manual-clock.ts';
 import { createPostgresDatabase, onServer, type PostgresDatabase } from './postgres-database.ts';
 import { tempDir } from './temp-dir.ts';
 
-/**
- * With RANKD_TEST_STORE=postgres, the daemons of tests in this process store their data in PostgreSQL, each in a
- * separate database.
- */
+/** True if RANKD_TEST_STORE is postgres: each daemon in this process then has a separate PostgreSQL database. */
 export const isOnPostgres = process.env['RANKD_TEST_STORE'] === 'postgres';
 
 interface Kept {
   database: PostgresDatabase;
-  /** No other test may get it afterwards. */
+  /** True if no other test may get the database afterwards. */
   isSpoiled: boolean;
 }
 
-/** By data directory: a test that opens a directory again finds its database again. */
+/** The databases by data directory, for tests that open a directory again. */
 const kept = new Map<string, Kept>();
 
-/** The store of a daemon on a data directory, chosen by its configuration. */
+/** Returns the configuration of a daemon's store. */
 export async function storeOf(dataDir: string): Promise<{ store?: ServerAddress }> {
   if (!isOnPostgres) return {};
-  countQuestions();
-  // otherwise, the first daemon would load it, and no clock waits for that
+  countQueries();
+  // loads it now, because no manual clock waits while the first daemon loads it
   await counted(import('../../src/stores/postgres/postgres-store.ts'));
   const place = kept.get(dataDir) ?? { database: await counted(createPostgresDatabase()), isSpoiled: false };
   kept.set(dataDir, place);
   return { store: place.database.address };
 }
 
-/** A second handle on the same data. */
+/** Returns a second handle on the same data. */
 export function engineBeside(dataDir: string, clock: Clock): StoreEngine {
   return engineOf({ dataDir, clock, server: kept.get(dataDir)?.database.address });
 }
 
-/**
- * The data directory of a daemon that starts on the data that the daemon of `dataDir` would leave if it were killed
- * now.
- */
+/** Returns a new data directory with the data that the daemon of `dataDir` would leave if it were killed now. */
 export function asIfKilled(dataDir: string): string {
   const copy = tempDir();
   const shared = kept.get(dataDir);
@@ -52,7 +46,7 @@ export function asIfKilled(dataDir: string): string {
   return copy;
 }
 
-/** Runs a text of SQL on the data as another client. */
+/** Runs SQL on the data as a separate client. */
 export async function runSql(dataDir: string, sql: { sqlite: string; postgres: string }): Promise<void> {
   const place = kept.get(dataDir);
   if (place === undefined) {
@@ -65,18 +59,18 @@ export async function runSql(dataDir: string, sql: { sqlite: string; postgres: s
   await onServer(place.database.address, sql.postgres);
 }
 
-/** Called at the end of a test. */
+/** Returns the database at the end of a test. */
 export async function giveBackStore(dataDir: string): Promise<void> {
   const place = kept.get(dataDir);
   kept.delete(dataDir);
   if (place?.isSpoiled === false) await place.database[Symbol.asyncDispose]();
 }
 
-let questions = 0;
+let pendingQueries = 0;
 let isCounting = false;
 
-/** Makes test-driven clocks wait for the answers of PostgreSQL, as they already do for SQLite. */
-function countQuestions(): void {
+/** Makes manual clocks wait for PostgreSQL's responses, as they do for SQLite. */
+function countQueries(): void {
   if (isCounting) return;
   isCounting = true;
   const { query, connect } = pg.Client.prototype as unknown as Record<string, (...args: unknown[]) => unknown>;
@@ -86,13 +80,13 @@ function countQuestions(): void {
       return answer instanceof Promise ? counted(answer) : answer;
     };
   Object.assign(pg.Client.prototype, { query: counting(query), connect: counting(connect) });
-  waitAlsoFor(() => questions > 0);
+  waitAlsoFor(() => pendingQueries > 0);
 }
 
 function counted<T>(answer: Promise<T>): Promise<T> {
-  questions += 1;
+  pendingQueries += 1;
   const end = () => {
-    questions -= 1;
+    pendingQueries -= 1;
   };
   answer.then(end, end);
   return answer;

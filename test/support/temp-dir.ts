@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { onTestFinished } from 'vitest';
 
-/** A directory that is removed with its scope: a new one by default. */
+/** A directory that is removed on disposal; by default, a new temporary one. */
 export class TempDir implements Disposable {
   readonly path: string;
 
@@ -16,14 +16,14 @@ export class TempDir implements Disposable {
   }
 }
 
-/** The path of a directory that is removed at the end of the test. */
+/** Creates a directory that is removed at the end of the test, and returns its path. */
 export function tempDir(): string {
   const dir = new TempDir();
   onTestFinished(() => dir[Symbol.dispose]());
   return dir.path;
 }
 
-/** Permission bits, e.g. `600`. */
+/** Returns a file's permission bits, e.g. `600`. */
 export function modeOf(path: string): string {
   return (statSync(path).mode & 0o777).toString(8);
 }

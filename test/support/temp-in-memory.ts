@@ -2,13 +2,13 @@ import { chmodSync, mkdtempSync, readFileSync, statfsSync } from 'node:fs';
 import { join } from 'node:path';
 import { removeAfterwards } from './folder-keeper.ts';
 
-/** Linux stores files in memory here. */
+/** Linux stores the files of this folder in memory. */
 const place = '/dev/shm';
 const neededBytes = 2 ** 30;
 
 /**
- * For a whole run of tests: temporary files are in memory if this machine has enough. Their databases are real
- * nevertheless, and cost a fifth less. The folder is removed with this process, however it ends.
+ * Stores the temporary files of a run of tests in memory if the machine has enough, which makes databases a fifth
+ * faster. The folder is removed after this process ends, even if it is killed.
  */
 export default function setUp(): undefined | (() => void) {
   if (process.env['TMPDIR'] !== undefined || !hasRoom()) return undefined;
@@ -19,7 +19,7 @@ export default function setUp(): undefined | (() => void) {
   return () => void keeper.stdin?.end();
 }
 
-/** Programs are started from there, too, so it must allow execution. */
+/** True if the folder has enough room and allows execution, because tests start programs there. */
 function hasRoom(): boolean {
   try {
     const [, , , options = ''] =

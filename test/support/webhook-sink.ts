@@ -10,7 +10,7 @@ export interface Received {
   at: number;
 }
 
-/** A sink's answer: a status, with headers if needed; `hang` never answers, `drop` breaks the connection. */
+/** A sink's response: a status or more; `hang` never responds, and `drop` breaks the connection. */
 export type SinkAnswer = number | { status: number; headers?: Record<string, string>; body?: string } | 'hang' | 'drop';
 
 export interface WebhookSink extends AsyncDisposable {
@@ -18,11 +18,11 @@ export interface WebhookSink extends AsyncDisposable {
   url: string;
   port: number;
   received: Received[];
-  /** Sets the answer from now on: always the same, or by a function of the request. */
+  /** Sets the response from now on: a constant one, or a function of the request. */
   answers(answer: SinkAnswer | ((received: Received) => SinkAnswer)): void;
 }
 
-/** A program that accepts webhooks, and records them. */
+/** Starts a program that accepts webhooks and records them. */
 export async function startWebhookSink({ port = 0 }: { port?: number } = {}): Promise<WebhookSink> {
   const received: Received[] = [];
   let answer: (received: Received) => SinkAnswer = () => 204;

@@ -50,13 +50,13 @@ export function readPage(page: string): string {
 const beginning = (name: string) => `<!-- ${name}: \`npm run docs\` writes this from the code -->\n\n`;
 const end = '\n\n<!-- end -->\n';
 
-/** The page's present part; `undefined` without the comments. */
+/** Returns the part's current text in a page; `undefined` if the comments are missing. */
 export function partIn(text: string, { name }: WrittenPart): string | undefined {
   const [, rest] = text.split(beginning(name));
   return rest?.split(end, 1)[0];
 }
 
-/** The page's text with the part generated again. Throws if the page has no place for it. */
+/** Returns a page's text with the part generated again. Throws if the page has no place for it. */
 export function withPart(text: string, part: WrittenPart): string {
   const [before, rest] = text.split(beginning(part.name));
   const endsAt = rest?.indexOf(end) ?? -1;

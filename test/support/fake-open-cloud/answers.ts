@@ -1,4 +1,4 @@
-/** An answer to send; `headers` in addition to those of the transport. */
+/** A response to send; the transport adds further headers. */
 export interface FakeAnswer {
   status: number;
   headers: Record<string, string>;
@@ -13,7 +13,7 @@ export function json(status: number, body: unknown, headers: Record<string, stri
   };
 }
 
-/** Ends a request with an error answer. */
+/** Ends a request with an error response. */
 export class Refused extends Error {
   readonly answer: FakeAnswer;
 
@@ -23,7 +23,7 @@ export class Refused extends Error {
   }
 }
 
-/** The v2 envelope. If the live text is unknown, the text is made up. */
+/** Builds an error in the v2 envelope. Messages are made up if Roblox's are unknown. */
 export function v2Error(status: number, code: string, message: string, headers: Record<string, string> = {}): Refused {
   return new Refused(json(status, { code, message }, headers));
 }
@@ -32,7 +32,7 @@ export const invalidArgument = (message: string): Refused => v2Error(400, 'INVAL
 export const permissionDenied = (message: string): Refused => v2Error(403, 'PERMISSION_DENIED', message);
 export const notFound = (message: string): Refused => v2Error(404, 'NOT_FOUND', message);
 
-/** The envelope of the gateway and the legacy services. */
+/** Builds an error in the envelope of the gateway and the legacy services. */
 export function gatewayError(status: number, code: number, message: string): Refused {
   return new Refused(json(status, { errors: [{ code, message }] }));
 }

@@ -1,7 +1,7 @@
 import { v2Error } from './answers.ts';
 import type { Operation } from './journal.ts';
 
-/** The limit per window for each operation of the key's owner; an operation without an entry has no limit. */
+/** The key owner's limit per window for each operation; an operation without an entry has no limit. */
 export type Limits = Partial<Record<Operation, number>>;
 
 export const documentedLimits: Limits = {
@@ -34,7 +34,7 @@ export class Budgets {
     this.#now = now;
   }
 
-  /** Uses up calls, as another program with a key of the same owner would. */
+  /** Uses up calls, like a different program with a key of the same owner. */
   use(operation: Operation, calls: number): void {
     this.#window(operation).used += calls;
   }

@@ -1,6 +1,6 @@
 import { type FakeAnswer, gatewayError, json, permissionDenied, type Refused } from './answers.ts';
 
-/** The one key that the fake accepts, as introspection shows it. */
+/** The only key that the fake accepts, as introspection shows it. */
 export interface FakeCredential {
   apiKey: string;
   /** The acting account. */
@@ -10,11 +10,11 @@ export interface FakeCredential {
   expirationTimeUtc?: string;
   /** If absent, introspection shows no scopes, and everything is allowed. */
   scopes?: Array<{ name: string; operations: string[]; groupIds?: string[] }> | undefined;
-  /** Replaces `scopes` in introspection: a shape that was never observed. */
+  /** Replaces `scopes` in introspection, with a shape that was never observed. */
   oddScopes?: unknown;
 }
 
-/** The gateway's check: throws 401 for a key that is missing, unknown, disabled or expired. */
+/** Checks the key like Roblox's gateway: throws 401 if it is missing, unknown, disabled or expired. */
 export function authenticate(credential: FakeCredential, presented: string | undefined): void {
   const isAlive = credential.enabled && !credential.expired;
   if (presented !== credential.apiKey || !isAlive) throw gatewayError(401, 0, 'Invalid API Key');
@@ -32,7 +32,7 @@ export function insufficientScope(): Refused {
   return permissionDenied('The key lacks the scope that this operation needs.');
 }
 
-/** Introspection reads only the key in the body, and also describes dead keys. */
+/** Describes the key in the body, even a dead one, like Roblox's introspection. */
 export function introspect(credential: FakeCredential, body: Record<string, unknown>): FakeAnswer {
   if (body['apiKey'] !== credential.apiKey) throw gatewayError(401, 0, 'Invalid API Key');
   const { userId, enabled, expired, expirationTimeUtc, oddScopes } = credential;

@@ -1,10 +1,10 @@
 import type { JournalEntry, Operation } from './journal.ts';
 
 /**
- * `status N`: that status in the v2 envelope · `html`, `empty`, `truncated` (half a JSON text), `oversized` (2 MiB),
- * `redirect`: typical of a broken proxy · `cut`: the connection ends in the middle of the body · `reset`: no response,
- * the connection breaks · `body`: the given body instead of the right one · `hang`: no response at all · `slow`: the
- * right response, late.
+ * `status N`: that status in the v2 envelope · `html`, `empty`, `truncated` (half a JSON text), `oversized`,
+ * `redirect`: typical of a broken proxy · `cut`: the connection ends in the middle of the body · `reset`: the
+ * connection ends without a response · `body`: the given body instead of the right one · `hang`: no response at all ·
+ * `slow`: the right response, but late.
  */
 export type FaultKind =
   | `status ${number}`
@@ -22,7 +22,7 @@ export type FaultKind =
 export interface Fault {
   operation: Operation | 'any';
   kind: FaultKind;
-  /** Carries the request out first (`after`) or not at all (`before`, the default). */
+  /** `after`: the request is carried out first. `before`, the default: it is not carried out, unless it is `slow`. */
   when?: 'before' | 'after';
   /** The number of requests that it affects; 1 by default. */
   times?: number;
@@ -31,11 +31,11 @@ export interface Fault {
   /** Affects only requests about this user and this role. */
   userId?: number;
   roleId?: number;
-  /** For `slow`. */
+  /** The delay of `slow`. */
   delayMs?: number;
   /** For `body`, and for a status without the usual envelope. */
   body?: string;
-  /** Added to the answer, e.g. `retry-after`. */
+  /** Added to the response, e.g. `retry-after`. */
   headers?: Record<string, string>;
 }
 
@@ -53,7 +53,7 @@ export class Faults {
     this.#waiting = [];
   }
 
-  /** The fault for this request, if any. */
+  /** Uses up the next fault for this request, if any. */
   take(entry: JournalEntry): Fault | undefined {
     for (const fault of this.#waiting.filter((one) => matches(one, entry))) {
       if (fault.skip > 0) {

@@ -9,8 +9,8 @@ export type MembershipFilter =
 const maxUsers = 50;
 
 /**
- * The grammar of the memberships filter: `==` for one user or role, `in` for users, which only the list over all groups
- * (`-`) accepts.
+ * Parses a memberships filter: `==` for one user or role, or `in` for several users, which only the list over all
+ * groups (`-`) accepts.
  */
 export function parseFilter(text: string | null, { anyGroup }: { anyGroup: boolean }): MembershipFilter {
   if (text === null || text === '') {

@@ -19,7 +19,7 @@ export interface FakeGroup {
   ownerId?: number | undefined;
   locked: boolean;
   roles: FakeRole[];
-  /** User id -> roles, without the base role. */
+  /** The roles of each member by user id, without the base role. */
   members: Record<number, number[]>;
 }
 
@@ -28,7 +28,7 @@ interface Snapshot {
   roleIds: number[];
 }
 
-/** The present group, and earlier roles of each member, for reads that lag. Times in milliseconds. */
+/** The current group, with earlier roles of each member for lagging reads. Times in milliseconds. */
 export class GroupState {
   readonly id: number;
   name: string;
@@ -67,10 +67,7 @@ export class GroupState {
     return this.roles.find((role) => role.id === id);
   }
 
-  /**
-   * Makes the user a member with these roles in addition to the base role, since the beginning of time; a user who has
-   * left joins again now.
-   */
+  /** Makes the user a member who has always held these roles and the base role. A user who left rejoins now. */
   setMember(userId: number, roleIds: number[]): void {
     this.#members.set(userId, [{ at: Number.NEGATIVE_INFINITY, roleIds: [...roleIds] }]);
     if (this.#left.delete(userId)) this.#joinedAt.set(userId, this.#wallNow());
@@ -80,12 +77,12 @@ export class GroupState {
     if (this.#members.delete(userId)) this.#left.add(userId);
   }
 
-  /** The start of the membership (epoch milliseconds). */
+  /** Returns the start of the membership (epoch milliseconds). */
   joinedAt(userId: number): number {
     return this.#joinedAt.get(userId) ?? Date.UTC(2020, 2, 29, 18, 15, 20, 100);
   }
 
-  /** The roles at a time (now by default) without the base role, ascending; `undefined` for non-members. */
+  /** Returns the roles at a time (now by default) without the base role, ascending; `undefined` for non-members. */
   held(userId: number, at = Number.POSITIVE_INFINITY): number[] | undefined {
     const snapshot = this.#members.get(userId)?.findLast((one) => one.at <= at);
     return snapshot && [...snapshot.roleIds].sort((a, b) => a - b);
@@ -96,7 +93,7 @@ export class GroupState {
     this.#members.get(userId)?.push({ at: now, roleIds });
   }
 
-  /** The roles in the answers to writes without effect so far. */
+  /** Returns the roles in the latest response to a write without effect, or else the held roles. */
   echoed(userId: number): number[] | undefined {
     return this.#echoes.get(userId) ?? this.held(userId);
   }
@@ -105,12 +102,12 @@ export class GroupState {
     this.#echoes.set(userId, roleIds);
   }
 
-  /** The time of the latest change to the member's roles. */
+  /** Returns the time of the latest change to the member's roles. */
   changedAt(userId: number): number {
     return this.#members.get(userId)?.at(-1)?.at ?? Number.NEGATIVE_INFINITY;
   }
 
-  /** The highest of the roles; the base role if there is no other. */
+  /** Returns the highest of the roles, or else the base role. */
   highest(roleIds: number[]): FakeRole {
     const held = this.roles.filter((role) => roleIds.includes(role.id));
     return held.reduce((top, role) => (role.rank > top.rank ? role : top), this.base);

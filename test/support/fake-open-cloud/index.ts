@@ -9,7 +9,7 @@ import { Faults } from './faults.ts';
 import { GroupState } from './group-state.ts';
 import { Journal, type JournalEntry } from './journal.ts';
 import { carryOut, type World } from './operations.ts';
-import { type FakeHost, type FakeRequest, takeApart } from './routes.ts';
+import { type FakeHost, type FakeRequest, parseRequest } from './routes.ts';
 import { type GroupAge, sampleGroup, sampleNames, sampleUsers } from './sample.ts';
 import { deliver, readBody } from './transport.ts';
 
@@ -21,14 +21,14 @@ export { sampleRoles, sampleUsers } from './sample.ts';
 
 export interface FakeOpenCloudOptions {
   groupId?: number;
-  /** `old` by default, as for most groups. */
+  /** `old` by default, like most groups. */
   age?: GroupAge;
   apiKey?: string;
-  /** Calls per window and operation; by default, the documented ones. */
+  /** Calls per window and operation; by default, Roblox's documented limits. */
   limits?: Limits;
   windowMs?: number;
   lagMs?: number;
-  /** The delay of every answer. */
+  /** The delay of every response. */
   latencyMs?: number;
   /** The clock for lag, latency, budgets and the journal; the real one by default. */
   clock?: Pick<Clock, 'now' | 'monotonic' | 'sleep'>;
@@ -41,7 +41,10 @@ export interface FakeOpenCloudOptions {
   developPort?: number;
 }
 
-/** A running fake: its controls, its state, and its addresses. Four hosts, as on Roblox. `OpenCloudPlatform` takes it as its options. */
+/**
+ * A running fake with its controls, its state and the addresses of its four hosts. It can be passed to
+ * `OpenCloudPlatform` as its options.
+ */
 export interface FakeOpenCloud extends World {
   baseUrl: string;
   legacyBaseUrl: string;
@@ -51,18 +54,16 @@ export interface FakeOpenCloud extends World {
   groupId: number;
   faults: Faults;
   latencyMs: number;
-  /** The mistakes that a careful client would not make, one sentence each. */
+  /** Returns the mistakes that a careful client would not make. */
   violations(): string[];
-  /** From now on, it is a violation to leave this member without any role but the base role. */
+  /** From now on, a write that leaves this member with only the base role is a violation. */
   expectNeverWithoutRole(userId: number): void;
-  /** From now on, any write is a violation; or any write about the given member. */
+  /** From now on, any write is a violation, or any write for the given member. */
   expectNoWrites(userId?: number): void;
   close(): Promise<void>;
 }
 
-/**
- * Starts the part of Roblox's Open Cloud that rankd uses, on this machine: stateful and strict, with a sample group.
- */
+/** Starts a stateful and strict fake of the parts of Open Cloud that rankd uses, with a sample group. */
 export async function startFakeOpenCloud(options: FakeOpenCloudOptions = {}): Promise<FakeOpenCloud> {
   const {
     groupId = 700,
@@ -121,8 +122,8 @@ export async function startFakeOpenCloud(options: FakeOpenCloudOptions = {}): Pr
 }
 
 /**
- * Introspection never showed groups for this scope; for a new group it does here, because the documents show groups for
- * other scopes.
+ * Returns a credential with all scopes. Roblox was never seen to show groups for this scope. With a new group, the fake
+ * does, because Roblox's documents show groups for other scopes.
  */
 function fullCredential(apiKey: string, age: GroupAge): FakeCredential {
   const group = { name: 'group', operations: ['read', 'write'] };
@@ -153,7 +154,7 @@ async function serve(
   response: ServerResponse,
 ): Promise<void> {
   const { method = '', url = '', headers } = incoming;
-  const request = takeApart({ host, method, url, headers, body: await readBody(incoming) });
+  const request = parseRequest({ host, method, url, headers, body: await readBody(incoming) });
   const entry = journalEntry(request, url, world.now());
   world.journal.begin(entry);
   const end = () => {

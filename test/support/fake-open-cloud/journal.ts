@@ -23,10 +23,10 @@ export interface JournalEntry {
   /** The user and the role in the request, if any. */
   userId?: number;
   roleId?: number;
-  /** Milliseconds on the fake's clock; `endedAt` once answered or given up. */
+  /** Milliseconds on the fake's clock. `endedAt` is set once the request is answered or given up. */
   at: number;
   endedAt?: number;
-  /** 0 if no complete answer was sent. */
+  /** 0 if no complete response was sent. */
   status: number;
   /** True if it changed a member's roles. */
   applied: boolean;
@@ -46,17 +46,17 @@ export class Journal {
     this.#hangUpMs = hangUpMs;
   }
 
-  /** The violations so far, one sentence each; empty for a careful client. */
+  /** Returns the violations so far. */
   violations(): string[] {
     return [...this.#violations, ...this.#overlaps.filter((one) => !this.#wasGivenUp(one)).map(({ what }) => what)];
   }
 
-  /** From now on, the member must hold a role besides the base role after every write. */
+  /** From now on, a write that leaves this member with only the base role is a violation. */
   expectNeverWithoutRole(userId: number): void {
     this.#neverWithoutRole.add(userId);
   }
 
-  /** From now on, any write is a violation; or any write about the given member. */
+  /** From now on, any write is a violation, or any write for the given member. */
   expectNoWrites(userId: number | 'anybody' = 'anybody'): void {
     this.#neverWritten.add(userId);
   }
@@ -72,7 +72,7 @@ export class Journal {
   begin(entry: JournalEntry): void {
     if (isWrite(entry)) this.#checkWrite(entry);
     if (['publicRoles', 'userNames', 'places'].includes(entry.operation) && 'x-api-key' in entry.headers)
-      this.#violations.push('the key was sent to another host than Open Cloud');
+      this.#violations.push('the key was sent to a host other than Open Cloud');
     this.entries.push(entry);
   }
 
@@ -89,19 +89,19 @@ export class Journal {
   #checkWrite(entry: JournalEntry): void {
     const what = `${entry.operation} of role ${entry.roleId} for user ${entry.userId}`;
     if (this.#neverWritten.has('anybody') || this.#neverWritten.has(entry.userId))
-      this.#violations.push(`${what} came where no write may come`);
+      this.#violations.push(`${what} was not expected`);
     const running = this.writes(entry.userId).find((other) => other.endedAt === undefined);
     if (running === undefined) return;
     this.#overlaps.push({
       running,
       at: entry.at,
-      what: `${what} came while ${running.operation} of role ${running.roleId} was running`,
+      what: `${what} was sent while ${running.operation} of role ${running.roleId} was in flight`,
     });
   }
 
   /**
-   * True if the client gave up on a request and repeated it at once: the new request can arrive before the end of the
-   * old connection.
+   * True if the client gave up on the earlier request before it sent the next one, which can arrive before the old
+   * connection has ended.
    */
   #wasGivenUp({ running, at }: Overlap): boolean {
     return running.status === 0 && running.endedAt !== undefined && running.endedAt - at < this.#hangUpMs;

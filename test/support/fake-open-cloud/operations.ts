@@ -26,35 +26,35 @@ export interface World {
   journal: Journal;
   /** The fake's clock, in milliseconds. */
   now(): number;
-  /** The lag of membership reads. Answers to writes are always fresh. */
+  /** The lag of membership reads. Responses to writes are always fresh. */
   lagMs: number;
-  /** Stale roles in the list of roles, and in reads of one role; by default, the present roles. */
+  /** Stale roles for the list of roles, and for reads of one role; by default, the current ones. */
   rolesBehind: { list?: FakeRole[]; alone?: FakeRole[] };
   rolesField: RolesField;
   /** A write with a key that lacks `group:write` gets 200 without effect instead of 403. */
   acceptsWritesWithoutScope: boolean;
-  /** Writes are answered as if they were carried out, but change nothing. */
+  /** Writes have no effect, but are answered as if they had. */
   writesOnlyEcho: boolean;
-  /** Giving a role takes all others away. */
+  /** Assigning a role removes all others. */
   assignReplaces: boolean;
-  /** A write this soon after another one of the same member is refused. */
+  /** Refuses a write this soon after the member's previous change. */
   membershipLock: { ms: number; status: number; text: string } | undefined;
-  /** The body of the answer to a write: the membership, an empty object, or no body at all (204). */
+  /** The response to a write: the membership, an empty object, or no body at all (204). */
   writeAnswer: 'membership' | 'empty object' | 'no content';
-  /** Fields that every resource of the group has in addition, or lacks. */
+  /** Fields that are added to every resource of the group, or removed from it. */
   addedFields: Record<string, unknown>;
   removedFields: string[];
-  /** The last page has an empty token; otherwise, none. */
+  /** True if the last page has an empty `nextPageToken`; false if it has no such field. */
   endsWithEmptyToken: boolean;
-  /** The last page of a list links to the first one as the next. */
+  /** True if the last page names the first one as the next page. */
   pagesRepeat: boolean;
   /** True if the legacy role list responds. */
   hasPublicRoles: boolean;
-  /** The legacy host's state of the migration to unified roles. */
+  /** The state of Roblox's migration to unified roles, which the legacy host reports. */
   migration: 'NotMigrated' | 'Migrating' | 'Migrated';
   /** The users of the users service. */
   users: FakeUser[];
-  /** Universe id -> the names of its places, by place id. */
+  /** The names of places, by universe id and place id. */
   experiences: Record<number, Record<number, string>>;
 }
 
@@ -104,7 +104,7 @@ function answerOf(world: World, request: FakeRequest, entry: JournalEntry): unkn
   }
 }
 
-/** By id, not by rank, so the owner's role often comes first. */
+/** Lists roles by id, not by rank, so the owner's role is often the first. */
 function listRoles(world: World, request: FakeRequest): unknown {
   requireOpenGroup(world, request);
   const byId = (world.rolesBehind.list ?? world.group.roles)
@@ -121,7 +121,7 @@ function readUser({ users }: World, { userId }: FakeRequest): unknown {
   return { path: `users/${user.id}`, id: String(user.id), name: user.name, displayName: `~${user.name}~` };
 }
 
-/** As in the service: an unknown name is missing from the list, and a previous name leads to the user. */
+/** Looks up names like the service: omits unknown names, and finds users by previous names. */
 function findUsers({ users, budgets }: World, body: Record<string, unknown>): FakeAnswer {
   const headers = budgets.charge('userNames');
   const asked = body['usernames'];
@@ -139,7 +139,7 @@ function findUsers({ users, budgets }: World, body: Record<string, unknown>): Fa
   return json(200, { data }, headers);
 }
 
-/** Pages by cursor. The response to an unknown universe is made up. */
+/** Lists places, in pages by cursor. The response for an unknown universe is made up. */
 function listPlaces({ experiences }: World, { universeId, query }: FakeRequest): FakeAnswer {
   const places = experiences[universeId];
   if (places === undefined) throw gatewayError(404, 1, 'The universe does not exist.');
@@ -202,7 +202,7 @@ function writeRole(world: World, request: FakeRequest, entry: JournalEntry): unk
   return membershipResource(group, userId, after, world.rolesField);
 }
 
-/** Refuses a write too soon after another one of the member. */
+/** Refuses a write too soon after the member's previous change. */
 function lockMembership({ group, membershipLock, now }: World, userId: number): void {
   if (membershipLock === undefined || now() - group.changedAt(userId) >= membershipLock.ms) return;
   throw v2Error(membershipLock.status, 'UNKNOWN', membershipLock.text);
@@ -219,13 +219,13 @@ function requireGroup({ group }: World, { groupId }: FakeRequest): void {
   if (Number(groupId) !== group.id) throw notFound('The group was not found.');
 }
 
-/** The response for a locked group is unknown; a forbidden read is the worst case. */
+/** Refuses reads of a locked group: Roblox's response is unknown, and this is the worst case. */
 function requireOpenGroup(world: World, request: FakeRequest): void {
   requireGroup(world, request);
   if (world.group.locked) throw permissionDenied('The group is locked.');
 }
 
-/** The JSON object in the body; a POST without length or type is refused. */
+/** Returns the JSON object in the body. Refuses a POST without a length or a content type. */
 function bodyOf({ headers, body }: FakeRequest): Record<string, unknown> {
   if (headers['content-length'] === undefined) throw invalidArgument('The content-length header is missing.');
   if (!/^application\/json\b/.test(headers['content-type'] ?? ''))

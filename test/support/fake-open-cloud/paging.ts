@@ -1,8 +1,8 @@
 import { invalidArgument } from './answers.ts';
 
 /**
- * One page of a list by `maxPageSize` and `pageToken`. Larger sizes are reduced to the maximum; a token with other
- * parameters than the first page is refused.
+ * Returns one page of a list, by `maxPageSize` and `pageToken`. Reduces larger sizes to the maximum, and refuses a
+ * token if the other parameters differ from the first page's.
  */
 export function pageOf<T>(
   items: T[],

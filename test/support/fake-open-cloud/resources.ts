@@ -4,10 +4,7 @@ import type { FakeRole, GroupState } from './group-state.ts';
 const createTime = '2020-03-29T18:15:20.100Z';
 const updateTime = '2024-05-12T13:17:41.639132600Z';
 
-/**
- * The content of a membership's `roles`: live members come with or without the base role; older responses lacked the
- * field.
- */
+/** The content of a membership's `roles`. Roblox has been seen to send all three forms. */
 export type RolesField = 'withoutBase' | 'withBase' | 'absent';
 
 export function groupResource(group: GroupState): unknown {
@@ -26,7 +23,7 @@ export function groupResource(group: GroupState): unknown {
   };
 }
 
-/** The visible fields depend on the acting account; the guest role has no member count. */
+/** Returns a role as the acting account sees it. The guest role has no member count. */
 export function roleResource(group: GroupState, role: FakeRole, actorId: number): unknown {
   const isOwner = actorId === group.ownerId;
   const showsPermissions = role.rank === 0 || isOwner || group.held(actorId)?.includes(role.id);
@@ -63,14 +60,14 @@ export function membershipResource(
   };
 }
 
-/** With 3 or 9 fractional digits, or none for a whole second. */
+/** Formats a time with 3 or 9 fractional digits, or with none for a whole second. */
 function rfc3339(at: number, userId: number): string {
   const text = new Date(at).toISOString();
   if (at % 1_000 === 0) return text.replace('.000Z', 'Z');
   return userId % 2 === 0 ? text : text.replace('Z', '000000Z');
 }
 
-/** The legacy list: ids are numbers, and the base role is flagged. */
+/** Returns the legacy list, in which ids are numbers and the base role is flagged. */
 export function publicRoleList(group: GroupState): unknown {
   const roles = group.roles.map((role) => ({
     id: role.id,
@@ -84,12 +81,12 @@ export function publicRoleList(group: GroupState): unknown {
   return { groupId: group.id, roles: roles.sort((a, b) => a.rank - b.rank) };
 }
 
-/** Unpadded base64url of the decimal user id. */
+/** Returns the decimal user id in unpadded base64url. */
 function membershipId(userId: number): string {
   return Buffer.from(String(userId)).toString('base64url');
 }
 
-/** The user of a membership id, which may be the user id itself; `undefined` if it is neither. */
+/** Returns the user of a membership id or of a plain user id; `undefined` for anything else. */
 export function userOf(membership: string): number | undefined {
   const decimal = /^\d+$/.test(membership) ? membership : Buffer.from(membership, 'base64url').toString();
   return /^\d+$/.test(decimal) ? Number(decimal) : undefined;

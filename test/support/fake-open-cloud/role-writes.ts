@@ -10,7 +10,7 @@ export interface RoleWriteRequest {
   rolePath: unknown;
 }
 
-/** The member's roles after the write without the base role, ascending. Throws if the platform would refuse it. */
+/** Returns the member's roles before and after a write, without the base role. Throws if Roblox would refuse it. */
 export function decideWrite(
   group: GroupState,
   actorId: number,
@@ -40,7 +40,7 @@ function roleOf(group: GroupState, { groupId, rolePath }: RoleWriteRequest): Fak
   return role;
 }
 
-/** Only downwards: the highest role of the member, and the role itself, must be below the acting account's highest. */
+/** Throws unless the member's highest role and the role itself are below the acting account's highest role. */
 function checkPower(group: GroupState, actorId: number, { userId, role }: { userId: number; role: FakeRole }): void {
   if (userId === actorId) throw permissionDenied('You cannot change your own roles.');
   if (actorId === group.ownerId) return;

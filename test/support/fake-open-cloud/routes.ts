@@ -55,7 +55,7 @@ const routes: Array<{ host: FakeHost; method: string; path: RegExp; operation: O
   { host: 'develop', method: 'GET', path: /^\/v1\/universes\/(?<universe>\d+)\/places$/, operation: 'places' },
 ];
 
-/** Each host has separate routes: it rejects those of the others. */
+/** Each host rejects the routes of the others. */
 export type FakeHost = 'openCloud' | 'legacy' | 'users' | 'develop';
 
 export interface RawRequest {
@@ -66,7 +66,7 @@ export interface RawRequest {
   body: string;
 }
 
-export function takeApart({ host, method, url, headers, body }: RawRequest): FakeRequest {
+export function parseRequest({ host, method, url, headers, body }: RawRequest): FakeRequest {
   const { pathname, searchParams } = new URL(url, 'http://fake');
   const route = routes.find((one) => one.host === host && one.method === method && one.path.test(pathname));
   const parts = route?.path.exec(pathname)?.groups ?? {};
@@ -95,6 +95,6 @@ function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    return undefined; // the operation decides if it needs one
+    return undefined; // an operation that needs a body refuses the request
   }
 }

@@ -1,6 +1,6 @@
 import type { FakeGroup } from './group-state.ts';
 
-/** Role ids of the sample group. As on Roblox, an older role can have the higher rank, and some need more than 32 bits. */
+/** The role ids of the sample group. As on Roblox, ids are not in the order of ranks, and some exceed 32 bits. */
 export const sampleRoles = {
   guest: 70_000_003,
   base: 12_884_901_889,
@@ -13,7 +13,7 @@ export const sampleRoles = {
   owner: 70_000_001,
 };
 
-/** User ids of the sample group, named by their roles. */
+/** The user ids of the sample group, named after their roles. */
 export const sampleUsers = {
   owner: 9_000,
   /** Holds admin; the key acts as this account. */
@@ -30,7 +30,7 @@ export const sampleUsers = {
   stranger: 5_555,
 };
 
-/** A user of the users service. Lookups include banned users, because no request excludes them. */
+/** A user of the users service. */
 export interface FakeUser {
   id: number;
   name: string;
@@ -48,10 +48,10 @@ export function sampleNames(): FakeUser[] {
   ];
 }
 
-/** A new group was created since March 2026. Every older one got the base role in addition to its own lowest role. */
+/** New groups were created since March 2026. Older ones got the base role in addition to their own lowest role. */
 export type GroupAge = 'old' | 'new';
 
-/** A fresh sample group. A new one lacks the role and the member `recruit`. */
+/** Creates a sample group. A new group has no role and no member `recruit`. */
 export function sampleGroup(groupId: number, age: GroupAge): FakeGroup {
   const { guest, base, recruit, trainee, officer, captain, admin, owner } = sampleRoles;
   const isOld = age === 'old';

@@ -5,7 +5,7 @@ import type { Fault } from './faults.ts';
 /** Longer than any client should accept. */
 const oversizedBody = JSON.stringify({ padding: 'x'.repeat(1.25 * 1024 * 1024) });
 
-/** The whole body of a request. */
+/** Reads the whole body of a request. */
 export async function readBody(request: IncomingMessage): Promise<string> {
   const chunks: Buffer[] = [];
   for await (const chunk of request) chunks.push(chunk);
@@ -13,8 +13,8 @@ export async function readBody(request: IncomingMessage): Promise<string> {
 }
 
 /**
- * Sends the answer, altered by the fault if there is one. Returns the status that was sent, 0 if there was no complete
- * answer.
+ * Sends the response, altered by the fault if there is one. Returns the status that was sent; 0 if the response was not
+ * complete.
  */
 export function deliver(response: ServerResponse, answer: FakeAnswer, fault: Fault | undefined): number {
   switch (fault?.kind) {
@@ -28,7 +28,7 @@ export function deliver(response: ServerResponse, answer: FakeAnswer, fault: Fau
       response.write(answer.body.slice(0, answer.body.length / 2), () => response.socket?.destroy());
       return 0;
     default:
-      return send(response, spoilt(answer, fault));
+      return send(response, altered(answer, fault));
   }
 }
 
@@ -38,7 +38,7 @@ function send(response: ServerResponse, { status, headers, body }: FakeAnswer): 
   return status;
 }
 
-function spoilt(answer: FakeAnswer, fault: Fault | undefined): FakeAnswer {
+function altered(answer: FakeAnswer, fault: Fault | undefined): FakeAnswer {
   if (fault === undefined || fault.kind === 'slow') return answer;
   const headers = fault.headers ?? {};
   if (fault.kind.startsWith('status '))
