@@ -10,89 +10,89 @@ interface Meaning {
   isPermanent?: true;
 }
 
-const clock = 'check the date and the clock of this machine';
+const clock = "check this machine's date and time";
 
 const meanings = {
   name_unknown: {
-    words: 'its name is not known',
-    hint: (at) => `check the spelling of ${at}, and that the DNS server of this machine knows names on the internet`,
+    words: 'its host name does not exist',
+    hint: (at) => `check the spelling of ${at}, and that this machine's DNS server resolves public names`,
     isPermanent: true,
   },
   name_not_looked_up: {
-    words: 'its name could not be looked up',
-    hint: () => 'check that this machine is online and that its DNS server answers',
+    words: 'its host name could not be resolved',
+    hint: () => 'check that this machine is online and that its DNS server responds',
   },
   refused: {
     words: 'it refuses connections',
-    hint: (at) => `check that a server listens at ${at}, and that no firewall refuses connections to it`,
+    hint: (at) => `check that a server is listening at ${at} and that no firewall rejects connections to it`,
   },
   unreachable: {
     words: 'the network has no route to it',
-    hint: (at) => `check the network and the firewall of this machine: they do not let it reach ${at}`,
+    hint: (at) => `check this machine's network and firewall: they prevent connections to ${at}`,
   },
   timed_out: {
-    words: 'it does not answer in time',
-    hint: (at) => `check whether a firewall drops connections to ${at}, or its server is overloaded`,
+    words: 'it does not respond in time',
+    hint: (at) => `check whether a firewall drops connections to ${at} or its server is overloaded`,
   },
   broken_off: {
-    words: 'the connection broke off',
+    words: 'the connection was lost',
     hint: (at) =>
-      `try again; if it lasts, check what is between this machine and ${at}: a firewall, a proxy, a virus scanner`,
+      `try again; if it keeps failing, check for a firewall, proxy or virus scanner between this machine and ${at}`,
   },
   certificate_untrusted: {
     words: 'its certificate is not trusted',
     hint: () =>
-      'if a virus scanner or a company proxy reads the traffic, trust its authority: set NODE_EXTRA_CA_CERTS to the PEM file, or NODE_USE_SYSTEM_CA=1 (Node.js 22.19, 24.6 or newer)',
+      'if a virus scanner or a company proxy inspects the traffic, trust its certificate authority: set NODE_EXTRA_CA_CERTS to the PEM file, or NODE_USE_SYSTEM_CA=1 (Node.js 22.19, 24.6 or newer)',
     isPermanent: true,
   },
   certificate_expired: {
     words: 'its certificate has expired',
-    hint: (at) => `${clock}; if they are right, ${at} needs a new certificate`,
+    hint: (at) => `${clock}; if they are correct, ${at} needs a new certificate`,
     isPermanent: true,
   },
   certificate_not_yet_valid: {
     words: 'its certificate is not valid yet',
-    hint: (at) => `${clock}; if they are right, correct the clock of the machine that made the certificate of ${at}`,
+    hint: (at) => `${clock}; if they are correct, fix the clock of the machine that issued the certificate of ${at}`,
     isPermanent: true,
   },
   certificate_for_another_name: {
-    words: 'its certificate is for another name',
-    hint: (at) => `check the address ${at}; on a network with a log-in page, log in first`,
+    words: 'its certificate is for a different name',
+    hint: (at) => `check the address ${at}; on a network with a login page, log in first`,
     isPermanent: true,
   },
   no_tls: {
     words: 'it does not speak TLS',
-    hint: (at) => `check the port of ${at}, and whether its address begins with http:// instead of https://`,
+    hint: (at) => `check the port of ${at}, and whether its address should begin with http:// instead of https://`,
     isPermanent: true,
   },
   tls_failed: {
-    words: 'it shares no TLS version or cipher with rankd',
-    hint: (at) => `check which versions of TLS ${at} accepts, and whether a proxy or a virus scanner answers instead`,
+    words: 'it has no TLS version or cipher in common with rankd',
+    hint: (at) => `check which TLS versions ${at} accepts, and whether a proxy or virus scanner responds in its place`,
     isPermanent: true,
   },
   no_http: {
     words: 'it does not speak HTTP',
-    hint: (at) => `check the port of ${at}, and whether its address begins with https:// instead of http://`,
+    hint: (at) => `check the port of ${at}, and whether its address should begin with https:// instead of http://`,
     isPermanent: true,
   },
   redirected: {
-    words: 'it answers with a redirect',
-    hint: (at) => `check the address ${at}; on a network with a log-in page, log in first`,
+    words: 'it responds with a redirect',
+    hint: (at) => `check the address ${at}; on a network with a login page, log in first`,
     isPermanent: true,
   },
   web_page: {
-    words: 'a web page answers in its place',
-    hint: (at) => `on a network with a log-in page, log in first; if there is none, check the address ${at}`,
+    words: 'a web page was returned instead',
+    hint: (at) => `on a network with a login page, log in first; if there is none, check the address ${at}`,
     isPermanent: true,
   },
   proxy_refused: {
-    words: 'the proxy does not let it through',
-    hint: (at) => `check the proxy that HTTPS_PROXY or HTTP_PROXY names, and that it allows ${at}`,
+    words: 'the proxy does not allow the connection',
+    hint: (at) => `check the proxy in HTTPS_PROXY or HTTP_PROXY, and that it allows connections to ${at}`,
     isPermanent: true,
   },
   failed: {
     words: 'the connection failed',
-    hint: () => 'check the network of this machine; -v shows what it reported',
+    hint: () => "check this machine's network; -v shows the underlying error",
   },
 } as const satisfies Record<string, Meaning>;
 
@@ -103,7 +103,7 @@ export const connectionCauses = Object.keys(meanings) as ConnectionCause[];
 /** A failed connection, for use in an error. */
 export interface ConnectionFailure {
   cause: ConnectionCause;
-  /** e.g. `its name is not known (ENOTFOUND)`. It contains no address. */
+  /** e.g. `its host name does not exist (ENOTFOUND)`. It contains no address. */
   words: string;
   hint: string;
   isPermanent: boolean;
@@ -126,7 +126,7 @@ export function connectionFailure(
     const proxy = `the proxy in ${usedProxy}`;
     return {
       cause,
-      words: `${proxy} can't be reached, as ${described}`,
+      words: `${proxy} can't be reached because ${described}`,
       hint: `check the address of ${proxy}`,
       isPermanent,
     };
@@ -134,7 +134,7 @@ export function connectionFailure(
   const isProxyMissing = unusedProxy !== undefined && reachCauses.has(cause);
   return {
     cause,
-    words: isProxyMissing ? `${described}, and the proxy in ${unusedProxy.variable} is not used` : described,
+    words: isProxyMissing ? `${described}, and rankd does not use the proxy in ${unusedProxy.variable}` : described,
     hint: isProxyMissing ? useProxy(unusedProxy) : hint(at),
     isPermanent,
   };
@@ -161,9 +161,9 @@ const proxyVersions = 'Node.js 22.21, 24.5 or newer';
 
 export function useProxy({ variable, tooOldNode }: UnusedProxy): string {
   if (tooOldNode !== undefined)
-    return `to go through the proxy, start rankd with ${proxyVersions}: NODE_USE_ENV_PROXY does not work on Node.js ${tooOldNode}`;
-  const name = /^all_proxy$/i.test(variable) ? `set HTTPS_PROXY to the proxy that ${variable} names, and` : 'set';
-  return `to go through the proxy, ${name} NODE_USE_ENV_PROXY=1 where rankd is started (${proxyVersions})`;
+    return `to use the proxy, start rankd with ${proxyVersions}: NODE_USE_ENV_PROXY does not work on Node.js ${tooOldNode}`;
+  const name = /^all_proxy$/i.test(variable) ? `set HTTPS_PROXY to the value of ${variable}, and` : 'set';
+  return `to use the proxy, ${name} NODE_USE_ENV_PROXY=1 in rankd's environment (${proxyVersions})`;
 }
 
 /** The causes that keep a connection from opening, so they are about a proxy if one is used. */

@@ -42,8 +42,8 @@ export function privateFile(dataDir: string, name: string): string {
 /** Throws `config_invalid` if a file of rankd's is a link, because its target need not be rankd's. */
 export function refuseLink(file: string): void {
   if (!lstatSync(file, { throwIfNoEntry: false })?.isSymbolicLink()) return;
-  throw new RankdError('config_invalid', `${file} is a link; rankd stores its files in the data directory itself.`, {
-    hint: `put the file that it leads to in its place, or name the directory of that file with --data-dir`,
+  throw new RankdError('config_invalid', `${file} is a link, but rankd's files must be in the data directory itself.`, {
+    hint: `replace the link with the file that it points to, or pass the directory of that file with --data-dir`,
   });
 }
 
@@ -75,9 +75,9 @@ function closeFolder(descriptor: number, dataDir: string): void {
   } catch (cause) {
     throw new RankdError(
       'no_permission',
-      `Other users can enter the data directory ${dataDir}, and rankd may not change that.`,
+      `Other users can access the data directory ${dataDir}, and rankd is not allowed to change its permissions.`,
       {
-        hint: `run \`${thisSystem.commands.closeFolder(dataDir)}\` as its owner, or name a directory on another file system with --data-dir`,
+        hint: `run \`${thisSystem.commands.closeFolder(dataDir)}\` as its owner, or choose a directory on a different file system with --data-dir`,
         cause,
       },
     );
@@ -98,16 +98,16 @@ function openDirectory(path: string): number | undefined {
 }
 
 function foreign(dataDir: string, uid: number): RankdError {
-  const message = `The data directory ${dataDir} belongs to another user (uid ${uid}), who could put other keys into it.`;
+  const message = `The data directory ${dataDir} belongs to another user (uid ${uid}), who could add game keys to it.`;
   return new RankdError('no_permission', message, {
-    hint: 'run rankd as that user, or name your own directory with --data-dir',
+    hint: 'run rankd as that user, or choose a directory of your own with --data-dir',
   });
 }
 
 function open(dataDir: string): RankdError {
-  const message = `Other users may write to the data directory ${dataDir}, and could put other keys into it.`;
+  const message = `Other users can write to the data directory ${dataDir} and could add game keys to it.`;
   return new RankdError('no_permission', message, {
-    hint: `name a new directory in it: --data-dir ${join(dataDir, 'rankd')}`,
+    hint: `choose a new directory inside it: --data-dir ${join(dataDir, 'rankd')}`,
   });
 }
 
@@ -133,7 +133,7 @@ export function isInDataDir(dataDir: string, name: string): boolean {
   try {
     return statSync(join(dataDir, name), { throwIfNoEntry: false }) !== undefined;
   } catch (cause) {
-    throw new RankdError('no_permission', `This user may not read the data directory ${dataDir}.`, {
+    throw new RankdError('no_permission', `This user is not allowed to read the data directory ${dataDir}.`, {
       hint: asOwnerOf(dataDir),
       cause,
     });
@@ -160,10 +160,14 @@ export function tightenFile(file: string): void {
   try {
     chmodSync(file, 0o600); // by name, because closing a descriptor would drop this process's locks on it, as above
   } catch (cause) {
-    throw new RankdError('no_permission', `${file} can be read by other users and rankd may not change that.`, {
-      hint: `run \`${thisSystem.commands.closeFile(file)}\` as its owner`,
-      cause,
-    });
+    throw new RankdError(
+      'no_permission',
+      `${file} can be read by other users, and rankd is not allowed to change its permissions.`,
+      {
+        hint: `run \`${thisSystem.commands.closeFile(file)}\` as its owner`,
+        cause,
+      },
+    );
   }
 }
 
@@ -204,13 +208,13 @@ function dataDirError(cause: unknown, dataDir: string): RankdError {
   switch (code) {
     case 'EACCES':
     case 'EPERM':
-      return new RankdError('no_permission', `rankd may not write to ${path}.`, {
-        hint: `run rankd as the user that owns ${path} and may write to it, or name another directory with --data-dir`,
+      return new RankdError('no_permission', `rankd is not allowed to write to ${path}.`, {
+        hint: `run rankd as a user that can write to ${path}, or choose a different directory with --data-dir`,
         cause,
       });
     case 'EROFS':
       return new RankdError('no_permission', `The data directory ${dataDir} is on a read-only file system.`, {
-        hint: `mount it writable, or copy ${dataDir} to a disk that can be written and name the copy with --data-dir`,
+        hint: `mount it read-write, or copy ${dataDir} to a writable disk and choose the copy with --data-dir`,
         cause,
       });
     case 'ENAMETOOLONG':
@@ -218,7 +222,7 @@ function dataDirError(cause: unknown, dataDir: string): RankdError {
         'config_invalid',
         `The path of the data directory ${dataDir} is too long for its file system.`,
         {
-          hint: 'name a shorter one with --data-dir',
+          hint: 'choose a shorter path with --data-dir',
           cause,
         },
       );
@@ -226,7 +230,7 @@ function dataDirError(cause: unknown, dataDir: string): RankdError {
     case 'ENOTDIR':
     case 'ELOOP':
       return new RankdError('config_invalid', `The data directory ${dataDir} is not a directory.`, {
-        hint: 'name a directory with --data-dir or RANKD_DATA_DIR',
+        hint: 'choose a directory with --data-dir or RANKD_DATA_DIR',
         cause,
       });
     case 'ENOENT': {
@@ -234,15 +238,15 @@ function dataDirError(cause: unknown, dataDir: string): RankdError {
       // below /proc.
       const link = brokenLinkTo(dataDir);
       if (link === undefined)
-        return new RankdError('store_unavailable', `No folder can be made at ${dataDir}.`, {
-          hint: 'name another directory with --data-dir or RANKD_DATA_DIR',
+        return new RankdError('store_unavailable', `rankd cannot create a folder at ${dataDir}.`, {
+          hint: 'choose a different directory with --data-dir or RANKD_DATA_DIR',
           cause,
         });
       return new RankdError(
         'store_unavailable',
-        `The data directory ${dataDir} leads to ${link}, which does not exist.`,
+        `The data directory ${dataDir} points to ${link}, which does not exist.`,
         {
-          hint: `make ${link} (is its disk there?), or name another directory with --data-dir`,
+          hint: `create ${link} (is its disk mounted?), or name another directory with --data-dir`,
           cause,
         },
       );
@@ -254,7 +258,7 @@ function dataDirError(cause: unknown, dataDir: string): RankdError {
         'store_unavailable',
         `The data directory ${dataDir} cannot be used${code ? ` (${code})` : ''}.`,
         {
-          hint: `check that ${dataDir} can be made and that its disk has room`,
+          hint: `check that ${dataDir} can be created and that its disk has free space`,
           cause,
         },
       );

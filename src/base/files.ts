@@ -237,9 +237,13 @@ function notFile(path: string): RankdError {
 }
 
 function foreignLink(path: string, uid: number): RankdError {
-  return new RankdError('no_permission', `${path} is a link of another user (uid ${uid}) and was not followed.`, {
-    hint: `choose another name, in a folder that only you write to, or remove the link: ${thisSystem.commands.remove(path)}`,
-  });
+  return new RankdError(
+    'no_permission',
+    `${path} is a link that belongs to another user (uid ${uid}), so rankd did not follow it.`,
+    {
+      hint: `choose a name in a folder that only you can write to, or remove the link: ${thisSystem.commands.remove(path)}`,
+    },
+  );
 }
 
 /**
@@ -341,7 +345,7 @@ function refuseExisting(file: string, hint: string): void {
 /** The error for the existing file in place of a new one: `already_exists`, or `usage` for a folder. */
 function alreadyThere(file: string, hint: string): RankdError {
   const isFolder = existsSync(file) && statSync(file).isDirectory();
-  const message = `${file} already exists and was left as it is.`;
+  const message = `${file} already exists; rankd did not change it.`;
   const { code, ...texts } = isFolder ? folder(file) : { code: 'already_exists' as const, message, hint };
   return new RankdError(code, texts.message, { hint: texts.hint });
 }
@@ -350,28 +354,28 @@ type Failure = (file: string) => { code: RankdError['code']; message: string; hi
 
 const noPermission: Failure = (file) => ({
   code: 'no_permission',
-  message: `rankd may not write ${file}.`,
-  hint: `choose a folder that this user may write to, or run rankd as a user that may write to ${dirname(file)}`,
+  message: `rankd is not allowed to write ${file}.`,
+  hint: `choose a folder that this user can write to, or run rankd as a user that can write to ${dirname(file)}`,
 });
 const noSpace: Failure = (file) => ({
   code: 'store_unavailable',
-  message: `The disk of ${dirname(file)} is full, so ${file} was not written.`,
-  hint: `free space on the file system of ${dirname(file)}, or choose another one`,
+  message: `The disk of ${dirname(file)} is full, so rankd did not write ${file}.`,
+  hint: `free up space on the file system of ${dirname(file)}, or choose a different folder`,
 });
 const diskFailed: Failure = (file) => ({
   code: 'store_unavailable',
-  message: `The disk of ${dirname(file)} reported an error, so ${file} was not written.`,
-  hint: `check the disk of ${dirname(file)}, its quota and the system log, or choose another one`,
+  message: `The disk of ${dirname(file)} reported an error, so rankd did not write ${file}.`,
+  hint: `check the disk of ${dirname(file)}, its quota and the system log, or choose a different folder`,
 });
 const inUse: Failure = (file) => ({
   code: 'conflict',
-  message: `${file} is in use, so it was not replaced.`,
-  hint: `close the program that uses ${file}, or choose another name`,
+  message: `${file} is in use, so rankd did not replace it.`,
+  hint: `close the program that is using ${file}, or choose another name`,
 });
 const tooManyOpen: Failure = (file) => ({
   code: 'store_unavailable',
-  message: `No more files may be open, so ${file} was not written.`,
-  hint: 'raise the limit of open files (ulimit -n; LimitNOFILE= in a systemd unit), or find the program that has so many open',
+  message: `The limit of open files is reached, so rankd did not write ${file}.`,
+  hint: 'raise the limit (ulimit -n; LimitNOFILE= in a systemd unit), or find the program that has too many files open',
 });
 const nameTooLong: Failure = (file) => ({
   code: 'usage',
@@ -380,12 +384,12 @@ const nameTooLong: Failure = (file) => ({
 });
 const notSupported: Failure = (file) => ({
   code: 'store_unavailable',
-  message: `The file system of ${dirname(file)} can't do what rankd needs there, so ${file} was not written.`,
+  message: `The file system of ${dirname(file)} does not support an operation that rankd needs, so rankd did not write ${file}.`,
   hint: 'choose a folder on a local disk; network and FAT file systems lack locks, links or sockets',
 });
 const noFolder: Failure = (file) => ({
   code: 'not_found',
-  message: `There is no folder ${dirname(file)}.`,
+  message: `The folder ${dirname(file)} does not exist.`,
   hint: thisSystem.commands.makeFolder(dirname(file)),
 });
 
@@ -422,25 +426,25 @@ const failures: Record<string, Failure> = {
   EISDIR: folder,
   ERR_FS_EISDIR: (file) => ({
     code: 'conflict',
-    message: `${file} is a folder, and rankd needs a file of that name.`,
-    hint: `move the folder away: ${file}`,
+    message: `${file} is a folder, but rankd needs a file with that name.`,
+    hint: `move or remove the folder ${file}`,
   }),
   EEXIST: (file) => ({
     code: 'already_exists',
-    message: `${file} already exists and was left as it is.`,
+    message: `${file} already exists; rankd did not change it.`,
     hint: anotherName,
   }),
 };
 
 const missing: Failure = (file) => ({
   code: 'not_found',
-  message: `There is no ${file}.`,
-  hint: 'check the path, and whether its disk is there',
+  message: `${file} does not exist.`,
+  hint: 'check the path, and that its disk is mounted',
 });
 const mayNotOpen: Failure = (file) => ({
   code: 'no_permission',
-  message: `This user may not open ${file}.`,
-  hint: `run rankd as a user that may, or give this one access to it and to ${dirname(file)}`,
+  message: `This user is not allowed to open ${file}.`,
+  hint: `run rankd as a user that can open it, or give this user access to it and to ${dirname(file)}`,
 });
 
 /** By the codes of reading calls, if they differ from those of writes. */
@@ -449,8 +453,14 @@ const failuresOfLooks: Record<string, Failure> = {
   ENOTDIR: missing,
   EACCES: mayNotOpen,
   EPERM: mayNotOpen,
-  EMFILE: (file) => ({ ...tooManyOpen(file), message: `No more files may be open, so ${file} was not opened.` }),
-  ENFILE: (file) => ({ ...tooManyOpen(file), message: `No more files may be open, so ${file} was not opened.` }),
+  EMFILE: (file) => ({
+    ...tooManyOpen(file),
+    message: `The limit of open files is reached, so rankd did not open ${file}.`,
+  }),
+  ENFILE: (file) => ({
+    ...tooManyOpen(file),
+    message: `The limit of open files is reached, so rankd did not open ${file}.`,
+  }),
   EISDIR: (file) => ({
     code: 'usage',
     message: `${file} is a folder, not a file.`,

@@ -49,7 +49,7 @@ export function createLog({ level, readable, write, isFull, note }: LogOptions):
   const tellDropped = () => {
     const fields = { dropped };
     dropped = 0;
-    log.warn(fields, 'lines of the log were dropped because its reader had stopped');
+    log.warn(fields, 'log lines were dropped because the reader of the log had fallen behind');
   };
   return log;
 }

@@ -60,14 +60,14 @@ export function listenError(
   const where = `${host}:${port}`;
   switch (codeOf(cause)) {
     case 'EADDRINUSE':
-      return new RankdError('port_taken', `Another program already listens on ${where} (${portFrom}).`, {
+      return new RankdError('port_taken', `Another program is already listening on ${where} (${portFrom}).`, {
         cause,
         hint: `stop it, or choose another port: ${hint}`,
       });
     case 'EACCES':
-      return new RankdError('no_permission', `This user may not listen on ${where} (${portFrom}).`, {
+      return new RankdError('no_permission', `This user is not allowed to listen on ${where} (${portFrom}).`, {
         cause,
-        hint: `choose a port from 1024 up: ${hint}`,
+        hint: `choose port 1024 or higher: ${hint}`,
       });
     case 'EADDRNOTAVAIL':
     case 'EAI_AGAIN':
@@ -81,7 +81,7 @@ export function listenError(
       return new RankdError('config_invalid', `This machine can't listen on ${host}.`, {
         cause,
         hint: host.toLowerCase().startsWith('fe80:')
-          ? `a link-local address needs its interface: set ${section}.host to ${host}%eth0, with the name that the machine has for it`
+          ? `a link-local address needs its interface: set ${section}.host to ${host}%eth0, with the interface's name in place of eth0`
           : `set ${section}.host to 127.0.0.1, or to 0.0.0.0 for all addresses`,
       });
     default:

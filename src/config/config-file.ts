@@ -64,7 +64,7 @@ export function readConfigFile(location: ConfigLocation): ConfigFile {
     ...flaws.map((flaw) => ({ ...locationAt(flaw.pos[0], { isKnown: false }), text: describeFlaw(flaw) })),
     ...entries.repetitions.map(({ path, first, again }) => ({
       ...locationOf(path, again),
-      text: `is given twice, here and in line ${lineOf(first)}`,
+      text: `is set twice, here and on line ${lineOf(first)}`,
     })),
   ];
   const content =
@@ -88,7 +88,7 @@ export function readConfigFile(location: ConfigLocation): ConfigFile {
 function readText({ path, name }: ConfigLocation): string {
   const bytes = readBytes({ path, name });
   if (isUtf8(bytes)) return bytes.toString('utf8');
-  const encoding = isUtf16(bytes) ? 'as UTF-16' : 'in another encoding than UTF-8, such as Latin-1';
+  const encoding = isUtf16(bytes) ? 'as UTF-16' : 'in an encoding other than UTF-8, such as Latin-1';
   throw new RankdError('config_invalid', `${name} is saved ${encoding}; rankd reads UTF-8.`, {
     hint: 'save the file as UTF-8 in your editor, then try again',
   });
@@ -106,8 +106,11 @@ function unreadable(name: string, cause: unknown): RankdError {
   const code = codeOf(cause);
   if (code === 'ENOENT' || code === 'ENOTDIR') return missingConfig(name, cause);
   if (code === 'EACCES' || code === 'EPERM') {
-    const hint = 'run the command as the user of the daemon, or give this user read access to the file';
-    return new RankdError('no_permission', `This user may not read the configuration file ${name}.`, { hint, cause });
+    const hint = "run the command as the daemon's user, or give this user read access to the file";
+    return new RankdError('no_permission', `This user is not allowed to read the configuration file ${name}.`, {
+      hint,
+      cause,
+    });
   }
   if (code === 'EISDIR') {
     const message = `${name} is a folder, not a file; Docker creates one if the file is missing.`;
@@ -115,8 +118,8 @@ function unreadable(name: string, cause: unknown): RankdError {
     return new RankdError('config_invalid', message, { hint, cause });
   }
   if (code === 'EFBIG') {
-    const message = `${name} has more than ${maxConfigBytes} bytes, the most that rankd reads.`;
-    const hint = 'name the right file with --config; to make thousands of game keys, use `rankd key create`';
+    const message = `${name} is larger than ${maxConfigBytes} bytes, the maximum that rankd reads.`;
+    const hint = 'name the right file with --config; to create thousands of game keys, use `rankd key create`';
     return new RankdError('config_invalid', message, { hint, cause });
   }
   const hint = 'name a readable YAML file';

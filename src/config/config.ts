@@ -116,7 +116,7 @@ export interface OpenCloudConfig {
   proxy?: OutboundProxy | undefined;
 }
 
-export interface SimulatedConfig {
+interface SimulatedConfig {
   kind: 'simulated';
   /** True if no setting names a platform or a group. */
   isDefault: boolean;

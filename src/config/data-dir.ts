@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { type System, thisSystem } from '../base/system.ts';
 
-export interface DataDirSources {
+interface DataDirSources {
   env: Record<string, string | undefined>;
   home: string;
   /** The current folder. It is read for a relative directory only, because it may have been removed. */

@@ -15,7 +15,7 @@ const hashOrDiscord = 'either hash, or for_discord: true for a key that has no s
 const nameError =
   '1 to 64 letters, digits, dots, dashes or underscores, the first a letter or digit; never the secret itself';
 const hashError = 'the 64 hex digits that `rankd key hash -` prints; never the secret itself';
-const timeError = 'a date, or a time with its offset, such as "2027-01-31T00:00:00Z"';
+const timeError = 'a date, or a time with a UTC offset, such as "2027-01-31T00:00:00Z"';
 
 /** One entry of `keys`. */
 export const declaredKey = z
@@ -29,13 +29,15 @@ export const declaredKey = z
         .string({ error: hashError })
         .regex(/^[\da-f]{64}$/, { error: hashError })
         .optional()
-        .describe('SHA-256 of the secret in hex, as `rankd key hash` prints it; needed unless the key is for Discord.'),
+        .describe(
+          'SHA-256 of the secret in hex, as `rankd key hash` prints it; required unless the key is for Discord.',
+        ),
       for_discord: trueOrFalse()
         .default(false)
-        .describe('true for a key without a secret, for the commands of people in Discord (see `discord.commands`).'),
+        .describe('true for a key without a secret that is for commands in Discord (see `discord.commands`).'),
       mode: oneOf(['live', 'test'])
         .default('live')
-        .describe('live, or test for a rk_test_ secret: every check runs and nothing changes.'),
+        .describe('live, or test for an rk_test_ secret: every check runs, but nothing changes.'),
       scopes: z
         .array(oneOf(scopes), { error: 'a list of scopes' })
         .min(1, { error: 'at least one scope' })
@@ -46,24 +48,24 @@ export const declaredKey = z
         .refine((text) => parseMoment(text) !== undefined, { error: timeError, abort: true })
         .transform(parseMoment)
         .optional()
-        .describe(
-          'A date, or a time with its offset, from which the key is refused; without it, the key never expires.',
-        ),
+        .describe('Date, or time with a UTC offset, at which the key expires; without it, the key never expires.'),
       max_rank: whole(1, 254).optional().describe('The key changes nothing above this rank.'),
       min_rank: whole(1, 254).optional().describe('The key changes nothing below this rank.'),
-      direction: oneOf(directions).optional().describe('The key only ranks up, or only ranks down.'),
+      direction: oneOf(directions).optional().describe('promote: the key can only rank members up; demote: only down.'),
       self_rank: oneOf(['allow', 'deny'])
         .default('allow')
         .describe('deny: players may not rank themselves with this key; allow: policy.self_rank decides.'),
       system: trueOrFalse()
         .default(false)
-        .describe('For a game that ranks by itself: policy.ranker_check requires no player behind a change.'),
+        .describe(
+          'Whether the key is for a game that ranks automatically: policy.ranker_check then requires no player as the ranker.',
+        ),
       privileged: trueOrFalse()
         .default(false)
         .describe('Whether the key may give and take roles that policy.privileged_roles reserves for the operator.'),
       any_place: trueOrFalse()
         .default(false)
-        .describe('Whether the key works without a whitelist: for a bot or a web shop, never for a game.'),
+        .describe('Whether the key works without a whitelist, for a bot or a web shop; never set this for a game.'),
       rate: whole(1, 1_000_000).optional().describe('Rank requests per minute, instead of limits.rank.'),
       whitelist: ids().default([]).describe('Ids of the places or universes that may use the key.'),
     },

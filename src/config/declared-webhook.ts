@@ -32,7 +32,9 @@ export const declaredWebhook = z.strictObject(
     secret_file: filePath()
       .optional()
       .describe('File with the secret that signs requests to a program: whsec_ and base64. Discord needs none.'),
-    kind: oneOf(['discord', 'standard']).optional().describe('Kind of the target; without it, the address decides.'),
+    kind: oneOf(['discord', 'standard'])
+      .optional()
+      .describe('Kind of target; without it, rankd detects the kind from the address.'),
     events: z
       .array(
         z.string({ error: eventError }).refine((name) => flawOfEvents(name) === undefined, { error: eventError }),
@@ -47,7 +49,9 @@ export const declaredWebhook = z.strictObject(
       .describe('Id of the Discord role that alarms mention, in quotes.'),
     for_games: trueOrFalse()
       .default(false)
-      .describe('Whether a game may choose the webhook by its address; without events, it then gets no others.'),
+      .describe(
+        'Whether a game may select the webhook by sending its address; without `events`, the webhook then receives no other events.',
+      ),
   },
   { error: 'a mapping with name and url_file' },
 );
@@ -74,7 +78,7 @@ export function readTargets(entries: readonly DeclaredWebhookSettings[], sources
   const twins = read.flatMap(({ target }, index): Problem[] => {
     const first = targets.find(({ address }) => target?.address.equals(address));
     if (target === undefined || first === target) return [];
-    return [{ ...sources.locationOf(index, 'url_file'), text: `has the address of ${first?.name}` }];
+    return [{ ...sources.locationOf(index, 'url_file'), text: `has the same address as ${first?.name}` }];
   });
   return {
     targets,
@@ -135,7 +139,9 @@ function secretTextOf(
   if (credential !== undefined) return readSecretText(credential, { isCredential: true });
   const path = entry[field];
   if (path === undefined)
-    return { problem: 'a program needs a secret that signs its requests: name the file of the secret in secret_file' };
+    return {
+      problem: 'a program needs a secret that signs its requests: name the file with the secret in secret_file',
+    };
   if (/^(https?:|whsec_)/i.test(path))
     return { problem: 'looks like the secret itself; give the path of a file with the secret' };
   return readSecretText(resolve(folder, path), { isCredential: false });

@@ -3,23 +3,23 @@ import { isKeyName } from '../core/api-key.ts';
 import { isDiscordId } from '../core/discord-person.ts';
 import { section, unique, url } from './values.ts';
 
-const idError = 'an id from Discord: its digits in quotes, such as "1100000000000000001"';
+const idError = 'a Discord id in quotes, such as "1100000000000000001"';
 
 function discordId() {
   return z.string({ error: idError }).refine(isDiscordId, { error: idError });
 }
 
 const keyError = 'the public key of the application: 64 hex digits';
-const nameError = 'the name of a key that was made with rankd key create NAME --for-discord';
+const nameError = 'the name of a key that was created with rankd key create NAME --for-discord';
 
 /** One entry of `discord.commands`. */
 const discordRow = z.strictObject(
   {
-    role: discordId().describe('Id of a role in Discord, in quotes.'),
+    role: discordId().describe('Id of a Discord role, in quotes.'),
     key: z
       .string({ error: nameError })
       .refine(isKeyName, { error: nameError })
-      .describe('Name of the key for Discord whose rules hold for people with that role.'),
+      .describe('Name of the key for Discord whose rules apply to people with that role.'),
   },
   { error: 'a mapping with role and key' },
 );
@@ -33,7 +33,7 @@ export function discordSection() {
   return section({
     application: discordId()
       .optional()
-      .describe('Application id, in quotes, from the page General Information in the Developer Portal of Discord.'),
+      .describe("Application id, in quotes, from the General Information page of Discord's Developer Portal."),
     public_key: z
       .string({ error: keyError })
       .regex(/^[\da-f]{64}$/i, { error: keyError })
@@ -47,14 +47,14 @@ export function discordSection() {
       .check(unique<DiscordRowSettings>('discord.commands', ['role']))
       .optional()
       .describe(
-        'Roles in Discord whose commands rankd accepts, each with its key; the first that a person has applies.',
+        'Discord roles whose commands rankd accepts, each with a key; if a person has several, the first one applies.',
       ),
-    api_base_url: url('https://discord.com/api/v10').describe('Address of the API of Discord.'),
+    api_base_url: url('https://discord.com/api/v10').describe("Address of Discord's API."),
   }).check(({ value, issues }) => {
     const missing = needed.filter((name) => value[name] === undefined);
     if (issues.length > 0 || missing.length === 0 || missing.length === needed.length) return;
     for (const name of missing) {
-      const message = 'a value, as the other settings of discord are set: rankd discord setup writes all of them';
+      const message = 'a value, because other settings of discord are set; rankd discord setup writes all of them';
       issues.push({ code: 'custom', path: [name], input: undefined, message });
     }
   });

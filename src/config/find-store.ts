@@ -109,7 +109,7 @@ async function readStoreSection(location: ConfigLocation): Promise<StoreSection>
   const entries = Object.entries(section).filter(([, value]) => value !== null);
   const problems = entries.flatMap(([setting, value]) => {
     if (!storeSettings.has(setting)) return [{ setting, text: 'unknown setting' }];
-    return typeof value === 'string' ? [] : [{ setting, text: 'expected a text' }];
+    return typeof value === 'string' ? [] : [{ setting, text: 'expected text' }];
   });
   return { settings: Object.fromEntries(entries.filter(([, value]) => typeof value === 'string')), problems };
 }
@@ -117,7 +117,7 @@ async function readStoreSection(location: ConfigLocation): Promise<StoreSection>
 const storeSettings = new Set(['url', 'password_file', 'ca_file', 'tls', 'node']);
 
 const unreadableSection =
-  'the file is invalid YAML, so rankd cannot read its section store; rankd config check shows the mistake';
+  'the file is invalid YAML, so rankd cannot read its store section; rankd config check shows the mistake';
 
 /** Loads the parser only when needed: most commands never use it. */
 async function parseYaml(text: string): Promise<{ store?: unknown } | null | 'invalid'> {
@@ -138,7 +138,7 @@ function readText({ path, name }: ConfigLocation): string {
       .replace(/^\uFEFF/, '');
   } catch (cause) {
     if (codeOf(cause) !== 'EACCES') throw cause;
-    const message = `This user may not read ${name}, so rankd does not know which store to open.`;
+    const message = `This user is not allowed to read ${name}, so rankd cannot determine which store to open.`;
     throw new RankdError('no_permission', message, {
       hint: 'run rankd as the user of the service: sudo -u rankd rankd …',
       cause,

@@ -126,7 +126,7 @@ export function loadConfig(sources: ConfigSources): LoadedConfig {
 /** Anyone can send requests with a guessed secret, and an eavesdropper on one can try secrets without sending any. */
 function flawOfErasureSecret(text: string | undefined): string | undefined {
   if (text === undefined || text.length >= 16) return undefined;
-  return 'the secret has fewer than 16 characters, so it could be guessed; make one with openssl rand -hex 32';
+  return 'the secret has fewer than 16 characters, so it could be guessed; generate one with openssl rand -hex 32';
 }
 
 /** False even for a path that this user may not look at: the daemon reports that when it opens the file. */
@@ -197,7 +197,7 @@ function describeValue(value: unknown): string {
   if (Array.isArray(value)) return 'is a list';
   if (typeof value === 'object') return 'is a mapping';
   if (typeof value !== 'string') return `is ${value}`;
-  return value.length <= 24 && !/[@/=]/.test(value) ? `is ${JSON.stringify(value)}` : 'is a text';
+  return value.length <= 24 && !/[@/=]/.test(value) ? `is ${JSON.stringify(value)}` : 'is text';
 }
 
 function storeSettingsOf(origins: ReadonlyMap<string, Origin>): StoreSettings {

@@ -90,7 +90,7 @@ function requireExisting({ path, name }: ConfigLocation): void {
 
 export function missingConfig(name: string, cause: unknown): RankdError {
   return new RankdError('config_invalid', `The configuration file ${name} does not exist.`, {
-    hint: 'check the path that --config or RANKD_CONFIG names; config/rankd.example.yaml shows every setting',
+    hint: 'check the path in --config or RANKD_CONFIG; config/rankd.example.yaml shows every setting',
     cause,
   });
 }
@@ -116,11 +116,12 @@ function distrustOf(path: string, { user, env }: Pick<ConfigLocationSources, 'us
   if (found === undefined) return undefined;
   const { folder, entry, file } = found;
   if (isForeign(entry)) return `it belongs to another user (uid ${entry.uid})`;
-  if (file !== undefined && isForeign(file)) return `it links to a file of another user (uid ${file.uid})`;
+  if (file !== undefined && isForeign(file))
+    return `it is a link to a file that belongs to another user (uid ${file.uid})`;
   if (file !== undefined && isOpen(file)) return 'other users can write to it';
   if (isForeign(folder)) return `its folder belongs to another user (uid ${folder.uid})`;
   return isOpen(folder) && !isSticky(folder)
-    ? 'other users can write to its folder, and so replace the file'
+    ? 'other users can write to its folder, so they could replace the file'
     : undefined;
 }
 

@@ -19,7 +19,7 @@ export interface ChosenPlatform {
   warnings: string[];
 }
 
-export interface PlatformKeySources {
+interface PlatformKeySources {
   origins: ReadonlyMap<string, Origin>;
   /** The folder that a relative path of the key file starts from. */
   folder: string;
@@ -48,13 +48,13 @@ function keyWithoutGroup({ origins, env }: PlatformKeySources): string[] {
   const at = origins.get(keyFile)?.at ?? (env[keyVariable] ? keyVariable : undefined);
   if (at === undefined || origins.get('platform.kind')?.value !== undefined) return [];
   return [
-    `There is a Roblox key (${at}) but no group.id, so this is a simulated group; set group.id to rank in yours.`,
+    `There is a Roblox key (${at}) but no group.id, so rankd simulates a group; set group.id to use your own group.`,
   ];
 }
 
 function groupMissing(origins: ReadonlyMap<string, Origin>): Problem[] {
   if (origins.get('group.id')?.value !== undefined) return [];
-  const text = 'missing; platform.kind open-cloud needs the id of the group to rank in';
+  const text = 'missing; platform.kind open-cloud requires the id of your group';
   return [{ at: origins.get('platform.kind')?.at, setting: 'group.id', text }];
 }
 
@@ -67,12 +67,12 @@ function keyProblems(key: PlatformKey | undefined): Problem[] {
 function keyMissing(origins: ReadonlyMap<string, Origin>, key: PlatformKey | undefined): Problem[] {
   if (key !== undefined || origins.get(keyFile)?.value !== undefined) return [];
   const at = origins.get('platform.kind')?.at ?? origins.get('group.id')?.at;
-  const text = 'missing; open-cloud needs a Roblox key: name its file here, or set RANKD_PLATFORM_API_KEY';
+  const text = 'missing; open-cloud requires a Roblox key: name its file here, or set RANKD_PLATFORM_API_KEY';
   return [{ at, setting: keyFile, text }];
 }
 
 /** The Open Cloud API key with its origin, or the reason why it can't be used. */
-export interface PlatformKey {
+interface PlatformKey {
   secret?: Secret;
   origin: KeyOrigin;
   problem?: string;
@@ -137,11 +137,11 @@ export function flawOfKey(key: string): string | undefined {
   if (key === '') return 'the key is empty';
   if (isCookie(key))
     return 'this is a .ROBLOSECURITY cookie, which logs in as you; rankd needs an Open Cloud key (API Keys on the Creator Dashboard)';
-  if (/^rk_(live|test)_/.test(key)) return 'this is a game key of rankd; use the Roblox key here';
+  if (/^rk_(live|test)_/.test(key)) return "this is one of rankd's game keys; use the Roblox key here";
   if (isQuoted(key)) return 'the key is in quotes; remove them';
   return /^[!-~]+$/.test(key)
     ? undefined
-    : 'the key has spaces, line breaks or other characters that no Roblox key has';
+    : 'the key contains spaces, line breaks or other characters that no Roblox key contains';
 }
 
 /** Recognizes the warning at the start of a cookie, even in quotes, after the cookie's name, or broken into lines. */

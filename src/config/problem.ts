@@ -51,7 +51,7 @@ export class ConfigError extends RankdError {
       return [`${file ?? 'The configuration'} has ${inOrder.length} problems:`, ...lines, ...rest].join('\n');
     };
     super(inOrder.every(({ isTyped }) => isTyped) ? 'usage' : 'config_invalid', summarize(listed.map(line)), {
-      hint: 'correct what is listed, then try again',
+      hint: 'correct the listed problems, then try again',
     });
     this.problems = listed.map(({ at, setting, text }) => ({ at, setting, text }));
     this.withExcerpts = summarize(
@@ -71,7 +71,7 @@ function line({ at, setting, text }: Problem): string {
   return `${[at, setting].filter((part) => part !== undefined).join(' ')}: ${text}`;
 }
 
-export const inQuotes = 'is in quotes; leave them out';
+export const inQuotes = 'is in quotes; remove them';
 
 /** Describes a parser error without its message, which can quote a secret. */
 export function describeFlaw({ code }: YAMLError): string {

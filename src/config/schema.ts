@@ -38,40 +38,40 @@ const dashboardPort = 7266;
  */
 export const settingsSchema = section({
   group: section({
-    id: id().optional().describe('The one group this daemon ranks in; needed with open-cloud.'),
+    id: id().optional().describe('Id of the one group in which this daemon changes ranks; required for open-cloud.'),
     ladder: roles()
       .min(1, { error: 'at least one role' })
       .refine((entries) => twiceIn(entries) === undefined, {
-        error: ({ input }) => `a list without repetitions; it names ${twiceIn(input as RoleName[])} twice`,
+        error: ({ input }) => `a list without duplicates; ${twiceIn(input as RoleName[])} is in it twice`,
       })
       .optional()
-      .describe(
-        'Ranks, role ids or role names of the promotion ladder; without it, the ladder is all roles by their rank.',
-      ),
+      .describe('Ranks, role ids or role names of the promotion ladder; without it, all roles in order of rank.'),
     rank_1: oneOf(['custom', 'base'])
       .default('custom')
       .describe(
-        'Meaning of rank 1 if one of your roles shares it with the base role: your role (custom), or the base role.',
+        'Meaning of rank 1 if one of your roles shares it with the base role: custom (your role) or base (the base role).',
       ),
   }),
   platform: section({
     kind: oneOf(['open-cloud', 'simulated'])
       .optional()
-      .describe('open-cloud, or simulated to try things out; without it, open-cloud if group.id is set.'),
+      .describe('open-cloud, or simulated to try rankd out; without it, open-cloud if group.id is set.'),
     api_key_file: filePath()
       .optional()
       .describe(
-        'File with the Roblox key, an Open Cloud API key (scope group:write), readable only by rankd; or RANKD_PLATFORM_API_KEY.',
+        'File with the Roblox key, an Open Cloud API key (scope group:write), readable only by rankd; or use RANKD_PLATFORM_API_KEY.',
       ),
     base_url: url('https://apis.roblox.com').describe('Address of the Open Cloud API.'),
     legacy_base_url: url('https://groups.roblox.com').describe(
-      'Address of the public role list, which shows the base role.',
+      'Address of the API with the public role list, which includes the base role.',
     ),
-    users_base_url: url('https://users.roblox.com').describe('Address that looks up user names, without a key.'),
+    users_base_url: url('https://users.roblox.com').describe(
+      'Address of the API that looks up user names, which needs no key.',
+    ),
     develop_base_url: url('https://develop.roblox.com').describe(
-      'Address that lists the places of an experience, without a key.',
+      'Address of the API that lists the places of an experience, which needs no key.',
     ),
-    group_file: filePath().optional().describe('YAML file with the group to simulate, instead of the built-in one.'),
+    group_file: filePath().optional().describe('YAML file with the group to simulate, instead of the built-in group.'),
   }),
   server: section({
     host: host()
@@ -84,49 +84,51 @@ export const settingsSchema = section({
       'Address at which games reach rankd, such as https://rankd.example.com; rankd writes it into the files for games.',
     ),
     deadline: duration('20s', { min: '1s', max: '5m' }).describe(
-      'Time limit for every response; games have been seen to give up after about 30 s.',
+      'Time limit for every response; game requests have been observed to time out after about 30 s.',
     ),
     max_connections: whole(1, 1_000_000)
       .default(1000)
-      .describe('Limit of open connections, a quarter of them from one address; above it, rankd closes the slowest.'),
+      .describe(
+        'Maximum number of open connections, of which one address may use a quarter; beyond it, rankd closes the slowest.',
+      ),
     trusted_proxies: z
       .array(network(), { error: 'a list of addresses or networks' })
       .default(['127.0.0.0/8', '::1'])
-      .describe('Reverse proxies whose X-Forwarded-For is trusted: addresses, or networks such as 10.0.0.0/8.'),
+      .describe(
+        'Reverse proxies whose X-Forwarded-For header rankd trusts: addresses, or networks such as 10.0.0.0/8.',
+      ),
   }),
   policy: section({
     min_rank: rankOrName()
       .default(1)
       .describe(
-        'Lowest rank (or role name) that rankd gives or takes; members below it are not changed. Base members have 1.',
+        'Lowest rank (or role name) that rankd gives or takes; it never changes members below it. Base members have rank 1.',
       ),
     max_rank: rankOrName()
       .default(254)
-      .describe('Highest rank (or role name) that rankd gives or takes, whatever the key allows.'),
+      .describe('Highest rank (or role name) that rankd gives or takes, even if a key allows more.'),
     locked_roles: roles().default([]).describe('Ranks, role ids or role names that rankd never gives or takes.'),
     privileged_roles: wordOrRoles(['allow', 'operator'])
       .default('allow')
       .describe(
-        'Roles with power over others: allow; operator: no game gives or takes them; or a list of more such roles.',
+        'Roles with power over others: allow; operator: only the operator gives or takes them; a list: operator, plus these roles.',
       ),
     protected_members: ids().default([]).describe('Ids of users whose rank rankd never changes.'),
     protected_roles: roles()
       .default([])
-      .describe('Ranks, role ids or role names; rankd never changes the rank of their holders.'),
+      .describe('Ranks, role ids or role names; rankd never changes the rank of a member who holds one of them.'),
     steps: oneOf(['any', 'adjacent'])
       .default('any')
-      .describe('any, or adjacent: only to the next rank up or down (of the ladder, if set), except locked ranks.'),
+      .describe('any, or adjacent: only to the next rank up or down (on the ladder, if set), skipping locked ranks.'),
     stale: oneOf(['ignore', 'refuse'])
       .default('ignore')
       .describe(
-        'refuse: a request to /v1/ranker whose oldRankName names a role that the member does not hold is refused.',
+        'refuse: rankd refuses a request to /v1/ranker if its oldRankName names a role that the member does not hold.',
       ),
     reason: oneOf(['optional', 'required'])
       .default('optional')
-      .describe(
-        'required: a game or a person in Discord has to give a reason; on /v1/ranker, a command counts as one.',
-      ),
-    self_rank: oneOf(['allow', 'deny']).default('allow').describe('Whether a player may change their own rank.'),
+      .describe('required: a game or a person in Discord must give a reason; on /v1/ranker, a command counts as one.'),
+    self_rank: oneOf(['allow', 'deny']).default('allow').describe('Whether players may change their own rank.'),
     ranker_check: oneOf(['off', 'claimed', 'verify'])
       .default('off')
       .describe(
@@ -134,10 +136,10 @@ export const settingsSchema = section({
       ),
     min_ranker_rank: whole(1, 255)
       .default(1)
-      .describe('With ranker_check verify: the lowest rank that a ranker needs.'),
+      .describe('Lowest rank that a ranker must have, if ranker_check is verify.'),
     cooldown: durationByRank('0s', { min: '0s', max: '30d', example: '30s' })
       .describe(
-        "Shortest time between two changes of one member; by the member's rank before, with a list such as [{from: 20, for: 7d}].",
+        "Shortest time between two changes of one member, or a list by the member's current rank, such as [{from: 20, for: 7d}].",
       )
       .check(unique('policy.cooldown', ['from'])),
     ranker_cooldown: duration('0s', { min: '0s', max: '30d', example: '30s' }).describe(
@@ -149,23 +151,25 @@ export const settingsSchema = section({
         .describe('Whether rankd pauses a key that changes many members in a short time.'),
       demotions: whole(1, 1_000_000)
         .default(10)
-        .describe('Different members that one key may demote per window; all keys together, three times as many.'),
+        .describe(
+          'Number of members that one key may demote per window; all keys together may demote three times as many.',
+        ),
       high_rank: whole(1, 254)
         .optional()
         .describe(
-          'Also counts each change of a member from or to this rank or above; without it, from or to a privileged role.',
+          'The breaker also counts changes from or to this rank or above; without it, changes from or to a privileged role.',
         ),
       high_changes: whole(1, 1_000_000)
         .default(5)
         .describe(
-          'Different members that one key may change in this way per window; all keys together, three times as many.',
+          'Number of members that one key may change in this way per window; all keys together may change three times as many.',
         ),
-      window: duration('10m', { min: '1s', max: '30d' }).describe('Time over which changes are counted.'),
+      window: duration('10m', { min: '1s', max: '30d' }).describe('Time over which the breaker counts changes.'),
     }),
     suspension: section({
       role: role()
         .optional()
-        .describe('Rank, role id or role name that suspended members hold; without it, only the base role.'),
+        .describe('Rank, role id or role name that suspended members hold; without it, they hold only the base role.'),
       max: duration('365d', { min: '1m', max: '36500d' }).describe(
         'Longest duration of a suspension or a temporary rank.',
       ),
@@ -181,13 +185,15 @@ export const settingsSchema = section({
       .string({ error: workspaceIdError })
       .regex(/^ws_\w{1,60}$/, { error: workspaceIdError })
       .optional()
-      .describe('Id of the workspace, which games get; without it, each new database makes one.'),
+      .describe(
+        'Id of the workspace, which rankd returns to games; without it, rankd generates one for each new database.',
+      ),
   }),
   security: section({
     roblox_id: oneOf(['off', 'warn', 'enforce'])
       .default('off')
       .describe(
-        'Whether the Roblox-Id header, which Roblox adds, must match the placeid sent; enforce needs place ids, not universe ids.',
+        "Whether the Roblox-Id header, which Roblox adds, must match the request's placeid; enforce needs place ids, not universe ids.",
       ),
   }),
   limits: section({
@@ -198,11 +204,11 @@ export const settingsSchema = section({
     verify: whole(0, 1_000_000).default(3000).describe('Key verifications per key and minute; 0 turns the limit off.'),
     place: whole(0, 1_000_000)
       .default(0)
-      .describe('Rank changes per place and minute, within the limit of its key; 0 turns the limit off.'),
+      .describe("Rank changes per place and minute, in addition to the key's limit; 0 turns the limit off."),
     failed_auth: whole(0, 1_000_000)
       .default(60)
       .describe(
-        'Requests per minute without a valid key, per address, or for places not whitelisted, per key; 0 turns the limit off.',
+        'Requests per minute without a valid key (per address) or for places not whitelisted (per key); 0 turns the limit off.',
       ),
   }),
   metrics: section({
@@ -213,41 +219,49 @@ export const settingsSchema = section({
   dashboard: section({
     enabled: trueOrFalse()
       .default(false)
-      .describe('Whether the page always listens; otherwise it starts with `rankd dashboard`.'),
-    host: host().default('127.0.0.1').describe('Address of the page; any other than loopback needs dashboard.url.'),
+      .describe('Whether rankd always serves the page; otherwise, `rankd dashboard` starts it.'),
+    host: host()
+      .default('127.0.0.1')
+      .describe('Address on which the page listens; any address but loopback requires dashboard.url.'),
     port: whole(0, 65_535)
       .default(dashboardPort)
       .describe('Port of the page, or 0 for any free port; if another program uses it, rankd takes the next free one.'),
     path: pathOfPage()
       .optional()
-      .describe('Path at which the API serves the page too, such as /page: for a host with one port; off without it.'),
+      .describe(
+        'Path at which the API also serves the page, such as /page, for hosts with a single port; without it, off.',
+      ),
     url: origin()
       .optional()
-      .describe('Address at which browsers reach the page: https of a proxy, or http://127.0.0.1:PORT of a tunnel.'),
+      .describe(
+        "Address at which browsers reach the page: a proxy's https address, or http://127.0.0.1:PORT through a tunnel.",
+      ),
   }).check(({ value, issues }) => {
     if (issues.length > 0 || value.url !== undefined || isLoopbackHost(value.host)) return;
     const message =
-      'a loopback address, because the page is plain http; to reach it from elsewhere, leave dashboard.host unset and use `ssh -L 7266:127.0.0.1:7266 THIS-MACHINE`, or put a proxy with TLS in front and set dashboard.url to its https address';
+      'a loopback address, because the page uses plain HTTP; to reach it from elsewhere, leave dashboard.host unset and use `ssh -L 7266:127.0.0.1:7266 THIS-MACHINE`, or put a proxy with TLS in front and set dashboard.url to its https address';
     issues.push({ code: 'custom', path: ['host'], input: value.host, message });
   }),
   history: section({
     keep: optionalDuration({ min: '1d', max: '36500d' }).describe(
-      'How long rank changes are stored, or longer if cooldowns or the breaker need them; without it, forever.',
+      'How long rankd stores rank changes (longer if cooldowns or the breaker need them); without it, forever.',
     ),
   }),
   audit: section({
     keep: optionalDuration({ min: '1d', max: '36500d' }).describe(
-      'How long audit events are stored; without it, forever.',
+      'How long rankd stores audit events; without it, forever.',
     ),
     head_file: filePath()
       .optional()
-      .describe('File that gets the hash of each audit event, for audit verify; preferably an append-only file.'),
+      .describe(
+        'File to which rankd appends the hash of each audit event, for `rankd audit verify`; preferably append-only.',
+      ),
   }),
   erasure: section({
     secret_file: filePath()
       .optional()
       .describe(
-        "File with the secret of Roblox's right-to-erasure webhook, readable only by rankd; or RANKD_ERASURE_SECRET.",
+        "File with the secret of Roblox's right-to-erasure webhook, readable only by rankd; or use RANKD_ERASURE_SECRET.",
       ),
   }),
   webhooks: section({
@@ -259,7 +273,7 @@ export const settingsSchema = section({
     caller_url: oneOf(['ignore', 'match'])
       .default('ignore')
       .describe(
-        "match: a game can send the address of a webhook made with --for-games, which then also gets the game's changes.",
+        "match: a game can send the address of a webhook created with --for-games, which then also receives the game's changes.",
       ),
     targets: z
       .array(declaredWebhook, { error: 'a list of webhooks' })
@@ -280,14 +294,14 @@ export const settingsSchema = section({
       ),
     password_file: filePath()
       .optional()
-      .describe('File with the password for PostgreSQL, readable only by rankd; or RANKD_STORE_PASSWORD.'),
+      .describe('File with the password for PostgreSQL, readable only by rankd; or use RANKD_STORE_PASSWORD.'),
     ca_file: filePath()
       .optional()
-      .describe('CA certificate (PEM) that signed the certificate of PostgreSQL; without it, the CAs of the system.'),
+      .describe("CA certificate (PEM) that signed PostgreSQL's certificate; without it, the system's CAs."),
     tls: oneOf(tlsModes)
       .optional()
       .describe(
-        'verify; require: encrypted, but only the password proves the server; or off. Without it: off on this machine, elsewhere verify.',
+        'verify; require: encrypted, without a certificate check; or off. Without it: off for a server on this machine, otherwise verify.',
       ),
     node: z
       .string({ error: 'a name' })
@@ -303,7 +317,7 @@ export const settingsSchema = section({
   compat: z
     .array(oneOf(['rankgun', 'noblox-server']), { error: 'a list of rankgun, noblox-server' })
     .default([])
-    .describe('Other services whose scripts rankd also serves: rankgun, noblox-server; see docs/moving.md.'),
+    .describe('Other services whose clients rankd also accepts: rankgun, noblox-server; see docs/moving.md.'),
   keys: z
     .array(declaredKey, { error: 'a list of keys, in YAML or JSON' })
     .check(unique<DeclaredKeySettings>('keys', ['name', 'hash']))

@@ -101,10 +101,10 @@ export function isQuoted(text: string): boolean {
 function readFailure(error: unknown): string {
   const code = codeOf(error);
   if (code === 'ENOENT' || code === 'ENOTDIR') return 'does not exist';
-  if (code === 'EACCES' || code === 'EPERM') return 'is not readable for this user';
+  if (code === 'EACCES' || code === 'EPERM') return 'cannot be read by this user';
   if (code === 'EISDIR')
     return 'is a folder, not a file; Docker creates one if the file is missing: stop the container, remove the folder and put the file there';
-  if (code === 'EFBIG') return `has more than ${maxBytes} bytes, so it is another file`;
+  if (code === 'EFBIG') return `has more than ${maxBytes} bytes, so it is probably the wrong file`;
   return `cannot be read (${code})`;
 }
 

@@ -124,7 +124,7 @@ export function renderYaml(chosen: ReadonlyMap<string, Chosen>): string {
   return `${heading}\n${lines.join('\n')}\n`;
 }
 
-const heading = `# The configuration of rankd. A setting behind a # has its default; delete the # and change it.
+const heading = `# rankd's configuration. Each commented-out setting has its default value; remove the # to change it.
 # Check it with: rankd config check
 `;
 

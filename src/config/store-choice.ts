@@ -17,7 +17,7 @@ export interface StoreSettings {
   node?: string | undefined;
 }
 
-export interface StoreSources {
+interface StoreSources {
   settings: StoreSettings;
   env: Record<string, string | undefined>;
   /** True if the URL is in the file, which must not contain a password. */
@@ -26,7 +26,7 @@ export interface StoreSources {
   folderOf(setting: keyof StoreSettings): string;
 }
 
-export interface StoreChoice {
+interface StoreChoice {
   /** `undefined`: SQLite in the data directory. */
   server?: ServerAddress;
   problems: Array<{ setting: keyof StoreSettings; text: string }>;
@@ -43,16 +43,16 @@ export function chooseStore({ settings, env, isUrlInFile, folderOf }: StoreSourc
   const { sslmode, sslrootcert, ...address } = read;
   const inUrl = sslmode && tlsOfMode[sslmode];
   if (inUrl !== undefined && settings.tls !== undefined && inUrl !== settings.tls)
-    return problem('tls', `is ${settings.tls}, but sslmode=${sslmode} in store.url means ${inUrl}; leave one out`);
+    return problem('tls', `is ${settings.tls}, but sslmode=${sslmode} in store.url means ${inUrl}; remove one of them`);
   if (sslrootcert !== undefined && settings.ca_file !== undefined)
-    return problem('ca_file', 'is set, and store.url has the parameter sslrootcert; leave one out');
+    return problem('ca_file', 'is set, but store.url also has the parameter sslrootcert; remove one of them');
   const tls = settings.tls ?? inUrl;
   const ofTls = settings.tls === undefined ? 'url' : 'tls';
-  const asked = settings.tls === undefined ? `asks for TLS (sslmode=${sslmode})` : `is ${tls}`;
+  const asked = settings.tls === undefined ? `requests TLS (sslmode=${sslmode})` : `is ${tls}`;
   if (address.password !== undefined && isUrlInFile) {
     return problem(
       'url',
-      `holds a password; a secret never goes here: name its file in store.password_file or set ${passwordVariable}`,
+      `contains a password; a secret never goes here: name its file in store.password_file or set ${passwordVariable}`,
     );
   }
   const password = passwordOf(address.password, {
@@ -68,9 +68,9 @@ export function chooseStore({ settings, env, isUrlInFile, folderOf }: StoreSourc
   const { text } = password;
   const isLocal = isSocket(address.host);
   if (isLocal && tls !== undefined && tls !== 'off')
-    return problem(ofTls, `${asked}, but a socket has no TLS; leave it out`);
+    return problem(ofTls, `${asked}, but a socket has no TLS; remove it`);
   if (tls === 'require' && caFile !== undefined)
-    return problem(ofTls, `${asked}, which checks no certificate, but a CA is named; with a CA, use verify`);
+    return problem(ofTls, `${asked}, which does not check the certificate, but a CA is set; with a CA, use verify`);
   if (tls === 'require' && text === undefined) return problem(ofTls, `${asked}, ${needsPassword}`);
   const isTls =
     tls === undefined ? !isOnThisMachine(address.host) || (caFile !== undefined && !isLocal) : tls !== 'off';
@@ -93,7 +93,7 @@ function withoutUrl(settings: StoreSettings, env: StoreSources['env']): string[]
   return [`There is no store.url, so rankd uses SQLite and ignores ${all.join(', ')}.`];
 }
 
-const needsPassword = `which needs a password, because without a checked certificate only that proves which server answers: set ${passwordVariable} or store.password_file, or use verify`;
+const needsPassword = `which needs a password, because only the password authenticates a server with an unchecked certificate: set ${passwordVariable} or store.password_file, or use verify`;
 
 /** libpq's names for the values of `store.tls`. */
 const tlsOfMode: Partial<Record<string, TlsMode>> = {
@@ -137,7 +137,7 @@ function readStoreUrl(text: string): StoreUrl | { flaw: string } {
   if (stray !== undefined) {
     const name = /^\w{1,40}$/.test(stray) && !search.includes('@') ? stray : '…'; // behind an @, it is part of a password
     return {
-      flaw: `has the parameter ${name}, which rankd does not know; it knows ${Object.keys(parameters).join(', ')}`,
+      flaw: `has the parameter ${name}, which rankd does not support; it supports ${Object.keys(parameters).join(', ')}`,
     };
   }
   const hosts = searchParams.getAll('host');
@@ -148,7 +148,8 @@ function readStoreUrl(text: string): StoreUrl | { flaw: string } {
   for (const [name, { isValid, expected }] of Object.entries(parameters)) {
     const [value, ...more] = searchParams.getAll(name);
     if (more.length > 0) return { flaw: `has the parameter ${name} twice` };
-    if (value !== undefined && !isValid(value)) return { flaw: `has a parameter ${name} that is not ${expected}` };
+    if (value !== undefined && !isValid(value))
+      return { flaw: `has an invalid parameter ${name}; expected ${expected}` };
   }
   if (port === '0') return { flaw: 'has the port 0, on which no server listens' };
   const given = decoded(password);
@@ -166,10 +167,10 @@ function readStoreUrl(text: string): StoreUrl | { flaw: string } {
 /** Replaces a missing host: a URL with a user must have one. */
 const noHost = 'nohost.invalid';
 
-const severalServers = 'names several servers; give one name that always leads to the primary';
+const severalServers = 'names several servers; use one name that always points to the primary';
 
 const expectedUrl =
-  'is not the URL of a store; expected postgres://USER@HOST/DATABASE or postgres://USER@HOST:PORT/DATABASE; within a name or password, write %40 for an @, %2F for a / and so on';
+  'is not a store URL; expected postgres://USER@HOST/DATABASE or postgres://USER@HOST:PORT/DATABASE; within a name or password, write %40 for an @, %2F for a / and so on';
 
 function decoded(text: string): string | undefined {
   try {
@@ -196,7 +197,7 @@ function readAuthority(path: string): { ca?: string } | { problem: string } {
     new (crypto().X509Certificate)(ca);
     return { ca };
   } catch {
-    return { problem: `${path} is not a certificate (PEM)` };
+    return { problem: `${path} does not contain a PEM certificate` };
   }
 }
 

@@ -34,6 +34,6 @@ export function temporaryDataDir({ uid }: SystemUser, store: ServerAddress): str
   }
   const stats = lstatSync(directory);
   if (stats.isDirectory() && stats.uid === uid && (stats.mode & 0o077) === 0) return directory;
-  const message = `${directory} is not a private directory of this user, so rankd puts no lock there.`;
-  throw new RankdError('no_permission', message, { hint: 'remove it, or name a directory with --data-dir' });
+  const message = `${directory} is not a private directory of this user, so rankd does not create its lock there.`;
+  throw new RankdError('no_permission', message, { hint: 'remove it, or choose a directory with --data-dir' });
 }

@@ -27,7 +27,7 @@ export function ids() {
   return z.array(id(), { error: 'a list of ids' });
 }
 
-const roleError = 'a rank, a role id, or the name of a role of at most 100 characters';
+const roleError = 'a rank, a role id, or a role name of at most 100 characters';
 
 /** Reads quoted digits as a number, as HTTP does. Refuses a long word, which may be a misplaced secret. */
 function roleNameOr(error: string) {
@@ -49,13 +49,13 @@ const roleName = roleNameOr(roleError);
 
 /** The end of a range of ranks: a number, or the name of a role with that rank. */
 export function rankOrName() {
-  const error = 'a whole number from 1 to 254, or the name of a role';
+  const error = 'a whole number from 1 to 254, or a role name';
   return roleNameOr(error).refine((role) => typeof role === 'string' || role <= 254, error);
 }
 
 /** Roles by rank, role id or name. A role with a number as its name needs its id. */
 export function roles() {
-  return z.array(roleName, { error: 'a list of ranks, role ids or names of roles' });
+  return z.array(roleName, { error: 'a list of ranks, role ids or role names' });
 }
 
 export function role() {
@@ -67,7 +67,7 @@ export function oneOf<const Names extends readonly [string, ...string[]]>(names:
 }
 
 export function wordOrRoles<const Words extends readonly [string, ...string[]]>(words: Words) {
-  const error = `one of ${words.join(', ')}, or a list of ranks, role ids or names of roles`;
+  const error = `one of ${words.join(', ')}, or a list of ranks, role ids or role names`;
   return z.union([z.enum(words, error), z.array(roleName, error)], { error });
 }
 
@@ -147,7 +147,7 @@ export function origin() {
 
 /** A path of the API's listener that no route of the API has. */
 export function pathOfPage() {
-  const error = 'a path such as /page, in letters, digits and dashes, that the API does not use itself';
+  const error = 'a path of letters, digits and dashes that the API does not use, such as /page';
   const ofApi = ['v1', 'v2', 'docs', 'group', 'discord', 'roblox', 'healthz', 'readyz'];
   return z
     .string({ error })

@@ -143,9 +143,14 @@ export function warnOfPause(log: Logger, { change, error }: ChangeAnswer): void 
 
 function appliedOrThrow({ change, error }: ChangeAnswer): RankChange {
   const refusal = errorOf(change, error);
-  const mark = isSimulatedGroup(change.group) ? ' (simulated group)' : '';
+  const mark = simulatedMark(change.group);
   if (refusal !== undefined) throw mark === '' ? refusal : withMark(refusal, mark);
   return { ...change, message: change.message + mark };
+}
+
+/** The end of every message about a simulated group; empty for a real group. */
+export function simulatedMark(group: string): string {
+  return isSimulatedGroup(group) ? ' (simulated group)' : '';
 }
 
 function withMark({ code, message, hint, retryAfterMs, cause }: RankdError, mark: string): RankdError {

@@ -23,9 +23,9 @@ const unreadMs = 15_000;
 
 /** The log line for each limit: why a connection was closed to make room. */
 const lines = {
-  all: (most: string) => `a connection was closed to make room for another: ${most}`,
+  all: (most: string) => `closed a connection to make room for a new one, because the listener had reached ${most}`,
   network: (most: string) =>
-    `a connection was closed because its network had a quarter of ${most}; if that is a reverse proxy, name it in server.trusted_proxies`,
+    `closed a connection, because its network had a quarter of ${most}; if a reverse proxy has that address, add it to server.trusted_proxies`,
 };
 const onceAMinute = { perMinute: 1, burst: 1 };
 
@@ -51,7 +51,7 @@ export function limitConnections(
   const open = new OpenConnections();
   const isTrusted = membershipOf(trustedProxies);
   const counted = new CountedLines(clock);
-  const most = section === 'server' ? 'server.max_connections' : `the ${maxConnections} that ${section} allows`;
+  const most = section === 'server' ? 'server.max_connections' : `its maximum of ${maxConnections} connections`;
   const close = ({ socket, isSending }: Expendable, limit: keyof typeof lines): void => {
     open.delete(socket);
     const due = counted.take(limit, onceAMinute);
@@ -184,6 +184,7 @@ function isLessNeeded(one: Expendable, other: Expendable): boolean {
 }
 
 function tooSlow(): RankdError {
-  const message = 'The request took too long to arrive while others waited for room; send it again.';
+  const message =
+    'The request took too long to arrive, and rankd needed its connection for other callers; send it again.';
   return new RankdError('request_timeout', message);
 }

@@ -81,57 +81,57 @@ function isPublic(code: ErrorCode): code is PublicCode {
 
 /** The cause of each code, for the descriptions of the API. */
 export const meanings = {
-  missing_placeid: 'The request names no place id, and the key needs one.',
+  missing_placeid: 'The request has no place id, and the key requires one.',
   invalid_request:
     'The request is not HTTP or not JSON, or a field is missing or has the wrong type; the message names each one.',
-  missing_authorization: 'The header `Authorization: Bearer <game key>` is missing.',
+  missing_authorization: 'The `Authorization: Bearer <game key>` header is missing.',
   invalid_key: 'rankd does not accept the key; its log and audit have the reason.',
   place_not_whitelisted:
-    'The place is not on the whitelist of this key, its entry is disabled, or the header Roblox-Id names another place.',
-  key_not_allowed: 'The key lacks the scope of this operation, or changes ranks in the other direction only.',
-  rank_not_allowed: "The rank is above a ceiling, locked, off the ladder, the guests' or the owner's.",
-  member_protected: 'The member, or a role the member holds, is protected by the policy.',
-  ranker_not_allowed: 'The policy does not let this ranker make this change.',
-  above_acting_account: 'The account that rankd acts with may not touch this member or role.',
+    'The place is not on the whitelist of this key, its entry is disabled, or the Roblox-Id header names a different place.',
+  key_not_allowed: 'The key lacks the scope for this operation, or can only change ranks in the other direction.',
+  rank_not_allowed: 'The rank is above a ceiling, locked, not on the ladder, or reserved for guests or the owner.',
+  member_protected: 'The policy protects the member, or a role that the member holds.',
+  ranker_not_allowed: 'The policy does not allow this ranker to make this change.',
+  above_acting_account: 'The Roblox account that rankd uses cannot change this member or role.',
   member_not_found: 'The rankee is not in the group.',
-  unknown_rank: 'The group has no such rank or role; the message lists those it has.',
+  unknown_rank: 'The group has no such rank or role; the message lists the existing ones.',
   ambiguous_rank: 'Two roles share that rank number; send the role id.',
   ambiguous_name: 'Two roles have that name; send the role id.',
-  no_further_rank: 'The member already has the highest or lowest rank that can be given.',
+  no_further_rank: 'The member already has the highest or lowest rank that rankd can give.',
   rank_differs:
-    'The member does not have the rank that the request expects (`ifRank`, or `oldRankName` with policy.stale); the message has the rank found.',
-  reason_required: 'The policy requires a reason for each change, and the request gives none.',
-  needs_ladder: 'Extra roles need `group.ladder` in the configuration.',
+    'The member does not have the rank that the request expects (`ifRank`, or `oldRankName` with policy.stale); the message contains the actual rank.',
+  reason_required: 'The policy requires a reason for each change, and the request has none.',
+  needs_ladder: 'Extra roles require `group.ladder` in the configuration.',
   configuration_misfit:
-    'A setting of rankd names a role that the group no longer has, and this change depends on it; only the operator can correct that.',
+    'This change depends on a setting that names a role that the group no longer has; only the operator can correct it.',
   user_not_found: 'No Roblox user has that name.',
-  user_renamed: 'The user no longer has that name; send the user id or the current name, which is in the message.',
-  idempotency_mismatch: 'The Idempotency-Key was used for another request.',
-  idempotency_in_progress: 'The first request with this Idempotency-Key is still running.',
+  user_renamed: 'The user no longer has that name; send the user id, or the current name, which the message contains.',
+  idempotency_mismatch: 'The Idempotency-Key was already used for a different request.',
+  idempotency_in_progress: 'The first request with this Idempotency-Key is still in progress.',
   not_found: 'This address does not exist.',
   method_not_allowed: 'The address does not accept this method; `Allow` lists those it accepts.',
   request_timeout: 'The request took too long to arrive.',
   body_too_large: 'The body is larger than 64 KiB.',
   headers_too_large: 'The headers are larger than 16 KiB.',
-  cooldown: "The member's rank was changed, or the ranker changed one, a moment ago.",
+  cooldown: 'The cooldown of the member or the ranker has not ended yet.',
   too_many_requests:
-    'More requests than a limit allows: with the key, from the place, with a key for one member at once, or from an address that sends wrong keys.',
-  member_suspended: 'The member is suspended for a time; until then no game can change the rank.',
-  already_suspended: 'The member is suspended already; the message has the end.',
+    'The request exceeds a limit: of the key, of the place, on simultaneous requests for one member, or on wrong keys from one address.',
+  member_suspended: 'The member is suspended; until the suspension ends, no game can change the rank.',
+  already_suspended: 'The member is already suspended; the message contains the end of the suspension.',
   not_suspended: 'The member is not suspended.',
-  suspended_by_operator: 'The operator suspended the member, and only the operator can end that.',
-  key_paused: 'The circuit breaker or the operator paused the key; the operator resumes it.',
-  internal: 'An error inside rankd; its log has the details.',
+  suspended_by_operator: 'The operator suspended the member, and only the operator can end the suspension.',
+  key_paused: 'The circuit breaker or the operator paused the key; only the operator can resume it.',
+  internal: 'An error occurred inside rankd; its log has the details.',
   platform_rejected: 'Roblox refused the change for another reason.',
-  platform_credential: 'Roblox does not accept the credential of rankd.',
-  platform_busy: "No room in Roblox's rate limit before the deadline; nothing was changed.",
-  platform_unavailable: 'Roblox does not respond, or no time was left to call it; nothing was changed.',
+  platform_credential: "Roblox does not accept rankd's credential.",
+  platform_busy: "Roblox's rate limit left no room for the change before the deadline; nothing was changed.",
+  platform_unavailable: 'Roblox does not respond, or there was no time left to call it; nothing was changed.',
   store_unavailable: 'rankd cannot read or write its database.',
   shutting_down: 'rankd is stopping or restarting.',
-  outcome_unknown: 'The change was sent and could not be confirmed yet; rankd keeps checking.',
+  outcome_unknown: 'rankd sent the change to Roblox but could not confirm the outcome yet; it continues to check.',
 } as const satisfies Record<PublicCode, string>;
 
-export interface ErrorAnswer {
+interface ErrorAnswer {
   status: number;
   code: ErrorCode;
   /** The short reason of the code. */
@@ -177,7 +177,7 @@ function asFamily({ code, json, ...answer }: ErrorAnswer, { statuses, errorField
 export function fromFramework(error: unknown): unknown {
   const { statusCode = 500 } = Object(error) as { statusCode?: number };
   if (statusCode >= 500) return error;
-  return new RankdError('invalid_request', 'The request could not be read: check its address.', { cause: error });
+  return new RankdError('invalid_request', 'rankd could not read the request; check its URL.', { cause: error });
 }
 
 /** The answer to an error: only details that the caller can act on, and no internals of rankd. */
@@ -209,7 +209,7 @@ function fitting(message: string): string {
 function publicPart(error: unknown): RankdError | undefined {
   if (!(error instanceof RankdError)) return undefined;
   if (error.code !== 'config_invalid') return isPublic(error.code) ? error : undefined;
-  return new RankdError('store_unavailable', 'The database of rankd cannot be used as it is configured.');
+  return new RankdError('store_unavailable', 'rankd cannot use its database with the current configuration.');
 }
 
 function internalError(requestId: string): RankdError {

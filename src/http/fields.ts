@@ -11,13 +11,13 @@ const idError = ({ input }: { input?: unknown }) => (input === undefined ? 'is m
 
 /** Studio gives its test players negative ids. */
 const userIdError = ({ input }: { input?: unknown }) =>
-  /^-\d{1,3}$/.test(String(input)) ? `${wholeNumber}; ${input} is a test player of Studio` : idError({ input });
+  /^-\d{1,3}$/.test(String(input)) ? `${wholeNumber}; ${input} is a Studio test player` : idError({ input });
 
 /** An id as games send it: a whole JSON number up to 2^53-1, or the same as a decimal string. */
 export const id = idWith(idError);
 /** A role as /v1 names it. */
 export const rankOrRoleId = idWith(({ input }) =>
-  input === undefined ? 'is missing' : 'must be the number of a rank, or a role id',
+  input === undefined ? 'is missing' : 'must be a rank number or a role id',
 );
 /** The id of a player. */
 export const userId = idWith(userIdError);
@@ -45,7 +45,7 @@ const userName = text.refine(isUserName, {
 /** The fields in which a request on /v2 names its member: by id or by name. */
 export const memberFields = {
   robloxUserId: memberId.nullish().describe('User id of the member, above 0; or send `username`.'),
-  username: userName.nullish().describe('The user name that the member has today, instead of `robloxUserId`.'),
+  username: userName.nullish().describe("The member's current user name, instead of `robloxUserId`."),
 };
 
 export function namesOneMember(
@@ -82,7 +82,7 @@ export function parsePlaceId(fields: unknown, where: 'query' | 'body'): number {
 
 /** The place of a request, from its query or else from the header `Roblox-Id`. */
 export function placeOf({ query, headers }: Pick<FastifyRequest, 'query' | 'headers'>): number | undefined {
-  return givenPlaceId(query, 'query') ?? givenPlaceId({ placeid: headers['roblox-id'] }, 'header Roblox-Id');
+  return givenPlaceId(query, 'query') ?? givenPlaceId({ placeid: headers['roblox-id'] }, 'Roblox-Id header');
 }
 
 function givenPlaceId(fields: unknown, where: string): number | undefined {

@@ -25,7 +25,7 @@ declare module 'fastify' {
   }
 }
 
-export interface ListenerOptions {
+interface ListenerOptions {
   log: Logger;
   clock: Pick<Clock, 'monotonic' | 'sleep'>;
   /** The listener's section of the configuration. Its log lines name it, except for `server`. */

@@ -12,9 +12,9 @@ import { CountedLines } from './token-buckets.ts';
 
 /** The protocols that a misconfigured proxy may speak to a plain HTTP/1.1 port, and the fix for each. */
 const foreignProtocols = {
-  TLS: 'write http:// in front of this address, not https://',
-  'HTTP/2': 'let the proxy speak HTTP/1.1 to rankd',
-  'the PROXY protocol': 'turn it off in the proxy, and send X-Forwarded-For instead',
+  TLS: 'use http:// instead of https:// for this address',
+  'HTTP/2': 'configure the proxy to use HTTP/1.1 for rankd',
+  'the PROXY protocol': 'turn it off in the proxy, and use X-Forwarded-For instead',
 } as const satisfies Record<keyof ForeignProtocols, string>;
 
 const onceAMinute = { perMinute: 1, burst: 1 };
@@ -31,7 +31,7 @@ export function answerForNode(server: Server, { log, clock, section, headers, fo
   const report = (protocol: keyof ForeignProtocols, from: string | undefined) => {
     if (foreign !== undefined) foreign[protocol] += 1;
     const due = counted.take(protocol, onceAMinute);
-    const sentence = `a caller speaks ${protocol} to a port that speaks plain HTTP/1.1: ${foreignProtocols[protocol]}`;
+    const sentence = `a caller used ${protocol} on a port for plain HTTP/1.1: ${foreignProtocols[protocol]}`;
     if (due !== undefined) log.warn({ from, listener: section, ...due }, sentence);
   };
   server.on('clientError', (error: ParseError, socket) => {
@@ -84,7 +84,7 @@ function endAfterAnswers(socket: Duplex, error: RankdError, headers?: Readonly<R
 
 function clientError({ code }: NodeJS.ErrnoException, protocol: keyof ForeignProtocols | undefined): RankdError {
   if (protocol !== undefined)
-    return new RankdError('invalid_request', `This port speaks plain HTTP/1.1, and not ${protocol}.`);
+    return new RankdError('invalid_request', `This port accepts only plain HTTP/1.1, not ${protocol}.`);
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
       return new RankdError('headers_too_large', 'The request headers are larger than 16 KiB.');

@@ -97,7 +97,7 @@ export function route<Body extends z.ZodType, Query extends z.ZodType, Answer ex
 }
 
 /** Shared by the handlers of all routes. */
-export interface ApiContext {
+interface ApiContext {
   live: LiveContext;
   throttle: Throttle;
   /** Returns the records of keys in the order of the requests, because rankd changes members in that order. */
@@ -171,7 +171,7 @@ export function isDescribed(route: Route): route is DescribedRoute {
 const requestId = z
   .string()
   .regex(/^req_\w+$/)
-  .describe('The same as in x-request-id and in the log.');
+  .describe('The id of the request, as in x-request-id and in the log.');
 
 /** The fields that every answer of /v2 has. */
 export const answerFields = { success: z.literal(true), requestId, message: z.string() };
@@ -193,12 +193,12 @@ export const answerHeaders = {
     schema: z.string(),
   },
   RateLimit: {
-    description: 'The rest of each limit: r requests, and t seconds until the limit is full again.',
+    description: 'What is left of each limit: r requests, and t seconds until it is full again.',
     schema: z.string(),
   },
   Deprecation: {
     description:
-      'Present if the key is the old one of a rotation: the time of the rotation, as `@` and seconds since 1970 (RFC 9745).',
+      'Present if a rotation has replaced the key: the time of the rotation, as `@` and seconds since 1970 (RFC 9745).',
     schema: z.string().regex(/^@\d+$/),
   },
   Sunset: {
@@ -208,7 +208,7 @@ export const answerHeaders = {
   'x-rank-change': { description: 'The id of the change in the history.', schema: changeId },
   'x-rankd-proof': {
     description:
-      'Present if the request has the header x-rankd-question. `rankd doctor --url` uses it to check that its own daemon answered.',
+      'Present if the request has the header x-rankd-question. `rankd doctor --url` uses it to verify that its own daemon responded.',
     schema: z.string().regex(/^[\w-]{43}$/),
   },
   'idempotent-replayed': {

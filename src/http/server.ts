@@ -77,7 +77,7 @@ const nothing = {};
 
 const twoHosts = RankdError.withoutStack(
   'invalid_request',
-  'The request has more than one host; send one line "Host".',
+  'The request has more than one host; send a single Host header.',
 );
 
 function shuttingDown(): RankdError {
@@ -85,9 +85,11 @@ function shuttingDown(): RankdError {
   return new RankdError('shutting_down', message, { retryAfterMs: 5_000 });
 }
 
+const v2Paths = routes.flatMap(({ path }) => (path.startsWith('/v2/') ? path.slice('/v2/'.length) : [])).join(', ');
+
 function notFound(path: string): RankdError {
   const known = path.startsWith('/v2/')
-    ? 'Of /v2, rankd has rank, promote, demote, member, roles and workspace; it has no sessions, applications or ranking centers.'
-    : 'rankd answers POST /v1/apikey and POST /v1/ranker.';
+    ? `The addresses under /v2 are ${v2Paths}; rankd has no sessions, applications or ranking centers.`
+    : 'rankd serves POST /v1/apikey and POST /v1/ranker.';
   return new RankdError('not_found', `This address does not exist. ${known} See /docs.`);
 }

@@ -14,7 +14,7 @@ const refusals = {
   rank: (perMinute) => `This key may send ${perMinute} rank requests a minute; slow down.`,
   'failed-place': () => 'Too many requests for places that are not on the whitelist of this key; check the whitelist.',
   discord: () => 'Too many commands; wait a minute.',
-  'failed-auth': () => 'Too many requests without a valid key have come from this address; check the key.',
+  'failed-auth': () => 'Too many requests from this address had no valid key; check the key.',
 } satisfies Record<string, (perMinute: number) => string>;
 
 export interface Limit extends Rate {

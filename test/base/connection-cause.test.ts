@@ -149,7 +149,7 @@ describe('a proxy', () => {
     const of = (code: string) =>
       connectionFailure(failing(code), { at: 'apis.roblox.com', unusedProxy: { variable: 'HTTPS_PROXY' } });
     expect(of('ENOTFOUND')).toMatchObject({
-      words: 'its name is not known (ENOTFOUND), and the proxy in HTTPS_PROXY is not used',
+      words: 'its host name does not exist (ENOTFOUND), and rankd does not use the proxy in HTTPS_PROXY',
       hint: expect.stringContaining('NODE_USE_ENV_PROXY=1'),
     });
     expect(of('CERT_HAS_EXPIRED').words).toBe('its certificate has expired (CERT_HAS_EXPIRED)');

@@ -124,7 +124,7 @@ test.each(['2030-02-30', '2030-02-30T00:00:00Z', '2030-01-31T00:00:00', '2030-01
   '%s is refused as an expiry: it is not a date, or depends on the time zone of the machine',
   (text) => {
     expect(problemOf(name, hashed, `    expires_at: "${text}"`)).toContain(
-      `expires_at: is "${text}"; expected a date, or a time with its offset, such as "2027-01-31T00:00:00Z"`,
+      `expires_at: is "${text}"; expected a date, or a time with a UTC offset, such as "2027-01-31T00:00:00Z"`,
     );
   },
 );

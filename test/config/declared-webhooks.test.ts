@@ -76,7 +76,7 @@ test.each([
   ],
   ['an invalid name', ['{ name: Staff Log, url_file: discord.url }'], /name: is "Staff Log"; expected 1 to 40/],
   ['a repeated name', [log, log], /5:15 webhooks\.targets\[1\]\.name: .* a unique name; webhooks\.targets\[0\]/],
-  ['a repeated address', [log, log.replace('log', 'other')], /5:32 .*url_file: has the address of log/],
+  ['a repeated address', [log, log.replace('log', 'other')], /5:32 .*url_file: has the same address as log/],
   [
     'a misspelled setting',
     ['{ name: log, url_file: discord.url, event: [all] }'],

@@ -47,7 +47,7 @@ test.each(Object.keys(whole))('without discord.%s, the other settings of the sec
 
 test('an id that is not in quotes is refused, because YAML would round it', () => {
   for (const name of ['application', 'server'] as const)
-    expect(problemOf({ ...whole, [name]: '1100000000000000001' })).toContain('its digits in quotes');
+    expect(problemOf({ ...whole, [name]: '1100000000000000001' })).toContain('a Discord id in quotes');
   expect(problemOf({ ...whole, commands: '[{ role: 3300000000000000003, key: hr }]' })).toContain('in quotes');
 });
 

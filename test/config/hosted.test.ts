@@ -61,12 +61,12 @@ describe('RANKD_KEYS', () => {
       `[{name: game, hash: ${hash}`,
       'RANKD_KEYS:1:85: invalid YAML: the indentation differs from the lines around it, or a bracket above is still open',
     ],
-    ['the quotes of a shell', `'[{name: game, hash: ${hash}}]'`, 'RANKD_KEYS: is in quotes; leave them out'],
+    ['the quotes of a shell', `'[{name: game, hash: ${hash}}]'`, 'RANKD_KEYS: is in quotes; remove them'],
     ['one key without a list', `{name: game, hash: ${hash}}`, 'RANKD_KEYS: is a mapping; expected a list of keys'],
     [
       'a secret for a hash',
       `[{name: game, hash: rk_live_${'a'.repeat(40)}}]`,
-      'RANKD_KEYS keys[0].hash: is a text; expected the 64',
+      'RANKD_KEYS keys[0].hash: is text; expected the 64',
     ],
     ['an alias without an anchor', '[*key]', 'RANKD_KEYS: is "[*key]"; expected a list of keys'],
     [
@@ -85,7 +85,7 @@ describe('RANKD_KEYS', () => {
 test('a value in the quotes of a shell is refused by a sentence that names the variable and repeats no value', () => {
   const env = { RANKD_STORE_URL: '"postgres://ann:geheim@db.example.com/rankd"', RANKD_GROUP_ID: "'12'" };
   expect(box.failure({ env }).message).toBe(
-    'The configuration has 2 problems:\nRANKD_GROUP_ID: is in quotes; leave them out\nRANKD_STORE_URL: is in quotes; leave them out',
+    'The configuration has 2 problems:\nRANKD_GROUP_ID: is in quotes; remove them\nRANKD_STORE_URL: is in quotes; remove them',
   );
 });
 
@@ -125,30 +125,34 @@ describe('the URL of the store', () => {
     [
       'channel=1',
       {},
-      'RANKD_STORE_URL: has the parameter channel, which rankd does not know; it knows host, sslmode, sslrootcert, application_name, connect_timeout, pgbouncer',
+      'RANKD_STORE_URL: has the parameter channel, which rankd does not support; it supports host, sslmode, sslrootcert, application_name, connect_timeout, pgbouncer',
     ],
     [
       'sslmode=allow',
       {},
-      'RANKD_STORE_URL: has a parameter sslmode that is not disable, prefer, require, verify-ca, verify-full',
+      'RANKD_STORE_URL: has an invalid parameter sslmode; expected disable, prefer, require, verify-ca, verify-full',
     ],
     ['toString=1', {}, 'RANKD_STORE_URL: has the parameter toString, which'],
-    ['sslmode=toString', {}, 'RANKD_STORE_URL: has a parameter sslmode that is not disable, prefer,'],
+    ['sslmode=toString', {}, 'RANKD_STORE_URL: has an invalid parameter sslmode; expected disable, prefer,'],
     ['sslmode=require&sslmode=disable', {}, 'RANKD_STORE_URL: has the parameter sslmode twice'],
-    ['connect_timeout=0', {}, 'RANKD_STORE_URL: has a parameter connect_timeout that is not seconds, from 1 to 99'],
-    ['pgbouncer=yes', {}, 'RANKD_STORE_URL: has a parameter pgbouncer that is not true or false'],
+    [
+      'connect_timeout=0',
+      {},
+      'RANKD_STORE_URL: has an invalid parameter connect_timeout; expected seconds, from 1 to 99',
+    ],
+    ['pgbouncer=yes', {}, 'RANKD_STORE_URL: has an invalid parameter pgbouncer; expected true or false'],
     ['sslrootcert=none.pem', {}, 'none.pem does not exist'],
     [
       'sslmode=require',
       { RANKD_STORE_TLS: 'off' },
-      'RANKD_STORE_TLS: is off, but sslmode=require in store.url means require; leave one out',
+      'RANKD_STORE_TLS: is off, but sslmode=require in store.url means require; remove one of them',
     ],
     [
       'sslmode=require',
       { RANKD_STORE_CA_FILE: 'ca.pem' },
-      'asks for TLS (sslmode=require), which checks no certificate, but a CA is named; with a CA, use verify',
+      'requests TLS (sslmode=require), which does not check the certificate, but a CA is set; with a CA, use verify',
     ],
-    ['host=/tmp&sslmode=require', {}, 'asks for TLS (sslmode=require), but a socket has no TLS; leave it out'],
+    ['host=/tmp&sslmode=require', {}, 'requests TLS (sslmode=require), but a socket has no TLS; remove it'],
   ];
   test.each(wrong)('%s %j is refused by one sentence that repeats no value', (parameters, env, says) => {
     box.write('ca.pem', new Authority().pem);

@@ -290,7 +290,7 @@ describe('the file', () => {
         says: 'it belongs to another',
       },
       { what: 'it is their link', change: linkOfOther, says: 'it belongs to another' },
-      { what: 'it links to their file', change: linkToOther, says: 'it links to a file of another' },
+      { what: 'it links to their file', change: linkToOther, says: 'it is a link to a file that belongs to another' },
       {
         what: 'its folder belongs to them',
         change: () => chownSync(box.folder, other, 0),

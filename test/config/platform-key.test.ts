@@ -18,7 +18,7 @@ function platform(sources: Partial<ConfigSources>) {
 
 test('a group id selects the real platform, which needs a key', () => {
   expect(box.complaints('group: {id: 5}')).toEqual([
-    'rankd.yaml:1:13 platform.api_key_file: missing; open-cloud needs a Roblox key: name its file here, or set RANKD_PLATFORM_API_KEY',
+    'rankd.yaml:1:13 platform.api_key_file: missing; open-cloud requires a Roblox key: name its file here, or set RANKD_PLATFORM_API_KEY',
   ]);
   box.write('rankd.yaml', 'group: {id: 5}\nplatform: {api_key_file: roblox.key}');
   box.write('roblox.key', '\uFEFF  s3cret \r\n');
@@ -92,10 +92,10 @@ describe('a text that cannot be a key is refused without showing it', () => {
   const cookie = '_|WARNING:-DO-NOT-SHARE-THIS.--Sharing-this-will-allow-someone-to-log-in-as-you.|_s3cret';
   test.each([
     ['empty', '\n', 'the key is empty'],
-    ['two lines', 's3cret\ns3cret', /^the key has spaces, line breaks/],
-    ['a space', 's3cret s3cret', /^the key has spaces, line breaks/],
+    ['two lines', 's3cret\ns3cret', /^the key contains spaces, line breaks/],
+    ['a space', 's3cret s3cret', /^the key contains spaces, line breaks/],
     ['in quotes', '"s3cret"\n', 'the key is in quotes; remove them'],
-    ['not ASCII', 's3cret→', /^the key has spaces, line breaks/],
+    ['not ASCII', 's3cret→', /^the key contains spaces, line breaks/],
     ['a cookie', cookie, /^this is a \.ROBLOSECURITY cookie/],
     ['a cookie in quotes', `"${cookie}"`, /^this is a \.ROBLOSECURITY cookie/],
     ['a cookie with its name', `.ROBLOSECURITY=${cookie};`, /^this is a \.ROBLOSECURITY cookie/],

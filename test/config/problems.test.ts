@@ -30,14 +30,14 @@ test('every problem of the file, the environment and the flags is reported at on
     'rankd.yaml has 10 problems:',
     'rankd.yaml:2:3 server.prot: unknown setting; did you mean server.port?',
     'rankd.yaml:3:13 server.deadline: is 20; expected a duration from 1s to 5m, such as 20s',
-    'rankd.yaml:5:15 group.ladder[1]: is -10; expected a rank, a role id, or the name of a role of at most 100 characters',
+    'rankd.yaml:5:15 group.ladder[1]: is -10; expected a rank, a role id, or a role name of at most 100 characters',
     'rankd.yaml:6:1 polcy: unknown setting; did you mean policy?',
     'rankd.yaml:12:12 policy.breaker: is a list; expected a mapping of settings',
-    'rankd.yaml:13:3 policy.max_rank: is given twice, here and in line 11',
+    'rankd.yaml:13:3 policy.max_rank: is set twice, here and on line 11',
     'RANKD_LOG_LEVL: matches no setting; did you mean RANKD_LOG_LEVEL?',
     '--port: is 70000; expected a whole number from 0 to 65535',
     'RANKD_LIMITS_VERIFY: is "lots"; expected a whole number from 0 to 1000000',
-    'rankd.yaml:9:9 group.id: missing; platform.kind open-cloud needs the id of the group to rank in',
+    'rankd.yaml:9:9 group.id: missing; platform.kind open-cloud requires the id of your group',
   ]);
   expect(box.failure().hint).toContain('then try again');
 });
@@ -55,7 +55,7 @@ test('a single problem is a single line, and a missing key file is reported only
 describe('a very long file', () => {
   test.each([
     ['unknown names', (n: number) => `nope${n}: 1`, 'nope1: unknown setting'],
-    ['the same section', () => 'log: {level: info}', 'log: is given twice, here and in line 1'],
+    ['the same section', () => 'log: {level: info}', 'log: is set twice, here and on line 1'],
     ['tags', (n: number) => `nope${n}: !x 1`, 'has a tag (!name), which rankd does not support'],
   ])('of %s is refused at once, with the first 20 problems and the number of the others', (_, line, text) => {
     const lines = Array.from({ length: 5_000 }, (_, n) => line(n)).join('\n');
@@ -68,7 +68,7 @@ describe('a very long file', () => {
 
   test('of more than a megabyte is not parsed', () => {
     expect(box.complaints(`${'# nothing\n'.repeat(100_000)}#`)).toEqual([
-      'rankd.yaml has more than 1000000 bytes, the most that rankd reads.',
+      'rankd.yaml is larger than 1000000 bytes, the maximum that rankd reads.',
     ]);
   });
 
@@ -94,7 +94,7 @@ describe('invalid or unsupported YAML is refused with its place', () => {
     ['a second document', 'log: {}\n---\nlog: {}', /^rankd\.yaml:2:\d: a second document/],
     ['a list', '- a', /^rankd\.yaml:1:1: expected a mapping of settings/],
     ['a bare word', 'port', /^rankd\.yaml:1:1: expected a mapping of settings/],
-    ['a repeated name', 'log: {}\nlog: {}', 'rankd.yaml:2:1 log: is given twice, here and in line 1'],
+    ['a repeated name', 'log: {}\nlog: {}', 'rankd.yaml:2:1 log: is set twice, here and on line 1'],
     ['a tag', 'log: {level: !env LEVEL}', /^rankd\.yaml:1:14: has a tag/],
     [
       'an alias without its anchor',
@@ -114,7 +114,7 @@ describe('invalid or unsupported YAML is refused with its place', () => {
   test('Latin-1', () => {
     writeFileSync(box.path('rankd.yaml'), Buffer.from('policy: {locked_roles: [Café]}\n', 'latin1'));
     expect(box.failure().message).toBe(
-      'rankd.yaml is saved in another encoding than UTF-8, such as Latin-1; rankd reads UTF-8.',
+      'rankd.yaml is saved in an encoding other than UTF-8, such as Latin-1; rankd reads UTF-8.',
     );
   });
 
@@ -141,21 +141,18 @@ describe('a wrong value is refused at its place, with the value and the expected
     ['group: {id: .nan}', 'group.id: is NaN; expected a whole number above 0'],
     ['group: {id: "5"}', 'group.id: is "5"; expected a whole number above 0, without quotes'],
     ['server: {port: "7265"}', 'server.port: is "7265"; expected a whole number from 0 to 65535, without quotes'],
-    ['policy: {max_rank: 0}', 'policy.max_rank: is 0; expected a whole number from 1 to 254, or the name of a role'],
-    [
-      'policy: {max_rank: "0"}',
-      'policy.max_rank: is "0"; expected a whole number from 1 to 254, or the name of a role',
-    ],
+    ['policy: {max_rank: 0}', 'policy.max_rank: is 0; expected a whole number from 1 to 254, or a role name'],
+    ['policy: {max_rank: "0"}', 'policy.max_rank: is "0"; expected a whole number from 1 to 254, or a role name'],
     ['server: {port: -1}', 'server.port: is -1; expected a whole number from 0 to 65535'],
     ['server: {port: }', 'server.port: has no value; expected a whole number from 0 to 65535'],
     ['policy: {breaker: {demotions: 0}}', 'policy.breaker.demotions: is 0; expected a whole number from 1 to 1000000'],
     ['group: {ladder: []}', 'group.ladder: is a list; expected at least one role'],
-    ['group: {ladder: [5, 5]}', 'group.ladder: is a list; expected a list without repetitions; it names 5 twice'],
-    ['group: {ladder: ["10", 10]}', 'group.ladder: is a list; expected a list without repetitions; it names 10 twice'],
-    ['group: {ladder: 5}', 'group.ladder: is 5; expected a list of ranks, role ids or names of roles'],
+    ['group: {ladder: [5, 5]}', 'group.ladder: is a list; expected a list without duplicates; 5 is in it twice'],
+    ['group: {ladder: ["10", 10]}', 'group.ladder: is a list; expected a list without duplicates; 10 is in it twice'],
+    ['group: {ladder: 5}', 'group.ladder: is 5; expected a list of ranks, role ids or role names'],
     [
       'group: {ladder: [0]}',
-      'group.ladder[0]: is 0; expected a rank, a role id, or the name of a role of at most 100 characters',
+      'group.ladder[0]: is 0; expected a rank, a role id, or a role name of at most 100 characters',
     ],
     ['platform: {kind: cloud}', 'platform.kind: is "cloud"; expected one of open-cloud, simulated'],
     ['policy: {self_rank: yes}', 'policy.self_rank: is "yes"; expected one of allow, deny'],
@@ -184,7 +181,7 @@ describe('a wrong value is refused at its place, with the value and the expected
     ].map(([entry, problem]) => [`policy: {cooldown: [${entry}]}`, `policy.cooldown${problem}`]),
     [
       'policy: {privileged_roles: [5, {}]}',
-      'policy.privileged_roles[1]: is a mapping; expected a rank, a role id, or the name of a role of at most 100 characters',
+      'policy.privileged_roles[1]: is a mapping; expected a rank, a role id, or a role name of at most 100 characters',
     ],
     [
       'policy: {cooldown: [{from: 20, for: 1d}, {from: 20, for: 7d}]}',
@@ -426,7 +423,7 @@ test('a secret in quotes, as panels leave them, is refused, and so is one that c
 
 test('a file without end is no secret', () => {
   expect(box.complaints('erasure: {secret_file: /dev/zero}')).toEqual([
-    'rankd.yaml:1:24 erasure.secret_file: /dev/zero has more than 1000000 bytes, so it is another file',
+    'rankd.yaml:1:24 erasure.secret_file: /dev/zero has more than 1000000 bytes, so it is probably the wrong file',
   ]);
 });
 

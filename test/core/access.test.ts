@@ -45,7 +45,12 @@ describe('an invalid key', () => {
     ['that is revoked', { ...accepted, key: { ...key, revokedAt: now - 1 } }, 'revoked', /revoked/],
     ['that is expired', { ...accepted, key: { ...key, expiresAt: now } }, 'expired', /expired/],
     ['made on the simulated group', { ...accepted, key: { ...key, isSimulated: true } }, 'simulated', /simulated/],
-    ['rotated out', { ...accepted, retiring: { since: now - 9, until: now } }, 'rotated_out', /rotated out/],
+    [
+      'rotated out',
+      { ...accepted, retiring: { since: now - 9, until: now } },
+      'rotated_out',
+      /a rotation of the key replaced/,
+    ],
   ];
 
   test.each(refusals)('%s is refused, and only the log learns why', (_, record, reason, words) => {

@@ -215,8 +215,8 @@ test.concurrent('a head file that cannot be written stops the daemon from starti
   using home = new CliHome();
   const env = { RANKD_AUDIT_HEAD_FILE: home.path('no/folder') };
   const made = await home.here(['key', 'create', 'game'], { env });
-  expect(made).toMatchObject({ code: 0, stderr: expect.stringContaining('There is no folder') });
-  await expect(DaemonHere.start(home, { env })).rejects.toThrow('There is no folder');
+  expect(made).toMatchObject({ code: 0, stderr: expect.stringContaining('does not exist') });
+  await expect(DaemonHere.start(home, { env })).rejects.toThrow('does not exist');
 });
 
 /** An attack with knowledge of the chain: changes the name in each event, and computes every hash again. */

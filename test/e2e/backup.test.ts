@@ -125,7 +125,7 @@ test('a file that exists is left as it is, and replaced with --force', async () 
   expect(await home.here(['backup', 'copy.db'])).toMatchObject({
     code: 4,
     stdout: '',
-    stderr: `error: ${home.path('copy.db')} already exists and was left as it is.
+    stderr: `error: ${home.path('copy.db')} already exists; rankd did not change it.
 try: choose another name, or replace it with --force
 `,
   });
@@ -182,7 +182,7 @@ test.runIf(process.getuid?.() === 0)('a link of another user is not followed: it
       code: 77,
       stdout: '',
       stderr: expect.stringContaining(
-        'shared/copy.db is a link of another user (uid 65534) and was not followed.\ntry: ',
+        'shared/copy.db is a link that belongs to another user (uid 65534), so rankd did not follow it.\ntry: ',
       ),
     });
   }
@@ -194,7 +194,7 @@ test('a dangling link counts as existing, and only --force replaces it', async (
     symlinkSync(target, home.path('link.db'));
     expect(await home.here(['backup', 'link.db'])).toMatchObject({
       code: 4,
-      stderr: expect.stringContaining('link.db already exists and was left as it is.\ntry: '),
+      stderr: expect.stringContaining('link.db already exists; rankd did not change it.\ntry: '),
     });
     expect(readlinkSync(home.path('link.db'))).toBe(target);
     expect((await home.here(['backup', '--force', 'link.db'])).code).toBe(0);
@@ -237,7 +237,7 @@ test('a backup is not written to a terminal', async () => {
 });
 
 test.each([
-  { what: 'a folder that is missing', target: 'none/copy.db', code: 3, says: 'There is no folder' },
+  { what: 'a folder that is missing', target: 'none/copy.db', code: 3, says: 'does not exist' },
   { what: 'a folder, also where it is not to be replaced', target: 'folder', code: 2, says: 'is a folder' },
   { what: 'a folder', target: '--force folder', code: 2, says: 'is a folder' },
   { what: 'the database itself', target: '--force DATA/rankd.db', code: 2, says: 'a backup would overwrite it' },
@@ -265,8 +265,8 @@ test.each([0o500, 0o600, 0])('a folder of mode %o without write access ends with
   expect(result).toEqual({
     code: 77,
     stdout: '',
-    stderr: `error: rankd may not write ${home.path('closed/copy.db')}.
-try: choose a folder that this user may write to, or run rankd as a user that may write to ${home.path('closed')}
+    stderr: `error: rankd is not allowed to write ${home.path('closed/copy.db')}.
+try: choose a folder that this user can write to, or run rankd as a user that can write to ${home.path('closed')}
 `,
   });
 });
@@ -278,7 +278,7 @@ test('a disk without room ends with 69, and leaves neither a copy nor a part of 
   for (const target of ['copy.db', '-']) {
     const { code, stdout, stderr } = await home.shell(`${limited} backup ${target}`);
     expect({ code, stdout }).toEqual({ code: 69, stdout: '' });
-    expect(stderr).toMatch(/^error: The disk of .+ was not written\.\ntry: check the disk of .+\n$/);
+    expect(stderr).toMatch(/^error: The disk of .+ did not write .+\.\ntry: check the disk of .+\n$/);
   }
   expect(readdirSync(home.cwd)).toEqual([]);
   expect(readdirSync(home.dataDir)).toEqual(inside);

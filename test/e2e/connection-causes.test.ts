@@ -45,7 +45,7 @@ interface Case {
 const cases: Case[] = [
   {
     cause: 'name_unknown',
-    words: /its name is not known \(ENOTFOUND\)/,
+    words: /its host name does not exist \(ENOTFOUND\)/,
     hint: /spelling of rankd\.invalid/,
     place: async () => 'rankd.invalid:443',
     isPermanent: true,
@@ -53,28 +53,28 @@ const cases: Case[] = [
   {
     cause: 'refused',
     words: /it refuses connections \(ECONNREFUSED\)/,
-    hint: /check that a server listens at localhost:\d+/,
+    hint: /check that a server is listening at localhost:\d+/,
     place: closedPort,
     isPermanent: false,
   },
   {
     cause: 'unreachable',
     words: /the network has no route to it \((ENETUNREACH|EHOSTUNREACH|EADDRNOTAVAIL)\)/,
-    hint: /check the network and the firewall of this machine/,
+    hint: /check this machine's network and firewall/,
     place: async () => '224.0.0.1:443', // no TCP connection leads to a multicast address
     isPermanent: false,
   },
   {
     cause: 'timed_out',
-    words: /it does not answer in time/,
+    words: /it does not respond in time/,
     hint: /firewall drops connections to localhost:\d+/,
     place: () => listen(createTcp(keep)),
     isPermanent: false,
   },
   {
     cause: 'broken_off',
-    words: /the connection broke off/,
-    hint: /if it lasts, check what is between/,
+    words: /the connection was lost/,
+    hint: /if it keeps failing, check for a firewall/,
     place: () => listen(createTcp((socket) => socket.once('data', () => socket.resetAndDestroy()))),
     isPermanent: false,
   },
@@ -90,7 +90,7 @@ const cases: Case[] = [
   {
     cause: 'certificate_expired',
     words: /its certificate has expired \(CERT_HAS_EXPIRED\)/,
-    hint: /clock of this machine; .* needs a new certificate/,
+    hint: /date and time; .* needs a new certificate/,
     place: (protocol) => overTls(protocol, trusted.issue({ name, endsInDays: -3 })),
     isChild: true,
     isPermanent: true,
@@ -98,7 +98,7 @@ const cases: Case[] = [
   {
     cause: 'certificate_not_yet_valid',
     words: /its certificate is not valid yet \(CERT_NOT_YET_VALID\)/,
-    hint: /check the date and the clock of this machine/,
+    hint: /check this machine's date and time/,
     place: (protocol) => overTls(protocol, trusted.issue({ name, beginsInDays: 3 })),
     isChild: true,
     isPermanent: true,
@@ -106,14 +106,14 @@ const cases: Case[] = [
   {
     cause: 'no_tls',
     words: /it does not speak TLS/,
-    hint: /begins with http:\/\/ instead of https:\/\//,
+    hint: /should begin with http:\/\/ instead of https:\/\//,
     place: () => listen(createHttp((_, response) => response.end('hello'))),
     isPermanent: true,
   },
   {
     cause: 'web_page',
-    words: /a web page answers in its place/,
-    hint: /on a network with a log-in page, log in first/,
+    words: /a web page was returned instead/,
+    hint: /on a network with a login page, log in first/,
     place: () =>
       listen(
         createHttps(trusted.issue({ name }), (_, response) =>
@@ -132,7 +132,7 @@ if (refused !== undefined) {
     ...refused,
     title: 'refused, with a proxy that is set and not used',
     env: { HTTPS_PROXY: 'http://user:geheim@proxy.invalid:3128' },
-    words: /it refuses connections \(ECONNREFUSED\), and the proxy in HTTPS_PROXY is not used/,
+    words: /it refuses connections \(ECONNREFUSED\), and rankd does not use the proxy in HTTPS_PROXY/,
     hint: /set NODE_USE_ENV_PROXY=1/,
     wordsOfWebhook: /it refuses connections \(ECONNREFUSED\); webhooks do not use the proxy in HTTPS_PROXY/,
     wordsOfStore: refused.words,
@@ -200,7 +200,7 @@ test('a running daemon notices within seconds that a name resolves again, withou
     RANKD_PLATFORM_USERS_BASE_URL: url,
   };
   const daemon = await system.serve(urls);
-  await expect.poll(() => daemon.log, { timeout: 10_000 }).toMatch(/its name is not known/);
+  await expect.poll(() => daemon.log, { timeout: 10_000 }).toMatch(/its host name does not exist/);
   isKnown = true;
   await expect.poll(() => daemon.log, { timeout: 15_000 }).toMatch(/Roblox can be reached again/);
   await expect.poll(() => daemon.log, { timeout: 15_000 }).toMatch(/ranks in .* as /);
@@ -211,20 +211,20 @@ test.each<[string, () => Promise<string>, RegExp, RegExp]>([
   [
     'has an unknown name',
     async () => 'proxy.invalid:3128',
-    /the proxy in HTTPS_PROXY can't be reached, as its name is not known/,
+    /the proxy in HTTPS_PROXY can't be reached because its host name does not exist/,
     /check the address of the proxy in HTTPS_PROXY/,
   ],
   [
     'is not running',
     closedPort,
-    /the proxy in HTTPS_PROXY can't be reached, as it refuses connections/,
+    /the proxy in HTTPS_PROXY can't be reached because it refuses connections/,
     /check the address of the proxy in HTTPS_PROXY/,
   ],
   [
     'refuses',
     () => listen(createHttp().on('connect', (_, socket) => socket.end('HTTP/1.1 407 Log In First\r\n\r\n'))),
-    /the proxy does not let it through/,
-    /check the proxy that HTTPS_PROXY or HTTP_PROXY names/,
+    /the proxy does not allow the connection/,
+    /check the proxy in HTTPS_PROXY or HTTP_PROXY/,
   ],
 ])('a command blames a proxy that it uses and that %s, not Roblox', async (_, place, words, hint) => {
   using home = new CliHome();

@@ -138,11 +138,12 @@ describe('bin/panel.js', () => {
     const starts = [{ SERVER_PORT: 'x1' }, { PORT: 'x1' }, { SERVER_PORT: String(port) }];
     const errors = await Promise.all(starts.map(failedStart));
     server.close();
-    const wrong = 'is "x1"; expected a whole number from 0 to 65535\ntry: correct what is listed, then try again\n';
+    const wrong =
+      'is "x1"; expected a whole number from 0 to 65535\ntry: correct the listed problems, then try again\n';
     expect(errors).toEqual([
       `error: SERVER_PORT: ${wrong}`,
       `error: PORT: ${wrong}`,
-      `error: Another program already listens on 0.0.0.0:${port} (SERVER_PORT).\ntry: stop it, or choose another port: set server.port\n`,
+      `error: Another program is already listening on 0.0.0.0:${port} (SERVER_PORT).\ntry: stop it, or choose another port: set server.port\n`,
     ]);
   });
 

@@ -123,7 +123,7 @@ describe('another server in place of this daemon is detected, with the fix', () 
       'redirects games to https://elsewhere.example/xxx',
       /server\.public_url/,
     ],
-    ['somebody who hangs up', ({ socket }) => socket.destroy(), 'the connection broke off (ECONNRESET)', /its log/],
+    ['somebody who hangs up', ({ socket }) => socket.destroy(), 'the connection was lost (ECONNRESET)', /its log/],
     [
       'an endless page',
       ({ socket }) => void socket.write(`HTTP/1.1 200 OK\r\n\r\n${'x'.repeat(9_000)}`),

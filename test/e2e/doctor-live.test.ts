@@ -241,7 +241,7 @@ test('a cause that keeps Roblox from being reached comes with its hint', async (
   const env = { RANKD_PLATFORM_BASE_URL: 'https://rankd.invalid' };
   const { stdout } = await system.home.here(['doctor', '--live'], { env });
   expect(stdout).toMatch(
-    /^FAIL {5}group\n +Roblox can't be reached: its name is not known.*\n +try: .*rankd\.invalid/m,
+    /^FAIL {5}group\n +Roblox can't be reached: its host name does not exist.*\n +try: .*rankd\.invalid/m,
   );
 });
 

@@ -196,7 +196,7 @@ test('a platform that is down, or hangs, is reported by the checks that call it,
     { check: 'platform', grade: 'FAIL', text: expect.stringContaining(text), fix: expect.stringContaining('check') },
   ];
   roblox.faults.add({ operation: 'any', kind: 'hang', times: 100 });
-  expect(await ofPlatform()).toEqual(told('it does not answer in time'));
+  expect(await ofPlatform()).toEqual(told('it does not respond in time'));
   await roblox.close();
   expect(await ofPlatform()).toEqual(told('it refuses connections (ECONNREFUSED)'));
 });

@@ -75,6 +75,8 @@ test.each([
   const { port } = other.address() as AddressInfo;
   const line = [fileURLToPath(new URL(`../tools/${name}`, import.meta.url)), '--port', `${Math.min(port, highest)}`];
   const { status, stderr } = spawnSync(process.execPath, line, { encoding: 'utf8' });
-  expect(stderr).toBe(`Another program already listens on port ${port}; choose another one with -- --port PORT.\n`);
+  expect(stderr).toBe(
+    `Another program is already listening on port ${port}; choose another one with -- --port PORT.\n`,
+  );
   expect(status).toBe(1);
 });

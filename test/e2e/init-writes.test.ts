@@ -119,7 +119,7 @@ test('on a terminal, init asks again for an invalid Roblox key, and for the name
 
 test.each([
   ['', 'the key is empty'],
-  ['two words', 'the key has spaces'],
+  ['two words', 'the key contains spaces'],
 ])('a file whose content %j is no Roblox key is named with what is wrong with it', async (content, flaw) => {
   const home = machine();
   writeFileSync(home.path('cloud.key'), content);

@@ -181,7 +181,7 @@ test('on a terminal init starts no daemon on the port of another program, and do
     ],
   });
   expect(code).toBe(69);
-  expect(screen).toContain(`error: Another program already listens on 127.0.0.1:${port}`);
+  expect(screen).toContain(`error: Another program is already listening on 127.0.0.1:${port}`);
   expect(screen).not.toContain('It runs in this window');
 });
 

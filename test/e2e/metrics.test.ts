@@ -41,7 +41,7 @@ test('a taken port for metrics ends serve with exit code 69 and names the settin
   const { code, stdout, stderr } = await home.here(['serve', '--port', '0'], { env, dataDir: home.path('other') });
   expect([code, stdout]).toEqual([69, '']);
   expect(stderr).toBe(
-    `error: Another program already listens on 127.0.0.1:${port} (metrics.port).\ntry: stop it, or choose another port: set metrics.port in rankd.yaml\n`,
+    `error: Another program is already listening on 127.0.0.1:${port} (metrics.port).\ntry: stop it, or choose another port: set metrics.port in rankd.yaml\n`,
   );
 });
 

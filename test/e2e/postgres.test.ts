@@ -201,7 +201,7 @@ describe('a wrong setting of the server is one sentence, and nothing is created'
       'no such host',
       () => ({ RANKD_STORE_URL: 'postgres://rankd@db.invalid/rankd', RANKD_STORE_TLS: 'off' }),
       69,
-      /its name (is not known|could not be looked up)[\s\S]*try: /,
+      /its host name (does not exist|could not be resolved)[\s\S]*try: /,
     ],
     [
       'no such database',
@@ -249,7 +249,7 @@ describe('a wrong setting of the server is one sentence, and nothing is created'
       'a certificate for another name',
       (url) => ({ ...guarded(url), RANKD_STORE_URL: guarded(url).RANKD_STORE_URL.replace('localhost', '127.0.0.1') }),
       78,
-      /its certificate is for another name[\s\S]*host name from the certificate/,
+      /its certificate is for a different name[\s\S]*host name from the certificate/,
     ],
     [
       'a missing file with the password',
@@ -261,7 +261,7 @@ describe('a wrong setting of the server is one sentence, and nothing is created'
       'a CA file that is not a certificate',
       (url) => ({ ...guarded(url), RANKD_STORE_CA_FILE: 'broken.pem' }),
       78,
-      /RANKD_STORE_CA_FILE: .*broken\.pem is not a certificate/,
+      /RANKD_STORE_CA_FILE: .*broken\.pem does not contain a PEM certificate/,
     ],
     [
       'another word for TLS',
@@ -292,7 +292,7 @@ describe('a wrong setting of the server is one sentence, and nothing is created'
       'a character that must be escaped',
       () => ({ RANKD_STORE_URL: 'postgres://rankd:geheim/@db/rankd' }),
       78,
-      /RANKD_STORE_URL: is not the URL of a store.*%2F for a \//,
+      /RANKD_STORE_URL: is not a store URL.*%2F for a \//,
     ],
     [
       'a parameter that is part of the password',
@@ -322,13 +322,13 @@ describe('a wrong setting of the server is one sentence, and nothing is created'
       'another engine',
       () => ({ RANKD_STORE_URL: 'mysql://rankd@db/rankd' }),
       78,
-      /RANKD_STORE_URL: is not the URL of a store/,
+      /RANKD_STORE_URL: is not a store URL/,
     ],
     [
       'the quotes of a shell',
       (url) => ({ RANKD_STORE_URL: `'${url}'` }),
       78,
-      /RANKD_STORE_URL: is in quotes; leave them out/,
+      /RANKD_STORE_URL: is in quotes; remove them/,
     ],
     ['a parameter', (url) => ({ RANKD_STORE_URL: `${url}?sslmod=require` }), 78, /has the parameter sslmod,/],
     [
@@ -425,10 +425,10 @@ describe('a wrong setting of the server is one sentence, and nothing is created'
   test.each([
     ['store: postgres://rankd@db/rankd', /store: expected a mapping of settings/],
     ['store: {ur: postgres://rankd@db/rankd}', /store\.ur: unknown setting/],
-    ['store: {url: ""}', /store\.url: is not the URL of a store/],
+    ['store: {url: ""}', /store\.url: is not a store URL/],
     ['store: {url: postgres://rankd@db/rankd, tls: requir}', /store\.tls: expected one of verify, require, off/],
-    ['store: {url: postgres://rankd@db/rankd, tls: false}', /store\.tls: expected a text/],
-    ['  store:\n    url: mysql://db', /store\.url: is not the URL of a store/],
+    ['store: {url: postgres://rankd@db/rankd, tls: false}', /store\.tls: expected text/],
+    ['  store:\n    url: mysql://db', /store\.url: is not a store URL/],
     ['store:\n  url: postgres://rankd@db/rankd\n x: [', /store: the file is invalid YAML.*config check/],
     ['store: invalid', /store: expected a mapping of settings/],
   ])('no command falls back on SQLite, or on a connection without TLS, where the file says %j', async (text, says) => {
@@ -448,7 +448,9 @@ describe('a wrong setting of the server is one sentence, and nothing is created'
     const result = await runUnprivileged(line, at.dataDir);
     expect(result).toMatchObject({
       code: 77,
-      stderr: expect.stringMatching(/This user may not read .*rankd\.yaml, so rankd does not know which store to open/),
+      stderr: expect.stringMatching(
+        /This user is not allowed to read .*rankd\.yaml, so rankd cannot determine which store to open/,
+      ),
     });
     expect(existsSync(at.dataDir)).toBe(false);
     const elsewhere = { RANKD_STORE_URL: 'postgres://rankd@127.0.0.1:1/rankd' };
@@ -460,7 +462,7 @@ describe('a wrong setting of the server is one sentence, and nothing is created'
     writeFileSync(at.path('rankd.yaml'), 'store:\n  url: postgres://rankd:geheim@db/rankd\n', { mode: 0o600 });
     for (const args of [['key', 'list'], ['serve'], ['config', 'check'], ['config', 'show'], ['doctor', '--offline']]) {
       const { stdout, stderr } = await at.here(args);
-      expect(stdout + stderr).toContain('holds a password');
+      expect(stdout + stderr).toContain('contains a password');
       expect(stdout + stderr).toContain('store.password_file');
       expect(stdout + stderr).not.toContain('geheim');
     }

@@ -64,7 +64,7 @@ test('rankd reload with mistakes in the file: every one is reported with its pla
   expect(refused.stderr).toBe(
     checked.stderr.replace(
       /try: .+/,
-      'The daemon continues with its old configuration.\ntry: correct what is listed, then try again',
+      'The daemon continues with its old configuration.\ntry: correct the listed problems, then try again',
     ),
   );
   expect(refused.stderr).toContain('rankd.yaml:1:39 policy.max_rank');

@@ -211,13 +211,7 @@ describe('a failed copy is one sentence, and creates nothing at the target', () 
     ['one place twice', 'backup.db', './backup.db', 2, /--from and --to are the same place: .*backup\.db/],
     ['one directory twice', 'DATA', 'DATA', 2, /the same place: .*\/data/],
     ['one database twice', 'USED', 'USED', 2, /the same place: \w+ on 127/],
-    [
-      'another engine',
-      'backup.db',
-      'mysql://rankd@db/rankd',
-      78,
-      /--to: is not the URL of a store; expected postgres:/,
-    ],
+    ['another engine', 'backup.db', 'mysql://rankd@db/rankd', 78, /--to: is not a store URL; expected postgres:/],
     [
       'no place for a directory',
       'backup.db',

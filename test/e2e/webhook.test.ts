@@ -200,7 +200,7 @@ test('http to an unknown name is refused if no private network is allowed', asyn
   const result = await home.here(['webhook', 'add', 'other'], { cwd: home.folder, input: 'http://rankd.invalid/x' });
   expect(result).toMatchObject({
     code: 2,
-    stderr: expect.stringMatching(/it uses http.*its name (is not known|could not)/),
+    stderr: expect.stringMatching(/it uses http.*its host name (does not exist|could not)/),
   });
 });
 
@@ -210,7 +210,7 @@ test('an https address with an unknown name is accepted with a warning', async (
   });
   expect(result).toMatchObject({
     code: 0,
-    stderr: expect.stringMatching(/^warning: .*its name (is not known|could not)/m),
+    stderr: expect.stringMatching(/^warning: .*its host name (does not exist|could not)/m),
   });
   await home.json('webhook', 'remove', 'later', '-y');
 });
@@ -221,7 +221,7 @@ test('a failure mentions that webhooks do not use the proxy of the environment',
   });
   const env = { HTTPS_PROXY: 'http://user:geheim@proxy:3128' };
   const { stdout, stderr } = await home.here(['webhook', 'test', 'afar'], { env });
-  expect(stdout + stderr).toMatch(/its name .*; webhooks do not use the proxy in HTTPS_PROXY/);
+  expect(stdout + stderr).toMatch(/its host name .*; webhooks do not use the proxy in HTTPS_PROXY/);
   expect(stdout + stderr).not.toContain('geheim');
   await home.json('webhook', 'remove', 'afar', '-y');
 });

@@ -61,7 +61,7 @@ const unusable: BadDirectory[] = [
     name: 'a link to nothing',
     make: (path) => void symlinkSync(`${path}-nowhere`, path),
     code: 69,
-    says: ['DIR leads to DIR-nowhere, which does not exist', 'make DIR-nowhere'],
+    says: ['DIR points to DIR-nowhere, which does not exist', 'create DIR-nowhere'],
   },
   {
     name: 'a link to itself',
@@ -105,7 +105,7 @@ const unusable: BadDirectory[] = [
           name: 'a path where the system makes no directories',
           make: () => '/proc/rankd/data',
           code: 69,
-          says: ['No folder can be made at DIR', 'with --data-dir or RANKD_DATA_'],
+          says: ['rankd cannot create a folder at DIR', 'with --data-dir or RANKD_DATA_'],
         },
       ]
     : []),
@@ -141,7 +141,7 @@ test.concurrent.each(forbidden)('$name that may not be written: exit code 77, wh
     expect({ code, stdout, stderr }).toMatchObject({ code: 77, stdout: '' });
     expect(stderr).toMatch(/^error: .+\ntry: .+\n$/);
     const named = one.names.replace('DIR', dataDir);
-    expect(stderr).toContain(`may not write to ${named}.`);
+    expect(stderr).toContain(`not allowed to write to ${named}.`);
     expect(stderr).toContain('--data-dir');
   }
   chmodSync(path, 0o700);
@@ -154,7 +154,7 @@ test.concurrent('a directory that this user may not even read: status, health an
     expect(await runUnprivileged(command, dataDir)).toEqual({
       code: 77,
       stdout: '',
-      stderr: `error: This user may not read the data directory ${dataDir}.
+      stderr: `error: This user is not allowed to read the data directory ${dataDir}.
 try: run the command as its owner: sudo -u root rankd …
 `,
     });
@@ -163,7 +163,7 @@ try: run the command as its owner: sudo -u root rankd …
   expect({ code, stdout }).toEqual({
     code: 5,
     stdout: expect.stringMatching(
-      /^FAIL {2}data +This user may not read the data directory .+\n +try: run the command as /m,
+      /^FAIL {2}data +This user is not allowed to read the data directory .+\n +try: run the command as /m,
     ),
   });
 });

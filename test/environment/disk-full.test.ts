@@ -70,7 +70,7 @@ test('doctor finds a disk that takes no write', async () => {
   const doctor = await world.home.shell(
     `prlimit --fsize=0: ${process.execPath} ${binary} --config ${world.home.path('rankd.yaml')} doctor --offline`,
   );
-  expect(doctor.stdout).toMatch(/^FAIL +disk +The disk of .* was not written\.$/m);
+  expect(doctor.stdout).toMatch(/^FAIL +disk +The disk of .* did not write .*\.$/m);
   expect(doctor.stdout).toMatch(/^ok +database +sound/m);
 });
 

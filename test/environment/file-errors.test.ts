@@ -34,12 +34,16 @@ interface Place {
 }
 
 test.each<[line: string, code: number, says: RegExp, place?: Place]>([
-  ['game write --luau --out @file/x --url http://localhost:1', 3, /^error: There is no folder @file\/x/],
-  ['game write --luau --out @closed/x --url http://localhost:1', 77, /^error: rankd may not write @closed\/x/],
+  ['game write --luau --out @file/x --url http://localhost:1', 3, /^error: The folder @file\/x does not exist/],
+  [
+    'game write --luau --out @closed/x --url http://localhost:1',
+    77,
+    /^error: rankd is not allowed to write @closed\/x/,
+  ],
   ['service install --dir @with-unit', 2, /^error: @with-unit\/rankd\.service is a folder, not a file/],
   ['service remove --dir @with-unit', 4, /^error: @with-unit\/rankd\.service is a folder, and rankd needs a file/m],
-  ['restore -', 3, /^error: There is no folder @gone/, { TMPDIR: '@gone' }],
-  ['store copy --from @closed/x --to @copy', 77, /^error: This user may not open @closed\/x/],
+  ['restore -', 3, /^error: The folder @gone does not exist/, { TMPDIR: '@gone' }],
+  ['store copy --from @closed/x --to @copy', 77, /^error: This user is not allowed to open @closed\/x/],
   ['store copy --from @file/x --to @copy', 3, /^error: There is no @file\/x/],
   ['rank set --file @file/x 5', 3, /^error: @file\/x does not exist/],
   [
@@ -105,22 +109,26 @@ test.runIf(process.getuid?.() === 0)(
     }`;
     expect(await runNode(code, { uid: 65_534 })).toEqual({
       code: 'no_permission',
-      message: `Other users can enter the data directory ${dir}, and rankd may not change that.`,
+      message: `Other users can access the data directory ${dir}, and rankd is not allowed to change its permissions.`,
       hint: expect.stringContaining(dir),
     });
   },
 );
 
 test.each<[code: string, syscall: string, says: string]>([
-  ['ENOSPC', 'mkdir', 'The disk of /a is full, so /a/b was not written.'],
-  ['EDQUOT', 'copyfile', 'The disk of /a is full, so /a/b was not written.'],
-  ['EROFS', 'open', 'rankd may not write /a/b.'],
-  ['EMFILE', 'open', 'No more files may be open, so /a/b was not opened.'],
-  ['ENFILE', 'scandir', 'No more files may be open, so /a/b was not opened.'],
-  ['EPERM', 'chmod', 'rankd may not write /a/b.'],
+  ['ENOSPC', 'mkdir', 'The disk of /a is full, so rankd did not write /a/b.'],
+  ['EDQUOT', 'copyfile', 'The disk of /a is full, so rankd did not write /a/b.'],
+  ['EROFS', 'open', 'rankd is not allowed to write /a/b.'],
+  ['EMFILE', 'open', 'The limit of open files is reached, so rankd did not open /a/b.'],
+  ['ENFILE', 'scandir', 'The limit of open files is reached, so rankd did not open /a/b.'],
+  ['EPERM', 'chmod', 'rankd is not allowed to write /a/b.'],
   ['EIO', 'stat', 'The disk of /a/b reported an error.'],
-  ['EIO', 'rename', 'The disk of /a reported an error, so /a/b was not written.'],
-  ['ENOTSUP', 'link', "The file system of /a can't do what rankd needs there, so /a/b was not written."],
+  ['EIO', 'rename', 'The disk of /a reported an error, so rankd did not write /a/b.'],
+  [
+    'ENOTSUP',
+    'link',
+    'The file system of /a does not support an operation that rankd needs, so rankd did not write /a/b.',
+  ],
   ['ESTALE', 'stat', "/a/b can't be used (ESTALE)."],
 ])('%s of %s is one sentence', (code, syscall, says) => {
   const error = Object.assign(new Error(code), { code, syscall, path: '/a/b' });

@@ -118,7 +118,7 @@ test.runIf(mayMount)(
       expect({ code, said }).toEqual({
         code: 69,
         said: expect.stringMatching(
-          /^error: The disk of .+ is full, so .+ was not written\.\ntry: free space .+\nrest\n$/,
+          /^error: The disk of .+ is full, so rankd did not write .+\.\ntry: free up space .+\nrest\n$/,
         ),
       });
     }

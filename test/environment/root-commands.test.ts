@@ -108,8 +108,8 @@ test.runIf(isRoot)('a data directory of another user is refused, whatever its pe
     expect(await runAs(1234, args)).toEqual({
       code: 77,
       stdout: '',
-      stderr: `error: The data directory ${home.dataDir} belongs to another user (uid ${service}), who could put other keys into it.
-try: run rankd as that user, or name your own directory with --data-dir
+      stderr: `error: The data directory ${home.dataDir} belongs to another user (uid ${service}), who could add game keys to it.
+try: run rankd as that user, or choose a directory of your own with --data-dir
 `,
     });
   }
@@ -147,8 +147,8 @@ test('a data directory with other files in it is refused if others may write to 
     expect(await home.here(args)).toMatchObject({
       code: 77,
       stdout: '',
-      stderr: `error: Other users may write to the data directory ${home.dataDir}, and could put other keys into it.
-try: name a new directory in it: --data-dir ${join(home.dataDir, 'rankd')}
+      stderr: `error: Other users can write to the data directory ${home.dataDir} and could add game keys to it.
+try: choose a new directory inside it: --data-dir ${join(home.dataDir, 'rankd')}
 `,
     });
   }
@@ -174,7 +174,7 @@ test('a database that is a link is refused by every command', async () => {
     expect(await home.here(args)).toMatchObject({
       code: 78,
       stdout: '',
-      stderr: expect.stringContaining(`error: ${join(home.dataDir, 'rankd.db')} is a link; rankd stores its files`),
+      stderr: expect.stringContaining(`error: ${join(home.dataDir, 'rankd.db')} is a link, but rankd's files must be`),
     });
   }
 });

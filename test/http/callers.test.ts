@@ -105,7 +105,7 @@ test.each([
       expect(answer).toMatchObject({ status: 400, json: { message: expect.stringContaining(protocol) } });
     }
     const lines = app.logLines.map((line) => JSON.parse(line)).filter(({ level }) => level === 'warn');
-    const msg = expect.stringContaining(`a caller speaks ${protocol} to a port that speaks plain HTTP/1.1: `);
+    const msg = expect.stringContaining(`a caller used ${protocol} on a port for plain HTTP/1.1: `);
     expect(lines).toMatchObject([{ from: '127.0.0.1', msg }]);
     const count = sampleOf(await scrape(app.metricsUrl), 'rankd_foreign_connections_total', { protocol });
     expect(count).toBe(3);
@@ -120,5 +120,5 @@ test.each([1, 3, 14, 16, 20])('the preface of HTTP/2 is recognized if its first 
   socket.write(preface.slice(0, size));
   await delay(50); // the kernel would join the two
   socket.write(preface.slice(size));
-  expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 .*This port speaks plain HTTP\/1\.1, and not HTTP\/2\./s);
+  expect(await text(socket)).toMatch(/^HTTP\/1\.1 400 .*This port accepts only plain HTTP\/1\.1, not HTTP\/2\./s);
 });

@@ -52,7 +52,7 @@ class World {
 
   /** The log lines about closed connections. */
   told(): Array<Record<string, unknown>> {
-    return this.app.logLines.map((line) => JSON.parse(line)).filter(({ msg }) => /a connection was closed/.test(msg));
+    return this.app.logLines.map((line) => JSON.parse(line)).filter(({ msg }) => /closed a connection/.test(msg));
   }
 }
 

@@ -80,7 +80,8 @@ test('a ping is answered, and so is no request that Discord did not sign just no
     expect(await discord.post(url, ping, signed(ping, signedAt))).toMatchObject({ status: 200 });
   await app.stop();
   const log = app.logLines.join('\n');
-  for (const why of ['has no signature', 'does not match', 'more than 5 minutes off']) expect(log).toContain(why);
+  for (const why of ['has no Discord signature', 'does not match', 'more than 5 minutes off'])
+    expect(log).toContain(why);
 });
 
 test('wrong signatures use up what their address has for failed authentication, and never keep a right one out', async () => {
@@ -106,7 +107,7 @@ test('a signed body that is not JSON, or lacks a needed field, is a bad request;
   expect((await post('x'.repeat(70_000))).status).toBe(413);
   for (const type of [3, 5, 99])
     expect(await discord.post(url, JSON.stringify({ type, token: 't' }))).toMatchObject({
-      ...{ status: 200, response: { type: 4, data: { content: 'rankd has slash commands only.', flags: 64 } } },
+      ...{ status: 200, response: { type: 4, data: { content: 'rankd supports only slash commands.', flags: 64 } } },
     });
 });
 
@@ -169,7 +170,7 @@ test('a row that names the key of a game is refused at the start, whatever its n
   onTestFinished(() => again.close());
   const command = { name: 'promote', options: { user: '1001' } };
   expect(await discord.say(`${again.url}/discord/interactions`, command)).toContain(
-    '"nothing" behind your role can\'t be used',
+    '"nothing" of your role cannot be used',
   );
   expect(say).toBeDefined();
 });
@@ -223,14 +224,14 @@ const refused: Array<[string, Record<string, string>, RegExp]> = [
   ['promote', { user: 'Nobody_has_it' }, /^No user is called Nobody_has_it/],
   ['promote', { user: '999' }, /^User 999 is not a member/],
   ['promote', {}, /^The user must be/],
-  ['promote', { user: '<@4400000000000000099>' }, /^The person you mention is not linked/],
+  ['promote', { user: '<@4400000000000000099>' }, /^The person you mentioned is not linked/],
   ['promote', { user: '1001', reason: 'x'.repeat(501) }, /^The reason has 501 characters; at most 500/],
   ['setrank', { user: '1001', rank: 'Emperor' }, /Emperor/],
   ['setrank', { user: '1001', rank: '255' }, /./],
-  ['suspend', { user: '1001', duration: 'long' }, /^The duration must be such as 3d/],
+  ['suspend', { user: '1001', duration: 'long' }, /^Give a duration such as 3d/],
   ['suspend', { user: '1001', duration: '5s' }, /^The duration must be at least one minute/],
   ['suspend', { user: '1001', duration: '99999d' }, /at most/],
-  ['undo', {}, /^You changed no rank through Discord/],
+  ['undo', {}, /^You have not changed a rank through Discord/],
 ];
 
 test('a wrong user, reason, rank, duration or undo is refused in one sentence, and nothing changes', async () => {
@@ -254,8 +255,8 @@ test('a key bounds its role: direction, ceiling, scope, rate, pause, test mode, 
   await edit({ pausedAt: null });
   const sent = discord.interact(url, { name: 'demote', options: { user: '1001' }, roles: [ids.trainers] });
   await edit({ revokedAt: 1 });
-  expect(await discord.replyTo(await sent)).toMatch(/can't be used now|only/);
-  expect(await say('promote', { user: '1001' }, asTrainer)).toContain('"trainers" behind your role can\'t be used now');
+  expect(await discord.replyTo(await sent)).toMatch(/cannot be used now|only/);
+  expect(await say('promote', { user: '1001' }, asTrainer)).toContain('"trainers" of your role cannot be used now');
   await key('trainers', { mode: 'test', scopes: ['rank'] });
   expect(await say('promote', { user: '1001' }, asTrainer)).toMatch(/^Test key, nothing changed: /);
   expect(await say('suspend', { user: '1001', duration: '1d' }, asTrainer)).toContain('not suspend');
@@ -278,7 +279,7 @@ test('the key of a game serves no row, even if it has the name that a key for Di
   const { id } = required(await app.store.findKey('hr'));
   await app.store.updateKey(id, () => ({ change: { revokedAt: 1 }, events: [] }));
   await app.createKey({ name: 'hr', rules: { isAnyPlace: true } });
-  expect(await say('promote', { user: '1001' })).toContain('"hr" behind your role can\'t be used now');
+  expect(await say('promote', { user: '1001' })).toContain('"hr" of your role cannot be used now');
   expect(await app.heldBy(1001)).toEqual([roles.trainee, roles.base]);
 });
 
@@ -327,7 +328,7 @@ test('/undo takes back the person’s own newest change through Discord, once, u
   const clock = new ManualClock(Date.now());
   const { discord, url, app, say } = await open({ clock });
   await say('promote', { user: '1001' });
-  expect(await say('undo', {}, { userId: ids.bob })).toContain('You changed no rank');
+  expect(await say('undo', {}, { userId: ids.bob })).toContain('You have not changed a rank');
   expect(await say('undo')).toBe(`Member 1001 holds Trainee (rank 10), Member (rank 1) again.${simulated}`);
   expect(await say('undo')).toContain('already holds the roles from before your last change');
   const [undone] = await app.store.listChanges({ limit: 1 });
@@ -341,7 +342,7 @@ test('/undo takes back the person’s own newest change through Discord, once, u
     return discord.replyTo(await discord.post(url, body, signed(body, clock.now())));
   };
   expect(await sayAfter(10 * 60_000)).toContain('was changed again since your last change');
-  expect(await sayAfter(1)).toContain('You changed no rank through Discord within the last 10');
+  expect(await sayAfter(1)).toContain('You have not changed a rank through Discord in the last 10');
 });
 
 test('choices are the ranks that the key may give, by name or number, and none for a person without a role', async () => {

@@ -82,9 +82,9 @@ test('a notification without a signature, with a wrong or with an old one is ref
   const body = notification('c-1', 1001);
   const good = signatureOf(body);
   const refused: Array<[signature: string, sentence: RegExp, sentBody?: string]> = [
-    ['', /has no signature/],
-    [good.replace(/,v1=.*/, ''), /has no signature/],
-    [good.replace(/t=\d+/, 't=now'), /has no signature/],
+    ['', /contains no signature/],
+    [good.replace(/,v1=.*/, ''), /contains no signature/],
+    [good.replace(/t=\d+/, 't=now'), /contains no signature/],
     [signatureOf(body, { key: 'another secret' }), /does not match/],
     [good, /does not match/, body.replace('1001', '1002')],
     [good.replace(/t=\d/, 't=9'), /does not match/],

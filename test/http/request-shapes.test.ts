@@ -46,7 +46,7 @@ describe('ids', () => {
     const answer = await rank(rankText(id));
     expectError(answer, invalid);
     expect(messageOf(answer)).toMatch(
-      new RegExp(`^rankeeId must be a whole number from 0 to ${largest}(; -\\d+ is a test player of Studio)?\\.$`),
+      new RegExp(`^rankeeId must be a whole number from 0 to ${largest}(; -\\d+ is a Studio test player)?\\.$`),
     );
   });
 
@@ -111,9 +111,9 @@ describe('the rank request', () => {
     );
   });
 
-  test.each(['rankerId', 'rankeeId'])('names a test player of Studio in %s', async (field) => {
+  test.each(['rankerId', 'rankeeId'])('names a Studio test player in %s', async (field) => {
     const message = messageOf(await rank(rankBody({ [field]: -1 })));
-    expect(message).toMatch(new RegExp(`^${field} must be a whole number .*; -1 is a test player of Studio\\.`));
+    expect(message).toMatch(new RegExp(`^${field} must be a whole number .*; -1 is a Studio test player\\.`));
   });
 
   test.each(['rankerName', 'rankerId', 'rankeeName', 'rankeeId', 'newRankId'])('needs %s', async (field) => {
@@ -123,7 +123,7 @@ describe('the rank request', () => {
   test('names every field of the wrong type', async () => {
     const wrong = { rankerName: 5, rankeeName: null, newRankId: [20], command: {}, webhookUrl: 1 };
     expect(messageOf(await rank(rankBody(wrong)))).toBe(
-      `rankerName must be a string; rankeeName must be a string; newRankId must be the number of a rank, or a role id; command must be a string; webhookUrl must be a string.`,
+      `rankerName must be a string; rankeeName must be a string; newRankId must be a rank number or a role id; command must be a string; webhookUrl must be a string.`,
     );
   });
 

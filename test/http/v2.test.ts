@@ -86,8 +86,8 @@ describe('POST /v2/rank', () => {
       { username: 'Ann Example', rank: 20 },
       'username must be 3 to 20 letters, digits and underscores: the user name, not the display name.',
     ],
-    [{ robloxUserId: 1001, rank: '' }, 'rank must be a rank number, a role id or the name of a role.'],
-    [{ robloxUserId: 1001, rank: 2.5 }, 'rank must be a rank number, a role id or the name of a role.'],
+    [{ robloxUserId: 1001, rank: '' }, 'rank must be a rank number, a role id or a role name.'],
+    [{ robloxUserId: 1001, rank: 2.5 }, 'rank must be a rank number, a role id or a role name.'],
     [{ robloxUserId: 1001, rank: 20, reason: 7 }, 'reason must be a string.'],
     [[], 'The body must be a JSON object.'],
   ])('%j is refused with what is wrong in it', async (body, message) => {
@@ -342,7 +342,7 @@ describe('reads', () => {
   });
 
   test('do not exist for features that rankd lacks, and the answer says that', async () => {
-    expect(messageOf(await get('sessions'))).toContain('it has no sessions, applications or ranking centers');
+    expect(messageOf(await get('sessions'))).toContain('rankd has no sessions, applications or ranking centers');
   });
 });
 

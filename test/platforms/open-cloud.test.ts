@@ -470,9 +470,9 @@ test.each(unreadable)(
 );
 
 test.each<[FaultKind, string]>([
-  ['hang', 'it does not answer in time'],
-  ['reset', 'the connection broke off (ECONNRESET)'],
-  ['html', 'a web page answers in its place'],
+  ['hang', 'it does not respond in time'],
+  ['reset', 'the connection was lost (ECONNRESET)'],
+  ['html', 'a web page was returned instead'],
   ['truncated', 'the response could not be read'],
 ])('of what is met with %s it is said: %s', async (kind, what) => {
   fake.faults.add({ operation: 'memberships', kind, times: 999 });

@@ -72,7 +72,9 @@ export async function listenOrExit<Server>(starting: Promise<Server>): Promise<S
   } catch (error) {
     const { code, port } = error as { code?: string; port?: number };
     if (code !== 'EADDRINUSE') throw error;
-    process.stderr.write(`Another program already listens on port ${port}; choose another one with -- --port PORT.\n`);
+    process.stderr.write(
+      `Another program is already listening on port ${port}; choose another one with -- --port PORT.\n`,
+    );
     process.exit(1);
   }
 }

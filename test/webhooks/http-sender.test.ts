@@ -116,7 +116,7 @@ test('a status in time is a response, even if the body trickles, breaks off, or 
 test('a name lookup without end does not exceed the timeout of its request', async () => {
   const stuck = httpWebhookSender(systemClock, () => undefined);
   const answer = await stuck.send({ method: 'POST', address: 'https://x.example/', timeoutMs: 200, allowPrivate: [] });
-  expect(answer).toEqual({ isAnswered: false, error: 'it does not answer in time (0 s)' });
+  expect(answer).toEqual({ isAnswered: false, error: 'it does not respond in time (0 s)' });
 });
 
 test('a timeout and a broken connection are reported without an address', async () => {
@@ -126,7 +126,7 @@ test('a timeout and a broken connection are reported without an address', async 
   sink.answers('drop');
   const broken = await post(sink.url, { allowPrivate: ['127.0.0.1'] });
   expect([late, broken]).toEqual([
-    { isAnswered: false, error: 'it does not answer in time (1 s)' },
-    { isAnswered: false, error: 'the connection broke off (ECONNRESET)' },
+    { isAnswered: false, error: 'it does not respond in time (1 s)' },
+    { isAnswered: false, error: 'the connection was lost (ECONNRESET)' },
   ]);
 });

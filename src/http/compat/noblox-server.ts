@@ -23,13 +23,13 @@ const nobloxServer: Family = {
   errorFields: ({ status }) => ({ statusCode: status }),
 };
 
-const rankError = 'must be a rank number, a role id or the name of a role';
+const rankError = 'must be a rank number, a role id or a role name';
 const rankName = z.union([z.int(rankError).min(0, rankError), text.min(1)], { error: rankError }).nullish();
 const rankBody = z
   .object({ rank: rankName, role: rankName }, notAnObject)
   .refine(({ rank, role }) => (rank ?? role) != null, { error: 'rank or role is missing' });
 
-const stepsError = 'must be a whole number other than 0: how many ranks up, or with a minus down';
+const stepsError = 'must be a whole number other than 0: the number of ranks up, or down if negative';
 const wholeNumberText = z
   .string()
   .regex(/^-?\d{1,15}$/)
@@ -50,7 +50,7 @@ const member = {
 export const nobloxServerRoutes: readonly Route[] = [
   route({
     ...{ ...member, path: '/group/:group/member/:user/rank' },
-    body: { description: 'The rank number, role id or name of the role.', schema: rankBody },
+    body: { description: 'The rank number, role id or role name.', schema: rankBody },
     handler: async (exchange) => {
       const { now } = await change(exchange, 'rank', (userId) => {
         const { rank, role } = exchange.body();
@@ -93,7 +93,7 @@ async function change(
 async function requireGroup({ group }: DaemonContext, asked: number, call: CallContext): Promise<void> {
   const { id } = await group.about(call);
   if (id === asked) return;
-  throw new RankdError('invalid_request', `This rankd is for group ${id}, not for group ${asked}.`);
+  throw new RankdError('invalid_request', `This rankd manages group ${id}, not group ${asked}.`);
 }
 
 /** A role in the fields of noblox.js. Its older versions call the id `ID`. */

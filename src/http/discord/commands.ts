@@ -7,7 +7,6 @@ import { userIn, userWords } from '../../core/asked-user.ts';
 import { holdTitle, memberTitle, roleTitle } from '../../core/describe.ts';
 import { type DiscordCommandName, maxDiscordReason } from '../../core/discord-commands.ts';
 import { actorOf, type DiscordPerson } from '../../core/discord-person.ts';
-import { isSimulatedGroup } from '../../core/group-title.ts';
 import type { NamedUser } from '../../core/model.ts';
 import { type Direction, effectiveStates, type Key, type RankRequest, type Scope } from '../../core/model.ts';
 import { tookEffect } from '../../core/undo.ts';
@@ -23,7 +22,7 @@ import { liftHold, requireLength } from '../../usecases/holds/holds.ts';
 import { openHold } from '../../usecases/holds/open-hold.ts';
 import { findUser, namesOf, namesOfLinked, userNameIfKnown } from '../../usecases/people/users.ts';
 import { undoMember } from '../../usecases/undo/undo-member.ts';
-import { type AskedChange, asRoleName, idempotencyOf, warnOfPause, withoutOmitted } from '../changes.ts';
+import { type AskedChange, asRoleName, idempotencyOf, simulatedMark, warnOfPause, withoutOmitted } from '../changes.ts';
 import { limitsOf, type Throttle } from '../throttle.ts';
 import { type Interaction, type InteractionMember, shownName } from './interaction.ts';
 
@@ -85,7 +84,7 @@ export async function runCommand(request: CommandRequest): Promise<string> {
   if (overLimit !== undefined) throw overLimit;
   const caller = { by: actorOf(person), keyId: key.id, dryRun: key.mode === 'test', rules: key };
   const call = { signal: deadline.signal, deadlineAt: deadline.at, lane: key.id };
-  const mark = isSimulatedGroup(app.group.title) ? ' (simulated group)' : '';
+  const mark = simulatedMark(app.group.title);
   try {
     return (await run({ ...request, person, text, key, caller, call })) + mark;
   } catch (error) {
@@ -108,7 +107,7 @@ export async function usableKey({ store, group, clock }: DaemonContext, name: st
 }
 
 function notUsable(name: string, { details = { reason: 'unknown' } }: Partial<RankdError> = {}): RankdError {
-  const message = `The key "${name}" behind your role can't be used now. The operator can see why: rankd doctor`;
+  const message = `The key "${name}" of your role cannot be used now. The operator can find the reason: rankd doctor`;
   return new RankdError('invalid_key', message, { details });
 }
 
@@ -138,7 +137,7 @@ async function changeRole(asking: Asking): Promise<string> {
 async function suspend(asking: Asking): Promise<string> {
   const { app, text } = asking;
   const ms = parseDuration(text('duration'));
-  if (ms === undefined) throw new RankdError('invalid_request', 'The duration must be such as 3d, 12h or 30m.');
+  if (ms === undefined) throw new RankdError('invalid_request', 'Give a duration such as 3d, 12h or 30m.');
   requireLength(app, ms, 'invalid_request');
   const request = requestOf(asking, await rankeeOf(asking));
   return change(asking, { request, hold: { kind: 'suspension', endsAt: app.clock.now() + ms } });
@@ -178,7 +177,7 @@ async function rankeeOf({ app, call, text }: Asking): Promise<NamedUser> {
   const [, discordId] = /^<@!?(\d+)>$/.exec(given) ?? [];
   const asked = discordId === undefined ? userIn(given) : await userBehind(app, discordId);
   if (asked === undefined) {
-    throw new RankdError('invalid_request', `The user must be ${userWords}, or a mention of someone who is linked.`);
+    throw new RankdError('invalid_request', `The user must be ${userWords}, or a mention of a linked person.`);
   }
   if (typeof asked === 'string') return findUser(app, asked, call);
   return { id: asked, name: (await namesOf(app, [asked])).get(asked) ?? '' };
@@ -187,7 +186,7 @@ async function rankeeOf({ app, call, text }: Asking): Promise<NamedUser> {
 async function userBehind({ store }: DaemonContext, discordId: string): Promise<number> {
   const person = await store.findDiscordPerson(discordId);
   if (person?.userId !== undefined) return person.userId;
-  const message = 'The person you mention is not linked to a Roblox user; give the Roblox name instead.';
+  const message = 'The person you mentioned is not linked to a Roblox user; use the Roblox name instead.';
   throw new RankdError('user_not_found', message);
 }
 
@@ -223,7 +222,7 @@ async function whoIs(asking: Asking): Promise<string> {
   if (found === undefined) return `${title} is not in the group.`;
   const held = found.held.filter(({ kind }) => kind !== 'private' && kind !== 'base').toReversed();
   const lines = [
-    `${title} is ${found.highest === undefined ? 'without a rank' : roleTitle(found.highest)}.`,
+    `${title} ${found.highest === undefined ? 'has no rank' : `is ${roleTitle(found.highest)}`}.`,
     ...(held.length > 1 ? [`Roles: ${held.map(roleTitle).join(', ')}`] : []),
     ...(hold === undefined ? [] : [holdTitle(hold)]),
     ...(last === undefined
@@ -249,7 +248,7 @@ async function undo(asking: Asking): Promise<string> {
   });
   const last = own.find((one) => one.undoId === undefined && (one.state !== 'applied' || tookEffect(one)));
   if (last === undefined)
-    throw new RankdError('not_found', 'You changed no rank through Discord within the last 10 minutes.');
+    throw new RankdError('not_found', 'You have not changed a rank through Discord in the last 10 minutes.');
   const title = memberTitle(last);
   const result = await undoMember(
     app,

@@ -58,7 +58,7 @@ function checked<Schema extends z.ZodType>(schema: Schema, content: unknown): z.
   const fields = [...new Set(error.issues.map(({ path }) => path.join('.') || 'the body'))].slice(0, 5);
   throw new RankdError(
     'invalid_request',
-    `It is not an interaction of Discord: ${fields.join(', ')} is missing or wrong.`,
+    `The request is not a Discord interaction: ${fields.join(', ')} is missing or invalid.`,
   );
 }
 
@@ -97,6 +97,6 @@ const refusals = {
 };
 
 function refusal(reason: RefusalReason): RankdError {
-  const message = 'Only requests that Discord signed within the last 5 minutes are accepted here.';
+  const message = 'This address accepts only requests that Discord signed in the last 5 minutes.';
   return RankdError.withoutStack('invalid_key', message, { details: { reason } });
 }

@@ -72,7 +72,7 @@ export class Interactions {
     app.discordSeen.lastAt = now;
     const { type, interaction } = readInteraction(request.body as Buffer);
     if (type === interactionTypes.ping) return { type: 1 };
-    if (interaction === undefined) return message('rankd has slash commands only.');
+    if (interaction === undefined) return message('rankd supports only slash commands.');
     const isAutocomplete = type === interactionTypes.autocomplete;
     const { application_id, guild_id, member, data } = interaction;
     if (application_id !== discord.application || guild_id !== discord.server || !member)
@@ -153,7 +153,7 @@ export class Interactions {
   }
 }
 
-const unsent = 'Discord did not accept the reply to a command; the history has the outcome';
+const unsent = 'Discord did not accept the reply to a command; the outcome is in the history';
 
 /** https://discord.com/developers/docs/resources/message#message-object-message-flags */
 const ephemeral = 64;

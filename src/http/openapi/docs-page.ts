@@ -24,7 +24,7 @@ export const docsPage = (routes: readonly DescribedRoute[]) => `<!doctype html>
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>rankd API</title><style>${style}</style></head>
 <body>
 <h1>rankd ${prose(version)}</h1>
-<p>Operations on ranks need the header <code>Authorization: Bearer &lt;game key&gt;</code>; <code>/v2</code> also accepts the key
+<p>Rank operations require the header <code>Authorization: Bearer &lt;game key&gt;</code>; <code>/v2</code> also accepts the key
 in <code>x-api-key</code>. Every answer that is not 200 is one JSON object with the fields of <a href="#errors">an error</a>.
 For programs: <a href="openapi.json">openapi.json</a>.</p>
 <ul>${routes.map((route) => `<li>${link(route)} ${titleOf(route)}</li>`).join('\n')}\n<li><a href="#errors">Errors</a></li></ul>

@@ -29,8 +29,8 @@ interface JsonSchema {
 export const errorSchema = z.strictObject({
   success: z.literal(false),
   error: z.string().describe('The short reason of the code.'),
-  code: z.enum(publicCodes as [PublicCode, ...PublicCode[]]).describe('Stable; made for programs.'),
-  message: z.string().describe('One sentence that a game owner can act on.'),
+  code: z.enum(publicCodes as [PublicCode, ...PublicCode[]]).describe('The error code, which is stable.'),
+  message: z.string().describe("One sentence for the game's owner: the problem and, if possible, the fix."),
   requestId: answerHeaders['x-request-id'].schema,
   retryAfter: answerHeaders['Retry-After'].schema.optional().describe('Seconds to wait; present if waiting helps.'),
 });
@@ -57,7 +57,7 @@ export function openApiDocument(routes: readonly Route[]) {
           scheme: 'bearer',
           description: 'A game key as `rankd key create` prints it: rk_live_… or rk_test_….',
         },
-        keyHeader: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'Only the same key.' },
+        keyHeader: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'The game key, without `Bearer`.' },
       },
       headers: mapValues(answerHeaders, ({ description, schema }) => ({ description, schema: toJsonSchema(schema) })),
       schemas: schemasOf(described),
@@ -131,7 +131,7 @@ const optionalPlace = parameter(
   id
     .optional()
     .describe(
-      'The place id (game.PlaceId). Without it, rankd uses the header `Roblox-Id`, which Roblox adds to the requests of its game servers. A key made with `--any-place` needs neither.',
+      'The place id (game.PlaceId). Without it, rankd uses the `Roblox-Id` header, which Roblox adds to requests from its game servers. A key made with `--any-place` needs neither.',
     ),
 );
 const idempotency: Parameter = {

@@ -23,12 +23,12 @@ import { memberFields, namesOneMember, notAnObject, optionalText, text, userId }
 import { answerFields, changeCodes, changeId, type Exchange, type Route, route, workspaceId } from '../route.ts';
 
 const rankError = ({ input }: { input?: unknown }) =>
-  input === undefined ? 'is missing' : 'must be a rank number, a role id or the name of a role';
+  input === undefined ? 'is missing' : 'must be a rank number, a role id or a role name';
 const rank = z
   .union([z.int({ error: rankError }).min(0, { error: rankError }), text.min(1, { error: rankError })], {
     error: rankError,
   })
-  .describe('The rank number in the group (1 to 255), a role id (above 255), or the name of a role.');
+  .describe('The rank number in the group (1 to 255), a role id (above 255), or a role name.');
 
 const durationError = ({ input }: { input?: unknown }) =>
   input === undefined ? 'is missing' : 'must be a duration such as 3d, 12h or 30m, or a number of whole seconds';
@@ -40,9 +40,9 @@ const duration = z
 /** The fields of every change on /v2. The member is given by id or by name. */
 const changeFields = {
   ...memberFields,
-  reason: optionalText.describe('Why, in your own words; 200 characters of it are stored with the change.'),
-  rankerId: userId.nullish().describe('User id of the player who asks; 0, or omitted, if none does.'),
-  rankerName: optionalText.describe('Name of the player who asks.'),
+  reason: optionalText.describe('The reason, in any words; rankd stores its first 200 characters with the change.'),
+  rankerId: userId.nullish().describe('User id of the player who requests the change; 0 or omitted if there is none.'),
+  rankerName: optionalText.describe('Name of the player who requests the change.'),
   rankeeName: optionalText.describe('Name of the member whose rank changes, for the history and the answer.'),
   command: optionalText.describe('The command that led to the change; stored with it.'),
 };
@@ -53,13 +53,13 @@ const rankFields = {
   ifRank: rank
     .nullish()
     .describe(
-      'The change is made only if this is the rank of the member (a number, a role id or a name); otherwise 409 `rank_differs`.',
+      'rankd makes the change only if the member has this rank (a number, a role id or a name); otherwise, it answers 409 `rank_differs`.',
     ),
 };
 const atLeast = z
   .boolean({ error: 'must be true or false' })
   .nullish()
-  .describe('true: a member who already has this rank or a higher one is not changed, and the answer is 200.');
+  .describe('true: rankd does not change a member who already has this rank or a higher one, and answers 200.');
 
 const role = rank.describe('The name of a role that is not on the ladder, its rank number, or its role id.');
 const roleBody = z.object({ ...changeFields, role }, notAnObject).superRefine(namesOneMember);
@@ -75,8 +75,8 @@ const changeAnswer = z.strictObject({
   message: z.string().describe('The result, in one sentence.'),
   workspaceId,
   robloxUserId: z.int().min(1).describe('The member whose rank changed.'),
-  oldRank: roleRank.describe('The number of the highest rank that counted before; null if unknown.'),
-  newRank: roleRank.describe('The number of the highest rank now.'),
+  oldRank: roleRank.describe("The member's highest rank number before the change; null if unknown."),
+  newRank: roleRank.describe("The member's highest rank number now."),
   roleName: z.string().nullable().describe('The role with that rank.'),
   changeId: changeId.describe('The id of the change in the history.'),
 });
@@ -85,9 +85,9 @@ const roleAnswer = z.strictObject({
   ...answerFields,
   message: z.string().describe('The result, in one sentence.'),
   workspaceId,
-  robloxUserId: z.int().min(1).describe('The member whose role it is.'),
-  roleId: z.int().min(1).describe('The role that was given or taken.'),
-  roleName: z.string().describe('Its name.'),
+  robloxUserId: z.int().min(1).describe('The member whose role changed.'),
+  roleId: z.int().min(1).describe('The id of the role that was given or taken.'),
+  roleName: z.string().describe('The name of that role.'),
   changeId: changeId.describe('The id of the change in the history.'),
 });
 
@@ -158,7 +158,7 @@ const rankCodes = [...changeCodes, ...nameCodes, 'ambiguous_name', 'rank_differs
 const stepCodes = [...rankCodes, 'no_further_rank'] as const;
 const roleCodes = [...changeCodes, ...nameCodes, 'ambiguous_name', 'needs_ladder'] as const;
 const nextRank =
-  'rankd finds the next rank at the moment of the change, on the ladder if the configuration has one; it skips locked roles. At the end, the answer is 409 `no_further_rank`.';
+  'rankd determines the next rank when it makes the change, on the ladder if the configuration has one, and skips locked roles. If there is no further rank, it answers 409 `no_further_rank`.';
 
 export const changeRoutes: readonly Route[] = [
   route({
@@ -167,7 +167,7 @@ export const changeRoutes: readonly Route[] = [
       id: 'setRank',
       summary: 'Give a member a rank',
       description:
-        'Makes the rank the highest of the member, and answers 200 only after Roblox has shown that the member holds it. You can name the member and the rank by id or by name.',
+        "Makes the rank the member's highest, and answers 200 only after Roblox has shown that the member holds it. You can name the member and the rank by id or by name.",
     },
     body: {
       ...{ ...body, name: 'SetRankRequest', schema: setRankBody },
@@ -206,7 +206,7 @@ export const changeRoutes: readonly Route[] = [
       id: 'addRole',
       summary: 'Give a member an extra role',
       description:
-        'Gives a role that is not on the ladder of the configuration; the rank and all other roles stay. The key needs the scope roles.',
+        'Gives a role that is not on the configured ladder; the rank and all other roles stay. The key needs the scope `roles`.',
     },
     body: { ...roleRequest, example: { robloxUserId: 1001, role: 'Recruit', reason: 'gamepass' } },
     answers: [{ ...roleChanged, description: 'The member holds the role.' }],
@@ -219,7 +219,7 @@ export const changeRoutes: readonly Route[] = [
       id: 'removeRole',
       summary: 'Take an extra role from a member',
       description:
-        'Takes a role that is not on the ladder of the configuration; the rank and all other roles stay. The key needs the scope roles.',
+        'Takes a role that is not on the configured ladder; the rank and all other roles stay. The key needs the scope `roles`.',
     },
     body: { ...roleRequest, example: { robloxUserId: 1001, role: 'Recruit' } },
     answers: [
@@ -236,9 +236,9 @@ export const changeRoutes: readonly Route[] = [
     ...{ ...suspension, path: '/v2/suspend' },
     docs: {
       id: 'suspend',
-      summary: 'Suspend a member for a time',
+      summary: 'Suspend a member',
       description:
-        'Takes all roles from the member, and gives back exactly those roles at the end. Until then no game can change the rank. The key needs the scope suspend.',
+        'Takes all roles from the member, and gives exactly those roles back at the end. Until then, no game can change the rank. The key needs the scope `suspend`.',
     },
     body: {
       ...{ ...body, name: 'SuspendRequest', schema: suspendBody },
@@ -259,7 +259,7 @@ export const changeRoutes: readonly Route[] = [
       id: 'unsuspend',
       summary: 'End a suspension',
       description:
-        'Gives the member back exactly the earlier roles. The key needs the scope suspend, and the rules for a promotion to these roles apply. It ends only suspensions that a key began.',
+        'Gives the member exactly the earlier roles back. The key needs the scope `suspend`, and the rules for a promotion to these roles apply. Only suspensions that a key started can be ended.',
     },
     body: { ...{ ...body, name: 'StepRequest', schema: stepBody }, example: { robloxUserId: 1001 } },
     answers: [

@@ -48,13 +48,13 @@ async function outcomeOf(
   { app }: Exchange,
   { id, type, body }: { id: string; type: string; body: unknown },
 ): Promise<string> {
-  if (type === 'SampleNotification') return 'The test notification has arrived, and its signature is right.';
+  if (type === 'SampleNotification') return 'rankd received the test notification, and its signature is correct.';
   if (type !== 'RightToErasureRequest') return 'rankd ignores notifications of this type.';
   const { EventTime: at, EventPayload: payload } = parseFields(erasure, body);
   const requestedAt = typeof at === 'string' ? Date.parse(at) : Number.NaN;
   const { doneAt } = await receiveErasure(app, { id, userId: payload.UserId, requestedAt });
   return doneAt === undefined
-    ? 'The request is recorded; the operator carries it out with rankd forget --requested.'
+    ? 'rankd recorded the request; the operator carries it out with rankd forget --requested.'
     : 'The request is done: rankd has no record that names the user.';
 }
 
@@ -85,13 +85,13 @@ function refusalOfSignature(
 const refusals = {
   unsigned: refusal(
     'unsigned',
-    'The header roblox-signature has no signature: give the webhook a secret on the Creator Dashboard.',
+    'The roblox-signature header contains no signature: set a secret for the webhook on the Creator Dashboard.',
   ),
   wrong_secret: refusal(
     'wrong_secret',
     'The signature in roblox-signature does not match the body: the Creator Dashboard and rankd need the same secret.',
   ),
-  stale_notification: refusal('stale_notification', 'The notification was not signed within the last 10 minutes.'),
+  stale_notification: refusal('stale_notification', 'The notification was not signed in the last 10 minutes.'),
 };
 
 function refusal(reason: RefusalReason, message: string): RankdError {

@@ -1,5 +1,4 @@
 import * as z from 'zod';
-import { isSimulatedGroup } from '../../core/group-title.ts';
 import type { KeyRecord, Role } from '../../core/model.ts';
 import type { CallContext } from '../../ports/index.ts';
 import type { DaemonContext } from '../../usecases/daemon-context.ts';
@@ -7,7 +6,7 @@ import { findGivable, findMemberRoles } from '../../usecases/group/group.ts';
 import { openHold } from '../../usecases/holds/open-hold.ts';
 import { findUser, userNameOf } from '../../usecases/people/users.ts';
 import { admitCaller } from '../callers.ts';
-import { callIn, deadlineOf } from '../changes.ts';
+import { callIn, deadlineOf, simulatedMark } from '../changes.ts';
 import { memberFields, namesOneMember } from '../fields.ts';
 import { answerFields, type Exchange, platformCodes, type Route, route, workspaceId } from '../route.ts';
 
@@ -20,7 +19,7 @@ const memberAnswer = z.strictObject({
   robloxUserId: z.int().min(1),
   userName: z.string().nullable().describe('The user name; null if Roblox does not report it now.'),
   inGroup: z.boolean(),
-  rank: z.int().min(0).max(255).describe('The highest rank that counts; 0 if the user is not in the group.'),
+  rank: z.int().min(0).max(255).describe('The highest rank number; 0 if the user is not in the group.'),
   roleId: z.int().min(1).nullable().describe('The role with that rank.'),
   roleName: z.string().nullable(),
   roles: z.array(z.strictObject(roleFields)).describe('Every role of the member, ascending by rank.'),
@@ -33,7 +32,7 @@ const memberAnswer = z.strictObject({
 
 const givableRole = z.strictObject({
   ...roleFields,
-  canGive: z.boolean().describe('Whether this key can give it, as far as that is known.'),
+  canGive: z.boolean().describe('Whether this key can give the role, as far as rankd knows.'),
 });
 const rolesAnswer = z.strictObject({
   ...answerFields,
@@ -64,7 +63,7 @@ export const readRoutes: readonly Route[] = [
     ...{ ...read, path: '/v2/member' },
     docs: {
       id: 'member',
-      summary: 'Get the roles of a member',
+      summary: "Get a member's roles",
       description:
         'Reads the roles of a user from Roblox, by user id or by name. The answer is 200 even if the user is not in the group.',
     },
@@ -98,7 +97,7 @@ export const readRoutes: readonly Route[] = [
     docs: {
       id: 'roles',
       summary: 'List the roles of the group',
-      description: 'Lists the roles, and which of them this key can give.',
+      description: 'Lists all roles, and whether this key can give each of them.',
     },
     answers: [
       {
@@ -129,7 +128,7 @@ export const readRoutes: readonly Route[] = [
     docs: {
       id: 'workspace',
       summary: 'Get the workspace and its group',
-      description: 'Returns the workspace and its group, in the fields of Panora v2.',
+      description: 'Returns the workspace and its group, with the field names of Panora v2.',
     },
     answers: [
       {
@@ -171,8 +170,8 @@ async function answer<Found extends { message: string }>(
   using deadline = deadlineOf(exchange);
   const found = await find({ app, caller, call: callIn(deadline, caller) });
   request.notes.level = 'debug'; // games poll this, and it changes nothing
-  const mark = isSimulatedGroup(app.group.title) ? ' (simulated group)' : '';
-  return { success: true, requestId: request.id, ...found, message: found.message + mark };
+  const message = found.message + simulatedMark(app.group.title);
+  return { success: true, requestId: request.id, ...found, message };
 }
 
 async function memberView(

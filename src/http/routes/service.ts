@@ -20,10 +20,10 @@ const greetingPage = Buffer.from(`<!doctype html>
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>rankd</title></head>
 <body>
 <h1>rankd is running</h1>
-<p>It changes ranks in one Roblox group for the games that are allowed to. There is nothing to click here:
-games send <code>POST /v1/ranker</code> with a game key.</p>
-<p><a href="docs">What the API does</a>, <a href="openapi.json">the same for programs</a>,
-and <a href="readyz">whether ranks can be changed now</a>.</p>
+<p>It changes ranks in one Roblox group for the games that are allowed to. These games
+send <code>POST /v1/ranker</code> with a game key.</p>
+<p>See the <a href="docs">API documentation</a>, the <a href="openapi.json">OpenAPI document</a>,
+and <a href="readyz">whether rankd can change ranks now</a>.</p>
 </body>
 </html>
 `);
@@ -36,7 +36,7 @@ export const serviceRoutes: readonly Route[] = [
     docs: {
       id: 'greeting',
       summary: 'Greeting',
-      description: 'Shows that rankd is running, to anyone who opens the address in a browser.',
+      description: 'Shows that rankd is running when the address is opened in a browser.',
     },
     answers: [
       { type: 'text/html; charset=utf-8', description: 'A short page; with `Accept: application/json`, JSON.' },
@@ -44,9 +44,9 @@ export const serviceRoutes: readonly Route[] = [
         name: 'Greeting',
         description: 'With `Accept: application/json`:',
         schema: z.strictObject({
-          message: z.string().describe('A description of this service.'),
-          docs: z.literal('/docs').describe('The page about this API.'),
-          openapi: z.literal('/openapi.json').describe('The same for programs.'),
+          message: z.string().describe('A short description of rankd.'),
+          docs: z.literal('/docs').describe('The address of the API documentation.'),
+          openapi: z.literal('/openapi.json').describe('The address of the OpenAPI document.'),
         }),
         example: greeting,
       },
@@ -66,13 +66,13 @@ export const serviceRoutes: readonly Route[] = [
     path: '/healthz',
     docs: {
       id: 'health',
-      summary: 'Check that the process runs',
-      description: 'Answers while the process runs.',
+      summary: 'Check that rankd is running',
+      description: 'Answers as long as the process is running.',
     },
     answers: [
       {
         name: 'Health',
-        description: 'It runs.',
+        description: 'rankd is running.',
         schema: z.strictObject({ status: z.literal('ok') }),
         example: { status: 'ok' },
       },
@@ -90,12 +90,12 @@ export const serviceRoutes: readonly Route[] = [
       id: 'readiness',
       summary: 'Check that rankd can change ranks',
       description:
-        'Checks that the database, Roblox and the credential work, that no setting prevents every change (409 `configuration_misfit`), and that rankd is not stopping. After a failed write to the database it tries one.',
+        'Checks that the database, Roblox and the credential work, that no setting prevents every change (409 `configuration_misfit`), and that rankd is not stopping. If the last database write failed, it tries another one.',
     },
     answers: [
       {
         name: 'Readiness',
-        description: 'It can.',
+        description: 'rankd can change ranks.',
         schema: z.strictObject({
           status: z.literal('ready'),
           simulated: z.literal(true).optional().describe('Present if the group is simulated: nothing touches Roblox.'),
@@ -127,8 +127,8 @@ export const serviceRoutes: readonly Route[] = [
     path: '/openapi.json',
     docs: {
       id: 'openapi',
-      summary: 'This description',
-      description: 'The description of this API in OpenAPI 3.1; `rankd openapi` prints it, too.',
+      summary: 'OpenAPI document',
+      description: "This API's description in OpenAPI 3.1, which `rankd openapi` prints, too.",
     },
     answers: [{ description: 'An OpenAPI document.' }],
     handler: async ({ api, request, reply }) => {
@@ -143,8 +143,8 @@ export const serviceRoutes: readonly Route[] = [
     path: '/docs',
     docs: {
       id: 'docs',
-      summary: 'This description as a page',
-      description: 'The description of this API as a page for people.',
+      summary: 'API documentation',
+      description: "This API's description as a web page.",
     },
     answers: [{ type: 'text/html; charset=utf-8', description: 'One page that loads nothing else.' }],
     handler: async (exchange) => {

@@ -11,8 +11,8 @@ import { changeCodes, type Exchange, type FoundKey, placeIdHelp, type Route, rou
 
 const rankBody = z.object(
   {
-    rankerName: text.describe('Name of the player who asks for the change.'),
-    rankerId: userId.describe('User id of the player who asks; 0 if none does.'),
+    rankerName: text.describe('Name of the player who requests the change.'),
+    rankerId: userId.describe('User id of the player who requests the change; 0 if there is none.'),
     rankeeName: text.describe('Name of the member whose rank changes.'),
     rankeeId: memberId.describe('User id of the member whose rank changes, above 0.'),
     newRankId: rankOrRoleId.describe('The rank number in the group (1 to 255), or a role id (above 255).'),
@@ -61,7 +61,7 @@ export const v1Routes: readonly Route[] = [
       id: 'changeRank',
       summary: "Change a member's rank",
       description:
-        'Makes the rank the highest of the member, and answers 200 only after Roblox has shown that the member holds it. An outcome that is not known in time is never reported as success or failure.',
+        "Makes the rank the member's highest, and answers 200 only after Roblox has shown that the member holds it. It never reports an unknown outcome as success or failure.",
     },
     key: { scope: 'rank', in: 'bearer', place: 'query' },
     changesRanks: true,

@@ -120,7 +120,7 @@ export class FakeTargets implements WebhookSender {
     if (answer !== 'hang')
       return { isAnswered: true, status: 0, header: () => undefined, text: '', ...answer } as TargetAnswer;
     await this.#clock.sleep(request.timeoutMs, signal);
-    return { isAnswered: false, error: 'it does not answer in time (15 s)' };
+    return { isAnswered: false, error: 'it does not respond in time (15 s)' };
   }
 
   judgeAddress = async () => ({});
