@@ -53,14 +53,14 @@ export async function discordAddressFinding(url: string, daemon: SoughtDaemon): 
   const endpoint = `${url}/discord/interactions`;
   const question = crypto().randomBytes(16).toString('base64url');
   const visit = await visited(endpoint, { [questionHeader]: question }, '{"type":1}');
-  const fix = `let the proxy or the tunnel forward ${endpoint} to ${daemon.url}, with headers and body unchanged`;
+  const fix = `configure the proxy or the tunnel to forward ${endpoint} to ${daemon.url}, with headers and body unchanged`;
   if ('failure' in visit)
     return fail('discord', `${endpoint} can't be reached: ${visit.failure.words}`, visit.failure.hint);
   const isOurs = visit.headers[proofHeader] === proofOf(daemon.identity, { question, authorization: undefined });
-  if (isOurs && visit.status === 401) return ok('discord', `${endpoint} leads here`);
+  if (isOurs && visit.status === 401) return ok('discord', `${endpoint} reaches this daemon`);
   if (visit.status !== 401)
-    return fail('discord', `${endpoint} answers ${visit.status}, not 401, to a request without a signature`, fix);
-  return fail('discord', `another program refuses requests at ${endpoint}`, fix);
+    return fail('discord', `${endpoint} returns ${visit.status} for an unsigned request, not 401`, fix);
+  return fail('discord', `requests to ${endpoint} reach a different program`, fix);
 }
 
 /** Game servers may use these only: https://create.roblox.com/docs/cloud-services/http-service */
@@ -68,7 +68,7 @@ function portFindings(port: string): Finding[] {
   const number = Number(port || 443);
   const isOpen = number === 80 || number === 443 || (number >= 1024 && number !== 1194);
   if (isOpen) return [];
-  return [fail('address', `games can't reach port ${number}`, 'use 443, or a port from 1024 up except 1194')];
+  return [fail('address', `games can't reach port ${number}`, 'use port 443, or any port from 1024 up except 1194')];
 }
 
 async function addressesOf(host: string): Promise<string[] | Finding> {
@@ -76,7 +76,7 @@ async function addressesOf(host: string): Promise<string[] | Finding> {
     const found = await lookup(host, { all: true });
     return found.map(({ address }) => address);
   } catch (error) {
-    const fix = `make a DNS record for ${host} (A, and AAAA for IPv6) with the public address of the machine, or of the tunnel`;
+    const fix = `create a DNS record for ${host} (A, and AAAA for IPv6) that points to the public address of the machine or the tunnel`;
     const { cause, words, hint } = connectionFailure(error, { at: host });
     return fail('name', `${host} can't be reached: ${words}`, cause === 'name_unknown' ? fix : hint);
   }
@@ -84,11 +84,11 @@ async function addressesOf(host: string): Promise<string[] | Finding> {
 
 function nameFinding(host: string, addresses: string[]): Finding {
   const inside = addresses.filter(isPrivate);
-  if (inside.length === 0) return ok('name', `${host} is ${addresses.join(', ')}`);
+  if (inside.length === 0) return ok('name', `${host} resolves to ${addresses.join(', ')}`);
   if (isIP(host) !== 0)
     return warn('name', `Roblox's servers can't reach ${host}`, 'use a public address: a name with TLS, or a tunnel');
-  const fix = `look it up from another network; if the address of ${host} is the same there, correct its DNS record`;
-  return warn('name', `${host} is ${inside.join(', ')} here, which Roblox's servers can't reach`, fix);
+  const fix = `look up ${host} from another network; if its address is the same there, correct its DNS record`;
+  return warn('name', `${host} resolves to ${inside.join(', ')} here, which Roblox's servers can't reach`, fix);
 }
 
 interface Visit {
@@ -146,8 +146,8 @@ function silence(url: string, { cause, words }: ConnectionFailure, addresses: st
     return fail(check, text, 'check the proxy or the tunnel: its log has the reason');
   }
   if (addresses.some(isPrivate)) return fail('reach', text, start);
-  const elsewhere = `open ${url}/healthz from elsewhere, such as a phone without Wi-Fi. If that shows {"status":"ok"}, all is well: from inside, some routers do not reach their own public address`;
-  return fail('reach', text, `${elsewhere}. If not, ${start}, and let the port through firewall and router`);
+  const elsewhere = `open ${url}/healthz from outside your network, such as on a phone with Wi-Fi off. If it shows {"status":"ok"}, all is well: some routers can't reach their own public address from inside`;
+  return fail('reach', text, `${elsewhere}. If not, ${start}, and open the port in the firewall and the router`);
 }
 
 function certificateFinding(
@@ -159,19 +159,19 @@ function certificateFinding(
   const until = Number.isNaN(endsAt) ? '' : isoDay(endsAt);
   if (distrust !== undefined) {
     const { words } = connectionFailure(Object.assign(new Error(distrust), { code: distrust }), { at: host });
-    const [detail, fix] = flaws[distrust]?.(host, certificate, until) ?? ['', otherwise];
-    return fail('certificate', `${words}${detail}: no game accepts it`, fix);
+    const [detail, fix] = flaws[distrust]?.(host, certificate, until) ?? ['', automatic];
+    return fail('certificate', `${words}${detail}: games reject it`, fix);
   }
   const days = Math.floor((endsAt - Date.now()) / dayMs);
   if (days >= soonDays) return ok('certificate', `valid until ${until}`);
   return warn(
     'certificate',
-    `valid until ${until} only, and not renewed yet`,
-    `see why the proxy does not renew it: ${otherwise}`,
+    `expires on ${until} and has not been renewed yet`,
+    `check the proxy's log for the reason; ${automatic}`,
   );
 }
 
-const otherwise = 'its log says so; Caddy and the tunnels get certificates by themselves';
+const automatic = 'Caddy and the tunnels get certificates automatically';
 
 /**
  * Explanations by OpenSSL's error code: details that its message leaves out, and the fix for the owner of the
@@ -181,17 +181,17 @@ const flaws: Record<
   string,
   (host: string, certificate: PeerCertificate | undefined, until: string) => [string, string]
 > = {
-  CERT_HAS_EXPIRED: (_host, _certificate, until) => [`, on ${until}`, `renew it; ${otherwise}`],
-  CERT_NOT_YET_VALID: () => ['', 'set the clock of the machine that made it'],
+  CERT_HAS_EXPIRED: (_host, _certificate, until) => [`, on ${until}`, `renew it; ${automatic}`],
+  CERT_NOT_YET_VALID: () => ['', 'correct the clock of the machine that issued it'],
   ERR_TLS_CERT_ALTNAME_INVALID: (host, certificate) => [
-    `, not for ${host} but for ${shorten(certificate?.subjectaltname ?? 'no name', 100)}`,
-    `get one for ${host}; if that is your router's, it answers only inside your network: check from elsewhere`,
+    `; it is for ${shorten(certificate?.subjectaltname ?? 'no name', 100)}, not for ${host}`,
+    `get one for ${host}; if your router answered with this one, check from outside your network`,
   ],
-  DEPTH_ZERO_SELF_SIGNED_CERT: () => [', it is self-signed', `get one from Let's Encrypt; ${otherwise}`],
-  SELF_SIGNED_CERT_IN_CHAIN: () => [', it comes from an unknown authority', `get one from Let's Encrypt; ${otherwise}`],
+  DEPTH_ZERO_SELF_SIGNED_CERT: () => [', it is self-signed', `get one from Let's Encrypt; ${automatic}`],
+  SELF_SIGNED_CERT_IN_CHAIN: () => [', it comes from an unknown authority', `get one from Let's Encrypt; ${automatic}`],
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: () => [
     ', it comes without the rest of its chain',
-    "let the proxy send the whole chain (the file fullchain.pem), from a known authority, such as Let's Encrypt",
+    "configure the proxy to send the whole chain (fullchain.pem), from a known authority such as Let's Encrypt",
   ],
 };
 
@@ -202,7 +202,7 @@ function answerFinding(
   const point = `point the proxy or the tunnel at ${daemon?.url ?? 'rankd'}`;
   if (status >= 300 && status < 400) {
     const to = shorten(headers.location ?? 'nowhere', 200);
-    return fail('answer', `it redirects games to ${to}`, 'give games the address that answers: server.public_url');
+    return fail('answer', `it redirects games to ${to}`, 'set server.public_url to the address that it redirects to');
   }
   if (status >= 502)
     return fail('answer', `the proxy cannot reach rankd (status ${status})`, `start rankd, and ${point}`);
@@ -210,19 +210,23 @@ function answerFinding(
     return fail(
       'answer',
       `the program that answers is not rankd (status ${status})`,
-      `${point}, without a page in between`,
+      `${point}, with no other page in between`,
     );
   }
   if (isProven) return ok('answer', 'it is this daemon');
   if (isStripped) {
-    const text = 'it is this daemon, but the header Authorization does not come through, so no game key does';
-    return fail('answer', text, 'let the proxy or the tunnel pass on that header, or use another one');
+    const text = 'it is this daemon, but requests arrive without the Authorization header, which has the game key';
+    return fail(
+      'answer',
+      text,
+      'configure the proxy or the tunnel to forward that header, or use a different proxy or tunnel',
+    );
   }
   if (daemon === undefined) {
-    const fix = 'run this where the daemon runs, with its --data-dir, to confirm that it is that daemon';
-    return warn('answer', 'a rankd answers; none runs on this data directory', fix);
+    const fix = "run this on the daemon's machine, with its --data-dir, to check that it is the right daemon";
+    return warn('answer', 'a rankd daemon answers, but none is running on this data directory', fix);
   }
-  return fail('answer', 'another rankd answers, not the one of this data directory', point);
+  return fail('answer', 'a different rankd daemon answers, not the one of this data directory', point);
 }
 
 function isHealth(body: string): boolean {

@@ -91,7 +91,7 @@ export class Cli {
   sayTemporaryDir(): void {
     if (this.#temporaryDir === undefined) return;
     this.say(
-      `No data directory can be made at ${this.#usualDataDir}, so the socket and the lock are in ${this.#temporaryDir}.`,
+      `The data directory ${this.#usualDataDir} can't be created, so the socket and the lock are in ${this.#temporaryDir}.`,
     );
   }
 
@@ -179,7 +179,7 @@ export class Cli {
   /** Reports on stderr, even with -q and --json, that an older database was migrated: an older rankd can't use it from now on. */
   readonly onMigrated = ({ database, from, to, copy }: Migration): void => {
     this.line.clear();
-    const text = `The database ${database} was migrated from schema ${from} to ${to}; ${copy === null ? 'rankd made no copy of it' : `a copy from before is ${copy}`}.`;
+    const text = `The database ${database} was migrated from schema ${from} to ${to}; ${copy === null ? 'rankd made no copy of it' : `a copy from before the migration is ${copy}`}.`;
     const document = { v: 1, migration: { database, from, to, copy } };
     this.io.stderr(this.options.json ? jsonLine(document) : `${printableLines(text)}\n`);
   };
@@ -270,13 +270,13 @@ export class Cli {
     });
     const { dataDir } = this;
     const { text, isServer } = await engine.place();
-    if (isNew && isServer) this.say(`rankd had no data in ${text}; its schema was created there.`);
-    else if (isNew) this.say(`There was no database in ${dataDir}; a new one was made there.`);
+    if (isNew && isServer) this.say(`${text} had no rankd data; rankd created its schema there.`);
+    else if (isNew) this.say(`There was no database in ${dataDir}; rankd created one.`);
     const service = unnamedServiceDirectory(this.options.dataDir, this.io);
-    if (service === dataDir) this.say(`Data directory: ${dataDir}, the service's.`);
+    if (service === dataDir) this.say(`Using the service's data directory, ${dataDir}.`);
     else if (service !== undefined)
       this.say(
-        `This is about ${dataDir}. For the service's data: sudo -u ${ownerOf(service)} rankd --data-dir ${service} …`,
+        `This command uses ${dataDir}. To use the service's data: sudo -u ${ownerOf(service)} rankd --data-dir ${service} …`,
       );
     return opened;
   }
@@ -332,7 +332,7 @@ export class Cli {
     const file = typeof found.config === 'object' ? found.config.audit.headFile : undefined;
     const done = file === undefined ? await work(found) : await this.#notingHeads(ports, file, () => work(found));
     const { text } = await this.#engine.place();
-    const server = daemon === undefined ? serving(await this.servedBy(ports)) : 'the running daemon uses it';
+    const server = daemon === undefined ? serving(await this.servedBy(ports)) : 'the running daemon is using it';
     this.#whereKept = `This is stored in ${text}; ${server}.`;
     return done;
   }
@@ -394,7 +394,9 @@ export class Cli {
 }
 
 function serving(daemons: 'silent' | string[]): string {
-  if (daemons === 'silent') return 'the daemon that uses it does not answer now';
-  if (daemons.length === 0) return 'no daemon uses it now';
-  return daemons.length === 1 ? `the daemon ${daemons[0]} uses it` : `the daemons ${daemons.join(', ')} use it`;
+  if (daemons === 'silent') return 'the daemon that uses it is not responding';
+  if (daemons.length === 0) return 'no daemon is using it';
+  return daemons.length === 1
+    ? `the daemon ${daemons[0]} is using it`
+    : `the daemons ${daemons.join(', ')} are using it`;
 }

@@ -128,6 +128,6 @@ function notStop(line: string): RankdError {
 
 function notHidden(): RankdError {
   return new RankdError('usage', 'This console shows what you type, so no command reads a secret or a list from it.', {
-    hint: 'put it into a file, and name the file; the help of the command has the option',
+    hint: 'put it into a file and name the file; the help of the command shows the option',
   });
 }

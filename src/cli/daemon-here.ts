@@ -42,7 +42,7 @@ export async function refuseLostDatabase(dataDir: string): Promise<DaemonStatus 
   if (problem === null) return daemon;
   throw new RankdError(
     'store_unavailable',
-    `The daemon that runs here no longer uses this database, so nothing was changed. It reports: ${problem}`,
+    `The running daemon no longer uses this database, so nothing was changed. It reports: ${problem}`,
     { hint: `stop the daemon, check the files in ${dataDir}, start it again, then run the command again` },
   );
 }
@@ -60,9 +60,9 @@ export function otherGroup(
   if (daemon === undefined || daemon.changesRanksIn === ours) return undefined;
   return new RankdError(
     'conflict',
-    `The daemon that runs here changes ranks in ${daemon.changesRanksIn}, and this command works on ${ours}.`,
+    `The running daemon changes ranks in ${daemon.changesRanksIn}, but this command uses ${ours}.`,
     {
-      hint: "let both use one group: `rankd status` shows the daemon's, `rankd config path` the settings of this command; then `rankd reload`, or restart `rankd serve`",
+      hint: "make both use the same group: `rankd status` shows the daemon's, `rankd config path` this command's configuration file; then `rankd reload`, or restart `rankd serve`",
     },
   );
 }
@@ -80,8 +80,8 @@ export async function namingDaemon(dataDir: string, error: unknown): Promise<unk
   const daemon = await askStatus(dataDir);
   if (daemon === undefined) return error;
   const { pid, url } = daemon;
-  return new RankdError('conflict', `A rankd daemon serves ${dataDir} already: process ${pid}, on ${url}.`, {
-    hint: 'check it with `rankd status`, and stop it first; or name another directory with --data-dir',
+  return new RankdError('conflict', `A rankd daemon is already running on ${dataDir}: process ${pid}, at ${url}.`, {
+    hint: 'check it with `rankd status` and stop it, or name a different directory with --data-dir',
     cause: error,
   });
 }

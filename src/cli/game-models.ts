@@ -17,7 +17,7 @@ export interface Model {
 
 const described: Record<string, Pick<Model, 'place' | 'typed'>> = {
   Rankd: { place: 'ServerScriptService' },
-  BasicAdmin: { place: 'the folder Plugins of your Basic Admin Essentials', typed: ':promote NAME' },
+  BasicAdmin: { place: 'the Plugins folder of your Basic Admin Essentials', typed: ':promote NAME' },
   Adonis: { place: 'Adonis_Loader > Config > Plugins', typed: ':promote NAME' },
   HDAdmin: { place: 'HD Admin > CustomFeatures > Server > Modules', typed: ';promote NAME' },
   Cmdr: { place: 'the folder that you give to Cmdr.Registry:RegisterCommandsIn', typed: 'promote NAME' },

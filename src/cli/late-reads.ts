@@ -27,8 +27,8 @@ export function withVerification<T>(cli: Cli, app: RankingApp, work: () => Promi
 }
 
 function whyHere(daemons: 'silent' | string[]): string {
-  if (daemons === 'silent') return 'the daemon here does not';
-  return daemons.length === 0 ? 'no daemon runs' : 'the daemons of this database run on other machines';
+  if (daemons === 'silent') return 'the daemon of this data directory does not';
+  return daemons.length === 0 ? 'no daemon is running' : 'the daemons of this database are on other machines';
 }
 
 const reportedAsRefused =

@@ -54,7 +54,8 @@ export async function dataDirFindings(dataDir: string, sources: AccessSources): 
       warn('data', `${dataDir} does not exist yet`, 'rankd serve, or any command that stores something, creates it'),
     ];
   }
-  if (!statSync(dataDir).isDirectory()) return [fail('data', `${dataDir} is no directory`, 'name one with --data-dir')];
+  if (!statSync(dataDir).isDirectory())
+    return [fail('data', `${dataDir} is not a directory`, 'name one with --data-dir')];
   const access = await accessFindings(dataDir, sources);
   const room = access.some(({ grade }) => grade === 'FAIL') ? [] : await examined('disk', () => roomFindings(dataDir));
   return [...access, fileSystemFinding(dataDir), ...room];
@@ -68,18 +69,19 @@ async function accessFindings(
   const files = readdirSync(dataDir).map((name) => join(dataDir, name));
   const paths = [dataDir, ...files];
   if (isOnReadOnlyFileSystem(dataDir)) {
-    const fix =
-      'mount it writable, or copy the directory to a disk that can be written and name the copy with --data-dir';
+    const fix = 'mount it read-write, or copy the directory to a writable disk and name the copy with --data-dir';
     return [fail('data', `${dataDir} is on a read-only file system`, fix)];
   }
   const closed = paths.find((path) => !isWritable(path));
   if (closed !== undefined) {
-    return [fail('data', `this user may not write to ${closed}`, `run rankd as the user that owns ${dataDir}`)];
+    return [
+      fail('data', `this user has no permission to write to ${closed}`, `run rankd as the user that owns ${dataDir}`),
+    ];
   }
   if (!system.hasModes) return listFindings(dataDir, { system, list: await readAccessList(dataDir) });
   const open = paths.find((path) => (statSync(path).mode & 0o077) !== 0);
   if (open !== undefined) {
-    return [fail('data', `other users of this machine can get at ${open}`, thisSystem.commands.closeFolder(dataDir))];
+    return [fail('data', `other users of this machine can access ${open}`, thisSystem.commands.closeFolder(dataDir))];
   }
   return [ok('data', `${dataDir} is private and writable`)];
 }
@@ -88,7 +90,7 @@ async function accessFindings(
 function listFindings(dataDir: string, { system, list }: { system: System; list: string | undefined }): Finding[] {
   const group = list === undefined ? undefined : openGroupIn(list);
   const close = system.commands.closeFolder(dataDir);
-  if (group !== undefined) return [warn('data', `${group} can get at ${dataDir}`, close)];
+  if (group !== undefined) return [warn('data', `${group} can access ${dataDir}`, close)];
   return [ok('data', `${dataDir} is ${list === undefined ? '' : 'private and '}writable`)];
 }
 
@@ -103,7 +105,7 @@ function isWritable(path: string): boolean {
 
 function fileSystemFinding(dataDir: string): Finding {
   const shared = thisSystem.sharedFileSystem(dataDir, statfsSync(dataDir).type);
-  if (shared === undefined) return ok('file system', 'local, as the database needs it');
+  if (shared === undefined) return ok('file system', 'local, as the database requires');
   return warn('file system', `${dataDir} is on ${shared}, where a database can be damaged`, 'move it to a local disk');
 }
 
@@ -113,7 +115,7 @@ function roomFindings(dataDir: string): Finding[] {
   const { bavail, bsize } = statfsSync(dataDir);
   const freeMiB = Math.floor((bavail * bsize) / 2 ** 20);
   if (freeMiB >= leastFreeMiB) return [ok('disk', `${freeMiB} MiB free`)];
-  return [warn('disk', `only ${freeMiB} MiB free on the disk of ${dataDir}`, 'make room on it')];
+  return [warn('disk', `only ${freeMiB} MiB free on the disk of ${dataDir}`, 'free up space on it')];
 }
 
 /** Whether the daemon could listen, or already does. */
@@ -121,7 +123,7 @@ export async function portFindings(
   { host, port }: { host: string; port: number },
   isRunning: boolean | undefined,
 ): Promise<Finding[]> {
-  if (isRunning) return [ok('port', 'a daemon runs on this data directory')];
+  if (isRunning) return [ok('port', 'a daemon is running on this data directory')];
   const code = await whyNotFree({ host, port });
   if (code === undefined) return [ok('port', `${host}:${port} is free`)];
   if (code === 'EADDRINUSE' && isRunning === undefined) {
@@ -130,7 +132,7 @@ export async function portFindings(
   if (code === 'EADDRINUSE') {
     return [fail('port', `another program listens on ${host}:${port}`, 'stop it, or set another server.port')];
   }
-  return [fail('port', `${host}:${port} can't be listened on (${code})`, 'set server.host to 127.0.0.1')];
+  return [fail('port', `rankd can't listen on ${host}:${port} (${code})`, 'set server.host to 127.0.0.1')];
 }
 
 function whyNotFree(where: { host: string; port: number }): Promise<string | undefined> {
@@ -145,7 +147,7 @@ function whyNotFree(where: { host: string; port: number }): Promise<string | und
 export function clockFindings(skewMs: number | undefined): Finding[] {
   if (skewMs === undefined) return [];
   const skewSeconds = Math.round(Math.abs(skewMs) / 1000);
-  if (Math.abs(skewMs) < maxSkewMs) return [ok('clock', 'agrees with the one of Roblox')];
+  if (Math.abs(skewMs) < maxSkewMs) return [ok('clock', "agrees with Roblox's clock")];
   const direction = skewMs > 0 ? 'ahead of' : 'behind';
   return [
     warn('clock', `${skewSeconds} seconds ${direction} Roblox`, `turn on NTP: ${thisSystem.commands.synchronizeClock}`),

@@ -145,7 +145,7 @@ export function createProgram(io: Io, line: readonly string[] = []): Command {
     })
     .helpOption('-h, --help', 'show help')
     .option('-c, --config <file>', `configuration file (default: ${defaults.config})`, filled)
-    .option('--data-dir <dir>', `where the database lives (default: ${defaults.dataDir})`, filled)
+    .option('--data-dir <dir>', `folder of the database (default: ${defaults.dataDir})`, filled)
     .option('--json', 'print one JSON document')
     .option('-q, --quiet', 'print results only')
     .option('-v, --verbose', 'print more, including the causes of errors')

@@ -49,7 +49,7 @@ export async function listenForCommands(
   removeOld(dataDir);
   const { path, problem } = await listenSomewhere(server, place);
   const whyUnknown = path === undefined ? problem : whyNotStored(dataDir, path);
-  if (whyUnknown !== undefined) log.warn(`${whyUnknown}, so no command can ask this daemon`);
+  if (whyUnknown !== undefined) log.warn(`${whyUnknown}, so commands can't reach this daemon`);
   return { [Symbol.asyncDispose]: path === undefined ? async () => undefined : closing(server, path, dataDir) };
 }
 
@@ -96,7 +96,7 @@ async function listenSomewhere(
       tried.push(`${parent} (${codeOf(error) || String(error)})`);
     }
   }
-  return { problem: `no socket can be made in ${tried.join(' or ')}` };
+  return { problem: `no socket can be created in ${tried.join(' or ')}` };
 }
 
 /** The folders that a socket may be in, best first. */

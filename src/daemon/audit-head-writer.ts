@@ -27,7 +27,7 @@ export class AuditHeadWriter {
       this.#isFailing = false;
     } catch (error) {
       if (!this.#isFailing)
-        app.log.error({ err: error, problem: 'audit heads' }, 'the heads of the audit cannot be noted; trying again');
+        app.log.error({ err: error, problem: 'audit heads' }, 'the audit heads could not be recorded; trying again');
       this.#isFailing = true;
     }
   }

@@ -101,10 +101,10 @@ async function listen(
 }
 
 const plainHttp =
-  'others reach rankd over plain HTTP, so anyone on the network path can read the keys: put a reverse proxy with TLS in front';
+  'other machines can reach rankd over plain HTTP, so anyone on the network path can read the keys: put a reverse proxy with TLS in front of it';
 
 const haveProxy =
-  'if there is such a proxy, set server.public_url to its https address; requests that a server.trusted_proxies passes on with X-Forwarded-Proto: https show it as well';
+  'if there is already such a proxy, set server.public_url to its https address, or list it in server.trusted_proxies and have it send X-Forwarded-Proto: https';
 
 /** Waits until every request has its answer; none takes longer than its deadline. */
 async function drain({ current: { requests, clock }, maxDeadlineMs }: ServedApp): Promise<void> {

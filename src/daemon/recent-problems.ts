@@ -156,7 +156,7 @@ export class PlatformWarnings {
       this.#logged.set(kind, { lastAt, until: now + everyMs });
       log.warn(
         { operation, what, count },
-        "Roblox's answers differ from those that rankd was built for: rankd status shows how",
+        "Roblox's responses differ from those that rankd expects: rankd status shows how",
       );
     }
   }

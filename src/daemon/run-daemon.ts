@@ -169,7 +169,7 @@ export function runDaemon(options: RunOptions): Promise<RunningDaemon> {
         const stopping = new AbortController();
         const cause = await Promise.race([signal, untilOutgrown(daemon.app.current, stopping.signal)]);
         stopping.abort();
-        if (typeof cause === 'string') log.info({ signal: cause }, 'stopping: finishing what runs');
+        if (typeof cause === 'string') log.info({ signal: cause }, 'stopping: finishing running work first');
         else
           log.error(
             { err: cause },

@@ -56,7 +56,7 @@ async function tellLost(
   range: { fromId: number; toId: number },
 ): Promise<void> {
   log.error(
-    { ...range, hint: 'see docs/several-daemons.md: a synchronous standby loses nothing' },
+    { ...range, hint: 'see docs/several-daemons.md: a synchronous standby prevents this' },
     `PostgreSQL has lost the latest confirmed writes: audit events ${range.fromId} to ${range.toId}, and the changes that they record`,
   );
   const event = storeLost(range, { by: `daemon:${name}`, at: clock.now() });

@@ -41,7 +41,7 @@ async function feed(options: ServiceManagerOptions, periodMs: number, signal: Ab
   while (!signal.aborted) {
     await store.ping().then(
       () => notify(options, 'WATCHDOG=1'),
-      (error) => log.error({ err: error }, 'the database does not answer, so systemd gets no keep-alive message'),
+      (error) => log.error({ err: error }, 'the database does not respond, so systemd gets no keep-alive message'),
     );
     await clock.sleep(periodMs, signal).catch(() => undefined);
   }
@@ -55,7 +55,7 @@ async function notify({ env, log }: ServiceManagerOptions, message: string): Pro
   const { execFile } = await import('node:child_process');
   return new Promise((resolve) => {
     execFile('systemd-notify', [message], { env }, (error) => {
-      if (error !== null) log.error({ err: error }, `systemd could not be sent ${message}`);
+      if (error !== null) log.error({ err: error }, `${message} could not be sent to systemd`);
       resolve();
     });
   });

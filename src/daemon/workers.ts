@@ -110,7 +110,7 @@ async function recover(live: LiveContext, stop: AbortSignal): Promise<void> {
     const round = store
       .ping()
       .then(() => recoverChanges(live.current, { report, stop, tries }))
-      .catch((error) => log.error({ err: error }, 'changes that are open could not be read; trying again'))
+      .catch((error) => log.error({ err: error }, 'open changes could not be read; trying again'))
       .finally(() => rounds.delete(round));
     rounds.add(round);
   });
@@ -206,8 +206,8 @@ class HoldWorker {
 
 function sentenceOf(jumpedMs: number): string {
   return jumpedMs > 0
-    ? 'the clock of this machine jumped forward; no suspension ends until it has run steadily for 10 minutes'
-    : 'the clock of this machine was set back; suspensions last longer by that much';
+    ? "this machine's clock jumped forward; no suspension ends until the clock has run steadily for 10 minutes"
+    : "this machine's clock was set back; suspensions last longer by that much";
 }
 
 const pollWebhooksMs = 250;

@@ -136,7 +136,7 @@ describe('on Windows', () => {
       (await dataDirFindings(dataDir, { system: windows, readAccessList: async () => list }))[0];
     expect(await findings(ofRoot)).toMatchObject({
       grade: 'warn',
-      text: `every user of this machine can get at ${dataDir}`,
+      text: `every user of this machine can access ${dataDir}`,
       fix: expect.stringMatching(/^icacls .* \/inheritance:r \/grant:r "\$\{env:USERNAME\}:\(OI\)\(CI\)F"$/),
     });
     expect(await findings(ofProfile)).toMatchObject({ grade: 'ok', text: `${dataDir} is private and writable` });

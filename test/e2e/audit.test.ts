@@ -170,7 +170,7 @@ test.concurrent('verify passes an untouched audit and prints a head hash that st
   await home.json('key', 'revoke', 'game', '-y');
   const text = await home.here(['audit', 'verify', '--head', head.toUpperCase()]);
   expect(text.code).toBe(0);
-  expect(text.stdout).toMatch(/^ok: 2 events.*\nthe noted head is in the chain.*\nhead: [\da-f]{64} \(event #2\)\n$/);
+  expect(text.stdout).toMatch(/^ok: 2 events.*\nthe given head is in the chain.*\nhead: [\da-f]{64} \(event #2\)\n$/);
   expect((await home.here(['audit', 'verify', '--head', 'abc'])).code).toBe(2);
 });
 
@@ -200,7 +200,7 @@ test.concurrent('with audit.head_file, commands and the daemon record each head,
   const verify = (...args: string[]) => home.here(['audit', 'verify', ...args]);
   expect(await verify('--head-file', file)).toMatchObject({
     code: 0,
-    stdout: expect.stringContaining('noted heads: 4 in the chain'),
+    stdout: expect.stringContaining('recorded heads: 4 in the chain'),
   });
   rewriteAudit(home);
   expect((await verify()).code).toBe(0);

@@ -233,7 +233,7 @@ test('a backup is not written to a terminal', async () => {
   );
   expect(code).toBe(2);
   const seen = readFileSync(home.path('seen'), 'utf8').replaceAll('\r', '');
-  expect(seen).toBe('error: A terminal cannot show a database.\ntry: rankd backup rankd-backup.db\n');
+  expect(seen).toBe("error: A backup can't be printed to a terminal.\ntry: rankd backup rankd-backup.db\n");
 });
 
 test.each([

@@ -45,7 +45,7 @@ const otherEnds: Record<string, { because: string; code: number; says: RegExp }>
   'rankd reload --node east-1': {
     because: 'it is for daemons that share PostgreSQL; test/e2e/nodes.test.ts has some',
     code: 2,
-    says: /^error: --node is for daemons that share a database of PostgreSQL; here is one daemon\.$/m,
+    says: /^error: --node is for daemons that share a PostgreSQL database; this data directory has only one daemon\.$/m,
   },
   ...Object.fromEntries(
     ['rankd store accept', 'rankd store accept -y --json'].map((example) => [

@@ -107,7 +107,7 @@ describe('the next word', () => {
 
   test('every command is offered with its description', async () => {
     const { stdout } = await home.run(['__complete', ':']);
-    expect(stdout).toMatch(/^serve\trun the HTTP API/m);
+    expect(stdout).toMatch(/^serve\trun the daemon/m);
     expect(stdout).not.toContain('__complete');
   });
 

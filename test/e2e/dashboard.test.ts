@@ -51,7 +51,7 @@ test('a link made with --view shows everything and changes nothing, for as long 
 test('the hint for a tunnel names the port of the link, and is omitted if dashboard.url is set', async () => {
   const { stdout, stderr } = await home.here(['dashboard']);
   const { port } = new URL(stdout.trim());
-  expect(stderr).toContain(`From elsewhere: ssh -L ${port}:127.0.0.1:${port} THIS-MACHINE`);
+  expect(stderr).toContain(`From another machine: ssh -L ${port}:127.0.0.1:${port} THIS-MACHINE`);
   using other = new CliHome();
   const env = { RANKD_DASHBOARD_PORT: '0', RANKD_DASHBOARD_URL: 'https://page.example.com' };
   await using _daemon = await DaemonHere.start(other, { env });

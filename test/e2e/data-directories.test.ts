@@ -10,10 +10,10 @@ import { CliHome } from '../support/run-cli.ts';
 test.concurrent('a command that wrote data reports where, and if a daemon uses it', async () => {
   using home = new CliHome();
   const created = await home.here(['key', 'create', 'quiz']);
-  expect(created.stderr).toContain(`There was no database in ${home.dataDir}; a new one was made there.\n`);
-  expect(created.stderr).toMatch(new RegExp(`\nThis is stored in ${home.dataDir}; no daemon uses it now.\n$`));
+  expect(created.stderr).toContain(`There was no database in ${home.dataDir}; rankd created one.\n`);
+  expect(created.stderr).toMatch(new RegExp(`\nThis is stored in ${home.dataDir}; no daemon is using it.\n$`));
   await using _daemon = await DaemonProcess.start(home);
-  const served = `This is stored in ${home.dataDir}; the running daemon uses it.\n`;
+  const served = `This is stored in ${home.dataDir}; the running daemon is using it.\n`;
   for (const args of [
     ['whitelist', 'add', '42', '--key', 'quiz'],
     ['key', 'set', 'quiz', '--max-rank', '20'],
@@ -36,7 +36,7 @@ test.concurrent('a user without a database works on the service’s, with a noti
   const unnamed = { dataDir: '' };
   const listed = await home.here(['key', 'list'], unnamed);
   expect(listed).toMatchObject({ code: 0, stdout: expect.stringContaining('game') });
-  expect(listed.stderr).toBe(`Data directory: ${service}, the service's.\n`);
+  expect(listed.stderr).toBe(`Using the service's data directory, ${service}.\n`);
   const added = await home.here(['whitelist', 'add', '42'], unnamed);
   expect(added.stderr).toContain(`This is stored in ${service}; `);
 });
@@ -50,7 +50,7 @@ test.concurrent('a user with a separate database gets a notice that a service ha
   const listed = await home.here(['key', 'list'], unnamed);
   expect(listed.stdout).toContain('own');
   expect(listed.stderr).toContain(
-    ` For the service's data: sudo -u ${userInfo().username} rankd --data-dir ${service} …\n`,
+    ` To use the service's data: sudo -u ${userInfo().username} rankd --data-dir ${service} …\n`,
   );
   expect((await home.here(['key', 'list', '--data-dir', home.dataDir])).stderr).not.toContain('service');
 });
@@ -71,7 +71,7 @@ test.concurrent('a daemon of a real group that accepts no key reports that at it
     said += chunk;
   });
   await expect.poll(() => said).toContain('No game key is accepted yet, so no game can do anything.');
-  expect(said).toContain(`is in another data directory than ${fresh}: `);
+  expect(said).toContain(`it is in a different data directory than ${fresh}: `);
   expect((await home.here(['status'], asks)).stdout).toMatch(/^game keys +NONE is accepted/m);
   await home.here(['key', 'adopt', 'trial'], asks);
   const { stdout } = await home.here(['status', '--json'], asks);

@@ -150,7 +150,7 @@ test('db migrate reports when there is nothing to do', async () => {
     expect(await home.here(args)).toMatchObject({
       code: 0,
       stdout: `FIELD     VALUE\ndatabase  ${database}\nfrom      ${schema}\nto        ${schema}\n`,
-      stderr: 'The database has the newest schema already; there is nothing to do.\n',
+      stderr: 'The database already has the newest schema; there is nothing to do.\n',
     });
   }
 });

@@ -60,7 +60,7 @@ test('a declared key works in the daemon, shows its declaration, and is changed 
   const { secret, hash } = await newSecret(home, 'game.key');
   configure(home, { name: 'game', hash, more: ['max_rank: 20', 'whitelist:', '  - 77', '  - 78'] });
   expect((await home.here(['key', 'list'])).stderr).toContain(
-    'The configuration declares game, which the daemon applies',
+    'The configuration declares game, which the daemon creates',
   );
   await using daemon = await DaemonHere.start(home);
   expect((await daemon.verify(secret, 77)).status).toBe(200);

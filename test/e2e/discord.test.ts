@@ -30,7 +30,7 @@ test.each(['SQLite', 'PostgreSQL'])(
     const missing = await home.here([...setup, ...rest.with(-2, 'no.token')]);
     expect([missing.code, missing.stderr]).toEqual([
       3,
-      expect.stringMatching(/no\.token, can't be read\.\ntry: name a file/),
+      expect.stringMatching(/no\.token can't be read\.\ntry: name an existing file/),
     ]);
     expect(await home.json('key', 'list')).toMatchObject({ keys: [] });
     const done = await home.run([...setup, ...rest]);
@@ -80,7 +80,7 @@ test.each(['SQLite', 'PostgreSQL'])(
     );
     expect(
       (await home.here(['doctor', '--offline', '--url', daemon.url.replace('127.0.0.1', 'localhost')])).stdout,
-    ).toMatch(/^ok +discord +\S+\/discord\/interactions leads here$/m);
+    ).toMatch(/^ok +discord +\S+\/discord\/interactions reaches this daemon$/m);
     expect((await home.here(['forget', '1003', '-y'])).code).toBe(0);
     const forgotten = await home.json<{ changes: object[] }>('history', 'list');
     expect(JSON.stringify(forgotten)).not.toMatch(new RegExp(`${ids.ann}|Annie`));
@@ -103,7 +103,7 @@ test('on a terminal setup asks for everything, makes the keys, and never shows t
   discord.isInServer = false;
   const early = new TerminalIo(home, [...about, ...rows, 'short', discord.botToken, 'y', '']);
   expect(await runCli(['discord', 'setup'], early)).not.toBe(0);
-  for (const text of ['64 hex digits', 'This role has a row already.', 'This is not a bot token', 'Missing Access'])
+  for (const text of ['64 hex digits', 'This role already has a row.', 'This is not a bot token', 'Missing Access'])
     expect(early.talk).toContain(text);
   expect(early.talk).toMatch(/^try: add the application to the server first, with the link/m);
   discord.isInServer = true;

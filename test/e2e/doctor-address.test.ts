@@ -70,7 +70,7 @@ test('behind a proxy with a valid certificate, doctor --url confirms that it is 
     {
       check: 'name',
       grade: 'warn',
-      text: expect.stringMatching(/^localhost is .*127\.0\.0\.1 here, which Roblox's servers can't reach$/),
+      text: expect.stringMatching(/^localhost resolves to .*127\.0\.0\.1 here, which Roblox's servers can't reach$/),
       fix: expect.stringContaining('DNS record'),
     },
     { check: 'certificate', grade: 'ok', text: expect.stringMatching(/^valid until \d{4}-/), fix: null },
@@ -86,11 +86,11 @@ test('behind a proxy with a valid certificate, doctor --url confirms that it is 
 test('a certificate that games would refuse is reported with the reason, and the server is still checked', async () => {
   const cases: Array<[Credentials, Finding['grade'], string, string]> = [
     [authority.issue({ name: 'localhost', endsInDays: -3 }), 'FAIL', '), on 2', 'renew it'],
-    [authority.issue({ name: 'localhost', endsInDays: 3 }), 'warn', 'only, and not renewed yet', 'does not renew it'],
+    [authority.issue({ name: 'localhost', endsInDays: 3 }), 'warn', 'and has not been renewed yet', "the proxy's log"],
     [
       authority.issue({ name: 'router.lan' }),
       'FAIL',
-      'not for localhost but for DNS:router.lan',
+      'it is for DNS:router.lan, not for localhost',
       'get one for localhost',
     ],
     [selfSigned({ name: 'localhost' }), 'FAIL', 'it is self-signed', "Let's Encrypt"],
@@ -149,8 +149,8 @@ describe('another server in place of this daemon is detected, with the fix', () 
     });
     expect((await found(url)).at(-1)).toMatchObject({
       grade: 'FAIL',
-      text: expect.stringContaining('the header Authorization does not come through'),
-      fix: expect.stringContaining('pass on that header'),
+      text: expect.stringContaining('requests arrive without the Authorization header'),
+      fix: expect.stringContaining('forward that header'),
     });
   });
 
@@ -158,7 +158,7 @@ describe('another server in place of this daemon is detected, with the fix', () 
     await using other = await openTestApp();
     expect((await found(other.url)).at(-1)).toMatchObject({
       grade: 'FAIL',
-      text: 'another rankd answers, not the one of this data directory',
+      text: 'a different rankd daemon answers, not the one of this data directory',
       fix: expect.stringContaining(daemon.url),
     });
   });
@@ -197,7 +197,7 @@ test('without a response, doctor reports the failed step: the port, the name, th
     {
       check: 'reach',
       grade: 'FAIL',
-      fix: expect.stringMatching(/phone without Wi-Fi.*from inside, some routers/),
+      fix: expect.stringMatching(/phone with Wi-Fi off.*some routers/),
     },
   ]);
   expect((await found(`https://localhost:${new URL(plain).port}`)).slice(1)).toMatchObject([

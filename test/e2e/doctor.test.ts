@@ -108,7 +108,7 @@ test('a data directory that others can read, or this user cannot, is no reason t
   writeFileSync(home.path('rankd.yaml'), `server: { port: ${new URL(daemon.url).port} }\n`);
   chmodSync(join(home.dataDir, 'rankd.db'), 0o644);
   const open = await home.here(['doctor', '--offline']);
-  expect(open.stdout).toMatch(/^FAIL {2}data .*^ok {4}port +a daemon runs on this data directory$/ms);
+  expect(open.stdout).toMatch(/^FAIL {2}data .*^ok {4}port +a daemon is running on this data directory$/ms);
   const { port } = new URL(daemon.url);
   const unknown = await portFindings({ host: '127.0.0.1', port: Number(port) }, undefined);
   expect(unknown).toMatchObject([{ grade: 'warn', text: `127.0.0.1:${port} is in use, perhaps by this rankd` }]);

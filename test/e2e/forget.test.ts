@@ -63,18 +63,21 @@ test.concurrent('requests from Roblox are listed, agreed to once, and carried ou
   expect((await home.here(['doctor', '--offline'])).stdout).toMatch(/^warn {2}forgetting +3 requests .*2026-01-02/m);
 
   const unasked = await home.here(['forget', '--requested']);
-  expect(unasked).toMatchObject({ code: 2, stderr: expect.stringMatching(/1001 .*\n1002 .*\n.*Forget these 2 users/) });
+  expect(unasked).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/1001 .*\n1002 .*\n.*Permanently forget these 2 users/),
+  });
   const { code, stdout } = await home.here(['forget', '--requested', '-y']);
   expect([code, stdout]).toEqual([
     0,
-    expect.stringMatching(/^User 1001 is forgotten in 1 rank change and .*\nUser 1002 is forgotten .*\n$/),
+    expect.stringMatching(/^User 1001 is forgotten: 1 rank change and .*\nUser 1002 is forgotten: .*\n$/),
   ]);
   const { changes } = await home.json<{ changes: Array<{ rankeeId: number }> }>('history', 'list');
   expect(changes.map(({ rankeeId }) => rankeeId > 0)).toEqual([true, false, false]);
   expect(await home.here(['forget', '--requested'])).toMatchObject({
     code: 0,
     stdout: '',
-    stderr: 'No request waits.\n',
+    stderr: 'No requests are waiting.\n',
   });
   expect((await home.here(['audit', 'verify'])).code).toBe(0);
 });
@@ -91,7 +94,7 @@ test.concurrent('a request of a member whose rank is being changed waits, and th
   expect([code, stdout]).toEqual([
     4,
     expect.stringMatching(
-      /^User 1001: A rank change that names user 1001 is in progress\.\nUser 1002 is forgotten .*\n$/,
+      /^User 1001: A rank change that names user 1001 is in progress\.\nUser 1002 is forgotten: .*\n$/,
     ),
   ]);
   expect(await home.json('forget', '--requested', '--dry-run')).toMatchObject({ requests: [{ userId: 1001 }] });

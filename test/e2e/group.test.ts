@@ -69,7 +69,7 @@ test.concurrent('an acting account that is not a member of the group is shown as
   roblox.group.removeMember(sampleUsers.actor);
   const { stdout, stderr } = await home.here(['group', 'show']);
   expect(stdout).toMatch(/^acting +user RankBot \(9001\), not a member of the group\ncan give +nothing$/m);
-  expect(stderr).toMatch(/^try: let the acting account join/m);
+  expect(stderr).toMatch(/^try: have the acting account join/m);
 });
 
 test.concurrent('an acting account whose role may not change ranks can give nothing', async () => {

@@ -32,8 +32,8 @@ test('ends with 69 if none runs, although another one listens on the configured 
   expect(result).toMatchObject({
     code: 69,
     stdout: '',
-    stderr: `error: No rankd daemon runs on the data directory ${home.dataDir}.
-try: start it with \`rankd serve\`, or name another directory with --data-dir
+    stderr: `error: No rankd daemon is running on the data directory ${home.dataDir}.
+try: start it with \`rankd serve\`, or name a different directory with --data-dir
 `,
   });
   const asJson = await home.run(['health', '--json']);

@@ -88,7 +88,7 @@ test('with PORT and no other setting, rankd listens on that port at all addresse
   const daemon = await host({ PORT, DATABASE_URL, ...roblox, RANKD_DATA_DIR: home.dataDir }, { cwd: home.cwd });
   await expect
     .poll(daemon.output, { timeout: 20_000 })
-    .toContain(`The database in ${home.dataDir} is new: no history, suspensions or keys`);
+    .toContain(`The database in ${home.dataDir} is new: it has no history, no suspensions and no keys`);
   expect(daemon.output()).toContain(`rankd listens on http://0.0.0.0:${PORT} (from PORT)\n`);
   expect(daemon.output()).toContain('DATABASE_URL is set but not used; to use it: RANKD_STORE_URL=$DATABASE_URL\n');
   expect(daemon.output()).not.toContain('geheim');
@@ -133,7 +133,7 @@ test.runIf(process.getuid?.() === 0)(
     const old = await host(first, { uid });
     const [name = ''] = readdirSync(first.TMPDIR).filter((one) => one.startsWith(`rankd-${uid}-`));
     expect(old.output()).toContain(
-      `No data directory can be made at /.local/share/rankd, so the socket and the lock are in ${first.TMPDIR}/${name}.\n`,
+      `The data directory /.local/share/rankd can't be created, so the socket and the lock are in ${first.TMPDIR}/${name}.\n`,
     );
     expect(health(first)).toBe(0);
     const next = await host(second, { uid });
@@ -151,7 +151,7 @@ test('on PostgreSQL, any machine makes links to the page and ends its sessions: 
   expect(await asked()).toMatchObject({ code: 69, stderr: expect.stringContaining('No rankd daemon') });
   {
     await using _daemon = await DaemonHere.start(home, { env: { RANKD_STORE_URL } });
-    expect(await asked()).toMatchObject({ code: 69, stderr: expect.stringContaining('always serves its page') });
+    expect(await asked()).toMatchObject({ code: 69, stderr: expect.stringContaining('serves its page all the time') });
   }
   await using daemon = await DaemonHere.start(home, { env: { RANKD_STORE_URL, RANKD_DASHBOARD_PATH: '/page' } });
   const { url } = (await asked()).json<{ url: string }>();

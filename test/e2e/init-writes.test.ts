@@ -16,7 +16,7 @@ function machine(): CliHome {
 }
 
 test.each<[what: string, code: number, args: string[], hint: RegExp]>([
-  ['a name that a key already has', 4, ['--key', 'taken'], /another name with --key/],
+  ['a name that a key already has', 4, ['--key', 'taken'], /a different name with --key/],
   ['an --out that exists already', 4, ['--key', 'game', '--out', 'cloud.key'], /another name/],
   ['an --out in a folder that is missing', 3, ['--key', 'game', '--out', 'nowhere/game.key'], /mkdir -p .+nowhere/],
   ['a place without a key', 2, ['--place', '42'], /--key NAME/],
@@ -71,7 +71,7 @@ test('a foreign Rankd.rbxmx is unchanged, and init explains how to get another; 
   const { code, stderr } = await home.here([...flags, '--url', 'rankd.example.com']);
   expect({ code, stderr }).toEqual({
     code: 0,
-    stderr: expect.stringMatching(/left as it is.*rankd game write --force$/m),
+    stderr: expect.stringMatching(/was not changed.*rankd game write --force$/m),
   });
   expect(readFileSync(home.path('Rankd.rbxmx'), 'utf8')).toBe('mine');
   expect((await home.here([...flags, '--url', 'rankd.example.com', '--force'])).stderr).toContain(
@@ -111,8 +111,8 @@ test('on a terminal, init asks again for an invalid Roblox key, and for the name
   ]);
   expect(await runCli(['init', '--group', '4199740', '--no-check'], io), io.talk).toBe(0);
   expect(io.talk).toContain('The key is empty');
-  expect(io.talk).toContain('"my-game" exists already');
-  expect(io.talk).toContain('The file second.key exists already');
+  expect(io.talk).toContain('"my-game" already exists');
+  expect(io.talk).toContain('The file second.key already exists');
   expect(readFileSync(home.path('second.key'), 'utf8')).toBe('of another');
   expect((await home.here(['whitelist', 'check', '42', '--key', 'other-game'])).code).toBe(0);
 });

@@ -42,8 +42,8 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
       ['Roblox key (', roblox.apiKey],
       ['Group id', String(roblox.groupId)],
       ['the ladder', ''],
-      ['game key for your game', 'my game!'],
-      ['game key for your game', 'y'],
+      ['key for your game', 'my game!'],
+      ['key for your game', 'y'],
       ['Name of the key', ''],
       ['Place id', '42'],
       ['Public address', 'http://rankd.example.com'],
@@ -51,13 +51,13 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
       ['Public address', 'http://127.0.0.1:7265'],
       ['Public address', '192.168.1.5'],
       ['Public address', 'rankd.example.com/'],
-      ['Commands for which admin system', 'Kohl'],
-      ['Commands for which admin system', ''],
-      ['Address of a webhook in Discord', 'https://discord.gg/not-to-be-shown'],
-      ['Address of a webhook in Discord', 'https://bot.example/not-to-be-shown'],
-      ['Address of a webhook in Discord', 'https://10.1.2.3/api/webhooks/1487000000000000857/not-to-be-shown'],
-      ['Address of a webhook in Discord', channel.address.replace(/857\/(?=[^/]+$)/, '858/')],
-      ['Address of a webhook in Discord', channel.address],
+      ['Which admin system should get the commands', 'Kohl'],
+      ['Which admin system should get the commands', ''],
+      ['Address of a Discord webhook', 'https://discord.gg/not-to-be-shown'],
+      ['Address of a Discord webhook', 'https://bot.example/not-to-be-shown'],
+      ['Address of a Discord webhook', 'https://10.1.2.3/api/webhooks/1487000000000000857/not-to-be-shown'],
+      ['Address of a Discord webhook', channel.address.replace(/857\/(?=[^/]+$)/, '858/')],
+      ['Address of a Discord webhook', channel.address],
       ['Start rankd now', 'n'],
     ],
   });
@@ -67,9 +67,9 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
   expect(screen).toContain('Roblox does not accept this key (401 0: Invalid API Key).\n');
   expect(screen).toContain('Roblox has no such group (404 ');
   expect(screen).toContain('Member and Recruit share rank 1: the number 1 means Recruit');
-  expect(screen).toContain('https://rankd has no full name');
+  expect(screen).toContain('https://rankd needs a full host name');
   expect(screen).toContain("Roblox's servers can't reach 192.168.1.5.");
-  expect(screen).toContain('It acts as user RankBot (9001), rank 200');
+  expect(screen).toContain('The key acts as user RankBot (9001), rank 200');
   expect(screen).toContain('with group:write for group');
   expect(screen).toContain('It must be a group id');
   expect(screen).toContain('Type one of Adonis, ');
@@ -99,7 +99,7 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
     'This is not the address of a Discord webhook.',
     '10.1.2.3 is not public',
     'Discord has no webhook at this address (404)',
-    'Made the webhook "staff-log". staff-log: the target accepted the test event (200,',
+    'Created webhook "staff-log". staff-log: the target accepted the test event (200,',
   ])
     expect(screen).toContain(told);
   expect(screen).not.toMatch(/not-to-be-shown|that-nobody-may-see/);
@@ -113,7 +113,7 @@ test('on a terminal init asks, never shows the key, and leaves a configuration, 
     expect.stringContaining('a secret named rankd'), // the instructions for the key that is shown once
     '',
   ]);
-  expect(screen).toContain('which is also in my-game.key, so you need not save it elsewhere:\n');
+  expect(screen).toContain('which is also saved in my-game.key:\n');
   expect(readFileSync(home.path('my-game.key'), 'utf8')).toBe(`${secret}\n`);
   expect(statSync(home.path('my-game.key')).mode & 0o777).toBe(0o600);
   await using daemon = await DaemonHere.start(home, { env });
@@ -132,12 +132,12 @@ test('on a terminal init starts the daemon itself: Enter is enough for all quest
       ['Group id', String(roblox.groupId)],
       ['Roblox key (', roblox.apiKey],
       ['the ladder', ''],
-      ['game key for your game', ''],
+      ['key for your game', ''],
       ['Name of the key', ''],
       ['Place id', ''],
       ['Public address', 'rankd.example.com'],
-      ['Commands for which admin system', ''],
-      ['Address of a webhook in Discord', ''],
+      ['Which admin system should get the commands', ''],
+      ['Address of a Discord webhook', ''],
       ['Start rankd now', ''],
       [
         'rankd listens on',
@@ -157,7 +157,9 @@ test('on a terminal init starts the daemon itself: Enter is enough for all quest
     ],
   });
   expect(code, screen).toBe(0);
-  expect(screen).toMatch(/rankd listens on .*\nIt runs in this window until Ctrl-C\. To start it again: rankd serve\n/);
+  expect(screen).toMatch(
+    /rankd listens on .*\nrankd runs in this window until you press Ctrl-C\. To start it again: rankd serve\n/,
+  );
   expect(screen).toMatch(/^Roles it can give, by rank: 1 \(Member\), 1 \(Recruit\), /m);
   expect(screen).toContain('ranks in Sample Fellowship');
   expect(screen).not.toContain('Start it: ');
@@ -174,15 +176,15 @@ test('on a terminal init starts no daemon on the port of another program, and do
     env: { ...env, RANKD_SERVER_PORT: String(port) },
     answers: [
       ['the ladder', ''],
-      ['game key for your game', 'n'],
-      ['Commands for which admin system', ''],
-      ['Address of a webhook in Discord', ''],
+      ['key for your game', 'n'],
+      ['Which admin system should get the commands', ''],
+      ['Address of a Discord webhook', ''],
       ['Start rankd now', ''],
     ],
   });
   expect(code).toBe(69);
   expect(screen).toContain(`error: Another program is already listening on 127.0.0.1:${port}`);
-  expect(screen).not.toContain('It runs in this window');
+  expect(screen).not.toContain('rankd runs in this window');
 });
 
 test('a question shows the names of roles as text: none of them controls the terminal', async () => {
@@ -196,14 +198,14 @@ test('a question shows the names of roles as text: none of them controls the ter
       ['Roblox key (', roblox.apiKey],
       ['the ladder', 'nope'],
       ['the ladder', 'No'],
-      ['game key for your game', 'n'],
+      ['key for your game', 'n'],
       ['Public address', ''],
-      ['Address of a webhook in Discord', ''],
+      ['Address of a Discord webhook', ''],
       ['Start rankd now', 'n'],
     ],
   });
   expect(screen).toContain('Type y for yes or n for no; Enter means yes.');
-  expect(screen).toContain('Make the game key: rankd key create my-game\n');
+  expect(screen).toContain('Create the game key: rankd key create my-game\n');
   expect(screen).toContain('Let your game use the key: rankd whitelist add PLACE --key my-game\n');
   expect(screen).toContain('set it as server.public_url in rankd.yaml.\n');
   expect(screen).toContain('insert it where the command says: rankd game write\n');
@@ -246,7 +248,7 @@ test('serve accepts the ladder that init writes: without the roles that share a 
   const { code, stderr } = await home.here(['init', ...flags, '--ladder', '--key', 'game'], { env });
   expect(code, stderr).toBe(0);
   expect(stderr).toContain(
-    'Left out of the ladder, because they share a rank and none is above the other: 50 (Pilot), 50 (Captain).',
+    'Left out of the ladder, because each shares its rank with another role: 50 (Pilot), 50 (Captain).',
   );
   expect(readFileSync(home.path('rankd.yaml'), 'utf8')).toMatch(/^ {2}ladder: \[1, 10, 20\]/m);
   expect(await home.here(['config', 'check'], { env })).toMatchObject({ code: 0, stderr: '' });
@@ -350,7 +352,7 @@ test('facts that Roblox does not report are shown as unknown, and do not stop in
   expect(code).toBe(0);
   expect(stderr).toMatch(/^The key works\.$/m);
   expect(stderr).toMatch(
-    /not show whether the key may change roles.*group:write.*\n.*not show which account it acts as, nor/,
+    /not show whether the key can change roles.*group:write.*\n.*not show which account the key acts as, or/,
   );
   expect(stderr).not.toContain('Roles it can give');
 });
@@ -364,7 +366,7 @@ test('a key that Roblox does not describe does not stop init, and one without th
   const { code, stderr } = await home.here(['init', ...flags, '--force'], { env });
   expect(code).toBe(0);
   expect(stderr).toMatch(
-    /not show whether the key may change roles.*group:write.*\n.*not show which account it acts as/,
+    /not show whether the key can change roles.*group:write.*\n.*not show which account the key acts as/,
   );
 });
 

@@ -128,7 +128,7 @@ test.concurrent('--if-not-exists reports the differences between the existing ke
   expect(await home.here(same)).toMatchObject({
     code: 0,
     stdout: expect.stringMatching(/^key_/),
-    stderr: `Key "game" exists already; its secret can't be shown again.\nThis is stored in ${home.dataDir}; no daemon uses it now.\n`,
+    stderr: `Key "game" already exists; its secret can't be shown again.\nThis is stored in ${home.dataDir}; no daemon is using it.\n`,
   });
   const other = [
     'key',
@@ -195,7 +195,7 @@ test.concurrent('revoking asks first: without a terminal and -y it ends with 2 a
   // The second time, it asks no question and records nothing more.
   expect(await home.here(['key', 'revoke', key.id])).toMatchObject({
     code: 0,
-    stdout: 'Key "game" was revoked already.\n',
+    stdout: 'Key "game" was already revoked.\n',
   });
   const { events } = await home.json<{ events: unknown[] }>('audit', 'list', '--action', 'key.revoke');
   expect(events).toHaveLength(1);
@@ -246,7 +246,9 @@ test.concurrent('rules that leave nothing to rank are wrong usage, at creation a
   expect((await home.here([...create, '--max-rank', '10'])).code).toBe(2);
   expect((await home.here(create)).code).toBe(0);
   expect((await home.here(['key', 'set', 'game', '--max-rank', '10'])).code).toBe(2);
-  expect((await home.here(['key', 'set', 'game'])).stderr).toBe('error: Say what to set.\ntry: rankd key set --help\n');
+  expect((await home.here(['key', 'set', 'game'])).stderr).toBe(
+    'error: Give at least one setting to change.\ntry: rankd key set --help\n',
+  );
 });
 
 test.concurrent('verify distinguishes mistyped, unknown and not whitelisted, in words an operator understands', async () => {
@@ -298,9 +300,9 @@ test.concurrent('a database that a command creates is reported once, such as in 
   using home = new CliHome();
   const line = ['--data-dir', 'mistyped', 'key', 'list'];
   const first = await home.here(line);
-  expect(first.stderr).toContain(`There was no database in ${home.path('mistyped')}; a new one was made there.\n`);
+  expect(first.stderr).toContain(`There was no database in ${home.path('mistyped')}; rankd created one.\n`);
   expect((await home.here(line)).stderr).not.toContain('new one');
-  const unnamed = `There was no database in ${home.dataDir}; a new one was made there.\n`;
+  const unnamed = `There was no database in ${home.dataDir}; rankd created one.\n`;
   expect((await home.here(['key', 'list'])).stderr).toContain(unnamed);
   expect((await home.here(['key', 'list'])).stderr).not.toContain('new one');
 });
@@ -319,7 +321,7 @@ test.concurrent('a paused key changes no rank from the next request on, and agai
   expect(pause.stderr).toContain('rankd key resume game');
   expect(await asked()).toEqual([429, 'key_paused']);
   expect((await daemon.verify(secret)).status).toBe(200); // the game learns the reason from a rank request
-  expect(await home.here(['key', 'pause', 'game'])).toMatchObject({ stdout: 'Key "game" was paused already.\n' });
+  expect(await home.here(['key', 'pause', 'game'])).toMatchObject({ stdout: 'Key "game" was already paused.\n' });
   expect(await home.json('key', 'show', 'game')).toMatchObject({ key: { state: 'paused' } });
   expect(await home.here(['key', 'resume', 'game'])).toMatchObject({ stdout: 'Key "game" is active again.\n' });
   expect(await asked()).toEqual([200, undefined]);
@@ -351,12 +353,12 @@ test.concurrent('key list shows a page at a time, and how to continue', async ()
   const { keys, next } = first.json<{ keys: Array<{ id: string; name: string }>; next: string }>();
   expect([keys.map(({ name }) => name), next]).toEqual([['a', 'b'], keys[1]?.id]);
   const plain = await home.here(['key', 'list', '--limit', '2']);
-  expect(plain).toMatchObject({ code: 0, stderr: `There are more: rankd key list --after ${next}\n` });
+  expect(plain).toMatchObject({ code: 0, stderr: `There are more keys: rankd key list --after ${next}\n` });
   const rest = (await home.here(['key', 'list', '--after', next, '--json'])).json<typeof first>();
   expect(rest).toMatchObject({ keys: [{ name: 'c' }], next: null });
   expect(await home.here(['key', 'list', '--after', 'c'])).toMatchObject({
     code: 0,
-    stderr: 'There is no newer key.\n',
+    stderr: 'There are no newer keys.\n',
   });
   expect(await home.here(['key', 'list', '--after', 'nobody'])).toMatchObject({ code: 3 });
 });
@@ -472,6 +474,6 @@ test('while the old secret of a rotation is still used, list and show report it:
     new RegExp(`secret +${masked}, replaced, accepted until \\S+Z, last used \\S+Z from place 77\\n`),
   );
   expect((await home.here(['status'])).stdout).toMatch(
-    /^old secrets +STILL USED: that of game, last from place 77 at \S+Z, is refused from \S+Z; /m,
+    /^old secrets +STILL USED: the old secret of game, last from place 77 at \S+Z; it expires at \S+Z, /m,
   );
 });

@@ -49,7 +49,7 @@ describe.concurrent('a change by a command is verified by a late read', () => {
     await using at = await world();
     const { code, stdout, stderr } = await at.rank(member, '20');
     expect({ code, stdout, stderr }).toMatchObject({ code: 0, stdout: expect.stringContaining('is now Officer') });
-    expect(stderr).toContain('This command reads the member again in 8 s, because no daemon runs.');
+    expect(stderr).toContain('This command reads the member again in 8 s, because no daemon is running.');
     const [planned = 0, late = 0, ...more] = at.reads(member);
     expect(more).toEqual([]);
     expect(late - planned).toBeGreaterThanOrEqual(lagMs);
@@ -66,9 +66,9 @@ describe.concurrent('a change by a command is verified by a late read', () => {
     const { code, stderr } = await at.home.here(elsewhere, { env: withStore });
     expect({ code, stderr }).toMatchObject({ code: 0 });
     expect(stderr).toContain(
-      'reads the member again in 8 s, because the daemons of this database run on other machines.',
+      'reads the member again in 8 s, because the daemons of this database are on other machines.',
     );
-    expect(stderr).toMatch(/This is stored in .*; the daemon \S+ uses it\./);
+    expect(stderr).toMatch(/This is stored in .*; the daemon \S+ is using it\./);
   });
 
   test('without a daemon: a change that Roblox has lost is not reported as done, and is unknown', async ({

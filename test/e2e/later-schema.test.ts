@@ -78,7 +78,7 @@ describe.each(Object.entries(engines))('on %s', (engine, open) => {
       const { code, stdout, stderr } = await run(...line.split(' '));
       const isBeside = line === 'serve' && !isServer;
       const why = isBeside
-        ? `A rankd daemon serves ${home.dataDir} already`
+        ? `A rankd daemon is already running on ${home.dataDir}`
         : `The database ${place} has schema ${schema}, this rankd needs ${schema + 1}, and other rankd processes are using it.\ntry: stop them and try again, or run \`rankd db migrate\``;
       expect({ line, code, stdout }).toEqual({ line, code: 4, stdout: '' });
       expect(stderr).toContain(`error: ${why}`);
@@ -111,7 +111,7 @@ describe.each(Object.entries(engines))('on %s', (engine, open) => {
 
   test('with no daemon, the first command of a later rankd migrates and reports it in one line, which names the copy', async () => {
     const { home, env, place, schema, schemaNow, copy } = await open();
-    const told = `The database ${place} was migrated from schema ${schema} to ${schema + 1}; ${copy === null ? 'rankd made no copy of it' : `a copy from before is ${copy}`}.\n`;
+    const told = `The database ${place} was migrated from schema ${schema} to ${schema + 1}; ${copy === null ? 'rankd made no copy of it' : `a copy from before the migration is ${copy}`}.\n`;
     await home.here(['key', 'create', 'game'], { env });
     await using session = new BuiltSession(home, env, join(later.dist, 'main.js'));
     await home.run(['__complete', 'key', 'show', ':'], { env, script: later.binary });

@@ -62,7 +62,7 @@ describe('several daemons on one database', () => {
       differences: [{ setting: 'policy.cooldown', sides: [['east'], ['west']] }],
     });
     const shown = (await atDesk('status')).stdout;
-    expect(shown).toMatch(/running, 2 of 2 nodes serve/);
+    expect(shown).toMatch(/running, 2 of 2 nodes are serving/);
     expect(shown).toMatch(/policy\.cooldown\s+east \| west/);
     const local = await homes.east.here(['status', '--json']);
     expect(local.json()).toMatchObject({ status: { pid: daemons.east.process.pid, nodes: [{}, {}] } });
@@ -277,7 +277,10 @@ describe('several daemons on one database', () => {
     const env = { RANKD_STORE_URL: empty.url };
     expect((await homes.desk.here(['reload'], { env })).code).toBe(69);
     const local = await homes.desk.here(['reload', '--node', 'east']);
-    expect(local).toMatchObject({ code: 2, stderr: expect.stringContaining('here is one daemon') });
+    expect(local).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining('this data directory has only one daemon'),
+    });
   });
 
   test('a node that stops has left, one that is silent has no lease, and if none serves, the exit code is 69', async () => {
@@ -299,7 +302,7 @@ describe('several daemons on one database', () => {
     await sql(`UPDATE rankd.nodes SET ended_by = 'node_x' WHERE name = 'east'`);
     expect(await logout).toMatchObject({
       code: 69,
-      stderr: expect.stringContaining('east, whose sessions may continue'),
+      stderr: expect.stringContaining('east; sessions there may continue'),
     });
     expect((await nodes()).map(({ name, state }) => [name, state])).toEqual([['east', 'ended']]);
     [daemons.east, daemons.west] = await Promise.all([start('east'), start('west')]);

@@ -30,7 +30,7 @@ test('a daemon and the commands of another machine work on one database of Postg
   };
 
   const created = await there.here(['key', 'create', 'game'], { env });
-  expect(created.stderr).toContain(`rankd had no data in ${address.database} on 127.0.0.1:${address.port}`);
+  expect(created.stderr).toContain(`${address.database} on 127.0.0.1:${address.port} had no rankd data`);
   const key = created.stdout.trim();
   await run('whitelist', 'add', '1', '--key', 'game');
 
@@ -73,7 +73,7 @@ test('db check prints the command to restore a dump', async () => {
   const env = guarded(url);
   const db = (...args: string[]) => at.here(['db', ...args], { env });
   const place = `postgres://guarded@localhost:${address.port}/${address.database}`;
-  const nothing = 'The database has the newest schema already; there is nothing to do.\n';
+  const nothing = 'The database already has the newest schema; there is nothing to do.\n';
   for (const args of [['--dry-run'], []])
     expect(await db('migrate', ...args)).toMatchObject({ code: 0, stderr: nothing });
 

@@ -26,9 +26,9 @@ test('a list gives its members the rank, skips refused ones, and reports their l
   const { code, stdout, stderr } = await home.here(args);
   expect(code).toBe(5);
   expect(stdout).toMatch(
-    /^LINE {2}MEMBER .*\n5 +1010 +refused +Member 1010 holds Admin .*\n7 +4242 +refused +User 4242 is not a member of the group\.\nlist_\w+: of 5 members, 2 changed; 1 had the rank already; 2 refused\.\n$/,
+    /^LINE {2}MEMBER .*\n5 +1010 +refused +Member 1010 holds Admin .*\n7 +4242 +refused +User 4242 is not a member of the group\.\nlist_\w+: of 5 members, 2 changed; 1 already had the rank; 2 refused\.\n$/,
   );
-  expect(stderr).toContain('The same command tries these members again, and leaves the others alone.');
+  expect(stderr).toContain('To retry these members only, run the same command again.');
   expect([await rankOf(1001), await rankOf(1005)]).toEqual([20, 20]);
   const { changes } = await home.json<{ changes: Array<Record<string, string>> }>('history', 'list', '--user', '1001');
   expect(changes[0]).toMatchObject({
@@ -101,7 +101,7 @@ test('on a terminal it asks once, and a no changes no member; elsewhere it needs
   const refused = await home.here(args);
   expect([refused.code, refused.stderr]).toEqual([
     2,
-    expect.stringContaining('Promote 2 members? This needs confirmation, and there is no terminal.'),
+    expect.stringContaining('Promote 2 members? This needs confirmation, but there is no terminal.'),
   ]);
   const no = await ask('n');
   expect([no.code, await rankOf(1001)]).toEqual([130, 10]);
@@ -137,7 +137,7 @@ test('the owner and the acting account are refused in a list of all who hold a r
   const { code, stdout } = await home.here(['rank', 'set', 'Officer', '--holding', 'Member', '--at-least', '-y']);
   expect(code).toBe(5);
   expect(stdout).toMatch(/^MEMBER .*\n(.*\n)*9000 +refused .*\n(.*\n)*9001 +refused /);
-  expect(stdout).toMatch(/list_\w+: of 13 members, 4 changed; 7 had the rank already; 2 refused\.\n$/);
+  expect(stdout).toMatch(/list_\w+: of 13 members, 4 changed; 7 already had the rank; 2 refused\.\n$/);
 });
 
 test.each<[string, string[], RegExp]>([

@@ -40,7 +40,7 @@ limits.rank          600        1                  at once
 limits.rank_burst    300        1                  at once
 server.host          127.0.0.1  127.0.0.9          after a restart
 `,
-    stderr: 'Restart the daemon for the settings that need it.\n',
+    stderr: 'Restart the daemon to apply the settings that need a restart.\n',
   });
   expect(await daemon.rank(secret, promotion)).toMatchObject({ status: 200 });
   expect(await daemon.rank(secret, promotion)).toMatchObject({ status: 429 });
@@ -192,8 +192,8 @@ test('rankd reload without a daemon reports that and how to start one', async ()
   expect(await home.here(['reload'])).toMatchObject({
     code: 69,
     stdout: '',
-    stderr: `error: No rankd daemon runs on the data directory ${home.dataDir}.
-try: start it with \`rankd serve\`, or name another directory with --data-dir
+    stderr: `error: No rankd daemon is running on the data directory ${home.dataDir}.
+try: start it with \`rankd serve\`, or name a different directory with --data-dir
 `,
   });
 });
@@ -261,7 +261,7 @@ test('rankd reload lists declared keys by name, not by their hashes', async () =
   expect(await reloaded({ 'my-game': 'c', quiz: 'b', hobby: 'd' })).toBe(
     'keys     2       3 (added hobby; changed my-game)  at once',
   );
-  expect(await reloaded({ quiz: 'b', 'my-game': 'c', hobby: 'd' })).toMatch(/ 3 \(in another order\) /);
+  expect(await reloaded({ quiz: 'b', 'my-game': 'c', hobby: 'd' })).toMatch(/ 3 \(in a different order\) /);
   const many = Object.fromEntries(Array.from({ length: 12 }, (_, n) => [`k${n}`, (n + 1).toString(16)]));
   expect(await reloaded(many)).toMatch(/ 12 \(added k0, .*, k9, 2 more; removed quiz, my-game, hobby\) /);
   writeFileSync(home.path('rankd.yaml'), '');
@@ -277,7 +277,10 @@ test('init and reload in another folder than the daemon report that it reads ano
   writeFileSync(join(other, 'cloud.key'), 'a-key', { mode: 0o600 });
   const flags = ['--group', '4199740', '--credential-file', 'cloud.key', '--no-check'];
   const init = await home.here(['init', ...flags], { cwd: other });
-  expect(init).toMatchObject({ code: 0, stderr: expect.stringContaining(`A daemon runs here already, but ${said}`) });
+  expect(init).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining(`A daemon is already running here, but ${said}`),
+  });
   expect(await home.here(['reload'], { cwd: other })).toMatchObject({
     code: 0,
     stdout: `nothing has changed in ${its}\n`,
@@ -291,7 +294,7 @@ test('init and reload in another folder than the daemon report that it reads ano
   const there = home.path('empty');
   mkdirSync(there);
   expect((await home.here(['reload'], { cwd: there })).stdout).toBe(
-    'ok: nothing has changed: there is no configuration file, and a changed variable needs a restart\n',
+    'ok: nothing has changed: there is no configuration file, and a changed environment variable needs a restart\n',
   );
   writeFileSync(its, '');
   symlinkSync(its, home.path('link.yaml'));

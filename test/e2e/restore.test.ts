@@ -57,7 +57,7 @@ test('the database is as it was when the backup was made, the old one stays inta
   const { code, stdout, stderr } = await home.here(['restore', 'backup.db', '-y']);
   expect({ code, stderr }).toEqual({
     code: 0,
-    stderr: `It is in ${home.dataDir} now; the next daemon there uses it.\nKeys that were revoked since the backup are accepted again, changes made since are not in the history: rankd key list\n`,
+    stderr: `The backup is restored in ${home.dataDir}; the next daemon there uses it.\nKeys revoked since the backup are accepted again, and rank changes made since are not in the history. To see the keys: rankd key list\n`,
   });
   expect(stdout).toBe(
     `FIELD         VALUE
@@ -135,8 +135,8 @@ test('next to a running daemon it is refused with 4, like a second daemon, with 
     expect(await home.here(line)).toMatchObject({
       code: 4,
       stdout: '',
-      stderr: `error: A rankd daemon serves ${home.dataDir} already: process ${daemon.process.pid}, on ${daemon.url}.
-try: check it with \`rankd status\`, and stop it first; or name another directory with --data-dir
+      stderr: `error: A rankd daemon is already running on ${home.dataDir}: process ${daemon.process.pid}, at ${daemon.url}.
+try: check it with \`rankd status\` and stop it, or name a different directory with --data-dir
 `,
     });
   }
@@ -149,7 +149,7 @@ test('it asks first: off a terminal and without -y it ends with 2, and nothing c
   expect(result).toMatchObject({
     code: 2,
     stdout: '',
-    stderr: `error: Replace the database in ${home.dataDir} with backup.db? This needs confirmation, and there is no terminal.
+    stderr: `error: Replace the database in ${home.dataDir} with backup.db? This needs confirmation, but there is no terminal.
 try: add -y, or run it on a terminal
 `,
   });

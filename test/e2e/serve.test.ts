@@ -226,7 +226,7 @@ test('a mistyped group id is one line of the log, with the problem and the fix, 
   );
 });
 
-const plainHttp = /others reach rankd over plain HTTP.*put a reverse proxy with TLS in front/;
+const plainHttp = /other machines can reach rankd over plain HTTP.*put a reverse proxy with TLS in front/;
 
 /** Runs `serve` in this process on a simulated terminal, until `visit` has seen its output. */
 async function serveOnTerminal(

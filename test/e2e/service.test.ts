@@ -49,7 +49,7 @@ test.concurrent('install writes a world-readable unit, makes systemd read it, an
     code: 0,
     stdout: `FIELD    VALUE\nunit     ${dir}/rankd.service\nwritten  yes\n`,
   });
-  expect(stderr).toContain('done: the user rankd\ndone: systemctl daemon-reload\n');
+  expect(stderr).toContain('done: the user rankd exists\ndone: systemctl daemon-reload\n');
   expect(stderr).toMatch(
     /^next:\n {2}.*rankd backup keys\.db && rankd restore -y --data-dir .+ keys\.db {3}\(copies the keys /m,
   );
@@ -317,7 +317,7 @@ test.concurrent('install leaves another unit as it is, unless it must replace it
   expect(refused).toMatchObject({
     code: 4,
     stdout: '',
-    stderr: `error: ${dir}/rankd.service is another unit and was left as it is.
+    stderr: `error: ${dir}/rankd.service is a different unit and was not changed.
 try: compare it with \`rankd service print\`, then replace it with --force
 `,
   });
@@ -333,7 +333,7 @@ test.concurrent('install without root is refused with 77, and without systemd wi
   expect(await runUnprivileged(['service', 'install', '--dir', dir], home.dataDir)).toEqual({
     code: 77,
     stdout: '',
-    stderr: `error: This user may not write ${dir}/rankd.service.\ntry: sudo rankd --data-dir ${home.dataDir} service install\n`,
+    stderr: `error: This user has no permission to write ${dir}/rankd.service.\ntry: sudo rankd --data-dir ${home.dataDir} service install\n`,
   });
   const closed = home.path('closed');
   mkdirSync(closed);
@@ -341,11 +341,11 @@ test.concurrent('install without root is refused with 77, and without systemd wi
   chmodSync(closed, 0o500);
   expect(await runUnprivileged(['service', 'remove', '--dir', closed], home.dataDir)).toMatchObject({
     code: 77,
-    stderr: `error: This user may not remove ${closed}/rankd.service.\ntry: sudo rankd --data-dir ${home.dataDir} service remove\n`,
+    stderr: `error: This user has no permission to remove ${closed}/rankd.service.\ntry: sudo rankd --data-dir ${home.dataDir} service remove\n`,
   });
   const result = await home.here(['service', 'install', '--dir', home.path('none')]);
   expect(result).toMatchObject({ code: 3, stdout: '' });
-  expect(result.stderr).toContain('without systemd');
+  expect(result.stderr).toContain('does not seem to use systemd');
 });
 
 test.concurrent('the daemon notifies systemd that it serves, regularly that it works, and that it stops', async ({

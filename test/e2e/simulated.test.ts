@@ -155,7 +155,7 @@ test.concurrent('a reading command next to a daemon of another group warns of th
   const { home, roblox } = world;
   await using _daemon = await world.serve();
   const env = { RANKD_PLATFORM_KIND: 'simulated' };
-  const warning = `warning: The daemon that runs here changes ranks in group ${roblox.groupId} on `;
+  const warning = `warning: The running daemon changes ranks in group ${roblox.groupId} on `;
   for (const args of [
     ['rank', 'show', trainee],
     ['rank', 'test', trainee, '20'],
@@ -182,7 +182,7 @@ test.concurrent('undo of a simulated change on a real group reports that it was 
 test.concurrent('a key made in the simulation is valid for nothing else until it is adopted', async () => {
   using home = new CliHome();
   const made = await home.here(['key', 'create', 'quiz']);
-  expect(made.stderr).toContain('on a real one: rankd key adopt quiz\n');
+  expect(made.stderr).toContain('on a real group: rankd key adopt quiz\n');
   await home.json('whitelist', 'add', '1', '--key', 'quiz');
   const secret = made.stdout.trim();
   await using world = await openCloudHome();

@@ -58,7 +58,7 @@ group          SIMULATED: nothing here touches Roblox
 configuration  no file: variables and defaults
 game keys      NONE is accepted, so no game can do anything
 requests       0 in flight
-queue          0 calls wait for Roblox
+queue          0 calls waiting for Roblox
 budget left    not limited
 open changes   0
 changes today  1 applied
@@ -150,7 +150,7 @@ test.concurrent('unexpected behavior of Roblox is listed by kind, with count and
   });
   const field = 'assign: GroupMembership.badge: unknown field';
   const { stdout } = await home.here(['status']);
-  expect(stdout).toMatch(/^FIRST SEEN +LAST SEEN +TIMES +ROBLOX SURPRISED RANKD BY$/m);
+  expect(stdout).toMatch(/^FIRST SEEN +LAST SEEN +TIMES +UNEXPECTED RESPONSE$/m);
   expect(stdout).toMatch(new RegExp(`^\\S+Z +\\S+Z +1 +${field}$`, 'm'));
   expect(stdout).not.toContain('gold');
 });
@@ -266,12 +266,12 @@ test.concurrent('a daemon that hangs is distinguished from one that does not run
       expect({ args, code, said: stdout + stderr }).toEqual({
         args,
         code: 69,
-        said: expect.stringMatching(/not answer/),
+        said: expect.stringMatching(/not (answer|respond)/),
       });
       expect(performance.now() - since).toBeLessThan(8_000); // each waits for 3 s
     }
     const { stderr } = await home.here(['key', 'create', 'late']);
-    expect(stderr).toContain('; the daemon that uses it does not answer now.');
+    expect(stderr).toContain('; the daemon that uses it is not responding.');
   } finally {
     daemon.process.kill('SIGCONT');
   }
@@ -306,7 +306,7 @@ test.concurrent('on a terminal, --watch shows the state first and as many lines 
   const io = new TerminalIo(home);
   io.screenSize = { columns: 40, rows: 6 };
   const exited = runCli(['status', '--watch'], io);
-  await expect.poll(() => io.out).toContain('Ctrl-C ends it');
+  await expect.poll(() => io.out).toContain('press Ctrl-C to stop');
   io.stop();
   expect(await exited).toBe(130);
   // to the alternate screen, and back
@@ -316,7 +316,7 @@ test.concurrent('on a terminal, --watch shows the state first and as many lines 
   expect(lines).toHaveLength(6);
   expect(lines[0]).toMatch(/^state +running$/);
   expect(lines[4]).toMatch(/^… \d+ more lines$/);
-  expect(lines[5]).toMatch(/^as of \d\d:\d\d:\d\d, Ctrl-C ends it$/);
+  expect(lines[5]).toMatch(/^as of \d\d:\d\d:\d\d, press Ctrl-C to stop$/);
 });
 
 test.concurrent('a game whose module is older than the daemon is named, and what a game makes up is not', async () => {

@@ -137,7 +137,7 @@ test('all data goes from a data directory to PostgreSQL and back, identical to t
 
   const back = at.path('again');
   const again = await at.run(['store', 'copy', '--from', url, '--to', 'again']);
-  expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining('compared row by row') });
+  expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining('compared the two row by row') });
   expect(again.stdout).toContain(copy.auditHead);
 
   const [first, second, third] = await Promise.all(

@@ -194,7 +194,7 @@ test.concurrent('a return that policy or Roblox refuses is stuck: an alarm, doct
   await using _daemon = await world.startDaemon(clock.env);
   const status = async () => (await home.here(['status'])).stdout;
   const stuck = async () => {
-    const [line = ''] = /STUCK: .* can't be given the earlier roles/.exec(await status()) ?? [];
+    const [line = ''] = /STUCK: .* can't get the earlier roles back/.exec(await status()) ?? [];
     return line.match(/Member \d+/g) ?? [];
   };
   await expect.poll(stuck, poll).toHaveLength(3);

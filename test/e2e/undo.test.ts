@@ -143,7 +143,7 @@ test('one change is undone by its id, and all of one member by only the user id'
   expect(missing).toMatchObject({ code: 3, stderr: expect.stringContaining('There is no rank change chg_none.') });
   const io = new TerminalIo(raid.home, ['n']);
   expect(await runCli(['history', 'undo', ...changes.map(({ id }) => id)], io)).toBe(130);
-  expect(io.talk).toMatch(/Put back the roles of user \S+ \(1002\) \(3 changes\)\?/);
+  expect(io.talk).toMatch(/Restore the roles of user \S+ \(1002\) \(3 changes\)\?/);
   expect(await raid.held()).toEqual(held);
 });
 
@@ -157,7 +157,7 @@ test('an undo is not part of any other selection, so no command restores the res
   const { undo } = await raid.home.json<Undo & { undo: { undosLeftOut: number } }>(...args, '--dry-run');
   expect([states(undo), undo.undosLeftOut]).toEqual([{ 1002: 'would_put_back' }, 2]);
   const result = await raid.home.here(args);
-  expect(result.stderr).toContain('2 changes by an undo left out; --undo ID takes back what that undo did.');
+  expect(result.stderr).toContain('2 changes made by an undo left out; --undo ID reverts that undo.');
   expect(await raid.held()).toEqual(before);
 });
 
@@ -254,7 +254,7 @@ test('an undo needs a yes: off a terminal it is a usage error, on one the answer
   const no = new TerminalIo(raid.home, ['perhaps', 'N']);
   expect(await runCli(args, no)).toBe(130);
   expect(no.talk).toMatch(/Type y for yes or n for no; Enter means no\.\n.*\[y\/N\] Nothing was changed\.\n$/);
-  expect(no.talk).toMatch(/Put back the roles of user \S+ \(\d+\), user \S+ \(\d+\) \(2 changes\)\? \[y\/N\]/);
+  expect(no.talk).toMatch(/Restore the roles of user \S+ \(\d+\), user \S+ \(\d+\) \(2 changes\)\? \[y\/N\]/);
   expect(await raid.held()).toEqual(after);
   const yes = new TerminalIo(raid.home, ['y']);
   expect(await runCli(args, yes)).toBe(0);
@@ -267,7 +267,7 @@ test('an undo needs a yes: off a terminal it is a usage error, on one the answer
 });
 
 test.each([
-  [['--since', '1h'], 'which changes'],
+  [['--since', '1h'], 'the changes to undo'],
   [['--key', 'main'], '--since'],
   [['--key', 'main', '--since', 'later'], '--since'],
 ])('an undo of %j is a usage error', async (args, what) => {

@@ -155,7 +155,7 @@ test('enabling a webhook from now on reports how many events are skipped, to the
   await home.json('webhook', 'disable', 'bot');
   for (const name of ['left', 'out']) await home.json('key', 'create', name);
   const enabled = await home.here(['webhook', 'enable', 'bot', '--from', 'now']);
-  expect(enabled.stdout).toMatch(/^Webhook "bot" is enabled; \d events? waits? for it\. 2 events are left out\.$/m);
+  expect(enabled.stdout).toMatch(/^Webhook "bot" is enabled; \d events? waits? for it\. 2 events are skipped\.$/m);
   await expect.poll(types).toEqual(['events.skipped']);
   expect(sink.received[0]?.event.data).toMatchObject({ detail: { count: 2 } });
 });
@@ -266,7 +266,7 @@ test('a Discord channel is checked when it is added, and gets a change', async (
     stderr: expect.stringContaining('Discord has no webhook at this address (404)'),
   });
   const made = await home.here(['webhook', 'add', 'log', '--kind', 'discord'], { input: channel.address });
-  expect(made.stderr).toContain('In Discord it is called Captain Hook, in the channel 1487000000000000001.');
+  expect(made.stderr).toContain('Its name in Discord is Captain Hook, and its channel is 1487000000000000001.');
   expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/1487…857\/\*\*\*\n$/) });
   await home.here(['rank', 'set', '1001', '10']);
   const titles = () => channel.discord.messages.flatMap(({ embeds }) => embeds.map(({ title }) => title));

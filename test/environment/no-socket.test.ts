@@ -58,7 +58,7 @@ test('if no socket can be created at all, the daemon serves, logs one sentence a
   const { home, dataDir, env, run } = homeWithoutSocket();
   const nowhere = { ...env, TMPDIR: join(home.folder, 'missing') };
   await using daemon = await DaemonProcess.start(home, { env: nowhere });
-  const warningsNow = () => daemon.log.split('\n').filter((line) => line.includes('no socket can be made in'));
+  const warningsNow = () => daemon.log.split('\n').filter((line) => line.includes('no socket can be created in'));
   await expect.poll(warningsNow).toHaveLength(1);
   const warnings = warningsNow();
   expect(JSON.parse(String(warnings[0]))).not.toHaveProperty('err');
@@ -68,11 +68,13 @@ test('if no socket can be created at all, the daemon serves, logs one sentence a
   const doctor = await run('doctor', '--offline');
   expect(doctor.code).toBe(5);
   expect(doctor.stdout).toMatch(
-    /^FAIL +socket +the daemon has no socket in .+: status, health, reload and the page do not work$/m,
+    /^FAIL +socket +the daemon has no socket in .+, so status, health, reload and the page do not work$/m,
   );
   await daemon.stop();
   const before = await home.run(['doctor', '--offline'], { dataDir, env: nowhere });
-  expect(before.stdout).toMatch(/^FAIL +socket +no socket can be made in .+d \(\w+\) or .+missing \(ENOENT\): status/m);
+  expect(before.stdout).toMatch(
+    /^FAIL +socket +no socket can be created in .+d \(\w+\) or .+missing \(ENOENT\), so status/m,
+  );
 });
 
 test('health believes only its own daemon', async () => {

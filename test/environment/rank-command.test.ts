@@ -85,6 +85,6 @@ test.concurrent('a command that changes ranks refuses to do so in another group 
   const another = { env: { ...simulated.env, RANKD_PLATFORM_GROUP_FILE: groupFile } };
   expect(await home.here(['rank', 'set', '11', '20'], another)).toMatchObject({
     code: 4,
-    stderr: expect.stringContaining(`this command works on the simulated group of ${groupFile}`),
+    stderr: expect.stringContaining(`this command uses the simulated group of ${groupFile}`),
   });
 });

@@ -22,8 +22,7 @@ async function daemonOn(change: (roblox: FakeOpenCloud) => unknown = () => undef
       (await scrape(system.metricsUrl))
         .filter(({ name, labels }) => name === 'rankd_platform_surprises_total' && labels['operation'] !== 'change')
         .map(({ labels: { operation, what }, value }) => ({ operation, what, value })),
-    warnings: () =>
-      system.logLines.filter((line) => line.includes('answers differ from those that rankd was built for')),
+    warnings: () => system.logLines.filter((line) => line.includes('responses differ from those that rankd expects')),
   };
 }
 

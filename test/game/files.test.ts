@@ -242,7 +242,7 @@ test('without an address, or for an unknown system, nothing is written and the e
 test('without a minimum rank for callers, game write states who can use the commands, unless Config may already set one', async () => {
   const home = newHome();
   const said = async (...args: string[]) => (await home.here(['game', 'write', '--url', url, ...args])).stderr;
-  const warning = 'every admin there can change ranks, also a temporary one';
+  const warning = 'every admin can change ranks, even a temporary one';
   expect(await said('gamepass-rank')).not.toContain(warning);
   expect(await said('Adonis', '--force')).toContain(warning);
   expect(await said('Adonis', '--force', '--min-rank', '200')).not.toContain(warning);

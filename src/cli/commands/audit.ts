@@ -28,11 +28,14 @@ const usualLimit = 20;
 const listOptions = {
   by: option(
     '--by <who>',
-    'only events by this operator, key or daemon: cli:ann@host, web:ann@host, key:key_…, discord:44…, daemon; `cli` alone means everyone in a shell, `web` on the page, `discord` in Discord',
+    'only events by this operator, key or daemon: cli:ann@host, web:ann@host, key:key_…, discord:44…, daemon; `cli` alone means every operator in a shell, `web` on the page, `discord` in Discord',
   ),
-  action: option('--action <name>', 'only this action, or all that begin with it: `rank.refused`, `key`'),
+  action: option('--action <name>', 'only this action or group of actions, such as `rank.refused` or `key`'),
   subject: option('--subject <id>', 'only events about this key, place, workspace or rank change'),
-  key: option('--key <key>', 'only events that involve this key (id, or name: then the newest key that had it)'),
+  key: option(
+    '--key <key>',
+    'only events that involve this key (id or name; if several keys had the name, the newest)',
+  ),
   since: option('--since <when>', 'only events since then: 24h ago, or 2026-05-01T18:00Z', moment),
   until: option('--until <when>', 'only events before then', moment),
   limit: option(
@@ -42,9 +45,9 @@ const listOptions = {
   ),
   follow: flag(
     '--follow',
-    'show the newest events, oldest first, then new ones as they come, until SIGINT or SIGTERM',
+    'show the newest events, oldest first, then new ones as they are recorded, until Ctrl-C',
   ).conflicts('until'),
-  export: choice('--export <format>', 'print all of them in this format', ['csv']).conflicts('follow'),
+  export: choice('--export <format>', 'print all matching events in this format', ['csv']).conflicts('follow'),
 };
 
 export const auditCommands = commandGroup({
@@ -56,7 +59,7 @@ export const auditCommands = commandGroup({
       name: 'list',
       about: 'events, newest first',
       options: listOptions,
-      help: '\nWith --follow --json each event is a document on a separate line: {"v":1,"event":{…}}.\n',
+      help: '\nWith --follow --json, each event is a JSON document on a separate line: {"v":1,"event":{…}}.\n',
       examples: [
         'rankd audit list --since 24h --limit 500 --json',
         'rankd audit list --action key --by cli',
@@ -68,10 +71,13 @@ export const auditCommands = commandGroup({
     }),
     command({
       name: 'verify',
-      about: 'find edits of the audit and gaps in it; exits with 5 if there is one',
+      about: 'check the audit for edited and missing events; exits with 5 if it finds any',
       options: {
-        head: option('--head <hash>', 'also check that this noted head hash is still in the chain', headHash),
-        headFile: option('--head-file <file>', 'also compare every head that was noted in this file (audit.head_file)'),
+        head: option('--head <hash>', 'also check that this earlier head hash is still in the chain', headHash),
+        headFile: option(
+          '--head-file <file>',
+          'also check every head hash that was recorded in this file (audit.head_file)',
+        ),
       },
       help: `
 Each event holds a SHA-256 over itself and the event before it. If an event was edited, removed, inserted or moved, the
@@ -198,7 +204,7 @@ function describe(verdict: AuditVerdict): string {
   const unlisted = breakCount - breaks.length;
   return [
     breakCount === 0
-      ? `ok: ${counted(rows, 'event')}, each as it was written and following the one before it`
+      ? `ok: ${counted(rows, 'event')}, all unchanged and in order`
       : `BROKEN in ${counted(breakCount, 'place')}`,
     ...breaks.map(describeBreak),
     ...(unlisted > 0 ? [`and ${unlisted} more`] : []),
@@ -210,15 +216,16 @@ function describe(verdict: AuditVerdict): string {
 }
 
 function describeNotedHead({ anchor, notedHead }: AuditVerdict): string {
-  if (notedHead === 'found') return 'the noted head is in the chain: everything up to it is unchanged since then';
-  if (notedHead === 'removed') return 'the recorded head was removed since: earlier events can no longer be checked';
-  const retention = anchor.id > 0 ? ', unless it was noted before the oldest event that retention left' : '';
-  return `NOT FOUND: the noted head is not in the chain; it was rewritten or cut off${retention}`;
+  if (notedHead === 'found') return 'the given head is in the chain: no event up to it has changed since';
+  if (notedHead === 'removed')
+    return 'the event of the given head was removed since: events before it can no longer be checked';
+  const retention = anchor.id > 0 ? ', unless it is older than the events that retention kept' : '';
+  return `NOT FOUND: the given head is not in the chain, which was rewritten or cut off${retention}`;
 }
 
 function describeNotedHeads({ found, removed }: { found: number; removed: number }): string {
-  const notChecked = removed === 0 ? '' : `; ${removed} removed since, not checked`;
-  return `noted heads: ${found} in the chain${notChecked}`;
+  const notChecked = removed === 0 ? '' : `; ${removed} removed since and not checked`;
+  return `recorded heads: ${found} in the chain${notChecked}`;
 }
 
 /** Whether retention may remove audit events, by the configuration of this command. */
@@ -229,14 +236,14 @@ export async function hasRetention(cli: Cli): Promise<boolean> {
 async function headsIn(file: string): Promise<Map<number, Set<string>>> {
   const { readHeads } = await import('../../usecases/history/audit-heads.ts');
   const heads = await readHeads(file).catch((cause) => {
-    throw new RankdError('usage', `The noted heads in ${file} can't be read.`, {
-      hint: 'name the file of audit.head_file, or a copy of it, that this user may read',
+    throw new RankdError('usage', `The recorded heads in ${file} can't be read.`, {
+      hint: 'name the file from audit.head_file, or a copy of it, that this user can read',
       cause,
     });
   });
   if (heads.size > 0) return heads;
-  throw new RankdError('usage', `${file} holds no head of an audit.`, {
-    hint: 'name the file of audit.head_file, or a copy of it: each line has a time, the number of an event and its hash',
+  throw new RankdError('usage', `${file} contains no audit heads.`, {
+    hint: 'name the file from audit.head_file, or a copy of it; each line has a time, an event number and a hash',
   });
 }
 

@@ -25,7 +25,7 @@ export const configCommands = commandGroup({
   commands: [
     command({
       name: 'check',
-      about: 'show every problem of the configuration at once, and check its ranks and roles against the group',
+      about: 'report all problems in the configuration, and check its ranks and roles against the group',
       usage: '[options]',
       args: [argument('[file]', '')], // refused, with the way to name it
       options: { offline: flag('--offline', 'skip the checks that need Roblox') },
@@ -35,7 +35,7 @@ export const configCommands = commandGroup({
     command({
       name: 'show',
       about: 'every setting with its value; secrets are not shown',
-      options: { origin: flag('--origin', 'also show where each value comes from, and what it shadows') },
+      options: { origin: flag('--origin', 'also show where each value comes from and which values it overrides') },
       examples: ['rankd config show', 'rankd config show --origin', 'rankd config show --json'],
       run: show,
     }),
@@ -66,7 +66,7 @@ export const configCommands = commandGroup({
 
 async function check(cli: Cli, named: string | undefined, { offline }: { offline: boolean }): Promise<void> {
   if (named !== undefined) {
-    throw new RankdError('usage', 'The file to check is named with --config.', {
+    throw new RankdError('usage', 'The file to check must be given with --config.', {
       hint: withoutKeys(`rankd --config ${named} config check`),
     });
   }

@@ -37,9 +37,9 @@ const healthTimeoutMs = 4_000;
 
 export const healthCommand = command({
   name: 'health',
-  about: 'ask the daemon of this data directory over HTTP whether it is healthy: exit code 0 if it is, else 69',
+  about: 'check over HTTP that the daemon of this data directory is healthy; exits with 0 if it is, otherwise with 69',
   options: {
-    ready: flag('--ready', 'also check that its store, Roblox and the Roblox key work, and that it is not stopping'),
+    ready: flag('--ready', 'also check that its database, Roblox and the Roblox key work, and that it is not stopping'),
   },
   examples: ['rankd health', 'rankd health --ready', 'HEALTHCHECK CMD ["rankd", "health"]   # in a Dockerfile'],
   run: (cli, { ready }) => health(cli, ready),
@@ -67,8 +67,8 @@ async function health(cli: Cli, isReadyAsked: boolean): Promise<void> {
 
 async function requireDaemon({ dataDir, operations }: Cli): Promise<void> {
   if (await operations.isDaemonRunning()) return;
-  throw new RankdError('daemon_unavailable', `No rankd daemon runs on the data directory ${dataDir}.`, {
-    hint: 'start it with `rankd serve`, or name another directory with --data-dir',
+  throw new RankdError('daemon_unavailable', `No rankd daemon is running on the data directory ${dataDir}.`, {
+    hint: 'start it with `rankd serve`, or name a different directory with --data-dir',
   });
 }
 
@@ -79,7 +79,7 @@ async function requireAnswer(cli: Cli): Promise<void> {
 }
 
 function notAnswering(): RankdError {
-  return new RankdError('daemon_unavailable', 'The daemon of this data directory does not answer.', {
+  return new RankdError('daemon_unavailable', 'The daemon of this data directory does not respond.', {
     hint: maybeStarting,
   });
 }
@@ -87,26 +87,26 @@ function notAnswering(): RankdError {
 /** The address where the daemon listens, flags and port 0 included, and the identity that its proofs are made with. */
 async function daemonOf(cli: Cli): Promise<{ origin: string; identity: string; isSimulated: boolean }> {
   const [status, identity] = await Promise.all([askStatus(cli.dataDir), askIdentity(cli.dataDir)]);
-  if (status === undefined || identity === undefined) throw silent('its commands');
+  if (status === undefined || identity === undefined) throw silent('to commands');
   return { origin: status.url, identity, isSimulated: status.simulated };
 }
 
 function silent(what: string, cause?: unknown): RankdError {
-  return new RankdError('daemon_unavailable', `rankd runs, but does not answer ${what}.`, {
+  return new RankdError('daemon_unavailable', `rankd is running, but does not respond ${what}.`, {
     cause,
     hint: maybeStarting,
   });
 }
 
 /** The advice about a daemon that has its lock and does not answer. */
-export const maybeStarting = 'check its log; it may be starting or stopping. If it stays like this: rankd doctor';
+export const maybeStarting = 'check its log; it may be starting or stopping. If this lasts: rankd doctor';
 
 function stranger(url: string): RankdError {
   return new RankdError(
     'daemon_unavailable',
     `Another program answers at ${url}, not the daemon of this data directory.`,
     {
-      hint: 'stop the other program, or give the daemon another port with server.port, then restart it',
+      hint: 'stop the other program, or give the daemon a different port with server.port, then restart it',
     },
   );
 }
@@ -117,9 +117,9 @@ function optionsFor(url: string) {
 }
 
 function unwell(url: string, body: string): RankdError {
-  const { message = 'it does not say why' } = Object(parsed(body)) as { message?: string };
+  const { message = 'it gave no reason' } = Object(parsed(body)) as { message?: string };
   return new RankdError('daemon_unavailable', `rankd is not ready: ${message}`, {
-    hint: `rankd doctor; its log and ${url} say more`,
+    hint: `rankd doctor; its log and ${url} have the details`,
   });
 }
 
@@ -138,12 +138,15 @@ const logoutTimeoutMs = 10_000;
 export const reloadCommand = command({
   name: 'reload',
   about:
-    'make the running daemon, and all that share its database, read their configuration files again; each applies its own as a whole or not at all, and flags stay as they were at the start',
+    'make the running daemon, and all daemons that share its database, reload their configuration files; a file with a mistake changes nothing, and flags given at the start stay in force',
   options: {
-    node: option('--node <name>', 'only the daemon with this name in `rankd status`, of those that share a database'),
+    node: option(
+      '--node <name>',
+      'of the daemons that share a database, only the one with this name in `rankd status`',
+    ),
     relearn: flag(
       '--relearn',
-      'look up the roles that settings name again: a setting then follows the role that has its name now, not the one that had it before',
+      'look up the role names in the settings again: a name then means the role that has it now, not the one that had it before',
     ),
   },
   examples: [
@@ -159,11 +162,17 @@ export const reloadCommand = command({
 async function reload(cli: Cli, { node, relearn }: { node?: string; relearn: boolean }): Promise<void> {
   if (await cli.isOnServer()) return reloadNodes(cli, { name: node, relearns: relearn });
   if (node !== undefined) {
-    throw new RankdError('usage', '--node is for daemons that share a database of PostgreSQL; here is one daemon.', {
-      hint: 'leave out --node',
-    });
+    throw new RankdError(
+      'usage',
+      '--node is for daemons that share a PostgreSQL database; this data directory has only one daemon.',
+      {
+        hint: 'leave out --node',
+      },
+    );
   }
-  const outcome = await whileWaiting(cli.line, 'the daemon reads its configuration', () => askForReload(cli, relearn));
+  const outcome = await whileWaiting(cli.line, 'the daemon is reading its configuration', () =>
+    askForReload(cli, relearn),
+  );
   if (outcome.state === 'refused') {
     const text = cli.options.json ? outcome.message : outcome.withExcerpts;
     throw new RankdError(outcome.code, `${text}\nThe daemon continues with its old configuration.`, {
@@ -174,7 +183,7 @@ async function reload(cli: Cli, { node, relearn }: { node?: string; relearn: boo
   const warnings = [...(stranger === undefined ? [] : [notItsFile(outcome.file, stranger)]), ...outcome.warnings];
   cli.print(reloadDocument(outcome, warnings), ...textOf(outcome, stranger === undefined ? 'ok: ' : ''));
   for (const warning of warnings) cli.say(`warning: ${warning}`);
-  if (outcome.needRestart.length > 0) cli.say('Restart the daemon for the settings that need it.');
+  if (outcome.needRestart.length > 0) cli.say('Restart the daemon to apply the settings that need a restart.');
 }
 
 /** Each node reads its own file. The exit code is that of the worst outcome. */
@@ -184,13 +193,13 @@ async function reloadNodes(
 ): Promise<void> {
   const command = { does: relearns ? 'relearn' : 'reload', by: cli.by } as const;
   const asking = { command, name, timeoutMs: reloadTimeoutMs };
-  const answers = await askAllNodes(cli, 'the daemons read their configurations', asking);
+  const answers = await askAllNodes(cli, 'the daemons are reading their configurations', asking);
   const reloads = answers.map((answer) => ({ ...answer, outcome: answer.outcome as ReloadOutcome | undefined }));
   cli.print(nodeReloadsDocument(reloads), ...reloads.flatMap(textOfNode));
   for (const { name, outcome } of reloads) {
     if (outcome?.state !== 'applied') continue;
     for (const warning of outcome.warnings) cli.say(`warning: ${name}: ${warning}`);
-    if (outcome.needRestart.length > 0) cli.say(`Restart ${name} for the settings that need it.`);
+    if (outcome.needRestart.length > 0) cli.say(`Restart ${name} to apply the settings that need a restart.`);
   }
   const worst = Math.max(...reloads.map(({ outcome }) => exitCodeOf(outcome)));
   if (worst > 0) throw new ExitCode(worst);
@@ -239,12 +248,12 @@ function textOf(
   const rows = [...rowsOf(applied, 'at once'), ...rowsOf(needRestart, 'after a restart')];
   if (rows.length === 0) return [`${verdict}nothing has changed${file === null ? `: ${noFile}` : ` in ${file}`}`];
   return [
-    `${verdict}loaded from ${file ?? 'the variables and defaults'}\n`,
+    `${verdict}loaded from ${file ?? 'environment variables and defaults'}\n`,
     table(['setting', 'before', 'now', 'takes effect'], rows),
   ];
 }
 
-const noFile = 'there is no configuration file, and a changed variable needs a restart';
+const noFile = 'there is no configuration file, and a changed environment variable needs a restart';
 
 function rowsOf(changes: ChangedSetting[], takesEffect: string): string[][] {
   return changes.map((change) => [change.name, ...valuesOf(change), takesEffect]);
@@ -269,7 +278,7 @@ function keyChanges(before: readonly Declared[], now: readonly Declared[]): stri
     removed: before.filter(({ name }) => !today.has(name)),
   };
   const parts = Object.entries(groups).flatMap(([what, keys]) => (keys.length > 0 ? `${what} ${listed(keys)}` : []));
-  return parts.join('; ') || 'in another order';
+  return parts.join('; ') || 'in a different order';
 }
 
 function byName(keys: readonly Declared[]): Map<string, string> {
@@ -285,10 +294,10 @@ function listed(keys: readonly Declared[]): string {
 
 export const dashboardCommand = command({
   name: 'dashboard',
-  about: 'print a link to the dashboard in the browser: see who changed what, and undo it',
+  about: 'print a link to the dashboard, a web page that shows who changed what and can undo it',
   args: [oneOf('[logout]', 'log everyone out of the page, and invalidate every link', ['logout'])],
   options: {
-    open: flag('--open', 'open it in the browser of this machine'),
+    open: flag('--open', "open the link in this machine's browser"),
     view: flag('--view', 'for staff: the session shows everything and can change nothing'),
     hours: option('--hours <n>', 'how long the session lasts', wholeNumber(1, maxHours), usualHours),
   },
@@ -309,7 +318,7 @@ async function dashboard(
   if (outcome.state === 'refused') throw new RankdError(outcome.code, outcome.message, { hint: outcome.hint });
   if (isOpened) await openInBrowser(cli, outcome.url);
   cli.print(linkDocument(outcome), outcome.url);
-  const elsewhere = outcome.tunnel === null ? '' : ` From elsewhere: ssh -L ${outcome.tunnel} THIS-MACHINE`;
+  const elsewhere = outcome.tunnel === null ? '' : ` From another machine: ssh -L ${outcome.tunnel} THIS-MACHINE`;
   const only = view ? ' Its session can change nothing.' : '';
   cli.say(`The link logs in once, within five minutes.${only}${elsewhere}`);
 }
@@ -333,9 +342,9 @@ async function linkElsewhere(
 function noLastingPage(daemons: string[]): RankdError {
   return new RankdError(
     'daemon_unavailable',
-    `No daemon on this database always serves its page: ${daemons.join(', ')}.`,
+    `None of the daemons on this database serves its page all the time: ${daemons.join(', ')}.`,
     {
-      hint: 'run `rankd dashboard` on the machine of the daemon, or set dashboard.path there and restart it',
+      hint: "run `rankd dashboard` on the daemon's machine, or set dashboard.path there and restart it",
     },
   );
 }
@@ -345,7 +354,7 @@ async function endSessions(cli: Cli, { open, view }: { open: boolean; view: bool
   if (stray.length > 0)
     throw new RankdError(
       'usage',
-      `${stray.join(' and ')} can't go with logout, which ends every session of the page.`,
+      `${stray.join(' and ')} can't be combined with logout, which ends every session of the page.`,
       {
         hint: 'rankd dashboard logout',
       },
@@ -357,11 +366,14 @@ async function endSessions(cli: Cli, { open, view }: { open: boolean; view: bool
 /** Throws `daemon_unavailable` if one of the daemons that share the database does not answer. */
 async function endSessionsOfNodes(cli: Cli): Promise<{ sessions: number }> {
   const command = { does: 'logout', by: cli.by } as const;
-  const answers = await askAllNodes(cli, 'the daemons end the sessions', { command, timeoutMs: logoutTimeoutMs });
+  const answers = await askAllNodes(cli, 'the daemons are ending the sessions', {
+    command,
+    timeoutMs: logoutTimeoutMs,
+  });
   const silent = answers.filter(({ outcome }) => outcome === undefined).map(({ name }) => name);
   if (silent.length > 0) {
-    throw new RankdError('daemon_unavailable', `No answer from ${silent.join(', ')}, whose sessions may continue.`, {
-      hint: 'rankd status shows whether they run; a restart ends all sessions of a daemon',
+    throw new RankdError('daemon_unavailable', `No response from ${silent.join(', ')}; sessions there may continue.`, {
+      hint: 'rankd status shows whether they are running; restarting a daemon ends all its sessions',
     });
   }
   const outcomes = answers.map(({ outcome }) => outcome as { sessions: number });
@@ -386,7 +398,7 @@ async function openInBrowser(cli: Cli, url: string): Promise<void> {
   const origins = [config.dashboard.url, publicUrl.startsWith('https:') ? new URL(publicUrl).origin : undefined];
   if (!isOfPage(url, origins)) {
     const message =
-      'The daemon returned a link that is neither on this machine nor below dashboard.url or server.public_url, so it is not opened.';
+      'The daemon returned a link that is neither on this machine nor below dashboard.url or server.public_url, so rankd does not open it.';
     throw new RankdError('daemon_unavailable', message, { hint: 'rankd doctor' });
   }
   const { spawn } = await import('node:child_process');

@@ -33,18 +33,18 @@ export const databaseCommands = commandGroup({
   commands: [
     command({
       name: 'check',
-      about: 'read the whole database and show what is wrong; exits with 5 if anything is; works while a daemon runs',
+      about: 'check the whole database for errors; exits with 5 if it finds any; works while a daemon is running',
       examples: ['rankd db check', 'rankd db check --json'],
       run: check,
     }),
     command({
       name: 'migrate',
       about:
-        'migrate the database to the schema of this rankd, even while a daemon runs; on SQLite, rankd stores a copy first, and on PostgreSQL it shows the command for a dump. Without a daemon, every command does this automatically',
+        "migrate the database to this rankd's schema, even while a daemon is running; on SQLite, rankd makes a copy first, and on PostgreSQL it prints the command for a dump. If no daemon is running, every command migrates automatically",
       options: {
         dryRun: flag(
           '--dry-run',
-          'try it and leave the database as it is: SQLite migrates and checks a copy, PostgreSQL rolls the migration back',
+          'try the migration without changing the database: on SQLite on a copy, on PostgreSQL in a transaction that is rolled back',
         ),
       },
       examples: ['rankd db migrate --dry-run', 'rankd db migrate'],
@@ -71,7 +71,7 @@ async function migrate(cli: Cli, { dryRun }: { dryRun: boolean }): Promise<void>
   if (!dryRun && migration.from > 0 && migration.from < migration.to) await reportMigration(cli, migration);
   const document = migrationDocument(migration, dryRun);
   cli.print({ migration: document }, facts({ ...document, dryRun: null }));
-  if (migration.from === migration.to) cli.say('The database has the newest schema already; there is nothing to do.');
+  if (migration.from === migration.to) cli.say('The database already has the newest schema; there is nothing to do.');
   else if (migration.note !== undefined) cli.say(migration.note);
 }
 
@@ -79,15 +79,15 @@ async function reportMigration(cli: Cli, migration: Migration): Promise<void> {
   cli.onMigrated(migration);
   if (!(await cli.operations.isDaemonRunning())) return;
   cli.say(
-    'If the daemon that runs here is too old for this schema, it finishes its running work and stops. Start this rankd then.',
+    'If the running daemon is too old for this schema, it finishes its current requests and stops. Then start this rankd.',
   );
 }
 
 export const backupCommand = command({
   name: 'backup',
   about:
-    'copy the database into a file, even while the daemon runs; rankd checks the copy before the file gets its name. The Roblox key and the simulated group are not in it',
-  args: [argument('<file>', 'the copy to make, or - for standard output')],
+    'copy the database to a file, even while the daemon is running; the file appears only once the copy is complete and checked. The Roblox key and the simulated group are not in it',
+  args: [argument('<file>', 'the file to write, or - for standard output')],
   options: { force: flag('--force', 'replace the file if it exists') },
   examples: [
     'rankd backup rankd-backup.db',
@@ -110,7 +110,7 @@ async function copyTo(cli: Cli, { file, mayReplace }: BackupTarget): Promise<voi
 
 async function stream(cli: Cli): Promise<void> {
   if (cli.io.stdoutIsTerminal) {
-    throw new RankdError('usage', 'A terminal cannot show a database.', { hint: 'rankd backup rankd-backup.db' });
+    throw new RankdError('usage', "A backup can't be printed to a terminal.", { hint: 'rankd backup rankd-backup.db' });
   }
   const send = (chunk: Uint8Array) => cli.io.stdoutBytes(chunk).catch(cutOff);
   const backup = await backUpDatabase(cli.operations, { send });
@@ -137,16 +137,17 @@ async function sayWithoutGroup(cli: Cli): Promise<void> {
 
 function cutOff(cause: Error): never {
   throw new RankdError('store_unavailable', `The backup could not be written completely: ${cause.message}.`, {
-    hint: 'delete what was written, check where the output goes, then run the command again',
+    hint: 'delete the incomplete file, check where the output goes, then run the command again',
     cause,
   });
 }
 
 export const restoreCommand = command({
   name: 'restore',
-  about: 'replace the database with a backup, with the daemon stopped; the previous database is saved next to it',
+  about:
+    'replace the database with a backup, while the daemon is stopped; rankd saves the previous database next to it',
   args: [argument('<file>', 'a file that `rankd backup` made, or - for standard input')],
-  options: { dryRun: flag('--dry-run', 'only check the file; works while a daemon runs') },
+  options: { dryRun: flag('--dry-run', 'only check the file; works while a daemon is running') },
   examples: [
     'rankd restore --dry-run rankd-backup.db',
     'rankd restore rankd-backup.db',
@@ -160,7 +161,9 @@ export const restoreCommand = command({
 async function restoreInput(cli: Cli, dryRun: boolean): Promise<void> {
   const { dataDir, io } = cli;
   if (io.stdinIsTerminal) {
-    throw new RankdError('usage', 'A backup cannot be typed.', { hint: 'rankd restore - < rankd-backup.db' });
+    throw new RankdError('usage', "A backup can't be typed on a terminal.", {
+      hint: 'rankd restore - < rankd-backup.db',
+    });
   }
   using scratch = new ScratchDirectory(existsSync(dataDir) ? dataDir : tmpdir());
   const file = join(scratch.path, 'standard-input.db');
@@ -191,9 +194,9 @@ async function restore(cli: Cli, { name, file, dryRun }: RestoreAsked): Promise<
   const document = restoreDocument(restored, { file: name === 'standard input' ? '-' : file, dryRun });
   cli.print({ restore: document }, facts({ ...document, dryRun: null }));
   if (!dryRun) {
-    cli.say(`It is in ${dataDir} now; the next daemon there uses it.`);
+    cli.say(`The backup is restored in ${dataDir}; the next daemon there uses it.`);
     cli.say(
-      'Keys that were revoked since the backup are accepted again, changes made since are not in the history: rankd key list',
+      'Keys revoked since the backup are accepted again, and rank changes made since are not in the history. To see the keys: rankd key list',
     );
     return;
   }
@@ -202,7 +205,7 @@ async function restore(cli: Cli, { name, file, dryRun }: RestoreAsked): Promise<
 }
 
 function noDigest(name: string): RankdError {
-  const message = `${name} has no digest, so a changed byte in it may go unnoticed.`;
+  const message = `${name} has no digest, so rankd may not notice if it is damaged.`;
   return new RankdError('backup_unusable', message, {
     hint: 'prefer a file that `rankd backup` made, if you have one',
   });

@@ -28,26 +28,26 @@ const usualApi = 'https://discord.com/api/v10';
 
 type Row = Pick<DiscordConfig['rows'][number], 'role' | 'key'>;
 
-const person = argument('<discord-id>', 'id of a Discord user, which /link shows to that person', asDiscordId);
+const person = argument('<discord-id>', 'Discord user id, which /link shows to that person', asDiscordId);
 
 const setupOptions = {
-  application: option('--application <id>', 'application id, from the Developer Portal of Discord', asDiscordId),
+  application: option('--application <id>', "application id, from Discord's Developer Portal", asDiscordId),
   publicKey: option('--public-key <hex>', 'public key, from the same page', asPublicKey),
   server: option('--server <id>', 'id of the Discord server', asDiscordId),
   row: option(
     '--row <role=key...>',
-    'a role id, and the key for those who have that role; the first match applies',
+    'a Discord role id, and the key for members with that role; the first match applies',
     asRow,
   ),
   tokenFile: option(
     '--token-file <file>',
-    'file with the bot token, - for standard input; it is used once and not stored',
+    'file with the bot token, - for standard input; rankd uses the token once and does not store it',
   ),
 };
 
 export const discordCommands = commandGroup({
   name: 'discord',
-  about: 'ranking from Discord: slash commands under the rules of a key',
+  about: 'ranking from Discord, with slash commands that follow the rules of a key',
   examples: ['rankd discord setup', 'rankd discord link 4400000000000000005 Newcomer'],
   commands: [
     command({
@@ -63,14 +63,14 @@ export const discordCommands = commandGroup({
     }),
     command({
       name: 'link',
-      about: 'link a person in Discord to a Roblox user, for the rules about the person who asks',
+      about: 'record which Roblox user a Discord user is, for the rules about who may rank',
       args: [person, argument('<user>', userHelp, asUser)],
       examples: ['rankd discord link 4400000000000000005 Newcomer'],
       run: link,
     }),
     command({
       name: 'unlink',
-      about: 'unlink a person in Discord from the Roblox user',
+      about: 'remove the link between a Discord user and a Roblox user',
       args: [person],
       examples: ['rankd discord unlink 4400000000000000005'],
       run: async (cli, discordId) => {
@@ -80,7 +80,7 @@ export const discordCommands = commandGroup({
     }),
     command({
       name: 'links',
-      about: 'everyone in Discord who is linked to a Roblox user',
+      about: 'all Discord users that are linked to a Roblox user',
       examples: ['rankd discord links', 'rankd discord links --json'],
       run: links,
     }),
@@ -90,7 +90,7 @@ export const discordCommands = commandGroup({
 async function link(cli: Cli, discordId: string, user: AskedUser): Promise<void> {
   const userId = await userIdOf(cli, user);
   const { before } = await cli.withWrites((ports) => linkPerson(ports, { discordId, userId, by: cli.by }));
-  const was = before === undefined || before === userId ? '' : `, was linked to ${before}`;
+  const was = before === undefined || before === userId ? '' : ` instead of ${before}`;
   cli.print(
     { link: { discordId, userId }, before: before ?? null },
     `Discord user ${discordId} is linked to Roblox user ${userId}${was}.`,
@@ -104,7 +104,7 @@ async function links(cli: Cli): Promise<void> {
     when(linkedAt),
   ]);
   cli.print({ links: linksDocument(found) }, table(['discord id', 'user id', 'name', 'linked by', 'at'], rows));
-  if (found.length === 0) cli.say('No one is linked.\ntry: rankd discord link DISCORD_ID USER');
+  if (found.length === 0) cli.say('No Discord user is linked.\ntry: rankd discord link DISCORD_ID USER');
 }
 
 async function setup(cli: Cli, options: ValuesOf<typeof setupOptions>): Promise<void> {
@@ -120,14 +120,14 @@ async function setup(cli: Cli, options: ValuesOf<typeof setupOptions>): Promise<
   });
   const server = await knownOrAsked(cli, options.server ?? discord?.server, {
     ...{ flag: '--server', parse: asDiscordId },
-    question: 'Server id (right click on the server, Copy Server ID): ',
+    question: 'Server id (right-click the server, Copy Server ID): ',
   });
   const rows = options.row ?? discord?.rows ?? (await askForRows(cli));
   const apiBaseUrl = asBaseUrl(String(origins.get('discord.api_base_url')?.value)) ?? usualApi;
   const names = [...new Set(rows.map(({ key }) => key))];
   const missing = await cli.withStore((ports) => missingKeys(ports, names));
   const install = `https://discord.com/oauth2/authorize?client_id=${application}&scope=applications.commands&guild_id=${server}`;
-  cli.say(`Add the application to the server, if you have not yet: open\n${install}`);
+  cli.say(`Add the application to the server, if you have not yet, at\n${install}`);
   const token = await readToken(cli, options.tokenFile);
   for (const name of missing) await requireConsent(cli, name);
   await cli.withWrites((ports, isSimulated) => makeKeys(cli, ports, { names: missing, isSimulated }));
@@ -138,7 +138,7 @@ async function setup(cli: Cli, options: ValuesOf<typeof setupOptions>): Promise<
   const yaml = blockOf({ application, publicKey, server, rows, apiBaseUrl });
   const endpoint = endpointOf(config);
   cli.say(
-    'The commands are registered. Put these lines into rankd.yaml, in place of its section discord if it has one:\n',
+    'The commands are registered. Put these lines into rankd.yaml, in place of its discord section if it has one:\n',
   );
   cli.print(
     { application, publicKey, server, rows: rows.map(({ role, key }) => ({ role, key })), endpoint, install, yaml },
@@ -146,8 +146,8 @@ async function setup(cli: Cli, options: ValuesOf<typeof setupOptions>): Promise<
   );
   cli.say(
     endpoint === null
-      ? '\nSet server.public_url in rankd.yaml as well: Discord has to reach rankd, at that address and /discord/interactions.'
-      : `\nThen: rankd reload, and paste this as Interactions Endpoint URL (General Information):\n${endpoint}`,
+      ? '\nAlso set server.public_url in rankd.yaml: Discord must reach rankd at that address, followed by /discord/interactions.'
+      : `\nThen run rankd reload, and paste this as the Interactions Endpoint URL (General Information):\n${endpoint}`,
   );
 }
 
@@ -191,7 +191,7 @@ async function askForRows({ io }: Cli): Promise<Row[]> {
         hint: 'add --row 3300000000000000003=trainers',
       },
     );
-  const first = 'Id of the role whose members may rank (Copy Role ID): ';
+  const first = 'Id of the Discord role whose members may rank (right-click it, Copy Role ID): ';
   const rows: Row[] = [];
   for (;;) {
     const role = await ask(io, {
@@ -202,7 +202,7 @@ async function askForRows({ io }: Cli): Promise<Row[]> {
     rows.push({
       role,
       key: await ask(io, {
-        question: "Name of its key, which can't be a game's [staff]: ",
+        question: "Name of the key for this role, not a game's key [staff]: ",
         parse: keyName,
         preset: 'staff',
       }),
@@ -218,7 +218,7 @@ async function missingKeys({ store }: Pick<Ports, 'store'>, names: string[]): Pr
     if (key?.name !== name || key.revokedAt !== undefined) missing.push(name);
     else if (!key.isForDiscord)
       throw new RankdError('conflict', `The key "${name}" is for a game; a role in Discord needs a key for Discord.`, {
-        hint: 'choose another name, and let rankd make that key',
+        hint: 'choose a different name, and rankd creates that key',
       });
   }
   return missing;
@@ -234,12 +234,14 @@ async function makeKeys(
       ...{ name, mode: 'live', scopes: [...usualScopes], by: cli.by },
       ...((await isSimulated()) && { isSimulated: true }),
     });
-    cli.say(`Made the key "${name}". Narrow what it may do: rankd key set ${name} --max-rank RANK --direction promote`);
+    cli.say(
+      `Created key "${name}". To limit what it can do: rankd key set ${name} --max-rank RANK --direction promote`,
+    );
   }
 }
 
 async function requireConsent(cli: Cli, name: string): Promise<void> {
-  const question = `There is no key "${name}" for Discord. Make it?`;
+  const question = `There is no key "${name}" for Discord. Create it?`;
   const isWanted = cli.options.yes || (cli.io.isTerminal && (await isAgreed(cli, question, { preset: true })));
   if (isWanted) return;
   throw new RankdError('not_found', `There is no key "${name}" for Discord.`, {
@@ -248,7 +250,7 @@ async function requireConsent(cli: Cli, name: string): Promise<void> {
 }
 
 async function readToken({ io }: Cli, file: string | undefined): Promise<string> {
-  const question = 'Bot token (page Bot, Reset Token; not shown, used once and not stored): ';
+  const question = 'Bot token (Bot page, Reset Token; not shown, used once and not stored): ';
   if (file === undefined && !io.isTerminal)
     throw new RankdError('usage', 'Without a terminal, discord setup needs --token-file.', {
       hint: '--token-file bot.token, or --token-file - for standard input',
@@ -259,32 +261,34 @@ async function readToken({ io }: Cli, file: string | undefined): Promise<string>
   }
   const text = (file === '-' ? await io.readSecret(question) : readTokenFile(resolve(io.cwd, file))).trim();
   if (tokenShape.test(text)) return text;
-  throw new RankdError('usage', `${file === '-' ? 'Standard input' : file} has no bot token.`, { hint: tokenHint });
+  throw new RankdError('usage', `${file === '-' ? 'Standard input' : file} does not contain a bot token.`, {
+    hint: tokenHint,
+  });
 }
 
 function readTokenFile(file: string): string {
   try {
     return readAtMost(file, 1_000_000).toString();
   } catch (cause) {
-    throw new RankdError('not_found', `The file with the bot token, ${file}, can't be read.`, {
+    throw new RankdError('not_found', `The bot token file ${file} can't be read.`, {
       cause,
-      hint: 'name a file that exists and that you may read',
+      hint: 'name an existing file that you can read',
     });
   }
 }
 
 const tokenShape = /^[\w.-]{20,200}$/;
-const tokenHint = 'copy the token again: Developer Portal, page Bot, Reset Token';
+const tokenHint = 'copy the token again: Developer Portal, Bot page, Reset Token';
 
 /** Never repeats the text, which may be the token. */
 function asToken(text: string): string {
   if (tokenShape.test(text)) return text;
-  throw new InvalidArgumentError('This is not a bot token: copy it again from the page Bot.');
+  throw new InvalidArgumentError('This is not a bot token: copy it again from the Bot page.');
 }
 
 function asDiscordId(text: string): string {
   if (isDiscordId(text)) return text;
-  throw new InvalidArgumentError('It must be an id from Discord: digits alone, such as 1100000000000000001.');
+  throw new InvalidArgumentError('It must be a Discord id, which has only digits, such as 1100000000000000001.');
 }
 
 function asPublicKey(text: string): string {
@@ -295,12 +299,13 @@ function asPublicKey(text: string): string {
 function asRow(text: string, earlier?: unknown): Row[] {
   const rows: Row[] = Array.isArray(earlier) ? earlier : [];
   const [role = '', key = ''] = text.split('=', 2);
-  if (!isDiscordId(role)) throw new InvalidArgumentError('It must be a role id, = and the name of a key: 33000…=hr.');
+  if (!isDiscordId(role))
+    throw new InvalidArgumentError('It must be a role id, an equals sign and the name of a key, such as 33000…=hr.');
   return [...rows, { role: asNewRole(role, rows), key: keyName(key) }];
 }
 
 function asNewRole(text: string, rows: readonly Row[]): string {
   const role = asDiscordId(text);
-  if (rows.some((row) => row.role === role)) throw new InvalidArgumentError('This role has a row already.');
+  if (rows.some((row) => row.role === role)) throw new InvalidArgumentError('This role already has a row.');
   return role;
 }

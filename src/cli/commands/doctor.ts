@@ -67,13 +67,12 @@ const doctorOptions = {
     'also check this address, where games reach rankd (default: server.public_url)',
     asGameUrl,
   ).conflicts('live') as ReturnType<typeof option<string | true>>, // true: the one that the configuration names
-  live: flag(
-    '--live',
-    "compare Roblox's answers with what rankd was built for: at most 16 calls, which only read",
-  ).conflicts('offline'),
+  live: flag('--live', 'check that Roblox responds as rankd expects, with at most 16 calls, which only read').conflicts(
+    'offline',
+  ),
   member: option(
     '--member <user>',
-    'with --live: also give this member a role that they hold and take one that they lack, which changes nothing',
+    'with --live: also give this member a role that they have and take one that they do not have, which changes nothing',
     asUser,
   ),
   report: option('--report <file>', 'with --live: write the findings to this new file, without ids', newFileName),
@@ -84,7 +83,7 @@ type DoctorOptions = ValuesOf<typeof doctorOptions>;
 export const doctorCommand = command({
   name: 'doctor',
   about:
-    'check for everything that stops rankd from working, or soon will; changes nothing; exits with 5 if a check FAILs',
+    'check for problems that stop rankd from working, or soon will; changes nothing; exits with 5 if a check FAILs',
   options: doctorOptions,
   examples: [
     'rankd doctor',
@@ -134,7 +133,7 @@ function liveLines(checks: LiveFinding[]): string {
 
 async function doctor(cli: Cli, options: DoctorOptions): Promise<void> {
   cli.refuseRootIn(cli.dataDir);
-  const findings = await whileWaiting(cli.line, 'looking', () => allFindings(cli, options));
+  const findings = await whileWaiting(cli.line, 'checking', () => allFindings(cli, options));
   const document = findingsDocument(findings);
   cli.print(document, report(cli, findings));
   if (!document.ok) throw new ExitCode(5);
@@ -170,8 +169,8 @@ async function socketFindings({ dataDir, operations, io }: Cli): Promise<Finding
   if (isRunning && controlPath(dataDir) !== undefined) return [];
   const problem = isRunning ? `the daemon has no socket in ${dataDir}` : await whyNoSocket({ dataDir, env: io.env });
   if (problem === undefined) return [];
-  const fix = 'set TMPDIR to a local folder that rankd may write to, or move the data directory, then restart rankd';
-  return [fail('socket', `${problem}: status, health, reload and the page do not work`, fix)];
+  const fix = 'set TMPDIR to a local folder that rankd can write to, or move the data directory, then restart rankd';
+  return [fail('socket', `${problem}, so status, health, reload and the page do not work`, fix)];
 }
 
 /** The findings at the address for games. */

@@ -19,21 +19,21 @@ import { type Shown, table, when } from '../output/table.ts';
 
 export const forgetCommand = command({
   name: 'forget',
-  about: 'remove a user from the history and the audit, for good',
+  about: 'permanently remove a user from the history and the audit',
   args: [argument('[user]', 'user id, name, or address of the profile page', asUser)],
   options: {
     requested: flag(
       '--requested',
-      "everyone who asked for it through Roblox's webhook: list them, ask once, forget them",
+      "forget all users who requested it through Roblox's webhook, after listing them and asking once",
     ),
     dryRun: flag('--dry-run', 'show how many records name the user; change nothing'),
   },
   help: `
-The user's id and names leave the history and the audit. A negative number, which no user has, replaces them, the same one
-everywhere. The audit can still be verified. This can't be undone, and history undo can't put this user's roles back any more.
+This removes the user's id and names from the history and the audit. The same negative number, which no user has, replaces
+them everywhere. The audit can still be verified. This can't be undone, and history undo can no longer restore this user's roles.
 
-Not touched are texts that you wrote yourself (rankd.yaml, the notes of places), backups, the log of the daemon, and the group on
-Roblox. A running daemon may have old copies in the write-ahead log of its database until it is restarted.
+It does not change text that you wrote yourself (rankd.yaml, notes on places), backups, the daemon's log, or the group on
+Roblox. Until a running daemon is restarted, the write-ahead log of its database may contain old copies.
 `,
   examples: ['rankd forget 1001 --dry-run', 'rankd forget 1001 -y', 'rankd forget --requested'],
   run: (cli, user, { requested, dryRun }) => {
@@ -51,30 +51,33 @@ async function forgetUser(cli: Cli, user: AskedUser, dryRun: boolean): Promise<v
   const forgotten = await cli.withStore(
     (ports) =>
       forgetPerson(ports, { userId, by: cli.by, dryRun }, (found) =>
-        confirm(cli, `Forget user ${userId} in ${howMuch(found)}, for good?`),
+        confirm(cli, `Permanently forget user ${userId} in ${howMuch(found)}?`),
       ),
     { isWriting: !dryRun },
   );
   const planned = `${howMuch(forgotten)} name user ${userId}; nothing was changed.`;
   cli.print(forgottenDocument(forgotten), dryRun ? planned : doneText({ userId, ...forgotten }));
-  if (!dryRun) cli.say('Backups, and the log of the daemon, still name the user.');
+  if (!dryRun) cli.say("Backups and the daemon's log still name the user.");
 }
 
 async function forgetRequested(cli: Cli, dryRun: boolean): Promise<void> {
   const requesters = await cli.withStore(listRequesters);
-  if (requesters.length === 0) cli.say('No request waits.');
+  if (requesters.length === 0) cli.say('No requests are waiting.');
   if (dryRun || requesters.length === 0) {
     cli.print({ dryRun, requests: requesters.map(requesterDocument) }, requestersTable(requesters));
     return;
   }
   cli.say(cli.shown([requestersTable(requesters)]));
-  await confirm(cli, `Forget ${requesters.length === 1 ? 'this user' : `these ${requesters.length} users`}, for good?`);
+  await confirm(
+    cli,
+    `Permanently forget ${requesters.length === 1 ? 'this user' : `these ${requesters.length} users`}?`,
+  );
   const results = await cli.withWrites((ports) => forgetRequesters(ports, requesters, { by: cli.by }));
   const outcomes = results.map((result) =>
     result.error === undefined ? doneText(result) : `User ${result.userId}: ${result.error.message}`,
   );
   cli.print({ dryRun, requests: results.map(requesterDocument) }, outcomes.join('\n'));
-  cli.say('Backups, and the log of the daemon, still name these users.');
+  cli.say("Backups and the daemon's log still name these users.");
   if (results.some(({ error }) => error !== undefined)) throw new ExitCode(4);
 }
 
@@ -90,7 +93,7 @@ function requestersTable(requesters: readonly Requester[]): Shown {
 type Found = Pick<Requester, 'changes' | 'events'>;
 
 function doneText(done: Found & { userId: number; pseudonym?: number | undefined }): string {
-  return `User ${done.userId} is forgotten in ${howMuch(done)}, which name ${done.pseudonym} instead.`;
+  return `User ${done.userId} is forgotten: ${howMuch(done)} now name ${done.pseudonym} instead.`;
 }
 
 function howMuch({ changes, events }: Found): string {

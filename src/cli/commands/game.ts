@@ -24,15 +24,15 @@ const writeOptions = {
   url,
   secret,
   group: option('--group <id>', 'id of the group (default: group.id)', asGroupId),
-  minRank: option('--min-rank <rank>', 'lowest rank in the group that may use commands', wholeNumber(1, 255)),
+  minRank: option('--min-rank <rank>', 'lowest group rank that can use the commands', wholeNumber(1, 255)),
   out: option('--out <dir>', 'the folder for the files (default: the current one)', filled),
   luau: flag('--luau', 'write scripts for Rojo instead of models'),
-  force: flag('--force', 'save existing files with .old at the end of their names'),
+  force: flag('--force', 'overwrite existing files, and keep the old ones with .old added to their names'),
 };
 
 export const gameCommands = commandGroup({
   name: 'game',
-  about: 'files for your game: the module Rankd, commands for its admin system, and scripts that rank',
+  about: 'files for your game: the Rankd module, commands for its admin system, and scripts that change ranks',
   examples: ['rankd game list', 'rankd game write', 'rankd game write Adonis'],
   commands: [
     command({
@@ -43,8 +43,8 @@ export const gameCommands = commandGroup({
     }),
     command({
       name: 'write',
-      about: 'write models for Insert from File in Roblox Studio: Rankd, and each one that you name',
-      args: [argument('[model...]', 'admin systems and scripts that rank, as game list shows them')],
+      about: 'write models to insert in Roblox Studio (Insert from File): Rankd, and the ones that you name',
+      args: [argument('[model...]', 'admin systems and ranking scripts, named as in `rankd game list`')],
       options: writeOptions,
       examples: [
         'rankd game write',
@@ -59,7 +59,7 @@ export const gameCommands = commandGroup({
 
 export const scriptCommand = command({
   name: 'script',
-  about: "print the module with which your game's own scripts change ranks; it includes your address",
+  about: "print the module that your game's own scripts use to change ranks; it contains your address",
   options: {
     url,
     secret,
@@ -101,21 +101,23 @@ async function write(cli: Cli, asked: string[], options: ValuesOf<typeof writeOp
   const own = filesOf(folder, rankd);
   // If a system is added later, the module already exists, and may have been changed.
   const isKept = systems.length > 0 && !options.force && own.some(({ path }) => existsSync(path));
-  if (isKept) cli.say(`${rankd.name} is in ${folder} already, and was left as it is; --force writes it again.`);
+  if (isKept) cli.say(`${rankd.name} already exists in ${folder} and was not changed; --force overwrites it.`);
   const files = [...(isKept ? [] : own), ...systems.flatMap((system) => filesOf(folder, system))];
   if (options.luau) for (const { path } of files) mkdirSync(dirname(path), { recursive: true });
-  if (!options.force) for (const { path } of files) requireRoom(path, 'add --force to keep it with .old at its end');
+  if (!options.force)
+    for (const { path } of files)
+      requireRoom(path, 'add --force to overwrite it and keep the old one with .old added to its name');
   await withFiles(files, async () => undefined);
   const written = files.map(({ path }) => path);
   cli.print(gameFilesDocument(values, written), written.join('\n'));
   for (const { name, place } of [...(isKept ? [] : [rankd]), ...systems]) cli.say(`${name} goes into ${place}.`);
   if (!isKept && options.minRank === undefined && systems.some(({ typed }) => typed !== undefined))
     cli.say(
-      'Without --min-rank, Chat and Cmdr refuse every caller; in the other systems, every admin there can change ranks, also a temporary one.',
+      'Without --min-rank, Chat and Cmdr refuse everyone; in the other admin systems, every admin can change ranks, even a temporary one.',
     );
   const { hostname } = new URL(values.url);
   cli.say(
-    `For Play in Studio: rankd key create try --test, then File > Experience Settings > Security > Secrets: name ${values.secret}, domain ${hostname}, and that key.`,
+    `To test in Studio: rankd key create try --test, then add a secret in File > Experience Settings > Security > Secrets, with the name ${values.secret}, the domain ${hostname} and that key.`,
   );
 }
 
@@ -147,7 +149,7 @@ async function script(cli: Cli, options: { url?: string; secret: string; out?: s
     makeFile({ path, text });
     cli.print(scriptDocument(values, { file: path }), path);
   }
-  cli.say('Put it into a ModuleScript named Rankd in ServerScriptService; its first lines explain how scripts use it.');
+  cli.say('Put it into a ModuleScript named Rankd in ServerScriptService; its first lines explain how to use it.');
 }
 
 /** The values in a game's files; `files` are the absolute paths that were written. */

@@ -11,7 +11,7 @@ import { facts, table } from '../output/table.ts';
 
 const membersOptions = {
   limit: option('--limit <n>', 'at most this many', wholeNumber(1, 100_000), 100),
-  after: option('--after <cursor>', 'continue an earlier list, by the cursor that it ended with'),
+  after: option('--after <cursor>', 'continue an earlier list from the cursor that it ended with'),
 };
 
 export const groupCommands = commandGroup({
@@ -21,7 +21,7 @@ export const groupCommands = commandGroup({
   commands: [
     command({
       name: 'show',
-      about: 'its name, its owner, the account that rankd acts with, and the ranks that rankd can give',
+      about: 'its name and owner, the account that rankd uses, and the ranks that rankd can give',
       examples: ['rankd group show', 'rankd group show --json'],
       run: show,
     }),
@@ -36,7 +36,7 @@ export const groupCommands = commandGroup({
       about: 'the members who hold a role, read from Roblox',
       args: [argument('<role>', 'role name, role id or rank number', asRank)],
       options: membersOptions,
-      help: '\nNames are shown where rankd knows them.\n',
+      help: '\nOnly names that rankd already knows are shown.\n',
       examples: ['rankd group members Officer', 'rankd group members VIP --limit 10000 --json'],
       run: members,
     }),
@@ -54,14 +54,14 @@ async function show(cli: Cli): Promise<void> {
         ...document,
         acting:
           acting === undefined
-            ? 'Roblox does not say'
+            ? 'not shown by Roblox'
             : `${userTitle(acting.userId, acting.name)}, ${standingWords(acting)}`,
         givable: null,
         'can give': givable === undefined ? null : listRoles(givable) || 'nothing',
       }),
     );
     if (acting !== undefined && isOutsider(acting))
-      cli.say('try: let the acting account join the group, and give it a role there');
+      cli.say('try: have the acting account join the group, and give it a role there');
     else if (acting?.mayChangeRanks === false)
       cli.say(
         'try: give the role of the acting account the permission "Manage lower-ranked member ranks" in the group',
@@ -84,7 +84,7 @@ async function roles(cli: Cli): Promise<void> {
     cli.print({ roles: documents }, table(['rank', 'id', 'kind', 'ladder', 'privileged', 'name'], rows));
     if (app.policy.privilegedRoles === 'operator' && documents.some(isUnclear))
       cli.say(
-        '?: Roblox does not show what the role may do. If it has power over others, name it in policy.privileged_roles.',
+        '?: Roblox does not show what the role may do. If it has power over others, add it to policy.privileged_roles.',
       );
   });
 }

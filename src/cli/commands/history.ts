@@ -58,7 +58,7 @@ export const historyCommands = commandGroup({
     command({
       name: 'show',
       about: 'everything about one rank change',
-      args: [argument('<id>', 'id of the change, from the list or the header x-rank-change')],
+      args: [argument('<id>', 'id of the change, from the list or the x-rank-change header')],
       examples: ['rankd history show chg_VbflntX4kQ2mX7Lp'],
       run: show,
     }),
@@ -66,7 +66,7 @@ export const historyCommands = commandGroup({
       name: 'export',
       about: 'all rank changes, newest first, as CSV or JSON lines',
       options: exportOptions,
-      help: '\nCSV unless --format says otherwise, or --json: then one JSON document. Lists of role ids are separated by spaces in CSV, lists of names by semicolons.\n',
+      help: '\nThe default is CSV; with --json, it is one JSON document. In CSV, role ids are separated by spaces, and names by semicolons.\n',
       examples: [
         'rankd history export > history.csv',
         'rankd history export --since 30d --state applied --format jsonl',
@@ -87,7 +87,7 @@ async function list(cli: Cli, { limit, ...options }: ValuesOf<typeof listOptions
       table(['when', 'state', 'who', 'member', 'change', 'via', 'reason', 'why not', 'id'], changes.map(toRow)),
     );
     if (changes.length === 0)
-      cli.say(Object.values(options).some(Boolean) ? 'There is no such rank change.' : 'There is no rank change yet.');
+      cli.say(Object.values(options).some(Boolean) ? 'No rank change matches.' : 'There is no rank change yet.');
     if (changes.length === limit) cli.say(`The newest ${limit} are shown; --limit shows more.`);
   });
 }

@@ -39,29 +39,29 @@ const initOptions = {
     '--credential-file <file>',
     'file with the Roblox key (an Open Cloud API key), - for standard input',
   ),
-  ladder: flag('--ladder', 'make the roles that can be given the promotion ladder'),
-  check: flag('--no-check', 'do not ask Roblox whether the key fits the group'),
-  key: option('--key <name>', 'make this game key', keyName),
-  place: option('--place <id>', 'place from which the game key may be used', asPlaceId),
+  ladder: flag('--ladder', 'use all assignable roles as the promotion ladder'),
+  check: flag('--no-check', 'do not check with Roblox that the key works for the group'),
+  key: option('--key <name>', 'create a game key with this name', keyName),
+  place: option('--place <id>', 'place from which the game key can be used', asPlaceId),
   out: option('--out <file>', 'write the secret of the game key to this new file', newFileName),
   url: option(
     '--url <url>',
-    'where games reach rankd (server.public_url); then the model for the game is written too',
+    'where games reach rankd (server.public_url); also writes the model for the game',
     asGameUrl,
   ),
   system: option(
     '--system <system>',
-    'also write the commands for this admin system of the game, named as in rankd game list',
+    'also write the commands for this admin system, named as in `rankd game list`',
     filled,
   ),
-  force: flag('--force', 'save existing files with .old at the end of their names'),
+  force: flag('--force', 'overwrite existing files, and keep the old ones with .old added to their names'),
 };
 
 type InitOptions = ValuesOf<typeof initOptions>;
 
 export const initCommand = command({
   name: 'init',
-  about: 'set rankd up for a real group: check the Roblox key, write rankd.yaml, make the first key',
+  about: 'set rankd up for a real group: check the Roblox key, write rankd.yaml, create the first key',
   options: initOptions,
   examples: [
     'rankd init',
@@ -131,7 +131,7 @@ async function init(cli: Cli, options: InitOptions): Promise<void> {
   if (start.isNow) await serve(cli, { simulate: false, console: false }, againByServe);
 }
 
-const againByServe = 'It runs in this window until Ctrl-C. To start it again: rankd serve';
+const againByServe = 'rankd runs in this window until you press Ctrl-C. To start it again: rankd serve';
 
 /** The last text that a person sees. */
 async function showKey(
@@ -141,8 +141,8 @@ async function showKey(
 ): Promise<void> {
   cli.say(
     keptIn === undefined
-      ? '\nThe game key is shown this once:\n'
-      : `\nThe game key, which is also in ${keptIn}, so you need not save it elsewhere:\n`,
+      ? '\nThe game key, which is not shown again:\n'
+      : `\nThe game key, which is also saved in ${keptIn}:\n`,
   );
   await printSecret(cli, key, { ...document, secret }, secret);
   cli.say(`\nPut it into a secret named rankd on the Creator Dashboard (your experience, Secrets).`);
@@ -167,8 +167,8 @@ async function startStep(
   const daemon = await askStatus(dataDir);
   const step =
     daemon === undefined || isSame(daemon.configFile)
-      ? 'A daemon runs here already; it applies this without a restart: rankd reload'
-      : `A daemon runs here already, but ${notItsFile(daemon.configFile, file)}`;
+      ? 'A daemon is already running here. To apply this without a restart: rankd reload'
+      : `A daemon is already running here, but ${notItsFile(daemon.configFile, file)}`;
   return { step, isNow: false };
 }
 
@@ -177,9 +177,9 @@ async function refuseEarly(cli: Cli, { key, place, out, force }: InitOptions, fi
   if (key === undefined && !cli.io.isTerminal && (place !== undefined || out !== undefined)) {
     throw new RankdError(
       'usage',
-      `${place === undefined ? '--out' : '--place'} is for a game key, and none is requested.`,
+      `${place === undefined ? '--out' : '--place'} is for a game key, but no game key is requested.`,
       {
-        hint: 'add --key NAME to make one',
+        hint: 'add --key NAME to create one',
       },
     );
   }
@@ -223,17 +223,19 @@ function reportGroup(
   if (group.isLocked) cli.say('Roblox has locked this group: nothing in it can be changed until it is unlocked.');
   if (canWrite === undefined)
     cli.say(
-      'Roblox does not show whether the key may change roles in this group. Check on the Creator Dashboard, API Keys, that it has group:write.',
+      'Roblox does not show whether the key can change roles in this group. On the Creator Dashboard, under API Keys, check that it has group:write.',
     );
   if (canWrite === false)
     cli.say(
-      'Roblox does not list group:write for this group among its scopes: if changes are denied, give it that scope.',
+      "Roblox does not list group:write for this group among the key's scopes; if changes are denied, add that scope.",
     );
   if (acting === undefined) {
-    cli.say('Roblox does not show which account it acts as, nor which ranks that account can give.');
+    cli.say('Roblox does not show which account the key acts as, or which ranks that account can give.');
     return;
   }
-  cli.say(`It acts as ${userTitle(acting.userId, accountName)}, ${standingWords(acting)}${permissionWords(acting)}.`);
+  cli.say(
+    `The key acts as ${userTitle(acting.userId, accountName)}, ${standingWords(acting)}${permissionWords(acting)}.`,
+  );
   const risk = ownerRisk(acting);
   if (risk !== undefined) cli.say(`warning: ${risk.text}.\ntry: ${risk.fix}`);
   cli.say(`Roles it can give, by rank: ${listRoles(givable)}.`);
@@ -252,7 +254,7 @@ function privilegeWords(givable: Role[]): string {
 
 function permissionWords({ mayChangeRanks }: ActingAccount): string {
   return mayChangeRanks === undefined
-    ? ' (whether its role may manage the ranks of others, Roblox shows only to keys with group:read)'
+    ? ' (only keys with group:read can see whether its role may manage ranks)'
     : ', and may manage the ranks of members below it';
 }
 
@@ -266,13 +268,13 @@ async function chooseLadder(cli: Cli, { ladder }: { ladder?: boolean }, givable:
   const { proposed, leftOut } = proposeLadder(givable);
   const isAsked = ladder || cli.io.isTerminal;
   if (leftOut.length > 0 && isAsked)
-    cli.say(`Left out of the ladder, because they share a rank and none is above the other: ${listRoles(leftOut)}.`);
+    cli.say(`Left out of the ladder, because each shares its rank with another role: ${listRoles(leftOut)}.`);
   if (proposed.length === 0 || !isAsked) return undefined;
   if (ladder) return proposed;
   cli.say(
     'A promotion ladder is the list of roles that members climb. rankd keeps each member in exactly one of them, and leaves all other roles, such as VIP, alone.\nIf you are not sure, press Enter.',
   );
-  return (await isAgreed(cli, `Make these the ladder: ${listRoles(proposed)}?`, { preset: true }))
+  return (await isAgreed(cli, `Use these roles as the ladder: ${listRoles(proposed)}?`, { preset: true }))
     ? proposed
     : undefined;
 }

@@ -12,34 +12,34 @@ const bound = orNone(asBound);
 export const ruleOptions = {
   maxRank: option(
     '--max-rank <rank>',
-    'the key changes no rank above this (number or role name); none: policy.max_rank decides',
+    "the key can't change ranks above this one (number or role name); none: only policy.max_rank applies",
     bound,
   ),
   minRank: option(
     '--min-rank <rank>',
-    'the key changes no rank below this (number or role name); none: policy.min_rank decides',
+    "the key can't change ranks below this one (number or role name); none: only policy.min_rank applies",
     bound,
   ),
-  direction: choice('--direction <direction>', 'only changes up or down', [...directions, 'both']),
-  selfRank: choice('--self-rank <rule>', 'deny: players may not rank themselves; allow: policy.self_rank decides', [
+  direction: choice('--direction <direction>', 'the changes that the key can make', [...directions, 'both']),
+  selfRank: choice('--self-rank <rule>', "deny: players can't rank themselves; allow: policy.self_rank decides", [
     'allow',
     'deny',
   ]),
   system: either(
-    ['--system', 'for a game that ranks by itself: policy.ranker_check does not ask for a player behind a change'],
+    ['--system', 'for a game that changes ranks automatically: policy.ranker_check needs no player behind a change'],
     ['--no-system', 'for a game whose players rank each other'],
   ),
   privileged: either(
     ['--privileged', 'the key may give and take privileged roles, regardless of policy.privileged_roles'],
-    ['--no-privileged', 'only if policy.privileged_roles allows it'],
+    ['--no-privileged', 'the key may give and take privileged roles only if policy.privileged_roles allows it'],
   ),
   anyPlace: either(
     ['--any-place', 'for a bot or a web shop: the key needs no place and no whitelist'],
-    ['--no-any-place', 'for a game: only from the places on its whitelist'],
+    ['--no-any-place', 'for a game: the key works only from the places on its whitelist'],
   ),
   rate: option(
     '--rate <number>',
-    'rank requests per minute; none: limits.rank decides',
+    'rank requests per minute; none: limits.rank applies',
     orNone(wholeNumber(1, 1_000_000)),
   ),
 };

@@ -62,7 +62,7 @@ export async function printSecret(
   secret: string,
 ): Promise<void> {
   await cli.printSurely(document, secret).catch((cause) => {
-    const message = `Key "${name}" is in force, but its secret could not be written: ${cause.message}.`;
+    const message = `Key "${name}" is active, but its secret could not be printed: ${cause.message}.`;
     const hint = `rankd key rotate ${name} --overlap 0s for a new secret, or rankd key revoke ${name}`;
     throw new RankdError('internal', message, { cause, hint });
   });
@@ -70,7 +70,7 @@ export async function printSecret(
 
 export const verifyCommand = command({
   name: 'verify',
-  about: 'report whether a key read from standard input is accepted',
+  about: 'check whether a key from standard input is accepted',
   args: [dash('verify')],
   options: { place: option('--place <id>', 'also check the whitelist for this place', asPlaceId) },
   examples: ['rankd key verify - < my-game.key', 'rankd key verify - --place 920587237 < my-game.key'],
@@ -89,13 +89,13 @@ export const hashCommand = command({
   about: 'print the hash of a secret, for a key that is declared in rankd.yaml; stores nothing',
   args: [dash('hash')],
   options: {
-    new: option('--new <file>', 'make a new secret and write it to this new file that only you can read', newFileName),
-    test: flag('--test', 'with --new: a secret for a key that changes nothing'),
+    new: option('--new <file>', 'create a secret and write it to this new file, which only you can read', newFileName),
+    test: flag('--test', 'with --new: create a secret for a test key, which changes nothing'),
   },
   examples: ['rankd key hash --new my-game.key', 'rankd key hash - < my-game.key'],
   run: async (cli, dash, { new: file, test }) => {
     if ((dash === undefined) === (file === undefined)) {
-      throw new RankdError('usage', 'Say whether to read a secret (-) or to make one (--new FILE).', {
+      throw new RankdError('usage', 'Choose whether to read a secret (-) or to create one (--new FILE).', {
         hint: 'rankd key hash --help',
       });
     }
@@ -107,7 +107,7 @@ export const hashCommand = command({
 });
 
 function dash(command: 'verify' | 'hash') {
-  const about = 'a dash: the key comes from standard input, so the shell does not store it in its history';
+  const about = "a dash: read the key from standard input, which keeps it out of the shell's history";
   const made = argument('[-]', about, (text) => (text === '-' ? text : readsInput(command)));
   made.argChoices = ['-'];
   return made;
@@ -128,7 +128,7 @@ async function readWithMode(cli: Cli): Promise<{ secret: string; mode: KeyMode }
   const secret = await readKey(cli);
   const mode = keyMode(secret);
   if (mode !== undefined) return { secret, mode };
-  throw new RankdError('invalid_key', 'Standard input holds no game key, or a mistyped one.', {
+  throw new RankdError('invalid_key', 'Standard input does not contain a valid game key.', {
     hint: 'rankd key hash --new FILE',
   });
 }

@@ -29,11 +29,11 @@ import { hashCommand, keepIn, out, printMinted, verifyCommand } from './key-secr
 const key = argument('<key>', 'id or name of the key');
 
 const createOptions = {
-  test: flag('--test', 'a key that runs every check and changes nothing'),
+  test: flag('--test', 'a test key, which runs every check and changes nothing'),
   expires: option('--expires <duration>', 'the key expires after this time, e.g. 90d', lifetime),
   scope: choices('--scope <scope...>', 'what the key may do', scopes, [...usualScopes]),
-  ifNotExists: flag('--if-not-exists', 'if a key of this name exists, leave it as it is and report how it differs'),
-  forDiscord: flag('--for-discord', 'a key without a secret, for people in Discord who have a certain role').conflicts([
+  ifNotExists: flag('--if-not-exists', 'if a key with this name exists, do not change it and report how it differs'),
+  forDiscord: flag('--for-discord', 'a key without a secret, for Discord members with a certain role').conflicts([
     ...['out', 'system', 'anyPlace'],
   ]),
   out,
@@ -42,12 +42,12 @@ const createOptions = {
 
 export const keyCommands = commandGroup({
   name: 'key',
-  about: 'game keys: what game servers send to rankd',
+  about: 'game keys, which game servers send to rankd',
   examples: ['rankd key create my-game'],
   commands: [
     command({
       name: 'create',
-      about: 'make a key; its secret is shown only once, and a key for Discord has none',
+      about: 'create a key; its secret is shown only once (a key for Discord has none)',
       args: [argument('<name>', 'name of the key', keyName)],
       options: createOptions,
       examples: [
@@ -62,10 +62,10 @@ export const keyCommands = commandGroup({
     }),
     command({
       name: 'list',
-      about: 'every key with its state and, while it is rotated, who still uses the old secret',
+      about: 'all keys with their state and, during a rotation, the last use of the old secret',
       options: {
         limit: option('--limit <n>', 'at most this many', wholeNumber(1, 1_000_000), 100),
-        after: option('--after <key>', 'only those made after this key (id or name)'),
+        after: option('--after <key>', 'only keys created after this one (id or name)'),
       },
       examples: ['rankd key list', 'rankd key list --json', 'rankd key list --after my-game --limit 500'],
       run: list,
@@ -87,7 +87,7 @@ export const keyCommands = commandGroup({
     }),
     command({
       name: 'rotate',
-      about: 'make a new secret; the old one keeps working until the overlap ends',
+      about: 'create a new secret; the old one keeps working until the overlap ends',
       args: [key],
       options: {
         overlap: option('--overlap <duration>', 'how long the old secret keeps working (default: 24h)', duration),
@@ -98,13 +98,13 @@ export const keyCommands = commandGroup({
     }),
     command({
       name: 'revoke',
-      about: 'refuse the key from the next request on, for good',
+      about: 'permanently refuse the key, from the next request on',
       args: [key],
       examples: ['rankd key revoke my-game', 'rankd key revoke my-game -y'],
       run: async (cli, idOrName) => {
-        const agreed = ({ name }: Key) => confirm(cli, `Revoke key "${name}" for good?`);
+        const agreed = ({ name }: Key) => confirm(cli, `Permanently revoke key "${name}"?`);
         const { key, wasRevoked } = await cli.withWrites((ports) => revokeKey(ports, named(cli, idOrName), agreed));
-        printKey(cli, key, wasRevoked ? 'was revoked already' : 'is revoked');
+        printKey(cli, key, wasRevoked ? 'was already revoked' : 'is revoked');
       },
     }),
     command({
@@ -114,7 +114,7 @@ export const keyCommands = commandGroup({
       examples: ['rankd key pause my-game'],
       run: async (cli, idOrName) => {
         const { key, wasPaused } = await cli.withWrites((ports) => pauseKey(ports, named(cli, idOrName)));
-        printKey(cli, key, wasPaused ? 'was paused already' : 'is paused');
+        printKey(cli, key, wasPaused ? 'was already paused' : 'is paused');
         cli.say(`It can't change any rank until you run: rankd key resume ${key.name}`);
       },
     }),
@@ -130,12 +130,12 @@ export const keyCommands = commandGroup({
     }),
     command({
       name: 'adopt',
-      about: 'let a key that was made on the simulated group work on the real one too',
+      about: 'let a key that was created on the simulated group work on the real group too',
       args: [key],
       examples: ['rankd key adopt my-game'],
       run: async (cli, idOrName) => {
         const { key, wasSimulated } = await cli.withWrites((ports) => adoptKey(ports, named(cli, idOrName)));
-        printKey(cli, key, wasSimulated ? 'works on the real group too' : 'was not made on the simulated group');
+        printKey(cli, key, wasSimulated ? 'works on the real group too' : 'was not created on the simulated group');
       },
     }),
     verifyCommand,
@@ -170,7 +170,7 @@ async function create(cli: Cli, name: string, options: ValuesOf<typeof createOpt
     else await printMinted(cli, await createKey(ports, { ...made, by }, keepIn(cli, out)), out, { created: true });
     if (made.isSimulated)
       cli.say(
-        `It works only on the simulated group, which rankd uses here; to let it work on a real one: rankd key adopt ${name}`,
+        `It works only on the simulated group, which rankd uses here. To let it work on a real group: rankd key adopt ${name}`,
       );
     if (!rules.isAnyPlace && !forDiscord) cli.say(`try: rankd whitelist add PLACE --key ${name}`);
   });
@@ -179,20 +179,20 @@ async function create(cli: Cli, name: string, options: ValuesOf<typeof createOpt
 function printForDiscord(cli: Cli, key: Key): void {
   cli.printName({ created: true, key: keyDocument(key, systemClock.now()) }, key.id);
   cli.say(
-    `Key "${key.name}" (${key.id}) is for Discord. It has no secret: discord.commands in rankd.yaml gives it to a role.`,
+    `Key "${key.name}" (${key.id}) is for Discord. It has no secret; discord.commands in rankd.yaml assigns it to a role.`,
   );
 }
 
 function printExisting(cli: Cli, { key, differs }: { key: Key; differs: string[] }): void {
   cli.print({ created: false, key: keyDocument(key, systemClock.now()), differs }, key.id);
-  cli.say(`Key "${key.name}" exists already; its secret can't be shown again.`);
+  cli.say(`Key "${key.name}" already exists; its secret can't be shown again.`);
   if (differs.length > 0) cli.say(`warning: it differs from your request: ${differs.join('; ')}`);
 }
 
 async function set(cli: Cli, idOrName: string, options: ValuesOf<typeof ruleOptions>): Promise<void> {
   const rules = await rulesIn(cli, options);
   if (Object.keys(rules).length === 0)
-    throw new RankdError('usage', 'Say what to set.', { hint: 'rankd key set --help' });
+    throw new RankdError('usage', 'Give at least one setting to change.', { hint: 'rankd key set --help' });
   const key = await cli.withWrites((ports) => setKeyRules(ports, { ...named(cli, idOrName), rules }));
   const own = describeRules(key);
   const text = `Key "${key.name}": ${own === '-' ? 'no extra rules' : own}`;
@@ -222,8 +222,8 @@ async function list(cli: Cli, options: { limit: number; after?: string }): Promi
   const now = systemClock.now();
   const rows = keys.flatMap((key) => rowsOf(key, now));
   cli.print({ keys: keys.map((key) => keyDocument(key, now)), next }, table(headings, rows));
-  if (next !== null) cli.say(`There are more: rankd key list --after ${next}`);
-  if (keys.length === 0) cli.say(options.after === undefined ? await noKeys(cli) : 'There is no newer key.');
+  if (next !== null) cli.say(`There are more keys: rankd key list --after ${next}`);
+  if (keys.length === 0) cli.say(options.after === undefined ? await noKeys(cli) : 'There are no newer keys.');
 }
 
 /** Declared keys exist once a daemon has read the configuration. */
@@ -232,7 +232,7 @@ async function noKeys(cli: Cli): Promise<string> {
   const declared = config?.config.keys.map(({ name }) => name) ?? [];
   return declared.length === 0
     ? 'There is no key yet.\ntry: rankd key create NAME'
-    : `There is no key yet. The configuration declares ${declared.join(', ')}, which the daemon applies when it starts.\ntry: rankd serve`;
+    : `There is no key yet. The configuration declares ${declared.join(', ')}, which the daemon creates when it starts.\ntry: rankd serve`;
 }
 
 const headings = [

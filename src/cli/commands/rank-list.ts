@@ -109,7 +109,7 @@ function questionOf(
   { plan, members, held }: { plan: PlannedList; members: ListedMember[]; held: Role | undefined },
 ): string {
   const whom = counted(members.length, 'member') + (held === undefined ? '' : ` with the role ${roleTitle(held)}`);
-  if (plan.isContinued) return `Continue ${plan.id} for those of ${whom} whom it has not reached yet?`;
+  if (plan.isContinued) return `Continue ${plan.id}, skipping those of ${whom} that are already done?`;
   if (kind !== undefined)
     return kind === 'role_added' ? `Give ${whom} the role ${rank}?` : `Take the role ${rank} from ${whom}?`;
   if (step !== undefined) return `${step === 'promote' ? 'Promote' : 'Demote'} ${whom}?`;
@@ -124,7 +124,7 @@ async function carryOut(
   const stopping = new AbortController();
   void cli.io.stopSignal.then(() => {
     stopping.abort();
-    cli.say('Stopping: the members in progress are finished first. Ctrl-C again stops at once.');
+    cli.say('Stopping after the members in progress. Press Ctrl-C again to stop at once.');
   });
   const run = await withVerification(cli, app, async () => {
     using progress = new Progress(cli.line, list.members.length);
@@ -136,8 +136,8 @@ async function carryOut(
 /** The words for each state in the summary. */
 const words = {
   changed: 'changed',
-  already: 'had the rank already',
-  done: 'changed by this list before',
+  already: 'already had the rank',
+  done: 'already changed by this list',
   refused: 'refused',
   unknown: 'not confirmed yet',
 } as const satisfies Record<MemberChange['state'], string>;
@@ -157,7 +157,7 @@ function printList(cli: Cli, { plan, run }: { plan: PlannedList; run: ListRun })
   if (run.error !== undefined && !cli.options.json)
     cli.io.stderr(cli.asTyped(formatError(run.error, { asJson: false })));
   if (run.left.length > 0) cli.say('Run the same command again to continue with the rest.');
-  else if (failed.length > 0) cli.say('The same command tries these members again, and leaves the others alone.');
+  else if (failed.length > 0) cli.say('To retry these members only, run the same command again.');
   const code = exitCodeOfRun(run);
   if (code !== 0) throw new ExitCode(code);
 }
@@ -165,7 +165,7 @@ function printList(cli: Cli, { plan, run }: { plan: PlannedList; run: ListRun })
 function summaryOf({ id }: PlannedList, { results, left }: ListRun): string {
   const states = Object.keys(words) as Array<MemberChange['state']>;
   const counts = states.map((state) => [results.filter((result) => result.state === state).length, words[state]]);
-  const parts = [...counts, [left.length, 'not come to']].flatMap(([count, what]) =>
+  const parts = [...counts, [left.length, 'not reached']].flatMap(([count, what]) =>
     count === 0 ? [] : [`${count} ${what}`],
   );
   return `${id}: of ${counted(results.length + left.length, 'member')}, ${parts.join('; ')}.`;

@@ -29,13 +29,13 @@ import { changeList, type ListSource } from './rank-list.ts';
 import { type HoldOptions, holdOptions, lengthOf, ranker, reason, suspendCommands } from './suspension.ts';
 
 /** In the help of an argument that names the user. */
-export const leftOut = 'left out with --file or --holding';
+export const leftOut = 'omit it with --file or --holding';
 const rankHelp = 'rank number (1..255), role id or role name';
 const testOptions = {
   key: option('--key <key>', 'as this key (id or name); without it, as the operator'),
   place: option('--place <id>', 'from this place', asPlaceId),
   ranker,
-  reason: option('--reason <text>', 'the reason that the request gives', asReason),
+  reason: option('--reason <text>', 'the reason in the request', asReason),
 };
 /** The options of every change for one member or many. */
 export const changeOptions = {
@@ -70,7 +70,7 @@ export const rankCommands = commandGroup({
     }),
     command({
       name: 'set',
-      about: "change a member's rank, or that of many",
+      about: 'change the rank of one member, or of many',
       usage: '[options] <user> <rank> | <rank> --file <file> | <rank> --holding <role>',
       args: [argument('[user]', `${userHelp}; ${leftOut}`), argument('[rank]', rankHelp, asRank)],
       options: setOptions,
@@ -88,7 +88,7 @@ export const rankCommands = commandGroup({
     ...directions.map((direction) =>
       command({
         name: direction,
-        about: `give a member, or many, the next ${direction === 'promote' ? 'higher' : 'lower'} rank`,
+        about: `give one member, or many, the next ${direction === 'promote' ? 'higher' : 'lower'} rank`,
         usage: '[options] <user> | --file <file> | --holding <role>',
         args: [argument('[user]', `${userHelp}; ${leftOut}`, asUser)],
         options: stepOptions,
@@ -159,7 +159,7 @@ export async function changeOneOrMany(
   const { lift, for: forMs, until, ...rest } = options;
   if (lift || forMs !== undefined || until !== undefined) {
     throw new RankdError('usage', '--for, --until and --lift are for one member at a time.', {
-      hint: `leave them out, or name one user in place of --${file === undefined ? 'holding' : 'file'}`,
+      hint: `leave them out, or name one user instead of --${file === undefined ? 'holding' : 'file'}`,
     });
   }
   return changeList(cli, { file, holding, rank: parsed(noun, first, { parse: asRank, help }), ...rest });
@@ -204,7 +204,9 @@ async function test(
   { key, place, ...rest }: ValuesOf<typeof testOptions>,
 ): Promise<void> {
   if (place !== undefined && key === undefined) {
-    throw new RankdError('usage', '--place is checked against the whitelist of a key.', { hint: 'add --key KEY' });
+    throw new RankdError('usage', '--place needs a key, because each key has its own whitelist.', {
+      hint: 'add --key KEY',
+    });
   }
   await cli.withRanking(async (app, call) => {
     const request = await requestOf(cli, app, { user, rank, ...rest }, call);
@@ -219,7 +221,7 @@ async function change(cli: Cli, asked: AskedChange, step?: Direction): Promise<v
     using deadline = deadlineIn(app.clock, backgroundDeadlineMs(app));
     void cli.io.stopSignal.then(() =>
       cli.say(
-        'Stopping: the change is brought to its end first. Ctrl-C again stops at once; rankd then finds out the outcome later.',
+        'Stopping after this change. Press Ctrl-C again to stop at once; rankd then finds out the outcome later.',
       ),
     );
     const hold = await holdAsked(app, request.rankeeId, asked);
@@ -256,11 +258,11 @@ async function show(cli: Cli, asked: AskedUser): Promise<void> {
 async function holdAsked(app: RankingApp, rankeeId: number, asked: AskedChange): Promise<HoldAsked | undefined> {
   const isTemporary = asked.for !== undefined || asked.until !== undefined;
   if (isTemporary && asked.atLeast)
-    throw new RankdError('usage', '--at-least can leave the rank as it is, and a temporary rank replaces it.', {
+    throw new RankdError('usage', '--at-least may leave the rank unchanged, but a temporary rank always changes it.', {
       hint: 'leave out --at-least, or --for and --until',
     });
   if (isTemporary && asked.lift)
-    throw new RankdError('usage', '--lift ends a suspension, and a temporary rank would begin another one.', {
+    throw new RankdError('usage', "--lift ends a suspension, so it can't be combined with a temporary rank.", {
       hint: 'leave out --lift, or --for and --until',
     });
   if (isTemporary) return { kind: 'temporary', ...lengthOf(app, asked) };

@@ -15,7 +15,7 @@ export const roleCommands = commandGroup({
   commands: [
     command({
       name: 'add',
-      about: 'give a member, or many, a role that is not on the ladder; the rank stays',
+      about: 'give one member, or many, a role that is not on the ladder; their rank stays the same',
       usage: '[options] <user> <role> | <role> --file <file> | <role> --holding <role>',
       args,
       options: { ...changeOptions, ...holdOptions },
@@ -30,7 +30,7 @@ export const roleCommands = commandGroup({
     }),
     command({
       name: 'remove',
-      about: 'take a role that is not on the ladder from a member, or from many; the rank stays',
+      about: 'take a role that is not on the ladder from one member, or from many; their rank stays the same',
       usage: '[options] <user> <role> | <role> --file <file> | <role> --holding <role>',
       args,
       options: changeOptions,

@@ -21,7 +21,7 @@ const serveOptions = {
 
 export const serveCommand = command({
   name: 'serve',
-  about: 'run the HTTP API in the foreground until SIGINT or SIGTERM',
+  about: 'run the daemon, with its HTTP API, in the foreground until Ctrl-C or SIGTERM',
   options: serveOptions,
   examples: ['rankd serve', 'rankd serve --port 8080', 'rankd serve --config /etc/rankd/rankd.yaml'],
   run: (cli, options) => serve(cli, options),
@@ -93,25 +93,25 @@ async function greet(
   }
   if (isNew && started.config.store === undefined) cli.say(newDisk(cli.dataDir));
   if (!(await isAnyKeyAccepted(app.current, app.current.group))) {
-    cli.say(noKey((await cli.isOnServer()) ? fromElsewhere : fromDirectory(cli.dataDir)));
+    cli.say(noKey((await cli.isOnServer()) ? keysElsewhere : keysInOtherDirectory(cli.dataDir)));
   }
 }
 
 /** A platform may give each release an empty disk. */
 function newDisk(dataDir: string): string {
-  return `The database in ${dataDir} is new: no history, suspensions or keys made by commands are in it. If rankd ran before, they were lost with its disk.
-To preserve them: a disk that lasts, or PostgreSQL (RANKD_STORE_URL). To preserve only the keys and the id that games have: RANKD_KEYS and RANKD_WORKSPACE_ID.`;
+  return `The database in ${dataDir} is new: it has no history, no suspensions and no keys created by commands. If rankd ran here before, they were lost with its disk.
+To keep them, use a persistent disk or PostgreSQL (RANKD_STORE_URL). To keep only the keys and the workspace id that games use, set RANKD_KEYS and RANKD_WORKSPACE_ID.`;
 }
 
-/** After a move from a trial to a service, the game's key is in another place. */
-function noKey(way: string): string {
-  return `No game key is accepted yet, so no game can do anything. A key that your game has already is in another ${way}.
+/** `existingKeys`: how to get keys that an earlier installation, such as a trial, stored elsewhere. */
+function noKey(existingKeys: string): string {
+  return `No game key is accepted yet, so no game can do anything. If your game already has a key, ${existingKeys}.
 try: rankd key create my-game`;
 }
 
-const fromElsewhere = 'place: stop all daemons, then `rankd store copy --from WHERE --to URL`';
-const fromDirectory = (dataDir: string) =>
-  `data directory than ${dataDir}: \`rankd backup FILE\` there, then \`rankd restore FILE\` here`;
+const keysElsewhere = 'it is in a different database: stop all daemons, then `rankd store copy --from WHERE --to URL`';
+const keysInOtherDirectory = (dataDir: string) =>
+  `it is in a different data directory than ${dataDir}: \`rankd backup FILE\` there, then \`rankd restore FILE\` here`;
 
 function flagsOf({ host, port, simulate }: ValuesOf<typeof serveOptions>): Record<string, string> {
   return {
@@ -139,11 +139,12 @@ async function firstSteps(
   { url, by, maySayKey, system }: { url: string; by: string; maySayKey: boolean; system: System },
 ): Promise<string> {
   if ((await listKeys(ports, { limit: 1 })).keys.length > 0) return 'Keys: rankd key list';
-  if (!maySayKey) return `No key yet. Make one: rankd key create demo, then rankd whitelist add ${demoPlace}`;
+  if (!maySayKey)
+    return `There is no key yet. Create one: rankd key create demo, then rankd whitelist add ${demoPlace}`;
   const place = { id: demoPlace, note: 'made for the first run' };
   const { secret } = await createKey(ports, { ...demoKey, place, by });
   return `
-A demo key was made, and place ${demoPlace} put on its whitelist. It works only on this simulated group, so you need not save it:
+rankd created a demo key, with place ${demoPlace} on its whitelist. The key works only on this simulated group, so you need not save it:
 
   ${secret}
 
@@ -159,6 +160,6 @@ Make member ${demoMember} an Officer (rank 20):
     body: { rankerName: 'You', rankerId: 0, rankeeName: 'Newcomer', rankeeId: demoMember, newRankId: 20 },
   })}
 
-Then see it: rankd rank show ${demoMember}, and rankd history list
+To see the result: rankd rank show ${demoMember}, and rankd history list
 `;
 }

@@ -13,12 +13,12 @@ import { taskScheduler } from '../service/task-scheduler.ts';
 
 export const serviceCommands = commandGroup({
   name: 'service',
-  about: 'let the system start the daemon: a systemd unit, a launchd agent, or a Windows task',
+  about: 'have the system start the daemon, with a systemd unit, a launchd agent or a Windows task',
   examples: ['rankd service print', 'sudo rankd service install', 'sudo rankd service remove'],
   commands: [
     command({
       name: 'print',
-      about: 'print the file from which the system starts the daemon, with the paths of this machine',
+      about: 'print the service file, which makes the system start the daemon, with the paths on this machine',
       examples: [
         'rankd service print',
         'rankd service print > rankd.service && systemd-analyze verify ./rankd.service',
@@ -27,17 +27,17 @@ export const serviceCommands = commandGroup({
     }),
     command({
       name: 'install',
-      about: 'write that file and make the system read it; the daemon does not start yet',
+      about: 'write the service file and load it; the daemon does not start yet',
       options: {
         dir: option('--dir <dir>', 'the folder for the file, instead of the one that the system reads'),
-        force: flag('--force', 'replace another file of that name'),
+        force: flag('--force', 'replace an existing file with that name'),
       },
       examples: ['sudo rankd service install', 'sudo rankd service install --force'],
       run: install,
     }),
     command({
       name: 'remove',
-      about: 'stop the daemon that the system started, and remove the file; data and settings stay',
+      about: 'stop the service and remove its file; data and settings stay',
       options: { dir: option('--dir <dir>', 'the folder of the file, instead of the one that the system reads') },
       examples: ['sudo rankd service remove'],
       run: remove,
@@ -59,7 +59,7 @@ async function install(cli: Cli, { dir, force }: { dir?: string; force: boolean 
   const file = fileOf(cli, dir);
   const current = existsSync(file) ? readUnit(file, encoding) : undefined;
   if (current !== undefined && current !== marked(unit, encoding) && !force) {
-    throw new RankdError('already_exists', `${file} is another ${kind} and was left as it is.`, {
+    throw new RankdError('already_exists', `${file} is a different ${kind} and was not changed.`, {
       hint: `compare it with \`rankd service print\`, then replace it with --force`,
     });
   }
@@ -87,15 +87,15 @@ async function remove(cli: Cli, { dir }: { dir?: string }): Promise<void> {
   const { kind } = manager;
   const file = fileOf(cli, dir);
   if (!existsSync(file)) {
-    throw new RankdError('not_found', `There is no ${kind} of rankd: ${file} does not exist.`, {
-      hint: 'name the folder that it is in with --dir',
+    throw new RankdError('not_found', `There is no ${kind} for rankd: ${file} does not exist.`, {
+      hint: 'name its folder with --dir',
     });
   }
   try {
     accessSync(dirname(file), constants.W_OK);
   } catch (cause) {
-    throw new RankdError('no_permission', `This user may not remove ${file}.`, {
-      hint: manager.isOwnFolder ? `let this user write to ${dirname(file)}` : 'sudo rankd service remove',
+    throw new RankdError('no_permission', `This user has no permission to remove ${file}.`, {
+      hint: manager.isOwnFolder ? `give this user write access to ${dirname(file)}` : 'sudo rankd service remove',
       cause,
     });
   }
@@ -126,7 +126,7 @@ function write(file: string, unit: string, { encoding, isOwnFolder, kind }: Serv
   } catch (cause) {
     const code = codeOf(cause);
     if (code === 'ENOENT' || code === 'ENOTDIR') {
-      throw new RankdError('not_found', `There is no folder for ${file}: this machine seems to run without systemd.`, {
+      throw new RankdError('not_found', `There is no folder for ${file}: this machine does not seem to use systemd.`, {
         hint: `name the folder of its ${kind}s with --dir, or see \`rankd service print\``,
         cause,
       });
@@ -134,8 +134,8 @@ function write(file: string, unit: string, { encoding, isOwnFolder, kind }: Serv
     if (code !== 'EACCES' && code !== 'EPERM' && code !== 'EROFS') {
       throw asFileError(cause, file);
     }
-    throw new RankdError('no_permission', `This user may not write ${file}.`, {
-      hint: isOwnFolder ? `let this user write to ${dirname(file)}` : 'sudo rankd service install',
+    throw new RankdError('no_permission', `This user has no permission to write ${file}.`, {
+      hint: isOwnFolder ? `give this user write access to ${dirname(file)}` : 'sudo rankd service install',
       cause,
     });
   }

@@ -26,8 +26,8 @@ const watchEveryMs = 2_000;
 export const statusCommand = command({
   name: 'status',
   about:
-    'how the daemon of this data directory is doing, and those that share its database; exit code 69 if none serves requests',
-  options: { watch: flag('--watch', 'show it again every two seconds, until interrupted') },
+    'show the state of the daemon of this data directory, and of daemons that share its database; exits with 69 if none is serving requests',
+  options: { watch: flag('--watch', 'refresh every two seconds, until Ctrl-C') },
   examples: ['rankd status', 'rankd status --watch', 'rankd status --json'],
   run: (cli, { watch }) => (watch ? watchStatus(cli) : status(cli)),
 });
@@ -40,7 +40,7 @@ async function status(cli: Cli): Promise<void> {
     if (found.daemon === undefined || !(cause instanceof TypeError)) throw cause;
     const message = 'The daemon returned a status that this command does not understand.';
     throw new RankdError('daemon_unavailable', message, {
-      hint: 'restart the daemon, so that both are one version',
+      hint: 'restart the daemon, so that both have the same version',
       cause,
     });
   }
@@ -51,7 +51,7 @@ async function status(cli: Cli): Promise<void> {
 
 async function watchStatus(cli: Cli): Promise<void> {
   if (cli.options.json) {
-    throw new RankdError('usage', '--json is one document; it cannot be watched.', {
+    throw new RankdError('usage', "--json prints one document, so it can't be combined with --watch.", {
       hint: 'leave out --watch and run it as often as you like',
     });
   }
@@ -122,7 +122,7 @@ function partsOf({ state, daemon, counts, nodes, ...kept }: FoundDaemon): Shown[
   const problems = daemon?.problems ?? [];
   const serving = nodes?.filter((node) => node.state === 'serving').length;
   const summary = facts({
-    state: nodes === undefined ? state : `${state}, ${serving} of ${nodes.length} nodes serve`,
+    state: nodes === undefined ? state : `${state}, ${serving} of ${nodes.length} nodes are serving`,
     ...(daemon !== undefined && daemonFacts(daemon)),
     'open changes': openChanges,
     'changes today': today === undefined ? null : counted.join(', ') || 'none',
@@ -145,7 +145,7 @@ function partsOf({ state, daemon, counts, nodes, ...kept }: FoundDaemon): Shown[
     ),
     apart(
       table(
-        ['game', 'its module Rankd is older than this daemon'],
+        ['game', 'its Rankd module is older than this daemon'],
         (daemon?.olderModules ?? []).map(({ placeId, version }) => [
           `place ${placeId}`,
           `${version}: write it again with rankd game write, insert it, and publish`,
@@ -170,7 +170,7 @@ function partsOf({ state, daemon, counts, nodes, ...kept }: FoundDaemon): Shown[
     ),
     apart(
       table(
-        ['first seen', 'last seen', 'times', 'Roblox surprised rankd by'],
+        ['first seen', 'last seen', 'times', 'unexpected response'],
         surprises.map(({ operation, what, count, firstAt, lastAt }) => [
           when(Date.parse(firstAt)),
           ago(Date.parse(lastAt)),
@@ -201,7 +201,7 @@ function nodeParts(nodes: readonly SeenNode[]): Shown[] {
       ]),
     ),
     table(
-      ['differs between nodes', 'who agrees with whom'],
+      ['differs between nodes', 'nodes with the same value'],
       differencesOf(nodes).map(({ setting, sides }) => [setting, sides.map((names) => names.join(', ')).join(' | ')]),
       { wrapsLast: true },
     ),
@@ -227,7 +227,7 @@ function apart(shown: Shown): Shown {
 /** Null if no suspension is stuck, or if the database does not answer. */
 function stuckText(stuck: DaemonStatus['stuckSuspensions']): string | null {
   if (stuck === null || stuck.length === 0) return null;
-  return `STUCK: ${stuck.join(', ')} can't be given the earlier roles; rankd suspension list`;
+  return `STUCK: ${stuck.join(', ')} can't get the earlier roles back; rankd suspension list`;
 }
 
 /** Null if there is no webhook, or if the database does not answer. */
@@ -246,7 +246,7 @@ function oldSecretsText(secrets: readonly OldSecretInUse[]): Cell {
     secrets
       .map(
         ({ keyName, lastUsedAt, lastPlaceId, expiresAt }) =>
-          `STILL USED: that of ${keyName}, last from place ${lastPlaceId} at ${timeText(lastUsedAt, screen)}, is refused from ${timeText(expiresAt, screen)}; restart that game's servers`,
+          `STILL USED: the old secret of ${keyName}, last from place ${lastPlaceId} at ${timeText(lastUsedAt, screen)}; it expires at ${timeText(expiresAt, screen)}, so restart that game's servers`,
       )
       .join('; ');
 }
@@ -296,7 +296,7 @@ function daemonFacts(daemon: DaemonStatus): Record<string, unknown> {
     Discord: discordText(daemon.discord),
     page: pageText(daemon.dashboard),
     requests: `${requestsInFlight} in flight`,
-    queue: `${daemon.callsWaiting} calls wait for Roblox`,
+    queue: `${daemon.callsWaiting} calls waiting for Roblox`,
     'budget left': budgetText(budget),
   };
 }
@@ -333,7 +333,9 @@ function pageText(dashboard: DaemonStatus['dashboard']): string | null {
 /** Null if there is nothing to report. */
 function trustText({ stop, believesAnswers }: DaemonStatus['platformTrust']): string | null {
   if (stop !== null) return `STOPPED: ${stop}`;
-  return believesAnswers ? null : 'read before they are reported: Roblox did not hold a change that it had confirmed';
+  return believesAnswers
+    ? null
+    : 'each confirmed by a read first, because Roblox once reported a success that had no effect';
 }
 
 function credentialText({ isAccepted, problem, expiresAt }: DaemonStatus['credential']): string {

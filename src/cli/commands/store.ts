@@ -26,7 +26,7 @@ export const storeCommands = commandGroup({
       about:
         'copy all data from one store to an empty one, with all daemons stopped, and compare the two. WHERE is a data directory, a file that `rankd backup` made, or the URL of a database: postgres://USER@HOST/DATABASE',
       options: {
-        from: neededOption('--from <where>', 'the store that has the data; it stays as it is', filled),
+        from: neededOption('--from <where>', 'the store that has the data, which is not changed', filled),
         to: neededOption('--to <where>', 'a data directory without a database, or an empty database', filled),
       },
       examples: [
@@ -39,7 +39,7 @@ export const storeCommands = commandGroup({
     command({
       name: 'accept',
       about:
-        'work with another PostgreSQL server than before, after a restored dump, an upgrade or a move: it shows the cluster that rankd knows and the one that it found, by their system_identifier. Run it on each machine',
+        'use a different PostgreSQL server than before, after a restored dump, an upgrade or a move: shows the system_identifier of the known cluster and of the new one, and asks first. Run it on each machine',
       examples: ['rankd store accept', 'rankd store accept -y --json'],
       run: accept,
     }),
@@ -48,12 +48,12 @@ export const storeCommands = commandGroup({
 
 async function accept(cli: Cli): Promise<void> {
   const server = await acceptServer(cli.operations, cli.by, ({ place, known, found }) =>
-    confirm(cli, `Work with the cluster ${found}, which answers for ${place} now, in place of ${known}?`),
+    confirm(cli, `Use the cluster ${found}, which now answers at ${place}, instead of ${known}?`),
   );
   const document = acceptDocument(server);
   cli.print({ server: document }, facts({ ...document, accepted: null }));
-  if (!document.accepted) cli.say('It is the server that rankd worked with before; there is nothing to accept.');
-  else cli.say('rankd works with this server from now on; a daemon of this data directory needs no restart.');
+  if (!document.accepted) cli.say('This is the server that rankd already uses; there is nothing to accept.');
+  else cli.say('rankd uses this server from now on; a daemon of this data directory needs no restart.');
 }
 
 async function copy(cli: Cli, where: { from: string; to: string }): Promise<void> {
@@ -61,17 +61,17 @@ async function copy(cli: Cli, where: { from: string; to: string }): Promise<void
   const to = await place(cli, { option: '--to', where: where.to });
   if (from.text === to.text) {
     throw new RankdError('usage', `--from and --to are the same place: ${to.text}.`, {
-      hint: 'name a place that has nothing yet with --to',
+      hint: 'name an empty place with --to',
     });
   }
   const copied = await whileWorking(cli.line, 'copying', () => copyStore({ from, to })).catch(inOptionsOfCopy);
   const document = copyDocument(copied, { from: from.text, to: to.text });
   cli.print({ copy: document }, facts({ ...document, rows: null }));
   cli.say(
-    'Both places have the same data, compared row by row. The Roblox key and a simulated group are not part of it.',
+    'rankd compared the two row by row, and they have the same data. The Roblox key and a simulated group are not part of it.',
   );
   cli.say(
-    'Now point the daemons to the copy, with store.url or --data-dir, and never start one on the old data again.',
+    'Now point the daemons to the copy, with store.url or --data-dir, and never start a daemon on the old data again.',
   );
 }
 

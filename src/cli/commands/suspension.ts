@@ -26,30 +26,39 @@ import { printDryRun } from './dry-run.ts';
 
 const user = argument('<user>', userHelp, asUser);
 /** 0: the operator, who is not a player. */
-export const ranker = option('--ranker <user>', 'the user who asks for it, whom the policy then checks', asRanker, 0);
-export const reason = option('--reason <text>', 'why, in your own words; the history stores it', asReason);
+export const ranker = option(
+  '--ranker <user>',
+  'the user who asks for the change, whom rankd checks against the policy',
+  asRanker,
+  0,
+);
+export const reason = option('--reason <text>', 'the reason, which is stored in the history', asReason);
 const until = option('--until <time>', 'the end, such as 2027-01-31 or 2027-01-31T18:00Z', asEnd);
 /** How long a hold is to last: `for` and `until` exclude each other. */
 export const holdOptions = {
-  for: option('--for <duration>', 'how long, such as 3d, 12h or 30m, or ever: until you end it', asLength),
+  for: option('--for <duration>', 'how long, such as 3d, 12h or 30m; ever means until you end it', asLength),
   until,
 };
 export type HoldOptions = ValuesOf<typeof holdOptions>;
 
 const suspendOptions = {
   ...holdOptions,
-  role: option('--role <rank>', 'the role that the member holds until then, instead of policy.suspension.role', asRank),
+  role: option(
+    '--role <rank>',
+    'the role that the member has in the meantime, instead of policy.suspension.role',
+    asRank,
+  ),
   ranker,
   reason,
   dryRun: flag('--dry-run', 'make every check and show which roles it would take; change nothing'),
 };
-const unsuspendOptions = { force: flag('--force', 'even if someone else has changed the member since'), reason };
+const unsuspendOptions = { force: flag('--force', "even if the member's roles were changed in the meantime"), reason };
 
 /** `rankd rank suspend` and `unsuspend`. */
 export const suspendCommands = [
   command({
     name: 'suspend',
-    about: 'take all roles of a member for a time, and give exactly those back at the end',
+    about: "take away all of a member's roles for a set time, then give the same roles back",
     args: [user],
     options: suspendOptions,
     examples: ['rankd rank suspend 1001 --for 3d --reason "spam"', 'rankd rank suspend @Newcomer --until 2027-01-31'],
@@ -66,7 +75,7 @@ export const suspendCommands = [
 ];
 
 const listOptions = {
-  all: flag('--all', 'also those that are over'),
+  all: flag('--all', 'also those that have ended'),
   limit: option('--limit <count>', 'at most this many', wholeNumber(1, 1000), 50),
 };
 
@@ -94,7 +103,7 @@ export const suspensionCommands = commandGroup({
       about: 'extend a suspension or a temporary rank',
       args: [user],
       options: {
-        for: option('--for <duration>', 'how much longer, counted from its present end', asLength),
+        for: option('--for <duration>', 'how much longer, counted from the current end', asLength),
         until,
       },
       examples: ['rankd suspension extend 1001 --for 2d'],
@@ -197,7 +206,9 @@ async function extend(cli: Cli, user: AskedUser, options: HoldOptions): Promise<
 function extension({ for: length, until }: HoldOptions): { forMs: number } | { endsAt: number } {
   if (length === undefined && until !== undefined) return { endsAt: until };
   if (typeof length === 'number' && until === undefined) return { forMs: length };
-  throw new RankdError('usage', 'Say by how long, or until when.', { hint: 'add --for 2d, or --until 2027-01-31' });
+  throw new RankdError('usage', 'Give either a duration or a new end.', {
+    hint: 'add --for 2d, or --until 2027-01-31',
+  });
 }
 
 /**
@@ -209,7 +220,7 @@ export function lengthOf(
   { for: length, until }: HoldOptions,
 ): { endsAt?: number } {
   if ((length === undefined) === (until === undefined))
-    throw new RankdError('usage', 'Say either for how long or until when.', {
+    throw new RankdError('usage', 'Give either a duration or an end.', {
       hint: 'add --for 3d, --for ever, or --until 2027-01-31',
     });
   if (length === 'ever') return {};

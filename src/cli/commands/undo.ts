@@ -29,8 +29,8 @@ import { Progress } from '../output/terminal.ts';
 
 const undoOptions = {
   ...selection,
-  undo: option('--undo <id>', 'take back what this undo did'),
-  last: flag('--last', 'only the newest of them').conflicts('undo'),
+  undo: option('--undo <id>', 'revert this earlier undo'),
+  last: flag('--last', 'only the newest matching change').conflicts('undo'),
   dryRun: flag('--dry-run', 'check everything and show what would be done; change nothing'),
 };
 
@@ -40,15 +40,14 @@ export const undoCommand = command({
   args: [argument('[change...]', 'ids of rank changes, as the list shows them')],
   options: undoOptions,
   help: `
-Each member gets back exactly the roles from before the earliest of their selected changes, through the same confirmation, pace
-and records as any change. The policy's ceiling, floor, locked roles and protected members apply as they are configured now;
-cooldowns, steps and the breaker do not apply. rankd leaves a member alone and lists them if their newest change is not a
-selected one, or if Roblox shows other roles than that change left. The changes of an undo are selected only by its id, with
---undo, or by their own ids. A suspension or temporary rank that a selected change ended is in force again, until its original
-end; if that has passed, the member gets the roles from before it.
+Each member gets back exactly the roles from before the earliest of their selected changes. rankd confirms, paces and records
+these changes like any other. The policy's current ceiling, floor, locked roles and protected members apply; cooldowns, steps
+and the breaker do not. rankd skips a member and lists them if their newest change is not selected, or if their roles on Roblox
+are not the ones that this change left. Changes made by an undo are selected only by --undo with its id, or by their own ids.
+If a selected change ended a suspension or a temporary rank, rankd restores it until its original end; if that end has passed,
+the member gets the roles from before it.
 
-Ctrl-C ends it once the members in progress are done; a second one ends it at once. Run the same command again to continue with
-the rest.
+Ctrl-C stops after the members in progress; a second Ctrl-C stops at once. Run the same command again to continue with the rest.
 `,
   examples: [
     'rankd history undo chg_VbflntX4kQ2mX7Lp',
@@ -66,7 +65,7 @@ type UndoOptions = ValuesOf<typeof undoOptions>;
 
 async function undo(cli: Cli, ids: string[], { undo: undoId, last, dryRun, ...options }: UndoOptions): Promise<void> {
   if (last && ids.length > 0)
-    throw new RankdError('usage', '--last goes without ids.', { hint: 'leave one of them out' });
+    throw new RankdError('usage', "--last can't be combined with ids.", { hint: 'leave one of them out' });
   if (ids.length === 0 && undoId === undefined && !last) refuseVague(options);
   const query = await queryOf(cli, options);
   const work = async (app: RankingApp) => {
@@ -78,7 +77,7 @@ async function undo(cli: Cli, ids: string[], { undo: undoId, last, dryRun, ...op
     if (!dryRun && targets.members.length > 0) {
       await confirm(
         cli,
-        `Put back the roles of ${membersTitle(targets.members)} (${counted(targets.changes, 'change')})?`,
+        `Restore the roles of ${membersTitle(targets.members)} (${counted(targets.changes, 'change')})?`,
       );
     }
     const run = await carryOut(cli, app, { targets, selection, dryRun });
@@ -109,7 +108,7 @@ async function carryOut(
   const stopping = new AbortController();
   void cli.io.stopSignal.then(() => {
     stopping.abort();
-    cli.say('Stopping: the members in progress are finished first. Ctrl-C again stops at once.');
+    cli.say('Stopping after the members in progress. Press Ctrl-C again to stop at once.');
   });
   const run = await withVerification(cli, app, async () => {
     using progress = new Progress(cli.line, members.length);
@@ -127,7 +126,7 @@ function refuseVague({ key, place, ranker, by, user, since }: Omit<UndoOptions, 
   if (user !== undefined) return;
   const isNamed = [key, place, ranker, by].some((option) => option !== undefined);
   if (isNamed && since !== undefined) return;
-  throw new RankdError('usage', isNamed ? 'Say since when, with --since.' : 'Say which changes to undo.', {
+  throw new RankdError('usage', isNamed ? 'Give a start time with --since.' : 'Name the changes to undo.', {
     hint: isNamed
       ? 'rankd history undo --key KEY --since 1h --dry-run'
       : 'name the id of a change, or add --last, --user, --key, --place, --ranker, --by or --undo',
@@ -163,10 +162,10 @@ function printUndo(cli: Cli, undone: Undone): void {
   if (run.error !== undefined && !cli.options.json)
     cli.io.stderr(cli.asTyped(formatError(run.error, { asJson: false })));
   if (targets.leftOut > 0)
-    cli.say(`${counted(targets.leftOut, 'change')} by an undo left out; --undo ID takes back what that undo did.`);
+    cli.say(`${counted(targets.leftOut, 'change')} made by an undo left out; --undo ID reverts that undo.`);
   if (run.left.length > 0) cli.say(`To continue with the rest: ${commandFor(undone)}`);
   else if (!dryRun && results.some(({ state }) => state === 'put_back'))
-    cli.say(`To take this back: rankd history undo --undo ${targets.undoId}`);
+    cli.say(`To revert this: rankd history undo --undo ${targets.undoId}`);
   const code = exitCodeOfRun({ ...run, results });
   if (code !== 0) throw new ExitCode(code);
 }

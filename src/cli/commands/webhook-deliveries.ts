@@ -14,7 +14,7 @@ export const deliveriesCommand = command({
   about: 'the outcome of each delivery to a webhook, newest first',
   args: [argument('<name>', 'name of the webhook')],
   options: {
-    failed: flag('--failed', 'only those that failed for good'),
+    failed: flag('--failed', 'only those that failed permanently'),
     limit: option('--limit <n>', 'at most this many', wholeNumber(1, 10_000), 50),
   },
   examples: ['rankd webhook deliveries my-bot', 'rankd webhook deliveries my-bot --failed --json'],
@@ -22,8 +22,8 @@ export const deliveriesCommand = command({
 });
 
 const redeliverOptions = {
-  failed: flag('--failed', 'all that failed for good'),
-  since: option('--since <when>', 'all from then on: a time, or a duration such as 1d', moment),
+  failed: flag('--failed', 'all that failed permanently'),
+  since: option('--since <when>', 'all since then: a time, or a duration such as 1d', moment),
   until: option('--until <when>', 'with --since: only events before that time', moment),
   dryRun: flag('--dry-run', 'only report how many'),
 };
@@ -45,7 +45,7 @@ async function list(cli: Cli, name: string, { failed, limit }: { failed: boolean
   ]);
   const columns = ['event', 'type', 'state', 'tries', 'status', 'last try', 'next try', 'error'];
   cli.print({ deliveries: documents }, table(columns, rows));
-  if (documents.length === 0) cli.say('There is none.');
+  if (documents.length === 0) cli.say('There are no deliveries.');
 }
 
 const asksAbove = 100;
@@ -59,7 +59,9 @@ async function redeliverEvents(
   refuseEmptyPeriod({ since, until });
   const sequences = texts.map(numbered);
   if (sequences.length === 0 && !failed && since === undefined) {
-    throw new RankdError('usage', 'Say which events.', { hint: `rankd webhook redeliver ${name} --failed` });
+    throw new RankdError('usage', 'Name the events to deliver again.', {
+      hint: `rankd webhook redeliver ${name} --failed`,
+    });
   }
   await cli.withWrites(async (ports) => {
     const events = await eventsToRedeliver(ports, { name, sequences, isFailed: failed, since, until });
@@ -74,5 +76,5 @@ async function redeliverEvents(
 function numbered(text: string): number {
   const sequence = sequenceIn(text);
   if (sequence !== undefined) return sequence;
-  throw new RankdError('usage', `"${text}" is no event.`, { hint: 'rankd webhook deliveries NAME shows them' });
+  throw new RankdError('usage', `"${text}" is not an event.`, { hint: 'rankd webhook deliveries NAME shows them' });
 }

@@ -46,7 +46,7 @@ const name = argument('<name>', 'name of the webhook');
 const target = {
   urlFile: option(
     '--url-file <file>',
-    'the address is in this file; - is standard input, which is also read without this option',
+    'the file with the address; - is standard input, which is also the default',
     filled,
   ),
   events: option(
@@ -58,7 +58,7 @@ const target = {
 
 const addOptions = {
   ...target,
-  kind: choice('--kind <kind>', 'which format the target takes, if its address does not show that', [
+  kind: choice('--kind <kind>', 'the format that the target expects, if its address does not show it', [
     'discord',
     'standard',
   ]),
@@ -73,12 +73,12 @@ const addOptions = {
 
 export const webhookCommands = commandGroup({
   name: 'webhook',
-  about: 'the channels in Discord and the programs that rankd notifies',
+  about: 'the Discord channels and programs that rankd notifies',
   examples: ['rankd webhook add staff-log', 'rankd webhook list'],
   commands: [
     command({
       name: 'add',
-      about: 'notify a channel in Discord, or a program of yours; it asks for the address',
+      about: 'notify a Discord channel or your own program; asks for the address',
       args: [argument('<name>', 'name of the webhook', webhookName)],
       options: addOptions,
       examples: [
@@ -90,13 +90,13 @@ export const webhookCommands = commandGroup({
     }),
     command({
       name: 'list',
-      about: 'all webhooks, and how many events wait for each',
+      about: 'all webhooks, and how many events are waiting for each',
       examples: ['rankd webhook list', 'rankd webhook list --json'],
       run: list,
     }),
     command({
       name: 'show',
-      about: 'one webhook: its state, how many events wait, and the last error',
+      about: 'one webhook: its state, the number of waiting events, and the last error',
       args: [name],
       examples: ['rankd webhook show staff-log'],
       run: async (cli, name) => {
@@ -128,7 +128,7 @@ export const webhookCommands = commandGroup({
     }),
     command({
       name: 'rotate',
-      about: 'make a new secret; the old one signs as well until the overlap ends',
+      about: 'create a new secret; until the overlap ends, both secrets sign each event',
       args: [name],
       options: { overlap: option('--overlap <duration>', 'how long both secrets sign (default: 24h)', duration), out },
       examples: ['rankd webhook rotate my-bot --overlap 24h --out bot.secret'],
@@ -161,7 +161,7 @@ export const webhookCommands = commandGroup({
       run: async (cli, name) => {
         await cli.withWrites(async (ports) => {
           await requireWebhook(ports, name);
-          await confirm(cli, `Remove the webhook "${name}", with the events that wait for it?`);
+          await confirm(cli, `Remove the webhook "${name}" and the events that are waiting for it?`);
           await removeWebhook(ports, { name, by: cli.by });
         });
         cli.print({ removed: name }, `Webhook "${name}" is removed.`);
@@ -188,7 +188,7 @@ async function add(cli: Cli, name: string, options: ValuesOf<typeof addOptions>)
     const document = { webhook: webhookDocument(await viewWebhook(ports, name)), discord: known ?? null };
     if (secret !== undefined && out === undefined) await cli.printSurely({ ...document, secret }, secret);
     else cli.print({ ...document, ...(out !== undefined && { out }) }, out ?? webhook.shown);
-    if (known !== undefined) cli.say(`In Discord it is called ${known.name}, in the channel ${known.channelId}.`);
+    if (known !== undefined) cli.say(`Its name in Discord is ${known.name}, and its channel is ${known.channelId}.`);
     if (secret !== undefined && out === undefined) cli.say('This secret signs each event: it is not shown again.');
     cli.say(`Webhook "${name}" sends ${eventsText(own)} to ${webhook.shown}.`);
     if (!options.test) return;
@@ -245,7 +245,7 @@ interface AskedSetting {
 
 async function set(cli: Cli, name: string, { urlFile, events, mention }: AskedSetting): Promise<void> {
   if (urlFile === undefined && events === undefined && mention === undefined) {
-    throw new RankdError('usage', 'Say what to set.', { hint: 'rankd webhook set --help' });
+    throw new RankdError('usage', 'Give at least one setting to change.', { hint: 'rankd webhook set --help' });
   }
   const chosen = events && eventsFrom(events);
   const text = urlFile === undefined ? undefined : await readAddressText(cli, urlFile);
@@ -273,7 +273,7 @@ async function rotate(
     const document = { webhook: webhookDocument(await viewWebhook(ports, name)) };
     if (out === undefined) await cli.printSurely({ ...document, secret }, secret);
     else cli.print({ ...document, out }, out);
-    cli.say(`The old secret of "${name}" signs as well until ${isoTime(webhook.oldSecretUntil ?? 0)}.`);
+    cli.say(`Until ${isoTime(webhook.oldSecretUntil ?? 0)}, the old secret of "${name}" also signs each event.`);
   });
 }
 
@@ -281,7 +281,7 @@ async function enable(cli: Cli, name: string, { from }: { from?: 'now' }): Promi
   await cli.withWrites(async (ports) => {
     const { leftOut } = await enableWebhook(ports, { name, isFromNow: from === 'now', by: cli.by });
     const document = webhookDocument(await viewWebhook(ports, name));
-    const left = leftOut === 0 ? '' : ` ${counted(leftOut, 'event')} ${leftOut === 1 ? 'is' : 'are'} left out.`;
+    const left = leftOut === 0 ? '' : ` ${counted(leftOut, 'event')} ${leftOut === 1 ? 'is' : 'are'} skipped.`;
     const text = `Webhook "${name}" is enabled; ${waitingText(document.backlog)} for it.${left}`;
     cli.print({ webhook: document, leftOut }, text);
   });

@@ -35,7 +35,7 @@ export const whitelistCommands = commandGroup({
   commands: [
     command({
       name: 'add',
-      about: 'let the key be used from these places',
+      about: 'allow the key from these places',
       args: [places],
       options: {
         ...placeOptions,
@@ -44,7 +44,7 @@ export const whitelistCommands = commandGroup({
           'all places of this experience: its universe id, or address',
           asUniverseId,
         ),
-        note: option('--note <text>', 'what the place is, for people who read the list'),
+        note: option('--note <text>', 'a note about the place, shown in the list'),
       },
       examples: [
         'rankd whitelist add 920587237 --note "main game"',
@@ -64,7 +64,7 @@ export const whitelistCommands = commandGroup({
       name: 'remove',
       about: 'refuse the key from these places, and remove them from the list',
       args: [places],
-      options: { ...placeOptions, ifExists: flag('--if-exists', 'a place that is not on the list is not an error') },
+      options: { ...placeOptions, ifExists: flag('--if-exists', 'ignore places that are not on the list') },
       examples: ['rankd whitelist remove 920587237', 'rankd whitelist remove --file - < places.txt'],
       run: (cli, ids, { ifExists, ...options }) =>
         change(cli, { ...options, ids, outcome: 'removed' }, (ports, asked) =>
@@ -73,7 +73,7 @@ export const whitelistCommands = commandGroup({
     }),
     command({
       name: 'enable',
-      about: 'let the key be used from these places again',
+      about: 'allow the key from these places again',
       args: [places],
       options: placeOptions,
       examples: ['rankd whitelist enable 920587237'],
@@ -119,7 +119,7 @@ async function add(
   const { entries, ...done } = await cli.withWrites((ports) => addPlaces(ports, { key, placeIds, note, by: cli.by }));
   printOutcomes(cli, done.key, entries);
   cli.say(
-    `Games with the key "${done.key.name}" may call from there.\nThey send game.PlaceId; if your script sends game.GameId, add that id.`,
+    `Games can now use the key "${done.key.name}" from there.\nThey send game.PlaceId; if your script sends game.GameId, add that id.`,
   );
 }
 

@@ -33,8 +33,7 @@ export const workspaceCommands = commandGroup({
     }),
     command({
       name: 'plan',
-      about:
-        'let all keys be accepted (top) or none (free), as plans of hosted services do; rankd itself costs nothing',
+      about: 'accept all keys (top) or none (free), like the plans of hosted services; rankd itself is free',
       args: [oneOf('<plan>', 'the plan', ['top', 'free'])],
       examples: ['rankd workspace plan top', 'rankd workspace plan free -y'],
       run: async (cli, plan) => {

@@ -2,7 +2,7 @@ import { questionWord } from './complete.ts';
 
 /** The scripts with which each shell asks rankd for completions. */
 export const scripts = {
-  bash: `# completion of rankd for bash
+  bash: `# rankd completion for bash
 _rankd() {
   local current=\${COMP_WORDS[COMP_CWORD]} answer line kind=-f
   COMPREPLY=()
@@ -22,7 +22,7 @@ _rankd() {
 complete -F _rankd rankd
 `,
   zsh: `#compdef rankd
-# completion of rankd for zsh
+# rankd completion for zsh
 _rankd() {
   local -a answer candidates
   local line
@@ -37,7 +37,7 @@ _rankd() {
 }
 if [[ $funcstack[1] == _rankd ]]; then _rankd "$@"; else compdef _rankd rankd; fi
 `,
-  fish: `# completion of rankd for fish
+  fish: `# rankd completion for fish
 function __rankd_candidates
     set -l words (commandline -opc)
     set -l current (commandline -ct)
@@ -53,7 +53,7 @@ function __rankd_candidates
 end
 complete -c rankd -f -a '(__rankd_candidates)'
 `,
-  powershell: `# completion of rankd for PowerShell
+  powershell: `# rankd completion for PowerShell
 Register-ArgumentCompleter -Native -CommandName rankd -ScriptBlock {
     param($current, $line, $cursor)
     $words = @($line.CommandElements | Where-Object { $_.Extent.EndOffset -lt $cursor } | ForEach-Object { $_.ToString() })

@@ -56,7 +56,7 @@ function askForGroup(io: Io): Promise<number> {
   return ask(io, { question: 'Group id (the number in the address of its page): ', parse: asGroupId });
 }
 
-const question = 'Roblox key (Creator Dashboard, API Keys; nothing shows while you paste it): ';
+const question = 'Roblox key (Creator Dashboard, API Keys; not shown while you paste it): ';
 
 function askForKey<Seen>(io: Io, look: (secret: string) => Promise<Seen>): Promise<Seen> {
   const hidden = { ask: (question: string) => io.askHidden(question), stderr: (text: string) => io.stderr(text) };
@@ -79,7 +79,7 @@ async function readKey(io: Io, credentialFile: string, file: string): Promise<st
   const flaw = flawOfKey(key);
   if (flaw === undefined) return key;
   throw new RankdError('config_invalid', `${isTyped ? 'Standard input' : file}: ${flaw}.`, {
-    hint: 'copy the key again from the Creator Dashboard (API Keys); nothing but the key belongs there',
+    hint: 'copy the key again from the Creator Dashboard (API Keys), without any other text',
   });
 }
 
@@ -87,9 +87,9 @@ function readSecret(file: string): string {
   try {
     return readAtMost(file, 1_000_000).toString();
   } catch (cause) {
-    throw new RankdError('not_found', `The file with the Roblox key, ${file}, can't be read.`, {
+    throw new RankdError('not_found', `The Roblox key file ${file} can't be read.`, {
       cause,
-      hint: 'name a file that you can read with --credential-file, or - to type it in on standard input',
+      hint: 'name a readable file with --credential-file, or - to read the key from standard input',
     });
   }
 }

@@ -27,8 +27,8 @@ export function secretFile({ io }: Cli, name: string | undefined, out: string | 
 /** Throws `already_exists` if a key has the name. */
 export async function requireFreeName(cli: Cli, name: string): Promise<void> {
   if (!(await isTaken(cli, name))) return;
-  throw new RankdError('already_exists', `A key named ${name} exists already.`, {
-    hint: `choose another name with --key, or leave --key out and use that one: rankd key show ${name}`,
+  throw new RankdError('already_exists', `A key named ${name} already exists.`, {
+    hint: `choose a different name with --key, or leave out --key and use that one: rankd key show ${name}`,
   });
 }
 
@@ -48,7 +48,7 @@ export async function makeFirstKey(cli: Cli, { name, place }: FirstKey, out: str
       const onPlace = place === undefined ? {} : { place: { id: place } };
       const minted = await createKey(ports, { ...request, ...onPlace, by: cli.by }, keepIn(cli, out));
       const where = out === undefined ? '' : `. It is in ${out}, which only you can read`;
-      cli.say(`Made the key "${name}"${place === undefined ? '' : ` for place ${place}`}${where}.`);
+      cli.say(`Created key "${name}"${place === undefined ? '' : ` for place ${place}`}${where}.`);
       return minted;
     },
     { isWriting: true },
@@ -57,17 +57,19 @@ export async function makeFirstKey(cli: Cli, { name, place }: FirstKey, out: str
 
 async function askForName(cli: Cli, { out }: { out?: string }): Promise<string | undefined> {
   if (!cli.io.isTerminal) return undefined;
-  if (!(await isAgreed(cli, 'Make a game key for your game now?', { preset: true }))) {
+  if (!(await isAgreed(cli, 'Create a key for your game now?', { preset: true }))) {
     cli.say('later: rankd key create my-game, then rankd whitelist add PLACE');
     return undefined;
   }
   const parse = async (text: string) => {
     const name = keyName(text);
     if (await isTaken(cli, name))
-      throw new InvalidArgumentError(`A key "${name}" exists already; choose another name.`);
+      throw new InvalidArgumentError(`A key "${name}" already exists; choose a different name.`);
     const file = secretFile(cli, name, out) ?? '';
     if (out === undefined && existsSync(resolve(cli.io.cwd, file)))
-      throw new InvalidArgumentError(`The file ${file} exists already; choose another name, or move it away.`);
+      throw new InvalidArgumentError(
+        `The file ${file} already exists; choose a different name, or move the file away.`,
+      );
     return name;
   };
   return ask(cli.io, { question: 'Name of the key [my-game]: ', parse, preset: 'my-game' });

@@ -46,13 +46,13 @@ export async function requestForGame(
 }
 
 const urlQuestion = {
-  question: 'Public address, such as https://rankd.example.com (Enter: none yet): ',
+  question: 'Public address of rankd, such as https://rankd.example.com (Enter for none yet): ',
   parse: (text: string) => (text === '' ? undefined : asPublic(asFullName(asGameUrl(text)))),
 };
 
 function asFullName(url: string): string {
   if (/[.:]/.test(new URL(url).hostname)) return url;
-  throw new InvalidArgumentError(`${url} has no full name, such as rankd.example.com.`);
+  throw new InvalidArgumentError(`${url} needs a full host name, such as rankd.example.com.`);
 }
 
 function asPublic(url: string): string {
@@ -65,7 +65,7 @@ function asPublic(url: string): string {
 
 function systemQuestion(game: GameScripts) {
   return {
-    question: `Commands for which admin system of your game: ${[...game.systems.keys()].join(', ')}, or none? [Chat] `,
+    question: `Which admin system should get the commands: ${[...game.systems.keys()].join(', ')}, or none? [Chat] `,
     preset: 'Chat',
     parse: (text: string) => {
       try {
@@ -131,7 +131,7 @@ export function nextSteps(outcome: InitOutcome, { host, port }: { host: string; 
       ? 'Give rankd an address that Roblox can reach, with a reverse proxy or a tunnel (docs/hosting.md), and set it as server.public_url in rankd.yaml.'
       : `Point ${url} at http://${host}:${port} with a reverse proxy or a tunnel (docs/hosting.md), then check it: rankd doctor --url`,
     ...keySteps(outcome),
-    'In Roblox Studio, File, Experience Settings, Security: switch on Allow HTTP Requests.',
+    'In Roblox Studio, File, Experience Settings, Security: turn on Allow HTTP Requests.',
     ...modelSteps(outcome),
     ...lastSteps(outcome),
   ];
@@ -142,9 +142,9 @@ function keySteps({ key, url }: InitOutcome): string[] {
   const { name, hasPlace } = key ?? { name: 'my-game', hasPlace: false };
   const domain = url === undefined ? '' : `, for the domain ${new URL(url).hostname}`;
   return [
-    ...(key === undefined ? [`Make the game key: rankd key create ${name}`] : []),
+    ...(key === undefined ? [`Create the game key: rankd key create ${name}`] : []),
     ...(hasPlace ? [] : [`Let your game use the key: rankd whitelist add PLACE --key ${name}`]),
-    `On the Creator Dashboard, your experience, Secrets: make a secret named rankd with the game key${domain}.`,
+    `On the Creator Dashboard, your experience, Secrets: create a secret named rankd with the game key${domain}.`,
   ];
 }
 
@@ -152,12 +152,12 @@ function modelSteps({ url, system, written, leftOut }: InitOutcome): string[] {
   const write = `rankd game write${system === undefined ? '' : ` ${system.name}`}`;
   if (url === undefined)
     return [
-      `Once rankd has that address, which is part of the model for your game, write the model, and insert it where the command says: ${write}`,
+      `Once rankd has that address, write the model for your game, which contains it, and insert it where the command says: ${write}`,
     ];
   return [
     ...(leftOut.length === 0
       ? []
-      : [`${leftOut.join(' and ')} already existed and was left as it is. To overwrite it: ${write} --force`]),
+      : [`${leftOut.join(' and ')} already existed and was not changed. To overwrite it: ${write} --force`]),
     ...written.map(({ place, file }) => `In Roblox Studio, right-click ${place}, Insert from File: ${file.path}`),
   ];
 }

@@ -19,7 +19,7 @@ interface FirstWebhook {
 }
 
 const name = 'staff-log';
-const question = 'Address of a webhook in Discord, which gets each change (not shown; Enter for none): ';
+const question = 'Address of a Discord webhook that gets each change (not shown; Enter for none): ';
 
 /** The webhook that the person at the terminal wants; `undefined` if none is wanted, or if one with this name exists. */
 export async function requestWebhook(cli: Cli, config: Config): Promise<FirstWebhook | undefined> {
@@ -55,12 +55,12 @@ export async function makeWebhook(cli: Cli, { target, sending }: FirstWebhook): 
     return await cli.withWrites(async (ports) => {
       await addWebhook(ports, request);
       const tried = await whileWaiting(cli.line, 'sending a test', () => testWebhook({ ...ports, ...sending }, name));
-      cli.say(`Made the webhook "${name}". ${inWords(tried)}`);
+      cli.say(`Created webhook "${name}". ${inWords(tried)}`);
       return name;
     });
   } catch (error) {
     const { message } = asRankdError(error);
-    cli.say(`warning: the webhook was not made: ${message}\ntry: rankd webhook add ${name}`);
+    cli.say(`warning: the webhook was not created: ${message}\ntry: rankd webhook add ${name}`);
     return null;
   }
 }

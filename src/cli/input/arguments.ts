@@ -119,7 +119,7 @@ export function moment(text: string): number {
 /** Refuses a period in which nothing can have happened, which would look like good news. */
 export function refuseEmptyPeriod({ since, until }: { since?: number | undefined; until?: number | undefined }): void {
   if (since === undefined || until === undefined || since < until) return;
-  throw new RankdError('usage', '--since is not before --until, so no time lies between them.', {
+  throw new RankdError('usage', '--since must be before --until.', {
     hint: '--since 2h --until 1h means from two hours ago to one hour ago',
   });
 }

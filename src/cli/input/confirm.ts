@@ -10,7 +10,7 @@ import { jsonLine } from '../output/text.ts';
 export async function confirm(cli: Cli, question: string): Promise<void> {
   if (cli.options.yes) return;
   if (!cli.io.isTerminal) {
-    throw new RankdError('usage', `${question} This needs confirmation, and there is no terminal.`, {
+    throw new RankdError('usage', `${question} This needs confirmation, but there is no terminal.`, {
       hint: 'add -y, or run it on a terminal',
     });
   }

@@ -7,12 +7,12 @@ import { userIdOf } from './people.ts';
 
 /** The options that select rank changes. */
 export const selection = {
-  key: option('--key <key>', 'only changes made with this key (id, or name: then the newest key that had it)'),
+  key: option('--key <key>', 'only changes made with this key (id or name; if several keys had the name, the newest)'),
   place: option('--place <id>', 'only changes made from this place', asPlaceId),
   ranker: option('--ranker <user>', 'only changes that this user asked for (id or name)', asRanker),
   by: option(
     '--by <operator>',
-    'only changes by this operator, as the audit names them: cli:ann@host, web:ann@host, discord:44…; `cli` alone means everyone in a shell, `web` on the page, `discord` in Discord',
+    'only changes by this operator, as the audit names them: cli:ann@host, web:ann@host, discord:44…; `cli` alone means every operator in a shell, `web` on the page, `discord` in Discord',
   ),
   user: option('--user <user>', 'only changes of this member (id or name)', asUser),
   since: option('--since <when>', 'only changes since then: 24h ago, or 2026-05-01T18:00Z', moment),

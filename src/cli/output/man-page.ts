@@ -6,28 +6,28 @@ type ExitStatus = 0 | (typeof exitCodes)[keyof typeof exitCodes] | 130;
 
 const exitStatuses = {
   0: 'done, or yes',
-  1: 'unexpected',
+  1: 'unexpected error',
   2: 'wrong usage',
   3: 'not found',
   4: 'already exists, or a conflict',
   5: 'the answer is no',
-  69: 'unavailable: Roblox is down, the port is taken',
+  69: 'unavailable: for example, Roblox is down or the port is taken',
   75: 'try again later',
   77: 'no permission',
-  78: 'the configuration, the version of Node.js or of the database does not fit',
+  78: 'invalid configuration, or an unsupported version of Node.js or of the database',
   130: 'interrupted',
 } as const satisfies Record<ExitStatus, string>;
 
 const environment = {
   RANKD_CONFIG: 'the configuration file',
-  RANKD_DATA_DIR: 'where the database lives',
+  RANKD_DATA_DIR: 'folder of the database',
   RANKD_PLATFORM_API_KEY: 'the Roblox key, an Open Cloud API key',
   RANKD_STORE_URL: 'the PostgreSQL database to use instead of the one in the data directory',
   RANKD_STORE_PASSWORD: 'the password for it',
   RANKD_ERASURE_SECRET: "the secret of Roblox's right-to-erasure webhook",
-  'RANKD_*': 'every setting: server.port is RANKD_SERVER_PORT',
+  'RANKD_*': 'any setting: server.port is RANKD_SERVER_PORT',
   NO_COLOR: 'no colors, even on a terminal',
-  FORCE_COLOR: 'colors on a terminal, whatever NO_COLOR and TERM say; 0: none',
+  FORCE_COLOR: 'colors on a terminal, regardless of NO_COLOR and TERM; 0: no colors',
 };
 
 /** The manual page of the whole tree of commands, in the man macros of roff. */
@@ -45,7 +45,7 @@ export function manPage(program: Command, examplesOf: (command: Command) => stri
     '.I command',
     '.RI [ arguments ]',
     '.SH OPTIONS',
-    'They may be anywhere on the line, with every command.',
+    'These options work with every command, anywhere on the line.',
     ...items(
       program
         .createHelp()

@@ -152,7 +152,7 @@ export class WatchScreen implements Disposable {
     const room = (this.#io.screenSize?.rows ?? lines.length + 1) - 1;
     const left = lines.length - room;
     const shown = left > 0 ? [...lines.slice(0, room - 1), `… ${left + 1} more lines`] : lines;
-    const all = [...shown, `as of ${localTime(systemClock.now())}, Ctrl-C ends it`];
+    const all = [...shown, `as of ${localTime(systemClock.now())}, press Ctrl-C to stop`];
     this.#io.stdout(`${home}${all.map((line) => line + eraseToEndOfLine).join('\n')}${eraseBelow}`);
   }
 

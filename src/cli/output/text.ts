@@ -92,5 +92,5 @@ function quoted(text: string): string {
 /** Throws `usage` with `--json`, which promises one document rather than rows. */
 export function refuseJson({ options }: { options: GlobalOptions }, flag: string): void {
   if (!options.json) return;
-  throw new RankdError('usage', `--json and ${flag} exclude each other.`, { hint: `leave --json or ${flag} out` });
+  throw new RankdError('usage', `--json and ${flag} can't be combined.`, { hint: `leave --json or ${flag} out` });
 }

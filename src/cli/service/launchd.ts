@@ -47,7 +47,7 @@ ${strings(serveLine(cli))}
       program: 'launchctl',
       args: ['bootout', `${domainOf(cli)}/${label}`],
       done: 'done: the agent is stopped',
-      otherwise: (command) => `launchd did not stop it: if it runs, run \`${command}\` yourself`,
+      otherwise: (command) => `launchd could not stop it; if it is running, run \`${command}\` yourself`,
     },
   ],
   next: async (cli, file) => {

@@ -9,7 +9,7 @@ const letRead: Step = {
   program: 'systemctl',
   args: ['daemon-reload'],
   done: 'done: systemctl daemon-reload',
-  otherwise: (command) => `systemd did not read it: run \`${command}\` yourself`,
+  otherwise: (command) => `systemd could not load it; run \`${command}\` yourself`,
 };
 
 /** A service of the whole machine that runs as its own user and sees only the parts of the machine that it needs. */
@@ -24,9 +24,10 @@ export const systemd: ServiceManager = {
     {
       program: 'systemd-sysusers',
       args: ['--inline', 'u rankd - "rankd, the rank service of a Roblox group" /var/lib/rankd'],
-      done: 'done: the user rankd',
+      done: 'done: the user rankd exists',
       // an existing one stays
-      otherwise: () => 'systemd made no user: run `useradd --system --home-dir /var/lib/rankd rankd` yourself',
+      otherwise: () =>
+        'systemd could not create the user; run `useradd --system --home-dir /var/lib/rankd rankd` yourself',
     },
     letRead,
   ],
@@ -35,7 +36,7 @@ export const systemd: ServiceManager = {
       program: 'systemctl',
       args: ['disable', '--now', 'rankd'],
       done: 'done: the daemon is stopped, and no longer starts',
-      otherwise: (command) => `systemd did not stop it: run \`${command}\` yourself`,
+      otherwise: (command) => `systemd could not stop it; run \`${command}\` yourself`,
     },
   ],
   afterRemoval: [letRead],
@@ -44,7 +45,7 @@ export const systemd: ServiceManager = {
     const path = hiddenPath(io.command);
     return (
       path &&
-      `the service cannot see ${path}, because it sees no homes and no temporary files
+      `the service can't access ${path}, because it has no access to home folders and temporary files
 try: put rankd and Node.js where every user can read them, such as /opt/rankd, and run this command from there`
     );
   },
@@ -94,7 +95,7 @@ function databaseSteps({ io: { serviceDataDir, env } }: Cli): string[] {
 
 function keyStep(loaded: LoadedConfig | undefined): string {
   if (loaded?.file !== undefined && loaded.config.platform.kind === 'simulated') {
-    return `install -D -m 600 --owner=rankd /dev/null ${keyFile}   (the group is simulated and needs no key, but the unit asks for the file)`;
+    return `install -D -m 600 --owner=rankd /dev/null ${keyFile}   (the group is simulated and needs no key, but the unit requires the file)`;
   }
   const named = loaded?.origins.get('platform.api_key_file');
   if (loaded?.file === undefined || named?.source !== 'file' || typeof named.value !== 'string') {

@@ -59,9 +59,9 @@ export const taskScheduler: ServiceManager = {
     {
       program: schtasks(cli),
       args: ['/Create', '/TN', task, '/XML', file, '/F'],
-      done: `done: the task ${task}`,
+      done: `done: created the task ${task}`,
       otherwise: (command) =>
-        `Windows did not make the task: run \`${command}\` yourself, in a PowerShell as administrator`,
+        `Windows could not create the task; run \`${command}\` yourself, in PowerShell as administrator`,
     },
   ],
   forget: (cli) => [
@@ -69,14 +69,14 @@ export const taskScheduler: ServiceManager = {
       program: schtasks(cli),
       args: ['/End', '/TN', task],
       done: 'done: the daemon is stopped',
-      otherwise: (command) => `Windows did not stop it: if it runs, run \`${command}\` yourself`,
+      otherwise: (command) => `Windows could not stop it; if it is running, run \`${command}\` yourself`,
     },
     {
       program: schtasks(cli),
       args: ['/Delete', '/TN', task, '/F'],
-      done: `done: the task ${task} is gone`,
+      done: `done: removed the task ${task}`,
       otherwise: (command) =>
-        `Windows did not remove the task: run \`${command}\` yourself, in a PowerShell as administrator`,
+        `Windows could not remove the task; run \`${command}\` yourself, in PowerShell as administrator`,
     },
   ],
   next: async (cli) => `next:
