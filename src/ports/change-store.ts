@@ -4,24 +4,24 @@ import type { DomainEvent } from '../core/events.ts';
 import type { HoldsOfMember, HoldUpdate } from '../core/holds.ts';
 import type { ChangeState, Hold, HoldState, RankChange } from '../core/model.ts';
 
-/** A selection of changes. Without any field, it includes all of them. */
+/** Selects changes. Without any field, it selects all of them. */
 export interface ChangeSelection {
-  /** Only changes in this group, as its changes name it. */
+  /** Only changes with this `RankChange.group`. */
   group?: string | undefined;
   /** Only the changes with these ids. */
   ids?: readonly string[] | undefined;
   rankeeId?: number | undefined;
   /**
-   * Only changes of members whose name begins with this, in any case: the name that the caller gave, or the stored name
-   * of the member (`PersonStore.storeUserName`). It has only letters, digits and underscores.
+   * Only changes of members whose name starts with this, ignoring case: the name that the caller gave, or the stored
+   * name (`PersonStore.storeUserName`). It has only letters, digits and underscores.
    */
   rankeeName?: string | undefined;
   rankerId?: number | undefined;
   keyId?: string | undefined;
   placeId?: number | undefined;
   /**
-   * The actor in the history: `key:<id>`, `cli:<user>@<host>` or `web:<user>@<host>`. The part before the colon alone
-   * includes all of that kind: `cli` is every operator in a shell.
+   * The actor in the history: `key:<id>`, `cli:<user>@<host>` or `web:<user>@<host>`. The part before the colon selects
+   * all actors of that kind: `cli` is every operator in a shell.
    */
   by?: string | undefined;
   undoId?: string | undefined;
@@ -43,14 +43,14 @@ export interface ChangePage {
   next?: string;
 }
 
-/** The number of changes by a key, or by the operator, with this state. */
+/** The number of changes by one key, or by operators, with the same state and effect. */
 export interface ChangeTally {
-  /** Absent for changes by the operator. */
+  /** Absent for changes by operators. */
   keyId?: string;
   state: ChangeState;
   /** As in `RankChange`. */
   demotion: boolean;
-  /** True if they were applied and left the ranks as they were, such as a change of an extra role. */
+  /** True for applied changes that left the rank unchanged, such as a change of an extra role. */
   isQuiet: boolean;
   count: number;
 }
@@ -62,36 +62,36 @@ export interface OpenChange {
   holder: 'this' | 'other' | 'none';
 }
 
-/** The question to the store when a change begins, in addition to the change's own fields. */
+/** Selects the facts that `beginChange` passes to its judge, together with the fields of the change. */
 export interface BeginQuestion {
-  /** The secret of the request. */
+  /** The id of the request's secret. */
   secretId?: string | undefined;
-  /** The windows for which to count changed members. */
+  /** The windows in which to count changed members. */
   windows: readonly MemberWindow[];
 }
 
-/** Decides the new state of a change, and of its member's holds, from the stored ones. */
-export type JudgeChange = (kept: { change: RankChange; holds: HoldsOfMember }) => ChangeUpdate;
+/** Returns the new state of a change and of its member's holds, given the stored ones. */
+export type JudgeChange = (stored: { change: RankChange; holds: HoldsOfMember }) => ChangeUpdate;
 
 /**
  * The history of rank changes.
  *
- * An open change has a holder: the node that works on it. A node is a handle on the store, from when it is opened until it is
- * closed or its process ends, however that ends. No method compares wall clocks to tell whether a node is alive.
+ * The holder of an open change is the node that is working on it. A node is a handle on the store; it ends when the
+ * handle is closed or its process ends. No method compares wall clocks to decide whether a node is alive.
  */
 export interface ChangeStore {
   /**
-   * Records a change that ended without a write (refused, failed or dry run) together with its events; or one that is
-   * unknown and that the store has lost, without a holder. Throws `conflict` if the id is taken, or if the idempotency
-   * key belongs to another change of the last 24 hours.
+   * Stores a change without a holder, together with its events: one that ended without a write (refused, failed or dry
+   * run), or an unknown one that the store has lost. Throws `conflict` if the id exists, or if another change of the
+   * last 24 hours has the same idempotency key.
    */
   recordChange(change: RankChange, events: readonly DomainEvent[]): Promise<void>;
   /**
-   * Reads the facts, passes them to `judge`, and stores its verdict, all in one transaction: no other handle can begin
-   * or end a change, or change a key, its places or the workspace, between the facts and the verdict. `judge` is
-   * synchronous and pure; it may run more than once. If the verdict is `begin`, the change is stored: with this handle
-   * as its holder if its state is `pending`; without one if it has ended already, because there is nothing to write.
-   * The holds of the verdict are stored with it. Resolves with the verdict. Throws `conflict` like `recordChange`.
+   * Reads the facts, passes them to `judge`, and stores its verdict in one transaction: no other handle can begin or
+   * end a change, or change a key, its places or the workspace, between the facts and the verdict. `judge` is
+   * synchronous and pure, and may run more than once. If the verdict is `begin`, stores the change and the verdict's
+   * holds. This handle becomes the holder of a `pending` change; a change without writes has ended already, and gets no
+   * holder. Resolves with the verdict. Throws `conflict` like `recordChange`.
    */
   beginChange(
     change: RankChange,
@@ -99,20 +99,19 @@ export interface ChangeStore {
     judge: (facts: BeginFacts) => BeginVerdict,
   ): Promise<BeginVerdict>;
   /**
-   * Updates an open change that this handle holds, by `judge`, together with the member's holds and the events. `judge`
-   * gets them as stored; it is synchronous and pure, and may run more than once. Resolves with the stored change;
-   * `undefined` if it is not open, or if this handle does not hold it.
+   * Updates an open change that this handle holds, and the member's holds, as `judge` decides, together with its
+   * events. `judge` is synchronous and pure, and may run more than once. Resolves with the stored change, or with
+   * `undefined` if it is not open or this handle does not hold it.
    */
   updateChange(changeId: string, judge: JudgeChange): Promise<RankChange | undefined>;
   /**
-   * Reopens a change that has ended, by `judge`, together with the member's holds and the events, unless the member has
-   * a newer change. `judge` is the same as in `updateChange`. The change then has no holder. Resolves with the stored
-   * change; `undefined` if nothing was done.
+   * Reopens an ended change without a holder, like `updateChange`. Resolves with the stored change, or with `undefined`
+   * if it is open, or if it is not the member's newest change.
    */
   reopenChange(changeId: string, judge: JudgeChange): Promise<RankChange | undefined>;
   /**
-   * Makes this handle the holder of an open change, by compare and set: of several concurrent attempts, one succeeds.
-   * Resolves with the stored change; `undefined` if it is not open, or if another live node holds it.
+   * Makes this handle the holder of an open change, by compare-and-set: of several concurrent attempts, one succeeds.
+   * Resolves with the stored change, or with `undefined` if it is not open or another live node holds it.
    */
   takeOver(changeId: string): Promise<RankChange | undefined>;
   /**
@@ -123,50 +122,49 @@ export interface ChangeStore {
   /** True while this handle holds the open change. */
   holds(changeId: string): Promise<boolean>;
   /**
-   * Returns the time for which this handle's node may still write to the platform for the changes that it holds, in
-   * milliseconds: 0 once it has ended. `Infinity` if no node takes over from a node that is only slow.
+   * Returns a function that returns the rest of this node's lease in milliseconds: 0 once the node has ended,
+   * `Infinity` if the engine never declares a slow node dead.
    */
   leaseLeft(): () => number;
-  /** The change with this id, in any state; `undefined` if none is stored. */
+  /** Returns the change with this id, in any state, or `undefined`. */
   findChange(id: string): Promise<RankChange | undefined>;
-  /** The member's newest change in any state, and the open one if there is one. */
+  /** Returns the id of the member's newest change in any state, and the open change if there is one. */
   latestChange(rankeeId: number): Promise<{ latestId?: string; open?: OpenChange }>;
   /**
-   * The time of this member's last applied change (epoch milliseconds); dry runs and ineffective repeats do not count.
+   * Returns the time of the member's last applied change (epoch milliseconds), except dry runs and changes without
+   * effect.
    */
   lastAppliedAt(rankeeId: number): Promise<number | undefined>;
-  /** The member's newest finished change that altered roles or was reverted; dry runs do not count. */
+  /** Returns the member's newest ended change that changed roles or was reverted, except dry runs. */
   lastWritten(rankeeId: number): Promise<RankChange | undefined>;
   /**
-   * The time of this ranker's last change (epoch milliseconds). An open change counts from its request; dry runs and
-   * ineffective repeats do not count.
+   * Returns the time of the ranker's last change (epoch milliseconds), except dry runs and changes without effect. An
+   * open change counts from the time of its request.
    */
   lastRankedOthersAt(rankerId: number): Promise<number | undefined>;
-  /** Newest first. */
+  /** Returns changes, newest first. */
   listChanges(filter: ChangeFilter): Promise<RankChange[]>;
   /**
-   * A page of the history: the first one, or the one for the `cursor` of the previous page. New changes cause no gaps
-   * or duplicates.
+   * Returns the first page of the history, or the one after `cursor`. New changes cause no gaps or duplicates.
    */
   pageChanges(filter: ChangeFilter & { cursor?: string | undefined }): Promise<ChangePage>;
   /**
-   * Like `pageChanges`, for a waiting person: each page is fast, however long the history is and whatever the filter.
-   * It may therefore hold fewer changes than `limit`, or none, although there is a next one. Over all pages, each
-   * change appears once, newest first: by arrival or, with a filter by time, by the time of the request. Callers may
-   * send any cursor; an invalid one is refused.
+   * Returns a page of the history within bounded time, whatever the filter and the length of the history. A page can
+   * therefore have fewer changes than `limit`, or none, even if there is a next one. Over all pages, each change
+   * appears once, newest first: by arrival, or by the time of the request if the filter has a time. An invalid cursor
+   * gets an empty page.
    */
   searchChanges(filter: ChangeFilter & { cursor?: string | undefined }): Promise<ChangePage>;
   /**
-   * Counts the changes in a group that were requested from `since` and before `until` (epoch milliseconds). Dry runs do
-   * not count.
+   * Counts the changes in a group that were requested from `since` to before `until` (epoch milliseconds), except dry
+   * runs.
    */
   tallyChanges(query: { group: string; since: number; until: number }): Promise<ChangeTally[]>;
   /**
-   * The number of changes since a time (epoch milliseconds), by state; only in the given group, if any. Dry runs do not
-   * count.
+   * Counts the changes since a time (epoch milliseconds) by state, except dry runs; only in the given group, if any.
    */
   countChanges(since: number, group?: string): Promise<Record<ChangeState, number>>;
-  /** Every open change, oldest first. */
+  /** Returns all open changes, oldest first. */
   openChanges(): Promise<OpenChange[]>;
 }
 
@@ -177,25 +175,25 @@ export interface HoldFilter {
   limit: number;
 }
 
-/** Suspensions and temporary ranks. They begin and end with rank changes, in `ChangeStore`. */
+/** Suspensions and temporary ranks. `ChangeStore` begins and ends them together with rank changes. */
 export interface HoldStore {
-  /** The hold with this id, even an ended one; `undefined` if none is stored. */
+  /** Returns the hold with this id, even if it has ended, or `undefined`. */
   findHold(id: string): Promise<Hold | undefined>;
-  /** Newest first. */
+  /** Returns holds, newest first. */
   listHolds(filter: HoldFilter): Promise<Hold[]>;
   /**
-   * The active or stuck holds whose end and next try are due at `now` (epoch milliseconds), earliest end first.
-   * `retryNow` ignores the time of the next try.
+   * Returns the active and stuck holds whose end and next attempt are due at `now` (epoch milliseconds), earliest end
+   * first. `retryNow` ignores the time of the next attempt.
    */
   dueHolds(query: { group: string; now: number; retryNow: boolean; limit: number }): Promise<Hold[]>;
   /**
-   * Updates an active or stuck hold, by `judge`, together with its events. `judge` is synchronous and pure, and may run
-   * more than once. Resolves with the stored hold; `undefined` if it is in another state.
+   * Updates an active or stuck hold as `judge` decides, together with its events. `judge` is synchronous and pure, and
+   * may run more than once. Resolves with the stored hold, or with `undefined` if it is in any other state.
    */
   updateHold(id: string, judge: (hold: Hold) => HoldUpdate): Promise<Hold | undefined>;
 }
 
-/** An Idempotency-Key of a request. Each API key has separate ones in each group. */
+/** Identifies a request by its Idempotency-Key, which is separate for each API key and group. */
 export interface IdempotencySlot {
   keyId: string;
   idempotencyKey: string;
@@ -203,14 +201,14 @@ export interface IdempotencySlot {
 }
 
 export interface IdempotencyClaim extends IdempotencySlot {
-  /** A hash of the request: two requests with the same fingerprint are the same. */
+  /** A hash of the request: equal requests have the same fingerprint. */
   fingerprint: string;
-  /** Changes from before this time do not count (epoch milliseconds). */
+  /** Changes requested before this time do not count (epoch milliseconds). */
   since: number;
 }
 
 /**
- * The state of an Idempotency-Key when it was claimed. `change` is the one that it already identifies, in any state.
+ * The result of a claim. `change` is the existing change with this Idempotency-Key, in any state.
  */
 export type IdempotencyStanding =
   | { is: 'claimed' }
@@ -218,13 +216,13 @@ export type IdempotencyStanding =
   | { is: 'used'; change: RankChange };
 
 /**
- * The requests with an Idempotency-Key that are in flight. When a node ends, its claims end with it. A claim of a live
- * node without a request, because its release failed or its answer was lost, is free as soon as the store responds.
+ * Claims on the Idempotency-Keys of requests in flight. When a node ends, its claims end with it. If a live node's
+ * release fails, or the response to its claim is lost, the key is free again once the store responds.
  */
 export interface IdempotencyStore {
   /**
-   * Claims the key for a request of this handle, unless it already identifies a change, or another request has claimed
-   * it at any handle. Of several concurrent claims, one succeeds.
+   * Claims the key for a request, unless a change has it already, or another request has claimed it at any handle. Of
+   * several concurrent claims, one succeeds.
    */
   claimIdempotencyKey(claim: IdempotencyClaim): Promise<IdempotencyStanding>;
   /** Releases a claim of this handle. */

@@ -10,8 +10,8 @@ export type * from './store-operations.ts';
 export type * from './webhooks.ts';
 
 /**
- * The contracts between the use cases and the outside. Every adapter passes the suite of its port in `test/contracts`.
- * All throw only `RankdError`.
+ * The interfaces between the use cases and the adapters. Every adapter passes the suite of its port in
+ * `test/contracts`, and throws only `RankdError`.
  */
 export interface Ports {
   store: Store;

@@ -3,19 +3,20 @@ import type { Store, StoredRole } from './store.ts';
 /** A database engine bound to the location of rankd's data. */
 export interface StoreEngine {
   /**
-   * Opens the store; creates or migrates it first if necessary. Throws `conflict` if it would have to migrate while other nodes work
-   * on it. Also throws `no_permission`, `config_invalid` (the data there is not rankd's), `schema_newer` and `store_unavailable`.
+   * Opens the store, and creates or migrates it first if necessary. Throws `conflict` if it would have to migrate while
+   * other nodes are using it. Also throws `no_permission`, `config_invalid` (the data is not rankd's), `schema_newer`
+   * and `store_unavailable`.
    */
   openStore(options?: OpenOptions): Promise<Store>;
   operations: StoreOperations;
-  /** The location of the data, in words for the operator. `isServer`: on a server, which other machines may share. */
+  /** Returns the location of the data, as text for the operator. `isServer`: other machines can use the same data. */
   place(): Promise<{ text: string; isServer: boolean }>;
 }
 
 export interface OpenOptions {
-  /** True for a daemon, which holds the daemon's lock: even on a slow disk, it answers other requests while a write waits. */
+  /** True for a daemon, which holds the daemon lock. A write on a slow disk then delays no other requests. */
   isServed?: boolean;
-  /** True for a command that only reads: then the database may be on a read-only file system. */
+  /** True for a command that only reads, so that the database can be on a read-only file system. */
   isReading?: boolean;
   /** Called if the store was created. */
   onNew?: (() => void) | undefined;
@@ -24,67 +25,69 @@ export interface OpenOptions {
 }
 
 /**
- * An operator's actions on a store as a whole. None opens the store for use, and only `migrate` and `restore` change
- * it.
+ * An operator's actions on a whole store.
  *
- * Errors: `not_found` if there is no database (except for `exists`, `findNames` and the daemon's lock),
- * `config_invalid` if it is not rankd's, `schema_newer`, `no_permission`, `store_unavailable`.
+ * They throw `not_found` if there is no database (except `exists`, `findNames` and the methods of the daemon lock),
+ * `config_invalid` if it is not rankd's, `schema_newer`, `no_permission` and `store_unavailable`.
  */
 export interface StoreOperations {
-  /** Whether there is a database yet. */
+  /** True if there is a database. */
   exists(): Promise<boolean>;
-  /** Reads all of the database. Damage is an answer, not an error. */
+  /** Checks the whole database. Reports damage instead of throwing an error. */
   check(): Promise<StoreReport>;
-  /** The server's facts; `undefined` if the database is a file. Throws the reason if the server can't be used. */
+  /** Returns facts about the server, or `undefined` if the database is a file. Throws if the server can't be used. */
   serverFacts(): Promise<ServerFacts | undefined>;
-  /** The server's identity, whether or not it has changed; `undefined` if the database is a file. */
+  /** Returns the server's identity, even if it has changed, or `undefined` if the database is a file. */
   server(): Promise<KnownServer | undefined>;
   /**
-   * Migrates the database to the newest schema, even while daemons work on it: a daemon that can't work with the new schema notices it
-   * (`Store.outgrown`). `advise` gets the recommended precaution, if there is something to migrate.
+   * Migrates the database to the newest schema, even while daemons are using it: a daemon that does not support the new
+   * schema detects it (`Store.outgrown`). If a migration is necessary, `advise` is called with a recommended
+   * precaution.
    */
   migrate(advise?: (advice: string) => void): Promise<Migration>;
-  /** The effect of `migrate`, tried without keeping the result. */
+  /** Tries `migrate` and discards the result. */
   tryMigration(): Promise<Migration>;
   /**
-   * Copies a snapshot of the database to a file while others use it. The copy is checked before it gets its name.
-   * Throws `already_exists`, and `usage` if the file is one that rankd works with, or is neither a file nor a folder.
+   * Copies a snapshot of the database to a file while others use it, and checks the copy before it gets its name.
+   * Throws `already_exists`, and `usage` if the path is one of rankd's own files or something other than a file or a
+   * folder.
    */
   backUp(target: BackupTarget): Promise<Backup>;
-  /** Like `backUp`, into a stream: `send` gets the copy piece by piece. */
+  /** Like `backUp`, but passes the copy to `send` in chunks. */
   streamBackup(send: (chunk: Uint8Array) => Promise<void>): Promise<Backup>;
   /**
-   * The content of a backup. Throws `not_found`, and `backup_unusable` if it is not a backup, is damaged, or has a
-   * schema that rankd did not make.
+   * Returns the contents of a backup. Throws `not_found`, and `backup_unusable` if the file is not a backup, is
+   * damaged, or has a schema that rankd did not create.
    */
   examineBackup(file: string): Promise<ExaminedBackup>;
   /**
-   * Replaces the database with a copy of the backup; the caller holds the daemon's lock. If it is interrupted, the database is either the
-   * old or the new one, whole. Throws like `examineBackup`, and `conflict` if another process has the database open.
+   * Replaces the database with a copy of the backup. The caller holds the daemon lock. An interruption leaves either
+   * the old or the new database intact. Throws like `examineBackup`, and `conflict` if another process has the database
+   * open.
    */
   restore(request: RestoreRequest): Promise<Restored>;
-  /** Names for the shell's completion. Finds none if the database can't be read; never throws. */
+  /** Returns names for shell completion, and none if the database can't be read. Never throws. */
   findNames(query: NamesQuery): Promise<Names>;
   /**
-   * Makes this process the one daemon that works on the data, until the lock is disposed or the process ends, however it ends.
-   * Throws `conflict` if another daemon has the lock.
+   * Makes this process the only daemon on the data until the lock is disposed or the process ends. Throws `conflict` if
+   * another daemon has the lock.
    */
   lockDaemon(): Promise<AsyncDisposable>;
-  /** Whether a daemon in any process works on the data right now. */
+  /** True if a daemon in any process holds the lock. */
   isDaemonRunning(): Promise<boolean>;
 }
 
 /** The results of the checks. `schema` is `undefined` if it could not be read. */
 export interface StoreReport {
   schema: number | undefined;
-  /** The newest schema that this rankd knows. */
+  /** The newest schema that this rankd supports. */
   newestSchema: number;
   checks: StoreCheck[];
-  /** The fix for the operator if a check has failed. */
+  /** The suggested fix if a check has failed. */
   fix: string;
 }
 
-/** The result of one check, in words for the operator. */
+/** The result of one check, as text for the operator. */
 export interface StoreCheck {
   name: string;
   ok: boolean;
@@ -92,20 +95,23 @@ export interface StoreCheck {
 }
 
 /**
- * The cluster behind an address, by the `system_identifier` that a server and its standbys share, or `unreported` if the
- * user may not read it.
+ * The cluster behind an address, identified by the `system_identifier` that a server and its standbys share, or by
+ * `unreported` if the user has no right to read it.
  */
 export interface KnownServer {
-  /** In words for the operator. */
+  /** The address, as text for the operator. */
   place: string;
-  /** The cluster that rankd worked with before; `undefined` if the data directory has no record of one. */
+  /** The cluster that rankd used before; `undefined` if the data directory has no record of one. */
   known: string | undefined;
   found: string;
-  /** Makes the found cluster the known one, including for a running daemon of the data directory; the audit there records it, unless the database is still empty. */
+  /**
+   * Makes the found cluster the known one, even for a running daemon of the data directory. Unless the database is
+   * empty, its audit records this.
+   */
   accept(by: string): Promise<void>;
 }
 
-/** A server's durability settings, and the way it is reached. */
+/** Facts about a server and the connection to it. */
 export interface ServerFacts {
   version: string;
   user: string;
@@ -122,32 +128,32 @@ export interface ServerFacts {
   overridden: readonly string[];
   /** The time after which the server closes idle connections (milliseconds); 0: never. */
   idleSessionTimeoutMs: number;
-  /** A password is configured, or TLS checks the certificate, or the server is on a socket: otherwise nothing proves which server answers. */
+  /** True if the server proves its identity by a password, by a checked certificate, or by the owner of its socket. */
   isProven: boolean;
   standbyCount: number;
-  /** The standbys that a commit waits for. */
+  /** The number of standbys that a commit waits for. */
   synchronousCount: number;
   connections: { most: number; used: number };
-  /** The object that the user has no right to change: the existing schema, or the database without one. */
+  /** The object that the user has no right to change: the schema or, if there is no schema, the database. */
   lacks: 'schema' | 'database' | undefined;
-  /** How far its clock is ahead of this machine's. */
+  /** The server's clock minus this machine's. */
   aheadMs: number;
 }
 
-/** A migration to the newest schema, done or only tried. */
+/** The result of a migration to the newest schema, or of a trial. */
 export interface Migration {
   /** The location of the database. */
   database: string;
   /** The schema before and after; the same if there is nothing to do. */
   from: number;
   to: number;
-  /** The path of the copy of the earlier database; null if nothing was copied. */
+  /** The path of the copy that was made before the migration, or null. */
   copy: string | null;
-  /** A note for the operator if something was migrated or tried. */
+  /** A note for the operator. */
   note?: string;
 }
 
-/** The numbers of rows. */
+/** The number of rows of each kind. */
 export interface RowCounts {
   keys: number;
   whitelist: number;
@@ -161,18 +167,18 @@ export interface BackupContents {
 }
 
 export interface ExaminedBackup extends BackupContents {
-  /** True if it has a digest, which then matches. Without one, a changed byte may go unnoticed. */
+  /** True if it has a digest, which matches. Without one, a changed byte can go undetected. */
   hasDigest: boolean;
 }
 
 export interface Backup extends BackupContents {
   bytes: number;
-  /** The newest schema that this rankd knows. */
+  /** The newest schema that this rankd supports. */
   newestSchema: number;
 }
 
 export interface BackupTarget {
-  /** Absolute path. A link means the file that it leads to. */
+  /** Absolute path. Links are followed. */
   file: string;
   mayReplace: boolean;
 }
@@ -194,7 +200,7 @@ export interface NamesQuery {
   placesLike: string;
   /** Only the places of this key (id or name); without it, of every key that is not revoked. */
   placesOf?: string | undefined;
-  /** The first letters of the users' names, in any case; without it, no users are returned. */
+  /** The first letters of the users' names, ignoring case; without it, no users are returned. */
   usersLike?: string;
 }
 
@@ -203,9 +209,9 @@ export interface Names {
   keys: Array<{ name: string; mode: string }>;
   /** Whitelisted places, ascending. */
   places: number[];
-  /** The roles of the served group (of the simulated one if none is served yet) as they were last read, ascending by rank. */
+  /** The roles of the served group as last read, or of the simulated group if none is served yet, ascending by rank. */
   roles: StoredRole[];
-  /** The names of users as Roblox reported them, ascending. */
+  /** The names of users, ascending. */
   users: string[];
 }
 
@@ -214,9 +220,9 @@ export type StoredRow = Readonly<Record<string, number | string | Uint8Array | n
 
 /** A snapshot of all data in a store. */
 export interface StoreContents {
-  /** The rows of a table in the order of its key, page by page. */
+  /** Yields the rows of a table in pages, in the order of its key. */
   rows(table: string): AsyncIterable<StoredRow[]>;
-  /** The highest number that a row of each table ever had, including removed rows. */
+  /** Returns the highest row number that each table ever had, including removed rows. */
   numbers(): Promise<ReadonlyMap<string, number>>;
 }
 
@@ -228,15 +234,18 @@ export interface CopiedContents {
 
 /** The source or target of a copy of rankd's data. */
 export interface CopyPlace {
-  /** In words for the operator. It never holds a password. */
+  /** The location, as text for the operator, without any password. */
   text: string;
-  /** Throws `conflict` if a daemon works there. If the place has a lock, no daemon can start until it is disposed. */
+  /**
+   * Prevents daemons from starting until it is disposed, if the place has a daemon lock. Throws `conflict` if a daemon
+   * is running there.
+   */
   lockOutDaemons(): Promise<AsyncDisposable>;
-  /** Throws `not_found` if there is no data, and like `StoreOperations` if it is not this rankd's. */
+  /** Passes a snapshot of the data to `work`. Throws `not_found` if there is no data, and like `StoreOperations`. */
   read<T>(work: (contents: StoreContents) => Promise<T>): Promise<T>;
   /**
-   * Creates the database there from the contents and compares the two; a failure leaves nothing behind. Throws `already_exists` if
-   * there is data already, and `conflict` if events of the audit are missing or altered.
+   * Creates the database from the contents and compares the two. A failure leaves nothing behind. Throws
+   * `already_exists` if there is data already, and `conflict` if audit events are missing or altered.
    */
   fill(contents: StoreContents): Promise<CopiedContents>;
 }

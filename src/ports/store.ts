@@ -15,13 +15,13 @@ import type { ChangeStore, HoldStore, IdempotencyStore } from './change-store.ts
 import type { WebhookStore } from './webhooks.ts';
 
 /**
- * All of rankd's records. Every method that writes is one durable transaction: once it resolves, the data is safe and visible to every
- * other handle. A missing record is `undefined`.
+ * All of rankd's records. Every method that writes is one durable transaction: once it resolves, the data is safe and
+ * visible to every other handle. A missing record is `undefined`.
  *
- * Two methods that write never interleave. The facts that a method reads before it writes, and those that its `judge` gets, stay true until
- * it has written.
+ * Methods that write never interleave: the facts that such a method reads, and passes to its `judge`, do not change
+ * before it has written.
  *
- * Every method throws `store_unavailable` if the store can't be read or written; then nothing was written.
+ * Every method throws `store_unavailable` if the store can't be read or written. Nothing was written then.
  */
 export interface Store
   extends WorkspaceStore,
@@ -39,37 +39,48 @@ export interface Store
     LoginLinkStore,
     WebhookStore,
     BudgetStore {
-  /** The daemons that share this store; `undefined` if one alone can work on it, as with SQLite. */
+  /** The daemons that share this store; `undefined` if only one daemon can use it, as with SQLite. */
   readonly nodes: NodeStore | undefined;
-  /** Limits that are counted for all nodes together; `undefined` if there is one node. */
+  /** Limits that are counted over all nodes; `undefined` if only one daemon can use the store. */
   readonly limits: LimitStore | undefined;
-  /** The clock of all users of this store. */
+  /** The clock that all users of this store share. */
   readonly clock: Clock;
-  /** The reason this rankd can no longer work with the store: a later one has migrated it. A daemon then finishes its work and stops. */
+  /**
+   * Returns an error once a later rankd has migrated the store to a schema that this one does not support. The daemon
+   * then stops.
+   */
   outgrown(): RankdError | undefined;
-  /** Resolves if the store answers and is still the one that was opened. */
+  /** Resolves if the store responds and is still the one that was opened. */
   ping(): Promise<void>;
-  /** Resolves if the store answers, is still the one that was opened, and takes writes; a daemon that shares it also has its lease. */
+  /**
+   * Like `ping`, but also checks that the store accepts writes and, if daemons share it, that this node has its lease.
+   */
   pingWrites(): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface WorkspaceStore {
-  /** The one workspace. A new store has it active and on the top plan. */
+  /** Returns the only workspace, which is active and on the top plan at first. */
   getWorkspace(): Promise<Workspace>;
-  /** Gives it this id, unless there is a key already, whose game may know the present one. Resolves with the workspace. */
+  /**
+   * Changes the workspace's id unless a key exists, because its game may know the current id. Resolves with the
+   * workspace.
+   */
   adoptWorkspaceId(id: string): Promise<Workspace>;
-  /** Changes it as `judge` decides, with its events. `judge` is synchronous and pure, and may run more than once. */
+  /**
+   * Changes the workspace as `judge` decides, together with its events. `judge` is synchronous and pure, and may run
+   * more than once.
+   */
   updateWorkspace(judge: (workspace: Workspace) => Verdict<Workspace>): Promise<Workspace>;
 }
 
 export interface WhitelistStore {
-  /** The entries of this key, or of all keys, ascending by place. */
+  /** Returns the entries of this key, or of all keys, ascending by place. */
   listEntries(filter: { keyId?: string }): Promise<WhitelistEntry[]>;
   /**
-   * Changes the whitelist of a key as `judge` decides, with its events. `judge` gets the existing entries of these places, in
-   * the order of the places; it is synchronous and pure, and may run more than once. Throws `not_found` if there is no such key,
-   * and the refusal of `judge`, with nothing changed.
+   * Changes the whitelist of a key as `judge` decides, together with its events. `judge` gets the existing entries of
+   * these places, in the order of `placeIds`; it is synchronous and pure, and may run more than once. If it refuses,
+   * nothing changes, and the refusal is thrown. Throws `not_found` if there is no such key.
    */
   updateEntries(
     places: { keyId: string; placeIds: readonly number[] },
@@ -78,18 +89,19 @@ export interface WhitelistStore {
 }
 
 /**
- * The queue of requests to change a member, first come, first served over all nodes. Each node orders its own
- * changes. When a node ends, its positions in all queues end with it. A position that could not be left is released within seconds
- * once the store answers.
+ * The queue of requests to change a member, first come, first served over all nodes. Each node orders its own changes.
+ * When a node ends, its positions end with it. If a release fails, the position is released within seconds after the
+ * store responds again.
  */
 export interface MemberQueueStore {
-  /** Joins the end of a member's queue: requests that join later, on any other node, wait. Resolves with the position in it. */
+  /**
+   * Joins the end of a member's queue. Requests that other nodes enqueue later wait for it. Resolves with the position.
+   */
   enqueue(rankeeId: number): Promise<string>;
-  /** Releases a position; does nothing if it was released before. */
+  /** Releases a position, if it was not released before. */
   leave(position: string): Promise<void>;
   /**
-   * `isNext`: no other live node has a request ahead of this position. Without a position, it is about the end of the queue,
-   * where a change that arrives now would be.
+   * Returns whether no other live node has a request ahead of this position or, without one, anywhere in the queue.
    */
   queueStanding(query: {
     rankeeId: number;
@@ -97,31 +109,34 @@ export interface MemberQueueStore {
   }): Promise<{ position: string; isNext: boolean }>;
 }
 
-/** A real group whose ranks are changed with this store. */
+/** The real group that this store is used for. */
 export interface ServedGroup {
   group: string;
   /** The configuration file that named it: an absolute path. Absent if none did. */
   configFile?: string;
 }
 
-/** Stored facts about a group that do not change. A group is named by its title, as in `RankChange.group`. */
+/** Lasting facts about groups. A group is identified by its title, as in `RankChange.group`. */
 export interface GroupStore {
-  /** The id of the group's base role; `undefined` if it is not known. */
+  /** Returns the id of the group's base role, or `undefined` if it is unknown. */
   findBaseRole(group: string): Promise<number | undefined>;
-  /** Replaces the id that was stored before. */
+  /** Stores the id of the group's base role in place of the previous one. */
   storeBaseRole(group: string, roleId: number): Promise<void>;
-  /** The real group that was stored last; `undefined` if there was none. */
+  /** Returns the real group that was stored last, or `undefined`. */
   findServedGroup(): Promise<ServedGroup | undefined>;
-  /** Replaces the group that was stored before. */
+  /** Stores the served group in place of the previous one. */
   storeServedGroup(served: ServedGroup): Promise<void>;
-  /** The roles that were stored last, in no order; empty if there are none. */
+  /** Returns the stored roles of the group in no particular order. */
   findRoles(group: string): Promise<StoredRole[]>;
-  /** Replaces all roles of the group. They only fill lists for people to choose from. */
+  /** Replaces the stored roles of the group, which only fill lists to choose from. */
   storeRoles(group: string, roles: readonly StoredRole[]): Promise<void>;
-  /** The roles that the entries of settings meant when rankd first read them, in no order. */
+  /** Returns the roles that each entry of a setting meant when rankd first read it, in no particular order. */
   findMeanings(group: string): Promise<RoleMeaning[]>;
-  /** Replaces all of them as `judge` decides, with its events. `judge` is synchronous and pure, and may run more than once. */
-  updateMeanings(group: string, judge: (kept: RoleMeaning[]) => Verdict<RoleMeaning[]>): Promise<RoleMeaning[]>;
+  /**
+   * Replaces the group's meanings as `judge` decides, together with its events. `judge` is synchronous and pure, and
+   * may run more than once.
+   */
+  updateMeanings(group: string, judge: (stored: RoleMeaning[]) => Verdict<RoleMeaning[]>): Promise<RoleMeaning[]>;
 }
 
 export type StoredRole = Pick<Role, 'id' | 'name' | 'rank'>;
@@ -131,12 +146,12 @@ export interface AuditFilter {
   since?: number | undefined;
   /** Epoch milliseconds, not included. */
   until?: number | undefined;
-  /** The whole name, or the part before the colon: `cli` is every operator in a shell. */
+  /** The whole actor, or the part before the colon: `cli` is every operator in a shell. */
   by?: string | undefined;
   /** The whole action, or the part before the dot: `key` is every `key.…`. */
   action?: string | undefined;
   subject?: string | undefined;
-  /** Only events about this key, or about something that was done with it. */
+  /** Only events about this key or about actions with it. */
   keyId?: string | undefined;
   afterId?: number;
   beforeId?: number;
@@ -144,21 +159,22 @@ export interface AuditFilter {
   limit: number;
 }
 
-/** A part of the audit's chain as stored, and the beginning and end of the whole chain. */
+/** A part of the audit chain as stored, with the beginning and end of the whole chain. */
 export interface ChainPage {
   /** The link before the first row of the chain. */
   anchor: ChainLink;
-  /** The rows, in order of their ids. */
+  /** In order of their ids. */
   rows: AuditRow[];
-  /** The id of the newest row that was ever written. */
+  /** The id of the newest row ever written. */
   lastId: number;
 }
 
-/** Removes old records in steps: no step holds the write lock for long. */
+/** Removes old records in steps, so that no step holds the write lock for long. */
 export interface RetentionStore {
   /**
-   * Reads the oldest `limit` changes after `cursor` and removes those that ended before `before` (epoch milliseconds), and with
-   * them the holds that they began, if they are over. Open changes stay. `next` is the cursor of the next step, absent if nothing older is left.
+   * Reads the oldest `limit` changes after `cursor` and removes those that ended before `before` (epoch milliseconds),
+   * together with their ended holds. Open changes stay. `next` is the cursor of the next step, absent after the last
+   * one.
    */
   pruneChanges(step: {
     before: number;
@@ -166,40 +182,45 @@ export interface RetentionStore {
     limit: number;
   }): Promise<{ removed: number; next?: string }>;
   /**
-   * Removes at most `limit` events from the beginning of the chain, none after the event `upToId`, and anchors the chain to the last
-   * of them. Returns how many. Throws `conflict` if one of them was altered: retention must not remove the evidence.
+   * Removes at most `limit` events from the beginning of the chain, up to the event `upToId`, and anchors the chain to
+   * the last removed one. Resolves with their number. Throws `conflict` if one was altered, because retention must not
+   * remove evidence.
    */
   pruneAudit(step: { upToId: number; limit: number }): Promise<number>;
 }
 
 /** The records of people on the platform. */
 export interface PersonStore {
-  /** The number of records that mention a user, as ranker or as member, and whether one of the changes is open. */
+  /** Counts the records that mention a user as ranker or as member, and returns whether one of the changes is open. */
   mentionsOf(userId: number): Promise<Mentions>;
-  /** The members of the newest changes (at most `limit`) whose callers gave no name, and for whom no name was stored since then (epoch milliseconds). */
+  /**
+   * Returns the members of the newest `limit` changes without a name in the change, or a name stored at `since` (epoch
+   * milliseconds) or later.
+   */
   unnamedMembers(query: { since: number; limit: number }): Promise<number[]>;
-  /** Users to whom a change or a stored name once gave this name, in any case: those of the newest changes first. */
+  /** Returns users with this name in a change or a stored name, ignoring case, in order of their newest changes. */
   usersNamed(name: string, query: { limit: number }): Promise<number[]>;
-  /** The names that were stored for these users since then (epoch milliseconds), by user id. */
+  /** Returns the names of these users that were stored at `since` (epoch milliseconds) or later, by user id. */
   userNames(userIds: readonly number[], query: { since: number }): Promise<Map<number, string>>;
-  /** Stores a name, or that the user has none, and removes all names that were stored before `since`. */
+  /** Stores the name of a user, `undefined` if there is no such user, and removes all names stored before `since`. */
   storeUserName(user: { id: number; name: string | undefined; at: number }, query: { since: number }): Promise<void>;
   /**
-   * Stores a request as `judge` decides, with its events, unless one with this id is stored. `judge` gets whether any record names the user;
-   * it is synchronous and pure, and may run more than once. Resolves with the request as stored now.
+   * Stores a request as `judge` decides, together with its events, unless one with this id exists. `judge` gets whether
+   * any record names the user; it is synchronous and pure, and may run more than once. Resolves with the stored
+   * request.
    */
   recordErasure(
     request: Pick<ErasureRequest, 'id' | 'userId'>,
     judge: (isNamed: boolean) => Verdict<ErasureRequest>,
   ): Promise<ErasureRequest>;
-  /** The requests that are not done, earliest arrival first. */
+  /** Returns the requests that are not done, earliest arrival first. */
   waitingErasures(): Promise<ErasureRequest[]>;
   /**
-   * Forgets a person in one transaction: rewrites each change and hold that names the person, and each waiting request of the person,
-   * replaces the user id in the audit with the pseudonym, removes the salts and a stored name, and adds the events of `judge`. `judge` is
-   * synchronous and pure, may run more than once, and gets every mention in the audit; no other write comes between its facts and its
-   * verdict. The replaced values disappear from the store's files once no process has them open. Throws the refusal of `judge`, with
-   * nothing changed.
+   * Forgets a person in one transaction. Rewrites each change, hold and waiting request that names the person, replaces
+   * the user id in the audit with the pseudonym, removes the salts, the stored name and linked people in Discord, and
+   * adds the events of `judge`. `judge` is synchronous and pure, may run more than once, and gets every mention in the
+   * audit. If it refuses, nothing changes, and the refusal is thrown. The replaced values disappear from the store's
+   * files once no process has them open.
    */
   forgetPerson(
     forgetting: ForgottenUser,
@@ -211,54 +232,63 @@ export interface PersonStore {
   ): Promise<Mentions>;
 }
 
-/** A link to the operator's page that logs in once. */
+/** A link that logs in to the operator's page once. */
 export interface LoginLink {
   /** The operator who made it: `web:<user>@<host>`. */
   by: string;
   /** True if its session can change nothing. */
   isViewOnly: boolean;
-  /** How long its session lasts. */
+  /** The duration of its session. */
   lifeMs: number;
 }
 
 export interface LoginLinkStore {
-  /** Stores a link under the hash of its secret until `expiresAt`. Removes those that have expired by `now`, and all but the 100 newest. */
+  /** Stores a link by the hash of its secret. Removes links that have expired, and all but the 100 newest. */
   storeLoginLink(link: LoginLink & { hash: string; expiresAt: number }, now: number): Promise<void>;
-  /** Takes a link that has not expired by `now`, so that no other call gets it. */
+  /** Removes and returns a link, unless it has expired. */
   takeLoginLink(hash: string, now: number): Promise<LoginLink | undefined>;
   dropLoginLinks(): Promise<void>;
 }
 
-/** People in Discord: those who used a command there, and those whom the operator linked to a Roblox user. `forgetPerson` removes them. */
+/** People in Discord who used a command or were linked to a Roblox user. `forgetPerson` removes them. */
 export interface DiscordStore {
   findDiscordPerson(discordId: string): Promise<DiscordPerson | undefined>;
-  /** All of them, in no particular order. */
+  /** Returns all people in no particular order. */
   listDiscordPeople(): Promise<DiscordPerson[]>;
-  /** For linked users: the newest Roblox name in the history. An engine may read only the newest changes of each user. */
+  /**
+   * Returns the newest Roblox name in the history for linked users. An engine may read only the newest changes of each
+   * user.
+   */
   linkedNames(userIds: readonly number[]): Promise<Map<number, string>>;
-  /** Adds or changes a person as `judge` decides, with its events, and throws its refusal. `judge` is synchronous and pure, and may run more than once. */
+  /**
+   * Adds or changes a person as `judge` decides, together with its events, or throws its refusal. `judge` is
+   * synchronous and pure, and may run more than once.
+   */
   updateDiscordPerson(discordId: string, judge: JudgePerson): Promise<DiscordPerson>;
 }
 
 export interface AuditStore {
-  /** Adds the event at the end of the chain. */
+  /** Adds an event at the end of the chain. */
   appendAudit(event: DomainEvent): Promise<void>;
-  /** Newest first, unless asked for otherwise. */
+  /** Returns events, newest first unless `oldestFirst` is set. */
   listAudit(filter: AuditFilter): Promise<AuditEvent[]>;
-  /** When the newest backup was recorded (epoch milliseconds); `undefined` if none is in the audit. Quick, however long the audit is. */
+  /**
+   * Returns the time of the newest backup in the audit (epoch milliseconds), or `undefined`. Fast for an audit of any
+   * length.
+   */
   lastBackupAt(): Promise<number | undefined>;
-  /** At most `limit` rows after `afterId`, in order, with the link before the very first row and the id of the newest, in one snapshot. */
+  /** Returns at most `limit` rows after `afterId`, in order, together with the ends of the chain, in one snapshot. */
   auditChain(page: { afterId: number; limit: number }): Promise<ChainPage>;
   /**
-   * All mentions that `forgetPerson` emptied, with the first and last id of the chain, in one snapshot. The mentions outlive the events that they were in: `pruneAudit`
-   * removes them only with the event that emptied them.
+   * Returns all mentions that `forgetPerson` emptied, together with the ends of the chain, in one snapshot. The
+   * mentions outlive their events: `pruneAudit` removes them only with the event that emptied them.
    */
   emptiedMentions(): Promise<{ anchorId: number; lastId: number; mentions: EmptiedMention[] }>;
 }
 
 export type { KeyRecord, NewSecret } from '../core/model.ts';
 
-/** The fact that a request was allowed with a secret. */
+/** An allowed request with a secret. */
 export interface KeyUse {
   secretId: string;
   placeId: number | undefined;
@@ -269,48 +299,52 @@ export interface KeyUse {
 export interface KeySelection {
   /** Only keys with one of these ids. */
   ids?: readonly string[];
-  /** Only keys of this name. */
+  /** Only keys with this name. */
   name?: string;
-  /** Only keys that were made after the key of this id. */
+  /** Only keys created after the key with this id. */
   after?: string;
-  /** Only keys that are neither revoked nor expired at that time (epoch milliseconds). */
+  /** Only keys that are neither revoked nor expired at this time (epoch milliseconds). */
   acceptedAt?: number;
-  /** Only keys that were made on a simulated group, or only others. */
+  /** True for only keys of a simulated group, false for all other keys. */
   isSimulated?: boolean;
   limit?: number;
 }
 
 /**
- * Keys and their secrets. A `judge` is synchronous and pure, and may run more than once; its facts stay true until its verdict is
- * stored.
+ * Keys and their secrets. Each `judge` is synchronous and pure, and may run more than once. Its facts do not change
+ * before its verdict is stored. If it refuses, nothing changes, and the refusal is thrown.
  */
 export interface KeyStore {
   /**
-   * Finds changes of keys, places and the workspace by other handles. It is called once for all requests of a turn of the
-   * event loop, after the last of them was received, and their look-ups follow. `undefined` if there is nothing to wait for, as
-   * with SQLite. Throws or rejects with `store_unavailable`.
+   * Detects changes of keys, places and the workspace by other handles. Called once for all requests in a turn of the
+   * event loop, before their calls of `lookUpKey`. Returns `undefined` if there is nothing to wait for, as with SQLite.
+   * Throws or rejects with `store_unavailable`.
    */
   freshen(): Promise<void> | undefined;
   /**
-   * The record of the key that has or had a secret with this hash, or `undefined` if no key ever had one; or a promise of that.
-   * SQLite answers at once. The record is at least as new as the latest `freshen`. It is shared: do not change it.
+   * Returns the record of the key that has or had a secret with this hash, or `undefined` if there is none; or a
+   * promise of either. The record is at least as new as the latest `freshen`. It is shared, so callers must not change
+   * it.
    */
   lookUpKey(query: { hash: string; placeId: number }): KeyRecord | undefined | Promise<KeyRecord | undefined>;
   /**
-   * Stores a new key with its event, if `judge` allows it. `judge` gets the key, not revoked, that already has the name.
-   * Throws its refusal.
+   * Stores a new key as `judge` decides, together with its events. `judge` gets the unrevoked key that already has the
+   * name.
    */
   createKey(key: NewKey, judge: (namesake: Key | undefined) => Verdict<NewKey>): Promise<Key>;
-  /** The key with this id, else the one with this name: one that is not revoked if there is one, else the newest. */
+  /**
+   * Returns the key with this id or, failing that, with this name: the unrevoked one if there is one, or else the
+   * newest.
+   */
   findKey(idOrName: string): Promise<Key | undefined>;
-  /** The selected keys, oldest first. */
+  /** Returns the selected keys, oldest first. */
   listKeys(selection?: KeySelection): Promise<Key[]>;
-  /** Changes a key as `judge` decides, with its events. Throws `not_found`, and the refusal of `judge`, with nothing changed. */
+  /** Changes a key as `judge` decides, together with its events. Throws `not_found` if there is no such key. */
   updateKey(keyId: string, judge: JudgeKey): Promise<Key>;
   /**
-   * Applies the declared keys and their places, as `judge` decides. If there are clashes, it resolves with them and changes nothing. If
-   * several daemons share the store, a key stays as long as the node of any handle declares it; `stillDeclared` has the keys that other nodes
-   * declare and this one does not, or declares differently.
+   * Applies the declared keys and their places as `judge` decides. If there are clashes, changes nothing and resolves
+   * with them. If several daemons share the store, a key stays as long as any node declares it. `stillDeclared` has the
+   * keys that other nodes declare and this one does not, or declares differently.
    */
   declareKeys(
     declared: readonly NewDeclaration[],
@@ -320,44 +354,44 @@ export interface KeyStore {
   recordKeyUses(uses: readonly KeyUse[]): Promise<void>;
 }
 
-/** A daemon as the other daemons see it. */
+/** A daemon as registered with the other daemons. */
 export interface ShownNode {
   name: string;
   /** Called with each heartbeat. */
   status(): NodeStatus;
-  /** Carries out an operator's command to this node; resolves with the outcome, which must fit into JSON. */
+  /** Carries out an operator's command to this node. Resolves with the outcome, which must be serializable as JSON. */
   carryOut(command: NodeCommand): Promise<unknown>;
-  /** Called when another daemon is gone, or when this one had to join again: other declarations may apply now. */
+  /** Called when another daemon has ended or this one has rejoined, because different declarations may apply now. */
   onNodesChanged(): void;
-  /** Called if the store has lost confirmed audit events, as after a failover, with the numbers of the first and of the last. */
+  /** Called if the store has lost confirmed audit events, as after a failover. */
   onLost?(range: { fromId: number; toId: number }): void;
 }
 
-/** An operator's request to a daemon from any machine. */
+/** An operator's command to a daemon on any machine. */
 export interface NodeCommand {
-  /** `relearn`: a reload that also resolves every entry that names roles again. */
+  /** `relearn` is a reload that also resolves again which roles the settings mean. */
   does: 'reload' | 'relearn' | 'logout';
   /** The actor in the audit. */
   by: string;
 }
 
-/** The daemons that share one store, and the messages between them. A store for a single daemon has none. */
+/** The daemons that share one store, and the messages between them. */
 export interface NodeStore {
-  /** Registers this handle as a daemon, which all others see until it is closed. Throws `store_unavailable`. */
+  /** Registers this handle as a daemon until it is closed. Throws `store_unavailable`. */
   showNode(node: ShownNode): Promise<void>;
-  /** True if this handle saw no other daemon in its latest read, at most a second ago. */
+  /** True if this handle's latest read, at most a second ago, found no other daemon. */
   readonly isAlone: boolean;
-  /** All daemons by name, including those that crashed within the last day and were not restarted. */
+  /** Returns all daemons by name, including those that crashed within the last day and were not restarted. */
   listNodes(): Promise<SeenNode[]>;
-  /** True if this node has the task, which only one node has at a time, until that node ends. The call takes the task if no node has it. */
+  /** Takes a task unless another live node has it. True if this node has it now. */
   hasTask(task: string): Promise<boolean>;
-  /** Asks a node to carry out a command, which it does within seconds if it is alive. Resolves with an id for `outcomeOf`. */
+  /** Sends a command to a node, which runs it within seconds if it is alive. Resolves with an id for `outcomeOf`. */
   askNode(nodeId: string, command: NodeCommand): Promise<string>;
-  /** The outcome of a command to a node; `undefined` until there is one. */
+  /** Returns the outcome of a command, or `undefined` until there is one. */
   outcomeOf(commandId: string): Promise<{ outcome: unknown } | undefined>;
 }
 
-/** A token bucket of all nodes together. */
+/** A token bucket that all nodes share. */
 export interface SharedLimit {
   /** Identifies it among all limits. */
   name: string;
@@ -365,52 +399,55 @@ export interface SharedLimit {
   burst: number;
 }
 
-/** The number of admitted callers, and how long ago the first was admitted: the limit refills from then on. */
+/** The number of tokens that one node has spent, and the age of the first, from which the limit refills. */
 export interface Spent {
   count: number;
   agoMs: number;
 }
 
 /**
- * The callers' use of their limits, counted over all nodes that share the store. It may be lost with the store's
- * server: then all limits are full.
+ * The limits of callers, counted over all nodes that share the store. If the server loses the counts, all limits are
+ * full.
  */
 export interface LimitStore {
   /**
-   * Takes one token from each limit in turn, up to the first that is empty, which stays as it is. Even if several nodes take at once, no limit
-   * is exceeded. Resolves with the limits tried, and what is left of each.
+   * Takes one token from each limit in turn, up to the first empty one. Concurrent calls of several nodes exceed no
+   * limit. Resolves with the result for each limit that was tried, and the tokens left in it.
    */
   takeShared(limits: readonly SharedLimit[]): Promise<Array<{ isAllowed: boolean; left: number }>>;
-  /** Reports the callers that this node has admitted alone. Resolves with what is left of each limit for all nodes, which can be negative. */
+  /**
+   * Subtracts tokens that this node has spent locally. Resolves with the tokens left in each limit, which can be
+   * negative.
+   */
   spend(spent: ReadonlyArray<SharedLimit & Spent>): Promise<number[]>;
   /** Removes the records of limits that are full again. */
   forgetFullLimits(): Promise<void>;
 }
 
-/** The facts about an account that the ledger does not have. */
+/** The facts for opening an account that the ledger does not have. */
 export interface OpeningFacts<Account> {
   /** The ledger's time. */
   now: number;
-  /** The account as this process knew it, if the ledger has lost it or its latest version. */
+  /** The account as this process knows it, if the ledger has lost it or its latest version. */
   known?: Account;
-  /** The time of the latest request for a rank change (by the ledger's clock), if the ledger knows it. */
+  /** The time of the latest request for a rank change (by the ledger's clock), if there was one. */
   lastChangeAt?: number;
 }
 
-/** An account, by the operation whose calls it counts, and how it is opened. `open` is pure and may run more than once. */
+/** Identifies an account by the operation that it counts. `open` creates it; it is pure and may run more than once. */
 export interface AccountName<Account> {
   operation: string;
   open(facts: OpeningFacts<Account>): Account;
 }
 
 /**
- * Stores how much of each platform operation's budget is spent. An account is a plain record that JSON can hold. Changes
- * of one account never interleave, on any node.
+ * Stores how much of each platform operation's budget is spent. An account is a plain record, serializable as JSON.
+ * Changes of one account never interleave, on any node.
  */
 export interface BudgetLedger {
   /**
-   * Lets `change` change the account, at the ledger's time, and resolves with its result. `change` is synchronous, changes only the account that it
-   * gets, and may run more than once, each time on the current account; the last run counts.
+   * Applies `change` to the account at the ledger's time, and resolves with its result. `change` is synchronous,
+   * mutates only the account, and may run more than once, each time on the current account; the last run counts.
    */
   change<Account extends object, Result>(
     name: AccountName<Account>,
@@ -418,11 +455,11 @@ export interface BudgetLedger {
   ): Promise<Result>;
 }
 
-/** The budget of a platform's key, if all users of this store share it. */
+/** The shared budgets of the platform's keys. */
 export interface BudgetStore {
   /**
-   * The ledger of all nodes that work with the same key. `undefined` if this store serves one machine: then each process has a separate
-   * budget. `credential` is the SHA-256 of the key, in hex.
+   * Returns the ledger that all nodes with the same platform key share, or `undefined` if the store is for one machine,
+   * where each process has a separate budget. `credential` is the SHA-256 of the key, in hex.
    */
   budgetLedger(credential: string): BudgetLedger | undefined;
 }
