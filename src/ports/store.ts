@@ -194,7 +194,7 @@ export interface PersonStore {
   /** Counts the records that mention a user as ranker or as member, and returns whether one of the changes is open. */
   mentionsOf(userId: number): Promise<Mentions>;
   /**
-   * Returns the members of the newest `limit` changes without a name in the change, or a name stored at `since` (epoch
+   * Returns the members of the newest `limit` changes whose name is neither in the change nor stored at `since` (epoch
    * milliseconds) or later.
    */
   unnamedMembers(query: { since: number; limit: number }): Promise<number[]>;

@@ -4,7 +4,7 @@ import { crypto } from '../base/node-modules.ts';
 import { type ChainLink, chainStart, linkHash } from '../core/audit.ts';
 import type { CopiedContents, StoreContents, StoredRow } from '../ports/index.ts';
 
-/** The columns that identify a row of each table. A table comes after those that it refers to. */
+/** The key columns of each copied table. A table comes after the tables that it references. */
 export const copiedTables: Readonly<Record<string, readonly string[]>> = {
   workspace: ['one_row'],
   keys: ['seq'],
@@ -27,41 +27,41 @@ export const copiedTables: Readonly<Record<string, readonly string[]>> = {
   webhook_deliveries: ['webhook_id', 'sequence'],
 };
 
-/** The holders of changes belong to one database only; an engine derives the rest. */
-const ofOneEngine: Readonly<Record<string, readonly string[]>> = {
+/** Columns that are not copied, because they only make sense in one database. */
+const localColumns: Readonly<Record<string, readonly string[]>> = {
   rank_changes: ['node', 'takeovers'],
 };
 
 const pageRows = 1_000;
 
 /**
- * The rows of a table in pages. `ask` runs a statement; `source` is the table in SQL. `asKey` returns the form in which a column of the key
- * is compared.
+ * Yields the rows of a table in pages, in the order of its key. `query` runs a statement, `source` is the table in SQL,
+ * and `asKey` returns the SQL to compare a key column.
  */
 export async function* pagesOf(
   table: string,
   {
     source,
     asKey = (column) => column,
-    ask,
+    query,
   }: {
     source: string;
     asKey?: (column: string) => string;
-    ask(sql: string, after: Record<string, unknown>): StoredRow[] | Promise<StoredRow[]>;
+    query(sql: string, after: Record<string, unknown>): StoredRow[] | Promise<StoredRow[]>;
   },
 ): AsyncGenerator<StoredRow[]> {
   const key = copiedTables[table] ?? [];
   const order = key.map(asKey).join(', ');
-  const behind = `WHERE (${order}) > (${key.map((column) => `@${column}`).join(', ')})`;
+  const afterLast = `WHERE (${order}) > (${key.map((column) => `@${column}`).join(', ')})`;
   let last: StoredRow | undefined;
   for (;;) {
     const after = Object.fromEntries(key.map((column) => [column, last?.[column] ?? null]));
-    const rows = await ask(
-      `SELECT * FROM ${source} ${last === undefined ? '' : behind} ORDER BY ${order} LIMIT ${pageRows}`,
+    const rows = await query(
+      `SELECT * FROM ${source} ${last === undefined ? '' : afterLast} ORDER BY ${order} LIMIT ${pageRows}`,
       last === undefined ? {} : after,
     );
     last = rows.at(-1);
-    if (last !== undefined) yield rows.map((row) => withoutColumns(row, ofOneEngine[table] ?? []));
+    if (last !== undefined) yield rows.map((row) => withoutColumns(row, localColumns[table] ?? []));
     if (rows.length < pageRows) return;
   }
 }
@@ -70,16 +70,16 @@ function withoutColumns(row: StoredRow, columns: readonly string[]): StoredRow {
   return Object.fromEntries(Object.entries(row).filter(([column]) => !columns.includes(column)));
 }
 
-/** The target of a copy. Its tables are empty. */
+/** The target of a copy, with empty tables. */
 export interface CopyTarget {
   insert(table: string, rows: readonly StoredRow[]): Promise<void>;
-  /** Writes the data other than rows. */
+  /** Stores the highest row numbers and the head of the audit chain. */
   finish(numbers: ReadonlyMap<string, number>, head: ChainLink): Promise<void>;
   /** The contents after the copy. */
   contents: StoreContents;
 }
 
-/** Copies all rows, and then reads them again: both sides must hold the same, to the last byte. */
+/** Copies all rows, reads the copy, and throws if any byte differs. */
 export async function copyContents(from: StoreContents, to: CopyTarget): Promise<CopiedContents> {
   const sent = new Map<string, TableSum>();
   const chain = new Chain();
@@ -95,17 +95,18 @@ export async function copyContents(from: StoreContents, to: CopyTarget): Promise
   const numbers = await from.numbers();
   chain.end(numbers.get('audit_events') ?? 0);
   await to.finish(numbers, chain.head);
-  const there = await to.contents.numbers();
+  const copiedNumbers = await to.contents.numbers();
   for (const [table, sum] of sent) {
-    const kept = new TableSum();
-    for await (const rows of to.contents.rows(table)) kept.add(rows);
-    const isBehind = (there.get(table) ?? 0) < (numbers.get(table) ?? 0);
-    if (kept.count !== sum.count || kept.digest !== sum.digest || isBehind) throw differs(table, sum.count, kept.count);
+    const copied = new TableSum();
+    for await (const rows of to.contents.rows(table)) copied.add(rows);
+    const isBehind = (copiedNumbers.get(table) ?? 0) < (numbers.get(table) ?? 0);
+    if (copied.count !== sum.count || copied.digest !== sum.digest || isBehind)
+      throw differs(table, sum.count, copied.count);
   }
   return { tables: new Map([...sent].map(([table, { count }]) => [table, count])), head: chain.head };
 }
 
-/** The rows of a table, as a number and a hash. */
+/** The number of rows in a table, and their hash. */
 class TableSum {
   count = 0;
   readonly #hash: Hash = crypto().createHash('sha256');
@@ -127,7 +128,7 @@ class TableSum {
   }
 }
 
-/** Follows the audit's chain while it is copied. */
+/** Verifies the audit chain while it is copied. */
 class Chain {
   head: ChainLink = chainStart;
 

@@ -8,16 +8,19 @@ import { openSqliteStore } from './sqlite/sqlite-store.ts';
 
 export { loadSqlite };
 
-/** The place of the database that holds rankd's records, and the clock for it. */
+/** The location of rankd's database, and the clock for its records. */
 export interface StorePlace {
-  /** A directory of this machine, with the lock of its daemon and, unless that is on a server, the database. */
+  /** The data directory, with the daemon lock and, without a server, the database. */
   dataDir: string;
   clock: Clock;
-  /** The PostgreSQL server with the database, or a function that finds it. Without one, the database is SQLite's, in the data directory. */
+  /**
+   * The PostgreSQL server, or a function that finds it. If there is none, the database is a SQLite file in the data
+   * directory.
+   */
   server?: ServerAddress | (() => Promise<ServerAddress | undefined>) | undefined;
 }
 
-/** The engine that stores rankd's data, and where the data is. Only this function chooses an engine. */
+/** Returns the engine for a location. Only this function chooses an engine. */
 export function engineOf({ server, ...where }: StorePlace): StoreEngine {
   if (server === undefined) return sqliteEngine(where);
   const find = typeof server === 'function' ? server : async () => server;
@@ -34,7 +37,7 @@ function sqliteEngine(where: LocalPlace): StoreEngine {
   };
 }
 
-/** The client of PostgreSQL is loaded only here, and the operations on the whole store only once they run. */
+/** Chooses an engine on first use. PostgreSQL's client and operations are loaded only when they are needed. */
 function eitherEngine(where: LocalPlace, find: () => Promise<ServerAddress | undefined>): StoreEngine {
   let chosen: Promise<Pick<StoreEngine, 'openStore' | 'place'> & { operations: Lazy<StoreOperations> }> | undefined;
   const choose = async () => {
@@ -98,12 +101,14 @@ function serverEngine(where: LocalPlace, address: ServerAddress) {
   return { openStore, place: async () => ({ text: placeOf(address), isServer: true }), operations };
 }
 
-/** One daemon works with a data directory, wherever the database is. */
+/** Only one daemon can use a data directory, wherever the database is. */
 function daemonLock({ dataDir }: LocalPlace): Pick<StoreOperations, 'lockDaemon' | 'isDaemonRunning'> {
   return { lockDaemon: () => acquireDaemonLock(dataDir), isDaemonRunning: () => isDaemonRunning(dataDir) };
 }
 
-/** The source or target of a copy: a data directory, a file that `rankd backup` made, or a database of a server. */
+/**
+ * Returns the source or target of a copy: a data directory, a file made by `rankd backup`, or a database on a server.
+ */
 export async function copyPlaceOf(
   where: { dataDir: string } | { file: string } | { server: ServerAddress },
   clock: Clock,

@@ -2,11 +2,11 @@ import type { KeyRecord, KeyStore } from '../ports/index.ts';
 
 interface Source {
   lookUp(query: KeyQuery): KeyRecord | undefined;
-  /** A value that differs once anything may have changed that `lookUp` reads. Throws if it can't be read. */
+  /** Returns a value that changes whenever a result of `lookUp` may have changed. Throws if it can't be read. */
   changeToken(): string | number;
 }
 
-/** Remembers a store's answers to `lookUpKey`, until `freshen` finds that its change token differs. */
+/** Caches the results of `lookUpKey` until `freshen` gets a different change token. */
 export class KeyCache implements Pick<KeyStore, 'freshen' | 'lookUpKey'> {
   readonly #source: Source;
   readonly #records = new KeyRecords();
@@ -36,22 +36,22 @@ export class KeyCache implements Pick<KeyStore, 'freshen' | 'lookUpKey'> {
   }
 }
 
-/** The question of a key lookup. */
+/** Identifies the result of a key lookup. */
 export interface KeyQuery {
   hash: string;
   placeId: number;
 }
 
-/** Enough for every key of a group at each of its places. Invented secrets must not fill the memory. */
+/** Enough for every key of a group at each of its places. Limited because callers can send made-up secrets. */
 const maxEntries = 10_000;
 
-/** A store's answers to `lookUpKey`, while they are valid. */
+/** Cached results of `lookUpKey`. */
 export class KeyRecords {
-  /** By hash, then by place: joining the two for each look-up would cost more than both look-ups. */
+  /** By hash, then by place. Joining the two into one key would cost more than the second look-up. */
   readonly #records = new Map<string, Map<number, KeyRecord | null>>();
   #size = 0;
 
-  /** `null` if the store knew no such key; `undefined` if it was not asked. */
+  /** Returns `null` if the store has no such key, and `undefined` if the result is not cached. */
   get({ hash, placeId }: KeyQuery): KeyRecord | null | undefined {
     return this.#records.get(hash)?.get(placeId);
   }

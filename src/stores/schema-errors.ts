@@ -1,9 +1,9 @@
 import { RankdError } from '../base/errors.ts';
 import { version as rankdVersion } from '../base/version.ts';
 
-/** The errors of both engines about a database whose schema another rankd made. `place` is the location of the database. */
+/** Errors of both engines about the schema version of the database at `place`. */
 
-/** The error of a command or daemon that would have to migrate a database which others use. */
+/** Returns the error of a command or daemon that would have to migrate a database in use. */
 export function usedByOthers(place: string, { version, newest }: { version: number; newest: number }): RankdError {
   const message = `The database ${place} has schema ${version}, this rankd needs ${newest}, and other rankd processes are using it.`;
   return new RankdError('conflict', message, {
@@ -11,7 +11,7 @@ export function usedByOthers(place: string, { version, newest }: { version: numb
   });
 }
 
-/** The error of a command that reads an older database on a read-only file system. */
+/** Returns the error of a command that would have to migrate a database on a read-only file system. */
 export function unmigrated(place: string, { version, newest }: { version: number; newest: number }): RankdError {
   const message = `The database ${place} has schema ${version}, this rankd needs ${newest}, and the file system is read-only.`;
   return new RankdError('conflict', message, {
@@ -19,7 +19,7 @@ export function unmigrated(place: string, { version, newest }: { version: number
   });
 }
 
-/** The error of a running daemon whose database a later rankd has migrated beyond what this one can work with. */
+/** Returns the error of a running daemon whose database a later rankd has migrated to an unsupported schema. */
 export function outgrown(place: string, { needed, newest }: { needed: number; newest: number }): RankdError {
   return new RankdError(
     'schema_newer',

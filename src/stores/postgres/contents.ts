@@ -42,7 +42,7 @@ function contentsOf(reader: Reader): StoreContents {
       pagesOf(table, {
         source: `rankd.${table}`,
         asKey: (column) => (isText(column) ? `${column} COLLATE "C"` : column),
-        ask: async (sql, after) => (await reader.all<Record<string, unknown>>(sql, after)).map(toStored),
+        query: async (sql, after) => (await reader.all<Record<string, unknown>>(sql, after)).map(toStored),
       }),
     async numbers() {
       const rows = await reader.all<{ table: string; number: number }>(numbersSql);

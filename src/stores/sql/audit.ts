@@ -25,7 +25,7 @@ export function auditStore(db: Database, clock: Pick<Clock, 'now'>): AuditStore 
     },
 
     async lastBackupAt() {
-      // The literal is the same as in the index `backups`.
+      // The engine uses the index `backups` only if the action is a literal.
       const query = `SELECT at FROM ${db.sql.schema}.audit_events WHERE action = 'database.backup' ORDER BY id DESC LIMIT 1`;
       return (await db.get<{ at: number }>(query))?.at;
     },
@@ -53,12 +53,15 @@ export function auditStore(db: Database, clock: Pick<Clock, 'now'>): AuditStore 
   };
 }
 
-/** The events that an SQL condition selects, with the people whom they name. */
+/** Returns the events that match an SQL condition, with the people that they mention. */
 export async function auditRows(db: Reader, condition: string, bindings: Bindings): Promise<AuditEvent[]> {
   return (await rowsWhere(db, condition, bindings)).map(eventOf);
 }
 
-/** Adds events at the end of the chain, in the transaction of the change that they report. `detail` never holds a secret or its hash. */
+/**
+ * Appends events to the chain, in the transaction of the change that they report. `detail` never has a secret or its
+ * hash.
+ */
 export async function appendEvents(transaction: WriteTransaction, events: readonly DomainEvent[]): Promise<void> {
   if (events.length === 0) return;
   let last = await transaction.head();
@@ -83,18 +86,18 @@ const insertPerson = perEngine(
     `INSERT INTO ${schema}.audit_people (event_id, field, user_id, salt) VALUES (@eventId, @field, @userId, @salt)`,
 );
 
-/** The link before the first row. */
+/** Returns the link before the first row. */
 async function chainAnchor(db: Reader): Promise<ChainLink> {
   const query = `SELECT last_id AS id, ${db.sql.hexOf('hash')} AS hash FROM ${db.sql.schema}.audit_anchor`;
   return (await db.get<ChainLink>(query)) ?? chainStart;
 }
 
-/** In order, after a row. */
+/** Returns the rows after an id, in order. */
 function chainRows(db: Reader, page: { afterId: number; limit: number }): Promise<AuditRow[]> {
   return rowsWhere(db, 'id > @afterId ORDER BY id LIMIT @limit', page);
 }
 
-/** The newest row ever written, even if it was removed since. */
+/** Returns the link of the newest row ever written, even if the row was removed. */
 export async function chainEnd(db: Reader): Promise<ChainLink> {
   return (await db.get<ChainLink>(db.sql.chainEnd)) ?? chainStart;
 }
@@ -111,7 +114,7 @@ async function rowsWhere(db: Reader, condition: string, bindings: Bindings): Pro
   return rows.map(({ people, ...row }) => ({ ...row, people: parse(people) as AuditRow['people'] }));
 }
 
-/** The condition for each part of a filter. */
+/** The SQL condition for each field of a filter. */
 const conditions = {
   since: 'at >= @since',
   until: 'at < @until',

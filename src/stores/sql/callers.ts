@@ -4,7 +4,10 @@ import type { Dialect, Reader } from './database.ts';
 import { type KeyRow, keyColumns, toKey } from './keys.ts';
 import { perEngine } from './rows.ts';
 
-/** Finds the key of an id, in any state, with its workspace and its entry for the place. `secretId` names the secret that it came with. */
+/**
+ * Finds a key by its id, in any state, with its workspace and its entry for the place. `secretId` is that of the
+ * request's secret.
+ */
 export async function findCaller(
   db: Reader,
   {
@@ -27,7 +30,10 @@ const selectCaller = perEngine(
   WHERE k.id = @keyId`,
 );
 
-/** The columns of a `RecordRow`, from `key_secrets AS secret`, `keys AS k`, `workspace AS w` and `whitelist AS e`. */
+/**
+ * Returns the columns of a `RecordRow` from `key_secrets AS secret`, `keys AS k`, `workspace AS w` and `whitelist AS
+ * e`.
+ */
 export function recordColumns(sql: Dialect): string {
   return `secret.seq AS "secretId", ${callerColumns(sql)}`;
 }

@@ -25,7 +25,7 @@ type ChangeQueries = Pick<
   | 'openChanges'
 >;
 
-/** Queries of the history. The newest change is the last to arrive (`seq`), whatever the wall clock showed. */
+/** Queries of the history. The newest change is the last to arrive (`seq`), because the wall clock can jump. */
 export function changeQueries(db: Database, node: Pick<OwnNode, 'idIfBegun'>): ChangeQueries {
   const { schema } = db.sql;
   const withHolder = ({ isHeld, ...row }: OpenRow): OpenChange => ({
@@ -91,20 +91,23 @@ export function changeQueries(db: Database, node: Pick<OwnNode, 'idIfBegun'>): C
     },
 
     async openChanges() {
-      const rows = await db.all<OpenRow>(selectOpen); // few: an order would make SQLite read the whole history in that order
+      const rows = await db.all<OpenRow>(selectOpen); // with ORDER BY, SQLite would scan the whole history
       return rows.sort((one, other) => one.seq - other.seq).map(withHolder);
     },
   };
 }
 
-/** An open change. `isHeld`: by a node that has not ended. */
+/** An open change. `isHeld`: its holder has not ended. */
 type OpenRow = ChangeRow & { isHeld: boolean | number };
 
 export function isHeld({ hasEnded }: Dialect): string {
   return `(node IS NOT NULL AND NOT ${hasEnded('node')})`;
 }
 
-/** The changes of a member that may have reached a write. SQLite uses an index only if its condition is repeated word for word. */
+/**
+ * Matches a member's changes that may have been written. SQLite uses a partial index only if its condition is repeated
+ * word for word.
+ */
 const writtenTo =
   "WHERE rankee_id = @rankeeId AND NOT dry_run AND (phase = 'compensate' OR roles_before <> roles_after)";
 
@@ -119,7 +122,7 @@ const selectRankedOthersAt = perEngine(
   ORDER BY seq DESC LIMIT 1`,
 );
 
-/** The condition for each part of a filter. */
+/** The SQL condition for each field of a filter. */
 export function conditionsOf({ schema, anyOf, anyIn, startsWith }: Dialect) {
   const named = `SELECT user_id FROM ${schema}.user_names WHERE ${startsWith('name', '@rankeeName')}`;
   return {
@@ -138,7 +141,10 @@ export function conditionsOf({ schema, anyOf, anyIn, startsWith }: Dialect) {
   } as const satisfies Record<Exclude<keyof ChangeFilter, 'limit'>, string>;
 }
 
-/** By arrival: with an index of times, the engine would sort all changes between two times again for each page. */
+/**
+ * Reads a page in order of arrival, without the index of times: with it, the engine would sort the whole period for
+ * each page.
+ */
 async function pageOf(db: Reader, filter: ChangeFilter & { cursor?: string | undefined }): Promise<ChangePage> {
   const at = db.sql.unindexed('requested_at');
   const conditions = {
@@ -162,7 +168,7 @@ export async function findChange(db: Reader, id: string): Promise<RankChange | u
   return row && toChange(row);
 }
 
-/** The change that was requested with this Idempotency-Key, at `since` (epoch milliseconds) or later. */
+/** Returns the change that was requested with this Idempotency-Key at `since` (epoch milliseconds) or later. */
 export async function findByIdempotencyKey(
   db: Reader,
   slot: IdempotencySlot & { since: number },
@@ -175,7 +181,7 @@ export async function findByIdempotencyKey(
   return row && toChange(row);
 }
 
-/** The ids of a member's newest change and of the open one, in one read. */
+/** Returns the ids of a member's newest change and open change, in one read. */
 export async function standingOf(db: Reader, rankeeId: number): Promise<{ latestId?: string; openId?: string }> {
   const row = await db.get<{ latestId: string | null; openId: string | null }>(selectStanding(db.sql), { rankeeId });
   return withoutNulls(row ?? {});

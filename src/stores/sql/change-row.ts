@@ -19,7 +19,7 @@ const insertSql = perEngine(
   ({ schema }) => `INSERT INTO ${schema}.rank_changes ${inserted({ ...columns, node: 'node' })}`,
 );
 
-/** A change as selected, with its position in the order of arrival and the node that works on it. */
+/** A row of a change, with its position in the order of arrival and its holder. */
 export type ChangeRow = RowOf<RankChange> & { seq: number; node: string | null };
 
 export function toChange({
@@ -61,8 +61,8 @@ function toBindings(change: RankChange, more?: Bindings): Bindings {
 }
 
 /**
- * Writes the columns that differ between the old and the new state of a change, so indexes of other columns are not written. A change that is no
- * longer held has no node.
+ * Writes only the columns that differ, so that the indexes of the others are not updated. Removes the holder unless
+ * `isHeld`.
  */
 export function updateChange(
   transaction: Transaction,

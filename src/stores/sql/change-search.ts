@@ -4,36 +4,39 @@ import { type ChangeRow, selectChange, toChange } from './change-row.ts';
 import type { Database, Dialect, Reader } from './database.ts';
 import { whereOf } from './rows.ts';
 
-/** An order of the history. It is read from the newest change on, in stretches of a column, so that no page reads too much. */
+/**
+ * An order of the history. A search reads it from the newest change on, in ranges of a column, so that each page reads
+ * few rows.
+ */
 interface Order {
-  along: 'seq' | 'requested_at';
-  /** The lower end of a stretch of at most `count` changes below `at`; `undefined` if there are fewer. */
-  endOf(db: Reader, stretch: { at: number; count: number }): Promise<number | undefined>;
-  /** The condition of a change that comes after the cursor `@at`, `@seq`. */
-  behind: string;
-  by: string;
+  column: 'seq' | 'requested_at';
+  /** Returns the lower end of a range of at most `count` changes below `at`, or `undefined` if there are fewer. */
+  rangeEnd(db: Reader, range: { at: number; count: number }): Promise<number | undefined>;
+  /** Matches the changes after the cursor `@at`, `@seq`. */
+  afterCursor: string;
+  orderBy: string;
   conditions(sql: Dialect): Readonly<Record<keyof Condition, string>>;
 }
 
 type Condition = Omit<ChangeFilter, 'limit' | 'since' | 'until'>;
 
 const byArrival: Order = {
-  ...{ along: 'seq', behind: 'seq < @at', by: 'seq DESC' },
-  endOf: async (_db, { at, count }) => at - count,
+  ...{ column: 'seq', afterCursor: 'seq < @at', orderBy: 'seq DESC' },
+  rangeEnd: async (_db, { at, count }) => at - count,
   conditions: conditionsOf,
 };
 
-/** Reads the index of times: any other would be read as a whole, and sorted, for each stretch. */
+/** Uses the index of times: with any other index, the engine would sort all matches again for each range. */
 const byTime: Order = {
-  ...{ along: 'requested_at', by: 'requested_at DESC, seq DESC' },
-  async endOf(db, stretch) {
+  ...{ column: 'requested_at', orderBy: 'requested_at DESC, seq DESC' },
+  async rangeEnd(db, range) {
     const found = await db.get<{ at: number }>(
       `SELECT requested_at AS at FROM ${db.sql.schema}.rank_changes WHERE requested_at < @at ORDER BY requested_at DESC LIMIT 1 OFFSET @count`,
-      stretch,
+      range,
     );
     return found?.at;
   },
-  behind: 'requested_at <= @at AND (requested_at < @at OR seq < @seq)',
+  afterCursor: 'requested_at <= @at AND (requested_at < @at OR seq < @seq)',
   conditions: (sql) => ({
     ...conditionsOf(sql),
     keyId: `${sql.unindexed('key_id')} = @keyId`,
@@ -43,12 +46,12 @@ const byTime: Order = {
 };
 
 /**
- * The maximum number of changes that a page reads, in two stretches: the first is enough for common changes, and both together find rare
- * ones in few pages.
+ * A page reads at most two ranges of these sizes: the first suffices for common changes, the second finds rare ones in
+ * few pages.
  */
-const stretches = [5_000, 20_000];
+const rangeSizes = [5_000, 20_000];
 
-/** The end of a page: everything that comes after is older. Without a change that ends it, `seq` is 0. */
+/** The end of a page. `seq` is 0 if the page ends with a range instead of a change. */
 interface Cursor {
   at: number;
   seq: number;
@@ -77,13 +80,13 @@ async function page(
     oldest,
   }: { order: Order; filter: Condition & { limit: number }; from: Cursor; oldest: number },
 ): Promise<ChangePage> {
-  const { along, behind, by } = order;
+  const { column, afterCursor, orderBy } = order;
   const where = whereOf(order.conditions(db.sql), filter);
-  const sql = `${selectChange(db.sql)} WHERE ${along} >= @low AND ${behind} AND ${where} ORDER BY ${by} LIMIT @limit`;
+  const sql = `${selectChange(db.sql)} WHERE ${column} >= @low AND ${afterCursor} AND ${where} ORDER BY ${orderBy} LIMIT @limit`;
   const rows: ChangeRow[] = [];
   let [at, seq] = [from.at, from.seq];
-  for (const count of stretches) {
-    const low = Math.max(oldest, (await order.endOf(db, { at, count })) ?? oldest);
+  for (const count of rangeSizes) {
+    const low = Math.max(oldest, (await order.rangeEnd(db, { at, count })) ?? oldest);
     rows.push(...(await db.all<ChangeRow>(sql, { ...filter, limit: filter.limit - rows.length, low, at, seq })));
     const last = rows.at(-1);
     if (last !== undefined && rows.length >= filter.limit) {
@@ -96,10 +99,10 @@ async function page(
   return { changes: rows.map(toChange), next: cursorOf(order, { at, seq }) };
 }
 
-async function endsOf(db: Reader, { along }: Order): Promise<{ newest: number; oldest: number } | undefined> {
+async function endsOf(db: Reader, { column }: Order): Promise<{ newest: number; oldest: number } | undefined> {
   const changes = `FROM ${db.sql.schema}.rank_changes`;
   const row = await db.get<{ newest: number | null; oldest: number | null }>(
-    `SELECT (SELECT max(${along}) ${changes}) AS newest, (SELECT min(${along}) ${changes}) AS oldest`,
+    `SELECT (SELECT max(${column}) ${changes}) AS newest, (SELECT min(${column}) ${changes}) AS oldest`,
   );
   return row === undefined || row.newest === null || row.oldest === null
     ? undefined
@@ -110,7 +113,7 @@ function cursorOf(order: Order, { at, seq }: Cursor): string {
   return order === byTime ? `${at}.${seq}` : String(at);
 }
 
-/** Any caller may send anything. */
+/** Returns `undefined` for an invalid cursor, because callers can send anything. */
 function parseCursor(text: string, order: Order): Cursor | undefined {
   const pattern = order === byTime ? /^(\d{1,15})\.(\d{1,16})$/ : /^(\d{1,15})$/;
   const [, at, seq = '0'] = pattern.exec(text) ?? [];

@@ -98,11 +98,11 @@ export function changeWrites(db: Database, clock: Pick<Clock, 'now'>, own: OwnNo
 
 async function applyVerdict(
   transaction: WriteTransaction,
-  kept: Parameters<JudgeChange>[0],
+  stored: Parameters<JudgeChange>[0],
   judge: JudgeChange,
 ): Promise<RankChange> {
-  const { change, isHeld, holds, events } = judge(kept);
-  updateChange(transaction, kept.change, { after: change, isHeld });
+  const { change, isHeld, holds, events } = judge(stored);
+  updateChange(transaction, stored.change, { after: change, isHeld });
   upsertHolds(transaction, holds);
   await appendEvents(transaction, events);
   return change;
@@ -113,7 +113,9 @@ function insert(transaction: Transaction, { change, node }: { change: RankChange
   insertChange(transaction, change, node);
 }
 
-/** Takes the idempotency key from a change that has outlived its window. If it still counts, the insert throws `conflict`. */
+/**
+ * Removes the idempotency key from an earlier change once its window is over. Until then, the insert throws `conflict`.
+ */
 function freeIdempotencyKey(transaction: Transaction, { keyId, idempotencyKey, group, requestedAt }: RankChange): void {
   transaction.run(
     `UPDATE ${transaction.sql.schema}.rank_changes SET idempotency_key = NULL
@@ -123,7 +125,7 @@ function freeIdempotencyKey(transaction: Transaction, { keyId, idempotencyKey, g
   );
 }
 
-/** The facts that a change is judged by as it begins, read together in the transaction that stores the change: its lock keeps other writes out. */
+/** Reads the facts for the judge in the transaction that stores the change, which excludes other writes. */
 async function beginFacts(
   db: Reader,
   change: RankChange,
@@ -146,7 +148,7 @@ function changedMembers(db: Reader, { window: { of, since }, now }: { window: Me
 }
 
 const selectChanged = {
-  // A member without a role that could be taken was suspended nevertheless.
+  // The suspension of a member without roles changes no role, but counts.
   demotions: perEngine(
     ({ schema }) => `${changedWhere(schema, 'demotion')}
     UNION ALL

@@ -2,25 +2,26 @@ import type { ChainLink } from '../../core/audit.ts';
 import type { NodeDeclarations } from '../../core/declarations.ts';
 
 /**
- * A database as the parts of the store use it, which are written once for all engines. Statements name their values: `{ keyId }` is
- * `@keyId`. Every failure is thrown as a RankdError.
+ * The database of any engine, for the parts of the store that all engines share. A statement's parameter `@keyId` is
+ * bound to the value of `{ keyId }`. All errors are RankdErrors.
  */
 export interface Database extends Reader {
-  /** Several reads of one state of the database. */
+  /** Runs several reads on one snapshot of the database. */
   read<T>(work: (reader: Reader) => Promise<T>): Promise<T>;
   /**
-   * Commits all of `work` or nothing of it, and resolves once it is durable. No two writes interleave, on any node: what `work` reads
-   * holds until the commit. It may run more than once, and waits for nothing but its transaction.
+   * Commits all of `work` or nothing, and resolves once the commit is durable. Writes never interleave, on any node:
+   * the data that `work` reads does not change before the commit. `work` may run more than once, and awaits only its
+   * transaction.
    */
   write<T>(work: (transaction: WriteTransaction) => Promise<T>): Promise<T>;
   /**
-   * One statement that is a transaction by itself, for data that is not audited. It may run next to `write`. Resolves with the rows it
-   * returns.
+   * Runs one statement as a separate transaction, for data that is not audited. Can run at the same time as `write`.
+   * Resolves with the returned rows.
    */
   work<Row extends object>(sql: string, bindings?: Bindings): Promise<Row[]>;
 }
 
-/** Reads, within a transaction and outside of one. An engine sends the statements of one turn together. */
+/** Reads inside or outside a transaction. An engine can send the statements of one turn of the event loop together. */
 export interface Reader {
   readonly sql: Dialect;
   get<Row extends object>(sql: string, bindings?: Bindings): Promise<Row | undefined>;
@@ -28,81 +29,82 @@ export interface Reader {
 }
 
 export interface Transaction extends Reader {
-  /** Runs a statement whose result no caller needs. If it fails, the transaction fails. */
+  /** Runs a statement without a result. If it fails, the transaction fails. */
   run(sql: string, bindings?: Bindings): void;
-  /** Returns how many rows were changed. */
+  /** Runs a statement. Resolves with the number of changed rows. */
   count(sql: string, bindings?: Bindings): Promise<number>;
 }
 
 export interface WriteTransaction extends Transaction {
-  /** The audit's newest event, those of this transaction included. */
+  /** Returns the link of the newest audit event, including events of this transaction. */
   head(): Promise<ChainLink>;
-  /** To be called with each event that was added. */
+  /** Sets the newest audit event after it was added. */
   moveHead(head: ChainLink): void;
 }
 
-/** A missing value is NULL. A list is bound as a list only for `anyOf`. */
+/** The values of a statement's parameters. A missing value is NULL. Only `anyOf` takes a list. */
 export type Bindings = { readonly [name: string]: unknown };
 
 /** SQL that differs between the engines. */
 export interface Dialect {
   /** The schema with rankd's tables. */
   readonly schema: string;
-  /** Whether `column` is one of a list, which is a parameter. */
+  /** True if the column is in the list. */
   anyOf(column: string, list: string): string;
-  /** Whether `column` is one of the rows of a query. */
+  /** True if the column is in the result of the query. */
   anyIn(column: string, query: string): string;
-  /** Whether `column` begins with a parameter, in any case. */
+  /** True if the column starts with the parameter, ignoring case. */
   startsWith(column: string, parameter: string): string;
-  /** Whether `column` is a parameter, in any case. */
+  /** True if the column equals the parameter, ignoring case. */
   sameText(column: string, parameter: string): string;
-  /** A column of text in the order of its bytes. */
+  /** Orders a text column by its bytes. */
   byBytes(column: string): string;
   greatest(one: string, other: string): string;
   least(one: string, other: string): string;
-  /** Bytes as hex, and hex as bytes. */
+  /** Converts bytes to hex. */
   hexOf(column: string): string;
+  /** Converts hex to bytes. */
   bytesOf(hex: string): string;
-  /** An aggregate: rows as the text of a JSON list, which `parse` reads. */
+  /** Aggregates rows into a JSON list, which `parse` reads. */
   jsonRows(fields: Readonly<Record<string, string>>, orderBy: string): string;
   parse(json: string): unknown;
-  /** The text of a field in a column of JSON. */
+  /** Returns the text of a field in a JSON column. */
   jsonField(column: string, ...path: string[]): string;
-  /** A column, by which the engine does not choose an index. */
+  /** Prevents the engine from using an index for the column. */
   unindexed(column: string): string;
   /** Selects the `id` and `hash` of the newest event ever written. */
   readonly chainEnd: string;
-  /** Ends a query whose row this transaction is about to change. */
+  /** Ends a query for a row that the transaction will change. */
   readonly forUpdate: string;
-  /** Whether the node that an expression names has ended. It counts as alive until that is known. */
+  /** True if the node is known to have ended. */
   hasEnded(node: string): string;
 }
 
-/** The node of a handle. */
+/** The node of this handle. */
 export interface OwnNode {
-  /** Its id, which begins with the first call. Throws `store_unavailable` if it may not work now. */
+  /** Returns the node's id, and starts the node first if necessary. Throws `store_unavailable` if it has no lease. */
   id(): Promise<string>;
-  /** The same; `undefined` if it has not begun. */
+  /** The node's id, or `undefined` if it has not started. */
   readonly idIfBegun: string | undefined;
-  /** True if it may work on the changes that it holds. */
+  /** True if the node may write for the changes that it holds. */
   readonly hasLease: boolean;
   /** Like `ChangeStore.leaseLeft`. */
   leaseLeft(): () => number;
 }
 
-/** The declarations of all nodes, from their configurations. `undefined` if only one daemon works on the store. */
+/** Opens the declarations of all nodes. `undefined` if only one daemon can use the store. */
 export type DeclarationsOf =
   | (<Declaration>(kind: 'keys' | 'webhooks') => Promise<Declarations<Declaration>>)
   | undefined;
 
 export interface Declarations<Declaration> {
   find(db: Reader): Promise<NodeDeclarations<Declaration>>;
-  /** Stores the declarations of this node, which apply from now on. */
+  /** Stores this node's changed declarations. */
   store(
     transaction: Transaction,
     change: { renewed: ReadonlyArray<{ name: string }>; dropped: readonly string[] },
   ): void;
 }
 
-/** The declarations of a single daemon. */
+/** The stored declarations if only one daemon can use the store. */
 export const noDeclarations = { kept: [], elsewhere: [] };

@@ -5,7 +5,7 @@ import { appendEvents } from './audit.ts';
 import { type Database, type DeclarationsOf, noDeclarations, type Reader, type Transaction } from './database.ts';
 import { addSecret, keysWhere, setRules } from './keys.ts';
 
-/** The keys of the configuration, brought into the store: every look-up, history and audit treats them like all others. */
+/** Stores the keys of the configuration, so that look-ups, history and audit treat them like all other keys. */
 export function declaredKeyStore(
   db: Database,
   clock: Pick<Clock, 'now'>,
@@ -108,7 +108,7 @@ async function applyDeclaration(
     transaction.run(`DELETE FROM ${schema}.whitelist WHERE key_id = @id AND place_id = @placeId`, { id, placeId });
 }
 
-/** From now on, only this secret, or none, is accepted; it may have belonged to another declared key. */
+/** Makes this secret the only one that the key accepts, and takes it from a different declared key if necessary. */
 async function acceptOnly(
   transaction: Transaction,
   { keyId, hash, now }: { keyId: string; hash: string | undefined; now: number },

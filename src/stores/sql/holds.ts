@@ -52,7 +52,7 @@ export function holdStore(db: Database): HoldStore {
   };
 }
 
-/** The holds that a change of this member may concern. Called in the transaction that stores the change. */
+/** Returns the member's holds that a change may affect. */
 export async function holdsOf(db: Reader, change: RankChange): Promise<HoldsOfMember> {
   const { group, rankeeId, hold } = change;
   const [holds, own] = await Promise.all([
@@ -67,7 +67,9 @@ const selectOfMember = perEngine((sql) => {
   return `${selectHold(sql)} WHERE rankee_id = @rankeeId AND group_title = @group AND ${isNeeded}`;
 });
 
-/** The same for a stored change, by its id alone. */
+/**
+ * Reads the holds that a stored change may affect by the change's id, so that the change can be read at the same time.
+ */
 export async function holdsOfChange(db: Reader, changeId: string): Promise<(change: RankChange) => HoldsOfMember> {
   const holds = await holdsFrom(db, selectOfChange(db.sql), { changeId });
   return (change) => concerning(holds, change);
@@ -90,7 +92,7 @@ function concerning(holds: readonly Hold[], change: RankChange): HoldsOfMember {
   };
 }
 
-/** Writes holds as they are now. Those that are over come first, because a member can have only one open hold. */
+/** Inserts or replaces holds. Callers pass ended holds first, because a member can have only one open hold. */
 export function upsertHolds(transaction: Transaction, holds: readonly Hold[]): void {
   for (const { rolesBefore, rolesDuring, ...hold } of holds)
     transaction.run(`INSERT INTO ${transaction.sql.schema}.holds ${putHold}`, {
@@ -110,7 +112,7 @@ export function holdsNaming(db: Reader, person: { userId: number; byPerson: read
   return holdsWhere(db, namesPerson(db.sql), person);
 }
 
-/** Whether a change or a hold concerns a person, was requested by that person, or was made by one of the actors `@byPerson`. */
+/** Matches changes and holds of the member `@userId`, by the ranker `@userId`, or by one of the actors `@byPerson`. */
 export function namesPerson({ anyOf }: Dialect): string {
   return `(rankee_id = @userId OR ranker_id = @userId OR ${anyOf('done_by', '@byPerson')})`;
 }

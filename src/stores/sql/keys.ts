@@ -66,7 +66,7 @@ export function keyStore(
   };
 }
 
-/** Several nodes report uses of one secret; the newest counts. */
+/** Stores a use of a secret, unless another node has stored a later one. */
 function recordUse(schema: string): string {
   return `
     INSERT INTO ${schema}.secret_uses AS stored (secret_seq, last_used_at, last_place_id) VALUES (@secretId, @at, @placeId)
@@ -74,7 +74,7 @@ function recordUse(schema: string): string {
     WHERE excluded.last_used_at >= stored.last_used_at`;
 }
 
-/** The condition for each part of a selection. */
+/** The SQL condition for each field of a selection. */
 function conditionsOf({ schema, anyOf }: Dialect) {
   return {
     ids: anyOf('k.id', '@ids'),
@@ -85,7 +85,7 @@ function conditionsOf({ schema, anyOf }: Dialect) {
   } as const satisfies Record<Exclude<keyof KeySelection, 'limit'>, string>;
 }
 
-/** Writes the changed fields of a key; part of a transaction. */
+/** Writes the changed fields of a key. */
 export function editKey(
   transaction: Transaction,
   { keyId, edit, now }: { keyId: string; edit: KeyEdit; now: number },
@@ -110,7 +110,7 @@ export function editKey(
   addSecret(transaction, { keyId, secret, now });
 }
 
-/** The key of an id. Throws `not_found`. */
+/** Returns the key with this id. Throws `not_found`. */
 export async function requireKey(db: Reader, id: string, now: number): Promise<Key> {
   const [key] = await keysWhere(db, 'k.id = @id', { id, now });
   if (key !== undefined) return key;
@@ -129,7 +129,6 @@ export async function keysWhere(
   return rows.map((row) => toKey(row, db.sql));
 }
 
-/** Part of a transaction. */
 export function addSecret(
   transaction: Transaction,
   { keyId, secret: { hash, masked }, now }: { keyId: string; secret: NewSecret; now: number },
@@ -155,7 +154,7 @@ const secretFields = {
   lastPlaceId: 'u.last_place_id',
 } satisfies Record<keyof KeySecret, string>;
 
-/** The columns of a `KeyRow` from `keys AS k`, with the secrets that are accepted at `@now`, newest first. */
+/** Returns the columns of a `KeyRow` from `keys AS k`, with the secrets that are accepted at `@now`, newest first. */
 export function keyColumns({ schema, jsonRows }: Dialect): string {
   return `
     k.id, k.name, k.mode, k.scopes, ${ruleColumns},
@@ -182,7 +181,7 @@ export function toKey(
   return { ...withoutNulls(row), ...flags, scopes: JSON.parse(scopes), secrets: accepted.map(withoutNulls) };
 }
 
-/** Sets the rules that are named, null for none; part of a transaction. */
+/** Sets the given rules of a key. Null removes a rule. */
 export function setRules(transaction: Transaction, keyId: string, change: KeyRulesChange): void {
   for (const rule of ruleNames) {
     const value = change[rule];

@@ -3,12 +3,12 @@ import type { Dialect, Reader } from './database.ts';
 
 export const noNames: Names = { keys: [], places: [], roles: [], users: [] };
 
-/** A longer list would not help the operator to choose. */
+/** A longer list would not help the operator. */
 const maxNames = 200;
-/** How far back the history is searched for names of users. */
+/** The number of newest changes that are searched for names of users. */
 const maxChanges = 5000;
 
-/** Like `StoreOperations.findNames`. */
+/** Implements `StoreOperations.findNames`. */
 export async function findNames(db: Reader, { placesLike, placesOf, usersLike }: NamesQuery): Promise<Names> {
   const { schema, byBytes, startsWith } = db.sql;
   const [keys, places, roles, users] = await Promise.all([
@@ -33,7 +33,7 @@ export async function findNames(db: Reader, { placesLike, placesOf, usersLike }:
   return { keys, places: places.map(({ placeId }) => placeId), roles, users: users.map(({ name }) => name) };
 }
 
-/** Names that rankd has looked up, for the history or because an operator typed them. */
+/** Selects the names that rankd has looked up or that operators have typed. */
 function usersSql({ schema, byBytes, startsWith }: Dialect): string {
   return `
     SELECT name FROM (
@@ -63,7 +63,7 @@ export function rowsCheck({ keys, whitelist, changes, auditEvents }: RowCounts):
 
 const maxShown = 3;
 
-/** `fine`: the detail if there are no flaws. */
+/** Returns the check of a list of flaws. `fine` is the detail if there are none. */
 export function flawsCheck(name: string, flaws: string[], fine: string): StoreCheck {
   if (flaws.length === 0) return { name, ok: true, detail: fine };
   const more = flaws.length > maxShown ? [`and ${flaws.length - maxShown} more`] : [];

@@ -18,9 +18,11 @@ import {
   withoutNulls,
 } from './rows.ts';
 
-/** More rows than users are read for a name: the newest changes with it can all be of one user. */
+/**
+ * The number of rows to read for a name: more than the users to return, because one user can have many of the changes.
+ */
 const maxRowsOfName = 100;
-/** The newest changes of a user that are read for a name. */
+/** The number of a user's newest changes to search for a name. */
 const maxRowsOfUser = 100;
 
 export function personStore(db: Database): PersonStore {
@@ -160,7 +162,7 @@ export function discordStore(db: Database): DiscordStore {
 
     async linkedNames(userIds) {
       const { schema, anyOf, startsWith } = db.sql;
-      // In a change asked for in Discord, the ranker has the name shown there.
+      // A change requested in Discord has the ranker's Discord name.
       const namesAs = (person: 'rankee' | 'ranker', isName: string) =>
         `SELECT name, seq FROM (SELECT seq, done_by, ${person}_name AS name FROM ${schema}.rank_changes
                                 WHERE ${person}_id = user_id ORDER BY seq DESC LIMIT ${maxRowsOfUser}) AS ${person}
@@ -190,7 +192,7 @@ export function discordStore(db: Database): DiscordStore {
   };
 }
 
-/** Everyone in Discord who is linked to this user. */
+/** Returns the people in Discord who are linked to this user. */
 function discordPeopleOf(db: Reader, userId: number): Promise<DiscordPerson[]> {
   return peopleWhere(db, 'user_id = @userId', { userId });
 }

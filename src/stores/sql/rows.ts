@@ -12,7 +12,7 @@ import {
 import type { Delivery, Webhook } from '../../core/webhooks/webhook.ts';
 import type { Dialect } from './database.ts';
 
-/** A value of the model as every engine stores it: an absent field is NULL, a list or an object is JSON, and a boolean may come as 0 or 1. */
+/** A row of a model type: an absent field is NULL, a list or an object is JSON, and a boolean can be 0 or 1. */
 export type RowOf<Model> = {
   [Name in keyof Model]-?: undefined extends Model[Name]
     ? Column<NonNullable<Model[Name]>> | null
@@ -21,7 +21,7 @@ export type RowOf<Model> = {
 
 type Column<Value> = Value extends boolean ? boolean | number : Value extends object ? string : Value;
 
-/** A row in the form of the model: a column that is NULL becomes an absent field. */
+/** A row whose NULL columns are absent fields. */
 export type Present<Row> = {
   [Name in keyof Row as null extends Row[Name] ? never : Name]: Row[Name];
 } & {
@@ -34,7 +34,7 @@ export function withoutNulls<Row extends object>(row: Row): Present<Row> {
   return present as Present<Row>;
 }
 
-/** The column of every field, in every engine. */
+/** The columns of the model's fields, which are the same for all engines. */
 
 export const changeColumns = {
   id: 'id',
@@ -179,7 +179,10 @@ export const discordColumns = {
   linkedAt: 'linked_at',
 } as const satisfies Record<keyof DiscordPerson, string>;
 
-/** SQL that is built once for each engine: looking up a prepared statement by a new string takes longer, even if an equal one is known. */
+/**
+ * Builds SQL once per engine, because a prepared statement is found faster by the same string object than by an equal
+ * one.
+ */
 export function perEngine(build: (sql: Dialect) => string): (sql: Dialect) => string {
   const built = new Map<Dialect, string>();
   return (sql) => {
@@ -192,13 +195,13 @@ export function perEngine(build: (sql: Dialect) => string): (sql: Dialect) => st
   };
 }
 
-/** Ends an INSERT: every value is a parameter with the name of its field. */
+/** Returns the end of an INSERT with one parameter per field. */
 export function inserted(columns: Record<string, string>): string {
   const values = Object.keys(columns).map((field) => `@${field}`);
   return `(${Object.values(columns).join(', ')}) VALUES (${values.join(', ')})`;
 }
 
-/** The same, but replaces the row with the same key, if there is one. */
+/** Like `inserted`, but replaces an existing row with the same key. */
 export function upserted(columns: Record<string, string>, key: string): string {
   const replaced = Object.values(columns).map((column) => `${column} = excluded.${column}`);
   return `${inserted(columns)} ON CONFLICT (${key}) DO UPDATE SET ${replaced.join(', ')}`;
@@ -210,7 +213,7 @@ export function selected(columns: Record<string, string>): string {
     .join(', ');
 }
 
-/** The WHERE clause of a filter: the conditions of the fields that are set, joined by AND. It is `TRUE` if none is. */
+/** Joins the conditions of the filter's set fields by AND. Returns `TRUE` if no field is set. */
 export function whereOf<Field extends string>(
   conditions: Readonly<Record<Field, string>>,
   filter: { readonly [Name in NoInfer<Field>]?: unknown },
@@ -219,17 +222,17 @@ export function whereOf<Field extends string>(
   return asked.map((name) => conditions[name]).join(' AND ') || 'TRUE';
 }
 
-/** Matches a row in one of these states. */
+/** Matches rows in one of these states. */
 export function inStates(states: readonly string[]): string {
   return `state IN (${states.map((state) => `'${state}'`).join(', ')})`;
 }
 
 export const isOpenChange = inStates(openChangeStates);
 
-/** Matches a change whose writes the platform may have accepted. */
+/** Matches changes whose writes the platform may have accepted. */
 export const mayHaveChanged = inStates(effectiveStates);
 
-/** Matches an actor by the whole name, or by the part before a colon. */
+/** Matches the actor by the whole name, or by the part before the colon. */
 export const isDoneBy = "(done_by = @by OR substr(done_by, 1, length(@by) + 1) = @by || ':')";
 
 /** Returns the change that core allows. Throws its refusal, which rolls back the transaction. */

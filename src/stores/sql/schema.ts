@@ -1,32 +1,32 @@
-/** The SQL in which the tables of the two engines differ. */
+/** The SQL that differs between the tables of the two engines. */
 export interface TableForms {
-  /** The number of a row in the order of arrival. */
+  /** The type of a row number in order of arrival. */
   seq: string;
-  /** The number of an event of the audit. */
+  /** The type of an audit event's number. */
   eventId: string;
-  /** The key of a table with one row. */
+  /** The type of the key in a table with one row. */
   oneRow: string;
-  /** A time in epoch milliseconds, or an id of the platform. */
+  /** The type of a time in epoch milliseconds, or of a platform id. */
   long: string;
   bytes: string;
   flag(column: string): string;
   json(column: string): string;
-  /** The options of a table that is stored in the order of arrival. */
+  /** The options of a table that is stored in order of arrival. */
   rows: string;
-  /** The options of a table that is stored in the order of its primary key. */
+  /** The options of a table that is stored in order of its primary key. */
   byKey: string;
-  /** The last column of an index in the order of arrival; SQLite adds it to each index. */
+  /** The column that ends an index ordered by arrival; empty for SQLite, which adds it to each index. */
   bySeq: string;
-  /** A column of an index that ignores case. */
+  /** An index column that ignores case. */
   anyCase(column: string): string;
-  /** 32 bytes, all 0. */
+  /** 32 zero bytes. */
   noHash: string;
 }
 
 /**
- * The tables of both engines, as the first step of their schemas creates them.
+ * Returns the first migration of both engines, which creates the tables.
  *
- * Times are epoch milliseconds. Rows that have an order of arrival have a sequence number, because the clock can jump.
+ * Times are epoch milliseconds. Rows with an order of arrival have a sequence number, because the clock can jump.
  */
 export function tables(forms: TableForms): string {
   const { seq, eventId, oneRow, long, bytes, flag, json, rows, byKey, bySeq, anyCase, noHash } = forms;

@@ -34,7 +34,7 @@ export function workspaceStore(db: Database): WorkspaceStore {
   };
 }
 
-/** Part of creating a database: it has exactly one workspace from the start. */
+/** Returns the statement that adds the only workspace to a new database. */
 export function newWorkspace({ schema }: Dialect, clock: Pick<Clock, 'now'>): [sql: string, bindings: Bindings] {
   return [
     `INSERT INTO ${schema}.workspace (one_row, id, name, plan, active, created_at)

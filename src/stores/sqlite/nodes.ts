@@ -10,15 +10,15 @@ import type { OpenedFiles } from './engine/opened-files.ts';
 import { nodeLockName, type ProcessLock, takeLock } from './files/daemon-lock.ts';
 
 /**
- * The node of a handle, from its first write that others must know of until the handle is closed or its process ends. Each node holds the lock
- * of a separate file, so a node that is stopped for a while has not ended.
+ * The node of a handle. It starts when its id is first needed, and ends when the handle is closed or its process ends.
+ * Each node holds the lock of a separate file, even while its process is suspended.
  */
 export class Node implements OwnNode {
   readonly #dataDir: string;
   readonly #files: Pick<OpenedFiles, 'add' | 'remove'>;
   #mine: { id: string; lock: ProcessLock } | undefined;
 
-  /** `files`: those that this handle needs to work; this adds the file of its lock. */
+  /** Adds the file of its lock to `files`, the open files of the handle. */
   constructor({ file, files }: { file: string; files: Pick<OpenedFiles, 'add' | 'remove'> }) {
     this.#dataDir = dirname(file);
     this.#files = files;
@@ -37,7 +37,7 @@ export class Node implements OwnNode {
     return this.#mine !== undefined;
   }
 
-  /** A node that is only slow is not replaced. */
+  /** Returns `Infinity` for the lease, because no other node takes over from a slow one. */
   leaseLeft(): () => number {
     return () => Number.POSITIVE_INFINITY;
   }
@@ -49,7 +49,9 @@ export class Node implements OwnNode {
     this.#mine = undefined;
   }
 
-  /** A process that removes free locks takes them first: if the file still exists after its lock was taken, it stays this node's. */
+  /**
+   * Creates and locks a file. Retries if another process has removed it as a free lock before this one could lock it.
+   */
   #join(): { id: string; lock: ProcessLock } {
     for (;;) {
       const id = newId('node');
@@ -65,13 +67,13 @@ export class Node implements OwnNode {
 }
 
 export interface SqliteMemberQueue extends MemberQueueStore {
-  /** Releases the positions that could not be released before. Does nothing if there are none; never throws. */
+  /** Retries releases that have failed. Never throws. */
   settle(): Promise<void>;
 }
 
 export function memberQueueStore(db: SqliteDatabase, own: OwnNode): SqliteMemberQueue {
   const { anyOf, hasEnded } = db.sql;
-  /** Positions that were left, until they are gone from the database. */
+  /** Released positions that are still in the database. */
   const leaving = new Set<number>();
   const settle = async () => {
     const positions = [...leaving];
@@ -92,7 +94,7 @@ export function memberQueueStore(db: SqliteDatabase, own: OwnNode): SqliteMember
       await settle();
     },
 
-    settle: () => settle().catch(() => undefined), // the next call tries again
+    settle: () => settle().catch(() => undefined), // the next call retries
 
     async queueStanding({ rankeeId, position }) {
       const ahead = await db.all<{ seq: number; node: string; isGone: number }>(
@@ -111,8 +113,8 @@ export function memberQueueStore(db: SqliteDatabase, own: OwnNode): SqliteMember
 }
 
 /**
- * The claims of this process, by database. Only one process serves requests, the daemon with the lock of the data directory, so
- * claims need not be on disk.
+ * The claims of this process, by database. They are not on disk, because only one process serves requests: the daemon
+ * with the lock of the data directory.
  */
 const claimed = new Map<string, Map<string, string>>();
 
@@ -131,7 +133,7 @@ export function idempotencyStore(db: SqliteDatabase): IdempotencyStore & Disposa
         claims.set(slot, fingerprint);
         mine.add(slot);
       }
-      // The order matters: once the claim is granted, a change that its previous holder began is visible.
+      // Read after the claim, so that a change by the previous owner of the claim is visible.
       const change = await findByIdempotencyKey(db, { ...key, since });
       if (change === undefined)
         return running === undefined ? { is: 'claimed' } : { is: 'running', fingerprint: running };

@@ -18,12 +18,15 @@ import { migrate } from './schema/migrate.ts';
 import { schemaVersion } from './schema/schema-version.ts';
 
 export interface SqliteStoreOptions extends OpenOptions {
-  /** The directory of all of rankd's data; created (0700) if it is missing. */
+  /** The data directory; created (0700) if it is missing. */
   dataDir: string;
   clock: Clock;
 }
 
-/** Opens `rankd.db` in the data directory. It is made if it is missing, and its schema brought up to date. Throws like `StoreEngine.openStore`. */
+/**
+ * Opens `rankd.db` in the data directory, and creates or migrates it first if necessary. Throws like
+ * `StoreEngine.openStore`.
+ */
 export async function openSqliteStore({
   dataDir,
   clock,
@@ -60,13 +63,13 @@ export async function openSqliteStore({
   }
 }
 
-/** Every write to it fails with `store_unavailable`. */
+/** Opens a store whose writes all fail with `store_unavailable`. */
 function openReadOnlyStore(dataDir: string, clock: Clock): Store {
   const { db, close } = openExisting(dataDir);
   try {
     const version = schemaVersion(db, newestSchema);
     if (version < newestSchema) throw unmigrated(db.file, { version, newest: newestSchema });
-    const store = createSqliteStore(new SqliteDatabase(db, { isReadOnly: true }), clock); // a write into a copy would be lost with it
+    const store = createSqliteStore(new SqliteDatabase(db, { isReadOnly: true }), clock); // db is a copy
     return { ...store, close: async () => store.close().finally(close) };
   } catch (error) {
     close();
@@ -74,7 +77,7 @@ function openReadOnlyStore(dataDir: string, clock: Clock): Store {
   }
 }
 
-/** The store on a database whose schema is up to date. Closing the store closes the database. */
+/** Creates the store on a database with the newest schema. Closing the store closes the database. */
 export function createSqliteStore(db: SqliteDatabase, clock: Clock): Store {
   const node = new Node(db);
   const queue = memberQueueStore(db, node);
@@ -85,7 +88,7 @@ export function createSqliteStore(db: SqliteDatabase, clock: Clock): Store {
   });
   const ping = async () => {
     db.files.check();
-    db.refuseOtherSchema();
+    db.requireKnownSchema();
     await db.get('SELECT 1 FROM workspace');
     void queue.settle();
   };
@@ -122,7 +125,7 @@ export function createSqliteStore(db: SqliteDatabase, clock: Clock): Store {
   };
 }
 
-/** Finds the key of a secret, in any state, with its workspace and its entry for the place. All requests wait for it. */
+/** Finds a key by the hash of a secret, in any state, with its workspace and its entry for the place. */
 function lookUpKey(db: SqliteDatabase, query: { hash: string; placeId: number; now: number }): KeyRecord | undefined {
   const row = db.getNow<RecordRow>(bySecretSql, query);
   return row && toRecord(row, query.placeId, db.sql);

@@ -7,12 +7,12 @@ import { retryWhileLocked, toStoreError } from './sqlite-error.ts';
 import { hasEndedFunction, Statements, sqliteDialect, valuesOf } from './statements.ts';
 
 export interface ConnectionOptions {
-  /** How long to wait for another process's lock, in milliseconds. */
+  /** The maximum wait for another process's lock, in milliseconds. */
   lockTimeoutMs?: number;
   isReadonly?: boolean;
 }
 
-/** One handle on a database file. All of it is synchronous, and waits for the disk. Every failure is thrown as a RankdError. */
+/** A synchronous connection to a database file. All errors are RankdErrors. */
 export class Connection {
   readonly file: string;
   readonly lockTimeoutMs: number;
@@ -36,34 +36,35 @@ export class Connection {
     return this.#retry(() => this.#statements.prepare(sql).all(valuesOf(sql, bindings)) as Row[]);
   }
 
-  /** Returns how many rows were changed. */
+  /** Runs a statement. Returns the number of changed rows. */
   run(sql: string, bindings: Bindings = {}): number {
     return this.#retry(() => this.#statements.prepare(sql).run(valuesOf(sql, bindings)).changes);
   }
 
-  /** Runs statements that are needed once; nothing is returned. */
+  /** Runs statements without caching them. */
   execute(sql: string): void {
-    this.#guard(() => this.#database.exec(sql)); // not retried if it fails half-way
+    this.#guard(() => this.#database.exec(sql)); // not retried, because some statements may have run
   }
 
-  /** Several reads of one state of the database. `work` may be run more than once. */
+  /** Runs several reads on one snapshot of the database. `work` may run more than once. */
   read<T>(work: () => T): T {
     return this.#retry(() => this.#transaction.deferred(work) as T);
   }
 
   /**
-   * Commits all of `work` or nothing of it. `work` may be run more than once. The transaction takes the write lock before its first read
-   * (BEGIN IMMEDIATE): if it began with a read, its first write would fail whenever another process had committed in between.
+   * Commits all of `work` or nothing. `work` may run more than once. The transaction takes the write lock before its
+   * first read (BEGIN IMMEDIATE); otherwise, its first write would fail whenever another process has committed since
+   * that read.
    */
   write<T>(work: () => T): T {
     return this.#retry(() => this.#transaction.immediate(work) as T);
   }
 
-  /** Switches the database to a write-ahead log, with which readers and one writer work at the same time. The file keeps the mode. */
+  /** Switches the database file to a write-ahead log, which lets readers and one writer run at the same time. */
   useWriteAheadLog(): void {
     this.#retry(() => {
       if (this.#database.pragma('journal_mode = WAL', { simple: true }) !== 'wal') throw noLogPossible();
-      this.#database.pragma('user_version'); // the first read makes the log and its index
+      this.#database.pragma('user_version'); // the first read creates the log and its index
     });
   }
 
@@ -71,7 +72,10 @@ export class Connection {
     this.#database.close();
   }
 
-  /** Within a transaction, nothing is retried: what it has read so far may be outdated, so the whole transaction is retried. */
+  /**
+   * Retries while the database is locked. Within a transaction, its earlier reads may be stale, so the whole
+   * transaction is retried.
+   */
   #retry<T>(work: () => T): T {
     if (this.#database.inTransaction) return this.#guard(work);
     return retryWhileLocked(() => this.#guard(work), this.lockTimeoutMs);
@@ -95,7 +99,7 @@ export function readerOf(connection: Connection): Reader {
   };
 }
 
-/** SQLite itself never waits for a lock (`timeout: 0`), as that would block the thread. */
+/** Opens a database that never waits for a lock (`timeout: 0`), because SQLite would block the thread. */
 export function openDatabase(file: string, { isReadonly = false } = {}): Database.Database {
   let database: Database.Database | undefined;
   try {

@@ -15,7 +15,7 @@ import {
   localWriter,
   outgrownCode,
   type Step,
-  type StepTaker,
+  type StepRunner,
   type WriterOptions,
 } from './writer.ts';
 
@@ -23,13 +23,13 @@ export interface SqliteDatabaseOptions {
   /** As in `WriterOptions`. */
   newestSchema?: number;
   isReadOnly?: boolean;
-  /** Opens the connection that writes; by default, `localWriter`. */
-  openWriter?: (options: WriterOptions) => StepTaker;
+  /** Opens the writing connection. The default is `localWriter`. */
+  openWriter?: (options: WriterOptions) => StepRunner;
 }
 
 interface Entry {
   work(transaction: Write): Promise<unknown>;
-  /** When it stops waiting for another process's lock, on `Clock.monotonic()`. */
+  /** The end of its wait for another process's lock, on `Clock.monotonic()`. */
   giveUpAt: number;
   resolve(value: unknown): void;
   reject(error: unknown): void;
@@ -38,26 +38,25 @@ interface Entry {
 type Settled = { value: unknown } | { error: unknown };
 
 /**
- * One handle on a database in a file, with a connection for each of its jobs: no read sees half of a write. Every failure is thrown as a
- * RankdError.
+ * A handle on a database file, with separate connections for reads, snapshots and writes. All errors are RankdErrors.
  */
 export class SqliteDatabase implements Database {
   readonly sql = sqliteDialect;
   readonly file: string;
-  /** The files that must stay in their place as long as this handle is used. */
+  /** The files that must stay in place while this handle is open. */
   readonly files = new OpenedFiles();
-  /** Set by a write that failed, on a full disk for example. Reset by the caller that finds out that writes succeed again. */
+  /** Set after a failed write, e.g. on a full disk. A caller resets it once a write succeeds. */
   hasFailedToWrite = false;
   readonly #options: SqliteDatabaseOptions;
   readonly #reading: Connection;
   #snapshots: Connection | undefined;
-  #writer: StepTaker | undefined;
+  #writer: StepRunner | undefined;
   #waiting: Entry[] = [];
   #writing: Promise<void> | undefined;
   #lastRead: Promise<unknown> = Promise.resolve();
   #isClosed = false;
 
-  /** `connection` is closed with this handle. */
+  /** Takes over `connection`, and closes it with this handle. */
   constructor(connection: Connection, options: SqliteDatabaseOptions = {}) {
     this.file = connection.file;
     this.#options = options;
@@ -74,13 +73,16 @@ export class SqliteDatabase implements Database {
     return this.#reading.all(sql, bindings);
   }
 
-  /** Like `get`, for a request that waits for nothing else. */
+  /** Like `get`, but synchronous. */
   getNow<Row extends object>(sql: string, bindings?: Bindings): Row | undefined {
     this.files.requireIntact();
     return this.#reading.get(sql, bindings);
   }
 
-  /** A value that differs once another connection has written, of this handle or not (https://sqlite.org/pragma.html#pragma_data_version). */
+  /**
+   * A value that changes when any other connection, even of this handle, writes
+   * (https://sqlite.org/pragma.html#pragma_data_version).
+   */
   get changeToken(): number {
     this.files.check();
     return this.#reading.get<{ data_version: number }>('PRAGMA data_version')?.data_version ?? 0;
@@ -105,8 +107,8 @@ export class SqliteDatabase implements Database {
   }
 
   /**
-   * Group commit: the writes of one turn of the event loop share a transaction and a wait for the disk, and so do those that arrive during
-   * that wait. Each is stored as a whole or not at all, whatever the outcome of the others.
+   * Commits the writes of one turn of the event loop together (group commit). Writes that arrive during a commit share
+   * the next one. Each write is atomic, whatever the outcome of the others.
    */
   write<T>(work: (transaction: WriteTransaction) => Promise<T>): Promise<T> {
     return this.#add((transaction) => {
@@ -118,21 +120,21 @@ export class SqliteDatabase implements Database {
   async work<Row extends object>(sql: string, bindings?: Bindings): Promise<Row[]> {
     const { rows } = await this.#add(async (transaction) => {
       const rows = transaction.later<Row>(sql, bindings);
-      rows.catch(() => undefined); // if it fails, so does the write
+      rows.catch(() => undefined); // the write itself rejects
       return { rows };
     });
     return rows;
   }
 
-  /** The error of a database that a later rankd has migrated. */
+  /** Returns an error if a later rankd has migrated the database. */
   outgrown(): RankdError | undefined {
     const { newestSchema: newest } = this.#options;
     const needed = this.getNow<{ user_version: number }>('PRAGMA user_version')?.user_version ?? 0;
     return newest === undefined || needed <= newest ? undefined : outgrown(this.file, { needed, newest });
   }
 
-  /** Throws `store_unavailable` for it: a daemon that has such a database is about to stop. */
-  refuseOtherSchema(): void {
+  /** Throws `store_unavailable` if a later rankd has migrated the database. */
+  requireKnownSchema(): void {
     const cause = this.outgrown();
     if (cause !== undefined) throw unavailable(cause);
   }
@@ -149,7 +151,7 @@ export class SqliteDatabase implements Database {
   #add<T>(work: (transaction: Write) => Promise<T>): Promise<T> {
     if (this.#isClosed) return Promise.reject(closed());
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    const giveUpAt = systemClock.monotonic() + this.#reading.lockTimeoutMs; // other processes do not follow a test's clock
+    const giveUpAt = systemClock.monotonic() + this.#reading.lockTimeoutMs; // not a test's clock
     this.#waiting.push({ work, giveUpAt, resolve: resolve as (value: unknown) => void, reject });
     this.#writing ??= this.#run().finally(() => {
       this.#writing = undefined;
@@ -164,13 +166,13 @@ export class SqliteDatabase implements Database {
       this.#waiting = [];
       const now = systemClock.monotonic();
       const settled = await this.#settle(batch);
-      const kept = batch.filter((entry, index) => !answer(entry, settled[index], now));
-      this.#waiting.unshift(...kept);
-      if (kept.length > 0) await systemClock.sleep(retryEveryMs);
+      const retried = batch.filter((entry, index) => !settleEntry(entry, settled[index], now));
+      this.#waiting.unshift(...retried);
+      if (retried.length > 0) await systemClock.sleep(retryEveryMs);
     }
   }
 
-  /** If one write makes SQLite roll back the transaction, each write is tried alone. */
+  /** Commits a batch. If one write makes SQLite roll back the transaction, retries each write alone. */
   async #settle(batch: Entry[]): Promise<Settled[]> {
     try {
       return await this.#commit(batch);
@@ -187,30 +189,30 @@ export class SqliteDatabase implements Database {
   async #commit(batch: Entry[]): Promise<Settled[]> {
     this.files.check();
     this.#writer ??= this.#openWriter();
-    const line = new Line(this.#writer, (failure) => this.#errorOf(failure));
-    line.push({ do: 'begin' });
+    const queue = new StepQueue(this.#writer, (failure) => this.#errorOf(failure));
+    queue.push({ do: 'begin' });
     const outcomes: Promise<Settled>[] = [];
     for (const { work } of batch) {
-      line.push({ do: 'save' });
-      const transaction = new Write(line);
+      queue.push({ do: 'save' });
+      const transaction = new Write(queue);
       try {
         const value = await work(transaction);
         outcomes.push(
-          line
+          queue
             .add({ do: 'release' })
-            .then((kept) => ('failure' in kept ? { error: this.#errorOf(kept.failure) } : { value })),
+            .then((answer) => ('failure' in answer ? { error: this.#errorOf(answer.failure) } : { value })),
         );
       } catch (error) {
-        line.push({ do: 'undo' });
+        queue.push({ do: 'undo' });
         outcomes.push(Promise.resolve({ error }));
       }
     }
-    line.checked(await line.ask({ do: 'commit' }));
+    queue.checked(await queue.send({ do: 'commit' }));
     this.files.checkCommit(`${this.file}-wal`);
     return Promise.all(outcomes);
   }
 
-  #openWriter(): StepTaker {
+  #openWriter(): StepRunner {
     const { openWriter = localWriter, ...options } = this.#options;
     return openWriter({ file: this.file, ...options });
   }
@@ -223,8 +225,8 @@ export class SqliteDatabase implements Database {
 }
 
 /**
- * Connections to damaged files, which stay open until the process ends: closing one moves its log into the database and removes the
- * log, with everything that others wrote there since. A process that is ended by `process.exit` closes none.
+ * Connections to damaged files. They stay open until the process ends, because closing one merges its log into the
+ * database and deletes the log, which can have later writes of other processes. `process.exit` does not close them.
  */
 const abandoned: unknown[] = [];
 
@@ -232,8 +234,8 @@ function unavailable(cause: RankdError): RankdError {
   return new RankdError('store_unavailable', cause.message, { hint: cause.hint, cause });
 }
 
-/** Returns false if the write met a lock and has time left: then retry it. */
-function answer({ resolve, reject, giveUpAt }: Entry, settled: Settled | undefined, now: number): boolean {
+/** Resolves or rejects a write. Returns false if the database was locked and the write has time left for a retry. */
+function settleEntry({ resolve, reject, giveUpAt }: Entry, settled: Settled | undefined, now: number): boolean {
   if (settled === undefined) return false;
   if ('value' in settled) resolve(settled.value);
   else if (isLocked(settled.error) && now < giveUpAt) return false;
@@ -241,42 +243,42 @@ function answer({ resolve, reject, giveUpAt }: Entry, settled: Settled | undefin
   return true;
 }
 
-/** Sends steps to the writer: all that were added by the end of a turn are sent together. */
-class Line {
-  readonly #writer: StepTaker;
+/** Sends steps to the writer, all those of a turn of the event loop together. */
+class StepQueue {
+  readonly #writer: StepRunner;
   readonly #errorOf: (failure: Failure) => RankdError;
   #steps: Array<{ step: Step; resolve?(answer: Answer): void }> = [];
   #isSending = false;
 
-  constructor(writer: StepTaker, errorOf: (failure: Failure) => RankdError) {
+  constructor(writer: StepRunner, errorOf: (failure: Failure) => RankdError) {
     this.#writer = writer;
     this.#errorOf = errorOf;
   }
 
-  /** Adds a step whose result no caller needs. The next `ask` sends it. */
+  /** Adds a step without a result. The next `send` sends it. */
   push(step: Step): void {
     this.#steps.push({ step });
   }
 
-  /** Like `push`, with the answer, which may be a failure. */
+  /** Like `push`, but resolves with the answer, which may be a failure. */
   add(step: Step): Promise<Answer> {
     return new Promise((resolve) => {
       this.#steps.push({ step, resolve });
     });
   }
 
-  ask(step: Step): Promise<Answer> {
+  send(step: Step): Promise<Answer> {
     const answer = this.add(step);
-    if (!this.#isSending) queueMicrotask(() => void this.#send());
+    if (!this.#isSending) queueMicrotask(() => void this.#flush());
     this.#isSending = true;
     return answer;
   }
 
-  async #send(): Promise<void> {
+  async #flush(): Promise<void> {
     this.#isSending = false;
     const sent = this.#steps;
     this.#steps = [];
-    const answers = await this.#writer.take(sent.map(({ step }) => step)).catch(({ message }: Error) => {
+    const answers = await this.#writer.run(sent.map(({ step }) => step)).catch(({ message }: Error) => {
       return sent.map((): Answer => ({ failure: { message } }));
     });
     for (const [index, { resolve }] of sent.entries()) resolve?.(answers[index] as Answer);
@@ -294,14 +296,14 @@ class Line {
   }
 }
 
-/** One write among those of a transaction. */
+/** One write of a group commit. */
 class Write implements WriteTransaction {
   readonly sql = sqliteDialect;
-  readonly #line: Line;
+  readonly #queue: StepQueue;
   #head: Promise<ChainLink> | undefined;
 
-  constructor(line: Line) {
-    this.#line = line;
+  constructor(queue: StepQueue) {
+    this.#queue = queue;
   }
 
   async get<Row extends object>(sql: string, bindings?: Bindings): Promise<Row | undefined> {
@@ -309,21 +311,21 @@ class Write implements WriteTransaction {
   }
 
   all<Row extends object>(sql: string, bindings: Bindings = {}): Promise<Row[]> {
-    return this.#line.rows(this.#line.ask({ do: 'all', sql, values: valuesOf(sql, bindings) }));
+    return this.#queue.rows(this.#queue.send({ do: 'all', sql, values: valuesOf(sql, bindings) }));
   }
 
-  /** Like `all`, for rows that `work` does not wait for. */
+  /** Like `all`, but leaves the sending to the next step, for rows that `work` does not await. */
   later<Row extends object>(sql: string, bindings: Bindings = {}): Promise<Row[]> {
-    return this.#line.rows(this.#line.add({ do: 'all', sql, values: valuesOf(sql, bindings) }));
+    return this.#queue.rows(this.#queue.add({ do: 'all', sql, values: valuesOf(sql, bindings) }));
   }
 
   async count(sql: string, bindings: Bindings = {}): Promise<number> {
-    const answer = this.#line.checked(await this.#line.ask({ do: 'run', sql, values: valuesOf(sql, bindings) }));
+    const answer = this.#queue.checked(await this.#queue.send({ do: 'run', sql, values: valuesOf(sql, bindings) }));
     return 'count' in answer ? answer.count : 0;
   }
 
   run(sql: string, bindings: Bindings = {}): void {
-    this.#line.push({ do: 'run', sql, values: valuesOf(sql, bindings) });
+    this.#queue.push({ do: 'run', sql, values: valuesOf(sql, bindings) });
   }
 
   fetchHead(): void {

@@ -3,44 +3,50 @@ import { basename, dirname } from 'node:path';
 import { RankdError } from '../../../base/errors.ts';
 
 /**
- * The files that a handle works with. A process whose files were removed, replaced or truncated would continue with files that no other
- * process can still open, and not see the writes of others.
+ * The open files of a handle. If one is removed, replaced or truncated, SQLite would continue with a file that no other
+ * process can open.
  */
 export class OpenedFiles {
   readonly #seen = new Map<string, Stats | undefined>();
-  #harm: RankdError | undefined;
+  #damage: RankdError | undefined;
 
-  /** A file of rankd's only grows while it is open. */
+  /** Adds a file, which only grows while it is open. */
   add(path: string): void {
-    this.#seen.set(path, look(path));
+    this.#seen.set(path, statOf(path));
   }
 
   remove(path: string): void {
     this.#seen.delete(path);
   }
 
-  /** Throws `store_unavailable`, from then on always, if a path no longer leads to the file that was opened, or if that is shorter. */
+  /**
+   * Throws `store_unavailable` if a path no longer leads to the opened file, or if the file has shrunk. Later checks
+   * then throw, too.
+   */
   check(): void {
     this.requireIntact();
     for (const [path, before] of this.#seen) {
-      const now = look(path);
+      const now = statOf(path);
       if (!isSameOrGrown(before, now)) this.#refuse(path);
       this.#seen.set(path, now);
     }
   }
 
-  /** Like `check`, after a commit to a write-ahead log: SQLite finds nothing in a log that was emptied while it wrote. */
+  /**
+   * Like `check` after a commit, but also throws if the write-ahead log was truncated during the commit, which makes it
+   * unreadable.
+   */
   checkCommit(log: string): void {
     this.check();
     if (isEmptied(log)) this.#refuse(log);
   }
 
-  /** Throws the error of an earlier `check`. */
+  /** Throws if an earlier check has failed. */
   requireIntact(): void {
-    if (this.#harm !== undefined) throw this.#harm;
+    if (this.#damage !== undefined) throw this.#damage;
   }
 
-  /** True if `check` finds no problem. */
+  /** True if `check` does not throw. */
   get areIntact(): boolean {
     try {
       this.check();
@@ -51,26 +57,26 @@ export class OpenedFiles {
   }
 
   #refuse(path: string): never {
-    this.#harm = harmed(path);
-    throw this.#harm;
+    this.#damage = filesDamaged(path);
+    throw this.#damage;
   }
 }
 
-function look(path: string): Stats | undefined {
+function statOf(path: string): Stats | undefined {
   return statSync(path, { throwIfNoEntry: false });
 }
 
-/** The system identifies files by device and inode. */
+/** True if both are the same file (by device and inode), and it has not shrunk. */
 function isSameOrGrown(before: Stats | undefined, now: Stats | undefined): boolean {
   if (before === undefined || now === undefined) return before === now;
   return now.dev === before.dev && now.ino === before.ino && now.size >= before.size;
 }
 
-/** True if a log has no header, which SQLite writes first (https://sqlite.org/fileformat2.html#walformat). */
+/** True if the header of a log, which SQLite writes first, is zero (https://sqlite.org/fileformat2.html#walformat). */
 function isEmptied(log: string): boolean {
   if (!existsSync(log)) return false;
   const magic = Buffer.alloc(4);
-  const descriptor = openSync(log, 'r'); // no process has a lock on a log, which closing it would drop
+  const descriptor = openSync(log, 'r'); // closing a file drops this process's locks on it, but a log has none
   try {
     return readSync(descriptor, magic) > 0 && magic.readUInt32BE() === 0;
   } finally {
@@ -78,7 +84,7 @@ function isEmptied(log: string): boolean {
   }
 }
 
-function harmed(file: string): RankdError {
+function filesDamaged(file: string): RankdError {
   const message =
     "Files of rankd's database were removed, replaced or truncated while rankd was running; the latest writes may be lost.";
   return new RankdError('store_unavailable', message, {

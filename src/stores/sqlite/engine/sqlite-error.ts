@@ -3,7 +3,7 @@ import Database from 'better-sqlite3';
 import { systemClock } from '../../../base/clock.ts';
 import { codeOf, RankdError, type RankdErrorOptions } from '../../../base/errors.ts';
 
-/** Turns an error of SQLite (https://sqlite.org/rescode.html) into an error for the operator. A RankdError is returned as it is. */
+/** Converts an error of SQLite (https://sqlite.org/rescode.html) into a RankdError. Returns a RankdError unchanged. */
 export function toStoreError(error: unknown, file: string): RankdError {
   if (error instanceof RankdError) return error;
   if (!(error instanceof Database.SqliteError)) {
@@ -33,7 +33,9 @@ const lacksLocks = new Set([
   'SQLITE_IOERR_SHMLOCK',
 ]);
 
-/** True if Node could not find or load the addon: its package is missing, or made for another kind of machine. */
+/**
+ * True if Node.js could not find or load the addon, because its package is missing or built for a different platform.
+ */
 function isAboutAddon(error: unknown): boolean {
   return ['MODULE_NOT_FOUND', 'ERR_DLOPEN_FAILED'].includes(codeOf(error));
 }
@@ -45,7 +47,7 @@ function addonMissing(cause: unknown): RankdError {
   });
 }
 
-/** True if another process holds the lock that was asked for. */
+/** True if another process has locked the database. */
 export function isLocked(error: unknown): boolean {
   const cause = error instanceof RankdError ? error.cause : error;
   return cause instanceof Database.SqliteError && cause.code.startsWith('SQLITE_BUSY');
@@ -58,7 +60,7 @@ export function notRankdDatabase(file: string, cause?: unknown): RankdError {
   });
 }
 
-/** By primary result code. The messages can reach a game's log, so paths are only in the hints. */
+/** Returns errors by primary result code. The messages can reach a game's log, so only the hints contain paths. */
 function failures(file: string): Record<string, { message: string } & RankdErrorOptions> {
   const directory = dirname(file);
   return {
@@ -111,12 +113,13 @@ export function loadSqlite(): void {
   }
 }
 
-/** How long to wait before another process's lock is tried again, in milliseconds. */
+/** The delay between attempts to get a lock, in milliseconds. */
 export const retryEveryMs = 15;
 
 /**
- * Runs `work` again while another process holds the lock, for at most `timeoutMs` milliseconds, and blocks the thread until then.
- * It is for opening a database and for reads, which hardly ever meet a lock in WAL mode. A write waits in `SqliteDatabase`, without blocking.
+ * Retries `work` for at most `timeoutMs` milliseconds while another process has locked the database. Blocks the thread,
+ * so it is meant for opening a database and for reads, which rarely find a lock in WAL mode. `SqliteDatabase` retries
+ * writes without blocking.
  */
 export function retryWhileLocked<T>(work: () => T, timeoutMs: number): T {
   for (let giveUpAt: number | undefined; ; ) {

@@ -1,36 +1,36 @@
 import type Database from 'better-sqlite3';
 import type { Bindings, Dialect } from '../../sql/database.ts';
 
-/** A value as SQLite stores it. */
+/** A value that SQLite can store. */
 export type Value = string | number | Uint8Array | null;
-/** The values of a statement, in its order. */
+/** The values of a statement's parameters, in order. */
 export type Values = Value[];
 
-interface Known {
-  /** The statement as SQLite gets it. */
+interface ParsedStatement {
+  /** The SQL with positional parameters. */
   text: string;
   parameters: string[];
 }
 
-const known = new Map<string, Known>();
+const parsed = new Map<string, ParsedStatement>();
 
 /**
- * Prevents bound values from influencing the query plan. Otherwise SQLite compiles a statement again whenever a value that could change its
- * plan is bound (https://sqlite.org/c3ref/prepare.html), which takes longer than most look-ups. SQLite has a switch that prevents this,
- * SQLITE_DBCONFIG_ENABLE_QPSG, which better-sqlite3 does not expose. A unary plus before each value does the same. No statement of rankd
- * has an `@` anywhere else.
+ * Replaces each `@name` by `+?`. The unary plus hides the value from the query planner. Otherwise, SQLite would
+ * recompile the statement whenever a bound value could change its plan (https://sqlite.org/c3ref/prepare.html), which
+ * takes longer than most look-ups. better-sqlite3 does not expose the setting that prevents this,
+ * SQLITE_DBCONFIG_ENABLE_QPSG. rankd's SQL has no other `@`.
  */
-function statementOf(sql: string): Known {
-  let statement = known.get(sql);
+function statementOf(sql: string): ParsedStatement {
+  let statement = parsed.get(sql);
   if (statement === undefined) {
     const parameters = [...sql.matchAll(/@(\w+)/g)].map(([, name]) => String(name));
     statement = { text: sql.replace(/@\w+/g, '+?'), parameters };
-    known.set(sql, statement);
+    parsed.set(sql, statement);
   }
   return statement;
 }
 
-/** The values that a statement names, as SQLite stores them: a list is JSON. */
+/** Returns the values of a statement's parameters in SQLite's form: a list becomes JSON. */
 export function valuesOf(sql: string, bindings: Bindings): Values {
   return statementOf(sql).parameters.map((name) => toValue(bindings[name]));
 }
@@ -41,7 +41,7 @@ function toValue(value: unknown): Value {
   return Array.isArray(value) ? JSON.stringify(value) : (value as Value);
 }
 
-/** The prepared statements of a connection. Each is prepared once and found again by its text. */
+/** The prepared statements of a connection, by their SQL. */
 export class Statements {
   readonly #database: Database.Database;
   readonly #prepared = new Map<string, Database.Statement<[Values]>>();
@@ -64,7 +64,7 @@ export const sqliteDialect: Dialect = {
   schema: 'main',
   anyOf: (column, list) => `${column} IN (SELECT value FROM json_each(${list}))`,
   anyIn: (column, query) => `${column} IN (${query})`,
-  // As a range, which an index can find. No name has a character after the last one of Unicode.
+  // A range, which can use an index. No name has a character above U+10FFFF, the last one of Unicode.
   startsWith: (column, parameter) =>
     `(${column} COLLATE NOCASE >= ${parameter} AND ${column} COLLATE NOCASE < ${parameter} || char(0x10ffff))`,
   sameText: (column, parameter) => `${column} = ${parameter} COLLATE NOCASE`,
@@ -88,5 +88,5 @@ export const sqliteDialect: Dialect = {
   hasEnded: (node) => `${hasEndedFunction}(${node})`,
 };
 
-/** A function that each connection has: whether no process holds the lock of a node. */
+/** The name of the SQL function that is true if a node has ended. */
 export const hasEndedFunction = 'node_has_ended';

@@ -1,7 +1,7 @@
 import { parentPort } from 'node:worker_threads';
 import { type Answer, failureOf, Writer, type WriterMessage } from './writer.ts';
 
-/** The thread of `threadWriter`. */
+/** Runs in the thread of `threadWriter`. */
 
 const writers = new Map<number, Writer>();
 
@@ -19,7 +19,7 @@ function answersTo(message: WriterMessage): Answer[] {
   try {
     const writer = writers.get(id) ?? new Writer(message.options);
     writers.set(id, writer);
-    return writer.take(message.steps);
+    return writer.run(message.steps);
   } catch (error) {
     return message.steps.map(() => ({ failure: failureOf(error) }));
   }

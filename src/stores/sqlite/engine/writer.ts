@@ -8,8 +8,9 @@ import { openDatabase } from './connection.ts';
 import { Statements, type Values } from './statements.ts';
 
 /**
- * The steps of the writing connection, in order: `begin` and `commit` enclose several writes, each from `save` to `keep` or `undo`. If a
- * statement fails, the rest of its write fails with it, and `keep` reverts the write; the others are not affected.
+ * The steps of the writing connection. `begin` and `commit` enclose several writes, each of which goes from `save` to
+ * `release` or `undo`. If a statement fails, the later ones of its write fail, too, and `release` reverts the write
+ * without affecting the others.
  */
 export type Step = { do: 'begin' | 'save' | 'release' | 'undo' | 'commit' } | Statement;
 
@@ -21,7 +22,7 @@ interface Statement {
 
 export type Answer = { rows: unknown[] } | { count: number } | { failure: Failure };
 
-/** An error as a message: SQLite's code, if it is one of SQLite's. */
+/** An error in a form that can be sent between threads. `code` is the code of an SQLite error. */
 export interface Failure {
   message: string;
   code?: string;
@@ -29,35 +30,35 @@ export interface Failure {
 
 export interface WriterOptions {
   file: string;
-  /** The newest schema that this rankd works with: nothing is written into a database that a later rankd has migrated. */
+  /** The newest schema that this rankd supports. Writes to a database with a newer schema fail. */
   newestSchema?: number;
-  /** Every write fails. */
+  /** True if every write must fail. */
   isReadOnly?: boolean;
 }
 
-/** The code of the failure to write into such a database. */
+/** The code of a failed write to a database with a newer schema. */
 export const outgrownCode = 'RANKD_OUTGROWN';
 
-/** The connection that writes. It waits for the disk: each commit is on it before `commit` is answered. */
+/** The writing connection. It is synchronous: `run` returns after a commit has been synced to disk. */
 export class Writer {
   readonly #database: Database.Database;
   readonly #statements: Statements;
   readonly #newestSchema: number;
-  /** The failure of the current write, or of the transaction if SQLite has ended that. */
+  /** The error of the current write, or of the transaction if SQLite has rolled it back. */
   #failure: unknown;
 
   constructor({ file, newestSchema = Number.POSITIVE_INFINITY, isReadOnly = false }: WriterOptions) {
     this.#database = openDatabase(file);
-    this.#database.pragma('temp_store = MEMORY'); // savepoints would save each page that they change in a temporary file
+    this.#database.pragma('temp_store = MEMORY'); // otherwise, savepoints copy each changed page to a temporary file
     if (isReadOnly) this.#database.pragma('query_only = ON');
     this.#statements = new Statements(this.#database);
     this.#newestSchema = newestSchema;
   }
 
-  take(steps: readonly Step[]): Answer[] {
+  run(steps: readonly Step[]): Answer[] {
     return steps.map((step) => {
       try {
-        return this.#take(step);
+        return this.#runStep(step);
       } catch (error) {
         return { failure: failureOf(error) };
       }
@@ -68,8 +69,8 @@ export class Writer {
     this.#database.close();
   }
 
-  #take(step: Step): Answer {
-    // After some failures, as on a full disk, SQLite has rolled back the whole transaction.
+  #runStep(step: Step): Answer {
+    // After some errors, e.g. on a full disk, SQLite has rolled back the whole transaction.
     if (step.do !== 'begin' && this.#failure !== undefined && !this.#database.inTransaction) throw this.#failure;
     switch (step.do) {
       case 'begin':
@@ -149,45 +150,46 @@ export function failureOf(error: unknown): Failure {
     : { message: String((error as Error).message) };
 }
 
-/** Takes steps in the order in which they were given. */
-export interface StepTaker {
-  take(steps: readonly Step[]): Promise<Answer[]>;
+/** Runs steps in order. */
+export interface StepRunner {
+  run(steps: readonly Step[]): Promise<Answer[]>;
   close(): Promise<void>;
 }
 
-/** For a command, which has no other work. */
-export function localWriter(options: WriterOptions): StepTaker {
+/** Creates a writer on this thread, for a command, which does nothing else during a write. */
+export function localWriter(options: WriterOptions): StepRunner {
   const writer = new Writer(options);
-  return { take: async (steps) => writer.take(steps), close: async () => writer.close() };
+  return { run: async (steps) => writer.run(steps), close: async () => writer.close() };
 }
 
 /**
- * How long other requests may wait for the disk, in milliseconds. A longer wait is allowed once per `oncePerMs`, as on a busy machine. CPU
- * time does not count: on a machine with one core, a thread would save none of it.
+ * A commit is slow if it waits longer than this for the disk, in milliseconds. One slow commit per `oncePerMs` is
+ * tolerated, because it happens on any busy machine. CPU time does not count: with one core, a thread would not save
+ * it.
  */
 const slowMs = 10;
 const oncePerMs = 10_000;
 
 /**
- * For a daemon: like `localWriter`, which is fastest, until the disk proves slow. From then on a thread waits for it, so that a slow disk
- * delays changes but no other request.
+ * Creates a writer for a daemon. It runs on this thread, which is fastest, until the disk proves slow, and then in a
+ * separate thread, so that a commit delays no other requests.
  */
-export function daemonWriter(options: WriterOptions): StepTaker {
+export function daemonWriter(options: WriterOptions): StepRunner {
   let writer = localWriter(options);
-  let isHere = true;
+  let isLocal = true;
   let isSlow = false;
   let lastSlowAt = Number.NEGATIVE_INFINITY;
   return {
-    async take(steps) {
-      if (isHere && isSlow && steps[0]?.do === 'begin') {
-        isHere = false;
+    async run(steps) {
+      if (isLocal && isSlow && steps[0]?.do === 'begin') {
+        isLocal = false;
         await writer.close();
         writer = threadWriter(options);
       }
-      if (!isHere || steps.at(-1)?.do !== 'commit') return writer.take(steps); // only a commit waits for the disk
+      if (!isLocal || steps.at(-1)?.do !== 'commit') return writer.run(steps); // only a commit waits for the disk
       const since = systemClock.monotonic();
       const cpuBefore = cpuMs();
-      const answers = await writer.take(steps);
+      const answers = await writer.run(steps);
       const until = systemClock.monotonic();
       if (until - since - (cpuMs() - cpuBefore) > slowMs) {
         isSlow ||= until - lastSlowAt < oncePerMs;
@@ -205,22 +207,22 @@ function cpuMs(): number {
   return (user + system) / 1_000;
 }
 
-/** A message to the thread: steps for a database, which it opens for the first of them, or to close it. */
+/** A message to the writer thread: steps for a database, which the first message opens, or a request to close it. */
 export type WriterMessage = { id: number } & ({ options: WriterOptions; steps: readonly Step[] } | { close: true });
 
-/** A writer whose steps are carried out in a thread. */
-export function threadWriter(options: WriterOptions): StepTaker {
+/** Creates a writer that runs in a separate thread. */
+export function threadWriter(options: WriterOptions): StepRunner {
   thread ??= new Thread();
-  const { ask, nextId: id } = thread;
+  const { send, nextId: id } = thread;
   return {
-    take: (steps) => ask({ id, options, steps }),
+    run: (steps) => send({ id, options, steps }),
     async close() {
-      await ask({ id, close: true });
+      await send({ id, close: true });
     },
   };
 }
 
-/** One for all databases of the process, because a daemon has only one database. */
+/** The thread of all databases in this process. A daemon has only one database. */
 let thread: Thread | undefined;
 
 class Thread {
@@ -245,7 +247,7 @@ class Thread {
     return this.#lastId;
   }
 
-  readonly ask = (message: WriterMessage): Promise<Answer[]> => {
+  readonly send = (message: WriterMessage): Promise<Answer[]> => {
     if (this.#failure !== undefined) return Promise.reject(this.#failure);
     const answers = Promise.withResolvers<Answer[]>();
     this.#waiting.push(answers);

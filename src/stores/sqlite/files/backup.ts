@@ -10,16 +10,19 @@ import { daemonLockName, isNodeName, nodeFileName } from './daemon-lock.ts';
 import { examineFile, flawOf, newestRows, newestSchema } from './examine.ts';
 import { copyInto, databaseName, onExisting, requireDatabase } from './existing.ts';
 
-/** Also throws like `writeWhole`. */
+/** Implements `StoreOperations.backUp`. Also throws like `writeWhole`. */
 export function backUp({ dataDir, file, mayReplace }: BackupTarget & { dataDir: string }): Backup {
-  const to = behindLinks(file, [statSync(requireDatabase(dataDir)).uid]); // this user's
+  const to = behindLinks(file, [statSync(requireDatabase(dataDir)).uid]); // follows links of rankd's user
   refuseOwnFile(dataDir, file);
   refuseOwnFile(dataDir, to);
   const unfinished = `${to}.unfinished-${crypto().randomBytes(4).toString('hex')}`;
   return writeWhole({ to, unfinished, mayReplace }, (copy) => copyVerified(dataDir, copy));
 }
 
-/** The copy is made next to the database, unless nothing can be written there; its name is removed before it is sent. */
+/**
+ * Implements `StoreOperations.streamBackup`. Sends a temporary copy, which is unlinked first so that no file is left
+ * behind.
+ */
 export async function streamBackup(dataDir: string, send: (chunk: Uint8Array) => Promise<void>): Promise<Backup> {
   requireDatabase(dataDir);
   using scratch = isOnReadOnlyFileSystem(dataDir) ? new ScratchDirectory() : undefined;
@@ -70,13 +73,16 @@ function copyVerified(dataDir: string, to: string): Backup {
   return { schema: copy.schema, newestSchema, rows: copy.rows, bytes: statSync(to).size };
 }
 
-/** Row numbers only go up, even if old rows are removed: the copy must reach at least as far as the database did before. */
+/**
+ * Returns the first problem if the copy lacks rows of the database. Row numbers only grow, even if old rows are
+ * removed.
+ */
 function missingIn(copied: Map<string, number>, reached: Map<string, number>): string | undefined {
   const short = [...reached].find(([table, newest]) => (copied.get(table) ?? 0) < newest);
   return short && `it ends before row ${short[1]} of ${short[0]}`;
 }
 
-/** Throws `usage` if rankd works with the file itself. */
+/** Throws `usage` if the file is one of rankd's own. */
 export function refuseOwnFile(dataDir: string, file: string): void {
   if (isOwnFile(dataDir, file)) throw ownFile(file);
 }
@@ -95,7 +101,7 @@ function isSame(one: string, other: string): boolean {
   try {
     return realpathSync(one) === realpathSync(other);
   } catch {
-    return false; // one of them is missing; its reader reports that
+    return false; // one of them is missing, which its reader reports
   }
 }
 
@@ -112,34 +118,35 @@ const ownNames = new Set([
 ]);
 
 /**
- * The last line of a backup: the SHA-256 of all bytes before it. SQLite has no checksums of its own. It reads as many pages as its header counts
- * (https://sqlite.org/fileformat2.html#in_header_database_size), so any program that opens a database opens a backup as well.
+ * The last line of a backup: the SHA-256 of all bytes before it, because SQLite files have no checksums. SQLite reads
+ * only the pages that the header counts (https://sqlite.org/fileformat2.html#in_header_database_size), so every SQLite
+ * client can open a backup.
  */
-const line = /^rankd backup sha256 ([0-9a-f]{64})\n$/;
-const lineLength = 'rankd backup sha256 '.length + 64 + 1;
+const digestLine = /^rankd backup sha256 ([0-9a-f]{64})\n$/;
+const digestLineLength = 'rankd backup sha256 '.length + 64 + 1;
 
-/** Adds the digest of a whole file to its end. */
+/** Appends the digest of a file to the file. */
 export function appendDigest(file: string): void {
   const digest = withFile(file, (descriptor) => sha256(descriptor, fstatSync(descriptor).size));
   appendFileSync(file, `rankd backup sha256 ${digest}\n`);
 }
 
 /**
- * Compares every byte of a file with its digest. `none`: nothing follows the database, as in a copy that another program made. `wrong`: a
- * byte was changed, or the database is followed by something other than a digest.
+ * Compares a file with its digest. `none`: the file ends with the database, like a copy by a different program.
+ * `wrong`: a byte was changed, or the file ends with something other than a digest.
  */
 export function checkDigest(file: string): 'right' | 'wrong' | 'none' {
   return withFile(file, (descriptor) => {
     const { size } = fstatSync(descriptor);
-    const last = Buffer.alloc(lineLength);
-    readSync(descriptor, last, 0, lineLength, Math.max(0, size - lineLength));
-    const [, digest] = line.exec(last.toString('latin1')) ?? [];
+    const last = Buffer.alloc(digestLineLength);
+    readSync(descriptor, last, 0, digestLineLength, Math.max(0, size - digestLineLength));
+    const [, digest] = digestLine.exec(last.toString('latin1')) ?? [];
     if (digest === undefined) return size % smallestPage === 0 ? 'none' : 'wrong';
-    return digest === sha256(descriptor, size - lineLength) ? 'right' : 'wrong';
+    return digest === sha256(descriptor, size - digestLineLength) ? 'right' : 'wrong';
   });
 }
 
-/** The size of a database is a multiple of this, whatever its pages are. */
+/** SQLite's smallest page size. The size of every database file is a multiple of it. */
 const smallestPage = 512;
 
 function sha256(descriptor: number, length: number): string {

@@ -22,12 +22,12 @@ import { examine, flawOf, newestRows, newestSchema } from './examine.ts';
 import { copyDatabase, databaseName, hasDatabase, openExisting } from './existing.ts';
 import { examineBackup } from './restore.ts';
 
-/** The database of a data directory, to be copied from or to. */
+/** Returns a data directory as the source or target of a copy. */
 export function directoryPlace(dataDir: string, clock: Clock): CopyPlace {
   return {
     text: dataDir,
     lockOutDaemons: async () => {
-      if (hasDatabase(dataDir) && isOnReadOnlyFileSystem(dataDir)) return nothingToRelease; // where no daemon can work
+      if (hasDatabase(dataDir) && isOnReadOnlyFileSystem(dataDir)) return nothingToRelease; // no daemon can run here
       return acquireDaemonLock(dataDir);
     },
     read: async (work) => readFile(openExisting(dataDir), work, 'rankd db migrate'),
@@ -35,7 +35,7 @@ export function directoryPlace(dataDir: string, clock: Clock): CopyPlace {
   };
 }
 
-/** A file that `rankd backup` made. */
+/** Returns a file made by `rankd backup` as the source of a copy. */
 export function backupPlace(file: string): CopyPlace {
   return {
     text: file,
@@ -81,7 +81,7 @@ async function readFile<T>(
 
 function contentsOf(db: Connection): StoreContents {
   return {
-    rows: (table) => pagesOf(table, { source: table, ask: (sql, after) => db.all<StoredRow>(sql, after) }),
+    rows: (table) => pagesOf(table, { source: table, query: (sql, after) => db.all<StoredRow>(sql, after) }),
     numbers: async () => newestRows(db),
   };
 }
@@ -97,7 +97,7 @@ async function fillDirectory(dataDir: string, contents: StoreContents, clock: Cl
   });
 }
 
-/** Backups of another engine's data: files that `rankd restore` reads. */
+/** Returns backup operations that write a different engine's data to SQLite files, which `rankd restore` reads. */
 export function portableBackups(
   dataDir: string,
   clock: Clock,
@@ -117,7 +117,7 @@ export function portableBackups(
   };
 }
 
-/** Fills a database in a temporary folder, which is removed after `use`. */
+/** Fills a database in a temporary directory, which is removed after `use`. */
 async function inScratchDirectory<T>(
   dataDir: string,
   contents: StoreContents,
@@ -140,7 +140,7 @@ async function inScratchDirectory<T>(
 async function fillFile(file: string, contents: StoreContents, clock: Clock): Promise<CopiedContents> {
   const db = new Connection(file);
   try {
-    db.execute('PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF'); // it is copied once it is complete
+    db.execute('PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF'); // it is copied once complete
     migrate(db, clock, { makesCopy: false });
     const guards = db.all<{ name: string; sql: string }>(`SELECT name, sql FROM sqlite_schema WHERE type = 'trigger'`);
     for (const { name } of guards) db.execute(`DROP TRIGGER ${name}`);

@@ -6,8 +6,8 @@ import { RankdError } from '../../../base/errors.ts';
 import { isLocked, toStoreError } from '../engine/sqlite-error.ts';
 
 /**
- * Makes this process the one daemon of a data directory until it is disposed or the process ends.
- * Throws `conflict` if another daemon has it, and like `openStore` if the directory can't be used.
+ * Makes this process the only daemon of a data directory until the lock is disposed or the process ends. Throws
+ * `conflict` if another daemon has the lock, and like `openStore` if the directory can't be used.
  */
 export async function acquireDaemonLock(dataDir: string): Promise<AsyncDisposable> {
   const lock = takeLock(privateFile(dataDir, daemonLockName), { timeoutMs: checkTimeoutMs });
@@ -20,7 +20,8 @@ export async function acquireDaemonLock(dataDir: string): Promise<AsyncDisposabl
 }
 
 /**
- * The daemon's lock for a command that must run alone; `undefined` if a daemon works on this data directory, or a command changes a rank.
+ * Takes the daemon lock for a command that must run alone. Returns `undefined` if a daemon or any live node is using
+ * the data directory.
  */
 export function lockOutDaemons(dataDir: string): ProcessLock | undefined {
   const isNodeAlive = (name: string) => isNodeName(name) && isLockTaken(join(dataDir, name));
@@ -28,7 +29,7 @@ export function lockOutDaemons(dataDir: string): ProcessLock | undefined {
   return takeLock(privateFile(dataDir, daemonLockName), { timeoutMs: checkTimeoutMs });
 }
 
-/** The file whose lock a node holds. */
+/** Returns the name of the file whose lock a node holds. */
 export function nodeLockName(id: string): string {
   return `${id}.lock`;
 }
@@ -37,12 +38,12 @@ export function isNodeName(name: string): boolean {
   return /^node_\w+\.lock$/.test(name);
 }
 
-/** True once a node's process has ended or its handle was closed, and from then on. The file of its lock is removed. */
+/** True if a node's process has ended or its handle was closed. Removes the file of its lock. */
 export function hasNodeEnded(dataDir: string, id: string): boolean {
   return removeIfFree(join(dataDir, nodeLockName(id)));
 }
 
-/** Removes the locks of nodes that were killed while they held nothing. */
+/** Removes the lock files of ended nodes. */
 export function removeFreeLocks(dataDir: string): void {
   for (const name of readdirSync(dataDir)) if (isNodeName(name)) removeIfFree(join(dataDir, name));
 }
@@ -55,18 +56,23 @@ function removeIfFree(file: string): boolean {
   return lock !== undefined;
 }
 
-/** Whether a daemon works on this data directory right now, in any process. Throws `no_permission` if this user may not read its lock. */
+/**
+ * True if a daemon in any process is using the data directory. Throws `no_permission` if this user can't read its lock.
+ */
 export async function isDaemonRunning(dataDir: string): Promise<boolean> {
   return isInDataDir(dataDir, daemonLockName) && isLockTaken(join(dataDir, daemonLockName));
 }
 
-/** The file with the id of a daemon's node on PostgreSQL: the next daemon of this directory takes its place at once. */
+/**
+ * The file with the id of a daemon's node on PostgreSQL, so that the next daemon of the directory can replace it at
+ * once.
+ */
 export const nodeFileName = 'rankd.node';
 
 /** The file whose lock a daemon holds. */
 export const daemonLockName = 'daemon.lock';
 
-/** A check for a running daemon holds a shared lock for an instant; a daemon that starts just then waits for it. */
+/** The time that a starting daemon waits for a check, which holds a shared lock for an instant. */
 const checkTimeoutMs = 250;
 
 function alreadyRunning(dataDir: string): RankdError {
@@ -76,20 +82,20 @@ function alreadyRunning(dataDir: string): RankdError {
 }
 
 /**
- * A lock that lives as long as a process: an open exclusive transaction on a separate file. The operating system releases it when
- * the process ends, for any reason, but not while the process is stopped. No clock is involved.
+ * A lock on a separate file, held by an open exclusive transaction. The operating system releases it when the process
+ * ends, but not while the process is suspended.
  */
 export interface ProcessLock {
   /** Releases the lock. With `remove`, its file is removed first, so that no process gets this lock again. */
   release(options?: { remove?: boolean }): void;
 }
 
-/** The files of the locks that this thread holds. They need no check, which opens a database, for each open change of this node. */
+/** The lock files that this thread holds. They are known to be taken, without opening a database to check. */
 const held = new Set<string>();
 
 /**
- * Takes the lock of a file that exists. `undefined` if another process, or another part of this one, has it. `timeoutMs`: how long to wait for
- * a process that only checks the lock. Throws like `openStore` if the file can't be used.
+ * Takes the lock of an existing file. Returns `undefined` if any process, including this one, has it. `timeoutMs` is
+ * the time to wait for a process that only checks the lock. Throws like `openStore` if the file can't be used.
  */
 export function takeLock(file: string, { timeoutMs = 0 } = {}): ProcessLock | undefined {
   const database = open(file, { timeout: timeoutMs });
@@ -112,7 +118,7 @@ export function takeLock(file: string, { timeoutMs = 0 } = {}): ProcessLock | un
   };
 }
 
-/** Whether any process has the lock of a file that exists. Leaves the file as it is. */
+/** True if any process has the lock of an existing file. */
 function isLockTaken(file: string): boolean {
   const database = open(file, { readonly: true, timeout: 0 });
   try {

@@ -6,9 +6,9 @@ import { sqliteDialect } from '../engine/statements.ts';
 import { migrations } from '../schema/migrations.ts';
 import { schemaVersion } from '../schema/schema-version.ts';
 
-/** The content of a rankd database, and all of its problems. */
+/** The contents of a rankd database, and its problems. */
 export interface Examination extends BackupContents {
-  /** The number of the newest row ever written, by table. */
+  /** The highest row number that each table ever had. */
   newestRows: Map<string, number>;
   /** The findings of SQLite's integrity check. */
   damage: string[];
@@ -16,12 +16,12 @@ export interface Examination extends BackupContents {
   danglingRows: string[];
 }
 
-/** The newest schema that this rankd knows. */
+/** The newest schema that this rankd supports. */
 export const newestSchema = migrations.length;
 
 /**
- * Reads all of a database once. Throws `config_invalid` if it is not rankd's, `schema_newer`, and `store_unavailable` if it is
- * too damaged to be read.
+ * Reads a whole database. Throws `config_invalid` if it is not rankd's, `schema_newer`, and `store_unavailable` if it
+ * is too damaged to be read.
  */
 export function examine(db: Connection): Examination {
   return db.read(() => {
@@ -37,7 +37,7 @@ export function examine(db: Connection): Examination {
   });
 }
 
-/** Like `examine`, on a file that no other handle has open. */
+/** Opens a database file and examines it. */
 export function examineFile(file: string): Examination {
   const db = new Connection(file, { isReadonly: true });
   try {
@@ -47,7 +47,7 @@ export function examineFile(file: string): Examination {
   }
 }
 
-/** The first thing that is wrong; `undefined` if it is sound. */
+/** Returns the first problem, or `undefined` if there is none. */
 export function flawOf({ damage, danglingRows }: Examination): string | undefined {
   return damage[0] ?? danglingRows[0];
 }

@@ -11,7 +11,7 @@ export function hasDatabase(dataDir: string): boolean {
   return existsSync(join(dataDir, databaseName));
 }
 
-/** Runs `work` on the database of a data directory as it is: nothing is made or migrated. Throws `not_found` if there is none. */
+/** Runs `work` on an existing database without migrating it. Throws `not_found` if there is none. */
 export function onExisting<T>(dataDir: string, work: (db: Connection) => T): T {
   const { db, close } = openExisting(dataDir);
   try {
@@ -21,7 +21,7 @@ export function onExisting<T>(dataDir: string, work: (db: Connection) => T): T {
   }
 }
 
-/** The database of a data directory as it is, which may be on a read-only file system. Throws like `onExisting`. */
+/** Opens an existing database without migrating it, even on a read-only file system. Throws like `onExisting`. */
 export function openExisting(dataDir: string): { db: Connection; close(): void } {
   const file = requireDatabase(dataDir);
   if (isOnReadOnlyFileSystem(dataDir)) return openReadOnly(file);
@@ -30,8 +30,8 @@ export function openExisting(dataDir: string): { db: Connection; close(): void }
 }
 
 /**
- * SQLite would have to make an index next to the file, so it reads a private copy of it and of its log. (The addon takes no URIs, so `immutable=1` can't
- * be asked for.)
+ * Opens a private copy of a database and its log, because SQLite can't create its index file on a read-only file
+ * system. (The addon takes no URIs, so `immutable=1` is not available.)
  */
 function openReadOnly(file: string): { db: Connection; close(): void } {
   const scratch = new ScratchDirectory();
@@ -50,7 +50,9 @@ function openReadOnly(file: string): { db: Connection; close(): void } {
   }
 }
 
-/** The file system may be writable at another place, so this copies again if the files have changed in the meantime. */
+/**
+ * Copies a database, and retries if it has changed in the meantime, because the file system can be writable elsewhere.
+ */
 function copyUnchanged(from: string, to: string): void {
   const files = () => ['', '-wal'].filter((suffix) => existsSync(from + suffix));
   const state = () => files().map((suffix) => `${suffix} ${statSync(from + suffix, { bigint: true }).mtimeNs}`);
@@ -68,7 +70,7 @@ function copyUnchanged(from: string, to: string): void {
   );
 }
 
-/** The path of the database. Throws `not_found` if there is none, and `config_invalid` if it is a link. */
+/** Returns the path of the database. Throws `not_found` if there is none, and `config_invalid` if it is a link. */
 export function requireDatabase(dataDir: string): string {
   const file = join(dataDir, databaseName);
   refuseLink(file);
@@ -79,8 +81,8 @@ export function requireDatabase(dataDir: string): string {
 }
 
 /**
- * Copies one moment of a database, its write-ahead log included, into a file that is empty. Other processes can read
- * and write at the same time. The copy is one file; it is not synced to disk.
+ * Copies a snapshot of a database, including its write-ahead log, into an empty file. Other processes can read and
+ * write at the same time. The copy is not synced to disk.
  */
 export function copyDatabase(from: string, to: string, { isReadonly = false } = {}): void {
   const source = new Connection(from, { isReadonly });
@@ -91,7 +93,7 @@ export function copyDatabase(from: string, to: string, { isReadonly = false } = 
   }
 }
 
-/** The same, of a database that is open. */
+/** Copies a snapshot of an open database into an empty file. */
 export function copyInto(source: Connection, to: string): void {
   source.run('VACUUM INTO @to', { to });
 }

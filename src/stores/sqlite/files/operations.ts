@@ -11,7 +11,7 @@ import { examine, newestSchema } from './examine.ts';
 import { databaseName, hasDatabase, onExisting } from './existing.ts';
 import { examineBackup, migrateDatabase, restoreBackup, tryMigration } from './restore.ts';
 
-/** The operations on the database of a data directory. */
+/** Returns the operations on the database of a data directory. */
 export function sqliteOperations({ dataDir, clock }: { dataDir: string; clock: Clock }): StoreOperations {
   return {
     exists: async () => hasDatabase(dataDir),
@@ -64,7 +64,7 @@ function isDamage(error: unknown): error is RankdError {
   return error instanceof RankdError && codeOf(error.cause).startsWith('SQLITE_CORRUPT');
 }
 
-/** Reads the database as it is: it creates, migrates and locks nothing. */
+/** Finds names without creating, migrating or locking the database. */
 async function namesIn(dataDir: string, query: NamesQuery): Promise<Names> {
   let db: Connection | undefined;
   try {

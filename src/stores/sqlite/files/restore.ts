@@ -16,7 +16,7 @@ import { checkDigest } from './backup.ts';
 import { examine, flawOf, newestSchema } from './examine.ts';
 import { copyDatabase, databaseName, onExisting } from './existing.ts';
 
-/** Reads all of a backup: its digest, its database, and whether rankd made every part of the schema. */
+/** Implements `StoreOperations.examineBackup`. Checks the digest, the database and the schema. */
 export function examineBackup(file: string): ExaminedBackup {
   if (!existsSync(file)) {
     throw new RankdError('not_found', `There is no file ${file}.`, { hint: 'name a file that `rankd backup` made' });
@@ -39,7 +39,10 @@ export function examineBackup(file: string): ExaminedBackup {
   return { ...examination, hasDigest: digest === 'right' };
 }
 
-/** Returns the path of the old database; `undefined` if there was none. Also throws like `writeWhole`. */
+/**
+ * Restores a backup. Returns the new path of the old database, or `undefined` if there was none. Also throws like
+ * `writeWhole`.
+ */
 export function restoreBackup(
   { dataDir, file, by }: RestoreRequest & { dataDir: string },
   clock: Pick<Clock, 'now'>,
@@ -50,7 +53,7 @@ export function restoreBackup(
   return writeWhole({ to, unfinished: `${to}.restoring`, mayReplace: true }, (unfinished) => {
     copyDatabase(file, unfinished, { isReadonly: true });
     const restored = { file: basename(file), kept: existsSync(to) ? basename(kept) : null };
-    // The copy is complete before it is put in place.
+    // The audit event is in the copy before the copy replaces the database.
     migrateCopy(unfinished, clock, (db) => {
       const { people: _, ...row } = rowAfter(
         db.get<ChainLink>(sqliteDialect.chainEnd) ?? chainStart,
@@ -62,7 +65,7 @@ export function restoreBackup(
   });
 }
 
-/** Gives the old database a second name. It leaves no log that SQLite could apply to the new file. */
+/** Gives the old database a second name, and leaves no log that SQLite could apply to the new one. */
 function setAside(database: string, kept: string): string | undefined {
   const wasThere = existsSync(database);
   if (wasThere) {
@@ -74,7 +77,10 @@ function setAside(database: string, kept: string): string | undefined {
   return wasThere ? kept : undefined;
 }
 
-/** Makes the old database one file without a write-ahead log, which only its sole user can do. One too damaged for that stays as it is. */
+/**
+ * Merges the write-ahead log into the old database, unless it is damaged. Throws `conflict` if another process has it
+ * open.
+ */
 function mergeLog(file: string): void {
   try {
     const db = new Connection(file, { lockTimeoutMs: 0 }); // fails if another process has it open
@@ -91,13 +97,16 @@ function mergeLog(file: string): void {
   }
 }
 
-/** The old name stays until the new file takes it, so that it is never missing. */
+/**
+ * Gives a file a second name. The first one stays until the new database replaces it, so that the database is never
+ * missing.
+ */
 function linkOrCopy(file: string, kept: string): void {
   try {
     linkSync(file, kept);
   } catch (error) {
     if (codeOf(error) === 'EEXIST') throw error;
-    copyFileSync(file, kept, constants.COPYFILE_EXCL); // a file system without links
+    copyFileSync(file, kept, constants.COPYFILE_EXCL); // the file system has no hard links
   }
 }
 
@@ -178,7 +187,7 @@ function tryOnCopy(database: string, clock: Pick<Clock, 'now'>): void {
   }
 }
 
-/** Brings a copy to the newest schema, lets `finish` work on it in one transaction, and checks that it is sound. */
+/** Migrates a copy to the newest schema, runs `finish` on it in one transaction, and checks its integrity. */
 function migrateCopy(
   file: string,
   clock: Pick<Clock, 'now'>,

@@ -13,16 +13,19 @@ export interface MigrateOptions {
   migrations?: readonly string[];
   /** False for a database that is itself a copy. */
   makesCopy?: boolean;
-  /** Keeps daemons away until the migration is committed. Throws if one works on the database. Called only if there is an older schema. */
+  /**
+   * Prevents daemons from starting until the migration is committed. Throws if one is running. Called only for an older
+   * schema.
+   */
   lockOutDaemons?: ((version: number) => { release(): void }) | undefined;
 }
 
 /**
- * Brings a database to the newest schema, an empty file included. An older one is copied first, to
- * `rankd.db.before-v<new version>`. Two processes can do this at once: the second finds it done. Returns what was done.
+ * Migrates a database, or an empty file, to the newest schema. Copies an older database first, to
+ * `rankd.db.before-v<new version>`. Of two concurrent migrations, the second does nothing.
  *
- * Throws `config_invalid` if the file is not rankd's and `schema_newer` if a later rankd wrote it; neither is
- * touched.
+ * Throws `config_invalid` if the file is not rankd's, and `schema_newer` if a later rankd migrated it, without changing
+ * it.
  */
 export function migrate(
   db: Connection,
@@ -56,7 +59,7 @@ export function migrate(
   }
 }
 
-/** The write lock is held, so nothing can change before the migration does. A copy of an earlier attempt is replaced. */
+/** Copies the database, which the migration has locked. Replaces the copy of an earlier attempt. */
 function writeCopy(file: string, copy: string): void {
   writeWhole({ to: copy, unfinished: `${copy}.unfinished`, mayReplace: true }, (unfinished) => {
     copyDatabase(file, unfinished);

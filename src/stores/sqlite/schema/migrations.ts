@@ -1,8 +1,8 @@
 import { tables } from '../../sql/schema.ts';
 
 /**
- * The schema, as the steps from one version to the next; a database's `user_version` is the number of steps it has seen. Append only: never
- * edit a step that was released.
+ * All migrations, in order. A database's `user_version` is the number of migrations applied to it. Append only: never
+ * edit a released one.
  */
 export const migrations: readonly string[] = [
   `${tables({

@@ -11,8 +11,8 @@ import { migrations } from './migrations.ts';
 export const applicationId = 0x726e6b64;
 
 /**
- * The number of migrations that the database has seen; 0 if it is empty.
- * Throws `config_invalid` if the file is not rankd's, and `schema_newer` if a later rankd wrote it.
+ * Returns the number of migrations applied to the database. Throws `config_invalid` if the file is not rankd's, and
+ * `schema_newer` if a later rankd migrated it.
  */
 export function schemaVersion(db: Connection, newestKnown: number): number {
   const { id, version, objects } = db.get<{ id: number; version: number; objects: number }>(headerSql) ?? emptyHeader;
@@ -22,7 +22,7 @@ export function schemaVersion(db: Connection, newestKnown: number): number {
   return version;
 }
 
-/** The copy that is made of a database before it is brought to a schema. */
+/** Returns the path of the copy that is made before a database is migrated to a schema. */
 export function copyBefore(file: string, schema: number): string {
   return `${file}.before-v${schema}`;
 }
@@ -38,7 +38,7 @@ function schemaNewer(db: Connection, { version, newestKnown }: { version: number
   );
 }
 
-/** The rankd that brought the database to this schema; `undefined` if this rankd can't read that note. */
+/** Returns the version of rankd that migrated the database to this schema, or `undefined` if it can't be read. */
 function writerOf(db: Connection, version: number): string | undefined {
   try {
     const row = db.get<{ rankd: string }>('SELECT rankd FROM schema_steps WHERE version = @version', { version });
@@ -55,14 +55,14 @@ const headerSql = `
 
 const emptyHeader = { id: 0, version: 0, objects: 0 };
 
-/** A table, an index, a trigger or a view, with the statement that made it. */
+/** A table, an index, a trigger or a view, with the statement that created it. */
 interface SchemaObject {
   type: string;
   name: string;
   sql: string | null;
 }
 
-/** Differences from the schema of the migrations up to `version`, e.g. a dropped trigger. */
+/** Returns the differences from the schema of the migrations up to `version`, e.g. a dropped trigger. */
 export function schemaFlaws(db: Connection, version: number): string[] {
   const found = byName(db.all<SchemaObject>(objectsSql));
   const made = byName(madeByMigrations(version));
@@ -76,7 +76,7 @@ export function schemaFlaws(db: Connection, version: number): string[] {
   });
 }
 
-/** SQLite creates those with reserved names itself. */
+/** Excludes the objects with reserved names, which SQLite itself creates. */
 const objectsSql =
   "SELECT type, name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name";
 
