@@ -10,20 +10,20 @@ export interface BenchOptions<Name extends string> {
   json: boolean;
 }
 
-/** With fewer rounds, a median is a matter of luck. */
+/** With fewer rounds, medians vary too much. */
 const fewestRounds = 5;
 
-/** Parses the command line. Throws `CommanderError` if it is invalid or asks for help, after printing that. */
+/** Parses the command line. Prints errors or help, and then throws `CommanderError`. */
 export function benchOptions<Name extends string>(line: string[], names: readonly Name[]): BenchOptions<Name> {
   const only = (given: string) => new Set(given.split(',').map((name) => known(name, names)));
   return new Command('npm run bench --')
     .description('Measures rankd against its baselines; exits with 1 if a goal is missed.')
-    .option('--rounds <n>', 'how many', wholeNumber(fewestRounds, 10_000), 30)
+    .option('--rounds <n>', 'number of rounds', wholeNumber(fewestRounds, 10_000), 30)
     .addOption(
       new Option('--only <parts>', `some of ${names.join()}`).argParser(only).default(new Set(names), 'all of them'),
     )
     .option('--write', 'store each part in bench/results.json and bench/README.md as it ends', false)
-    .option('--json', 'one JSON document instead of the table', false)
+    .option('--json', 'print one JSON document instead of the table', false)
     .exitOverride()
     .parse(line, { from: 'user' })
     .opts<BenchOptions<Name>>();

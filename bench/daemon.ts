@@ -5,7 +5,7 @@ import { type ServerProcess, startServer } from './processes.ts';
 /** The place for which every key here is valid. */
 export const place = 42;
 
-/** Limits that no load reaches, to measure the work rather than refusals. */
+/** Limits that no load reaches, so that refusals are not measured. */
 const limits = `limits:
   rank: 1000000
   rank_burst: 1000000
@@ -13,7 +13,7 @@ const limits = `limits:
   failed_auth: 1000000
 `;
 
-/** The options of Node.js in rankd's systemd unit. */
+/** The Node.js options in rankd's systemd unit. */
 const unit = readFileSync(new URL('../config/rankd.service', import.meta.url), 'utf8');
 const nodeOptions = /^Environment=NODE_OPTIONS=(.+)$/m.exec(unit)?.[1] ?? '';
 
@@ -22,11 +22,11 @@ export interface Rankd extends AsyncDisposable {
   home: CliHome;
   /** The key's secret. */
   secret: string;
-  /** Starts its daemon on the server's core, with its unit's options and a log file, as under a service manager. */
+  /** Starts the daemon on the server's core with the unit's options and a log file, as a service manager does. */
   start(env?: Record<string, string>): Promise<ServerProcess>;
 }
 
-/** `config`: further lines of `rankd.yaml`. */
+/** Installs rankd into a new home. `config`: further lines of `rankd.yaml`. */
 export async function openRankd(config = 'platform:\n  kind: simulated\n'): Promise<Rankd> {
   const home = new CliHome();
   writeFileSync(home.path('rankd.yaml'), config + limits);

@@ -16,7 +16,7 @@ export const small: Size = { keys: 10, changes: 10 };
 /** The time between changes: five million take a month, which is about as fast as Roblox allows. */
 const everyMs = 500;
 
-/** The number of filled-in keys whose secrets are returned. */
+/** The number of added keys whose secrets are returned. */
 const goodSecrets = 10;
 
 /** Fills the database of a stopped rankd by SQL, because commands would take days. Returns the secrets of some keys. */
@@ -67,11 +67,11 @@ function fileOf({ home }: Rankd): string {
   return join(home.dataDir, 'rankd.db');
 }
 
-/** `@count` whole numbers after `@after`, with a cast because SQLite does not bind numbers as integers here. */
+/** The `@count` whole numbers after `@after`. The cast is needed because numbers are bound as reals. */
 const numbers = `(WITH RECURSIVE numbers (value) AS (SELECT CAST(@after AS INTEGER) + 1 UNION ALL SELECT value + 1 FROM numbers WHERE value < @after + @count)
                   SELECT value FROM numbers)`;
 
-/** Unsafe after a crash: a half-filled database is discarded. */
+/** Opens the database without protection against crashes, because a half-filled database is discarded. */
 function openForFilling(file: string) {
   const db = new Database(file);
   db.pragma('journal_mode = OFF');
@@ -87,7 +87,7 @@ function openForFilling(file: string) {
   };
 }
 
-/** Otherwise, the system writes gigabytes during the measurement. */
+/** Syncs the file, so that the system does not write gigabytes during the measurement. */
 function toDisk(file: string): void {
   const open = openSync(file, 'r+');
   fsyncSync(open);

@@ -10,7 +10,7 @@ export interface Finding extends Spread {
   against: string;
   /** The measured quantity: `req/s`, `p99`, `time`. */
   figure: string;
-  /** × is a ratio. */
+  /** `×` means a ratio. */
   unit: '×' | 'ms' | 'KB' | 'packages' | 'changes' | 'requests' | 'trips';
   /** Absent if the figure has no goal. */
   goal?: Goal;

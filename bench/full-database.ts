@@ -1,24 +1,23 @@
 import { openRankd, type Rankd } from './daemon.ts';
 import { addKeys, fill, type Size } from './fill.ts';
 
-/** Enough to give each change a name, a key and a ranker; the changes take a month. */
+/** A month of changes, each with a name, a key and a ranker. */
 const size: Size = { keys: 1_000, changes: 5_000_000 };
 const allKeys = 1_000_000;
 
 /**
- * A database that is filled only once, because that takes minutes: `search` reads it, `scale` adds keys. Disposal
- * removes it.
+ * A full database for `search` and `scale`, which share it because filling it takes minutes. Disposal removes it.
  */
 export class FullDatabase implements AsyncDisposable {
   #filled: Promise<Rankd> | undefined;
 
-  /** Must not be called while a daemon runs on it. */
+  /** Returns the filled database. Must not be called while a daemon is using it. */
   filled(): Promise<Rankd> {
     this.#filled ??= openFilled();
     return this.#filled;
   }
 
-  /** The same with a million keys, and the secrets of some. May be called once. */
+  /** Adds keys up to a million, and returns the secrets of some. Can be called once. */
   async withAllKeys(): Promise<{ full: Rankd; secrets: string[] }> {
     const full = await this.filled();
     return { full, secrets: addKeys(full, { after: size.keys, count: allKeys - size.keys }) };

@@ -3,8 +3,8 @@ import autocannon from 'autocannon';
 import type { LoadOptions, LoadReport } from './load.ts';
 
 /**
- * Sends the load that each line of standard input describes, and prints a line with the result. `load.ts` runs it on a
- * separate core.
+ * Sends the load that each line of standard input describes, and prints a line with its report. `load.ts` runs this
+ * script on a separate core.
  */
 for await (const line of createInterface({ input: process.stdin })) {
   const report = await send(JSON.parse(line) as LoadOptions);
@@ -35,7 +35,7 @@ async function send({ url, connections, amount, requests, firstMember }: LoadOpt
       path,
       headers,
       body,
-      // Every rank request is for another member.
+      // Every rank request is for a different member.
       ...(firstMember !== undefined && {
         setupRequest: (request) => {
           nextMember += 1;

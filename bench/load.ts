@@ -8,7 +8,7 @@ export interface LoadOptions {
   connections: number;
   /** The number of requests over all connections. */
   amount: number;
-  /** Every connection sends these in turn, again and again. */
+  /** Each connection sends these requests in a loop. */
   requests: LoadRequest[];
   /** If set, each `"MEMBER"` in a body becomes the next number after this one. */
   firstMember?: number;
@@ -24,15 +24,15 @@ export interface LoadReport {
   requestsPerSecond: number;
   p50Ms: number;
   p99Ms: number;
-  /** The number of answers per status. */
+  /** The number of responses per status. */
   statuses: Record<number, number>;
   failures: number;
   lastMember: number;
 }
 
-/** Loads servers from another core. Its process stays, because a cold one would slow the first side. */
+/** Sends load from a separate core. One warm process serves both sides, because a cold one would slow the first. */
 export interface Load extends AsyncDisposable {
-  /** Throws if an answer's status is not `status`, because the figures would be of something else. */
+  /** Throws if a response has a different status, because the figures would measure something else. */
   send(options: LoadOptions, expected: { status: number }): Promise<LoadReport>;
 }
 
@@ -49,7 +49,7 @@ export function openLoad(): Load {
       const report = JSON.parse(value) as LoadReport;
       if (report.failures > 0 || Object.keys(report.statuses).join() !== String(status)) {
         throw new Error(
-          `${options.url}: ${JSON.stringify(report.statuses)} and ${report.failures} failures where ${status} was to come`,
+          `${options.url}: ${JSON.stringify(report.statuses)} and ${report.failures} failures instead of ${status}`,
         );
       }
       return report;

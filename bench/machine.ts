@@ -8,7 +8,7 @@ export function machine(): Record<string, string> {
   return {
     machine: `${cpus().length} × ${first?.model.trim() ?? 'unknown'}, ${Math.round(totalmem() / 2 ** 30)} GiB`,
     system: `${type()} ${release().split('-')[0]}`,
-    cores: canPin ? 'server and load each on a core of their own' : 'server and load not kept apart',
+    cores: canPin ? 'server and load on separate cores' : 'server and load on the same cores',
     'Node.js': process.version,
     ...Object.fromEntries(['fastify', 'better-sqlite3', 'autocannon'].map((name) => [name, versionOf(name)])),
   };

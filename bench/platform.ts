@@ -5,25 +5,22 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { group, roleIdOf } from './group.ts';
 
 /**
- * A Roblox that costs almost nothing: responds to each call of a rank change after `latencyMs` (first argument), treats
- * every user as a member, and has no limit that a load reaches. The tests' fake, not this one, detects careless
- * clients.
+ * A fake Roblox that costs almost nothing. It responds to each call of a rank change after `latencyMs` (the first
+ * argument), treats every user as a member, and has limits that no load reaches.
  */
 const latencyMs = Number(process.argv[2] ?? 0);
 const actingUser = 7;
 const ranks = [group.base, group.trainee, group.officer, group.leader];
 const rolePath = (rank: number) => `groups/${group.id}/roles/${roleIdOf(rank)}`;
-/** The ranks of members who were changed; all others are trainees. */
+/** The ranks of changed members; all others are trainees. */
 const held = new Map<number, Set<number>>();
 
-/** Calls a second for each operation: more than a load makes, and the most that rankd accounts for. */
+/** The limit of calls per second: more than any load makes, and the highest that rankd accounts for. */
 const limit = 10_000;
 let windowEndsAt = 0;
 let left = limit;
 
-/**
- * The remaining budget in Open Cloud's headers. All operations are counted together, so it is a lower bound for each.
- */
+/** Returns Open Cloud's rate limit headers. All operations share one count, which is a lower bound for each. */
 function budgetHeaders(): Record<string, string> {
   const now = performance.now();
   if (now >= windowEndsAt) {

@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 
-/** The core of the measured server, and that of everything that talks to it. */
+/** The core of the measured server, or that of its callers and platform. */
 type Core = 'server' | 'load';
 
 const coreNumbers: Record<Core, string> = { server: '0', load: '1' };
@@ -14,13 +14,13 @@ const coreNumbers: Record<Core, string> = { server: '0', load: '1' };
 /** True if processes can be pinned to separate cores. */
 export const canPin = availableParallelism() > 1 && spawnSync('taskset', ['-V']).status === 0;
 
-/** Program and arguments that run `args` of Node on a core. */
+/** Returns the program and arguments that run Node.js with `args` on a core. */
 export function onCore(core: Core, args: string[]): [string, string[]] {
   const node = process.execPath;
   return canPin ? ['taskset', ['-c', coreNumbers[core], node, ...args]] : [node, args];
 }
 
-/** The path of one of the bench's programs. */
+/** Returns the path of one of the bench's programs. */
 export function program(name: string): string {
   return fileURLToPath(new URL(name, import.meta.url));
 }
@@ -59,10 +59,10 @@ export async function startServer(args: string[], { core = 'server', env = {}, l
     };
     return server;
   }
-  throw new Error(`${args.join(' ')} ended before it listened`);
+  throw new Error(`${args.join(' ')} ended before it was listening`);
 }
 
-/** The CPU time of a process's threads, in milliseconds. */
+/** Returns the CPU time of all threads of a process, in milliseconds. */
 export function cpuMs(pid: number): number {
   const threads = readdirSync(`/proc/${pid}/task`);
   const nanoseconds = threads.map((thread) => {

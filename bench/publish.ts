@@ -10,11 +10,11 @@ export interface Results {
 }
 
 /**
- * The results with a new measurement of a part, in the order of `names`. Results under other conditions are dropped.
+ * Adds newly measured parts to the results, in the order of `names`. Drops earlier results from different conditions.
  */
-export function withPart(kept: Results, { conditions, parts }: Results, names: readonly string[]): Results {
-  const isComparable = JSON.stringify(kept.conditions) === JSON.stringify(conditions);
-  const all = { ...(isComparable && kept.parts), ...parts };
+export function withPart(stored: Results, { conditions, parts }: Results, names: readonly string[]): Results {
+  const isComparable = JSON.stringify(stored.conditions) === JSON.stringify(conditions);
+  const all = { ...(isComparable && stored.parts), ...parts };
   const inOrder = names.flatMap((name) => (all[name] === undefined ? [] : [[name, all[name]] as const]));
   return { conditions, parts: Object.fromEntries(inOrder) };
 }
@@ -33,7 +33,7 @@ export function publish(results: Results): void {
   );
 }
 
-/** The stored results, and their tables in the bench's README. */
+/** Returns the stored results and their tables in the README. */
 export function published(): { results: Results; summary: string | undefined } {
   const results = JSON.parse(readFileSync(resultsFile, 'utf8')) as Results;
   return { results, summary: inReadme.exec(readFileSync(readmeFile, 'utf8'))?.[0] };

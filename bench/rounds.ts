@@ -19,10 +19,10 @@ export async function interleaved<Figures>(
   return pairs.slice(uncounted);
 }
 
-/** Each process of Node.js compiles differently, and may be a tenth faster or slower. */
+/** The number of starts of both sides: Node.js compiles differently in each process, up to a tenth faster or slower. */
 const starts = 3;
 
-/** Measures with both sides restarted several times; each start has its share of `rounds`, rounded up. */
+/** Measures with both sides restarted several times, and divides `rounds` among the starts, rounded up. */
 export async function overStarts<Measured>(
   rounds: number,
   measure: (rounds: number, start: number) => Promise<Measured>,
@@ -37,7 +37,7 @@ interface Pair<Figures> {
   baseline: Figures;
 }
 
-/** The median over rounds, and the quartiles: half of the rounds are between them. */
+/** The median and the quartiles over the rounds. */
 export interface Spread {
   median: number;
   lowerQuartile: number;

@@ -44,7 +44,7 @@ const note = (line: string) => void process.stderr.write(`${line}\n`);
 const options = asked();
 if (options !== undefined) process.exitCode = await bench(options);
 
-/** `undefined` if there is nothing to measure; the reason is already printed. */
+/** Parses the command line. Returns `undefined` after printing an error or help. */
 function asked(): BenchOptions<Name> | undefined {
   try {
     return benchOptions(process.argv.slice(2), names);
@@ -56,21 +56,21 @@ function asked(): BenchOptions<Name> | undefined {
 }
 
 /**
- * Returns 0 if every goal is reached, else 1. Each part is printed and stored as it ends, so a run that is stopped is
- * not lost.
+ * Runs the parts. Returns 0 if every goal is reached, and otherwise 1. Prints and stores each part as it ends, so a
+ * stopped run loses nothing.
  */
 async function bench({ only, write, json, rounds }: BenchOptions<Name>): Promise<number> {
   await using database = new FullDatabase();
   const found: Results = { conditions: machine(), parts: {} };
-  const tell = json ? note : say;
-  for (const [name, value] of Object.entries(found.conditions)) tell(`${name}: ${value}`);
-  for (const line of ['', ...tableHead]) tell(line);
+  const report = json ? note : say;
+  for (const [name, value] of Object.entries(found.conditions)) report(`${name}: ${value}`);
+  for (const line of ['', ...tableHead]) report(line);
   for (const name of names) {
     if (!only.has(name)) continue;
     const beganAt = performance.now();
     const findings = await measures[name]({ rounds, database });
     found.parts[name] = findings;
-    for (const finding of findings) tell(rowOf(finding));
+    for (const finding of findings) report(rowOf(finding));
     if (write) publish(withPart(published().results, found, names));
     note(`${name}: ${((performance.now() - beganAt) / 60_000).toFixed(1)} minutes`);
   }

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { FakeDiscord } from '../test/support/fake-discord.ts';
 
-/** A channel of Discord with its limits, and programs that take every event at once, on one port. */
+/** A Discord channel with its limits, and programs that accept every event at once, on one port. */
 const discord = new FakeDiscord();
 const server = createServer(async (request, response) => {
   const body = await text(request);

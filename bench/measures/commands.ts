@@ -6,10 +6,10 @@ import { onCore } from '../processes.ts';
 import { interleaved, ratio } from '../rounds.ts';
 
 const against = 'node -e 0';
-/** The first start caches compiled code, and loads the files into the system's memory. */
+/** Starts that are not counted: they fill the caches of compiled code and of files. */
 export const firstStarts = 2;
 
-/** The wall time of commands, and of `serve` up to its first answer, against a Node.js that does nothing. */
+/** Measures the wall time of commands, and of `serve` up to its first response, against an idle Node.js. */
 export async function commands({ rounds }: { rounds: number }): Promise<Finding[]> {
   await using rankd = await openRankd();
   let made = 0;
@@ -35,7 +35,7 @@ export async function commands({ rounds }: { rounds: number }): Promise<Finding[
   return findings;
 }
 
-/** The wall time of a command in milliseconds. Throws if it fails. */
+/** Returns the wall time of a command in milliseconds. Throws if it fails. */
 export function runMs({ folder, dataDir, cwd }: CliHome, args: string[]): number {
   const [program, programArgs] = onCore('server', args);
   const env = { PATH: process.env['PATH'], HOME: folder, RANKD_DATA_DIR: dataDir };
@@ -55,6 +55,6 @@ async function firstAnswerMs(rankd: Awaited<ReturnType<typeof openRankd>>): Prom
   await using server = await rankd.start();
   const { status } = await fetch(`${server.url}/healthz`);
   const ms = performance.now() - startedAt;
-  if (status !== 200) throw new Error(`/healthz answered ${status}`);
+  if (status !== 200) throw new Error(`/healthz responded with ${status}`);
   return ms;
 }

@@ -9,16 +9,16 @@ import { program, startServer } from '../processes.ts';
 import { spreadOf } from '../rounds.ts';
 import { configFor } from './ranker.ts';
 
-/** Longer than the bench: no read of the platform is ever answered. */
+/** Longer than the bench, so the platform never answers a read. */
 const hangingMs = 2 ** 31 - 1;
 /** People who use a command at the same moment. */
 const crowds = [30, 200];
 const withinMs = 100;
-/** A round begins once the work that the acknowledged commands can do without Roblox is done. */
+/** The pause before a round, in which acknowledged commands finish their work that does not need Roblox. */
 const pauseMs = 500;
 const uncounted = 3;
 
-/** The acknowledgements of commands that Discord posts at the same moment, while Roblox hangs. */
+/** Measures how soon rankd acknowledges commands that Discord posts at the same moment, while Roblox hangs. */
 export async function discord({ rounds }: { rounds: number }): Promise<Finding[]> {
   await using platform = await startServer([program('platform.ts'), String(hangingMs)], { core: 'load' });
   await using targets = await startServer([program('webhook-targets.ts')], { core: 'load' });
@@ -53,11 +53,11 @@ export async function discord({ rounds }: { rounds: number }): Promise<Finding[]
 
 let person = 4_400_000_000_000_000_000n;
 
-/** The time of each, in ascending order. Throws if one is not acknowledged. */
+/** Returns the acknowledgement times in ascending order. Throws if a command is not acknowledged. */
 async function acknowledgements(url: string, crowd: number): Promise<number[]> {
   const agent = new Agent({ keepAlive: true });
   const commands = Array.from({ length: crowd }, () => {
-    person += 1n; // everyone has a limit
+    person += 1n; // each person has a rate limit
     const command = { name: 'promote', options: { user: String(person % 1_000_000n) }, userId: String(person) };
     const body = JSON.stringify(interactionOf(command));
     return { body, headers: signed(body) };

@@ -15,9 +15,7 @@ import { place } from '../daemon.ts';
 import type { Finding } from '../findings.ts';
 import { spreadOf } from '../rounds.ts';
 
-/**
- * Rank changes from keys that together exceed Roblox's limit: its budget of a minute passes in `60 / speed` seconds.
- */
+/** How much faster time passes: a minute of Roblox's budget takes `60 / speed` seconds. */
 const speed = 4;
 const windows = 10;
 /** Roblox's documented budget for each operation of a change. */
@@ -25,10 +23,10 @@ export const budget = { changes: 300, windowMs: 60_000 };
 /** The keys' total demand, as a multiple of the budget. */
 const demand = 3;
 const keys = ['one', 'two', 'three'];
-/** A fourth key asks for one change at a time, at a different moment of each window. */
+/** A fourth key requests one change at a time, at a different moment of each window. */
 const single = { key: 'four', everyMs: 19_300 };
 const answersInMs = 100;
-/** A member comes again only after all others, which takes longer than reads can lag. */
+/** Enough members that the same one is changed again only after reads have stopped lagging. */
 export const members = { first: 20_000, count: 1_500 };
 
 export async function limit(): Promise<Finding[]> {
@@ -89,7 +87,7 @@ export async function limit(): Promise<Finding[]> {
   ];
 }
 
-/** A request and its answer; times on the fast clock. */
+/** A request and its response. Times are on the accelerated clock. */
 export interface Asked {
   askedAt: number;
   endedAt: number;
@@ -98,19 +96,18 @@ export interface Asked {
 }
 
 const deadlineMs = 20_000;
-/** The longest time for a change that does not have to wait. */
+/** The maximum duration of a change that does not have to wait. */
 const changeMs = 1_000;
 
 /**
- * True for a change that began and did not end, or was refused although its wait and the change would have fitted
- * before the deadline.
+ * True if a change began and did not end, or was refused although its wait and the change would have met the deadline.
  */
 function hadTime({ askedAt, endedAt, status, body: { code, retryAfter = 0 } }: Asked): boolean {
   const leftMs = askedAt + deadlineMs - endedAt;
   return status !== 200 && !(code === 'platform_busy' && retryAfter * 1_000 + changeMs > leftMs);
 }
 
-/** A daemon and a Roblox with enforced budgets, both in accelerated time. */
+/** Opens a daemon and a fake Roblox that enforces its budgets, both in accelerated time. */
 async function openRankd() {
   await using opened = new AsyncDisposableStack();
   const clock = new FastClock(speed);
@@ -144,7 +141,7 @@ async function openRankd() {
   const closers = opened.move();
   return {
     clock,
-    /** Requests a change of the next member, who then holds the first role again. */
+    /** Requests a change of the next member, and then resets the member's role. */
     async ask(key: string): Promise<Asked> {
       const rankeeId = members.first + (asked % members.count);
       asked += 1;

@@ -13,12 +13,11 @@ const more = 500_000;
 /** Each round takes a minute. */
 const rounds = 3;
 
-/** Memory at rest and after a million requests, against bare Fastify; and its growth over half a million more. */
+/** Measures memory at rest, after a million requests (both against bare Fastify), and after half a million more. */
 export async function memory(): Promise<Finding[]> {
   await using load = openLoad();
   await using rankd = await openRankd();
-  // Several keys, so that none reaches its limit of verifications a minute; in turn, because each connection has one
-  // key.
+  // Several keys, so that none reaches its limit of verifications per minute.
   const requests = fill(rankd, small).map((secret) => verification(secret));
   const measured = async (started: Promise<ServerProcess>, { grows }: { grows: boolean }) => {
     await using server = await started;

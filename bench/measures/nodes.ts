@@ -21,13 +21,13 @@ import { spreadOf } from '../rounds.ts';
 import { type Asked, ask, budget, members } from './limit.ts';
 import { newStore } from './postgres.ts';
 
-/** Several daemons on one PostgreSQL: one is killed during a change, and three share Roblox's budget. */
+/** Measures daemons on one PostgreSQL: one of two is killed during a change, and three share Roblox's budget. */
 export async function nodes(): Promise<Finding[]> {
   await using server = await startPostgres({ settings: ['fsync=on', 'full_page_writes=on'] });
   return [...(await kills(server)), ...(await sharedBudget(server))];
 }
 
-/** These run concurrently, because they mostly wait. */
+/** How many daemons are killed, concurrently, because these runs mostly wait. */
 const killed = 3;
 /** The longest lag of a read from Roblox. */
 const lagMs = 5_000;
@@ -47,7 +47,7 @@ async function kills(server: PostgresServer): Promise<Finding[]> {
   ];
 }
 
-/** Ends a daemon by SIGKILL between the start of a change and the response to its write. */
+/** Kills a daemon between the start of a change and the response to its write. */
 async function killOne(server: PostgresServer, database: string) {
   await using opened = new AsyncDisposableStack();
   const { url } = await newStore(server, database);
@@ -85,14 +85,12 @@ async function killOne(server: PostgresServer, database: string) {
   return { takenMs, reconciledMs };
 }
 
-/**
- * Ten seconds per minute: the time of a ledger request does not scale with the clock, and must not weigh more for it.
- */
+/** How much faster time passes. Ledger requests do not get faster, so a higher speed would overstate their cost. */
 const speed = 6;
 const windows = 10;
 /**
- * The demand on each daemon, in budgets, and its share if no daemon gets more than its demand and the rest is shared
- * evenly.
+ * The demand on each daemon as a part of the budget, and its fair share: no daemon gets more than its demand, and the
+ * rest is shared evenly.
  */
 const demands = [
   { wanted: 0.2, share: 0.2 },
@@ -145,7 +143,7 @@ async function sharedBudget(server: PostgresServer): Promise<Finding[]> {
   ];
 }
 
-/** Daemons on one database and one Roblox with enforced budgets, in accelerated time. */
+/** Opens daemons on one database and a fake Roblox that enforces its budgets, in accelerated time. */
 async function openDaemons({ url }: { url: string }) {
   await using opened = new AsyncDisposableStack();
   const clock = new FastClock(speed);
@@ -153,7 +151,7 @@ async function openDaemons({ url }: { url: string }) {
   opened.defer(() => fake.close());
   const charge = fake.budgets.charge.bind(fake.budgets);
   let refused = 0;
-  /** The times at which Roblox carried out reads of members: no other operation is as frequent. */
+  /** The times at which Roblox carried out reads of members, the most frequent operation. */
   const reads: number[] = [];
   fake.budgets.charge = (operation) => {
     try {

@@ -21,8 +21,8 @@ import { slice } from './verify.ts';
 const verifying = 'POST /v1/apikey on PostgreSQL';
 
 /**
- * Daemons on PostgreSQL against the same build on SQLite, against bare Fastify, and against the server's time for the
- * bare statements.
+ * Measures daemons on PostgreSQL against the same build on SQLite, against bare Fastify, and against bare statements on
+ * the same server.
  */
 export async function postgres({ rounds }: { rounds: number }): Promise<Finding[]> {
   await using server = await startPostgres({ settings: ['fsync=on', 'full_page_writes=on'] });
@@ -36,7 +36,7 @@ export async function postgres({ rounds }: { rounds: number }): Promise<Finding[
   ];
 }
 
-/** A separate database for each measure, with these settings, which rankd reaches through `port`. */
+/** Creates a database with these settings. rankd connects to it through `port`. */
 export async function newStore(
   server: PostgresServer,
   name: string,
@@ -107,8 +107,7 @@ async function verifyOnce(server: PostgresServer, rounds: number, database: stri
   const onNode = many(node, shared);
   const againstSqlite = await interleaved({ ours: onNode, baseline: many(sqlite, onSqlite) }, rounds);
   const againstFastify = await interleaved({ ours: onNode, baseline: many(fastify, shared) }, rounds);
-  // One turn for each daemon with separate connections, on both sides; with the same number of requests for each daemon
-  // before it counts.
+  // The baseline also takes three turns with separate connections. More warm-up rounds give each daemon enough requests.
   const inTurn = (servers: ServerProcess[]) => () => loaded(load, servers, verification(shared.secret));
   const sides = { ours: inTurn(nodes), baseline: inTurn(nodes.map(() => node)) };
   const together = await interleaved(sides, rounds, 4 * nodes.length);
@@ -127,8 +126,7 @@ async function verifyOnce(server: PostgresServer, rounds: number, database: stri
 }
 
 /**
- * Sends the same total number of requests, divided among the daemons, one turn each; a daemon may be listed several
- * times.
+ * Divides a slice of requests among the daemons, which take turns. The same daemon can be listed several times.
  */
 async function loaded(load: Load, servers: readonly ServerProcess[], request: LoadRequest) {
   const pids = [...new Set(servers.map(({ pid }) => pid))];
@@ -144,8 +142,8 @@ async function loaded(load: Load, servers: readonly ServerProcess[], request: Lo
 }
 
 /**
- * The store's cost for a rank change: its begin and finish, against two commits of one row each on the same server, which waits for
- * `diskMs` before it writes a commit to the disk.
+ * Measures the store's part of a rank change against two commits of one row each on the same server, which delays each
+ * commit by `diskMs`.
  */
 async function changes(
   server: PostgresServer,
@@ -170,7 +168,7 @@ async function changes(
   };
 }
 
-/** Begins and finishes changes, one after another, in a store that is reached through `port`. */
+/** Opens a store through `port`, and returns a function that begins and finishes one change in it. */
 async function beginAndFinish({ user, socketDir }: PostgresServer, at: { database: string; port: number }) {
   const server = { host: '127.0.0.1', user, ...at, tls: false } as const;
   const store = await engineOf({ dataDir: socketDir, clock: systemClock, server }).openStore();
@@ -186,15 +184,14 @@ async function beginAndFinish({ user, socketDir }: PostgresServer, at: { databas
   };
 }
 
-/** The added delay in each direction while trips are counted: large enough to outweigh all else. */
+/** The delay in each direction while trips are counted: much longer than all other work. */
 const lateMs = 25;
 /** The number of changes in one reading. */
 const few = 5;
 
 /**
- * Counts a rank change's trips to the server. For those that the caller waits for, a delayed network is used: the
- * change's additional time, divided by that of a single trip. This excludes time for work in rankd or the server. All
- * trips are counted at the proxy.
+ * Counts a rank change's trips to the server. The proxy counts all of them. Those that the caller waits for are the
+ * change's additional time on a delayed network, divided by a single trip's.
  */
 async function trips(server: PostgresServer, rounds: number): Promise<Finding[]> {
   await using opened = new AsyncDisposableStack();
@@ -210,7 +207,7 @@ async function trips(server: PostgresServer, rounds: number): Promise<Finding[]>
   const { url } = await newStore(server, 'whole_changes', { port: network.port });
   const sides = opened.use(await openSides({ load, latencyMs: 0, config: `store:\n  url: ${url}\n` }));
   const whole = () => sides.ours({ connections: 1, amount: few });
-  const look = async (mode: StoreProxy['mode']) => {
+  const measure = async (mode: StoreProxy['mode']) => {
     network.mode = mode;
     const tripMs = await p50Of(few, () => client.query({ name: 'one', text: 'SELECT 1 FROM rankd.access_version' }));
     const storeMs = await p50Of(few, begun.once);
@@ -218,7 +215,7 @@ async function trips(server: PostgresServer, rounds: number): Promise<Finding[]>
     const { p50Ms } = await whole();
     return { tripMs, storeMs, wholeMs: p50Ms, all: (network.trips - before) / few };
   };
-  const pairs = await interleaved({ ours: () => look(lateMs), baseline: () => look('pass') }, rounds, 5);
+  const pairs = await interleaved({ ours: () => measure(lateMs), baseline: () => measure('pass') }, rounds, 5);
   const waitedFor = pairs.map(({ ours, baseline }) => {
     const waits = (figure: 'storeMs' | 'wholeMs') =>
       (ours[figure] - baseline[figure]) / (ours.tripMs - baseline.tripMs);

@@ -9,7 +9,7 @@ const what = 'POST /v1/ranker';
 const throughput = ({ requestsPerSecond }: LoadReport) => requestsPerSecond;
 const p50 = ({ p50Ms }: LoadReport) => p50Ms;
 
-/** `POST /v1/ranker` against a route that only makes the platform's calls, and against the time of these calls. */
+/** Measures `POST /v1/ranker` against a route that only makes the platform calls, and against their duration. */
 export async function ranker({ rounds }: { rounds: number }): Promise<Finding[]> {
   const measured = await overStarts(rounds, measureOnce);
   const of = (turns: 'busy' | 'alone' | 'waited') => measured.flatMap((once) => once[turns]);
@@ -45,7 +45,7 @@ export async function ranker({ rounds }: { rounds: number }): Promise<Finding[]>
 }
 
 const roundTripMs = 150;
-/** A few long rounds: 64 callers that begin at once drift apart over time. The first round is not counted. */
+/** A few long rounds, because 64 callers that begin at once need time to spread. The first round is not counted. */
 const waitingRounds = 3;
 const longSlices = { one: { connections: 1, amount: 30 }, many: { connections: 64, amount: 1_920 } } satisfies Record<
   string,
@@ -53,12 +53,12 @@ const longSlices = { one: { connections: 1, amount: 30 }, many: { connections: 6
 >;
 
 /**
- * About half a second. The first requests, which come all at once or meet cold caches, and the last ones, with few
- * others, weigh little.
+ * About half a second, so that the first requests, all at once, and the last ones, with few others in flight, matter
+ * little.
  */
 export const manyCallers: Slice = { connections: 64, amount: 640 };
 const oneCaller: Slice = { connections: 1, amount: 200 };
-/** After many callers have warmed up the server, a single one needs little more. */
+/** Rounds that are not counted. After many callers have warmed up the server, a single one needs few. */
 const uncounted = { many: 12, one: 3 };
 
 type Slice = Pick<LoadOptions, 'connections' | 'amount'>;
@@ -84,7 +84,7 @@ async function measureWaiting(): Promise<Record<keyof typeof longSlices, number[
   return { many: await rounds(longSlices.many), one: await rounds(longSlices.one) };
 }
 
-/** All sides on a platform that responds after `latencyMs`. `config`: further lines of `rankd.yaml`. */
+/** Opens all sides on a platform that responds after `latencyMs`. `config`: further lines of `rankd.yaml`. */
 export async function openSides({ load, latencyMs, config = '' }: { load: Load; latencyMs: number; config?: string }) {
   await using opened = new AsyncDisposableStack();
   const platform = opened.use(await startServer([program('platform.ts'), String(latencyMs)], { core: 'load' }));

@@ -7,7 +7,7 @@ import type { Finding } from '../findings.ts';
 import type { FullDatabase } from '../full-database.ts';
 import { spreadOf } from '../rounds.ts';
 
-/** Typical searches: for common values, for rare ones, for missing ones, and for combinations. */
+/** Typical searches: for common, rare and missing values, and for combinations. */
 const searches = {
   'the newest changes': '',
   'a member by id': 'user=2000',
@@ -28,8 +28,8 @@ const searches = {
 const others = { chart: 'chart', keys: 'keys', head: 'status' };
 
 /**
- * The page's views of five million changes: each search, and the three views that count. Reports the slowest of each
- * round.
+ * Measures the page's views of five million changes: each search, and the three views with counts. Reports the slowest
+ * one of each round.
  */
 export async function search({ rounds, database }: { rounds: number; database: FullDatabase }): Promise<Finding[]> {
   const rankd = await database.filled();

@@ -7,15 +7,15 @@ import { interleaved, overStarts, ratio } from '../rounds.ts';
 import { verification } from '../verification.ts';
 
 /**
- * About a third of a second: one turn of a side. Each turn opens new connections, which send 256 requests each, so that
- * this weighs little.
+ * One turn of a side: about a third of a second. Each turn opens new connections, which send 256 requests each, so that
+ * opening them matters little.
  */
 export const slice = { connections: 64, amount: 16_384 };
 
 const what = 'POST /v1/apikey';
 const throughput = ({ requestsPerSecond }: LoadReport) => requestsPerSecond;
 
-/** `POST /v1/apikey`, accepted and refused, against a route that only parses the body and answers. */
+/** Measures accepted and refused `POST /v1/apikey` against a route that only parses the body and responds. */
 export async function verify({ rounds }: { rounds: number }): Promise<Finding[]> {
   const measured = await overStarts(rounds, measureOnce);
   const accepted = measured.flatMap((once) => once.accepted);

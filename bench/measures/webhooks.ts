@@ -8,9 +8,9 @@ import { interleaved, ratio } from '../rounds.ts';
 import { configFor, manyCallers, promotion } from './ranker.ts';
 
 /**
- * `POST /v1/ranker` of a daemon that sends each change to two programs and a Discord channel, against the same daemon
- * without webhooks: two processes would differ by more than the effect, and a daemon that is still delivering would
- * take CPU time from the other's turn.
+ * Measures `POST /v1/ranker` with three webhooks, two programs and a Discord channel, against the same daemon without
+ * webhooks. Two daemons would differ by more than the effect, and one that is still delivering would take CPU time from
+ * the other's turn.
  */
 export async function webhooks({ rounds }: { rounds: number }): Promise<Finding[]> {
   await using load = openLoad();
@@ -49,7 +49,7 @@ const addresses = { bot: '/bot', other: '/other', log: discordPath };
 /** Many short turns, so that other load on the machine affects both sides alike. */
 const turnRequests = manyCallers.amount;
 const warmUpRequests = 12_800;
-/** A daemon without webhooks checks for new ones every second. */
+/** Longer than it takes a daemon without webhooks to notice a new one. */
 const noticedMs = 1_200;
 
 async function addWebhooks(rankd: Rankd, url: string): Promise<void> {

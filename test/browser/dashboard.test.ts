@@ -41,7 +41,7 @@ describe.skipIf(browser === undefined)('the dashboard page', () => {
       expect(cookie).toMatchObject({ httpOnly: true, sameSite: 'Strict', path: '/' });
       await visitor.page.reload();
       await visitor.page.getByRole('heading', { level: 1, name: 'Set-up' }).waitFor();
-      visitor.expectNoComplaint();
+      visitor.expectNoErrors();
     });
 
     test('a used link is refused, and the page explains how to get a new one', async () => {
@@ -53,7 +53,7 @@ describe.skipIf(browser === undefined)('the dashboard page', () => {
       await second.page.goto(link);
       await second.page.getByRole('alert').waitFor();
       expect(await second.page.locator('code').allTextContents()).toContain('rankd dashboard');
-      expect(await second.hindrances()).toEqual([]);
+      expect(await second.accessibilityProblems()).toEqual([]);
     });
 
     test('a link preview that fetches the address does not use up the link', async () => {
@@ -137,14 +137,14 @@ describe.skipIf(browser === undefined)('the dashboard page', () => {
     test('a change by a game appears within 2 s', async () => {
       await ann.go('changes');
       await scene.game({ rankeeName: 'Newcomer', command: ':promote' });
-      await ann.soon(ann.row('Newcomer').filter({ hasText: 'applied' })); // it may appear while it is still pending
+      await ann.soon(ann.row('Newcomer').filter({ hasText: 'applied' })); // the row may first appear as pending
       await expect(ann.row('Newcomer').innerText()).resolves.toMatch(/Trainee[\s\S]*Officer[\s\S]*game[\s\S]*applied/);
     });
 
     test('a change by a command next to the daemon appears within 2 s', async () => {
       await scene.home.json('rank', 'set', '1002', '50', '--reason', 'for the test');
       await ann.soon(ann.page.locator('td', { hasText: 'for the test' }));
-      ann.expectNoComplaint();
+      ann.expectNoErrors();
     });
 
     test('a hidden page fetches nothing, and catches up once it is shown again', async () => {
@@ -204,7 +204,7 @@ describe.skipIf(browser === undefined)('the dashboard page', () => {
     const { ids } = (await (await shown).json()) as { ids: string[] };
     const posted = page.waitForRequest((request) => request.method() === 'POST' && request.url().endsWith('/api/undo'));
     const progress = page.getByRole('progressbar', { name: 'Progress of the undo' }).waitFor();
-    // three members are restored very quickly
+    // Restoring three members may end before the progress is shown.
     await page.route(/\/api\/run\?/, (route) => progress.then(() => route.continue()));
     await page.getByRole('button', { name: 'Put 3 members back' }).dblclick();
     expect((await posted).postDataJSON()).toEqual({ ids });
@@ -234,7 +234,7 @@ describe.skipIf(browser === undefined)('the dashboard page', () => {
     const { keys } = await scene.home.json<{ keys: object[] }>('key', 'list');
     await ann.page.route(/\/api\/keys(\?|$)/, (route) => {
       const url = new URL(route.request().url());
-      url.searchParams.set('limit', `${keys.length - 1}`); // as if the daemon had more keys than it lists at once
+      url.searchParams.set('limit', `${keys.length - 1}`); // simulates more keys than fit on one page
       return route.continue({ url: url.href });
     });
     await ann.go('changes');
@@ -248,7 +248,7 @@ describe.skipIf(browser === undefined)('the dashboard page', () => {
     await scene.home.json('key', 'revoke', 'newest', '-y');
     await ann.soon(ann.row('newest').getByText('revoked'));
     await ann.page.unroute(/\/api\/keys(\?|$)/);
-    ann.expectNoComplaint();
+    ann.expectNoErrors();
   });
 
   test('on a simulated group, the first view is the set-up of a real one, and simulated keys do not count as a step', async () => {
@@ -274,9 +274,9 @@ describe.skipIf(browser === undefined)('the dashboard page', () => {
         await visitor.go(view);
         if (view === 'chart') await visitor.page.locator('canvas').waitFor();
         expect(await visitor.fits(), view).toBe(true);
-        if (width < 3840) expect(await visitor.hindrances(), view).toEqual([]);
+        if (width < 3840) expect(await visitor.accessibilityProblems(), view).toEqual([]);
       }
-      visitor.expectNoComplaint();
+      visitor.expectNoErrors();
       expect(visitor.requests.filter((url) => new URL(url).origin !== scene.origin)).toEqual([]);
     },
   );
@@ -318,7 +318,7 @@ describe.skipIf(browser === undefined)('the dashboard page', () => {
     await german.go('changes');
     const time = german.page.locator('tbody time').first();
     expect(await time.getAttribute('title')).toMatch(/day\b/);
-    for (const one of [visitor, german]) one.expectNoComplaint();
+    for (const one of [visitor, german]) one.expectNoErrors();
   });
 
   test('a view that cannot be rendered shows an error, and the other views still work', async () => {
@@ -377,7 +377,7 @@ describe.skipIf(browser === undefined)('the dashboard page', () => {
       expect(await visitor.row('trial').locator('.chip').innerText()).toBe('simulated');
       expect(await visitor.row('trial').innerText()).toContain('rankd key adopt trial');
       expect(await visitor.row('game').locator('.chip').innerText()).toBe('active');
-      visitor.expectNoComplaint();
+      visitor.expectNoErrors();
     }
   });
 
@@ -428,7 +428,7 @@ describe.skipIf(browser === undefined)('the dashboard page', () => {
         .count(),
     ).toBe(0);
     expect(await ann.fits()).toBe(true);
-    ann.expectNoComplaint();
+    ann.expectNoErrors();
   });
 
   test('the page and the data of all its views weigh at most 110 KB', async () => {
@@ -450,7 +450,7 @@ describe.skipIf(browser === undefined)('the dashboard page', () => {
   test('the first paint is within 100 ms', async () => {
     await using visitor = await scene.operator();
     const paints: number[] = [];
-    // The machine may be busy with other tests, so one fast attempt is enough.
+    // Other tests may keep the machine busy, so one fast attempt is enough.
     while (paints.length < 40 && Math.min(...paints) >= 100) {
       await visitor.page.reload();
       paints.push(await visitor.page.evaluate(firstPaint));
@@ -486,7 +486,7 @@ const hostileName = fc.oneof(
   fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 }),
 );
 
-/** Runs in the page: the time of the first paint, in milliseconds after the address was entered. */
+/** Returns the time of the first paint, in milliseconds since the navigation. Runs in the page. */
 function firstPaint(): Promise<number> {
   return new Promise((resolve) => {
     const watch = new PerformanceObserver((list) => {

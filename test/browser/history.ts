@@ -5,7 +5,7 @@ import type { CliHome } from '../support/run-cli.ts';
 import { SteppedClock } from '../support/stepped-clock.ts';
 import { SeededRandom } from '../tools/random.ts';
 
-/** A fictitious group with data to show. */
+/** A fictional group with data to show. */
 const group = `name: Harbour Watch
 id: 5551234
 roles:
@@ -65,7 +65,7 @@ export function writeGroup(home: CliHome): void {
   );
 }
 
-/** Thirty days of the group: its daemon runs on an accelerated clock. Returns the key of a game. */
+/** Makes thirty days of the group's history on an accelerated clock. Returns a game's key. */
 export async function live30Days(home: CliHome, hooks: { good: string; bad: string }): Promise<string> {
   const clock = new SteppedClock(join(home.folder, 'clock'), { offsetMs: -30 * dayMs });
   const env = { ...clock.env, NODE_OPTIONS: `${clock.env['NODE_OPTIONS']} ${asAnn}` };
@@ -90,12 +90,12 @@ export async function live30Days(home: CliHome, hooks: { good: string; bad: stri
   writeFileSync(home.path('good.url'), hooks.good);
   writeFileSync(home.path('bad.url'), hooks.bad);
   await at('webhook', 'add', 'staff-log', '--url-file', 'good.url', '--out', 'good.secret');
-  // No program listens there. The command reports that, and adds it nevertheless.
+  // Nothing is listening at this address. The command warns and still adds the webhook.
   await home.run(['webhook', 'add', 'stats-site', '--url-file', 'bad.url', '--out', 'bad.secret'], { env });
 
   const random = new SeededRandom(7);
   const ranks = new Map(members.map(({ id, rank }) => [id, rank]));
-  /** Usually a step up, sometimes down, and rarely beyond the key's limit. */
+  /** Usually promotes, sometimes demotes, and rarely exceeds the key's limit. */
   const nextRank = (id: number): number => {
     if (random.between(0, 14) === 0) return 100;
     const step = ladder.indexOf(ranks.get(id) ?? 10);
@@ -139,7 +139,7 @@ export async function live30Days(home: CliHome, hooks: { good: string; bad: stri
   return secrets.get('main-game') ?? '';
 }
 
-/** The newest change: a promotion from any role. */
+/** Makes the newest change: a promotion from any role. */
 export async function promoteNow(daemon: DaemonProcess, key: string): Promise<void> {
   for (const newRankId of [20, 40])
     await daemon.post(`/v1/ranker?placeid=${places['main-game']}`, {

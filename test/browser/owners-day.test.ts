@@ -6,7 +6,7 @@ import { startWebhookSink } from '../support/webhook-sink.ts';
 import { Scene, type Visitor, views } from './scene.ts';
 import { browser } from './which-browser.ts';
 
-/** Everything that an owner does at the page: on PostgreSQL, below a path of the API's port. */
+/** The daily work of an owner on the page. On PostgreSQL, the page is below a path of the API's port. */
 describe.skipIf(browser === undefined)("an owner's day", () => {
   let scene: Scene;
   let ann: Visitor;
@@ -32,15 +32,15 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     await visitor.settled();
     expect(await visitor.context.cookies()).toMatchObject([{ httpOnly: true, sameSite: 'Strict', path: '/' }]);
     expect(visitor.requests.filter((url) => !url.startsWith(scene.origin + scene.path))).toEqual([]);
-    visitor.expectNoComplaint();
+    visitor.expectNoErrors();
   });
 
   const checked = new Set<string>();
-  /** The open dialog, after a check that everyone can use it: once, because the check takes seconds and the page is the same on both engines. */
+  /** Returns the open dialog. Checks each dialog's accessibility only once, because that takes seconds. */
   const dialogOf = async (visitor: Visitor, name: RegExp | string) => {
     const dialog = visitor.page.getByRole('dialog', { name });
     await dialog.waitFor();
-    if (!isOnPostgres && !checked.has(String(name))) expect(await visitor.hindrances()).toEqual([]);
+    if (!isOnPostgres && !checked.has(String(name))) expect(await visitor.accessibilityProblems()).toEqual([]);
     checked.add(String(name));
     expect(await visitor.fits()).toBe(true);
     return dialog;
@@ -87,7 +87,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     await page.getByRole('button', { name: 'Promote…' }).waitFor();
     expect(await rolesOf(1001)).toContain('Officer');
     visitor.forget(/40\d/);
-    visitor.expectNoComplaint();
+    visitor.expectNoErrors();
   });
 
   test('an extra role is given temporarily, ended early, given permanently, and taken away', async () => {
@@ -114,7 +114,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     expect(await rolesOf(1001)).toContain('Captain');
     await change('Take');
     expect(await rolesOf(1001)).not.toContain('Captain');
-    ann.expectNoComplaint();
+    ann.expectNoErrors();
   });
 
   test('a key for people in Discord is created without a secret', async () => {
@@ -131,7 +131,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     expect(key).toMatchObject({ forDiscord: true });
     await page.getByRole('button', { name: 'Key staff' }).click();
     await page.getByText('none: people in Discord use this key').waitFor();
-    ann.expectNoComplaint();
+    ann.expectNoErrors();
   });
 
   test('a person in Discord is linked and unlinked; mistakes are shown at their fields', async () => {
@@ -152,7 +152,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     await (await dialogOf(ann, 'Unlink Newcomer?')).getByRole('button', { name: 'Unlink' }).click();
     await ann.soon(page.getByText('No one is linked.'));
     ann.forget(/400/);
-    ann.expectNoComplaint();
+    ann.expectNoErrors();
   });
 
   test('a pasted list is checked, then runs and shows its progress and each outcome', async () => {
@@ -173,7 +173,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     await page.getByRole('button', { name: 'Close' }).click();
     for (const user of [1001, 1002]) expect(await rolesOf(user)).toContain('Trainee');
     ann.forget(/400/);
-    ann.expectNoComplaint();
+    ann.expectNoErrors();
   });
 
   test('a key is created with a place, its secret is shown once and works, and the place is disabled', async () => {
@@ -225,7 +225,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     await (await dialogOf(ann, /^Revoke lobby/)).getByRole('button', { name: 'Revoke' }).click();
     await ann.soon(ann.row('lobby').getByText('revoked'));
     ann.forget(/400/);
-    ann.expectNoComplaint();
+    ann.expectNoErrors();
   });
 
   test('a view-only session has no button that changes anything', async () => {
@@ -245,7 +245,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     await scene.home.json('rank', 'unsuspend', '1003');
     const harmless = /^(|Search|Find|Older changes|More keys|All \d+)$/;
     expect(shown.map((text) => text.trim()).filter((text) => !harmless.test(text))).toEqual([]);
-    visitor.expectNoComplaint();
+    visitor.expectNoErrors();
   });
 
   test('a webhook is added with a hidden address, paused, given different events, and removed', async () => {
@@ -275,7 +275,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     await (await dialogOf(ann, 'Remove bot?')).getByRole('button', { name: 'Remove' }).click();
     await expect.poll(() => ann.row('bot').count()).toBe(0);
     ann.forget(/400/);
-    ann.expectNoComplaint();
+    ann.expectNoErrors();
   });
 
   test('undo works with only the keyboard: it shows a preview, carries it out, and shows the outcome', async () => {
@@ -286,7 +286,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     const named = () =>
       scene.home.json<{ changes: { userName: unknown }[] }>('history', 'list', '--user', '1002', '--limit', '1');
     await expect
-      // the daemon looks up names one by one
+      // The daemon looks up names one by one.
       .poll(async () => (await named()).changes[0]?.userName, { timeout: 30_000 })
       .toBe('Patrol_Pat');
     await ann.go('changes?user=1002');
@@ -298,7 +298,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     await page.keyboard.press('Enter');
     const dialog = page.getByRole('dialog', { name: 'Undo' });
     await dialog.getByText('would be put back').waitFor();
-    expect(await ann.hindrances()).toEqual([]);
+    expect(await ann.accessibilityProblems()).toEqual([]);
     expect(await rank()).toBe(10);
     await ann.tabTo('Put this member back');
     await page.keyboard.press('Enter');
@@ -306,7 +306,7 @@ describe.skipIf(browser === undefined)("an owner's day", () => {
     expect(await rank()).toBe(20);
     await page.keyboard.press('Escape');
     await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).toMatch(/^(BUTTON|MAIN)$/);
-    ann.expectNoComplaint();
+    ann.expectNoErrors();
   });
 
   test('a key is paused and resumed after confirmation', async () => {

@@ -21,7 +21,7 @@ export class Scene implements AsyncDisposable {
   origin = '';
   /** The path of the page, e.g. `/`. */
   path = '';
-  /** The key of a game in place 1. */
+  /** A game's key for place 1. */
   key = '';
   readonly #database: PostgresDatabase | undefined;
 
@@ -66,7 +66,7 @@ export class Scene implements AsyncDisposable {
     return url;
   }
 
-  /** Requests a change of member 1001 like a game. */
+  /** Requests a change of member 1001 as a game does. */
   async game(body: Record<string, unknown>): Promise<void> {
     const { status, text } = await this.daemon.rank(this.key, body);
     if (status >= 500 || status === 429) throw new Error(text);
@@ -94,25 +94,25 @@ export class Scene implements AsyncDisposable {
   }
 }
 
-/** A window, and all complaints and requests of its page. */
+/** A window, with all errors and requests of its page. */
 export class Visitor implements AsyncDisposable {
   readonly context: BrowserContext;
   readonly page: Page;
-  /** Errors of scripts, of the console, and of the content policy. */
-  readonly complaints: string[] = [];
+  /** Errors from scripts, the console and the content security policy. */
+  readonly errors: string[] = [];
   /** The requested addresses. */
   readonly requests: string[] = [];
 
   private constructor(context: BrowserContext, page: Page) {
     this.context = context;
     this.page = page;
-    page.on('pageerror', (error) => this.complaints.push(`${error}`));
+    page.on('pageerror', (error) => this.errors.push(`${error}`));
     page.on('dialog', (dialog) => {
-      this.complaints.push(`dialog: ${dialog.message()}`);
+      this.errors.push(`dialog: ${dialog.message()}`);
       void dialog.dismiss();
     });
     page.on('console', (message) => {
-      if (['error', 'warning'].includes(message.type())) this.complaints.push(message.text());
+      if (['error', 'warning'].includes(message.type())) this.errors.push(message.text());
     });
     page.on('request', (request) => this.requests.push(request.url()));
   }
@@ -121,7 +121,7 @@ export class Visitor implements AsyncDisposable {
     context.setDefaultTimeout(10_000);
     const page = await context.newPage();
     const visitor = new Visitor(context, page);
-    await page.exposeFunction('toldOfPolicy', (what: string) => visitor.complaints.push(`policy: ${what}`));
+    await page.exposeFunction('toldOfPolicy', (what: string) => visitor.errors.push(`policy: ${what}`));
     await page.addInitScript(() =>
       document.addEventListener('securitypolicyviolation', ({ violatedDirective, blockedURI }) => {
         (window as unknown as { toldOfPolicy(what: string): void }).toldOfPolicy(`${violatedDirective} ${blockedURI}`);
@@ -136,7 +136,7 @@ export class Visitor implements AsyncDisposable {
       (address) =>
         new Promise<void>((resolve) => {
           if (location.hash === address) return resolve();
-          // The page gets the event first; its earlier content is then gone.
+          // The page handles the event first, so the earlier view is gone by the time this runs.
           addEventListener('hashchange', () => setTimeout(resolve), { once: true });
           location.hash = address;
         }),
@@ -153,8 +153,8 @@ export class Visitor implements AsyncDisposable {
     await this.page.locator('[aria-busy="true"]').waitFor({ state: 'detached' });
   }
 
-  /** Accessibility problems for people with low vision, or without a mouse. */
-  async hindrances(): Promise<string[]> {
+  /** Returns accessibility problems for people with low vision or without a mouse. */
+  async accessibilityProblems(): Promise<string[]> {
     const { default: axe } = await import('axe-core');
     const { violations } = (await this.page.evaluate(`${axe.source}; axe.run(document)`)) as AxeResults;
     return violations.flatMap(({ id, nodes }) =>
@@ -162,7 +162,7 @@ export class Visitor implements AsyncDisposable {
     );
   }
 
-  /** True if nothing overflows on the right, of the page or of one of its sheets. */
+  /** True if neither the page nor one of its sheets overflows on the right. */
   async fits(): Promise<boolean> {
     return await this.page.evaluate(() =>
       [document.documentElement, ...document.querySelectorAll('.sheet, dialog .body')].every(
@@ -172,8 +172,8 @@ export class Visitor implements AsyncDisposable {
   }
 
   /**
-   * Waits for content that must appear within 2 s of its cause. On a busy machine, the time until page and daemon get
-   * to run counts for only a few milliseconds.
+   * Waits for content that must appear within 2 s of its cause. Time in which a busy machine runs neither the page nor
+   * the daemon counts only in part.
    */
   async soon(shown: Locator): Promise<void> {
     let passedMs = 0;
@@ -184,13 +184,13 @@ export class Visitor implements AsyncDisposable {
         this.page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 20))),
         fetch(this.page.url())
           .then((answer) => answer.arrayBuffer())
-          .catch(() => undefined), // it may have been killed
+          .catch(() => undefined), // the daemon may have been killed
       ]);
       passedMs += Math.min(50, performance.now() - begunAt);
     }
   }
 
-  /** The row with this text in it. */
+  /** Returns the row with this text. */
   row(text: string): Locator {
     return this.page.locator('tbody tr', { hasText: text }).first();
   }
@@ -216,14 +216,14 @@ export class Visitor implements AsyncDisposable {
     }, isHidden);
   }
 
-  /** Drops complaints that the test caused. */
-  forget(complaint: RegExp): void {
-    const others = this.complaints.filter((one) => !complaint.test(one));
-    this.complaints.splice(0, this.complaints.length, ...others);
+  /** Drops errors that the test caused. */
+  forget(error: RegExp): void {
+    const others = this.errors.filter((one) => !error.test(one));
+    this.errors.splice(0, this.errors.length, ...others);
   }
 
-  expectNoComplaint(): void {
-    expect(this.complaints).toEqual([]);
+  expectNoErrors(): void {
+    expect(this.errors).toEqual([]);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

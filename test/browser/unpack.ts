@@ -1,7 +1,7 @@
 /**
- * Unpacks the Chromium from npm into `TMPDIR`, and prints its path. In a separate process, because the package changes
- * its environment.
+ * Unpacks the Chromium from npm into `TMPDIR`, and prints its path. Runs in a separate process, because the package
+ * changes the environment.
  */
-process.env['AWS_LAMBDA_JS_RUNTIME'] = 'nodejs24.x'; // makes it unpack the system libraries that it needs as well
+process.env['AWS_LAMBDA_JS_RUNTIME'] = 'nodejs24.x'; // also unpacks the needed system libraries
 const { default: chromium } = await import('@sparticuz/chromium');
 process.stdout.write(await chromium.executablePath());

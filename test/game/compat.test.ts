@@ -7,16 +7,16 @@ import { openTestApp, place, roles, type TestApp, type TestAppOptions } from '..
 import { platformWith } from '../support/platform-with.ts';
 import { forwardTo, Game } from './game.ts';
 
-/** The answer as a client of one family sees it: success or not, the status and the decoded body. */
+/** A response as one family's client sees it: success or not, the status and the decoded body. */
 interface Seen {
   taken: boolean;
   status: number;
   told: unknown;
 }
 
-/** Clients in the style of each family's public code. Each gets the operation and its subject. */
+/** Clients in the style of each family's public code, by family. */
 const clients = {
-  /** By RankGun's present API reference. */
+  /** As in RankGun's current API reference. */
   rankgun: `
     local HttpService = game:GetService("HttpService")
     local paths = { setRank = "setrank", promote = "promote", demote = "demote" }
@@ -28,7 +28,7 @@ const clients = {
     })
     local decoded = HttpService:JSONDecode(response.Body)
     return { taken = response.Success and decoded.success, status = response.StatusCode, told = decoded }`,
-  /** As scripts for its third version send it; like its in-game center, without a content type. */
+  /** As scripts for RankGun's third version and its in-game center send it: without a content type. */
   'old rankgun': `
     local HttpService = game:GetService("HttpService")
     local paths = { setRank = "set-rank", promote = "promote", demote = "demote" }
@@ -42,7 +42,7 @@ const clients = {
     })
     local decoded = HttpService:JSONDecode(response.Body)
     return { taken = decoded.success == true, status = response.StatusCode, told = decoded }`,
-  /** Like the module of noblox.js-server: it decodes every body, and a message in it is an error. */
+  /** Like noblox.js-server's module, which decodes every body and treats a message in it as an error. */
   'noblox-server': `
     local HttpService = game:GetService("HttpService")
     local steps = { promote = 1, demote = -1 }
@@ -97,7 +97,7 @@ interface Asked {
 }
 
 /**
- * Sends a client's request from a game at the whitelisted place. Every answer is checked against the family's table.
+ * Sends a client's request from a game in the whitelisted place. Checks every response against the family's table.
  */
 async function play(app: TestApp, client: Client, asked: Asked): Promise<Seen & { told: Record<string, unknown> }> {
   await using game = await Game.start({ clock: systemClock, placeId: place, serve: forwardTo(app.url) });

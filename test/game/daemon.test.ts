@@ -18,13 +18,13 @@ const players: GamePlayer[] = [
 
 interface Choices {
   daemon?: OpenCloudAppOptions;
-  /** The first answer is lost. */
+  /** True if the first response is lost. */
   losesFirst?: boolean;
-  /** Gets the status of each answer. */
+  /** Called with the status of each response. */
   statuses?: Set<number>;
 }
 
-/** A game with the system, on the clock of a daemon with a separate fake Roblox; both end with the test. */
+/** Opens a game with the system, and a daemon with a separate fake Roblox, on one clock. */
 async function withDaemon(
   system: System,
   body: (scene: SystemScene, daemon: OpenCloudApp<ManualClock>) => Promise<void>,
@@ -203,7 +203,7 @@ test('a team of 200 is changed within Roblox’s limits, and no 429 reaches the 
       expect(fake.journal.requests('assign')).toHaveLength(200);
       expect([...statuses].toSorted()).toEqual([200, 429, 503]);
       expect(scene.game.mostInFlight).toBe(4);
-      // At 60 a minute, the last 20 may be given after three minutes.
+      // At 60 a minute, the last 20 changes may begin after three minutes.
       expect(scene.game.now).toBeLessThan(200);
       expect(scene.game.output.filter((line) => line.endsWith('of 200 are done…')).length).toBeGreaterThan(2);
     },

@@ -26,19 +26,19 @@ function newHome(): CliHome {
 
 const commands = ['promote', 'demote', 'setrank', 'suspend', 'unsuspend'];
 
-/** Every script for a game: a file with COMMAND in its name is one for each command. */
+/** Every script for a game. A file with COMMAND in its name becomes one script for each command. */
 const luauFiles = () =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((file) => file.endsWith('.luau'))
     .flatMap((file) => (file.includes('COMMAND') ? commands.map((name) => file.replace('COMMAND', name)) : [file]));
 
-/** The file that a script is made from. */
+/** Returns the file that a script is made from. */
 function sourceOf(file: string): string {
   const shared = file.replace(new RegExp(`/(${commands.join('|')})(?=(Server)?\\.luau$)`), '/COMMAND');
   return /^plugins\/(BasicAdmin|Cmdr)\//.test(file) ? shared : file;
 }
 
-/** The scripts that a model's file adds to ServerScriptService. */
+/** Returns the scripts that a model file adds to ServerScriptService. */
 function mounted(file: string): GameScript[] {
   return scriptsOf(parseModel(readFileSync(file, 'utf8'))).map((script) => ({
     ...script,
@@ -278,7 +278,7 @@ test('the projects for Rojo, Wally and pesde list every module except Config, no
   const addresses = (file: string) => read(file).match(/https:[^"\s]+/g);
   expect(addresses('wally.toml')).toEqual(['https://github.com/UpliftGames/wally-index']);
   expect(addresses('pesde.toml')).toEqual(['https://github.com/pesde-pkg/index']);
-  // Config is next to a package, which a package manager replaces as a whole, and plugins are not in it.
+  // A package has no plugins, and no Config, because a package manager replaces it as a whole.
   const modules = readdirSync(new URL('Rankd', folder)).map((file) => `Rankd/${file}`);
   expect([...(pesde['includes'] ?? [])].toSorted()).toEqual(['pesde.toml', ...modules].toSorted());
   expect([...(wally['include'] ?? [])].toSorted()).toEqual(

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Clock } from '../../src/ports/index.ts';
 
-/** A request from a script of the game. */
+/** A request from a script in the game. */
 export interface GameRequest {
   url: string;
   method: string;
@@ -17,7 +17,7 @@ export type GameAnswer = { status: number; body: string; headers?: Record<string
 
 export interface GameScript {
   class: 'ModuleScript' | 'Script' | 'Folder';
-  /** From a service down. */
+  /** The path of the script, from its service. */
   path: string[];
   source?: string;
 }
@@ -40,9 +40,9 @@ export interface GameWorld {
   /** The error of a lookup of a user who is not in `users`. */
   namesRaise?: string;
   secrets?: Record<string, string>;
-  /** Users of Roblox by name in lower case. */
+  /** Roblox users by name in lower case. */
   users?: Record<string, number>;
-  /** The rank of users in the group, as cached by the game's server. */
+  /** The ranks of users in the group, as cached by the game server. */
   ranks?: Record<string, number>;
   /** Makes the server private, owned by this user; 0: reserved, without an owner. */
   privateServerOwnerId?: number;
@@ -69,17 +69,17 @@ type Event =
   | { kind: string; text: string };
 
 /**
- * A game server that runs real Luau scripts. Its time is that of `clock`. Luau never blocks: a wait is a coroutine in
- * it, so the virtual machine is entered and left again for each event.
+ * A game server that runs real Luau scripts on the time of `clock`. Luau never blocks: waiting scripts are suspended
+ * coroutines, and the virtual machine is entered once for each event.
  */
 export class Game implements AsyncDisposable {
-  /** All texts that were printed, warned, raised in a thread, or shown to a player, e.g. `warn rankd: …`. */
+  /** All texts that were printed, raised in a thread, shown to a player, or warnings, e.g. `warn rankd: …`. */
   readonly output: string[] = [];
   /** Every request, in order, with the seconds since the start of the game. */
   readonly requests: Array<GameRequest & { at: number }> = [];
   /** The maximum number of concurrent requests. */
   mostInFlight = 0;
-  /** Every message for the other servers of the game. */
+  /** Every message for the game's other servers. */
   readonly published: unknown[] = [];
   #inFlight = 0;
   readonly #id = randomUUID();
@@ -136,12 +136,12 @@ export class Game implements AsyncDisposable {
     return this.#enter(() => this.#call('leave', name));
   }
 
-  /** Delivers a message from another server of the game. */
+  /** Delivers a message from a different server of the game. */
   hear(message: unknown): Promise<void> {
     return this.#enter(() => this.#call('message', JSON.stringify(message)));
   }
 
-  /** Runs the body of a server script with `argument`; resolves with its return value, rejects with its error. */
+  /** Runs the body of a server script with `argument`. Returns its result, or rejects with its error. */
   async run<T = unknown>(source: string, argument: unknown = false): Promise<T> {
     const id = this.#nextId++;
     const returned = new Promise<string>((resolve) => this.#returns.set(id, resolve));
@@ -151,7 +151,7 @@ export class Game implements AsyncDisposable {
     return value as T;
   }
 
-  /** Stops the server like Roblox: resolves once every script has agreed. */
+  /** Closes the server as Roblox does. Resolves once every script has finished its BindToClose function. */
   async close(): Promise<void> {
     const closed = new Promise<string>((resolve) => this.#returns.set('closed', resolve));
     await this.#enter(() => this.#call('close'));
@@ -165,7 +165,7 @@ export class Game implements AsyncDisposable {
     await this.#call('end');
   }
 
-  /** One entry at a time: concurrent ones would run in an order of Luau's choice. */
+  /** Serializes entries into Luau, because concurrent ones would run in an arbitrary order. */
   #enter(work: () => Promise<unknown>): Promise<void> {
     this.#entered = this.#entered.then(async () => {
       if (this.#over.signal.aborted) return;
@@ -185,7 +185,7 @@ export class Game implements AsyncDisposable {
     this.#alarm.abort();
     this.#alarm = new AbortController();
     if (nextAt !== null) {
-      // Whole milliseconds, so that rounding never wakes it early.
+      // Rounds up to whole milliseconds, so that it never wakes early.
       const waitMs = Math.max(0, Math.ceil(this.#startedAt + nextAt * 1000 - this.#clock.monotonic()));
       this.#clock.sleep(waitMs, this.#alarm.signal).then(
         () => this.#enter(async () => undefined),
@@ -226,7 +226,7 @@ export class Game implements AsyncDisposable {
   }
 }
 
-/** Forwards a game's requests to `url` instead of their own address, over a real connection. */
+/** Forwards a game's requests over a real connection to `url` instead of the requested host. */
 export function forwardTo(url: string): (request: GameRequest) => Promise<GameAnswer> {
   return async (request) => {
     const { pathname, search } = new URL(request.url);
@@ -246,7 +246,7 @@ export function forwardTo(url: string): (request: GameRequest) => Promise<GameAn
 
 const load = (file: string) => readFileSync(new URL(file, import.meta.url), 'utf8');
 
-/** All games of a process share one virtual machine, whose memory cannot grow: each releases its share at its end. */
+/** Runs all games of a process in one virtual machine. Its memory cannot grow, so each game is released at its end. */
 const games = `
 local host, roblox = ...
 local games, factories = {}, {}
@@ -263,7 +263,7 @@ end`;
 
 type Enter = (id: string, operation: string, ...given: unknown[]) => Promise<[string]>;
 
-/** A virtual machine's memory has a fixed size, and Node.js frees late what games have left there. */
+/** A new virtual machine starts after this many games, because its memory is fixed and Node.js frees it late. */
 const gamesPerMachine = 100;
 let begun = 0;
 let machine: Promise<Enter>;
@@ -299,8 +299,8 @@ function isJson(text: string): boolean {
 }
 
 /**
- * Luau's Asyncify build: in the other one, which is used if WebAssembly can suspend, errors escape `pcall` in resumed
- * threads.
+ * Loads Luau's Asyncify build. In the other build, which is used if WebAssembly can suspend, errors escape `pcall` in
+ * resumed threads.
  */
 async function importLuau(number: number): Promise<typeof import('luau-web')> {
   const webAssembly = Reflect.get(globalThis, 'WebAssembly') as object;

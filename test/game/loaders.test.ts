@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { applied } from './scene.ts';
 import { openSystem, type System, systemNamed } from './systems.ts';
 
-// The loaders in `systems` simulate the admin systems in other tests: they refuse the same input as the real ones.
+// The loaders in `systems`, which simulate the admin systems in other tests, refuse the same input as the real ones.
 
 const serve = applied;
 

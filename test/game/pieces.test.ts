@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import type { GameAnswer, GamePlayer, GameRequest } from './game.ts';
 import { applied, openScene, refused, type Scene, source } from './scene.ts';
 
-// The scripts that rank by themselves, next to the module Rankd, with settings of an owner.
+// The scripts that rank by themselves, next to the module Rankd.
 
 const base = { id: 71, name: 'Member', rank: 1 };
 const officer = { id: 72, name: 'Officer', rank: 20 };
@@ -12,7 +12,7 @@ const rankd = {
   source: source('Rankd/init.luau').replace('\turl = nil,', '\turl = "https://rankd.example.com",'),
 };
 
-/** A game in which the script runs, with other settings; `roles` are those of each user. */
+/** Opens a game that runs the script with changed settings. `roles`: the roles of each user. */
 async function open(
   name: string,
   settings: Array<[string | RegExp, string]>,
@@ -20,7 +20,7 @@ async function open(
     players?: GamePlayer[];
     roles?: Record<number, object[]>;
     answer?: (request: GameRequest) => GameAnswer;
-    /** Answers instead, if it returns an answer. */
+    /** Replaces the default response if it returns one. */
     refuses?: (request: GameRequest) => GameAnswer | undefined;
   } & {
     passes?: Record<string, number[]>;

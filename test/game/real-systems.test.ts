@@ -3,7 +3,7 @@ import type { GameAnswer, GamePlayer, GameRequest } from './game.ts';
 import { applied, refused } from './scene.ts';
 import { openSystem, type SystemOptions, systemNamed, systems } from './systems.ts';
 
-// The scenes that went wrong on the real sources of Adonis, Basic Admin Remade, HD Admin and Cmdr, as players typed them.
+// Commands that once failed with the real sources of Adonis, Basic Admin Remade, HD Admin and Cmdr.
 
 const roles = [
   ['Member', 1],
@@ -41,7 +41,7 @@ describe.each(systems)('$name', (system) => {
   const isLowered = system.name === 'HD Admin';
 
   test.each<[string, number[], RegExp]>([
-    // A crowd is not a list of names.
+    // Words for crowds are refused.
     ['all', [], /all is not allowed here; name the players/],
     ['others', [], /others is not allowed here/],
     ['everyone', [], /everyone is not allowed here/],
@@ -56,7 +56,7 @@ describe.each(systems)('$name', (system) => {
     ['vip', [], /vip/],
     ['-ann', [], /-ann/],
     ['%', [], /%/],
-    // A player is a user name, otherwise a display name, and never a stranger.
+    // A name means a user name here, otherwise a display name here, and never an absent user.
     ['ann', [1001], /1001 is Officer/],
     ['Alex', [1007], /1007 is Officer/],
     ['ale', [1007], /1007 is Officer/],
@@ -66,11 +66,11 @@ describe.each(systems)('$name', (system) => {
     ['offline', [], /No player here is called offline\. For a user who is not here, type @offline\./],
     ['2001', [2001], /2001 is Officer\. \(Not in this server\.\)$/],
     ['"Captain Bob"', [], /captain bob.* @?Twin1 (and|or) @?Twin2/i],
-    // A short word matches no player by chance.
+    // A short or ambiguous word matches no player.
     ['j', [], /j .*type more of the name/],
     ['jo', [], /jo matches Josh, John and Joey here; type more of the name\./],
     ['jos', [1004], /1004 is Officer/],
-    // A list has commas, wherever the spaces are, and loses no word.
+    // Only commas separate the items of a list, and no item is dropped.
     ['ann,cid', [1001, 1003], /2 of 2 promoted/],
     ['ann, cid', [1001, 1003], /2 of 2 promoted/],
     ['ann , cid', [1001, 1003], /2 of 2 promoted/],
@@ -79,7 +79,7 @@ describe.each(systems)('$name', (system) => {
     ['ann,nobdy', [], /called nobdy/],
     ['ann,2001', [1001, 2001], /2 of 2 promoted\. Not in this server: 2001\./],
     ['ann,ANN,1001,@ann', [1001], /1001 is Officer/],
-    // A team is its whole name, or the beginning of one.
+    // A team is named by its whole name or the beginning of it.
     ['%red', [1001], /1 of 2 promoted/],
     ['%blue', [1003], /1003 is Officer/],
     ['%blueteam', [1003], /1003 is Officer/],

@@ -5,9 +5,8 @@ import { platformWith } from '../support/platform-with.ts';
 import { forwardTo, Game, type GameRequest } from './game.ts';
 
 /**
- * A client of /v1 like those of existing games: it finds the next rank in the roles that the game has cached, retries
- * up to three times if a request raises or the status is 500 or more, reads the body before the status, and only
- * accepts 200 as success.
+ * A client of /v1 like those of existing games. It finds the next rank in cached roles, retries up to three times if a
+ * request raises or the status is 500 or more, reads the body before the status, and only accepts 200 as success.
  */
 const referenceClient = `
 local given = ...
@@ -77,7 +76,7 @@ beforeAll(async () => {
 });
 afterAll(() => app.close());
 
-/** Runs a game script with the client. `raises` has the errors that replace the first answers. */
+/** Runs a game script with the client. `raises`: the errors that replace the first responses. */
 async function play<T = Seen>(script: string, { on = app, raises = [] as string[], asked = [] as GameRequest[] } = {}) {
   await using game = await Game.start({
     clock: systemClock,

@@ -13,7 +13,7 @@ export const rankdModule: GameScript = {
   source: source('Rankd/init.luau'),
 };
 
-/** The result of a client. */
+/** A client's result. */
 export interface Result {
   ok: boolean;
   isKnown: boolean;
@@ -31,7 +31,7 @@ export interface Result {
 export const secret = 'rk_live_0123456789abcdefghijABCDEFGHIJ0123456';
 
 /**
- * A server with the client on it, a key in the secret `rankd`, and the players Ann (1001), Bob (1002) and Cid (1003).
+ * Opens a server with the client, a key in the secret `rankd`, and the players Ann (1001), Bob (1002) and Cid (1003).
  */
 export async function openScene(options: Partial<GameOptions> & Pick<GameOptions, 'serve'>): Promise<Scene> {
   const clock = new ManualClock();
@@ -66,7 +66,7 @@ export class Scene implements AsyncDisposable {
     return this.clock.passUntil(this.game.run<T>(prelude + script, given));
   }
 
-  /** The header of each request. */
+  /** Returns this header of each request. */
   headers(name: string): Array<string | undefined> {
     return this.game.requests.map(({ headers }) => headers[name]);
   }
@@ -76,7 +76,7 @@ export class Scene implements AsyncDisposable {
   }
 }
 
-/** rankd has made the requested change; the group has no roles. */
+/** Responds as if rankd had made the requested change; the group has no roles. */
 export function applied(request: GameRequest, rest: object = {}): GameAnswer {
   if (request.method === 'GET')
     return { status: 200, body: '{"success":true,"message":"The group has no roles.","roles":[]}' };
@@ -90,7 +90,7 @@ export function refused(status: number, code: string, rest: object = {}): GameAn
   return { status, body: JSON.stringify(told), headers: { 'x-request-id': 'req_2' } };
 }
 
-/** Answers in turn; the last one repeats. */
+/** Responds with these in turn, and repeats the last one. */
 export function inTurn(...answers: Array<GameAnswer | ((request: GameRequest) => GameAnswer)>): GameOptions['serve'] {
   let next = 0;
   return (request) => {

@@ -7,15 +7,15 @@ import { secret, source } from './scene.ts';
 
 type Kind = 'promote' | 'demote' | 'setrank' | 'suspend' | 'unsuspend';
 
-/** A game with one of the admin systems that have plugins of rankd. */
+/** An admin system for which rankd has a plugin. */
 export interface System {
   name: string;
   /** Its simulating loader in `systems`. */
   loader: string;
   scripts: () => GameScript[];
-  /** The text that a player types for a command. */
+  /** Returns the text that a player types for a command. */
   typed: (kind: Kind) => string;
-  /** The settings that it needs in Config, in addition to the address. */
+  /** The settings that it needs in Config in addition to the address. */
   config?: GameConfig;
 }
 
@@ -34,7 +34,7 @@ const cmdrModule = (file: string): GameScript => ({
   path: [...below, 'Cmdr', ...file.replace(/(\/?init)?\.lua$/, '').split('/')].filter((part) => part !== ''),
   source: readFileSync(new URL(file, cmdrFolder), 'utf8'),
 });
-/** The server half of Cmdr, without its own commands and its window, with the types for players and texts. */
+/** Cmdr's server half with the types for players and text, but without its own commands and window. */
 const cmdrServer = (): GameScript[] => [
   ...['init.lua', 'Initialize.lua', 'CreateGui.lua'].map(cmdrModule),
   { class: 'Folder', path: [...below, 'Cmdr', 'BuiltInCommands'] },
@@ -96,7 +96,7 @@ function loader(file: string): string {
   return readFileSync(new URL(`systems/${file}`, import.meta.url), 'utf8');
 }
 
-/** The settings of a game's owner in Config, as Luau. */
+/** Settings in Config, as Luau source. */
 export type GameConfig = Partial<
   Record<
     | ('url' | 'secret' | 'groupId' | 'minGroupRank' | 'rankers' | 'allowSelf' | 'allowEveryone' | 'maxTargets')
@@ -109,14 +109,14 @@ export interface SystemOptions extends Omit<Partial<GameOptions>, 'serve' | 'clo
   config?: GameConfig;
   /** Replaces the source of Config. */
   configSource?: string;
-  /** Modules that are missing. */
+  /** The modules to leave out. */
   without?: string[];
-  /** Data for the loader, in addition to the levels of its players: Bob is an admin, the others are not. */
+  /** Data for the loader, in addition to the players' levels: only Bob is an admin. */
   given?: object;
   clock?: Clock;
 }
 
-/** A game with the system, the plugins and the players Ann (1001), Bob (1002) and Cid (1003). */
+/** Opens a game with the system, its plugins and the players Ann (1001), Bob (1002) and Cid (1003). */
 export async function openSystem(system: System, options: SystemOptions): Promise<SystemScene> {
   const { config, configSource, without = [], given = {}, clock = new ManualClock(), scripts, ...world } = options;
   const rankd = rankdScripts(below, configSource ?? configured({ ...system.config, ...config }));
@@ -136,7 +136,7 @@ export async function openSystem(system: System, options: SystemOptions): Promis
   return scene;
 }
 
-/** The module Rankd with its modules, in a folder given by its path from a service. */
+/** Returns the module Rankd and the modules below it, in the folder with this path from a service. */
 function rankdScripts(folder: string[], config: string): GameScript[] {
   return [
     { class: 'ModuleScript', path: [...folder, 'Rankd'], source: source('Rankd/init.luau') },
@@ -172,7 +172,7 @@ export class SystemScene implements AsyncDisposable {
     this.#system = system;
   }
 
-  /** Puts Rankd into the folder, given by its path from a service. */
+  /** Adds Rankd to the folder with this path from a service. */
   mountRankd(folder: string[]): Promise<void> {
     return this.game.mount(rankdScripts(folder, configured(this.#system.config ?? {})));
   }
@@ -182,7 +182,7 @@ export class SystemScene implements AsyncDisposable {
     return this.clock instanceof ManualClock ? this.clock.passUntil(done) : done;
   }
 
-  /** The last text shown to the player after typing that; undefined if nothing is shown within the given seconds. */
+  /** Types a text. Returns the last text shown to the player; undefined if none is shown within the given seconds. */
   async type(player: string, text: string, seconds = 1000): Promise<string | undefined> {
     const shown = this.game.output.length;
     await this.run(
@@ -201,7 +201,7 @@ export class SystemScene implements AsyncDisposable {
     return lines.at(-1)?.replace(/^client \w+ /, '');
   }
 
-  /** The body of each request that came, and its path. */
+  /** The body and path of each request. */
   get asked(): Array<Record<string, unknown> & { path: string }> {
     return this.game.requests
       .filter(({ method }) => method === 'POST')

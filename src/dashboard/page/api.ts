@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import type { ErrorDocument, Session } from './documents.ts';
 
-/** A refusal by the daemon, or no response at all. The message is for the operator. */
+/** A refusal by the daemon, or a missing response. The message is for the operator. */
 export class ApiError extends Error {
   readonly details: Partial<ErrorDocument> & { status?: number };
 
@@ -11,7 +11,7 @@ export class ApiError extends Error {
   }
 }
 
-/** The state of the log-in; `asked`: a link is being used. */
+/** The state of the log-in; `asked`: not known yet. */
 export const entry = signal<'asked' | 'in' | 'out'>('asked');
 
 /** The session, once the daemon has reported it. */
@@ -26,10 +26,10 @@ export const heardAt = signal(Date.now());
 /** True while the daemon does not respond. */
 export const isLost = signal(false);
 
-/** The path of the page, with a slash at its end: the folder of its scripts. */
+/** The path of the page, which ends with a slash. */
 export const base = new URL('.', import.meta.url).pathname;
 
-/** Stored in addition to the cookie, which the browser sends to every program that listens on this machine. */
+/** The token is needed in addition to the cookie, which browsers send to every port of this machine. */
 const tokenName = 'rankd-token';
 
 const readTimeoutMs = 10_000;
@@ -42,18 +42,18 @@ export async function read<T>(
   return ask<T>(path, { signal: AbortSignal.any(limits) });
 }
 
-/** A retry with the same `once` gets the outcome of the first request, and changes nothing. */
+/** Sends a POST request. A retry with the same `once` gets the first request's outcome and changes nothing. */
 export async function send<T>(path: string, body: object, once = newKey()): Promise<T> {
   const headers = { 'content-type': 'application/json', 'idempotency-key': once };
   return ask<T>(path, { method: 'POST', headers, body: JSON.stringify(body) });
 }
 
-/** An idempotency key. */
+/** Makes an idempotency key. */
 export function newKey(): string {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** Uses up the link that opened the page. */
+/** Logs in with a link, which works once. */
 export async function logIn(link: string): Promise<void> {
   try {
     const { session: made } = await send<{ session: Session & { token: string } }>('login', { link });
@@ -87,8 +87,8 @@ export function endSession(): void {
 }
 
 /**
- * Calls `heard` with the name of each event of the daemon's stream, until the stream ends or is refused. An
- * `EventSource` would send only the cookie, which other ports of this machine see, too.
+ * Calls `heard` with the name of each event in the daemon's stream, until the stream ends or is refused. `EventSource`
+ * can't send the token.
  */
 export async function followEvents(heard: (event: string) => void, signal: AbortSignal): Promise<'broken' | 'refused'> {
   try {
@@ -127,14 +127,14 @@ async function ask<T>(path: string, init: RequestInit, triesBefore = 0): Promise
   isLost.value = false;
   const document = await response.json().catch(() => ({}));
   if (response.ok) return document as T;
-  const said = document as Partial<ErrorDocument>;
+  const failure = document as Partial<ErrorDocument>;
   if (response.status === 401) endSession();
   if (response.status === 429 && init.method === undefined && triesBefore < 3) {
-    await new Promise((resolve) => setTimeout(resolve, (said.retryAfter ?? 1) * 1000));
+    await new Promise((resolve) => setTimeout(resolve, (failure.retryAfter ?? 1) * 1000));
     return ask(path, init, triesBefore + 1);
   }
-  throw new ApiError(said.message ?? `rankd responded with status ${response.status}.`, {
-    ...said,
+  throw new ApiError(failure.message ?? `rankd responded with status ${response.status}.`, {
+    ...failure,
     status: response.status,
   });
 }

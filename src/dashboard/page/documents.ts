@@ -74,7 +74,7 @@ export interface Run {
   list: List | null;
 }
 
-/** The group's roles, and the ids of those that the operator can give: as a rank, or next to it. */
+/** The group's roles, and the ids of those that can be given: as a rank (`givable`), or as an extra role. */
 export interface Roles {
   roles: RoleTitle[];
   givable: number[];
@@ -108,7 +108,7 @@ export interface TestedWebhook {
 
 export interface Session {
   operator: string;
-  /** True if it can change nothing. */
+  /** True if the session can't change anything. */
   viewOnly: boolean;
   expiresAt: string;
   /** The command for `rankd` on the daemon's machine, e.g. `npx rankd`. */

@@ -4,10 +4,10 @@ import { type ApiError, endSession, entry, followEvents, heardAt, isLost, read }
 import type { Budget, Chart, Hold, Key, Keys, Person, Roles, Setup, Status, Webhook } from './documents.ts';
 
 const shortestGapMs = 1_000;
-/** The wait before the next request after a stream ended, or was refused. */
+/** The wait before a stream is opened again after it broke, or was refused. */
 const brokenMs = 2_000;
 const refusedMs = 10_000;
-/** Longer than any silence in the stream of a live daemon. */
+/** Longer than the interval of the daemon's heartbeats. */
 const silenceMs = 25_000;
 
 /** A document of `/api`. While a view shows it, it is fetched again whenever the daemon reports changes. */
@@ -34,7 +34,7 @@ export class Live<T> {
   }
 
   use(): () => void {
-    // Without users, the document got no news, and a fetch that had begun may be older than them.
+    // The document missed all changes while no view used it, and a fetch in flight may be older than them.
     if (this.#users++ === 0) this.#isStale = true;
     shown.add(this);
     this.#follow();
@@ -73,13 +73,13 @@ export class Live<T> {
 }
 
 /**
- * True once the daemon's stream is open. A document fetched before that may be stale at once, so fetches wait briefly
- * for it.
+ * True once the daemon's stream is open, or after a short wait: until then, the page would miss changes to a document
+ * that it has fetched.
  */
 let isListening = false;
 const listenTimeoutMs = 500;
 
-/** The documents of the present views. */
+/** The documents that the open views show. */
 const shown = new Set<Live<unknown>>();
 
 export const status = new Live('status', async () => (await read<{ status: Status }>('status')).status);
@@ -95,7 +95,7 @@ export const people = new Live('status', async () => (await read<{ people: Perso
 export const setup = new Live('keys', async () => (await read<{ setup: Setup }>('setup')).setup);
 export const roles = new Live('roles', () => read<Roles>('roles'));
 
-/** The number of key pages shown. News reloads all of them. */
+/** The number of shown pages of keys. A change reloads all of them. */
 export const keyPages = signal(1);
 
 export const keys = new Live('keys', async () => {
@@ -109,21 +109,21 @@ export const keys = new Live('keys', async () => {
   return shown;
 });
 
-/** True on a real group for a change or key of the simulation, which can't be undone or used there. */
+/** True for a simulated change or key on a real group, where it can't be undone or used. */
 export function isLeftFromSimulation({ simulated }: { simulated: boolean }): boolean {
   return simulated && status.data.value?.simulated !== true;
 }
 
-/** Refreshes a document while the component is shown. */
+/** Returns a document, and refreshes it while the component is shown. */
 export function useLive<T>(live: Live<T>): { data: T | undefined; error: ApiError | undefined } {
   useEffect(() => live.use(), [live]);
   return { data: live.data.value, error: live.error.value };
 }
 
-/** True once the daemon has announced its end. */
+/** True once the daemon has announced that it is stopping. */
 export const hasStopped = signal(false);
 
-/** Listens to the daemon while a user is logged in and the page is visible: a hidden page makes no requests. */
+/** Follows the daemon's stream while a user is logged in and the page is visible. A hidden page makes no requests. */
 export function listen(): void {
   let stream: AbortController | undefined;
   let reopening: ReturnType<typeof setTimeout> | undefined;
@@ -142,7 +142,7 @@ export function listen(): void {
     void followEvents(heard, own.signal).then((end) => {
       if (own !== stream) return;
       if (end === 'refused')
-        begin(); // the session has ended, as the next response will show, or too many pages listen
+        begin(); // the session has ended, as the next response will show, or too many pages are open
       else isLost.value = true;
       reopening = setTimeout(open, end === 'refused' ? refusedMs : brokenMs);
     });

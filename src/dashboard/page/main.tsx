@@ -37,7 +37,7 @@ function Page() {
   );
 }
 
-/** The link is used up at once, and removed from the address, where others could read it. */
+/** Logs in with the link, and removes it from the address, where others could read it. */
 function begin(): Promise<void> {
   if (location.pathname !== `${base}login`) return resumeSession();
   const link = location.hash.slice(1);
@@ -49,13 +49,13 @@ const activeGapMs = 60_000;
 let activeAt = Number.NEGATIVE_INFINITY;
 
 /** Reports activity to the daemon: an idle session can't change anything. */
-function tellActive(): void {
+function reportActivity(): void {
   if (entry.peek() !== 'in' || !mayChange.peek() || performance.now() - activeAt < activeGapMs) return;
   activeAt = performance.now();
   send('active', {}).catch(() => undefined);
 }
 
-for (const event of ['pointerdown', 'keydown']) addEventListener(event, tellActive, { passive: true });
+for (const event of ['pointerdown', 'keydown']) addEventListener(event, reportActivity, { passive: true });
 document.body.replaceChildren(); // removes the placeholder that was shown while the scripts loaded
 render(<Page />, document.body);
 begin().catch(() => undefined); // the page shows the error

@@ -16,8 +16,8 @@ addEventListener('hashchange', () => {
 });
 
 /**
- * The view of the address, e.g. `#/changes?key=my-game`. Without one, it is the changes, or the steps to a real group while the group is
- * simulated.
+ * The view in the address, e.g. `#/changes?key=my-game`. By default, it is the set-up while the group is simulated, and
+ * otherwise the changes.
  */
 export const route = computed((): Route => {
   const [path = '', query] = hash.value.replace(/^#\/?/, '').split('?');
@@ -25,7 +25,7 @@ export const route = computed((): Route => {
   return { view: views.find((view) => view === path) ?? first, params: new URLSearchParams(query) };
 });
 
-/** True while the first view is unknown. */
+/** True until the default view is known. */
 export const isUndecided = computed(
   () => hash.value === '' && status.data.value === undefined && status.error.value === undefined,
 );

@@ -77,7 +77,7 @@ type Schema = Readonly<Record<string, Field<unknown>>>;
 type Values<Of extends Schema> = { [Name in keyof Of]: ReturnType<Of[Name]> };
 type Action = (fields: Record<string, unknown>, acting: Acting) => Promise<Document>;
 
-/** The field that a refusal is about, if the request has that field. */
+/** The field that each refusal is about. */
 const fieldOf: Partial<Record<ErrorCode, string>> = {
   user_not_found: 'user',
   user_renamed: 'user',
@@ -87,7 +87,7 @@ const fieldOf: Partial<Record<ErrorCode, string>> = {
   reason_required: 'reason',
 };
 
-/** Something that an operator does at the page: it reads its fields, and calls one use case. */
+/** Makes an action of the page: it parses its fields and calls one use case. */
 function action<Of extends Schema>(schema: Of, run: (values: Values<Of>, acting: Acting) => Promise<Document>): Action {
   return async (fields, acting) => {
     const values = Object.entries(schema).map(([name, field]) => [name, field(fields[name], name)]);
@@ -109,9 +109,9 @@ const keyName = named(
 );
 const webhookName = named(isWebhookName, '1 to 40 lower-case letters, digits and dashes');
 const discordId = named(isDiscordId, 'the id of a Discord user: digits alone, such as 1100000000000000001');
-/** The changes of an extra role. */
+/** The changes to an extra role. */
 const roleKinds: Partial<Record<string, RoleChangeKind>> = { give: 'role_added', take: 'role_removed' };
-/** The changes that can end by themselves. */
+/** The changes that can have an end. */
 const holdKinds: Partial<Record<string, Hold['kind']>> = { suspend: 'suspension', set: 'temporary', give: 'temporary' };
 const changes = ['set', 'give', 'take', ...directions] as const;
 const members = { users: text(60_000), does: oneOf(changes), rank: optional(role), reason };
@@ -121,7 +121,7 @@ const oneMember = {
   rank: optional(role),
   /** The length of a suspension, or of a temporary rank or role; `ever`: no end. */
   for: optional<number | 'ever'>((value, name) => (value === 'ever' ? value : length(value, name))),
-  /** The role that the preview found to be the member's highest: another one refuses the change. */
+  /** The member's highest role in the preview; the change is refused if it is different now. */
   ifRank: optional(role),
   reason,
 };
@@ -133,7 +133,7 @@ const rules = {
 };
 const places = { ...key, places: text(10_000) };
 
-/** Every POST of the page that changes something, except log-in and log-out. */
+/** The handlers of the page's POST requests, by their path below /api. */
 export const actions: Readonly<Record<string, Action>> = {
   'rank/test': action(oneMember, async (values, { app, by }) => {
     const command = await changeOf(app, values, by);
@@ -285,7 +285,7 @@ function onPlaces(
   });
 }
 
-/** The change of one member, like `rankd rank set`, `promote`, `demote` and `suspend`. */
+/** Builds the change of one member, as `rankd rank set`, `promote`, `demote` and `suspend` do. */
 async function changeOf(
   app: DaemonContext,
   { user, does, rank, for: lasts, ifRank, reason }: Values<typeof oneMember>,
@@ -314,7 +314,7 @@ function kindOf(does: string): Pick<ChangeCommand, 'step' | 'kind'> {
   return { ...(step && { step }), ...(kind && { kind }) };
 }
 
-/** The requested rank or role; 0 if the change finds it by itself. */
+/** Returns the requested rank or role; 0 for the changes that take none. */
 function roleOf({ does, rank }: Pick<Values<typeof oneMember>, 'does' | 'rank'>): number {
   if (does !== 'set' && !(does in roleKinds)) return 0;
   if (rank === undefined) throw new FieldError('rank', 'is missing');
@@ -334,7 +334,7 @@ async function holdOf(
   return { kind, endsAt: app.clock.now() + lasts };
 }
 
-/** A list of members, like `rankd rank set RANK --file FILE`. Its lines are checked here. */
+/** Parses and checks a list of members, as `rankd rank set RANK --file FILE` does. */
 async function listOf(app: DaemonContext, { users, does, rank, reason }: Values<typeof members>, by: string) {
   const newRankId = roleOf({ does, rank });
   using call = callWithin(app.clock, app.deadlineMs, 'operator');
@@ -353,7 +353,7 @@ async function listOf(app: DaemonContext, { users, does, rank, reason }: Values<
   return { command, members: found };
 }
 
-/** The rules of a key. A bound follows the role that it names, even if its rank changes later. */
+/** Returns the rules of a key. A bound is stored with its role, so it follows a later change of the role's rank. */
 async function rulesOf(
   app: DaemonContext,
   { minRank, maxRank, direction, isAnyPlace }: Values<typeof rules>,

@@ -20,7 +20,7 @@ export async function sendDocument(reply: FastifyReply, document: Document): Pro
   return reply.type('application/json; charset=utf-8').header('vary', 'accept-encoding').send(body);
 }
 
-/** The page may show more than a game: it is for the operator. */
+/** The HTTP status of each error code, including those that only the page returns. */
 const pageStatuses: Record<ErrorCode, number> = {
   ...statuses,
   no_session: 401,
@@ -36,10 +36,7 @@ const pageStatuses: Record<ErrorCode, number> = {
   too_many_streams: 503,
 };
 
-/**
- * Answers with the error in the words of the command line. It is logged at `debug`, because callers can request
- * anything.
- */
+/** Sends an error as `--json` prints it on the command line, with the field that it is about. */
 export function sendPageError({ error: cause, request, reply }: Parameters<typeof sendError>[0]): FastifyReply {
   const error = codeOf(cause) === 'FST_ERR_BAD_URL' ? nothingAt() : asRankdError(fromFramework(cause));
   const document = errorDocument(error);
@@ -58,11 +55,11 @@ export function nothingAt(): RankdError {
   return RankdError.withoutStack('not_found', 'There is nothing at this address.', { hint: 'the page is at /' });
 }
 
-export function sendFile(reply: FastifyReply, { type, isForEver, bytes, packed }: PageFile): FastifyReply {
+export function sendFile(reply: FastifyReply, { type, isImmutable, bytes, packed }: PageFile): FastifyReply {
   const packing = packingFor(reply.request.headers['accept-encoding']);
   const packedBytes = packing && packed[packing];
   if (packedBytes !== undefined && packing !== undefined) reply.header('content-encoding', packing);
-  if (isForEver) reply.header('cache-control', 'public, max-age=31536000, immutable');
+  if (isImmutable) reply.header('cache-control', 'public, max-age=31536000, immutable');
   return reply
     .type(type)
     .header('vary', 'accept-encoding')

@@ -26,39 +26,39 @@ export interface DashboardOptions {
   trustedProxies: readonly string[];
   /** The absolute path of the page's built files. */
   pageFolder: string;
-  /** The status as `rankd status` gets it. */
+  /** Returns the same status as `rankd status`. */
   status: () => Promise<DaemonStatus>;
   /** The command for `rankd` on this machine, e.g. `npx rankd`. */
   typedAs: string;
 }
 
-const lookEveryMs = 60_000;
-/** If other programs use the requested port, at most this many following ones are tried. */
+const checkEveryMs = 60_000;
+/** How many of the following ports are tried if other programs use the requested one. */
 const nextPorts = 20;
 
-/** The parts that exist while the page listens. */
+/** The state of the page while it is listening. */
 interface Listening extends Site {
   /** `undefined` if the API's listener serves the page. */
   server?: FastifyInstance;
   /** e.g. `http://127.0.0.1:7266` */
   url: string;
-  /** The argument of a tunnel from another machine, e.g. `7266:127.0.0.1:7266`; null if `dashboard.url` is set. */
+  /** The argument of `ssh -L` on another machine, e.g. `7266:127.0.0.1:7266`; null if an address is configured. */
   tunnel: string | null;
 }
 
-/** The operator's page: it listens once a link is requested, and stops after a long time without a session. */
+/** The operator's page: it listens once a link is requested, and stops after twelve hours without a session. */
 export class Dashboard implements AsyncDisposable {
   readonly #options: DashboardOptions;
   readonly #sessions: Sessions;
-  /** The pages that are notified of changes. */
+  /** The event streams of the open pages. */
   readonly streams = new Streams();
-  readonly #runs = new PageRuns(() => this.streams.tell(['run']));
+  readonly #runs = new PageRuns(() => this.streams.notify(['run']));
   readonly #page: Page;
   readonly #closing = new AbortController();
   #listening: Listening | undefined;
   #opening: Promise<Listening> | undefined;
   #wantedAt = 0;
-  /** Stops the running watch. */
+  /** Stops the current watch. */
   #watched: AbortController | undefined;
   #watching: Promise<void> | undefined;
 
@@ -68,25 +68,25 @@ export class Dashboard implements AsyncDisposable {
     this.#sessions = new Sessions(clock);
     this.#page = {
       ...{ sessions: this.#sessions, status: options.status, typedAs: options.typedAs, closing: this.#closing.signal },
-      chart: new Chart(() => this.streams.tell(['chart', 'keys', 'status'])),
+      chart: new Chart(() => this.streams.notify(['chart', 'keys', 'status'])),
       runs: this.#runs,
     };
     void this.streams.sendHeartbeats(clock, this.#closing.signal);
     void this.#closeUnused();
   }
 
-  /** The address and the number of sessions; null while it does not listen. */
+  /** The page's address and the number of sessions; null while the page is not listening. */
   get standing(): DaemonStatus['dashboard'] {
     return this.#listening === undefined ? null : { url: this.#listening.url, sessions: this.#sessions.count };
   }
 
-  /** The address of a page that always listens; null if it only listens once a link is requested. */
+  /** The page's address if the page always listens; null if it listens only once a link is requested. */
   get lastingUrl(): string | null {
     const isLasting = this.#options.config.enabled || this.#listening?.server === undefined;
     return isLasting ? (this.#listening?.url ?? null) : null;
   }
 
-  /** Listens, if it does not yet. Throws `port_taken`, `no_permission` or `config_invalid`. */
+  /** Starts to listen unless it already does. Throws `port_taken`, `no_permission` or `config_invalid`. */
   async open(): Promise<Listening> {
     this.#wantedAt = this.#clock.monotonic();
     this.#opening ??= this.#open().finally(() => {
@@ -95,20 +95,20 @@ export class Dashboard implements AsyncDisposable {
     return this.#listening ?? this.#opening;
   }
 
-  /** Serves the page below `dashboard.path` of the API's listener, which does not listen yet. */
+  /** Registers the page below `dashboard.path` on the API's server, before that server listens. */
   async mount(server: FastifyInstance, path: string): Promise<void> {
     const { live, pageFolder } = this.#options;
     await mountPage(server, path, { ...this.#served, live, files: await readPageFiles(pageFolder, path) });
   }
 
-  /** The API's listener, on which the page is mounted, listens on this port now. */
+  /** Records that the API's server, which serves the page, is listening on this port. */
   listensWith(port: number, path: string): void {
     const { config, publicUrl } = this.#options;
     const ofApi = publicUrl?.startsWith('https:') ? new URL(publicUrl).origin : undefined;
     this.#listensAt({ port, origin: config.url ?? ofApi, path });
   }
 
-  /** A link that logs in once. `by` is the requesting operator. Throws like `open`. */
+  /** Makes a link that logs in once, for the operator `by`. Throws the same errors as `open`. */
   async link(
     by: string,
     kind: SessionKind = usualKind,
@@ -118,7 +118,7 @@ export class Dashboard implements AsyncDisposable {
     return { url: `${url}/login#${secret}`, expiresAt, tunnel };
   }
 
-  /** Ends all sessions. Resolves with their number. */
+  /** Ends all sessions and invalidates all links. Returns the number of sessions. */
   async logAllOut(by: string): Promise<number> {
     await this.#app.store.dropLoginLinks();
     const sessions = this.#sessions.logAllOut();
@@ -163,7 +163,7 @@ export class Dashboard implements AsyncDisposable {
     };
   }
 
-  /** `origin`: that of a proxy or a tunnel; without one, browsers of this machine reach the page at `own`. */
+  /** `origin`: the origin of a proxy or a tunnel. Without one, browsers on this machine use `own`. */
   #listensAt({
     port,
     origin,
@@ -190,11 +190,11 @@ export class Dashboard implements AsyncDisposable {
     await server?.close();
   }
 
-  /** Stops listening after the lifetime of a session without one. */
+  /** Stops listening after twelve hours without a session. */
   async #closeUnused(): Promise<void> {
     const { signal } = this.#closing;
     while (!signal.aborted) {
-      await this.#clock.sleep(lookEveryMs, signal).catch(() => undefined);
+      await this.#clock.sleep(checkEveryMs, signal).catch(() => undefined);
       const now = this.#clock.monotonic();
       if (this.#sessions.count > 0) this.#wantedAt = now;
       const isUnused = now - this.#wantedAt >= sessionLifeMs && !this.#options.config.enabled;
@@ -209,9 +209,9 @@ export class Dashboard implements AsyncDisposable {
     this.streams.add(response, { ...(reply.getHeaders() as OutgoingHttpHeaders), ...streamHeaders });
     reply.hijack();
     this.#watch();
-    const forget = this.#sessions.whenEnded(session, () => this.streams.end(response, 'logout'));
+    const cancel = this.#sessions.whenEnded(session, () => this.streams.end(response, 'logout'));
     response.once('close', () => {
-      forget();
+      cancel();
       if (this.streams.size > 0) return;
       this.#watched?.abort();
       this.#watched = undefined;
@@ -225,6 +225,6 @@ export class Dashboard implements AsyncDisposable {
     this.#watched = unread;
     const stop = AbortSignal.any([unread.signal, this.#closing.signal]);
     const { live, status } = this.#options;
-    this.#watching = watchViews({ live, status, notify: (views) => this.streams.tell(views) }, stop);
+    this.#watching = watchViews({ live, status, notify: (views) => this.streams.notify(views) }, stop);
   }
 }

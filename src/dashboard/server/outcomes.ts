@@ -2,7 +2,7 @@ import { RankdError } from '../../base/errors.ts';
 import type { Clock } from '../../ports/index.ts';
 import { FieldError } from './requests.ts';
 
-/** A repeat later than this is another request. */
+/** A repetition after this time counts as a new request. */
 const storedMs = 10 * 60_000;
 const maxStored = 500;
 
@@ -14,8 +14,8 @@ interface Outcome<Answer> {
 }
 
 /**
- * The outcomes of requests by their idempotency keys: a double click, or a retry after a lost answer, gets the outcome
- * of the first request. They are in memory only, because an answer can have a secret.
+ * The outcomes of requests by their idempotency keys. A double click, or a retry after a lost response, gets the first
+ * request's outcome. They are stored in memory only, because a response can contain a secret.
  */
 export class Outcomes<Answer> {
   readonly #clock: Pick<Clock, 'monotonic'>;
@@ -25,7 +25,10 @@ export class Outcomes<Answer> {
     this.#clock = clock;
   }
 
-  /** Throws `invalid_request` without a key, and `idempotency_mismatch` if the key belongs to another request. */
+  /**
+   * Runs `work` for the first request with a key. Throws `invalid_request` if the key is missing or malformed, and
+   * `idempotency_mismatch` if it was used for a different request.
+   */
   async once(
     { session, key, request }: { session: string; key: unknown; request: string },
     work: () => Promise<Answer>,
@@ -40,7 +43,7 @@ export class Outcomes<Answer> {
     const answer = work();
     this.#stored.set(slot, { request, answer, endsAt: this.#clock.monotonic() + storedMs });
     answer.catch((error) => {
-      // Any other refusal changed nothing, and its cause may be gone when the user tries again.
+      // A refusal changed nothing, so a retry may run again. After an unknown outcome, it must not.
       if (!(error instanceof RankdError) || error.code !== 'outcome_unknown') this.#stored.delete(slot);
     });
     return answer;

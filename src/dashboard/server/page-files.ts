@@ -7,7 +7,7 @@ import { zlib } from '../../base/node-modules.ts';
 export interface PageFile {
   type: string;
   /** True if its name changes with its content, so it can be cached forever. */
-  isForEver: boolean;
+  isImmutable: boolean;
   bytes: Buffer;
   packed: Partial<Record<'br' | 'gzip', Buffer>>;
 }
@@ -26,7 +26,7 @@ const types: Record<string, string> = {
 const packable = new Set(['.html', '.js', '.css', '.svg', '.webmanifest']);
 
 /**
- * The files of the page by their paths: those of the build folder, compressed once. None if there is no such folder. `base`: the path
+ * Reads and compresses the page's built files. Returns them by path; none if the folder is missing. `base`: the path
  * below which the page is served.
  */
 export async function readPageFiles(folder: string, base = ''): Promise<ReadonlyMap<string, PageFile>> {
@@ -48,13 +48,13 @@ async function readPageFile(folder: string, name: string, base: string): Promise
   const isPacked = packable.has(extension);
   return {
     type: types[extension] ?? 'application/octet-stream',
-    isForEver: name !== 'index.html',
+    isImmutable: name !== 'index.html',
     bytes,
     packed: isPacked ? { br: await brotli(bytes), gzip: await gzip(bytes) } : {},
   };
 }
 
-/** A higher quality takes a second of CPU time, and saves a few hundred bytes. */
+/** A higher quality would take a second of CPU time and save a few hundred bytes. */
 const quality = 9;
 
 async function brotli(bytes: Buffer): Promise<Buffer> {
@@ -66,7 +66,7 @@ export async function gzip(bytes: Buffer): Promise<Buffer> {
   return promisify(zlib().gzip)(bytes);
 }
 
-/** The encoding of a file for this header; `undefined` for no encoding. */
+/** Returns the best encoding that an Accept-Encoding header allows; `undefined` if there is none. */
 export function packingFor(accepted: string | string[] | undefined): 'br' | 'gzip' | undefined {
   const names = String(accepted ?? '')
     .split(',')

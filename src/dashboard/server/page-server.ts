@@ -13,7 +13,7 @@ import { cookieIn, fieldsOf, maxBodyBytes, type Origins, requireOwnHost, require
 import { type Answer, type Page, type Route, routes, type Sent } from './routes.ts';
 import type { Login, Session } from './sessions.ts';
 
-/** The headers of every answer: the page runs only its own files, can't be framed, and sends no referrer. */
+/** The headers of every response: the page runs only its own files, can't be framed, and sends no referrer. */
 export const safeHeaders = {
   'content-security-policy': [
     "default-src 'none'",
@@ -34,7 +34,7 @@ export const safeHeaders = {
   'cache-control': 'no-store',
 } as const;
 
-/** The origin of a listening page, as browsers see it; `undefined` until it listens. */
+/** The origins and the cookie of the listening page, as browsers see them. */
 export interface Site {
   origins: Origins;
   cookie: { name: string; attributes: string };
@@ -45,19 +45,19 @@ interface PageServerOptions {
   page: Page;
   files: ReadonlyMap<string, PageFile>;
   site: () => Site | undefined;
-  /** Sends changed views to this browser from now on. Throws `too_many_streams`. */
+  /** Starts to send this browser the names of changed views. Throws `too_many_streams`. */
   stream: (reply: FastifyReply, session: Session) => void;
 }
 
 const maxConnections = 100;
 
-/** The rate of a session's reads; a newly opened page requests every view at once. */
+/** The rate limit of a session's reads. The burst is for a newly opened page, which requests several documents. */
 const reads = { perMinute: 240, burst: 20 };
 const wrongLogins = { perMinute: 10, burst: 10 };
 
 /**
- * Creates the page's HTTP server, not listening yet: it sends the files to every caller, and the rest only to a session
- * that asks from the page itself.
+ * Creates the page's HTTP server, which is not listening yet. It sends the files to every caller, and data only to the
+ * page itself, with a session.
  */
 export function createPageServer({
   trustedProxies,
@@ -68,17 +68,17 @@ export function createPageServer({
     ...{ log, clock, section: 'dashboard', maxConnections, trustedProxies, foreign },
     ...{ headers: () => safeHeaders, graceMs: 1_000, notFound: nothingAt, sendError: sendPageError },
   });
-  // A browser that has ended its side no longer waits for anything. Node.js does not document this option.
+  // Closes connections that a browser has half-closed, because it expects no response. Node.js does not document this.
   Object.assign(server.server, { httpAllowHalfOpen: false });
   servePage(server, options);
   return server;
 }
 
-/** Serves the page below a path of the API's listener, within its limits. */
+/** Registers the page below a path of the API's server, whose limits apply to it. */
 export async function mountPage(server: FastifyInstance, path: string, options: PageServerOptions): Promise<void> {
   await server.register(
     (scope, _options, done) => {
-      // the API's own hooks may refuse a request first
+      // The API's hooks can refuse a request before the page's hook sets these headers.
       scope.setErrorHandler((error, request, reply) =>
         sendPageError({ error, request, reply: reply.headers(safeHeaders) }),
       );
@@ -121,8 +121,8 @@ function servePage(
     else readBody(request.raw, next, maxBodyBytes);
   });
 
-  /** Runs a check that may refuse a request, and counts refusals in the audit: they may be an attack. */
-  const noting = <T>(request: FastifyRequest, work: () => T): T => {
+  /** Runs a check and counts its refusals in the audit, because they may be an attack. */
+  const countingRefusals = <T>(request: FastifyRequest, work: () => T): T => {
     try {
       return work();
     } catch (error) {
@@ -137,18 +137,18 @@ function servePage(
     }
   };
 
-  /** Throws `no_session`, and `not_from_page` if a request that changes something lacks the page's token. */
+  /** Returns the request's session. Throws `no_session`, or `not_from_page` if a POST lacks the page's token. */
   const sessionOf = (request: FastifyRequest): Session => {
     const session = page.sessions.find(cookieIn(request, site().cookie.name));
     if (session === undefined) throw noSession();
     if (page.sessions.isToken(session, String(request.headers['x-rankd-token'] ?? ''))) return session;
     if (request.method !== 'POST') throw noSession();
-    return noting(request, () => {
+    return countingRefusals(request, () => {
       throw wrongToken();
     });
   };
 
-  const requireLeave = ({ needs }: Route, session: Session): void => {
+  const requirePermission = ({ needs }: Route, session: Session): void => {
     if (needs === 'changing' && session.isViewOnly) throw viewOnly();
     if (needs === 'changing' && !page.sessions.mayChange(session)) throw idle();
     if (needs === 'changing') page.sessions.touch(session);
@@ -157,21 +157,21 @@ function servePage(
     if (!isAllowed) throw tooOften('The page sent too many requests.', msToNext);
   };
 
-  /** A correct link is accepted after any number of wrong ones; otherwise callers could lock out the operator. */
-  const slowDown = (error: unknown): never => {
+  /** Limits the rate of wrong links only: a limit for correct ones would let any caller lock out the operator. */
+  const limitWrongLogins = (error: unknown): never => {
     const { isAllowed, msToNext } = buckets.wrongLogins.take('all', wrongLogins);
     if (!isRankdError(error, 'link_refused') || isAllowed) throw error;
     throw tooOften('Too many invalid links were tried in the last minute.', msToNext);
   };
 
   const answer = async (route: Route, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    noting(request, () => requireOwnPage(request, site().origins));
+    countingRefusals(request, () => requireOwnPage(request, site().origins));
     if (route.needs === 'nothing') {
-      const login = await route.answer(page, sentBy(request, reply)).catch(slowDown);
+      const login = await route.answer(page, sentBy(request, reply)).catch(limitWrongLogins);
       return sendAnswer(reply, login);
     }
     const session = sessionOf(request);
-    requireLeave(route, session);
+    requirePermission(route, session);
     const work = () => route.answer(page, { ...sentBy(request, reply), session });
     const { 'idempotency-key': key } = request.headers;
     const hash = crypto().hash('sha256', `${request.url} ${request.body}`);
@@ -199,11 +199,11 @@ function servePage(
     server.route({ method, url, handler: (request, reply) => answer(route, request, reply) });
   }
   server.get('/api/events', (request, reply) => {
-    noting(request, () => requireOwnPage(request, site().origins));
+    countingRefusals(request, () => requireOwnPage(request, site().origins));
     const session = sessionOf(request);
     if (request.method === 'HEAD') reply.headers(streamHeaders).send();
     else {
-      if (isMounted) requests.count -= 1; // a stream has no end, and the API waits for its requests when it stops
+      if (isMounted) requests.count -= 1; // the API waits for open requests when it stops, and a stream never ends
       options.stream(reply, session);
     }
   });

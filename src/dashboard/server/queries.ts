@@ -9,7 +9,7 @@ import { requireKey } from '../../usecases/keys/find-key.ts';
 import { findUser } from '../../usecases/people/users.ts';
 import { checkedIds, FieldError } from './requests.ts';
 
-/** The value of a field of a query; `undefined` if it is absent or empty. */
+/** Returns the value of a query parameter; `undefined` if it is absent or empty. */
 export function valueIn(query: URLSearchParams, name: string): string | undefined {
   const values = query.getAll(name).filter((value) => value !== '');
   if (values.length > 1) throw new FieldError(name, 'is given more than once');
@@ -22,7 +22,7 @@ export function requiredIn(query: URLSearchParams, name: string): string {
   return value;
 }
 
-/** Every value of a field that is repeated or has commas. */
+/** Returns all values of a query parameter, which can be repeated or contain commas. */
 function valuesIn(query: URLSearchParams, name: string): string[] {
   return query
     .getAll(name)
@@ -50,7 +50,7 @@ export function booleanIn(query: URLSearchParams, name: string): boolean {
   throw new FieldError(name, 'must be true or false');
 }
 
-/** The changes that a query selects, as in `rankd history list`. Names of keys and of rankers are resolved. */
+/** Parses a selection of changes, as in `rankd history list`, and resolves the names of keys and rankers. */
 export async function selectionIn(app: DaemonContext, query: URLSearchParams): Promise<ChangeSelection> {
   const [key, ranker] = [valueIn(query, 'key'), valueIn(query, 'ranker')];
   return {
@@ -66,7 +66,7 @@ export async function selectionIn(app: DaemonContext, query: URLSearchParams): P
   };
 }
 
-/** The changes to undo. Throws `invalid_request` if the selection has no limits, like `rankd history undo`. */
+/** Parses the changes to undo. Throws `invalid_request` if the selection is too wide, as `rankd history undo` does. */
 export async function undoSelectionIn(app: DaemonContext, query: URLSearchParams): Promise<ChangeSelection> {
   const ids = valuesIn(query, 'change');
   if (ids.length > 0) return { ids: checkedIds('change', ids, maxNamed) };
@@ -84,7 +84,7 @@ export async function undoSelectionIn(app: DaemonContext, query: URLSearchParams
 /** At most this many ids fit into an address. */
 const maxNamed = 200;
 
-/** A user id, or the beginning of a name. */
+/** Parses a user id or the beginning of a user name. */
 function memberIn(query: URLSearchParams): Pick<ChangeSelection, 'rankeeId' | 'rankeeName'> {
   const user = valueIn(query, 'user');
   if (user === undefined) return {};

@@ -9,13 +9,13 @@ export const maxBodyBytes = 65_536;
 
 /** The valid origins of requests to the page. */
 export interface Origins {
-  /** Every host, with its port, by which browsers may name the page. */
+  /** The accepted `Host` headers, with their ports. */
   hosts: ReadonlySet<string>;
   /** The page's own origins, e.g. `http://127.0.0.1:7266`. */
   origins: ReadonlySet<string>;
 }
 
-/** The origins of a page that listens on this port, and is reached at `url` through a proxy or a tunnel. */
+/** Returns the origins of a page on this port. `url`: its address through a proxy or a tunnel. */
 export function originsOf({ port, url }: { port: number; url: string | undefined }): Origins {
   const names = ['127.0.0.1', 'localhost', '[::1]'];
   const own = names.map((name) => new URL(`http://${name}:${port}`));
@@ -23,9 +23,7 @@ export function originsOf({ port, url }: { port: number; url: string | undefined
   return { hosts: new Set(all.map(({ host }) => host)), origins: new Set(all.map(({ origin }) => origin)) };
 }
 
-/**
- * Refuses a request for another host: another site may have changed its name to point to this address (DNS rebinding).
- */
+/** Refuses a foreign host name, which another site may have pointed at this address (DNS rebinding). */
 export function requireOwnHost({ headers }: Pick<IncomingMessage, 'headers'>, { hosts }: Origins): void {
   if (hosts.has((headers.host ?? '').toLowerCase())) return;
   throw RankdError.withoutStack('wrong_host', 'The page is not served under this host name.', {
@@ -34,9 +32,9 @@ export function requireOwnHost({ headers }: Pick<IncomingMessage, 'headers'>, { 
 }
 
 /**
- * Refuses requests from another page. A cookie with SameSite=Strict is not enough: a page on another port of this
- * machine is the same site. A form sends `Origin: null` under this page's referrer policy, so the origin counts only if
- * a client does not send `Sec-Fetch-Site`.
+ * Refuses requests from other pages. SameSite=Strict is not enough, because a page on another port of this machine is
+ * the same site. `Origin` is checked only without `Sec-Fetch-Site`: under this page's referrer policy, forms send
+ * `Origin: null`.
  */
 export function requireOwnPage(
   { method, headers }: Pick<FastifyRequest, 'method' | 'headers'>,
@@ -51,14 +49,14 @@ export function requireOwnPage(
   });
 }
 
-/** The value of a cookie; `undefined` if it is missing, or sent twice, which may be an attempt to replace it. */
+/** Returns a cookie's value; `undefined` if it is missing, or sent twice, which may be an attempt to replace it. */
 export function cookieIn({ headers }: Pick<IncomingMessage, 'headers'>, name: string): string | undefined {
   const parts = (headers.cookie ?? '').split(';').map((part) => part.trim());
   const values = parts.filter((part) => part.startsWith(`${name}=`)).map((part) => part.slice(name.length + 1));
   return values.length === 1 ? values[0] : undefined;
 }
 
-/** The fields of a JSON body. Throws `invalid_request`: another page's form can't send JSON. */
+/** Parses a JSON body. Its content type is required, because a form on another page can't send it. */
 export function fieldsOf({ headers, body }: FastifyRequest): Record<string, unknown> {
   if (!/^application\/json\s*(;|$)/i.test(headers['content-type'] ?? ''))
     throw new RankdError('invalid_request', 'Send the body as application/json.');
@@ -76,10 +74,10 @@ function parsed(body: Buffer): unknown {
   }
 }
 
-/** Reads the value of a field, or throws `FieldError`. */
+/** Parses the value of a field. Throws `FieldError`. */
 export type Field<T> = (value: unknown, name: string) => T;
 
-/** A text, without spaces at its ends. */
+/** A trimmed text of at most `max` characters. */
 export function text(max: number): Field<string> {
   return (value, name) => {
     const trimmed = typeof value === 'string' ? value.trim() : '';
@@ -111,7 +109,7 @@ export function oneOf<T extends string>(values: readonly T[]): Field<T> {
   };
 }
 
-/** A list of different values. */
+/** A list; duplicates are removed. */
 export function someOf<T>(field: Field<T>): Field<T[]> {
   return (value, name) => {
     if (!Array.isArray(value) || value.length > 100) throw new FieldError(name, 'must be a list of at most 100 values');
@@ -138,7 +136,7 @@ export const length: Field<number> = (value, name) => {
   throw new FieldError(name, 'must be a duration such as 3d, 12h or 30m');
 };
 
-/** A hundred years: every format can still show that date. */
+/** A hundred years, so that every format can show the resulting date. */
 const maxLengthMs = 36_500 * 86_400_000;
 
 export function changeIds(max: number): Field<string[]> {
@@ -148,7 +146,7 @@ export function changeIds(max: number): Field<string[]> {
   };
 }
 
-/** Ids of rank changes, each once. The store checks if they exist. */
+/** Checks the form of rank change ids and removes duplicates. The store checks that they exist. */
 export function checkedIds(name: string, ids: unknown[], max: number): string[] {
   const isId = (id: unknown) => typeof id === 'string' && /^chg_\w{1,40}$/.test(id);
   if (ids.length === 0 || ids.length > max || !ids.every(isId))
@@ -167,7 +165,7 @@ export class FieldError extends RankdError {
   }
 }
 
-/** Names the field of a refusal. */
+/** Adds the field to a refusal that `work` throws. */
 export async function inField<T>(field: string, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();

@@ -37,7 +37,7 @@ import type { Login, Session, Sessions } from './sessions.ts';
 /** The context of the page's routes. */
 export interface Page {
   sessions: Sessions;
-  /** The status as `rankd status` gets it. */
+  /** Returns the same status as `rankd status`. */
   status(): Promise<DaemonStatus>;
   chart: Chart;
   runs: PageRuns;
@@ -49,7 +49,7 @@ export interface Page {
 
 /** A request from the page itself. */
 export interface Sent {
-  /** The present context: the request continues with it, even if a reload replaces it. */
+  /** The current context, which the request uses to its end even if a reload replaces it. */
   app: DaemonContext;
   query: URLSearchParams;
   /** The body of a POST. */
@@ -58,7 +58,7 @@ export interface Sent {
   gone: AbortSignal;
 }
 
-/** The same from a logged-in operator. */
+/** A request from a logged-in operator. */
 interface Asked extends Sent {
   session: Session;
 }
@@ -70,7 +70,7 @@ export interface Answer {
   login?: Login | 'out';
 }
 
-/** `session`: needs a session; `reading`: is also limited in rate; `changing`: also needs a user at the page. */
+/** `session`: needs a session. `reading`: has a rate limit, too. `changing`: also needs recent activity on the page. */
 export type Route =
   | { needs: 'nothing'; answer(page: Page, sent: Sent): Promise<Answer> }
   | { needs: 'session' | 'reading' | 'changing'; answer(page: Page, asked: Asked): Promise<Answer> };
@@ -78,9 +78,7 @@ export type Route =
 /** At most this many keys and suspensions are listed at once; the command line lists more. */
 const maxListed = 100;
 
-/**
- * Everything below /api except the stream of events: each parses, calls one use case, and answers with its document.
- */
+/** The routes below /api, except the event stream. Each parses, calls one use case, and returns its document. */
 export const routes: Readonly<Record<string, Route>> = {
   'POST /api/login': {
     needs: 'nothing',
@@ -113,7 +111,7 @@ export const routes: Readonly<Record<string, Route>> = {
     needs: 'reading',
     async answer({ status, chart, closing }, { app }) {
       const [daemon, openChanges] = [await status(), await countOpenChanges(app)];
-      const { today } = await chart.view(app, closing); // counting them by reads takes long if there are many
+      const { today } = await chart.view(app, closing); // counted in the background
       const counts = { openChanges, today };
       const state = daemon.isStopping ? 'stopping' : 'running';
       return { document: { status: statusDocument({ state, daemon, counts, ...(await storedFacts(app)) }) } };
@@ -218,7 +216,7 @@ export const routes: Readonly<Record<string, Route>> = {
 
 const shownChanges = 5;
 
-/** A member with the last changes, for the card. */
+/** Returns a member with the current suspension and the latest changes. */
 async function memberOf(app: DaemonContext, asked: string): Promise<Document> {
   using call = callWithin(app.clock, app.deadlineMs, 'operator');
   const found = userIn(asked);

@@ -1,14 +1,14 @@
 import { crypto } from '../../base/node-modules.ts';
 import type { Clock, LoginLink } from '../../ports/index.ts';
 
-/** By default. */
+/** The default lifetime of a session. */
 export const sessionLifeMs = 12 * 3_600_000;
 /** After this much idle time, the session is read-only. */
 const idleMs = 30 * 60_000;
-/** More sessions than operators have open at a time; a new one replaces the oldest. */
+/** Beyond this number, a new session replaces the oldest. */
 const maxSessions = 100;
 
-/** A session. Times are on `Clock.now()`, for people. */
+/** A session. Its times are from `Clock.now()`. */
 export interface Session {
   readonly id: string;
   /** The operator who made the link, as the audit names them: `web:<user>@<host>`. */
@@ -21,7 +21,7 @@ export interface Session {
   readonly lifeMs: number;
 }
 
-/** The kind of session that a link begins. */
+/** The properties of the session that a link begins. */
 export type SessionKind = Omit<LoginLink, 'by'>;
 
 export const usualKind: SessionKind = { isViewOnly: false, lifeMs: sessionLifeMs };
@@ -34,7 +34,7 @@ interface StoredSession extends Session {
   onEnd: Set<() => void>;
 }
 
-/** The credentials of a browser's session: a cookie that no script sees, and a token that no other port sees. */
+/** The credentials of a browser's session: a cookie that scripts can't read, and a token that stays on this port. */
 export interface Login {
   session: Session;
   cookie: string;
@@ -42,9 +42,8 @@ export interface Login {
 }
 
 /**
- * The sessions that links began. All of it is in memory, so a restart ends all sessions. Only
- * hashes are stored, so no secret can be read from memory. Lifetimes use the monotonic clock: a jump of the wall clock
- * does not change them.
+ * The sessions of the page. They are in memory only, so a restart ends them. Only hashes of their secrets are stored.
+ * Lifetimes use the monotonic clock, so a jump of the wall clock does not change them.
  */
 export class Sessions {
   readonly #clock: Pick<Clock, 'now' | 'monotonic'>;
@@ -82,7 +81,7 @@ export class Sessions {
     return cookie === undefined ? undefined : this.#sessions.get(hashOf(cookie));
   }
 
-  /** Whether this is the session's token. The comparison takes the same time for every token. */
+  /** True if this is the session's token. The comparison takes constant time. */
   isToken(session: Session, token: string | undefined): boolean {
     const hash = crypto()
       .createHash('sha256')
@@ -98,9 +97,9 @@ export class Sessions {
 
   /** Records the user's activity. */
   touch(session: Session): void {
-    const kept = session as StoredSession;
-    kept.idleAtMonotonic = this.#clock.monotonic() + idleMs;
-    kept.mayChangeUntil = Math.min(this.#clock.now() + idleMs, kept.expiresAt);
+    const stored = session as StoredSession;
+    stored.idleAtMonotonic = this.#clock.monotonic() + idleMs;
+    stored.mayChangeUntil = Math.min(this.#clock.now() + idleMs, stored.expiresAt);
   }
 
   /** Calls `ended` once the session is over. Returns a function that cancels this. */
@@ -111,24 +110,24 @@ export class Sessions {
   }
 
   logOut(session: Session): void {
-    for (const [hash, kept] of this.#sessions) if (kept === session) this.#end(hash, kept);
+    for (const [hash, stored] of this.#sessions) if (stored === session) this.#end(hash, stored);
   }
 
   /** Ends every session. Returns the number of sessions. */
   logAllOut(): number {
     const { count } = this;
-    for (const [hash, kept] of this.#sessions) this.#end(hash, kept);
+    for (const [hash, stored] of this.#sessions) this.#end(hash, stored);
     return count;
   }
 
   #sweep(): void {
     const now = this.#clock.monotonic();
-    for (const [hash, kept] of this.#sessions) if (kept.endsAtMonotonic <= now) this.#end(hash, kept);
+    for (const [hash, stored] of this.#sessions) if (stored.endsAtMonotonic <= now) this.#end(hash, stored);
   }
 
-  #end(hash: string, kept: StoredSession): void {
+  #end(hash: string, stored: StoredSession): void {
     this.#sessions.delete(hash);
-    end(kept);
+    end(stored);
   }
 }
 
@@ -136,7 +135,7 @@ function end({ onEnd }: StoredSession): void {
   for (const ended of onEnd) ended();
 }
 
-/** Makes room for one more. */
+/** Removes and returns the oldest entries, so that there is room for one more. */
 function dropOldest<Value>(map: Map<string, Value>, max: number): Value[] {
   const dropped = [...map.entries()].slice(0, Math.max(0, map.size - max + 1));
   for (const [key] of dropped) map.delete(key);

@@ -3,8 +3,8 @@ import { RankdError } from '../../base/errors.ts';
 import type { Clock } from '../../ports/index.ts';
 
 const maxStreams = 10;
-const breatheEveryMs = 20_000;
-/** A page with this many unread bytes no longer listens. */
+const heartbeatEveryMs = 20_000;
+/** A page with more unread bytes is disconnected. */
 const maxUnreadBytes = 16_384;
 
 /** Notifies pages of changes by server-sent events (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
@@ -16,7 +16,7 @@ export class Streams {
     return this.#open.size;
   }
 
-  /** Throws `too_many_streams`. */
+  /** Starts a stream. Throws `too_many_streams`. */
   add(response: ServerResponse, headers: OutgoingHttpHeaders): void {
     if (this.#open.size >= maxStreams)
       throw RankdError.withoutStack('too_many_streams', `${maxStreams} pages are already open.`, {
@@ -30,7 +30,7 @@ export class Streams {
   }
 
   /** Notifies every page that these views have changed. */
-  tell(views: Iterable<string>): void {
+  notify(views: Iterable<string>): void {
     for (const view of views) this.#write(this.#event(view));
   }
 
@@ -46,7 +46,7 @@ export class Streams {
   /** Writes regularly, so that proxies do not close idle streams. */
   async sendHeartbeats(clock: Clock, stop: AbortSignal): Promise<void> {
     while (!stop.aborted) {
-      await clock.sleep(breatheEveryMs, stop).catch(() => undefined);
+      await clock.sleep(heartbeatEveryMs, stop).catch(() => undefined);
       if (!stop.aborted) this.#write(': still here\n\n');
     }
   }

@@ -21,7 +21,7 @@ afterAll(async () => {
   await sink[Symbol.asyncDispose]();
 });
 
-/** The document of an action that must succeed. */
+/** Returns the document of an action that must succeed. */
 async function does(path: string, body: unknown): Promise<PageAnswer['json']> {
   const answer = await ann.post(`/api/${path}`, body);
   expect(answer, answer.text).toMatchObject({ status: 200, json: { v: 1 } });
@@ -154,7 +154,7 @@ test('an extra role is given temporarily, to one member and to a list, and taken
   expect(await app.heldBy(1001)).not.toContain(roles.captain);
   expect((await post('rank/change', given)).change).toMatchObject({ kind: 'role_added', via: 'page' });
   expect(await app.heldBy(1001)).toEqual([roles.trainee, roles.captain, roles.base]);
-  expect(await post('rank/test', given)).toMatchObject({ move: null, test: { allowed: false } }); // one at a time
+  expect(await post('rank/test', given)).toMatchObject({ move: null, test: { allowed: false } }); // only one at a time
   const taken = { user: 1001, does: 'take', rank: roles.captain };
   expect(await post('rank/change', { ...taken, for: '7d' })).toMatchObject({ field: 'for' });
   expect((await post('rank/change', taken)).change).toMatchObject({ kind: 'role_removed' });

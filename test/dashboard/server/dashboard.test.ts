@@ -122,7 +122,7 @@ test('the built files are served compressed; the page is always revalidated, the
     expect(response.headers.get('content-encoding')).toBe(encoding);
     expect(response.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
     expect(Number(response.headers.get('content-length'))).toBeLessThan(200);
-    expect(await response.text()).toBe(script); // fetch has unpacked it
+    expect(await response.text()).toBe(script); // fetch decompresses it
   }
   expect((await visitor.get('/main-AB12.js')).text).toBe(script);
   expect(await visitor.send('/main-AB12.js', { method: 'HEAD' })).toMatchObject({ status: 200, text: '' });
@@ -139,7 +139,7 @@ test('a stream reports changes, sends heartbeats while nothing changes, and says
   using other = await (await page.loggedIn()).listen();
   await expect.poll(() => stream.events).toEqual(['hello']);
   expect(stream.text).toMatch(/^retry: 2000\n\nevent: hello\ndata: \d+\n\n$/);
-  await new Promise((resolve) => setTimeout(resolve, 20)); // the first check only records the present state
+  await new Promise((resolve) => setTimeout(resolve, 20)); // the first check only records the current state
   await page.app.rank(key, { newRankId: 20 });
   await expect.poll(() => stream.events).toEqual(expect.arrayContaining(['changes', 'chart', 'keys', 'suspensions']));
   const numbers = [...stream.text.matchAll(/^data: (\d+)$/gm)].map(([, number]) => Number(number));
@@ -161,7 +161,7 @@ test('a page that does not read its stream is disconnected and uses no memory', 
   const views = Array.from({ length: 200 }, (_, n) => `view${n}${'x'.repeat(400)}`);
   await expect
     .poll(async () => {
-      page.dashboard.streams.tell(views);
+      page.dashboard.streams.notify(views);
       return page.dashboard.streams.size;
     })
     .toBe(0);

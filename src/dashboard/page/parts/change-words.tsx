@@ -37,12 +37,12 @@ export function memberName({
 
 const longestName = 60;
 
-/** A game may send any name for a member, of any length. */
+/** Shortens a member's name, because games can send names of any length. */
 export function shortened(name: string): string {
   return name.length <= longestName ? name : `${name.slice(0, longestName).toWellFormed()}…`;
 }
 
-/** The member's name with the id next to it. */
+/** Shows the member's name with the id next to it. */
 export function Member(member: Pick<Change, 'rankeeName' | 'rankeeId'> & { userName?: string | null }) {
   const name = memberName(member);
   return (
@@ -61,7 +61,7 @@ const slackMs = 5_000;
 
 /** Describes a suspension, or its end, which would otherwise look like a demotion or a promotion. */
 export function holdWords({ does, kind, endsAt }: NonNullable<Change['hold']>, requestedAt: string): string {
-  // The end was set a moment before the change was recorded.
+  // The end is computed a moment before the change is recorded.
   const length = endsAt === null ? '' : ` for ${lengthInWords(Date.parse(endsAt) - Date.parse(requestedAt) + slackMs)}`;
   const isTemporary = kind === 'temporary';
   const words = {
@@ -75,7 +75,7 @@ export function holdWords({ does, kind, endsAt }: NonNullable<Change['hold']>, r
   return words[does];
 }
 
-/** The old and the new role, with an arrow that points up or down; a suspension or its end as such; an extra role alone. */
+/** Shows the old and the new role with an arrow; for a suspension, its words; for an extra role, only that role. */
 export function Move({ change }: { change: Change }) {
   if (change.hold !== null && change.hold.does !== 'override' && change.hold.kind !== 'temporary')
     return <HoldMove change={change} hold={change.hold} />;

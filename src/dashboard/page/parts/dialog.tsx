@@ -12,11 +12,11 @@ interface DialogProps {
   footer: ComponentChildren;
   children?: ComponentChildren;
   onClose: () => void;
-  /** Makes the dialog a form. */
+  /** Called when the user submits the form. */
   onSubmit?: (form: HTMLFormElement) => void;
 }
 
-/** Traps the focus while it is open, and restores it afterwards. Escape closes it. */
+/** A modal dialog: it traps the focus while it is open, and restores it afterwards. Escape closes it. */
 export function Dialog({ title, lead, footer, children, onClose, onSubmit }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
   const titleId = useId();
@@ -81,11 +81,11 @@ interface ConfirmProps<Result> {
   verb: string;
   /** True if it cannot be undone. */
   isGrave?: boolean;
-  /** False while a dry run refuses it, or has not ended. */
+  /** False until a dry run has allowed the action. */
   isAllowed?: boolean;
   /** The fields of the form. */
   children?: ComponentChildren;
-  /** `once`: the idempotency key, the same for each try. */
+  /** `once`: the idempotency key, the same for every attempt. */
   act: (values: FormData, once: string) => Promise<Result>;
   /** Gets the result of `act`; by default, the dialog closes. */
   onDone?: (result: Result) => void;
@@ -141,7 +141,7 @@ export function Confirm<Result>({
   );
 }
 
-/** An error, unless it is shown at its field. */
+/** Shows an error, unless its field already shows it. */
 export function OtherProblem({ error }: { error: ApiError | undefined }) {
   const at = error?.details.field;
   const isShown = at !== undefined && document.querySelector(`.field [name="${CSS.escape(at)}"]`) !== null;

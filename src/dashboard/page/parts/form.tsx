@@ -3,13 +3,13 @@ import { type ComponentChildren, createContext } from 'preact';
 import { useContext, useEffect, useId, useRef } from 'preact/hooks';
 import { type ApiError, session } from '../api.ts';
 
-/** False in a session that only views: then no button that changes anything is shown. */
+/** False in a view-only session, where buttons that change anything are hidden. */
 export const mayChange = computed(() => session.value?.viewOnly === false);
 
 /** The error of the form around a field. */
 export const FormError = createContext<ApiError | undefined>(undefined);
 
-/** The attributes of the control of a field. */
+/** The attributes of a field's control. */
 interface About {
   id: string;
   name: string;
@@ -25,7 +25,7 @@ interface FieldProps {
   children: (about: About) => ComponentChildren;
 }
 
-/** A control with its label; an error about it is shown below, and gets the focus there. */
+/** A control with its label. An error about it is shown below, and moves the focus to the control. */
 export function Field({ name, label, hint, children }: FieldProps) {
   const error = useContext(FormError);
   const id = useId();
@@ -114,7 +114,7 @@ export function Reason() {
   return <TextField name="reason" label="Reason, for the history (optional)" maxLength={200} />;
 }
 
-/** The text in a field; empty if there is no such field. */
+/** Returns the text of a field; empty if there is no such field. */
 export function textOf(values: FormData, name: string): string {
   return String(values.get(name) ?? '').trim();
 }

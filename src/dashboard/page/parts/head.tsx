@@ -15,7 +15,7 @@ setInterval(() => {
   if (isLost.peek()) tick.value = Date.now();
 }, 1_000);
 
-/** True once the daemon has been silent for so long that the page may be out of date. */
+/** True once the daemon has been silent for five seconds, so the page may be out of date. */
 export const isAway = computed(() => isLost.value && Math.max(tick.value, Date.now()) - heardAt.value >= greyAfterMs);
 
 /** The group, the daemon and its Roblox key, and their problems. */

@@ -21,7 +21,7 @@ export function LogIn() {
   );
 }
 
-/** Shows the error if the view inside could not be rendered; the rest of the page stays. */
+/** Shows an error in place of a view that could not be rendered. The rest of the page still works. */
 export class Boundary extends Component<{ children: ComponentChildren }, { error?: Error }> {
   static override getDerivedStateFromError(error: Error): { error: Error } {
     return { error };

@@ -14,7 +14,7 @@ interface RoleFieldProps {
   none?: string;
   /** The ids of the roles to choose from, instead of the ranks that can be given. */
   among?: readonly number[];
-  /** All roles, instead of those that can be given. */
+  /** True to offer all roles except guest and owner, instead of those that can be given. */
   isAny?: boolean;
   chosen?: number | null;
   onChange?: (role: number) => void;

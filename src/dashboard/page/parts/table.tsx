@@ -4,7 +4,7 @@ import { isRoomy, isWide } from './window.ts';
 
 export interface Column {
   title?: string;
-  /** Read by screen readers instead of the title. */
+  /** The title for screen readers. */
   spoken?: string;
   /** `wide`, `roomy`: shown only in windows of at least that width. */
   class?: string;
@@ -55,7 +55,7 @@ function Spoken({ title, spoken }: { title: string | undefined; spoken: string }
   );
 }
 
-/** Shown in place of an empty list: its meaning, and the next step. */
+/** Shown in place of an empty list, with the next step. */
 export function Empty({ icon, title, children }: { icon: IconName; title: string; children: ComponentChildren }) {
   return (
     <div class="empty">

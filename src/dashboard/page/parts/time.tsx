@@ -1,8 +1,8 @@
 import { signal } from '@preact/signals';
 
 /**
- * The page is in English, and so are its dates: in the reader's variety of English if the browser names one. Some
- * browsers name languages with invalid tags, such as `en-US@posix`, for which all formatting would throw.
+ * The locale of dates and numbers: the browser's variety of English, or British English. Some browsers have invalid
+ * tags such as `en-US@posix`, for which all formatting would throw.
  */
 export const locale = navigator.languages.find((tag) => /^en(-[A-Z]{2})?$/.test(tag)) ?? 'en-GB';
 
@@ -15,7 +15,7 @@ document.addEventListener('visibilitychange', () => {
   now.value = Date.now();
 });
 
-/** A time in words, with the exact one on hover. */
+/** Shows a time in words, with the exact time on hover. */
 export function Time({ at }: { at: string }) {
   return (
     <time dateTime={at} title={exactTime(at)}>

@@ -5,12 +5,12 @@ import { Live } from '../live.ts';
 
 const gapMs = 300;
 
-/** The listed changes, newest first; `fresh` has the ids of those that arrived while the list was shown. */
+/** The listed changes, newest first; `fresh` has the ids of those that were added while the list was shown. */
 export interface Listed extends Changes {
   fresh: ReadonlySet<string>;
 }
 
-/** The changes of a search: news reloads the newest page, and older pages are added on demand. */
+/** The results of a search. A new change reloads the newest page; older pages are added on demand. */
 export class ChangeList {
   readonly live: Live<Changes>;
   readonly listed: Signal<Listed | undefined> = signal(undefined);
@@ -28,7 +28,7 @@ export class ChangeList {
   }
 
   /**
-   * Adds older changes. A search without results so far continues automatically, because each response covers only a
+   * Adds older changes. A search with no results yet continues automatically, because each response covers only a
    * part of the history.
    */
   async more(): Promise<void> {
@@ -40,7 +40,7 @@ export class ChangeList {
         if (before === undefined || before.next === null) return;
         const page = await this.#page(before.next);
         const now = this.listed.peek() ?? before;
-        // there are so many new changes that the list starts over, and this page does not continue it
+        // many new changes restarted the list in the meantime, so this page does not continue it
         if (now.next !== before.next) continue;
         this.listed.value = { ...now, changes: [...now.changes, ...page.changes], next: page.next };
         if (page.changes.length > 0 || !this.live.isShown) return;
@@ -58,7 +58,7 @@ export class ChangeList {
   }
 }
 
-/** The newest page before the older ones that were fetched; older pages are dropped if there is a gap. */
+/** Puts the newest page in front of the older ones, which are dropped if there is a gap between them. */
 function withNewest(newest: Changes, listed: Listed | undefined): Listed {
   if (listed === undefined) return { ...newest, fresh: new Set() };
   const known = new Set(listed.changes.map(({ id }) => id));

@@ -79,7 +79,7 @@ function Count({ shown, isAll }: { shown: number; isAll: boolean }) {
   return <p class="soft">{isAll ? `${shown} in total` : `the newest ${shown}`}</p>;
 }
 
-/** An undo of all results needs a filter by member, by undo, or by start time. */
+/** True if the filters are narrow enough for an undo of all results. */
 function mayUndoAll(active: Record<string, string>): boolean {
   if (active['state'] !== undefined && active['state'] !== 'applied') return false;
   if (active['user'] !== undefined) return /^\d+$/.test(active['user']);

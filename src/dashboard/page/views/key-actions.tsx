@@ -12,7 +12,7 @@ export interface Minted {
   key: Pick<Key, 'name' | 'mode'>;
   /** Null for a key for Discord, which has none. */
   secret: string | null;
-  /** True if the key had another secret before. */
+  /** True if the secret replaces an earlier one. */
   isRotated?: boolean;
 }
 
@@ -112,7 +112,7 @@ function rulesIn(values: FormData): Record<string, unknown> {
   return { maxRank: role('maxRank'), minRank: role('minRank'), direction: textOf(values, 'direction') || null };
 }
 
-/** The new secret, and where it belongs. */
+/** Shows the new secret, and how to put it into the game. */
 export function MintedSecret({ key, secret, isRotated = false, onClose }: Minted & { onClose: () => void }) {
   if (secret === null) return null;
   return (

@@ -13,7 +13,7 @@ interface PlotProps {
 const heightPx = 260;
 const canHover = matchMedia('(hover: hover)').matches;
 
-/** uPlot creates a number format for the browser's language when it loads, and throws if that is not a language tag. */
+/** Loads uPlot, which creates a number format for the browser's language and throws if its tag is invalid. */
 async function loadPlot(): Promise<typeof uPlot> {
   try {
     Intl.getCanonicalLocales(navigator.language);
@@ -156,7 +156,7 @@ function optionsFor(UPlot: typeof uPlot, { element, bars, isHours, point }: Draw
   };
 }
 
-/** A color of the style sheet as the canvas needs it, for the present color scheme. */
+/** Resolves a color of the style sheet for the canvas, in the current color scheme. */
 function resolved(element: HTMLElement, name: string): string {
   const probe = document.createElement('i');
   probe.style.color = `var(${name})`;

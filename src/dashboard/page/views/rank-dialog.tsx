@@ -52,7 +52,7 @@ interface RankDialogProps {
   onClose: () => void;
 }
 
-/** Shows the result of a dry run, asks once, and then shows the outcome. */
+/** Shows the result of a dry run, asks for confirmation, and then shows the outcome. */
 export function RankDialog({ does, member, name, among, onClose }: RankDialogProps) {
   const { verb, title, role, length }: Kind = kinds[does];
   const rank = useSignal<number | undefined>(undefined);
@@ -158,7 +158,7 @@ export function RankDialog({ does, member, name, among, onClose }: RankDialogPro
   );
 }
 
-/** The result of the dry run: the move, or the reason against it; and every check on demand. */
+/** Shows the result of the dry run: the move or the refusal, and each check on demand. */
 function Tested({ tested: { test, move }, isOfRank }: { tested: RankTest; isOfRank: boolean }) {
   const refused = test.checks.filter(({ state }) => state === 'FAIL');
   const reached = test.checks.filter(({ state }) => state !== 'skip');

@@ -13,7 +13,7 @@ import { counted } from './view.tsx';
 interface RunDialogProps<Result> {
   id: string;
   thing: 'undo' | 'list';
-  /** `null` while it runs. */
+  /** Returns null while the run is in progress. */
   resultOf: (run: Run) => Result | null;
   summary: (result: Result, run: Run) => string;
   onClose: () => void;
@@ -21,7 +21,7 @@ interface RunDialogProps<Result> {
   children: (result: Result) => ComponentChildren;
 }
 
-/** The progress of a run, which continues if the user closes the dialog; then its result. */
+/** Shows the progress of a run, then its result. The run continues if the user closes the dialog. */
 export function RunDialog<Result>({ id, thing, resultOf, summary, onClose, children }: RunDialogProps<Result>) {
   const live = useMemo(() => new Live('run', async () => (await read<{ run: Run }>(`run?id=${id}`)).run), [id]);
   const { data: run, error } = useLive(live);

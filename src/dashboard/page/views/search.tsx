@@ -14,7 +14,7 @@ const fields = {
   until: { label: 'Until', placeholder: '1h or a date' },
 } as const;
 
-/** Every filter of the address, including those without a field: `by` and `undo`. */
+/** Every filter in the address, including those without a field: `by` and `undo`. */
 export const filters = [...Object.keys(fields), 'by', 'undo'];
 
 export function activeFilters(params: URLSearchParams): Record<string, string> {
@@ -26,13 +26,13 @@ export function activeFilters(params: URLSearchParams): Record<string, string> {
   );
 }
 
-/** The search for changes. The address holds the filters; typed text stays, even if it is wrong. */
+/** The search form. The filters are in the address; typed text stays, even if it is invalid. */
 export function Search({ active, error }: { active: Record<string, string>; error: ApiError | undefined }) {
   const form = useRef<HTMLFormElement>(null);
   const box = useRef<HTMLDetailsElement>(null);
   const wrong = error?.details.field;
   useEffect(() => {
-    // Open if there is room above the table; otherwise, it opens on demand.
+    // In narrow windows, which have no room above the table, the search opens on demand.
     if (isWide.value && box.current !== null) box.current.open = true;
   }, [isWide.value]);
   useEffect(() => {

@@ -56,7 +56,7 @@ function Problems({ findings }: Pick<SetupFacts, 'findings'>) {
   );
 }
 
-/** A part of a step; `null`: rankd can't see whether it is done. */
+/** A part of a step; `null`: rankd can't detect whether it is done. */
 type Part = [isDone: boolean | null, words: ComponentChildren];
 
 function Steps({ facts }: { facts: SetupFacts }) {

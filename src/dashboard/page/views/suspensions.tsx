@@ -72,7 +72,7 @@ function NoSuspensions() {
   );
 }
 
-/** `alongside`: the ids of the roles that can be given next to a rank. */
+/** Names the kind of a hold. `alongside`: the ids of the extra roles. */
 export function holdName({ kind, rolesBefore, rolesDuring }: Hold, alongside: readonly number[]): string {
   if (kind === 'suspension') return 'suspension';
   const isOfRole = rolesDuring.some((id) => alongside.includes(id) && !rolesBefore.includes(id));

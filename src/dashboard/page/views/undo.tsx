@@ -17,7 +17,7 @@ const looks: Record<Undo['members'][number]['state'], Look & { words: string }> 
   unknown: { tone: 'odd', icon: 'asked', words: 'unknown' },
 };
 
-/** Previews an undo; runs exactly that after confirmation; then shows its progress, and the outcome for each member. */
+/** Previews an undo, runs it after confirmation, and shows its progress and the outcome for each member. */
 export function UndoDialog({ query, onClose }: { query: string; onClose: () => void }) {
   const preview = useSignal<UndoPreview | undefined>(undefined);
   const error = useSignal<ApiError | undefined>(undefined);

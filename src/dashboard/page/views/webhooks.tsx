@@ -291,13 +291,13 @@ function Test({ name }: { name: string }) {
         <span class="unseen"> {name}</span>
       </button>
       <p class="small" role="status">
-        {result.value !== undefined && said(result.value)}
+        {result.value !== undefined && resultText(result.value)}
       </p>
     </div>
   );
 }
 
-function said(result: TestedWebhook | ApiError): string {
+function resultText(result: TestedWebhook | ApiError): string {
   if (result instanceof Error) return result.message;
   return result.delivered ? `delivered in ${result.ms} ms` : (result.error ?? `refused with ${result.status}`);
 }
