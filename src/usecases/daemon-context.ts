@@ -36,14 +36,14 @@ export interface DaemonContext extends Readonly<Ranking> {
   /** Sends events to webhooks. */
   readonly sender: WebhookSender;
   readonly webhooks: WebhookSettings;
-  /** The settings of other services' APIs that rankd imitates. */
+  /** The other services whose APIs rankd imitates. */
   readonly compat: Config['compat'];
   readonly deliveries: DeliveryCounts;
   /** The secret of Roblox's right-to-erasure webhook; `undefined` if that is not configured. */
   readonly erasureSecret: Config['erasure']['secret'];
   /** `undefined` if ranking from Discord is not configured. */
   readonly discord: Config['discord'];
-  /** The time of the last request with a valid signature of Discord (epoch milliseconds). */
+  /** The time of the last request with a valid Discord signature (epoch milliseconds). */
   readonly discordSeen: { lastAt?: number };
 }
 

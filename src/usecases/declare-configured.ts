@@ -38,8 +38,8 @@ async function declareWorkspace({ store }: Pick<Ports, 'store'>, wanted: Config[
 }
 
 /**
- * Throws `config_invalid` if a row for Discord names a game key. Returns a note for each missing or revoked key, which
- * only affects the commands of its row.
+ * Throws `config_invalid` if a row of `discord.commands` names a game key. Returns a note for each missing or revoked
+ * key, which only stops the commands of its row.
  */
 async function checkDiscordKeys(
   { store }: Pick<Ports, 'store'>,

@@ -98,10 +98,7 @@ function filledLines(text: string): Array<{ number: number; content: string }> {
     .filter(({ content }) => content !== '');
 }
 
-/**
- * Returns a line's first field. Returns a line with several ids unchanged, so that it is refused: using only its first
- * id would go unnoticed.
- */
+/** Returns a line's first field, or the whole line if it has several ids: it is then refused instead of shortened. */
 function firstField(line: string): string {
   const [first = '', ...others] = line.split(/[,;\t]/).map((field) =>
     field

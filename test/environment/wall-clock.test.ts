@@ -54,14 +54,14 @@ describe.each([
   ['back', -hourMs],
 ])('the clock is set an hour %s', (_way, jumpMs) => {
   test('while a change is under way: it is answered and stored once, and the next one begins at once', async () => {
-    const { platform, begun, letGo } = holdWrites();
+    const { platform, begun, release } = holdWrites();
     const app = await start({ platform });
     const key = await app.createKey();
     const first = app.rank(key);
     await begun;
     setClockBy(jumpMs);
     await clock.advance(3_000); // in the meantime, the recovery checks for abandoned changes
-    letGo();
+    release();
     expect((await first).status).toBe(200);
     const second = await app.rank(key, { newRankId: 10 });
     expect(second.status).toBe(200);

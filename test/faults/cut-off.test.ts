@@ -98,7 +98,7 @@ test.each([
   const asked = rank(node, change);
   await held.begun;
   await onServer(store, 'DELETE FROM rankd.rank_changes');
-  held.letGo();
+  held.release();
   const answer = await asked;
   expect([answer.status, codeOf(answer)], answer.text).toEqual([504, 'outcome_unknown']);
   await expect.poll(() => latest(node, userId)).toBe('applied');
@@ -119,7 +119,7 @@ test('while PostgreSQL’s disk is full, keys are verified, ranks are not change
   await held.begun;
   await onServer(store, fillDisk);
   onTestFinished(async () => void (await onServer(store, freeDisk)));
-  held.letGo();
+  held.release();
   expect(await codes(asked)).toEqual([504, 'outcome_unknown']);
   expect(await codes(rank(node, { key, userId: memberOnly }))).toEqual([503, 'store_unavailable']);
   expect(fake.journal.writes(memberOnly)).toEqual([]);

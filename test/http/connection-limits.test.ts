@@ -127,14 +127,14 @@ test('if no connection is sending, the one that was idle for longest is closed',
 });
 
 test('a new connection is refused only if all others wait for rankd, and those are answered', async () => {
-  const { platform, begun, letGo } = holdWrites();
+  const { platform, begun, release } = holdWrites();
   const world = await World.open({ maxConnections: 1, platform });
   const change = JSON.stringify(rankBody());
   const head = `POST /v1/ranker?placeid=42 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${await world.app.createKey()}`;
   const waiting = await world.caller({ sends: `${head}\r\nContent-Length: ${change.length}\r\n\r\n${change}` });
   await begun;
   expect(await (await world.caller()).closed()).toBe('');
-  letGo();
+  release();
   await expect.poll(() => waiting.received).toMatch(/^HTTP\/1\.1 200 [\s\S]*"success":true/);
 });
 

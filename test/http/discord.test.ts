@@ -533,7 +533,7 @@ test('a daemon that stops finishes the change of a command, and sends the reply'
   await held.begun;
   const stopping = app.stop();
   await delay(300);
-  held.letGo();
+  held.release();
   await stopping;
   expect(discord.replies).toMatchObject([{ token: sent.token, content: expect.stringContaining('is now Officer') }]);
 });

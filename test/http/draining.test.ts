@@ -11,7 +11,7 @@ const shuttingDown = { status: 503, code: 'shutting_down', error: 'Shutting down
 
 describe('while the daemon stops', () => {
   test('running requests are finished, new ones are refused, and both connections are closed', async () => {
-    const { platform, begun, letGo } = holdWrites();
+    const { platform, begun, release } = holdWrites();
     await using app = await openTestApp({ platform });
     const key = await app.createKey();
     const running = app.rank(key);
@@ -26,21 +26,21 @@ describe('while the daemon stops', () => {
     expect((await send(`${app.url}/healthz`, {})).status).toBe(200);
     expectError(await send(`${app.url}/readyz`, {}), shuttingDown);
 
-    letGo();
+    release();
     expect(await running).toMatchObject({ status: 200, json: { success: true }, headers: { connection: 'close' } });
     await stopped;
     await expect(app.rank(key)).rejects.toThrow('ECONNREFUSED');
   });
 
   test('a change continues although its caller has gone, and is recorded', async () => {
-    const { platform, begun, letGo } = holdWrites();
+    const { platform, begun, release } = holdWrites();
     const app = await openTestApp({ platform });
     const request = startPost(app.url + ranker, await app.createKey());
     request.end(JSON.stringify(rankBody()));
     await begun;
     request.destroy();
     const stopped = app.stop();
-    letGo();
+    release();
     await stopped;
 
     await using next = await openTestApp({ dataDir: app.dataDir });

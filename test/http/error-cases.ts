@@ -268,13 +268,13 @@ export const cases: Record<string, Case> = {
 };
 
 function twiceAtOnce(): Case {
-  const { platform, begun, letGo } = holdWrites();
+  const { platform, begun, release } = holdWrites();
   const provoke = async (app: TestApp) => {
     const key = await app.createKey();
     const first = app.rank(key, {}, idempotent);
     await begun;
     const second = await app.rank(key, {}, idempotent);
-    letGo();
+    release();
     expect((await first).status).toBe(200);
     return second;
   };

@@ -84,7 +84,7 @@ test.each([{ newRankId: 50 }, { rankeeId: 1002 }, { rankerId: 5 }, { command: `$
 );
 
 test('a repeat gets the outcome again, however many changes of the member are under way', async () => {
-  const { promise: open, resolve: letGo } = Promise.withResolvers<void>();
+  const { promise: open, resolve: release } = Promise.withResolvers<void>();
   let isHeld = false;
   const held = (group: Platform) => {
     const getMember: Platform['getMember'] = async (userId, call) => {
@@ -100,7 +100,7 @@ test('a repeat gets the outcome again, however many changes of the member are un
   const underWay = Array.from({ length: 10 }, (_, index) => rank(app, key, { newRankId: 50 }, `other ${index}`));
   await expect.poll(() => app.app.requests.count).toBe(10);
   expectReplay(await rank(app, key), first);
-  letGo();
+  release();
   await Promise.all(underWay);
 });
 
@@ -123,19 +123,19 @@ test('the same change from another place of the game is a repeat: Roblox reports
 });
 
 test('each API key has separate idempotency keys, even while one is in use', async () => {
-  const { platform, begun, letGo } = holdWrites();
+  const { platform, begun, release } = holdWrites();
   await using app = await openTestApp({ platform });
   const [one, other] = [await app.createKey(), await app.createKey({ name: 'other' })];
   const running = rank(app, one);
   await begun;
   const second = await rank(app, other, { rankeeId: 1008 });
   expect([second.status, isReplayed(second)]).toEqual([200, false]);
-  letGo();
+  release();
   expect(isReplayed(await running)).toBe(false);
 });
 
 test('a repeat while the first is running is reported as in progress, another change as a mismatch', async () => {
-  const { platform, begun, letGo } = holdWrites();
+  const { platform, begun, release } = holdWrites();
   await using app = await openTestApp({ platform });
   const key = await app.createKey();
   const first = rank(app, key);
@@ -143,7 +143,7 @@ test('a repeat while the first is running is reported as in progress, another ch
   const inProgress = { status: 409, code: 'idempotency_in_progress', error: 'Still in progress', waits: true };
   expectError(await rank(app, key), inProgress);
   expect(codeOf(await rank(app, key, { newRankId: 50 }))).toBe('idempotency_mismatch');
-  letGo();
+  release();
   expect((await first).status).toBe(200);
   expect(isReplayed(await rank(app, key))).toBe(true);
 });
@@ -163,7 +163,7 @@ test('of two equal requests that arrive at the same moment, one runs, and the ot
 });
 
 test('a repeat after a crash is reported as in progress until the change is reconciled', async () => {
-  const { platform, begun, letGo } = holdWrites();
+  const { platform, begun, release } = holdWrites();
   await using app = await openTestApp({ platform });
   const key = await app.createKey();
   const first = rank(app, key);
@@ -173,7 +173,7 @@ test('a repeat after a crash is reported as in progress until the change is reco
   await using next = await openTestApp({ dataDir, platform: (group) => platformWith(group, { getMember: down }) });
   const repeat = await rank(next, key);
   expect([repeat.status, codeOf(repeat), isReplayed(repeat)]).toEqual([409, 'idempotency_in_progress', false]);
-  letGo();
+  release();
   await first;
 });
 

@@ -72,7 +72,7 @@ describe('rank requests of one key', () => {
   });
 
   test('for one member may be at most 10 at once, so none of them waits in vain; other keys are not affected', async () => {
-    const { platform, letGo } = holdReads();
+    const { platform, release } = holdReads();
     await using app = await openTestApp({ platform });
     const [flooding, calm] = [await app.createKey({ name: 'flooding' }), await app.createKey({ name: 'calm' })];
     const ask = (key: string) => app.rank(key);
@@ -82,7 +82,7 @@ describe('rank requests of one key', () => {
     expectError(refused, { status: 429, code: 'too_many_requests', error: 'Too many requests', waits: true });
     expect(messageOf(refused)).toContain('10 changes of member 1001');
     waiting.push(ask(calm));
-    letGo();
+    release();
     for (const answer of await Promise.all(waiting)) expect(answer.status).toBe(200);
     expect((await ask(flooding)).status).toBe(200);
   });

@@ -169,7 +169,7 @@ describe('broken data after a change does not take its answer, and the connectio
     ['CONNECT', '', 'CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n', 1],
     ['such a request after one in the queue', 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n', chunkless, 2],
   ])('%s', async (_name, waiting, broken, answers) => {
-    const { platform, begun, letGo } = holdWrites();
+    const { platform, begun, release } = holdWrites();
     await using held = await openTestApp({ platform });
     const socket = connectTo(held.url);
     socket.write(changeBy(await held.createKey()) + waiting);
@@ -177,7 +177,7 @@ describe('broken data after a change does not take its answer, and the connectio
     await expect.poll(() => held.logLines.filter((line) => line.includes('/healthz'))).toHaveLength(answers - 1);
     socket.write(broken);
     await send(`${held.url}/healthz`, {});
-    letGo();
+    release();
     const answered = await text(socket);
     expect(answered.match(/HTTP\/1\.1 \d+/g)).toEqual(Array(answers).fill('HTTP/1.1 200'));
     expect(answered).toContain('"success":true');

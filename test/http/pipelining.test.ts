@@ -53,7 +53,7 @@ test('sixteen of them are answered in order, then the connection ends', async ()
 });
 
 test('a change among the first is answered, although too many others follow it', async () => {
-  const { platform, begun, letGo } = holdWrites();
+  const { platform, begun, release } = holdWrites();
   await using held = await openTestApp({ platform });
   const body = JSON.stringify(rankBody());
   const head = ['POST /v1/ranker?placeid=42 HTTP/1.1', 'Host: x', `Authorization: Bearer ${await held.createKey()}`];
@@ -62,7 +62,7 @@ test('a change among the first is answered, although too many others follow it',
     `${[...head, `Content-Length: ${body.length}`].join('\r\n')}\r\n\r\n${body}${get('/healthz').repeat(30)}`,
   );
   await begun;
-  letGo();
+  release();
   const answered = await text(socket);
   expect(answered.match(/HTTP\/1\.1 \d+/g)).toEqual(Array(16).fill('HTTP/1.1 200'));
   expect(answered).toContain('"success":true');

@@ -126,14 +126,14 @@ test('the deadline counts from the arrival of the request headers, however long 
 
 describe('while a change is under way', () => {
   test('other members are ranked, and the same member in order of arrival', async () => {
-    const { platform, begun, letGo } = holdWrites();
+    const { platform, begun, release } = holdWrites();
     await using app = await openTestApp({ platform });
     const key = await app.createKey();
     const first = app.rank(key, { newRankId: 20 });
     await begun;
     const second = app.rank(key, { newRankId: 50 });
     expect((await app.rank(key, { rankeeId: 1008 })).status).toBe(200);
-    letGo();
+    release();
     expect(messageOf(await first)).toBe(
       'Bob (1001) is now Officer (rank 20), was Trainee (rank 10). (simulated group)',
     );
@@ -143,14 +143,14 @@ describe('while a change is under way', () => {
   });
 
   test('a change that another node gave up, but that was applied, is reported as applied and corrected in the history', async () => {
-    const { platform, begun, letGo } = holdWrites({ userId: 1004 });
+    const { platform, begun, release } = holdWrites({ userId: 1004 });
     await using app = await openTestApp({ platform });
     const answer = app.rank(await app.createKey(), { rankeeId: 1004 });
     await begun;
     const { latestId = '' } = await app.store.latestChange(1004);
     const givenUp = { state: 'failed', code: 'platform_rejected', message: 'It was given up.' } as const;
     await finish(app.app, latestId, givenUp);
-    letGo();
+    release();
     const { status, headers } = await answer;
     expect(status).toBe(200);
     const [correction, given] = await app.store.listChanges({ limit: 9 });
@@ -164,7 +164,7 @@ describe('while a change is under way', () => {
   });
 
   test('it ends under the rules that it began with, although a reload changes them', async () => {
-    const { platform, begun, letGo } = holdReads();
+    const { platform, begun, release } = holdReads();
     await using app = await openTestApp({ platform });
     const key = await app.createKey();
     const underWay = app.rank(key);
@@ -178,13 +178,13 @@ describe('while a change is under way', () => {
       onApplied: async () => [],
     });
     expect(await live.reload('daemon')).toMatchObject({ state: 'applied' });
-    letGo();
+    release();
     expect((await underWay).status).toBe(200);
     expect(codeOf(await app.rank(key, { rankeeId: 1008 }))).toBe('rank_not_allowed');
   });
 
   test('invalid bytes after it do not replace its answer', async () => {
-    const { platform, begun, letGo } = holdWrites();
+    const { platform, begun, release } = holdWrites();
     await using app = await openTestApp({ platform });
     const key = await app.createKey();
     const body = JSON.stringify(rankBody());
@@ -197,12 +197,12 @@ describe('while a change is under way', () => {
       },
     );
     await begun;
-    letGo();
+    release();
     expect(await answer).toMatchObject({ status: 200, json: { success: true }, headers: { connection: 'close' } });
   });
 
   test('a caller that hangs up does not stop it', async () => {
-    const { platform, begun, letGo } = holdWrites();
+    const { platform, begun, release } = holdWrites();
     await using app = await openTestApp({ platform });
     const headers = { authorization: `Bearer ${await app.createKey()}` };
     const caller = new AbortController();
@@ -211,7 +211,7 @@ describe('while a change is under way', () => {
     await begun;
     caller.abort();
     await expect(call).rejects.toThrow();
-    letGo();
+    release();
     await app.stop();
     expect(app.app.requests.count).toBe(0);
     expect(app.logLines.join('')).toContain('"path":"/v1/ranker","status":200');

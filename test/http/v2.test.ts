@@ -126,14 +126,14 @@ describe('the rank that a change expects', () => {
   });
 
   test('is compared when the turn of the change comes, not when it arrives', async () => {
-    const { platform, begun, letGo } = holdWrites();
+    const { platform, begun, release } = holdWrites();
     await using app = await openTestApp({ platform });
     const key = await app.createKey();
     const ask = () => app.post(`/v2/promote?placeid=${place}`, { key, body: { robloxUserId: 1001, ifRank: 10 } });
     const first = ask();
     await begun;
     const second = ask();
-    letGo();
+    release();
     expect((await first).status).toBe(200);
     expect(codeOf(await second)).toBe('rank_differs');
   });
@@ -186,7 +186,7 @@ test('with policy.reason: required, a reason on /v2 or a command on /v1/ranker i
 
 describe('POST /v2/promote and /v2/demote', () => {
   test('give the next rank from the member’s present one, up to the end', async () => {
-    const { platform, begun, letGo } = holdWrites();
+    const { platform, begun, release } = holdWrites();
     await using app = await openTestApp({ platform });
     const key = await app.createKey();
     const step = (operation: string) =>
@@ -194,7 +194,7 @@ describe('POST /v2/promote and /v2/demote', () => {
     const first = step('promote');
     await begun;
     const second = step('promote'); // sent while the first one is not finished
-    letGo();
+    release();
     expect([(await first).json, (await second).json]).toMatchObject([
       { oldRank: 10, newRank: 20, roleName: 'Officer' },
       { oldRank: 20, newRank: 50 },

@@ -96,12 +96,12 @@ test('text from callers creates no new series', async () => {
 });
 
 test('requests in flight are counted', async () => {
-  const { platform, begun, letGo } = holdWrites();
+  const { platform, begun, release } = holdWrites();
   await using app = await watched({ platform });
   const running = app.rank(await app.createKey());
   await begun;
   expect(sampleOf(await scrape(app.metricsUrl), 'rankd_http_requests_in_flight')).toBe(1);
-  letGo();
+  release();
   await running;
   await expect.poll(async () => sampleOf(await scrape(app.metricsUrl), 'rankd_http_requests_in_flight')).toBe(0);
 });

@@ -23,7 +23,7 @@ import { freshDataDir } from './fresh-data-dir.ts';
 import { type Answer, send } from './open-test-app.ts';
 import { SkippableClock } from './paced-clock.ts';
 import { platformWith } from './platform-with.ts';
-import { giveBackStore, storeOf } from './store-of-app.ts';
+import { returnStore, storeOf } from './store-of-app.ts';
 
 /** Timeouts and waits as short as a local fake allows. */
 const tuning: OpenCloudTuning = {
@@ -110,7 +110,7 @@ export async function openCloudAppOn<TestClock extends Clock>(
     tuning: { ...tuning, ...options.tuning },
   });
   const logLines: string[] = [];
-  opened.defer(() => giveBackStore(dataDir));
+  opened.defer(() => returnStore(dataDir));
   const config = { ...configOf(dataDir, options), ...(await storeOf(dataDir)) };
   const log = createLog({ level: 'info', readable: false, write: (line) => void logLines.push(line) });
   const overrides = { clock, platform: platformWith(openCloud, { readLagMs: options.readLagMs ?? 700 }) };

@@ -12,7 +12,7 @@ import { addPlaces } from '../../src/usecases/whitelist/whitelist.ts';
 import { rankBody } from './answers.ts';
 import { freshDataDir } from './fresh-data-dir.ts';
 import { type Answer, type Sent, send } from './send.ts';
-import { giveBackStore, storeOf } from './store-of-app.ts';
+import { returnStore, storeOf } from './store-of-app.ts';
 import { TempDir } from './temp-dir.ts';
 
 export { type Answer, type Sent, send } from './send.ts';
@@ -117,7 +117,7 @@ export async function openTestApp(options: TestAppOptions = {}): Promise<TestApp
   };
   const close = async () => {
     await stop();
-    await giveBackStore(dataDir);
+    await returnStore(dataDir);
     dir[Symbol.dispose]();
   };
   return {

@@ -31,7 +31,7 @@ export function platformWith(inner: Platform, changes: Partial<Platform>): Platf
 export interface Held {
   platform: (group: Platform) => Platform;
   begun: Promise<void>;
-  letGo: () => void;
+  release: () => void;
 }
 
 /** Delays a member's writes, after they pass their fence, until the test releases them. */
@@ -59,12 +59,12 @@ function hold(
   userId: number,
   held: (group: Platform, wait: (about: number) => Promise<void>) => Partial<Platform>,
 ): Held {
-  const { promise: open, resolve: letGo } = Promise.withResolvers<void>();
+  const { promise: open, resolve: release } = Promise.withResolvers<void>();
   const { promise: begun, resolve: begin } = Promise.withResolvers<void>();
   const wait = async (about: number) => {
     if (about !== userId) return;
     begin();
     await open;
   };
-  return { platform: (group) => platformWith(group, held(group, wait)), begun, letGo };
+  return { platform: (group) => platformWith(group, held(group, wait)), begun, release };
 }

@@ -118,7 +118,7 @@ function guard(data: string, { cert, key }: Credentials): void {
   ] as const) {
     const file = join(data, name);
     writeFileSync(file, text, { mode: 0o600 });
-    giveAway(file);
+    changeOwner(file);
   }
   const rules = [
     'local all all trust',
@@ -166,7 +166,7 @@ function binaries(dir: string): { bin: string; env: NodeJS.ProcessEnv } {
     spawnSync('sh', ['-c', 'cp -r "$1" "$2" && chown -R "$3" "$2"', 'sh', native, home, `${nobody.uid ?? ''}`]);
   const lib = join(dir, 'lib');
   mkdirSync(lib);
-  giveAway(lib);
+  changeOwner(lib);
   // npm does not pack links, and the package's install script, which creates them, does not run here.
   const links: Array<{ source: string; target: string }> = JSON.parse(
     readFileSync(join(native, 'pg-symlinks.json'), 'utf8'),
@@ -181,7 +181,7 @@ function binaries(dir: string): { bin: string; env: NodeJS.ProcessEnv } {
 }
 
 /** Makes the server's user the owner of a file or folder. */
-function giveAway(folder: string): void {
+function changeOwner(folder: string): void {
   if (nobody.uid !== undefined) chownSync(folder, nobody.uid, nobody.gid);
 }
 

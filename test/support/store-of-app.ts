@@ -25,7 +25,7 @@ const kept = new Map<string, Kept>();
 export async function storeOf(dataDir: string): Promise<{ store?: ServerAddress }> {
   if (!isOnPostgres) return {};
   countQueries();
-  // loads it now, because no manual clock waits while the first daemon loads it
+  // loaded now, because no manual clock waits while the first daemon loads it
   await counted(import('../../src/stores/postgres/postgres-store.ts'));
   const place = kept.get(dataDir) ?? { database: await counted(createPostgresDatabase()), isSpoiled: false };
   kept.set(dataDir, place);
@@ -60,7 +60,7 @@ export async function runSql(dataDir: string, sql: { sqlite: string; postgres: s
 }
 
 /** Returns the database at the end of a test. */
-export async function giveBackStore(dataDir: string): Promise<void> {
+export async function returnStore(dataDir: string): Promise<void> {
   const place = kept.get(dataDir);
   kept.delete(dataDir);
   if (place?.isSpoiled === false) await place.database[Symbol.asyncDispose]();

@@ -10,7 +10,7 @@ export interface Received {
   at: number;
 }
 
-/** A sink's response: a status or more; `hang` never responds, and `drop` breaks the connection. */
+/** A sink's response; `hang` never responds, and `drop` breaks the connection. */
 export type SinkAnswer = number | { status: number; headers?: Record<string, string>; body?: string } | 'hang' | 'drop';
 
 export interface WebhookSink extends AsyncDisposable {

@@ -9,7 +9,7 @@ import { changeRank } from '../../src/usecases/change/change-rank.ts';
 import { createKey, type KeyRequest } from '../../src/usecases/keys/keys.ts';
 import { type FakeOpenCloud, sampleUsers, startFakeOpenCloud } from '../support/fake-open-cloud/index.ts';
 import { place, send } from '../support/open-test-app.ts';
-import { giveBackStore, storeOf } from '../support/store-of-app.ts';
+import { returnStore, storeOf } from '../support/store-of-app.ts';
 import { TempDir } from '../support/temp-dir.ts';
 import { type Answered, compare } from './compare.ts';
 import { FastClock } from './fast-clock.ts';
@@ -134,7 +134,7 @@ export class ModelWorld implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#daemon?.stop();
     await this.fake.close();
-    await giveBackStore(this.#dir.path);
+    await returnStore(this.#dir.path);
     this.#dir[Symbol.dispose]();
   }
 

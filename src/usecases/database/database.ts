@@ -22,7 +22,7 @@ interface DatabaseVerdict {
   checks: StoreCheck[];
   /** True if the audit could be read and its chain is broken. */
   isAuditBroken: boolean;
-  /** The operator's fix if any other check has failed. */
+  /** The fix if a different check has failed. */
   fix: string;
 }
 
@@ -66,15 +66,15 @@ export async function recordBackup(
 }
 
 interface RestoreSteps {
-  /** Asks for confirmation after the backup was checked. Throws if the operator declines. */
+  /** Asks for confirmation after the backup has been checked. Throws if the operator declines. */
   confirm: () => Promise<void>;
-  /** Shows the name of a slow step while it runs. */
+  /** Runs a slow step, and shows its name in the meantime. */
   show: <T>(what: string, step: () => Promise<T>) => Promise<T>;
 }
 
 /**
  * Replaces the database with a backup. Throws `conflict` if a daemon is running, before it asks or changes anything.
- * A dry run only checks the backup, and a daemon may be running.
+ * A dry run only checks the backup, even while a daemon is running.
  */
 export async function restoreBackup(
   operations: Pick<StoreOperations, 'lockDaemon' | 'examineBackup' | 'restore'>,
@@ -91,7 +91,7 @@ export async function restoreBackup(
 
 /**
  * Migrates the database to the newest schema, even while daemons are running. A dry run only tries the migration.
- * `StoreOperations.migrate` explains `advise`.
+ * `advise` is passed to `StoreOperations.migrate`.
  */
 export async function migrateDatabase(
   operations: Pick<StoreOperations, 'migrate' | 'tryMigration'>,

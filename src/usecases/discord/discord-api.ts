@@ -7,7 +7,7 @@ import type { DaemonContext } from '../daemon-context.ts';
 
 /** Discord accepts replies for 15 minutes after the command; rankd stops a minute earlier. */
 const replyWithinMs = 14 * 60_000;
-/** A reply can overtake the acknowledgement. For this long, an unknown message is worth a retry. */
+/** A reply can overtake the acknowledgement, so rankd retries for this long if the message is unknown. */
 const overtakenMs = 5_000;
 const overtakenEveryMs = 500;
 const longestPauseMs = 30_000;

@@ -2,7 +2,7 @@ import type { Key, KeyMode, KeyRules, Scope } from '../../core/model.ts';
 import type { Ports } from '../../ports/index.ts';
 import { type KeyRequest, withRules } from './keys.ts';
 
-/** The unrevoked key of this name, with a sentence for each difference from the request. */
+/** Returns the unrevoked key with this name, and a sentence for each difference from the request. */
 export async function existingKey(
   { store }: Pick<Ports, 'store'>,
   request: KeyRequest,
@@ -23,7 +23,7 @@ function differences(key: Key, { mode, scopes, rules = {}, expiresAt }: KeyReque
 
 type Definition = Omit<KeyRules, 'maxRankRole' | 'minRankRole'> & { mode: KeyMode; scopes: Scope[]; expires: boolean };
 
-/** Describes a difference, given the key's value and the request's; an unset one is empty. */
+/** Describes a difference between the values of the key and of the request. An unset value is an empty string. */
 type Sentence = (is: string, asked: string) => string;
 
 const sentences = {

@@ -54,7 +54,10 @@ function ambiguous({ id, name }: Key, earlier: Key): RankdError {
   );
 }
 
-/** Returns the given key or, by default, the only accepted game key. Throws `not_found`, and `usage` for several. */
+/**
+ * Returns the given key or, by default, the only accepted game key. Throws `not_found`, and `usage` if there are
+ * several.
+ */
 export async function chooseKey(
   { store, clock }: { store: Pick<Store, 'findKey' | 'listKeys'>; clock: Pick<Clock, 'now'> },
   idOrName: string | undefined,

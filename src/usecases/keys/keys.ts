@@ -214,7 +214,7 @@ export async function pausedKeys(
   return (await acceptedKeys(ports, ports.group)).filter(({ pausedAt }) => pausedAt !== undefined);
 }
 
-/** Returns the keys that are refused only because they are for simulated groups and this group is real. */
+/** Returns the keys that this group refuses only because they were created on a simulated one. */
 export async function keysOfSimulation(
   { store, clock }: Pick<Ports, 'store' | 'clock'>,
   { title }: { title: string },
@@ -245,7 +245,7 @@ function requireReach({ minRank = 0, maxRank = 255 }: KeyRules): void {
   throw new RankdError('usage', message, { hint: 'choose a lower --min-rank or a higher --max-rank' });
 }
 
-/** Returns the ids of the keys among these that are paused. */
+/** Returns the ids of the paused keys among these. */
 export async function pausedAmong({ store }: Pick<Ports, 'store'>, ids: readonly string[]): Promise<Set<string>> {
   const keys = ids.length === 0 ? [] : await store.listKeys({ ids });
   const paused = keys.filter(({ pausedAt, revokedAt }) => pausedAt !== undefined && revokedAt === undefined);
@@ -258,7 +258,7 @@ interface UsedKey {
   changesInDay: number | undefined;
 }
 
-/** Lists keys with their places and their numbers of changes, which `ofKeys` has; `undefined` if they are unknown. */
+/** Lists keys with their places and numbers of changes. `ofKeys` has these numbers; `undefined` if unknown. */
 export async function listUsedKeys(
   { store }: Pick<Ports, 'store'>,
   { ofKeys, ...page }: { limit: number; after?: string; ofKeys: ReadonlyMap<string, number> | undefined },

@@ -106,7 +106,7 @@ function standingOf({ deadCredential, latestCredential, clock }: DaemonContext):
   return latest.expiresAt !== undefined && latest.expiresAt - clock.now() < soonMs ? 'expire_soon' : 'accept';
 }
 
-/** Returns the last recorded state. A credential without an event was always accepted. */
+/** Returns the last recorded state; `accept` if none was recorded. */
 async function lastRecorded({ store }: Pick<DaemonContext, 'store'>): Promise<Standing> {
   const [last] = await store.listAudit({ action: 'credential', limit: 1 });
   return last === undefined ? 'accept' : (last.action.slice('credential.'.length) as Standing);

@@ -41,7 +41,7 @@ async function neededByWebhooks({ store, clock }: Tools): Promise<number> {
 }
 
 const keptDeliveries = 200;
-/** A change can end shortly before the time of its event. */
+/** A change can end shortly before its event is recorded. */
 const slackMs = 60_000;
 
 /** Removes expired changes. The audit records their total number once per round. */

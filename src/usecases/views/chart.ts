@@ -26,7 +26,7 @@ interface ChartView {
   today: Record<ChangeState, number> | undefined;
 }
 
-/** All time zones are multiples of 15 minutes from UTC, so hours and days everywhere consist of whole slices. */
+/** Every time zone's offset is a multiple of 15 minutes, so hours and days consist of whole slices in all zones. */
 const sliceMs = 15 * 60_000;
 const hourMs = 3_600_000;
 const hours = 24;
@@ -51,7 +51,7 @@ export class Chart {
   #slices: Slices = new Map();
   #filling: Promise<void> | undefined;
 
-  /** `report` is called when counting finishes later than a view could wait. */
+  /** `report` is called once counts that a view did not wait for are complete. */
   constructor(report: () => void) {
     this.#report = report;
   }

@@ -15,7 +15,7 @@ import type { DaemonStatus } from '../upkeep/status-document.ts';
 import { viewWebhooks } from '../webhooks/view-webhooks.ts';
 import { showWorkspace } from '../workspace/workspace.ts';
 
-/** The steps of going live that rankd can check. */
+/** The steps to a real group that rankd can check. */
 interface SetupFacts {
   isReal: boolean;
   isCredentialAccepted: boolean;
@@ -26,7 +26,7 @@ interface SetupFacts {
   isUsed: boolean;
 }
 
-/** Returns the state of going live, and the problems that `rankd doctor` can find inside the daemon. */
+/** Returns the state of the steps to a real group, and the problems that `rankd doctor` can find in the daemon. */
 export async function viewSetup(app: DaemonContext, daemon: DaemonStatus) {
   using call = callWithin(app.clock, app.deadlineMs, 'operator');
   const isReal = !daemon.simulated;

@@ -30,7 +30,7 @@ const maxLines = 100;
 const maxMessages = 5;
 const digestAfterMs = 24 * 3_600_000;
 
-/** Returns the messages for these events, in order. `isBurst`: the previous message was a digest, too. */
+/** Returns the messages for these events, in order. `isBurst`: rankd has just sent a digest. */
 export function logMessages(events: readonly EventView[], now: number, { isBurst = false } = {}): PlannedMessage[] {
   const [first] = events;
   if (first === undefined) return [];
@@ -88,7 +88,7 @@ function digest(events: readonly EventView[], atMost: number): PlannedMessage[] 
   }));
 }
 
-/** Leaves room for the line that counts the events that did not fit. */
+/** The maximum length of the lines, with room left for the number of omitted events. */
 const roomForLines = limits.description - 200;
 
 function lengthOf(lines: readonly string[]): number {

@@ -252,9 +252,9 @@ export async function refuseWebhookClashes(
 }
 
 /**
- * Applies the configuration's webhooks, and removes those that no daemon declares any more. Throws the errors of
- * `refuseWebhookClashes`, and changes nothing then. Returns the webhooks that only other daemons declare, or that they
- * declare differently.
+ * Applies the configuration's webhooks, and removes those that no daemon declares any more. Changes nothing if it
+ * throws the errors of `refuseWebhookClashes`. Returns the webhooks that only other daemons declare, or declare
+ * differently.
  */
 export async function declareWebhooks(
   { store, clock }: Tools,

@@ -52,7 +52,7 @@ export function hashOf({ address, addressHash: kept }: Webhook): string | undefi
   return address === undefined ? kept : addressHash(address);
 }
 
-/** Returns the hash of an address that a game sent, which is never called; `undefined` if the address is invalid. */
+/** Returns the hash of an address from a game; `undefined` if it is invalid. rankd never calls that address. */
 export function callerHash(text: string | undefined): string | undefined {
   return text === undefined || !URL.canParse(text) ? undefined : addressHash(new URL(text).href);
 }

@@ -48,7 +48,7 @@ export function sampleNames(): FakeUser[] {
   ];
 }
 
-/** New groups were created since March 2026. Older ones got the base role in addition to their own lowest role. */
+/** A `new` group was created in March 2026 or later. Older ones got the base role besides their own lowest role. */
 export type GroupAge = 'old' | 'new';
 
 /** Creates a sample group. A new group has no role and no member `recruit`. */

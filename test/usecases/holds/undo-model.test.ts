@@ -22,7 +22,7 @@ import { extendHold, liftHold } from '../../../src/usecases/holds/holds.ts';
 import { createKey } from '../../../src/usecases/keys/keys.ts';
 import { findUndoTargets, runUndo, type UndoRun } from '../../../src/usecases/undo/undo-changes.ts';
 import { platformWith } from '../../support/platform-with.ts';
-import { giveBackStore, storeOf } from '../../support/store-of-app.ts';
+import { returnStore, storeOf } from '../../support/store-of-app.ts';
 import { TempDir } from '../../support/temp-dir.ts';
 
 const members = [1001, 1003, 1004] as const;
@@ -400,7 +400,7 @@ test('an undo restores the roles and holds from before the undone changes, excep
         for (const { run } of sequence) await run(world);
       } finally {
         await world.app[Symbol.asyncDispose]();
-        await giveBackStore(dir.path);
+        await returnStore(dir.path);
       }
     },
   );
